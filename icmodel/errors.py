@@ -1,0 +1,35 @@
+"""Every error icmodel raises on purpose; each message is one sentence that says what to do."""
+
+from __future__ import annotations
+
+
+class IcmodelError(Exception):
+    """Base of all errors a user can cause; the command line prints it and exits with 2."""
+
+
+class UnitError(IcmodelError):
+    """A quantity has no unit, a wrong unit, or a value that cannot be one."""
+
+
+class DatasetError(IcmodelError):
+    """A dataset is missing, damaged, or breaks its format."""
+
+
+class ScenarioError(IcmodelError):
+    """A question that no dataset could answer."""
+
+
+class OutOfDomain(IcmodelError):  # noqa: N818  (the name is part of the public face)
+    """A question that this dataset cannot answer."""
+
+
+class UseCaseError(IcmodelError):
+    """A use case is missing or breaks its format."""
+
+
+class RecordError(IcmodelError):
+    """A result file of a measuring tool cannot be read."""
+
+
+class ReportError(IcmodelError):
+    """A report or plot cannot be written as asked."""

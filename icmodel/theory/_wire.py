@@ -1,0 +1,135 @@
+"""What all links share: a frame as a train of packets, and how long that train takes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from icmodel.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from numpy.typing import ArrayLike, NDArray
+
+LARGEST_PAYLOAD_BYTES = 2**48
+"""Where no protocol limits a frame, this does: its bits still count exactly in 64 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Train:
+    """The packets one frame becomes.
+
+    Parameters
+    ----------
+    payload_bytes, packets, wire_bytes : array of int64, one shape
+        Useful bytes, packets, and bytes on the wire of each frame [B, 1, B].
+    full_packet_bytes : int
+        Bytes on the wire of the first packet of a frame that needs more than one [B].
+    """
+
+    payload_bytes: NDArray[np.int64]
+    packets: NDArray[np.int64]
+    wire_bytes: NDArray[np.int64]
+    full_packet_bytes: int
+
+    @property
+    def wire_bits(self) -> NDArray[np.int64]:
+        """Bits of the whole frame on the wire."""
+        return np.asarray(8 * self.wire_bytes)
+
+    def goodput_bps(self, line_rate_bps: float) -> NDArray[np.float64]:
+        """Useful bits per second when frames follow each other without a pause."""
+        check_positive("line_rate_bps", line_rate_bps)
+        return np.asarray(line_rate_bps * (self.payload_bytes / self.wire_bytes))
+
+    def interval_s(self, line_rate_bps: float) -> NDArray[np.float64]:
+        """Seconds from the start of one frame to the start of the next at full line rate."""
+        check_positive("line_rate_bps", line_rate_bps)
+        return np.asarray(self.wire_bits / line_rate_bps)
+
+    def latency_s(self, line_rate_bps: float, path: Path) -> NDArray[np.float64]:
+        """Propagation + serialisation + switches; each that stores first repeats one packet."""
+        fixed = path.distance_m * path.propagation_s_per_m + path.switches * path.switch_latency_s
+        serialised = self.wire_bytes
+        if path.switching == "store-and-forward":
+            first = np.where(self.packets > 1, self.full_packet_bytes, self.wire_bytes)
+            serialised = serialised + path.switches * first
+        check_positive("line_rate_bps", line_rate_bps)
+        return np.asarray(fixed + 8 * serialised / line_rate_bps)
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Cable and switches between the two hosts; SI units."""
+
+    distance_m: float
+    propagation_s_per_m: float
+    switches: int
+    switch_latency_s: float
+    switching: str
+
+    def __post_init__(self) -> None:
+        for name in ("distance_m", "propagation_s_per_m", "switch_latency_s"):
+            value = getattr(self, name)
+            if not 0 <= value < math.inf:
+                raise ScenarioError(f"{name} {value!r} is impossible: give a number from 0 up")
+        if not 0 <= self.switches < math.inf or self.switches % 1:
+            raise ScenarioError(f"switches {self.switches!r} is impossible: give a count from 0 up")
+        check_choice("switching", self.switching, ("cut-through", "store-and-forward"))
+
+
+def check_choice(name: str, value: object, allowed: Collection[object]) -> None:
+    """Refuse a value that is none of `allowed`."""
+    if value not in allowed:
+        choices = ", ".join(str(choice) for choice in allowed)
+        raise ScenarioError(f"{name} {value!r} is unknown: use one of {choices}")
+
+
+def check_positive(name: str, value: float) -> None:
+    """Refuse a value that is not a finite number above 0."""
+    if not 0 < value < math.inf:
+        raise ScenarioError(f"{name} {value!r} is impossible: give a finite number above 0")
+
+
+def payload_array(payload_bytes: ArrayLike, limit: int | None, carrier: str) -> NDArray[np.int64]:
+    """Take payloads as int64 [B]; refuse what is not whole, below 1 or over what `carrier` takes.
+
+    Raises
+    ------
+    ScenarioError
+        Naming the worst value and the limit.
+    """
+    payload = np.asarray(payload_bytes)
+    if payload.size == 0:
+        return np.zeros(payload.shape, dtype=np.int64)
+    if payload.dtype.kind not in "iu":
+        raise ScenarioError(
+            f"payload_bytes of type {payload.dtype} are no counts: give whole numbers from 1 up "
+            f"to {limit or LARGEST_PAYLOAD_BYTES}"
+        )
+    if payload.min() < 1:
+        raise ScenarioError(
+            f"payload_bytes {payload.min()} is impossible: a frame carries at least 1 B"
+        )
+    most, carrier = (LARGEST_PAYLOAD_BYTES, "icmodel") if limit is None else (limit, carrier)
+    if payload.max() > most:
+        raise ScenarioError(
+            f"payload_bytes {payload.max()} is impossible: {carrier} carries at most {most} B a frame, "
+            "so send more and smaller frames"
+        )
+    return payload.astype(np.int64, copy=False)
+
+
+def ceil_div(dividend: NDArray[np.int64], divisor: int) -> NDArray[np.int64]:
+    """Divide whole numbers and round up."""
+    return -(-dividend // divisor)
+
+
+def multiples(step: int, up_to_bytes: int, limit: int | None) -> NDArray[np.int64]:
+    """All multiples of `step` up to `up_to_bytes` and the protocol's `limit` [B], ascending."""
+    most = up_to_bytes if limit is None else min(up_to_bytes, limit)
+    return np.arange(step, most + 1, step, dtype=np.int64)

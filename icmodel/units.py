@@ -1,0 +1,334 @@
+"""Text with units at the edges, SI numbers inside; the only place that knows prefixes.
+
+A quantity is written as a number and one unit of its kind: ``9.4 Gb/s``, ``64 KiB``, ``50 us``.
+k, M, G, T are powers of 1000; Ki, Mi, Gi of 1024; b, bit, bps count bits, B counts bytes.
+Nothing is guessed: a bare number, ``KB``, ``9.4 Gb`` as a rate, nan, inf, a sign or a comma raise
+`UnitError`. Decimals are read exactly, so ``parse_seconds("50 us") == 5e-05``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from types import MappingProxyType
+
+from icmodel.errors import UnitError
+
+_DECIMAL = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+_LARGEST_COUNT = 2**63 - 1
+_QUANTITY = re.compile(r"((?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?)\s*(.*)", re.S)
+_PREFIXES = "with k, M, G, T (powers of 1000) or Ki, Mi, Gi (powers of 1024)"
+
+
+def _prefixed(units: Mapping[str, int], prefixes: Mapping[str, int]) -> dict[str, Fraction]:
+    """Every unit behind every prefix, with its factor to the base unit."""
+    return {p + u: Fraction(f * g) for p, f in prefixes.items() for u, g in units.items()}
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A kind of quantity: the closed table of its units, and the words for a refusal."""
+
+    noun: str
+    factors: Mapping[str, Fraction]
+    allowed: str
+    example: str
+
+
+_BYTES = _Kind(
+    "size", _prefixed({"B": 1}, _DECIMAL | _BINARY), f"B (bytes) {_PREFIXES}", "65535 B or 64 KiB"
+)
+_BITS = _Kind(
+    "amount of data",
+    _prefixed({"b": 1, "bit": 1, "B": 8}, _DECIMAL | _BINARY),
+    f"b or bit (bits) or B (bytes) {_PREFIXES}",
+    "64 kb or 8 kB",
+)
+_BPS = _Kind(
+    "bit rate",
+    _prefixed({"b/s": 1, "bit/s": 1, "bps": 1, "B/s": 8}, _DECIMAL | _BINARY),
+    f"b/s, bit/s or bps (bits) or B/s (bytes) {_PREFIXES}",
+    "9.4 Gb/s or 100 MB/s",
+)
+_FPS = _Kind(
+    "frame rate",
+    _prefixed({"/s": 1, "f/s": 1, "fps": 1}, _DECIMAL),
+    "/s, f/s or fps with k, M, G, T (powers of 1000)",
+    "6700/s or 1.5 Mfps",
+)
+_HERTZ = _Kind(
+    "frequency",
+    _prefixed({"Hz": 1}, _DECIMAL),
+    "Hz with k, M, G, T (powers of 1000)",
+    "30 Hz or 20 kHz",
+)
+_SECONDS = _Kind(
+    "time",
+    {
+        "s": Fraction(1),
+        "ms": Fraction(1, 10**3),
+        **dict.fromkeys(("us", "µs", "μs"), Fraction(1, 10**6)),  # micro sign and Greek mu
+        "ns": Fraction(1, 10**9),
+        "min": Fraction(60),
+    },
+    "ns, us or µs, ms, s, min",
+    "50 us",
+)
+_METRES = _Kind(
+    "length",
+    {"m": Fraction(1), "km": Fraction(1000), "cm": Fraction(1, 100), "mm": Fraction(1, 1000)},
+    "mm, cm, m, km",
+    "50 m",
+)
+_RATIO = _Kind("share", {"%": Fraction(1, 100)}, "% from 0 to 100", "0.1 %")
+
+
+def _refusal(kind: _Kind, text: object, what: str) -> UnitError:
+    """Make the one sentence of every refusal: what was given, what is wrong, what is allowed."""
+    return UnitError(
+        f"the {kind.noun} {text!r} {what}: write a number and one unit of "
+        f"{kind.allowed}, such as {kind.example}"
+    )
+
+
+def _wrong_number(text: str) -> str:
+    """What is wrong with a text that does not start with a number."""
+    if text.startswith(("-", "−")):
+        return "is negative"
+    if text.lower().lstrip("+").startswith(("inf", "nan")):
+        return "is not a finite number"
+    return "does not start with a plain number"
+
+
+def _wrong_unit(kind: _Kind, unit: str) -> str:
+    """What is wrong with the text behind the number."""
+    if not unit:
+        return "has no unit"
+    if unit.startswith(","):
+        return "has a comma, and numbers take a decimal point and no thousands separator"
+    if unit[0] in "0123456789_'.":
+        return "has a broken number, and numbers take one decimal point and no separator"
+    decimal, binary = "k" + unit[1:], "Ki" + unit[1:]
+    if unit.startswith("K") and decimal in kind.factors:
+        choice = f"{decimal} (1000) or {binary} (1024)" if binary in kind.factors else decimal
+        return f"has the unclear prefix K, and {choice} is meant"
+    if unit + "/s" in kind.factors:
+        return "is an amount where a rate is needed ('/s' is missing)"
+    if unit.endswith(("/s", "ps")):
+        return f"has the unknown unit {unit!r} (a rate where it does not belong, or misspelt)"
+    return f"has the unknown unit {unit!r}"
+
+
+def _exact(kind: _Kind, text: str) -> Fraction:
+    """Read `text` as an exact number of the base unit of `kind`."""
+    if not isinstance(text, str):
+        raise _refusal(kind, text, "has no unit")
+    match = _QUANTITY.fullmatch(text.strip())
+    if match is None:
+        raise _refusal(kind, text, _wrong_number(text.strip()))
+    number, unit = match.groups()
+    if unit not in kind.factors:
+        raise _refusal(kind, text, _wrong_unit(kind, unit))
+    return Fraction(Decimal(number)) * kind.factors[unit]
+
+
+def _parse_float(kind: _Kind, text: str) -> float:
+    try:
+        return float(_exact(kind, text))
+    except OverflowError:
+        raise _refusal(kind, text, "is too large") from None
+
+
+def parse_bytes(text: str) -> int:
+    """Read a size such as ``64 KiB`` or ``1.5 kB`` as a whole number of bytes."""
+    exact = _exact(_BYTES, text)
+    if exact.denominator != 1:
+        raise _refusal(_BYTES, text, "is not a whole number of bytes")
+    if exact > _LARGEST_COUNT:
+        raise _refusal(_BYTES, text, "is too large")
+    return exact.numerator
+
+
+def parse_bits(text: str) -> float:
+    """Read an amount of data such as ``64 kb`` or ``8 kB`` in bits."""
+    return _parse_float(_BITS, text)
+
+
+def parse_bps(text: str) -> float:
+    """Read a bit rate such as ``9.4 Gb/s`` or ``100 MB/s`` in bits per second."""
+    return _parse_float(_BPS, text)
+
+
+def parse_rate(text: str) -> float:
+    """Read a frame rate such as ``6700/s`` or ``1.5 Mfps`` in frames per second."""
+    return _parse_float(_FPS, text)
+
+
+def parse_seconds(text: str) -> float:
+    """Read a time such as ``50 us`` or ``17 ms`` in seconds."""
+    return _parse_float(_SECONDS, text)
+
+
+def parse_metres(text: str) -> float:
+    """Read a length such as ``50 m`` in metres."""
+    return _parse_float(_METRES, text)
+
+
+def parse_hertz(text: str) -> float:
+    """Read a frequency such as ``20 kHz`` in hertz."""
+    return _parse_float(_HERTZ, text)
+
+
+def parse_ratio(text: str) -> float:
+    """Read a share such as ``0.1 %`` as a ratio from 0 to 1."""
+    exact = _exact(_RATIO, text)
+    if exact > 1:
+        raise _refusal(_RATIO, text, "is more than 100 %")
+    return float(exact)
+
+
+QUANTITIES: Mapping[str, Callable[[str], float]] = MappingProxyType(
+    {
+        "bytes": parse_bytes,
+        "bits": parse_bits,
+        "bps": parse_bps,
+        "fps": parse_rate,
+        "s": parse_seconds,
+        "m": parse_metres,
+        "hz": parse_hertz,
+        "ratio": parse_ratio,
+    }
+)
+"""Parser of each kind of quantity, by the suffix its field names carry."""
+
+
+def parse(kind: str, text: str) -> float:
+    """Read `text` as the quantity named by its field suffix, a key of `QUANTITIES`."""
+    if kind not in QUANTITIES:
+        raise UnitError(f"{kind!r} is no kind of quantity: use one of {', '.join(QUANTITIES)}")
+    return QUANTITIES[kind](text)
+
+
+_SI_STEPS = ((12, "T"), (9, "G"), (6, "M"), (3, "k"), (0, ""))
+_LARGE_STEPS = ((9, "G"), (6, "M"), (0, ""))
+_TIME_STEPS = ((0, ""), (-3, "m"), (-6, "µ"), (-9, "n"))
+_LENGTH_STEPS = ((3, "k"), (0, ""))
+_NO_STEPS = ((0, ""),)
+
+
+def _plain(value: float, digits: int, exponent: int = 0) -> str:
+    """``value / 10**exponent`` rounded to `digits` significant digits, without trailing zeros."""
+    text = f"{Decimal(f'{value:.{digits - 1}e}').scaleb(-exponent):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _scaled(
+    value: float,
+    unit: str,
+    digits: int,
+    steps: tuple[tuple[int, str], ...] = _NO_STEPS,
+    infinite: str = "∞",
+) -> str:
+    """Print `value` with the largest prefix of `steps` that leaves at least 1 before the point."""
+    value = float(value)
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return infinite if value > 0 else f"-{infinite}"
+    if value == 0:
+        return f"0{unit}"
+    fitting = (step for step in steps if abs(value) >= float(f"1e{step[0]}"))
+    exponent, prefix = next(fitting, steps[-1])
+    unit = f" {prefix}{unit.lstrip()}" if prefix else unit
+    return _plain(value, digits, exponent) + unit
+
+
+def format_bps(value: float, digits: int = 7) -> str:
+    """``3.512676 Gb/s``; infinite is ``unlimited``, NaN is ``–``."""
+    return _scaled(value, " b/s", digits, _SI_STEPS, infinite="unlimited")
+
+
+def format_rate(value: float, digits: int = 7) -> str:
+    """``6700/s``, ``14.88095 M/s``; infinite is ``unlimited``, NaN is ``–``."""
+    return _scaled(value, "/s", digits, _LARGE_STEPS, infinite="unlimited")
+
+
+def format_bits(value: float, digits: int = 7) -> str:
+    """``64 kb``."""
+    return _scaled(value, " b", digits, _SI_STEPS)
+
+
+def format_bytes(value: float, digits: int = 7) -> str:
+    """``65535 B``; whole numbers are counts and are printed in full."""
+    if isinstance(value, int) or float(value).is_integer():
+        return f"{int(value)} B"
+    return _scaled(value, " B", digits)
+
+
+def format_seconds(value: float, digits: int = 7) -> str:
+    """``112.9565 µs``."""
+    return _scaled(value, " s", digits, _TIME_STEPS)
+
+
+def format_metres(value: float, digits: int = 7) -> str:
+    """``50 m``."""
+    return _scaled(value, " m", digits, _LENGTH_STEPS)
+
+
+def format_hertz(value: float, digits: int = 7) -> str:
+    """``20 kHz``."""
+    return _scaled(value, " Hz", digits, _SI_STEPS)
+
+
+def format_ratio(value: float, digits: int = 7) -> str:
+    """``7.06 %``."""
+    return _scaled(value, " %", digits, ((-2, ""),))
+
+
+def format_count(value: float, digits: int = 7) -> str:
+    """``4``, ``0.2824``: a number without a unit."""
+    return _scaled(value, "", digits)
+
+
+def format_cores(value: float, digits: int = 7) -> str:
+    """``0.2824 cores``."""
+    return _scaled(value, " core" if value == 1 else " cores", digits)
+
+
+def format_delay_per_metre(value: float, digits: int = 7) -> str:
+    """``4.27 ns/m``."""
+    return _scaled(value, " s/m", digits, _TIME_STEPS)
+
+
+_COUNTS = frozenset({"cores", "switches", "endpoints", "packets", "lanes", "n"})
+_BY_ENDING: tuple[tuple[str, Callable[[float, int], str]], ...] = (
+    ("_bytes", format_bytes),
+    ("_bits", format_bits),
+    ("_bps", format_bps),
+    ("_fps", format_rate),
+    ("_s_per_m", format_delay_per_metre),
+    ("_per_s", format_rate),
+    ("_s", format_seconds),
+    ("_m", format_metres),
+    ("_hz", format_hertz),
+    ("_cores", format_cores),
+    ("_ratio", format_ratio),
+    ("loss_rate", format_ratio),
+)
+
+
+def format_quantity(name: str, value: float, digits: int = 7) -> str:
+    """Print the value of the field `name` in the unit its name says; the inside stays SI."""
+    if name in _COUNTS:
+        return format_count(value, digits)
+    for ending, form in _BY_ENDING:
+        if name.endswith(ending):
+            return form(value, digits)
+    if name.startswith("cpu_"):  # cpu_send, cpu_recv and their modes: ratios
+        return format_ratio(value, digits)
+    raise UnitError(f"the field name {name!r} says no unit: end it in a suffix such as _bps or _s")

@@ -1,0 +1,388 @@
+"""Ethernet on the wire: printed numbers, RFC 5180, a slow twin, properties."""
+
+from __future__ import annotations
+
+import csv
+import math
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from numpy.typing import ArrayLike
+
+from icmodel.errors import ScenarioError
+from icmodel.theory import ethernet
+from icmodel.theory.ethernet import Framing
+
+CASES = Path(__file__).parent / "cases" / "theory"
+TEN_G = 10e9
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    with (CASES / name).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def gbps(payload: int, framing: Framing) -> float:
+    return float(ethernet.max_goodput_bps(payload, framing, TEN_G)) / 1e9
+
+
+# Printed numbers of "High speed local area interconnects" (2012), called IC2012 here.
+
+
+def test_the_fourteen_send_intervals_of_ic2012() -> None:
+    printed = rows("goodput_eth_intervals.csv")
+    payloads = [int(row["payload_bytes"]) for row in printed]
+    framing = Framing("ethernet", padded=False)
+    seconds = ethernet.send_interval_s(payloads, framing, TEN_G)
+    assert len(printed) == 14
+    assert [f"{us:.3f}" for us in 1e6 * seconds] == [r["send_interval_us_printed"] for r in printed]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "payload", "expected"),
+    [
+        ("ethernet", 1024, 9.642),
+        ("ethernet", 1500, 9.753),
+        ("udp", 1472, 9.571),
+        ("udp", 65112, 9.622),
+        ("tcp", 1448, 9.415),
+    ],
+)
+@pytest.mark.parametrize("padded", [True, False])
+def test_the_bounds_ic2012_is_held_against(
+    protocol: str, payload: int, expected: float, padded: bool
+) -> None:
+    assert round(gbps(payload, Framing(protocol, padded=padded)), 3) == expected
+
+
+def test_the_streams_of_ic2012() -> None:
+    assert round(ethernet.stream_goodput_bps(Framing("tcp"), TEN_G) / 1e9, 3) == 9.415
+    assert ethernet.stream_goodput_bps(Framing("tcp"), TEN_G) == pytest.approx(1e10 * 1448 / 1538)
+    assert round(ethernet.stream_goodput_bps(Framing("udp"), TEN_G) / 1e9, 3) == 9.622
+    assert round(ethernet.stream_goodput_bps(Framing("ethernet"), TEN_G) / 1e9, 3) == 9.753
+
+
+def test_a_stream_of_largest_datagrams_can_beat_all_aligned_ones() -> None:
+    framing = Framing("udp", mtu_bytes=32780)
+    assert ethernet.aligned_payloads(framing, 65507).tolist() == [32752]
+    stream = ethernet.stream_goodput_bps(framing, TEN_G)
+    assert stream == float(ethernet.max_goodput_bps(65507, framing, TEN_G))
+    assert stream > float(ethernet.max_goodput_bps(32752, framing, TEN_G))
+
+
+def test_the_tcp_minimum_latency_of_table_8_2_is_wire_bits_and_one_metre() -> None:
+    latency = ethernet.min_latency_s(65535, Framing("tcp"), TEN_G, distance_m=1.0)
+    assert int(ethernet.packets(65535, Framing("tcp"))) == 46
+    assert int(ethernet.wire_bits(65535, Framing("tcp"))) == 557400
+    assert float(latency) == pytest.approx(55.74e-6 + 4.27e-9, abs=1e-15)
+    assert f"{1e6 * latency:.2f}" == "55.74"
+
+
+def test_table_6_3_in_bits() -> None:
+    bits = ethernet.wire_bits(100, Framing("ethernet")) - 800
+    udp = ethernet.wire_bits(100, Framing("udp")) - 800
+    tcp = ethernet.wire_bits(100, Framing("tcp")) - 800
+    assert [int(bits), int(udp), int(tcp)] == [304, 304 + 160 + 64, 304 + 160 + 256]
+
+
+def test_aligned_udp_sizes_of_ic2012() -> None:
+    named = [1472, 2952, 4432, 7392, 13312, 25152, 48832, 65112]
+    listed = ethernet.aligned_payloads(Framing("udp"), 65507)
+    assert set(named) <= set(listed.tolist())
+    assert np.array_equal(listed, 1472 + 1480 * np.arange(44))
+    assert ethernet.aligned(named, Framing("udp")).all()
+    assert not ethernet.aligned([1473, 65507, 1], Framing("udp")).any()
+    assert ethernet.aligned_payloads(Framing("tcp"), 5000).tolist() == [1448, 2896, 4344]
+    assert ethernet.aligned_payloads(Framing("ethernet"), 5000).tolist() == [1500]
+    assert ethernet.aligned_payloads(Framing("ethernet"), 100).tolist() == []
+
+
+def test_one_byte_more_than_a_packet_needs_two() -> None:
+    for protocol, payload in [("udp", 1472), ("tcp", 1448)]:
+        framing = Framing(protocol)
+        assert ethernet.packets([payload, payload + 1], framing).tolist() == [1, 2]
+
+
+# Known answers of others.
+
+
+def framing_of(row: dict[str, str]) -> Framing:
+    protocol, _, version = row["proto"].partition("/IPv")
+    return Framing(
+        {"raw Ethernet": "ethernet"}.get(protocol, protocol.lower()),
+        mtu_bytes=int(row["mtu"]),
+        ip_version=int(version or 4),
+        timestamps="no timestamps" not in row["options"],
+        vlan_tags=int("802.1Q" in row["options"]),
+    )
+
+
+@pytest.mark.parametrize(
+    "row", rows("ethernet_goodput.csv"), ids=lambda r: f"{r['proto']} {r['mtu']} {r['options']}"
+)
+def test_goodput_table(row: dict[str, str]) -> None:
+    framing, payload = framing_of(row), int(row["payload_per_frame"])
+    wire = int(ethernet.wire_bits(payload, framing))
+    assert int(ethernet.packets(payload, framing)) == 1
+    assert bool(ethernet.aligned(payload, framing))
+    assert wire == 8 * int(row["wire_bytes_per_frame"])
+    assert 8 * payload / wire == pytest.approx(float(row["efficiency"]), abs=5e-7)
+    assert gbps(payload, framing) == pytest.approx(float(row["goodput_10G_Gbps"]), abs=5.1e-5)
+    rate = 1 / float(ethernet.send_interval_s(payload, framing, TEN_G))
+    assert math.floor(rate) == int(row["frames_per_s_10G"])
+
+
+@pytest.mark.parametrize(
+    "row", rows("rfc5180_max_frame_rate.csv"), ids=lambda r: r["frame_bytes_incl_fcs"]
+)
+def test_rfc_5180_frame_rates(row: dict[str, str]) -> None:
+    payload = int(row["frame_bytes_incl_fcs"]) - 18
+    framing = Framing("ethernet", mtu_bytes=9198)
+    for speed, name in [(1e9, "fps_1G"), (TEN_G, "fps_10G")]:
+        rate = math.floor(1 / float(ethernet.send_interval_s(payload, framing, speed)))
+        assert rate == int(row[f"{name}_formula"])
+        if not row["note"]:
+            assert rate == int(row[f"{name}_printed"])
+
+
+def test_a_tagged_full_frame_is_rfc_5180s_1522_bytes() -> None:
+    tagged = ethernet.send_interval_s(1500, Framing("ethernet", vlan_tags=1), TEN_G)
+    assert math.floor(1 / float(tagged)) == 810635
+
+
+@pytest.mark.parametrize(
+    ("payload", "mbps"), [(512, 885.81), (1024, 939.45), (1518, 924.48)]
+)  # spead2 documentation, UDP over 1 Gb/s
+def test_udp_on_one_gigabit(payload: int, mbps: float) -> None:
+    goodput = ethernet.max_goodput_bps(payload, Framing("udp"), 1e9)
+    assert float(goodput) / 1e6 == pytest.approx(mbps, abs=0.005)
+
+
+def test_ten_gigabit_smallest_frames() -> None:  # IEEE 802.3: 64 B, 14 880 952 frames/s
+    padded = ethernet.send_interval_s([1, 46, 47], Framing("ethernet"), TEN_G)
+    assert [math.floor(1 / s) for s in padded] == [14880952, 14880952, 14705882]
+
+
+@pytest.mark.parametrize("line_rate", [1e9, 25e9, 100e9, 400e9])
+def test_only_the_line_rate_scales(line_rate: float) -> None:
+    payloads = [64, 1448, 65535]
+    share = ethernet.max_goodput_bps(payloads, Framing(), 1.0)
+    at_rate = ethernet.max_goodput_bps(payloads, Framing(), line_rate)
+    assert at_rate == pytest.approx(line_rate * share)
+
+
+# Latency terms.
+
+
+def test_latency_terms_add_up() -> None:
+    framing = Framing("udp")
+    first, whole = 1538 * 8 / TEN_G, (4000 + 8 + 3 * 58) * 8 / TEN_G
+    latency = partial(
+        ethernet.min_latency_s, 4000, framing, TEN_G, distance_m=50.0, switch_latency_s=5.9e-6
+    )
+    cut = latency(switches=2)
+    stored = latency(switches=2, switching="store-and-forward")
+    assert float(cut) == pytest.approx(50 * 4.27e-9 + whole + 2 * 5.9e-6)
+    assert float(stored - cut) == pytest.approx(2 * first)
+
+
+def test_a_switch_that_stores_repeats_a_lone_packet_whole() -> None:
+    stored = ethernet.min_latency_s(
+        100, Framing("ethernet"), 1e9, switches=1, switching="store-and-forward"
+    )
+    assert float(stored) == pytest.approx(2 * 138 * 8 / 1e9)
+
+
+# Refusals: one sentence that says what is allowed.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"protocol": "sctp"}, "protocol 'sctp' is unknown: use one of tcp, udp, ethernet"),
+        ({"mtu_bytes": 67}, "mtu_bytes 67 is impossible"),
+        ({"mtu_bytes": 1279, "ip_version": 6}, "from 1280 to 65535"),
+        ({"mtu_bytes": 65536}, "from 68 to 65535"),
+        ({"mtu_bytes": 1500.5}, "whole bytes"),
+        ({"mtu_bytes": math.nan}, "whole bytes"),
+        ({"mtu_bytes": "1500"}, "whole bytes"),
+        ({"ip_version": 5}, "ip_version 5 is unknown"),
+        ({"vlan_tags": -1}, "vlan_tags -1 is unknown"),
+    ],
+)
+def test_impossible_framings(arguments: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ScenarioError, match=reason):
+        Framing(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("framing", "payload", "reason"),
+    [
+        (Framing("udp"), 65508, "at most 65507 B"),
+        (Framing("udp", ip_version=6), 65528, "at most 65527 B"),
+        (Framing("ethernet"), 1501, "at most 1500 B"),
+        (Framing("tcp"), 0, "at least 1 B"),
+        (Framing("tcp"), [1448, -3], "payload_bytes -3"),
+        (Framing("tcp"), 1448.0, "whole numbers"),
+        (Framing("tcp"), True, "whole numbers"),
+        (Framing("tcp"), 2**60, "icmodel carries at most 281474976710656 B a frame"),
+        (Framing("tcp"), 2**70, "whole numbers"),
+    ],
+)
+def test_impossible_payloads(framing: Framing, payload: ArrayLike, reason: str) -> None:
+    with pytest.raises(ScenarioError, match=reason):
+        ethernet.wire_bits(payload, framing)
+    with pytest.raises(ScenarioError, match=reason):
+        ethernet.aligned(payload, framing)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"line_rate_bps": 0.0},
+        {"line_rate_bps": math.inf},
+        {"line_rate_bps": math.nan},
+        {"distance_m": -1.0},
+        {"distance_m": math.inf},
+        {"propagation_s_per_m": math.nan},
+        {"switches": -1},
+        {"switches": 1.5},
+        {"switches": math.nan},
+        {"switch_latency_s": -1e-9},
+        {"switching": "magic"},
+    ],
+)
+def test_impossible_paths(arguments: dict[str, Any]) -> None:
+    with pytest.raises(ScenarioError, match=next(iter(arguments))):
+        ethernet.min_latency_s(100, Framing(), **({"line_rate_bps": TEN_G} | arguments))
+
+
+def test_limits_of_the_protocols() -> None:
+    assert ethernet.max_payload_bytes(Framing("udp")) == 65507
+    assert ethernet.max_payload_bytes(Framing("udp", ip_version=6)) == 65527
+    assert ethernet.max_payload_bytes(Framing("ethernet", mtu_bytes=9000)) == 9000
+    assert ethernet.max_payload_bytes(Framing("tcp")) is None
+
+
+def test_shapes_follow_the_payload() -> None:
+    grid = np.arange(1, 7, dtype=np.uint16).reshape(2, 3)
+    assert ethernet.packets(5, Framing()).shape == ()
+    assert ethernet.wire_bits(grid, Framing()).shape == (2, 3)
+    assert ethernet.wire_bits(grid, Framing()).dtype == np.int64
+    assert ethernet.min_latency_s(grid, Framing(), TEN_G).dtype == np.float64
+    assert ethernet.wire_bits([], Framing()).shape == (0,)
+
+
+# Properties and the slow twin.
+
+
+@st.composite
+def framings(draw: st.DrawFn) -> Framing:
+    version = draw(st.sampled_from([4, 6]))
+    return Framing(
+        protocol=draw(st.sampled_from(["tcp", "udp", "ethernet"])),
+        mtu_bytes=draw(
+            st.sampled_from([1280, 1500, 9000, 65535])
+            | st.integers(68 if version == 4 else 1280, 65535)
+        ),
+        ip_version=version,
+        timestamps=draw(st.booleans()),
+        vlan_tags=draw(st.integers(0, 2)),
+        padded=draw(st.booleans()),
+    )
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> tuple[Framing, int]:
+    framing = draw(framings())
+    limit = ethernet.max_payload_bytes(framing) or 70000
+    near = [p + d for p in ethernet.aligned_payloads(framing, limit)[:3].tolist() for d in (0, 1)]
+    payload = draw(st.integers(1, limit) | st.sampled_from([1, *near]))
+    return framing, min(payload, limit)
+
+
+def packet_sizes(payload: int, framing: Framing) -> list[int]:
+    """Bytes of each packet behind the Ethernet header: fragmentation packet by packet."""
+    if framing.protocol == "ethernet":
+        return [payload]
+    ip = 20 if framing.ip_version == 4 else 40
+    sizes = []
+    if framing.protocol == "tcp":
+        header = ip + 20 + (12 if framing.timestamps else 0)
+        while payload > 0:
+            taken = min(payload, framing.mtu_bytes - header)
+            sizes.append(header + taken)
+            payload -= taken
+        return sizes
+    datagram = payload + 8
+    if ip + datagram <= framing.mtu_bytes:
+        return [ip + datagram]
+    header = ip + (8 if framing.ip_version == 6 else 0)
+    while datagram > 0:
+        taken = min(datagram, framing.mtu_bytes - header)
+        if taken < datagram:
+            taken -= taken % 8
+        sizes.append(header + taken)
+        datagram -= taken
+    return sizes
+
+
+def slow_wire_bits(payload: int, framing: Framing) -> int:
+    total = 0
+    for size in packet_sizes(payload, framing):
+        assert size <= framing.mtu_bytes
+        total += 38 + 4 * framing.vlan_tags + (max(size, 46) if framing.padded else size)
+    return 8 * total
+
+
+@given(question=questions())
+def test_the_slow_twin_agrees(question: tuple[Framing, int]) -> None:
+    framing, payload = question
+    sizes = packet_sizes(payload, framing)
+    assert int(ethernet.packets(payload, framing)) == len(sizes)
+    assert int(ethernet.wire_bits(payload, framing)) == slow_wire_bits(payload, framing)
+    full = sizes[-1] == framing.mtu_bytes
+    assert bool(ethernet.aligned(payload, framing)) == full
+    first = 8 * (38 + 4 * framing.vlan_tags + sizes[0])
+    if len(sizes) > 1:
+        cut = ethernet.min_latency_s(payload, framing, 1e9, switches=3)
+        stored = ethernet.min_latency_s(
+            payload, framing, 1e9, switches=3, switching="store-and-forward"
+        )
+        assert float(stored - cut) == pytest.approx(3 * first / 1e9)
+
+
+@given(question=questions(), step=st.integers(1, 3000))
+def test_wire_bits_never_fall_with_payload(question: tuple[Framing, int], step: int) -> None:
+    framing, payload = question
+    limit = ethernet.max_payload_bytes(framing)
+    assume(limit is None or payload + step <= limit)
+    lesser, greater = ethernet.wire_bits([payload, payload + step], framing)
+    assert lesser <= greater
+
+
+@given(question=questions(), line_rate=st.floats(1e6, 4e11))
+def test_goodput_is_under_the_stream_and_the_stream_under_the_line(
+    question: tuple[Framing, int], line_rate: float
+) -> None:
+    framing, payload = question
+    goodput = float(ethernet.max_goodput_bps(payload, framing, line_rate))
+    stream = ethernet.stream_goodput_bps(framing, line_rate)
+    assert goodput <= stream * (1 + 1e-12)
+    assert stream < line_rate
+    interval = float(ethernet.send_interval_s(payload, framing, line_rate))
+    assert goodput * interval == pytest.approx(8 * payload)
+    assert float(ethernet.min_latency_s(payload, framing, line_rate)) == pytest.approx(interval)
+
+
+@given(framing=framings(), up_to=st.integers(1, 70000))
+def test_aligned_payloads_are_exactly_the_aligned_ones(framing: Framing, up_to: int) -> None:
+    limit = min(up_to, ethernet.max_payload_bytes(framing) or up_to)
+    every = np.arange(1, limit + 1)
+    expected = every[ethernet.aligned(every, framing)]
+    assert np.array_equal(ethernet.aligned_payloads(framing, up_to), expected)
