@@ -1,0 +1,181 @@
+"""All metrics of a block of questions, for one end of the interval at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icmodel.interpolation import HIGH, LOW, VALUE
+from icmodel.model import cpu, goodput, latency, loss
+from icmodel.model.block import Block, LoadSlot, load_slot, overload
+from icmodel.model.goodput import Flow
+from icmodel.model.ground import Ground
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+VARIANTS = ("appendix-h", "corrected")
+ALWAYS = (
+    "goodput_bps",
+    "sent_bps",
+    "shortfall_bps",
+    "loss_rate",
+    "frames_per_s",
+    "latency_mean_s",
+    "latency_std_s",
+    "cpu_send",
+    "cpu_recv",
+    "cpu_send_cores",
+    "cpu_recv_cores",
+)
+"""Metrics every prediction names, absent ones with their reason."""
+OPPOSITE = {VALUE: VALUE, LOW: HIGH, HIGH: LOW}
+"""A long latency goes with the least goodput: the end of the flow that decides an end."""
+
+
+def metric_names(ground: Ground) -> tuple[str, ...]:
+    """Every metric a prediction on this ground names."""
+    return (*ALWAYS, *(name for name in sorted(ground.metrics) if name not in ALWAYS))
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """The flow of each needed end of the interval, and where each question's load lies."""
+
+    flows: Mapping[int, Flow]
+    limited_loss: Mapping[int, Floats]
+    lossy: Bools
+    request_slot: LoadSlot
+    latency_slots: Mapping[int, LoadSlot]
+    cpu_slots: Mapping[int, LoadSlot]
+
+
+def course(ground: Ground, block: Block, variant: str, parts: tuple[int, ...]) -> Course:
+    """Find out how the frames fare before any metric is answered."""
+    asked = block.asked
+    request_slot = load_slot(ground, asked.request_bps)
+    lossy = _lossy(ground, block)
+    limited = {}
+    flows = {}
+    for part in parts:
+        if variant == "appendix-h":
+            limited[part] = np.zeros_like(asked.request_bps)
+            flows[part] = goodput.appendix_h_flow(ground, block, part)
+        else:
+            limited[part] = loss.limited_loss(ground, block, OPPOSITE[part], request_slot)
+            flows[part] = goodput.corrected_flow(ground, block, part, lossy, limited[part])
+    # E18: CPU follows the stream's own limit; Appendix H takes what was achieved.
+    cpu_overload = {
+        part: flow.overloaded if variant == "appendix-h" else flow.over_own
+        for part, flow in flows.items()
+    }
+    return Course(
+        flows,
+        limited,
+        lossy,
+        request_slot,
+        {p: overload(ground, request_slot, flows[OPPOSITE[p]].overloaded) for p in parts},
+        {p: overload(ground, request_slot, cpu_overload[OPPOSITE[p]]) for p in parts},
+    )
+
+
+def _lossy(ground: Ground, block: Block) -> Bools:
+    flags = np.array([protocol not in loss.RELIABLE for protocol in ground.protocols])
+    return np.asarray(flags.take(block.asked.protocol))
+
+
+def answer(
+    ground: Ground, block: Block, variant: str, way: Course, part: int, wanted: frozenset[str]
+) -> dict[str, Floats]:
+    """The wanted metrics at one end of the interval; NaN where the dataset gives none."""
+    values = _flow_metrics(ground, block, variant, way, part, wanted)
+    for name in cpu.UTILISATIONS:
+        values.update(_cpu_metrics(ground, block, variant, way, part, name, wanted))
+    for name, lookup in ground.metrics.items():
+        if name not in wanted or name in values:
+            continue
+        slot = way.latency_slots[part]
+        value = latency.curve_value(block, lookup, part, slot)
+        times = latency.passes(name)
+        if times:
+            value += times * latency.path_s(
+                ground, block, lookup, with_distance=variant != "appendix-h"
+            )
+        if variant != "appendix-h" and latency.one_way(name):
+            value = np.maximum(value, latency.least_s(ground, block))
+        values[name] = value
+    if "frames_per_s" in wanted:
+        values["frames_per_s"] = _frames(block, values, way, part)
+    return {name: value for name, value in values.items() if name in wanted}
+
+
+def _flow_metrics(
+    ground: Ground,
+    block: Block,
+    variant: str,
+    way: Course,
+    part: int,
+    wanted: frozenset[str],
+) -> dict[str, Floats]:
+    """Goodput, what was sent, what the sender fell short of, and loss."""
+    flow, asked = way.flows[part], block.asked
+    values = {"goodput_bps": flow.goodput_bps}
+    if wanted & {"sent_bps", "shortfall_bps", "loss_rate"}:
+        if variant == "appendix-h":
+            rate = loss.appendix_h_loss(flow, asked.request_bps, asked.endpoints)
+            unknown = np.array([p == "ethernet" for p in ground.protocols]).take(asked.protocol)
+        else:
+            rate = loss.corrected_loss(
+                way.flows[OPPOSITE[part]],
+                way.lossy,
+                way.limited_loss[OPPOSITE[part]],
+                asked.request_bps,
+            )
+            unknown = way.lossy & ~goodput.known(ground.loss_unlimited, block)
+            unknown &= ~goodput.known(ground.loss_limited, block)
+        values["loss_rate"] = np.where(unknown, np.nan, rate)
+        values["sent_bps"] = np.where(unknown, np.nan, flow.sent_bps)
+    if "shortfall_bps" in wanted:
+        sent = np.where(np.isnan(values["sent_bps"]), np.nan, way.flows[OPPOSITE[part]].sent_bps)
+        unlimited = np.isinf(asked.request_bps)
+        values["shortfall_bps"] = np.where(
+            unlimited,
+            np.where(np.isnan(sent), np.nan, 0.0),
+            np.maximum(asked.request_bps - sent, 0.0),
+        )
+    return values
+
+
+def _cpu_metrics(
+    ground: Ground,
+    block: Block,
+    variant: str,
+    way: Course,
+    part: int,
+    name: str,
+    wanted: frozenset[str],
+) -> dict[str, Floats]:
+    """Utilisation of one side, capped, and its demand in busy cores, not capped (E6)."""
+    cores = f"{name}_cores"
+    if name not in ground.metrics or not wanted & {name, cores}:
+        return {}
+    slot = way.cpu_slots[part]
+    needed = cpu.demand(ground, block, ground.metrics[name], part, slot, way.flows[VALUE].own_bps)
+    values = {name: needed if variant == "appendix-h" else np.minimum(needed, 1.0)}
+    if cores not in ground.metrics and ground.cores:
+        values[cores] = needed * block.asked.cores_count
+    return values
+
+
+def _frames(block: Block, values: Mapping[str, Floats], way: Course, part: int) -> Floats:
+    """Frames delivered per second: goodput over payload bits, else the benchmarked rate."""
+    asked = block.asked
+    frames = way.flows[part].goodput_bps / (asked.payload_bytes * 8)
+    measured = values.get("frames_per_s")
+    if measured is None:
+        return frames
+    limited = np.minimum(measured, asked.request_bps / (asked.payload_bytes * 8))
+    return np.where(np.isnan(frames), limited, frames)

@@ -1,0 +1,123 @@
+"""Goodput: the least of what is asked, what the benchmarks reached, the wire and the fair share.
+
+IC2012 §7.1.1 and Appendix H, with the decisions E1–E3, E9 and E13 of the background page on
+errata.  ``corrected`` and ``appendix-h`` each are one function that returns the same Flow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icmodel.model.block import CLOSE, Block
+from icmodel.model.ground import Ground, Lookup
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What happens to the frames, for one end of the interval; arrays of one shape, b/s.
+
+    ``own`` is what the stream reaches alone, ``limit`` what the receiver takes in sum, ``share``
+    this stream's part of it; ``over_own`` says that the request is above ``own``, ``overloaded``
+    that it is not achieved at all, ``over_total`` that all senders together ask for more than
+    the receiver takes.  ``loss_table`` is the benchmarked loss when unlimited (0 where none is).
+    """
+
+    own_bps: Floats
+    limit_bps: Floats
+    share_bps: Floats
+    sent_bps: Floats
+    goodput_bps: Floats
+    loss_table: Floats
+    over_own: Bools
+    over_total: Bools
+    overloaded: Bools
+
+
+def corrected_flow(
+    ground: Ground, block: Block, part: int, lossy: Bools, limited_loss: Floats
+) -> Flow:
+    """The stream's flow in the variant ``corrected``.
+
+    Parameters
+    ----------
+    part : int
+        Which end of the interval: value, low or high.
+    lossy : array of bool
+        Whether the protocol loses frames; the others throttle to their share.
+    limited_loss : array
+        Loss of the frames sent while the request is carried (E16).
+    """
+    asked = block.asked
+    capacity = np.minimum(block.unlimited(ground.capacity, part), block.wire.bound_bps)
+    unlimited = capacity
+    if ground.unlimited is not ground.capacity:
+        unlimited = np.minimum(block.unlimited(ground.unlimited, part), block.wire.bound_bps)
+    slack = capacity * (1 + CLOSE)
+    over_own = (asked.request_bps > slack) | np.isinf(asked.request_bps)
+    over_total = asked.request_bps + asked.others_bps > slack
+    table = np.nan_to_num(block.unlimited(ground.loss_unlimited, 0))
+    own = np.where(over_own, unlimited, capacity)
+    limit = np.where(over_total, _received_in_sum(unlimited, table, asked.endpoints), capacity)
+    share = _fair_share(ground, block, part, limit)
+    able = np.minimum(unlimited / np.maximum(1 - table, CLOSE), block.wire.bound_bps)
+    sent = np.where(over_own, np.minimum(asked.request_bps, able), asked.request_bps)
+    arriving = np.where(over_own, sent, asked.request_bps * (1 - limited_loss))
+    goodput = np.minimum(np.where(lossy, arriving, asked.request_bps), share)
+    sent = np.where(lossy, sent, goodput)
+    overloaded = over_own | (share * (1 + CLOSE) < asked.request_bps)
+    return Flow(own, limit, share, sent, goodput, table, over_own, over_total, overloaded)
+
+
+def _received_in_sum(unlimited: Floats, table: Floats, endpoints: Floats) -> Floats:
+    """What the receiver takes when every sender overloads it (E2, E9).
+
+    Each further sender costs the benchmarked overload loss once more, unlimited·(1 − loss)^(n−1):
+    an assumed rule, since §6.5.3.1 says only that two senders deliver less in sum than one.
+    """
+    several = (endpoints > 1) & (table > 0)
+    if not several.any():
+        return unlimited
+    received = unlimited.copy()
+    received[several] *= (1 - table[several]) ** (endpoints[several] - 1)
+    return received
+
+
+def _fair_share(ground: Ground, block: Block, part: int, limit: Floats) -> Floats:
+    """max(limit − others, limit / n): exact max-min for equal or single others (E2).
+
+    Shares measured at the asked number of endpoints stand in place of limit / n.
+    """
+    asked = block.asked
+    fair = limit / asked.endpoints
+    for count, lookup in ground.fair.items():
+        here = asked.endpoints == count
+        if here.any():
+            measured = block.unlimited(lookup, part)
+            fair = np.where(here & ~np.isnan(measured), np.minimum(measured, limit), fair)
+    shared = np.maximum(limit - asked.others_bps, fair)
+    return np.where(asked.endpoints > 1, shared, limit)
+
+
+def appendix_h_flow(ground: Ground, block: Block, part: int) -> Flow:
+    """The stream's flow as IC2012 Appendix H writes it (E2: the share may exceed the request)."""
+    asked = block.asked
+    limit = block.unlimited(ground.unlimited, part)
+    limited = np.minimum(asked.request_bps, limit)
+    share = np.maximum(limit - asked.others_bps, limit / asked.endpoints)
+    fits = (asked.endpoints == 1) | (limited + asked.others_bps < limit)
+    goodput = np.where(fits, limited, share)
+    table = np.nan_to_num(block.unlimited(ground.loss_unlimited, 0))
+    over = (asked.request_bps > limit * (1 + CLOSE)) | np.isinf(asked.request_bps)
+    overloaded = over | (asked.request_bps > goodput * (1 + CLOSE))
+    return Flow(limit, limit, share, limited, goodput, table, over, over, overloaded)
+
+
+def known(lookup: Lookup, block: Block) -> Bools:
+    """Whether a metric has rows for each question's protocol and counts."""
+    return np.asarray(lookup.group.take(block.config) > 0)

@@ -1,0 +1,56 @@
+"""Latency: benchmarked curves between loads, plus switches and cable (IC2012 §7.1.2).
+
+Decisions E4, E5, E11, E14, E15 and E19 of the background page on errata.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icmodel.model.block import Block, LoadSlot
+from icmodel.model.ground import Ground, Lookup
+
+Floats = NDArray[np.float64]
+
+
+def curve_value(block: Block, lookup: Lookup, part: int, slot: LoadSlot) -> Floats:
+    """A metric between its payload points and load curves; NaN outside its domain."""
+    place = block.place(lookup, slot.slot)
+    return lookup.stack.look_up(part, place, block.dp, slot.dr)
+
+
+def passes(metric: str) -> int:
+    """How often a metric's path crosses each switch and cable: 2 for a round trip, 0 for σ."""
+    if metric.endswith("_std_s"):
+        return 0
+    if metric.startswith(("rtt_half_", "latency_")):
+        return 1
+    return 2 if metric.startswith("rtt_") else 0
+
+
+def one_way(metric: str) -> bool:
+    """Whether a metric is a one-way latency that theory's minimum bounds."""
+    return metric.startswith("latency_") and not metric.endswith("_std_s")
+
+
+def path_s(ground: Ground, block: Block, lookup: Lookup, *, with_distance: bool) -> Floats:
+    """What switches and cable beyond the measured ones add, one way [s].
+
+    ``switch_latency`` a switch (IC2012 §7.1.2); propagation of the cable beyond the dataset's own
+    when a distance is asked for (E19).
+    """
+    link = ground.link
+    beyond = block.asked.switches - lookup.switches.take(block.config)
+    path = np.maximum(beyond, 0) * (link.switch_latency_s or 0.0)
+    if with_distance:
+        path += block.asked.extra_distance_m * (link.propagation_s_per_m or 0.0)
+    return path
+
+
+def least_s(ground: Ground, block: Block) -> Floats:
+    """Theory's minimum one way [s]: serialisation and propagation of the cable and switches."""
+    link = ground.link
+    cable = (link.cable_length_m or 0.0) + block.asked.extra_distance_m
+    propagation = np.maximum(cable, 0.0) * (link.propagation_s_per_m or 0.0)
+    return block.wire.serialisation_s + propagation

@@ -1,0 +1,43 @@
+"""Loss rate: frames sent and not received over frames sent (IC2012 §2.1, §7.1.4, Appendix H).
+
+TCP loses nothing the application sees (E8).  For the others loss is what the receiver or the share
+did not take of the frames *sent*; what the sender could not send is shortfall.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icmodel.model.block import Block, LoadSlot
+from icmodel.model.goodput import Flow
+from icmodel.model.ground import Ground
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+RELIABLE = ("tcp",)
+"""Protocols without loss by definition (IC2012 §7.1.4)."""
+
+
+def limited_loss(ground: Ground, block: Block, part: int, slot: LoadSlot) -> Floats:
+    """Loss while the request is carried: the benchmarked one at that load, else 0 (E16)."""
+    lookup = ground.loss_limited
+    place = block.place(lookup, slot.slot)
+    found = lookup.stack.look_up(part, place, block.dp, slot.dr)
+    return np.asarray(np.nan_to_num(found))
+
+
+def corrected_loss(flow: Flow, lossy: Bools, limited: Floats, request_bps: Floats) -> Floats:
+    """1 − goodput / sent for protocols that lose frames, 0 for the others."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        dropped = 1 - flow.goodput_bps / flow.sent_bps
+    carried = ~flow.over_own & (flow.share_bps >= request_bps * (1 - limited))
+    loss = np.where(carried, limited, np.clip(dropped, 0.0, 1.0))
+    return np.asarray(np.where(lossy, loss, 0.0))
+
+
+def appendix_h_loss(flow: Flow, request_bps: Floats, endpoints: Floats) -> Floats:
+    """The greater of table loss × endpoints and 1 − achieved / requested, at most 1."""
+    achieved = np.where(np.isinf(request_bps), 0.0, flow.goodput_bps / request_bps)
+    return np.asarray(np.clip(np.maximum(flow.loss_table * endpoints, 1 - achieved), 0.0, 1.0))

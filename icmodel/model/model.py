@@ -1,0 +1,303 @@
+"""Model(dataset, variant): what a stream gets, answered from benchmarks and theory together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from icmodel import scenario as words
+from icmodel.dataset import Dataset
+from icmodel.errors import DatasetError, OutOfDomain, ScenarioError
+from icmodel.estimate import Prediction
+from icmodel.interpolation import HIGH, LOW, VALUE
+from icmodel.model import present
+from icmodel.model.answer import VARIANTS, answer, course, metric_names
+from icmodel.model.block import Block, Questions, block, wire_times
+from icmodel.model.ground import Ground, lay_ground
+from icmodel.model.physics import wire
+from icmodel.scenario import Scenario
+
+if TYPE_CHECKING:
+    import xarray
+
+REFUSE, EXTRAPOLATE, NAN = "refuse", "extrapolate", "nan"
+
+
+class Model:
+    """The interconnect model of IC2012 §7, on any dataset.
+
+    Parameters
+    ----------
+    data : Dataset
+        From :func:`icmodel.load`.
+    variant : "corrected" or "appendix-h", optional
+        ``appendix-h`` is the original's pseudo-code to the letter where it can be executed;
+        ``corrected`` mends what the background page on errata lists.  Default: the dataset's.
+
+    Raises
+    ------
+    ScenarioError
+        If there is no such variant.
+    """
+
+    def __init__(self, data: Dataset, variant: str | None = None) -> None:
+        chosen = variant or data.default_variant
+        if chosen not in VARIANTS:
+            raise ScenarioError(
+                f"there is no variant {chosen!r}: it is one of {', '.join(VARIANTS)}"
+            )
+        self.data = data
+        self.variant = chosen
+        self._ground = lru_cache(maxsize=64)(self._lay_ground)
+
+    def __repr__(self) -> str:
+        return f"Model({self.data.id!r}, variant={self.variant!r})"
+
+    # --- one question -------------------------------------------------------------------------
+
+    def predict(
+        self, scenario: Scenario | None = None, *, outside: str = REFUSE, **question: object
+    ) -> Prediction:
+        """Predict every metric of one scenario.
+
+        Parameters
+        ----------
+        scenario : Scenario, optional
+            Or its parameters as keywords, in either spelling: ``payload="65535 B"`` or
+            ``payload_bytes=65535``.
+        outside : "refuse" or "extrapolate"
+            Beyond the benchmarked payloads and cores: refuse, or answer marked ``extrapolated``.
+
+        Raises
+        ------
+        UnitError, ScenarioError
+            If the question could not be asked of any dataset.
+        OutOfDomain
+            If this dataset cannot answer it.
+        """
+        asked = words.scenario(**question) if scenario is None else scenario
+        if outside not in (REFUSE, EXTRAPOLATE):
+            raise ScenarioError(f"outside={outside!r} is not one of {REFUSE}, {EXTRAPOLATE}")
+        asked = self._complete(asked)
+        extend = outside == EXTRAPOLATE
+        ground = self.ground(asked.options, (asked.protocol,), extend=extend)
+        self._check_parameters(asked, ground, extend=extend)
+        return self._predict(asked, ground)
+
+    def _predict(self, asked: Scenario, ground: Ground) -> Prediction:
+        here = self._block(asked, ground)
+        parts = (VALUE, LOW, HIGH)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            way = course(ground, here, self.variant, parts)
+            wanted = frozenset(metric_names(ground))
+            ends = [answer(ground, here, self.variant, way, part, wanted) for part in parts]
+            return present.prediction(asked, ground, self.variant, here, way, ends)
+
+    def _complete(self, asked: Scenario) -> Scenario:
+        """The scenario with the dataset's default core count filled in."""
+        if asked.protocol not in self.data.protocols:
+            raise OutOfDomain(
+                f"{self.data.id} has no protocol {asked.protocol!r}: it has "
+                f"{', '.join(self.data.protocols)}"
+            )
+        counts = self._core_counts(asked.protocol)
+        if asked.cores is None and counts:
+            return replace(asked, cores=max(counts))
+        return asked
+
+    def _core_counts(self, protocol: str) -> tuple[int, ...]:
+        points = [p for p in self.data.points if p.protocol == protocol and p.cores is not None]
+        goodput = {p.cores for p in points if p.metric == "goodput_bps"}
+        return tuple(sorted(c for c in goodput or {p.cores for p in points} if c is not None))
+
+    def _check_parameters(self, asked: Scenario, ground: Ground, *, extend: bool) -> None:
+        for problem in self._unknown_parameters(asked).values():
+            raise OutOfDomain(problem)
+        limit = ground.wires[0].greatest_payload_bytes()
+        if limit is not None and asked.payload_bytes > limit:
+            raise OutOfDomain(
+                f"payload {asked.payload_bytes} B is impossible for {asked.protocol}: its limit is "
+                f"{limit} B; split the frame"
+            )
+        counts = self._core_counts(asked.protocol)
+        if asked.cores is not None and counts and asked.cores not in counts and not extend:
+            raise OutOfDomain(
+                f"{asked.cores} cores are outside {self.data.id}: {asked.protocol} was measured "
+                f"with {_listed(counts)}; ask one of these, or extrapolate"
+            )
+        first, last = present.goodput_domain(ground, self._block(asked, ground))
+        if not extend and first <= last and not first <= asked.payload_bytes <= last:
+            raise OutOfDomain(
+                f"payload {asked.payload_bytes} B is outside {self.data.id}: {asked.protocol} was "
+                f"measured from {first:.0f} to {last:.0f} B; ask within, or extrapolate"
+            )
+
+    def _unknown_parameters(self, asked: Scenario) -> dict[str, str]:
+        """Parameters the dataset has no axis or rule for, each with the sentence to refuse it."""
+        link, data = self.data.interconnect, self.data
+        problems: dict[str, str] = {}
+        if asked.switches and link.switch_latency_s is None and not self._measured_switches(asked):
+            problems["switches"] = (
+                f"{data.id} has neither rows with switches nor a switch latency: leave switches "
+                "out, or take a dataset that has"
+            )
+        if asked.distance_m is not None and (
+            link.propagation_s_per_m is None or link.cable_length_m is None
+        ):
+            problems["distance_m"] = (
+                f"{data.id} says no cable length or propagation: leave distance out, or take a "
+                "dataset that does"
+            )
+        if asked.cores is not None and not self._core_counts(asked.protocol):
+            problems["cores"] = (
+                f"{data.id} does not say how many cores {asked.protocol} used: leave cores out"
+            )
+        if asked.endpoints > 1 and "goodput_bps" not in {
+            p.metric for p in data.points if p.protocol == asked.protocol
+        }:
+            problems["endpoints"] = (
+                f"{data.id} has no goodput of {asked.protocol} to share: leave endpoints out"
+            )
+        return problems
+
+    def _measured_switches(self, asked: Scenario) -> bool:
+        return any(
+            (p.switches or 0) >= asked.switches
+            for p in self.data.points
+            if p.protocol == asked.protocol
+        )
+
+    def fit_question(self, scenario: Scenario) -> tuple[Scenario, tuple[str, ...]]:
+        """The scenario without what this dataset has no axis or rule for, and a note on each."""
+        notes = list(self._unknown_parameters(scenario).values())
+        blank: dict[str, object] = {"switches": 0, "distance_m": None, "cores": None}
+        blank |= {"endpoints": 1}
+        changed = {name: blank[name] for name in self._unknown_parameters(scenario)}
+        if "endpoints" in changed:
+            changed["other_goodput_bps"] = 0.0
+        kept = {axis: value for axis, value in scenario.options if axis in self.data.option_axes}
+        for axis, value in scenario.options:
+            if axis not in kept:
+                notes.append(f"{self.data.id} has no axis {axis}: {axis} = {value} was left out")
+        fitted = replace(scenario, options=tuple(sorted(kept.items())), **changed)  # type: ignore[arg-type]
+        return fitted, tuple(notes)
+
+    # --- theory -------------------------------------------------------------------------------
+
+    def least_latency_s(self, scenario: Scenario) -> float | None:
+        """Theory's minimum one-way latency [s]; ``None`` where the link's rate is not known."""
+        link = self.data.link(dict(scenario.options))
+        if link.line_rate_bps is None:
+            return None
+        payload = np.array([float(scenario.payload_bytes)])
+        bits = float(
+            wire(self.data, scenario.protocol, dict(scenario.options)).serialisation_s(payload)[0]
+        )
+        distance = link.cable_length_m if scenario.distance_m is None else scenario.distance_m
+        switches = scenario.switches * (link.switch_latency_s or 0.0)
+        return bits + (distance or 0.0) * (link.propagation_s_per_m or 0.0) + switches
+
+    def greatest_goodput_bps(self, scenario: Scenario) -> float | None:
+        """Theory's bound on the goodput [b/s]; ``None`` where the link's rate is not known."""
+        path = wire(self.data, scenario.protocol, dict(scenario.options))
+        payload = np.array([float(scenario.payload_bytes)])
+        bound = float(path.goodput_bound_bps(payload, path.serialisation_s(payload))[0])
+        return bound if math.isfinite(bound) else None
+
+    # --- many questions -----------------------------------------------------------------------
+
+    def predict_many(
+        self,
+        *,
+        outside: str = REFUSE,
+        metrics: tuple[str, ...] | list[str] | None = None,
+        intervals: bool = True,
+        threads: int | None = None,
+        **question: object,
+    ) -> xarray.Dataset:
+        """Predict whole arrays of scenarios at once.
+
+        Parameters broadcast as numpy arrays do, labelled ones (xarray) by dimension; ``protocol``
+        and options are one text, or codes into :attr:`Dataset.protocols`.
+
+        Parameters
+        ----------
+        outside : "refuse", "nan" or "extrapolate"
+            What a question outside the dataset gets: an error naming the first and the count, NaN,
+            or an answer marked ``extrapolated``.
+        metrics : sequence of str, optional
+            Only these.
+        intervals : bool
+            With ``<metric>_low``, ``<metric>_high`` and ``<metric>_basis``.
+        threads : int, optional
+            Worker threads; as many as the machine has by default.
+
+        Returns
+        -------
+        xarray.Dataset
+            A variable a metric, and ``bottleneck``.
+        """
+        from icmodel.model.many import Wishes, predict_many  # xarray only where it is used
+
+        wishes = Wishes(outside, None if metrics is None else tuple(metrics), intervals, threads)
+        return predict_many(self, question, wishes)
+
+    # --- tables -------------------------------------------------------------------------------
+
+    def ground(
+        self,
+        options: tuple[tuple[str, str], ...] | Mapping[str, str] = (),
+        protocols: tuple[str, ...] | None = None,
+        *,
+        extend: bool = False,
+    ) -> Ground:
+        """The compiled tables at some options; compiled once a Model."""
+        pairs = tuple(sorted(dict(options).items()))
+        return self._ground(pairs, protocols or self.data.protocols, extend)
+
+    def _lay_ground(
+        self, options: tuple[tuple[str, str], ...], protocols: tuple[str, ...], extend: bool
+    ) -> Ground:
+        try:
+            ground = lay_ground(
+                self.data, dict(options), self.variant, protocols=protocols, extend=extend
+            )
+        except DatasetError as error:
+            raise OutOfDomain(str(error)) from error
+        if not any(ground.data.select(p, dict(options)) for p in protocols):
+            chosen = ", ".join(f"{axis} = {value}" for axis, value in options) or "its defaults"
+            raise OutOfDomain(
+                f"{self.data.id} has no rows of {', '.join(protocols)} at {chosen}: see `icmodel "
+                f"datasets show {self.data.id}` for the values each protocol has"
+            )
+        return ground
+
+    def _block(self, asked: Scenario, ground: Ground) -> Block:
+        """One question as a block of length 1."""
+        cores = asked.cores or 0
+        nearest = min(ground.cores, key=lambda c: (abs(c - cores), c)) if ground.cores else 0
+        cable = ground.link.cable_length_m
+        extra = 0.0 if asked.distance_m is None or cable is None else asked.distance_m - cable
+        payload = np.array([float(asked.payload_bytes)])
+        protocol = np.array([ground.protocols.index(asked.protocol)])
+        questions = Questions(
+            protocol=protocol,
+            payload_bytes=payload,
+            request_bps=np.array([asked.requested_goodput_bps]),
+            cores=np.array([ground.cores.index(nearest) if ground.cores else 0]),
+            cores_count=np.array([float(cores)]),
+            switches=np.array([asked.switches]),
+            endpoints=np.array([float(asked.endpoints)]),
+            others_bps=np.array([float(asked.other_goodput_bps)]),
+            extra_distance_m=np.array([extra]),
+        )
+        return block(ground, questions, wire_times(ground, protocol, payload))
+
+
+def _listed(counts: tuple[int, ...]) -> str:
+    return ", ".join(str(count) for count in counts)

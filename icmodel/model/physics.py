@@ -1,0 +1,94 @@
+"""What the wire of a dataset allows: its theory module, chosen by kind and protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icmodel.dataset import Dataset, Interconnect
+from icmodel.errors import DatasetError
+from icmodel.theory import ethernet, infiniband, rapidio, roce
+
+Floats = NDArray[np.float64]
+
+FRAMED = ("udp", "ethernet")
+"""Protocols on Ethernet that put every frame into packets of its own; the others may merge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """The link of one protocol, and theory's bounds for a frame on it.
+
+    A link whose rate the dataset does not say (loopback, unknown port speed) bounds no goodput and
+    its serialisation takes no time.
+    """
+
+    protocol: str
+    link: Interconnect
+
+    def serialisation_s(self, payload_bytes: Floats) -> Floats:
+        """Time [s] the bits of a frame take on the wire, shape of the payloads [B]."""
+        rate = self.link.line_rate_bps
+        if rate is None:
+            return np.zeros_like(payload_bytes)
+        whole = payload_bytes.astype(np.int64)
+        kind, mtu = self.link.kind, self.link.mtu_bytes
+        if kind == "ethernet":
+            return ethernet.send_interval_s(whole, self._packets(), rate)
+        if kind == "infiniband":
+            return infiniband.send_interval_s(whole, infiniband.Framing(mtu or 4096), rate)
+        if kind == "roce":
+            return roce.send_interval_s(whole, roce.Framing(mtu_bytes=mtu or 4096), rate)
+        if kind == "rapidio":
+            return rapidio.send_interval_s(whole, rapidio.Framing(), rate)
+        raise DatasetError(
+            f"interconnect kind {kind!r} has a line rate but no theory: use ethernet, infiniband, "
+            "roce or rapidio, or leave line_rate_bps out"
+        )
+
+    def goodput_bound_bps(self, payload_bytes: Floats, serialisation_s: Floats) -> Floats:
+        """Greatest goodput [b/s] the wire allows, shape of the payloads [B].
+
+        Merged streams fill their packets whatever the frame (IC2012 §6.1.1): for TCP and for what
+        runs over it or batches, the bound is that of full packets.
+        """
+        rate = self.link.line_rate_bps
+        if rate is None:
+            return np.full_like(payload_bytes, np.inf)
+        if self.link.kind == "ethernet" and self.protocol not in FRAMED:
+            return np.full_like(
+                payload_bytes, ethernet.stream_goodput_bps(self._full_packets(), rate)
+            )
+        return payload_bytes * 8 / serialisation_s
+
+    def greatest_payload_bytes(self) -> int | None:
+        """The protocol's own limit [B]; ``None`` where it has none."""
+        if self.link.kind == "ethernet" and self.protocol in FRAMED:
+            return ethernet.max_payload_bytes(self._packets())
+        return None
+
+    def _packets(self) -> ethernet.Framing:
+        """The frame in packets of its own; what is neither UDP nor direct counts as TCP."""
+        link = self.link
+        mtu = link.mtu_bytes or 1500
+        version: Literal[4, 6] = 6 if link.ip_version == 6 else 4
+        if self.protocol == "udp":
+            return ethernet.Framing("udp", mtu, version)
+        if self.protocol == "ethernet":
+            return ethernet.Framing("ethernet", mtu, version)
+        return ethernet.Framing("tcp", mtu, version, timestamps=link.tcp_timestamps)
+
+    def _full_packets(self) -> ethernet.Framing:
+        """Full packets of the stream; of an unknown carrier those without any header above IP."""
+        if self.protocol == "tcp":
+            return self._packets()
+        return ethernet.Framing("ethernet", self.link.mtu_bytes or 1500)
+
+
+def wire(data: Dataset, protocol: str, options: Mapping[str, str]) -> Wire:
+    """The wire of a protocol; of a dataset with several fabrics, that of the chosen one."""
+    return Wire(protocol, data.link(options))

@@ -1,0 +1,246 @@
+"""Turn the arrays of one answered question into a Prediction that says what it rests on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icmodel.estimate import BASES, BOTTLENECKS, Estimate, Prediction, UsedRow, absent
+from icmodel.interpolation import VALUE
+from icmodel.model import basis, cpu
+from icmodel.model.answer import Course, metric_names
+from icmodel.model.block import Block
+from icmodel.model.bottleneck import bottleneck
+from icmodel.model.goodput import known
+from icmodel.model.ground import Ground, Lookup
+from icmodel.scenario import Scenario
+
+Floats = NDArray[np.float64]
+Ends = Sequence[Mapping[str, Floats]]
+
+
+def prediction(
+    asked: Scenario, ground: Ground, variant: str, block: Block, way: Course, ends: Ends
+) -> Prediction:
+    """The Prediction of a block of length 1 from its answers at value, low and high."""
+    found = basis.traces(ground, block, way)
+    metrics: dict[str, Estimate] = {}
+    rows: dict[int, None] = {}
+    for name in metric_names(ground):
+        value, low, high = (float(end[name][0]) if name in end else math.nan for end in ends)
+        if math.isnan(value):
+            metrics[name] = absent(_reason(ground, block, asked, name))
+            continue
+        bases = _bases(ground, block, way, found.get(name, ()), name, variant)
+        for trace in found.get(name, ()):
+            rows.update(dict.fromkeys(trace.rows(0)))
+        low, high = _within(block, name, value, low, high)
+        metrics[name] = Estimate(
+            value, low, high, max(bases, key=BASES.index), _why(ground, block, name, way), bases
+        )
+    code = bottleneck(block, way.flows[VALUE], way.lossy, _cpu_send(ground, block, way))
+    return Prediction(
+        scenario=asked,
+        dataset=ground.data.id,
+        sha256=ground.data.sha256,
+        variant=variant,
+        metrics=MappingProxyType(metrics),
+        bottleneck=BOTTLENECKS[int(code[0])],
+        terms=MappingProxyType(_terms(ground, block, variant, metrics)),
+        bounds=MappingProxyType(_bounds(block, way)),
+        rows=tuple(_used(ground, row) for row in sorted(rows)),
+        notes=_notes(ground, block, asked, way, variant),
+    )
+
+
+def goodput_domain(ground: Ground, block: Block) -> tuple[float, float]:
+    """Least and greatest payload with goodput [B]; the first above the last where there is none."""
+    group = int(ground.capacity.group.take(block.config)[0])
+    return float(ground.capacity.first[group]), float(ground.capacity.last[group])
+
+
+def _within(block: Block, name: str, value: float, low: float, high: float) -> tuple[float, float]:
+    """An interval that holds its value and crosses neither 0…1 nor theory."""
+    low = value if math.isnan(low) else min(low, value)
+    high = value if math.isnan(high) else max(high, value)
+    return max(low, 0.0), high
+
+
+def _cpu_send(ground: Ground, block: Block, way: Course) -> Floats:
+    lookup = ground.metrics.get("cpu_send")
+    if lookup is None:
+        return np.full(block.cell.shape, np.nan)
+    return cpu.demand(ground, block, lookup, VALUE, way.cpu_slots[VALUE], way.flows[VALUE].own_bps)
+
+
+def _bases(
+    ground: Ground,
+    block: Block,
+    way: Course,
+    traces: tuple[basis.Trace, ...],
+    name: str,
+    variant: str,
+) -> tuple[str, ...]:
+    """Every basis a metric used, strongest first."""
+    codes = {int(trace.codes()[0]) for trace in traces if trace.used[0] and trace.rows(0)}
+    rows = {BASES.index(ground.points[row].basis) for trace in traces for row in trace.rows(0)}
+    rule = int(basis.rules(ground, block, way, name, variant)[0])
+    every = codes | rows | ({rule} if rule or not codes else set())
+    return tuple(BASES[code] for code in sorted(every))
+
+
+def _used(ground: Ground, row: int) -> UsedRow:
+    point = ground.points[row]
+    return UsedRow(
+        point.line,
+        point.metric,
+        point.payload_bytes,
+        point.load_bps,
+        point.value,
+        point.basis,
+        point.source,
+    )
+
+
+def _reason(ground: Ground, block: Block, asked: Scenario, name: str) -> str:
+    """Why a metric is absent."""
+    data = ground.data
+    for entry in data.absences:
+        if entry.get("metric") == name and entry.get("protocol", asked.protocol) == asked.protocol:
+            return entry.get("reason", "the dataset says it is absent")
+    lookup = _lookup(ground, name)
+    if lookup is None or not known(lookup, block)[0]:
+        at = _counts(asked)
+        return f"{data.id} has no rows of {name} for {asked.protocol}{at}"
+    group = int(lookup.group.take(block.config)[0])
+    first, last = lookup.first[group], lookup.last[group]
+    if not first <= asked.payload_bytes <= last:
+        return (
+            f"payload {asked.payload_bytes} B is outside the {first:.0f} to {last:.0f} B for which "
+            f"{data.id} has {name} of {asked.protocol}"
+        )
+    return f"{data.id} has no {name} of {asked.protocol} at this load"
+
+
+def _counts(asked: Scenario) -> str:
+    named = [f"{axis} = {value}" for axis, value in asked.options]
+    if asked.cores is not None:
+        named.insert(0, f"{asked.cores} cores")
+    return f" at {', '.join(named)}" if named else ""
+
+
+def _lookup(ground: Ground, name: str) -> Lookup | None:
+    if name in ("goodput_bps", "frames_per_s") and name not in ground.metrics:
+        return ground.capacity
+    if name in ("loss_rate", "sent_bps", "shortfall_bps"):
+        return ground.loss_unlimited
+    return ground.metrics.get(name) or ground.metrics.get(name.removesuffix("_cores"))
+
+
+def _terms(
+    ground: Ground, block: Block, variant: str, metrics: Mapping[str, Estimate]
+) -> dict[str, float]:
+    """Terms that sum to the mean latency [s]; none where the dataset has no one-way latency."""
+    mean = metrics["latency_mean_s"]
+    lookup = ground.metrics.get("latency_mean_s")
+    if mean.absent or lookup is None:
+        return {}
+    link = ground.link
+    beyond = max(int(block.asked.switches[0]) - int(lookup.switches.take(block.config)[0]), 0)
+    extra = 0.0 if variant == "appendix-h" else float(block.asked.extra_distance_m[0])
+    terms = {
+        "serialisation": float(block.wire.serialisation_s[0]),
+        "propagation": ((link.cable_length_m or 0.0) + extra) * (link.propagation_s_per_m or 0.0),
+        "switches": beyond * (link.switch_latency_s or 0.0),
+    }
+    terms["stack"] = mean.value - sum(terms.values())
+    return terms
+
+
+def _bounds(block: Block, way: Course) -> dict[str, float]:
+    """The bounds whose least is the goodput before loss [b/s]; infinite ones bind nothing."""
+    flow = way.flows[VALUE]
+    bounds = {
+        "request": float(block.asked.request_bps[0]),
+        "wire": float(block.wire.bound_bps[0]),
+        "benchmark": float(flow.own_bps[0]),
+    }
+    if block.asked.endpoints[0] > 1:
+        bounds["share"] = float(flow.share_bps[0])
+    return bounds
+
+
+def _why(ground: Ground, block: Block, name: str, way: Course) -> str:
+    """What a reader must know of one metric beyond its basis."""
+    lookup = ground.metrics.get(name)
+    if lookup is None:
+        return ""
+    group = int(lookup.group.take(block.config)[0])
+    payload = float(block.asked.payload_bytes[0])
+    first, last = float(lookup.first[group]), float(lookup.last[group])
+    if not first <= payload <= last:
+        edge = first if payload < first else last
+        return f"extrapolated on payload: {abs(payload - edge):.0f} B beyond {edge:.0f} B"
+    slot = way.cpu_slots[VALUE] if name in cpu.UTILISATIONS else way.latency_slots[VALUE]
+    trace = basis.Trace(
+        lookup,
+        block.place(lookup, slot.slot),
+        np.array([block.dp[0] == 0]),
+        slot.on_level,
+        np.array([True]),
+    )
+    if BASES[int(trace.codes()[0])] == "extrapolated":
+        return "extrapolated on load: no benchmarked load on one side of the request"
+    return ""
+
+
+def _notes(
+    ground: Ground, block: Block, asked: Scenario, way: Course, variant: str
+) -> tuple[str, ...]:
+    """What a reader must know of the whole prediction."""
+    notes = []
+    flow = way.flows[VALUE]
+    if (
+        asked.switches
+        and "latency_mean_s" in ground.metrics
+        and (asked.switches > ground.metrics["latency_mean_s"].switches.take(block.config)[0])
+    ):
+        notes.append(
+            "each switch adds the dataset's switch latency; goodput is taken as unchanged by it"
+        )
+    if asked.switches and asked.cores and _unswitched_loss(ground, block):
+        notes.append(
+            "loss behind a switch was not measured at this core count: the unswitched table stands "
+            "in (E17)"
+        )
+    if asked.endpoints > 2 and variant == "corrected":
+        notes.append(
+            "the share is exact for equal other endpoints, a lower bound for unequal ones (E2)"
+        )
+    if (
+        variant == "corrected"
+        and block.unlimited(ground.capacity, VALUE)[0] > block.wire.bound_bps[0]
+    ):
+        notes.append("the benchmarked goodput lies above theory's bound and was clamped to it")
+    if variant == "appendix-h" and asked.distance_m is not None:
+        notes.append("appendix-h has no distance term: the distance changes nothing (E19)")
+    if flow.overloaded[0] and math.isfinite(asked.requested_goodput_bps):
+        notes.append("the request is not achieved: latency is that of the unlimited benchmark")
+    if ground.cores and asked.cores and asked.cores not in ground.cores:
+        nearest = ground.cores[int(block.asked.cores[0])]
+        distance = abs(asked.cores - nearest)
+        notes.append(
+            f"extrapolated on cores: goodput and loss are those of {nearest} cores, {distance} away"
+        )
+    return tuple(notes)
+
+
+def _unswitched_loss(ground: Ground, block: Block) -> bool:
+    lookup = ground.loss_unlimited
+    group = int(lookup.group.take(block.config)[0])
+    measured_elsewhere = bool((lookup.switches > 0).any())
+    return group > 0 and measured_elsewhere and float(lookup.switches.take(block.config)[0]) == 0

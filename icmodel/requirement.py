@@ -1,0 +1,105 @@
+"""Requirement and Verdict: a limit on one metric, and whether a prediction meets it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from icmodel.errors import UseCaseError
+from icmodel.estimate import Estimate, number_or_none
+
+MET = "met"
+NOT_MET = "not met"
+UNDECIDED = "undecided"
+OUTCOMES = (MET, UNDECIDED, NOT_MET)
+"""Best first; the worst of several stands for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A metric must be at least, or at most, a limit (SI units as the metric's suffix says)."""
+
+    name: str
+    metric: str
+    at_least: float | None = None
+    at_most: float | None = None
+    kind: str = "soft"
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.at_least is None) == (self.at_most is None):
+            raise UseCaseError(
+                f"requirement {self.name!r} needs exactly one of at_least and at_most"
+            )
+        if not math.isfinite(self.limit):
+            raise UseCaseError(
+                f"requirement {self.name!r} has the limit {self.limit}: give a finite number"
+            )
+
+    @property
+    def limit(self) -> float:
+        """The limit, whichever side it bounds."""
+        return float(self.at_least if self.at_least is not None else self.at_most or 0.0)
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON form."""
+        return {
+            "name": self.name,
+            "metric": self.metric,
+            "at_least": self.at_least,
+            "at_most": self.at_most,
+            "kind": self.kind,
+            "source": self.source,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a requirement is met; ``margin`` is relative to the limit, positive when met."""
+
+    requirement: Requirement
+    outcome: str
+    estimate: Estimate
+    margin: float
+    limiting: str
+    why: str = ""
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON form."""
+        return {
+            "requirement": self.requirement.to_dict(),
+            "outcome": self.outcome,
+            "estimate": self.estimate.to_dict(),
+            "margin": number_or_none(self.margin),
+            "limiting": self.limiting,
+            "why": self.why,
+        }
+
+
+def judge(requirement: Requirement, estimate: Estimate, limiting: str = "") -> Verdict:
+    """Met when the whole interval is on the right side, not met when none of it is.
+
+    An interval that straddles the limit, or no value at all, is *undecided*.
+    """
+    if math.isnan(estimate.low) or math.isnan(estimate.high):
+        return Verdict(requirement, UNDECIDED, estimate, math.nan, limiting, estimate.why)
+    if requirement.at_least is not None:
+        met, failed = estimate.low >= requirement.limit, estimate.high < requirement.limit
+    else:
+        met, failed = estimate.high <= requirement.limit, estimate.low > requirement.limit
+    outcome = MET if met else NOT_MET if failed else UNDECIDED
+    return Verdict(
+        requirement, outcome, estimate, _margin(requirement, estimate.value), limiting, estimate.why
+    )
+
+
+def _margin(requirement: Requirement, value: float) -> float:
+    distance = value - requirement.limit
+    if requirement.at_most is not None:
+        distance = -distance
+    return distance / abs(requirement.limit) if requirement.limit else distance
+
+
+def worst(outcomes: list[str]) -> str:
+    """The outcome of all together: one *not met* decides, else one *undecided*."""
+    return max(outcomes, key=OUTCOMES.index) if outcomes else UNDECIDED

@@ -1,0 +1,227 @@
+"""Scenario: one question, frozen; refuses what is wrong in any dataset."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from icmodel import units
+from icmodel.errors import ScenarioError
+
+TEXT_SPELLINGS: Mapping[str, tuple[str, Callable[[str], float]]] = {
+    "payload": ("payload_bytes", units.parse_bytes),
+    "rate": ("rate_fps", units.parse_rate),
+    "requested_goodput": ("requested_goodput_bps", units.parse_bps),
+    "other_goodput": ("other_goodput_bps", units.parse_bps),
+    "distance": ("distance_m", units.parse_metres),
+}
+"""Parameter without unit suffix -> (SI name, parser of its text with a unit)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One stream into one interface, and what else uses that interface.
+
+    Parameters
+    ----------
+    protocol : str
+        As the dataset names it, e.g. ``tcp``.
+    payload_bytes : int
+        Useful bytes per frame [B], at least 1.
+    rate_fps : float or None
+        Frames per second; ``None`` is as fast as it goes.
+    cores : int or None
+        Parallel processes, one a core; ``None`` is the most the dataset measured.
+    switches : int
+        Switches on the path.
+    endpoints : int
+        Endpoints sending to the receiving interface, this stream included.
+    other_goodput_bps : float
+        Sum of what the other endpoints ask for [b/s].
+    distance_m : float or None
+        Cable length [m]; ``None`` is the length the dataset was measured with.
+    options : tuple of (axis, value)
+        Values on the dataset's own axes, sorted by axis.
+
+    Raises
+    ------
+    ScenarioError
+        If a value could not be asked of any dataset.
+    """
+
+    protocol: str
+    payload_bytes: int
+    rate_fps: float | None = None
+    cores: int | None = None
+    switches: int = 0
+    endpoints: int = 1
+    other_goodput_bps: float = 0.0
+    distance_m: float | None = None
+    options: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_count("payload_bytes", self.payload_bytes, 1, "B")
+        _check_count("switches", self.switches, 0, "switches")
+        _check_count("endpoints", self.endpoints, 1, "endpoints, this stream included")
+        if self.cores is not None:
+            _check_count("cores", self.cores, 1, "cores")
+        if self.rate_fps is not None and not 0 < self.rate_fps < math.inf:
+            raise ScenarioError(
+                f"rate_fps {self.rate_fps!r} is not a rate: give a finite number of frames per "
+                "second above 0, or leave it out for as fast as it goes"
+            )
+        if not 0 <= self.other_goodput_bps < math.inf:
+            raise ScenarioError(
+                f"other_goodput_bps {self.other_goodput_bps!r} is not a goodput: give a finite "
+                "number of bits per second, 0 or more"
+            )
+        if self.other_goodput_bps > 0 and self.endpoints == 1:
+            raise ScenarioError(
+                "other_goodput_bps is above 0 but endpoints is 1, which is this stream alone: "
+                "count the others too, e.g. endpoints = 2"
+            )
+        if self.distance_m is not None and not 0 <= self.distance_m < math.inf:
+            raise ScenarioError(
+                f"distance_m {self.distance_m!r} is not a distance: give a finite number of "
+                "metres, 0 or more"
+            )
+
+    @property
+    def requested_goodput_bps(self) -> float:
+        """Rate × payload × 8 [b/s]; infinite when the rate is unlimited (IC2012 §2.1)."""
+        if self.rate_fps is None:
+            return math.inf
+        return self.rate_fps * self.payload_bytes * 8
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON form."""
+        return {
+            "protocol": self.protocol,
+            "payload_bytes": self.payload_bytes,
+            "rate_fps": self.rate_fps,
+            "requested_goodput_bps": None if self.rate_fps is None else self.requested_goodput_bps,
+            "cores": self.cores,
+            "switches": self.switches,
+            "endpoints": self.endpoints,
+            "other_goodput_bps": self.other_goodput_bps,
+            "distance_m": self.distance_m,
+            "options": dict(self.options),
+        }
+
+
+def _check_count(name: str, value: object, least: int, what: str) -> None:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or int(value) < least:  # type: ignore[call-overload]
+        raise ScenarioError(
+            f"{name} {value!r} is not possible: give a whole number of {what}, at least {least}"
+        )
+
+
+def scenario(**words: object) -> Scenario:
+    """Make a Scenario from either spelling of each parameter.
+
+    With unit suffix a parameter is a number in SI (``payload_bytes=65535``); without, a text
+    with its unit (``payload="65535 B"``).  ``requested_goodput`` takes the place of ``rate``.
+    Any other name is an option axis of the dataset (``nagle="off"``); ``options={...}`` serves too.
+
+    Raises
+    ------
+    UnitError, ScenarioError
+        If a text has no unit, a parameter is given twice, or a value is impossible.
+    """
+    values, options = _in_si(words)
+    for needed, example in (("protocol", '"tcp"'), ("payload_bytes", '"1448 B"')):
+        if needed not in values:
+            name = needed.removesuffix("_bytes")
+            raise ScenarioError(f"the question has no {name}: give one, e.g. {name}={example}")
+    payload = _whole(values, "payload_bytes")
+    return Scenario(
+        protocol=str(values["protocol"]),
+        payload_bytes=payload,
+        rate_fps=_rate(values, payload),
+        cores=_whole(values, "cores") if "cores" in values else None,
+        switches=_whole(values, "switches") if "switches" in values else 0,
+        endpoints=_whole(values, "endpoints") if "endpoints" in values else 1,
+        other_goodput_bps=_number(values, "other_goodput_bps")
+        if "other_goodput_bps" in values
+        else 0.0,
+        distance_m=_number(values, "distance_m") if "distance_m" in values else None,
+        options=tuple(sorted(options.items())),
+    )
+
+
+SI_NAMES = frozenset(
+    {
+        "protocol",
+        "payload_bytes",
+        "rate_fps",
+        "requested_goodput_bps",
+        "cores",
+        "switches",
+        "endpoints",
+        "other_goodput_bps",
+        "distance_m",
+    }
+)
+"""Every parameter of a question under its SI name."""
+
+
+def _in_si(words: Mapping[str, object]) -> tuple[dict[str, object], dict[str, str]]:
+    values: dict[str, object] = {}
+    options: dict[str, str] = {}
+    for name, given in words.items():
+        if given is None:
+            continue
+        if name == "options":
+            options.update({str(k): str(v) for k, v in dict(given).items()})  # type: ignore[call-overload]
+            continue
+        si_name, value = _one_in_si(name, given)
+        if si_name not in SI_NAMES:
+            options[name] = str(given)
+        elif si_name in values:
+            raise ScenarioError(f"{si_name} is given twice: keep one of its two spellings")
+        else:
+            values[si_name] = value
+    return values, options
+
+
+def _one_in_si(name: str, given: object) -> tuple[str, object]:
+    if name not in TEXT_SPELLINGS:
+        return name, given
+    si_name, parse = TEXT_SPELLINGS[name]
+    if not isinstance(given, str):
+        raise ScenarioError(
+            f"{name}={given!r} has no unit: write a text with its unit, or {si_name}={given!r} "
+            "for a number in SI"
+        )
+    return si_name, parse(given)
+
+
+def _number(values: Mapping[str, object], name: str) -> float:
+    value = values[name]
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        try:
+            return float(value)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            raise ScenarioError(f"{name} {value!r} is not a number: give a number in SI") from None
+    return float(value)
+
+
+def _whole(values: Mapping[str, object], name: str) -> int:
+    number = _number(values, name)
+    if not number.is_integer():
+        raise ScenarioError(f"{name} {values[name]!r} is not possible: give a whole number")
+    return int(number)
+
+
+def _rate(values: Mapping[str, object], payload_bytes: int) -> float | None:
+    if "rate_fps" in values and "requested_goodput_bps" in values:
+        raise ScenarioError(
+            "rate and requested goodput are both given: keep one, they say the same"
+        )
+    if "rate_fps" in values:
+        return _number(values, "rate_fps")
+    if "requested_goodput_bps" in values:
+        return _number(values, "requested_goodput_bps") / (payload_bytes * 8)
+    return None
