@@ -1,0 +1,121 @@
+"""What several tests share: hypothesis profiles, the built distributions, an empty environment."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+import checkout
+
+IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
+
+settings.register_profile("here", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
+settings.load_profile("ci" if IN_CI else "here")
+
+
+def fail_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """In CI nothing may skip: turn a skipped report into a failed one that says why."""
+    if IN_CI and report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"nothing may skip in CI, and this did: {reason}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    fail_if_skipped(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    fail_if_skipped(report)
+    return report
+
+
+def run(
+    *command: str | Path, cwd: Path, env: Mapping[str, str] | None = None, code: int = 0
+) -> str:
+    """Run a command, expect its exit code, and return what it printed on standard output."""
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=cwd,
+        env={**clean_environment(), **(env or {})},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, f"{command}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def clean_environment() -> dict[str, str]:
+    """The environment of this process without what would lead Python or make back to it."""
+    back = ("PYTHON", "VIRTUAL_ENV", "MAKE", "MFLAGS")
+    return {name: value for name, value in os.environ.items() if not name.startswith(back)}
+
+
+def empty_venv(folder: Path) -> Path:
+    """The Python of a new virtual environment with nothing in it, not even pip."""
+    run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder.parent)
+    return folder / "bin" / "python"
+
+
+def pip(python: Path, *words: str | Path) -> None:
+    """Run this environment's pip on another one."""
+    quiet = ("--python", python, "--disable-pip-version-check")
+    run(sys.executable, "-m", "pip", *quiet, *words, cwd=python.parent)
+
+
+@dataclass(frozen=True)
+class Distributions:
+    """The source distribution, and the wheel that was built from it."""
+
+    sdist: Path
+    wheel: Path
+
+
+@dataclass(frozen=True)
+class Installed:
+    """An environment that holds the wheel and what it requires, nothing else."""
+
+    python: Path
+    icmodel: Path
+
+
+@pytest.fixture(scope="session")
+def distributions(tmp_path_factory: pytest.TempPathFactory) -> Distributions:
+    """Build both from a copy of the checkout in which earlier builds left their folders."""
+    folder = tmp_path_factory.mktemp("distributions")
+    source = checkout.copy(folder / "checkout")
+    for left in ("build/lib/old.py", "dist/old.whl", "site/index.html", ".venv/pyvenv.cfg"):
+        (source / left).parent.mkdir(parents=True, exist_ok=True)
+        (source / left).write_text("left by an earlier build\n", encoding="utf-8")
+    for cache in ("icmodel", "tests"):
+        (source / cache / "__pycache__").mkdir(exist_ok=True)
+        (source / cache / "__pycache__" / "old.cpython-311.pyc").write_bytes(b"old")
+    out = folder / "dist"
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", out, source, cwd=folder)
+    return Distributions(next(out.glob("*.tar.gz")), next(out.glob("*.whl")))
+
+
+@pytest.fixture(scope="session")
+def installed_wheel(
+    distributions: Distributions, tmp_path_factory: pytest.TempPathFactory
+) -> Installed:
+    """Install the wheel and its requirements, no extras, into an empty environment."""
+    python = empty_venv(tmp_path_factory.mktemp("installed") / "venv")
+    constraints = checkout.ROOT / "constraints.txt"
+    pip(python, "install", "--quiet", "--constraint", constraints, distributions.wheel)
+    return Installed(python, python.parent / "icmodel")

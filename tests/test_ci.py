@@ -1,0 +1,102 @@
+"""What CI promises: the README's command alone, nothing of this environment, nothing skipped."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+import checkout
+from conftest import run
+
+SCRIPT = checkout.ROOT / ".ci" / "run"
+SKIPPING = {
+    "a test": "import pytest\n\ndef test_it():\n    pytest.skip('no browser here')\n",
+    "a mark": "import pytest\n\n@pytest.mark.skip('no browser here')\ndef test_it(): pass\n",
+    "a file": "import pytest\n\npytest.importorskip('no_browser_here')\n",
+}
+KEPT = (
+    "import pytest\n\n@pytest.mark.xfail\ndef test_it(): assert False\n\ndef test_other(): pass\n"
+)
+
+
+def toy(folder: Path, readme: str, target: str) -> Path:
+    """A repository with only .ci/run, a README and a Makefile, all committed."""
+    git = ("git", "-c", "user.name=t", "-c", "user.email=t@localhost")
+    (folder / ".ci").mkdir(parents=True)
+    shutil.copy2(SCRIPT, folder / ".ci" / "run")
+    (folder / "README.md").write_text(readme, encoding="utf-8")
+    (folder / "Makefile").write_text(f"test:\n\t@{target}\n", encoding="utf-8")
+    run(*git, "init", "--quiet", cwd=folder)
+    run(*git, "add", "--all", cwd=folder)
+    run(*git, "commit", "--quiet", "--message", "toy", cwd=folder)
+    return folder
+
+
+def test_ci_runs_the_readme_s_command_in_a_clean_place(tmp_path: Path) -> None:
+    folder = toy(tmp_path / "toy", "# Toy\n\n$ make test\n", "env; pwd; ls ~ | wc -l")
+    (folder / "left-by-hand").touch()
+    printed = run("bash", ".ci/run", cwd=folder, env={"LEFT_BY_HAND": "1"})
+    names = set(re.findall(r"(?m)^(\w+)=", printed))
+    assert names <= {
+        "CI",
+        "HOME",
+        "LANG",
+        "MAKEFLAGS",
+        "MAKELEVEL",
+        "MAKE_TERMERR",
+        "MAKE_TERMOUT",
+        "MFLAGS",
+        "OLDPWD",
+        "PATH",
+        "PWD",
+        "SHLVL",
+        "_",
+    }
+    assert "CI=true" in printed
+    assert f"HOME={Path.home()}" not in printed.splitlines()
+    place, files_at_home = printed.splitlines()[-2:]
+    assert Path(place) != folder
+    assert not Path(place).exists(), "the clean place is removed in the end"
+    assert int(files_at_home) == 0
+
+
+def test_ci_fails_when_the_command_does(tmp_path: Path) -> None:
+    run("bash", ".ci/run", cwd=toy(tmp_path / "toy", "$ make test\n", "false"), code=2)
+
+
+@pytest.mark.parametrize("readme", ["# Toy\n", "$ make test\n\n$ make test\n"])
+def test_ci_wants_one_test_command_in_the_readme(readme: str, tmp_path: Path) -> None:
+    run("bash", ".ci/run", cwd=toy(tmp_path / "toy", readme, "true"), code=1)
+
+
+def test_ci_installs_nothing_by_itself() -> None:
+    script = SCRIPT.read_text(encoding="utf-8")
+    assert not re.search(r"\b(pip|pytest|mypy|ruff|apt-get|cargo|uv)\b", script)
+
+
+def run_pytest(text: str, folder: Path, environment: dict[str, str], code: int) -> str:
+    """Run one file with the conftest of these tests."""
+    for name in ("checkout.py", "conftest.py"):
+        shutil.copy2(checkout.ROOT / "tests" / name, folder / name)
+    (folder / "test_it.py").write_text(text, encoding="utf-8")
+    command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    return run(*command, cwd=folder, env=environment, code=code)
+
+
+@pytest.mark.parametrize("kind", SKIPPING)
+def test_what_skips_fails_in_ci(kind: str, tmp_path: Path) -> None:
+    printed = run_pytest(SKIPPING[kind], tmp_path, {"CI": "true"}, 2 if kind == "a file" else 1)
+    assert re.search("nothing may skip in CI, and this did: .*no.browser.here", printed)
+
+
+def test_what_skips_elsewhere_says_why(tmp_path: Path) -> None:
+    printed = run_pytest(SKIPPING["a test"], tmp_path, {"CI": ""}, 0)
+    assert "1 skipped" in printed
+
+
+def test_an_expected_failure_is_no_skip(tmp_path: Path) -> None:
+    assert "1 xfailed" in run_pytest(KEPT, tmp_path, {"CI": "true"}, 0)

@@ -1,0 +1,133 @@
+"""What is committed: no addresses of this place, no code where data stands, nothing large."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import checkout
+import datasets_table
+import icmodel
+
+LARGEST_BYTES = 1_000_000
+BINARY = {".pdf", ".png", ".xlsx", ".nc"}
+CODELESS = ("data", "usecases")
+DATASET_FILES = {"README.md", "dataset.toml", "points.csv"}
+# Cut in two, so that this file does not hold what it looks for.
+FORBIDDEN = {
+    "a path of a machine": (
+        ("/wo", "rk/"),
+        ("/ro", "ot/"),
+        ("/tm", "p/"),
+        ("/ho", "me/"),
+        ("/opt/wh", "eels"),
+        ("/Use", "rs/"),
+        (".py", "env/"),
+    ),
+    "a host of a package registry": (
+        ("py", "pi.org"),
+        ("python", "hosted.org"),
+        ("crates", ".io"),
+        ("npm", "js.org"),
+        ("npm", "js.com"),
+        ("proxy.go", "lang.org"),
+        ("deb.deb", "ian.org"),
+        ("maven", ".org"),
+        ("maven.apa", "che.org"),
+        ("conda.anaco", "nda.org"),
+    ),
+    "something beside the repository": (
+        ("../sha", "red"),
+        ("CONT", "RACT.md"),
+        ("source-fa", "cts"),
+        ("desi", "gn.md"),
+        (".libr", "ary/"),
+    ),
+}
+
+
+def texts() -> list[Path]:
+    return [name for name in checkout.files() if name.suffix not in BINARY]
+
+
+def found_in(text: str) -> list[str]:
+    """What a text names that it must not."""
+    return [
+        f"{what}: {head}{tail}"
+        for what, pieces in FORBIDDEN.items()
+        for head, tail in pieces
+        if re.search(rf"(?<!\w){re.escape(head + tail)}", text)
+    ]
+
+
+def test_no_file_names_a_place_outside_the_repository() -> None:
+    named = {
+        str(name): found_in((checkout.ROOT / name).read_text(encoding="utf-8")) for name in texts()
+    }
+    assert {name: found for name, found in named.items() if found} == {}
+
+
+@pytest.mark.parametrize("pieces", [pieces for some in FORBIDDEN.values() for pieces in some])
+def test_the_check_finds_what_it_looks_for(pieces: tuple[str, str]) -> None:
+    assert len(found_in(f"see {''.join(pieces)}x")) == 1
+    assert found_in("see https://github.com/someone/network/ and data/x/README.md") == []
+
+
+def test_no_file_is_large() -> None:
+    large = [
+        name for name in checkout.files() if (checkout.ROOT / name).stat().st_size > LARGEST_BYTES
+    ]
+    assert large == []
+
+
+def test_data_and_usecases_hold_no_code() -> None:
+    codeless = [name for name in checkout.files() if name.parts[0] in CODELESS]
+    assert codeless
+    assert {name.suffix for name in codeless} <= {".csv", ".md", ".toml"}
+
+
+def test_every_dataset_has_its_three_files_and_no_other() -> None:
+    folders: dict[str, set[str]] = {}
+    for name in checkout.files():
+        if name.parts[0] == "data" and len(name.parts) > 2:
+            folders.setdefault(name.parts[1], set()).add("/".join(name.parts[2:]))
+    assert folders
+    assert {folder: files for folder, files in folders.items() if files != DATASET_FILES} == {}
+
+
+def test_the_table_of_datasets_is_that_of_the_folders() -> None:
+    text = (checkout.ROOT / "data" / "README.md").read_text(encoding="utf-8")
+    assert text == datasets_table.with_table(text), "run `python tools/datasets_table.py`"
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    version = icmodel.__version__
+    citation = yaml.safe_load((checkout.ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    changes = (checkout.ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert citation["version"] == version
+    assert re.findall(r"(?m)^## \[?(\d[^\] ]*)", changes)[0] == version
+
+
+def test_the_citation_is_complete() -> None:
+    citation = yaml.safe_load((checkout.ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    required = {"cff-version", "message", "title", "authors"}
+    assert required <= citation.keys()
+    assert citation["cff-version"] == "1.2.0"
+    assert citation["type"] == "software"
+    assert citation["license"] == "Apache-2.0"
+    assert all(
+        author.keys() <= {"name", "family-names", "given-names", "orcid"}
+        for author in citation["authors"]
+    )
+
+
+def test_the_licence_is_whole() -> None:
+    text = (checkout.ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert "Apache License" in text
+    assert "END OF TERMS AND CONDITIONS" in text
+    project = tomllib.loads((checkout.ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["license"] == "Apache-2.0"
