@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from icmodel.model.goodput import Flow
 from icmodel.model.ground import Ground
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 VARIANTS = ("appendix-h", "corrected")
@@ -94,22 +95,39 @@ def answer(
     values = _flow_metrics(ground, block, variant, way, part, wanted)
     for name in cpu.UTILISATIONS:
         values.update(_cpu_metrics(ground, block, variant, way, part, name, wanted))
-    for name, lookup in ground.metrics.items():
-        if name not in wanted or name in values:
-            continue
-        slot = way.latency_slots[part]
-        value = latency.curve_value(block, lookup, part, slot)
-        times = latency.passes(name)
-        if times:
-            value += times * latency.path_s(
-                ground, block, lookup, with_distance=variant != "appendix-h"
-            )
-        if variant != "appendix-h" and latency.one_way(name):
-            value = np.maximum(value, latency.least_s(ground, block))
-        values[name] = value
+    others = [name for name in ground.metrics if name in wanted and name not in values]
+    values.update(_curve_metrics(ground, block, variant, way, part, others))
     if "frames_per_s" in wanted:
         values["frames_per_s"] = _frames(block, values, way, part)
     return {name: value for name, value in values.items() if name in wanted}
+
+
+def _curve_metrics(
+    ground: Ground, block: Block, variant: str, way: Course, part: int, names: Sequence[str]
+) -> dict[str, Floats]:
+    """Latencies and the other metrics that are curves over payload and load."""
+    slot = way.latency_slots[part]
+    places: dict[int, Ints] = {}
+    paths: dict[int, Floats] = {}
+    least = None
+    values = {}
+    for name in names:
+        lookup, family = ground.metrics[name], ground.families[name]
+        if family not in places:
+            places[family] = block.place(lookup, slot.slot)
+        value = lookup.stack.look_up(part, places[family], block.dp, slot.dr)
+        times = latency.passes(name)
+        if times and family not in paths:
+            paths[family] = latency.path_s(
+                ground, block, lookup, with_distance=variant != "appendix-h"
+            )
+        if times:
+            value += paths[family] if times == 1 else times * paths[family]
+        if variant != "appendix-h" and latency.one_way(name):
+            least = latency.least_s(ground, block) if least is None else least
+            np.maximum(value, least, out=value)
+        values[name] = value
+    return values
 
 
 def _flow_metrics(
@@ -123,29 +141,22 @@ def _flow_metrics(
     """Goodput, what was sent, what the sender fell short of, and loss."""
     flow, asked = way.flows[part], block.asked
     values = {"goodput_bps": flow.goodput_bps}
-    if wanted & {"sent_bps", "shortfall_bps", "loss_rate"}:
-        if variant == "appendix-h":
-            rate = loss.appendix_h_loss(flow, asked.request_bps, asked.endpoints)
-            unknown = np.array([p == "ethernet" for p in ground.protocols]).take(asked.protocol)
-        else:
-            rate = loss.corrected_loss(
-                way.flows[OPPOSITE[part]],
-                way.lossy,
-                way.limited_loss[OPPOSITE[part]],
-                asked.request_bps,
-            )
-            unknown = way.lossy & ~goodput.known(ground.loss_unlimited, block)
-            unknown &= ~goodput.known(ground.loss_limited, block)
-        values["loss_rate"] = np.where(unknown, np.nan, rate)
-        values["sent_bps"] = np.where(unknown, np.nan, flow.sent_bps)
-    if "shortfall_bps" in wanted:
-        sent = np.where(np.isnan(values["sent_bps"]), np.nan, way.flows[OPPOSITE[part]].sent_bps)
-        unlimited = np.isinf(asked.request_bps)
-        values["shortfall_bps"] = np.where(
-            unlimited,
-            np.where(np.isnan(sent), np.nan, 0.0),
-            np.maximum(asked.request_bps - sent, 0.0),
-        )
+    if not wanted & {"sent_bps", "shortfall_bps", "loss_rate"}:
+        return values
+    other = way.flows[OPPOSITE[part]]
+    if variant == "appendix-h":
+        values["loss_rate"] = loss.appendix_h_loss(flow, asked.request_bps, asked.endpoints)
+        unknown = np.array([p == "ethernet" for p in ground.protocols]).take(asked.protocol)
+    else:
+        limited = way.limited_loss[OPPOSITE[part]]
+        values["loss_rate"] = loss.corrected_loss(other, way.lossy, limited, asked.request_bps)
+        unknown = way.lossy & ~goodput.loss_known(ground).take(block.config)
+    values["sent_bps"] = flow.sent_bps.copy()
+    values["shortfall_bps"] = np.maximum(asked.request_bps - other.sent_bps, 0.0)
+    if asked.request_bps.max() == np.inf:
+        values["shortfall_bps"][np.isinf(asked.request_bps)] = 0.0
+    for name in ("loss_rate", "sent_bps", "shortfall_bps"):
+        np.copyto(values[name], np.nan, where=unknown)
     return values
 
 
@@ -179,3 +190,12 @@ def _frames(block: Block, values: Mapping[str, Floats], way: Course, part: int) 
         return frames
     limited = np.minimum(measured, asked.request_bps / (asked.payload_bytes * 8))
     return np.where(np.isnan(frames), limited, frames)
+
+
+def sending_demand(ground: Ground, block: Block, way: Course) -> Floats:
+    """Uncapped utilisation of the sender's cores; NaN where the dataset has none."""
+    lookup = ground.metrics.get("cpu_send")
+    if lookup is None:
+        return np.full(block.cell.shape, np.nan)
+    own = way.flows[VALUE].own_bps
+    return cpu.demand(ground, block, lookup, VALUE, way.cpu_slots[VALUE], own)

@@ -58,12 +58,14 @@ def traces(ground: Ground, block: Block, way: Course) -> dict[str, tuple[Trace, 
     on_knot = np.asarray((block.dp == 0) & (block.cell > 0))
     over = way.flows[0].over_own
     always = np.ones(block.cell.shape, dtype=bool)
+    levels = len(ground.loads)
 
     def unlimited(lookup: Lookup, used: Bools) -> Trace:
         return Trace(lookup, block.place(lookup, lookup.stack.slots - 1), on_knot, always, used)
 
     def at(lookup: Lookup, slot: LoadSlot, used: Bools = always) -> Trace:
-        return Trace(lookup, block.place(lookup, slot.slot), on_knot, slot.on_level, used)
+        on_level = (slot.slot > levels) | (block.asked.request_bps == ground.floors.take(slot.slot))
+        return Trace(lookup, block.place(lookup, slot.slot), on_knot, on_level, used)
 
     reached = (unlimited(ground.capacity, ~over), unlimited(ground.unlimited, over))
     lost = (

@@ -100,7 +100,6 @@ class LoadSlot:
 
     slot: Ints
     dr: Floats
-    on_level: Bools
 
 
 def load_slot(ground: Ground, request_bps: Floats) -> LoadSlot:
@@ -108,17 +107,48 @@ def load_slot(ground: Ground, request_bps: Floats) -> LoadSlot:
     slot = np.zeros(request_bps.shape, dtype=np.int64)
     for load in ground.loads:
         slot += request_bps >= load
-    floor = np.concatenate([[0.0], ground.loads]).take(slot)
-    dr = np.where(np.isinf(request_bps), 0.0, request_bps - floor)
-    return LoadSlot(slot, dr, request_bps == floor)
+    dr = request_bps - ground.floors.take(slot)
+    if request_bps.max() == np.inf:
+        dr[np.isinf(dr)] = 0.0
+    return LoadSlot(slot, dr)
 
 
 def overload(ground: Ground, carried: LoadSlot, overloaded: Bools) -> LoadSlot:
-    """The same slots, but overloaded requests take the unlimited curves."""
-    if not overloaded.any():
-        return carried
-    return LoadSlot(
-        np.where(overloaded, len(ground.loads) + 1, carried.slot),
-        np.where(overloaded, 0.0, carried.dr),
-        carried.on_level | overloaded,
-    )
+    """The same slots, but overloaded requests take the unlimited curves, which know no load."""
+    return LoadSlot(np.where(overloaded, len(ground.loads) + 1, carried.slot), carried.dr)
+
+
+DENSE_PAYLOADS = 1 << 17
+"""Up to this payload theory and cells are looked up by payload instead of computed again."""
+
+
+class Wires:
+    """Places questions on a ground; for many on few payloads, by tables made once."""
+
+    def __init__(self, ground: Ground, size: int) -> None:
+        self.ground = ground
+        self.limits = np.array([wire.greatest_payload_bytes() or np.inf for wire in ground.wires])
+        last = int(ground.knots[-1]) + 1
+        self.width = last + 1 if last <= DENSE_PAYLOADS and size > last else 0
+        if self.width:
+            payload = np.arange(1, self.width, dtype=float)
+            times = [self._times(k, payload) for k in range(len(ground.wires))]
+            pad = np.full(1, np.nan)
+            self.cells = cell_of(np.arange(self.width, dtype=float), ground.knots)
+            self.seconds = np.concatenate([part for t in times for part in (pad, t[0])])
+            self.bounds = np.concatenate([part for t in times for part in (pad, t[1])])
+
+    def _times(self, index: int, payload: Floats) -> tuple[Floats, Floats]:
+        possible = np.minimum(payload, self.limits[index])
+        seconds = self.ground.wires[index].serialisation_s(possible)
+        return seconds, self.ground.wires[index].goodput_bound_bps(possible, seconds)
+
+    def block(self, asked: Questions) -> Block:
+        """The block of some questions; impossible payloads count as the protocol's greatest."""
+        if not self.width:
+            possible = np.minimum(asked.payload_bytes, self.limits.take(asked.protocol))
+            return block(self.ground, asked, wire_times(self.ground, asked.protocol, possible))
+        payload = np.minimum(asked.payload_bytes, self.width - 1).astype(np.int64)
+        place = asked.protocol * self.width + payload
+        times = WireTimes(self.seconds.take(place), self.bounds.take(place))
+        return block(self.ground, asked, times, self.cells.take(payload))

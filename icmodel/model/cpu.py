@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from icmodel.interpolation import HIGH
 from icmodel.model.block import Block, LoadSlot
 from icmodel.model.ground import Ground, Lookup
 from icmodel.model.latency import curve_value
@@ -25,15 +26,13 @@ def demand(
     Where only the unlimited load was measured, a carried request takes its proportion of it.
     """
     value = curve_value(block, lookup, part, slot)
-    only = lookup.unlimited_only.take(lookup.group.take(block.config))
-    if part != 2 and only.any():
+    if part != HIGH and lookup.unlimited_only.any():
+        only = lookup.unlimited_only.take(lookup.group.take(block.config))
         here = only & (slot.slot <= len(ground.loads))
         value[here] *= np.minimum(block.asked.request_bps[here] / own_bps[here], 1.0)
-    return value * scale(block, lookup)
-
-
-def scale(block: Block, lookup: Lookup) -> Floats:
-    """Measured cores over asked cores; 1 where either is not said."""
-    measured = lookup.cores.take(block.config)
-    asked = block.asked.cores_count
-    return np.where((measured > 0) & (asked > 0), measured / np.maximum(asked, 1), 1.0)
+    value *= lookup.scale.take(block.config)
+    if ground.extended and ground.cores:  # a count beyond the measured ones
+        counted = np.array(ground.cores, dtype=float).take(block.asked.cores)
+        beyond = (block.asked.cores_count > 0) & (lookup.cores.take(block.config) > 0)
+        value[beyond] *= (counted / block.asked.cores_count)[beyond]
+    return value

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from icmodel.interpolation import VALUE
 from icmodel.model.block import CLOSE, Block
 from icmodel.model.ground import Ground, Lookup
 
@@ -54,16 +55,16 @@ def corrected_flow(
         Loss of the frames sent while the request is carried (E16).
     """
     asked = block.asked
-    capacity = np.minimum(block.unlimited(ground.capacity, part), block.wire.bound_bps)
-    unlimited = capacity
-    if ground.unlimited is not ground.capacity:
-        unlimited = np.minimum(block.unlimited(ground.unlimited, part), block.wire.bound_bps)
+    capacity, unlimited = _reached(ground, block, part)
+    table = block.unlimited(ground.loss_table, VALUE)
     slack = capacity * (1 + CLOSE)
-    over_own = (asked.request_bps > slack) | np.isinf(asked.request_bps)
+    over_own = asked.request_bps > slack
+    if asked.request_bps.max() == np.inf:
+        over_own |= np.isinf(asked.request_bps)
     over_total = asked.request_bps + asked.others_bps > slack
-    table = np.nan_to_num(block.unlimited(ground.loss_unlimited, 0))
     own = np.where(over_own, unlimited, capacity)
-    limit = np.where(over_total, _received_in_sum(unlimited, table, asked.endpoints), capacity)
+    limit = np.where(over_total, unlimited, capacity)
+    _receive_less(limit, over_total, table, asked.endpoints)
     share = _fair_share(ground, block, part, limit)
     able = np.minimum(unlimited / np.maximum(1 - table, CLOSE), block.wire.bound_bps)
     sent = np.where(over_own, np.minimum(asked.request_bps, able), asked.request_bps)
@@ -74,18 +75,30 @@ def corrected_flow(
     return Flow(own, limit, share, sent, goodput, table, over_own, over_total, overloaded)
 
 
-def _received_in_sum(unlimited: Floats, table: Floats, endpoints: Floats) -> Floats:
-    """What the receiver takes when every sender overloads it (E2, E9).
+def _reached(ground: Ground, block: Block, part: int) -> tuple[Floats, Floats]:
+    """The best any load reached and what the unlimited one did, neither above theory [b/s]."""
+    place = block.place(ground.capacity, ground.capacity.stack.slots - 1)
+    best = ground.capacity.stack.look_up_payload(part, place, block.dp)
+    np.minimum(best, block.wire.bound_bps, out=best)
+    if ground.unlimited is ground.capacity:
+        return best, best
+    if not ground.same_places:
+        place = block.place(ground.unlimited, ground.unlimited.stack.slots - 1)
+    unlimited = ground.unlimited.stack.look_up_payload(part, place, block.dp)
+    np.minimum(unlimited, block.wire.bound_bps, out=unlimited)
+    return best, unlimited
+
+
+def _receive_less(limit: Floats, over_total: Bools, table: Floats, endpoints: Floats) -> None:
+    """Lower in place what the receiver takes where every sender overloads it (E2, E9).
 
     Each further sender costs the benchmarked overload loss once more, unlimited·(1 − loss)^(n−1):
     an assumed rule, since §6.5.3.1 says only that two senders deliver less in sum than one.
     """
-    several = (endpoints > 1) & (table > 0)
-    if not several.any():
-        return unlimited
-    received = unlimited.copy()
-    received[several] *= (1 - table[several]) ** (endpoints[several] - 1)
-    return received
+    several = np.flatnonzero(over_total & (endpoints > 1) & (table > 0))
+    if len(several):
+        arriving = 1 - table.take(several)
+        limit[several] *= arriving ** (endpoints.take(several) - 1)
 
 
 def _fair_share(ground: Ground, block: Block, part: int, limit: Floats) -> Floats:
@@ -112,7 +125,7 @@ def appendix_h_flow(ground: Ground, block: Block, part: int) -> Flow:
     share = np.maximum(limit - asked.others_bps, limit / asked.endpoints)
     fits = (asked.endpoints == 1) | (limited + asked.others_bps < limit)
     goodput = np.where(fits, limited, share)
-    table = np.nan_to_num(block.unlimited(ground.loss_unlimited, 0))
+    table = block.unlimited(ground.loss_table, VALUE)
     over = (asked.request_bps > limit * (1 + CLOSE)) | np.isinf(asked.request_bps)
     overloaded = over | (asked.request_bps > goodput * (1 + CLOSE))
     return Flow(limit, limit, share, limited, goodput, table, over, over, overloaded)
@@ -121,3 +134,8 @@ def appendix_h_flow(ground: Ground, block: Block, part: int) -> Flow:
 def known(lookup: Lookup, block: Block) -> Bools:
     """Whether a metric has rows for each question's protocol and counts."""
     return np.asarray(lookup.group.take(block.config) > 0)
+
+
+def loss_known(ground: Ground) -> Bools:
+    """Whether any loss was benchmarked, by configuration."""
+    return np.asarray((ground.loss_unlimited.group > 0) | (ground.loss_limited.group > 0))

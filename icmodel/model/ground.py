@@ -47,7 +47,8 @@ class Lookup:
 
     ``group``, ``cores`` and ``switches`` have the shape (protocols · core counts · switch counts):
     the surface (0 answers nothing), and the counts it was measured at (0: not said).
-    ``unlimited_only`` marks groups measured without any limited load.
+    ``unlimited_only`` marks groups measured without any limited load; ``scale`` is measured over
+    counted cores, 1 where either is not said.
     """
 
     stack: Stack
@@ -57,6 +58,17 @@ class Lookup:
     first: Floats
     last: Floats
     unlimited_only: Bools
+    scale: Floats
+
+    @property
+    def empty(self) -> bool:
+        """Whether the metric has no rows at all."""
+        return len(self.first) == 1
+
+    def zero_filled(self) -> Lookup:
+        """The same table with 0 where nothing is known."""
+        filled = replace(self.stack, coefficients=np.nan_to_num(self.stack.coefficients))
+        return replace(self, stack=filled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +84,22 @@ class Ground:
     knots: Floats
     left: Floats
     loads: Floats
+    floors: Floats
     capacity: Lookup
     unlimited: Lookup
     fair: Mapping[int, Lookup]
     loss_unlimited: Lookup
     loss_limited: Lookup
+    loss_table: Lookup
     metrics: Mapping[str, Lookup]
+    families: Mapping[str, int]
     points: tuple[Point, ...]
     extended: bool
+
+    @property
+    def same_places(self) -> bool:
+        """Whether capacity and unlimited goodput lie at the same places of their tables."""
+        return bool(np.array_equal(self.capacity.group, self.unlimited.group))
 
 
 def lay_ground(
@@ -124,6 +144,15 @@ def lay_ground(
     knots = payload_knots(flat, crossings)
     press = _Press(chosen, shelf.cores, shelf.switch_counts, knots, loads, extend)
     carried = None if variant == "appendix-h" else capacity
+    metrics = {
+        metric: press.lookup(
+            _without_switched(curves, "udp") if _e7(variant, metric) else curves,
+            nearest_cores=True,
+            proportional=metric.startswith("cpu_"),
+            carried=carried,
+        )
+        for metric, curves in others.items()
+    }
     return Ground(
         data=data,
         link=data.link(options),
@@ -134,23 +163,25 @@ def lay_ground(
         knots=knots,
         left=left_knots(knots),
         loads=loads,
-        capacity=press.lookup(capacity),
-        unlimited=press.lookup(unlimited),
+        floors=np.concatenate([[0.0], loads, [0.0]]),
+        capacity=(best := press.lookup(capacity)),
+        unlimited=best if capacity is unlimited else press.lookup(unlimited),
         fair={count: press.lookup(curves) for count, curves in fair.items()},
         loss_unlimited=press.lookup(_loads(loss, finite=False)),
         loss_limited=press.lookup(_loads(loss, finite=True)),
-        metrics={
-            metric: press.lookup(
-                _without_switched(curves, "udp") if _e7(variant, metric) else curves,
-                nearest_cores=True,
-                proportional=metric.startswith("cpu_"),
-                carried=carried,
-            )
-            for metric, curves in others.items()
-        },
+        loss_table=press.lookup(_loads(loss, finite=False)).zero_filled(),
+        metrics=metrics,
+        families=_families(metrics),
         points=data.points,
         extended=extend,
     )
+
+
+def _families(metrics: Mapping[str, Lookup]) -> dict[str, int]:
+    """Metrics looked up at the same places get the same number."""
+    keys = {name: (m.group.tobytes(), m.switches.tobytes()) for name, m in metrics.items()}
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys.values()))}
+    return {name: numbers[key] for name, key in keys.items()}
 
 
 def _numbered(data: Dataset, protocol: str, options: Mapping[str, str]) -> list[tuple[int, Point]]:
@@ -382,15 +413,22 @@ class _Press:
             group[index] = 0 if found is None else 1 + places.index(found)
         counts = [(0, 0), *((place[1] or 0, place[2]) for place in places)]
         flat = group.reshape(-1)
+        measured = np.array([c for c, _ in counts], dtype=float)[flat]
+        counted = np.broadcast_to(np.array(self.cores or (0,), dtype=float)[:, None], shape)
         return Lookup(
             stack(surfaces),
             flat,
-            np.array([c for c, _ in counts], dtype=float)[flat],
+            measured,
             np.array([s for _, s in counts], dtype=float)[flat],
             np.array([s.first for s in surfaces]),
             np.array([s.last for s in surfaces]),
             np.array(
                 [False, *(all(np.isinf(c.load_bps) for c in curves[place]) for place in places)]
+            ),
+            np.where(
+                (measured > 0) & (counted.reshape(-1) > 0),
+                measured / np.maximum(counted.reshape(-1), 1),
+                1.0,
             ),
         )
 

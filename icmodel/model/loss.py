@@ -23,18 +23,25 @@ RELIABLE = ("tcp",)
 def limited_loss(ground: Ground, block: Block, part: int, slot: LoadSlot) -> Floats:
     """Loss while the request is carried: the benchmarked one at that load, else 0 (E16)."""
     lookup = ground.loss_limited
+    if lookup.empty:
+        return np.zeros_like(block.dp)
     place = block.place(lookup, slot.slot)
     found = lookup.stack.look_up(part, place, block.dp, slot.dr)
-    return np.asarray(np.nan_to_num(found))
+    np.copyto(found, 0.0, where=np.isnan(found))
+    return found
 
 
 def corrected_loss(flow: Flow, lossy: Bools, limited: Floats, request_bps: Floats) -> Floats:
     """1 − goodput / sent for protocols that lose frames, 0 for the others."""
+    carried = flow.share_bps >= request_bps * (1 - limited)
+    carried &= ~flow.over_own
     with np.errstate(invalid="ignore", divide="ignore"):
-        dropped = 1 - flow.goodput_bps / flow.sent_bps
-    carried = ~flow.over_own & (flow.share_bps >= request_bps * (1 - limited))
-    loss = np.where(carried, limited, np.clip(dropped, 0.0, 1.0))
-    return np.asarray(np.where(lossy, loss, 0.0))
+        dropped = flow.goodput_bps / flow.sent_bps
+    np.subtract(1.0, dropped, out=dropped)
+    np.maximum(dropped, 0.0, out=dropped)
+    loss = np.where(carried, limited, dropped)
+    loss *= lossy
+    return loss
 
 
 def appendix_h_loss(flow: Flow, request_bps: Floats, endpoints: Floats) -> Floats:

@@ -20,6 +20,7 @@ from icmodel.model.answer import VARIANTS, answer, course, metric_names
 from icmodel.model.block import Block, Questions, block, wire_times
 from icmodel.model.ground import Ground, lay_ground
 from icmodel.model.physics import wire
+from icmodel.model.rules import ProtocolRules, Rules, problems, protocol_rules
 from icmodel.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -105,18 +106,13 @@ class Model:
                 f"{self.data.id} has no protocol {asked.protocol!r}: it has "
                 f"{', '.join(self.data.protocols)}"
             )
-        counts = self._core_counts(asked.protocol)
+        counts = self._rules_of(asked.protocol, asked.options).cores
         if asked.cores is None and counts:
             return replace(asked, cores=max(counts))
         return asked
 
-    def _core_counts(self, protocol: str) -> tuple[int, ...]:
-        points = [p for p in self.data.points if p.protocol == protocol and p.cores is not None]
-        goodput = {p.cores for p in points if p.metric == "goodput_bps"}
-        return tuple(sorted(c for c in goodput or {p.cores for p in points} if c is not None))
-
     def _check_parameters(self, asked: Scenario, ground: Ground, *, extend: bool) -> None:
-        for problem in self._unknown_parameters(asked).values():
+        for problem in self._problems(asked).values():
             raise OutOfDomain(problem)
         limit = ground.wires[0].greatest_payload_bytes()
         if limit is not None and asked.payload_bytes > limit:
@@ -124,7 +120,7 @@ class Model:
                 f"payload {asked.payload_bytes} B is impossible for {asked.protocol}: its limit is "
                 f"{limit} B; split the frame"
             )
-        counts = self._core_counts(asked.protocol)
+        counts = self._rules_of(asked.protocol, asked.options).cores
         if asked.cores is not None and counts and asked.cores not in counts and not extend:
             raise OutOfDomain(
                 f"{asked.cores} cores are outside {self.data.id}: {asked.protocol} was measured "
@@ -137,47 +133,18 @@ class Model:
                 f"measured from {first:.0f} to {last:.0f} B; ask within, or extrapolate"
             )
 
-    def _unknown_parameters(self, asked: Scenario) -> dict[str, str]:
-        """Parameters the dataset has no axis or rule for, each with the sentence to refuse it."""
-        link, data = self.data.interconnect, self.data
-        problems: dict[str, str] = {}
-        if asked.switches and link.switch_latency_s is None and not self._measured_switches(asked):
-            problems["switches"] = (
-                f"{data.id} has neither rows with switches nor a switch latency: leave switches "
-                "out, or take a dataset that has"
-            )
-        if asked.distance_m is not None and (
-            link.propagation_s_per_m is None or link.cable_length_m is None
-        ):
-            problems["distance_m"] = (
-                f"{data.id} says no cable length or propagation: leave distance out, or take a "
-                "dataset that does"
-            )
-        if asked.cores is not None and not self._core_counts(asked.protocol):
-            problems["cores"] = (
-                f"{data.id} does not say how many cores {asked.protocol} used: leave cores out"
-            )
-        if asked.endpoints > 1 and "goodput_bps" not in {
-            p.metric for p in data.points if p.protocol == asked.protocol
-        }:
-            problems["endpoints"] = (
-                f"{data.id} has no goodput of {asked.protocol} to share: leave endpoints out"
-            )
-        return problems
+    def _problems(self, asked: Scenario) -> dict[str, str]:
+        return problems(self.data, self._rules_of(asked.protocol, asked.options), asked)
 
-    def _measured_switches(self, asked: Scenario) -> bool:
-        return any(
-            (p.switches or 0) >= asked.switches
-            for p in self.data.points
-            if p.protocol == asked.protocol
-        )
+    def _rules_of(self, protocol: str, options: tuple[tuple[str, str], ...]) -> ProtocolRules:
+        return protocol_rules(self.data, protocol, self.data.link(dict(options)))
 
     def fit_question(self, scenario: Scenario) -> tuple[Scenario, tuple[str, ...]]:
         """The scenario without what this dataset has no axis or rule for, and a note on each."""
-        notes = list(self._unknown_parameters(scenario).values())
+        notes = list(self._problems(scenario).values())
         blank: dict[str, object] = {"switches": 0, "distance_m": None, "cores": None}
         blank |= {"endpoints": 1}
-        changed = {name: blank[name] for name in self._unknown_parameters(scenario)}
+        changed = {name: blank[name] for name in self._problems(scenario)}
         if "endpoints" in changed:
             changed["other_goodput_bps"] = 0.0
         kept = {axis: value for axis, value in scenario.options if axis in self.data.option_axes}
@@ -260,6 +227,11 @@ class Model:
         pairs = tuple(sorted(dict(options).items()))
         return self._ground(pairs, protocols or self.data.protocols, extend)
 
+    def rules(self, ground: Ground) -> Rules:
+        """What each protocol of a ground can be asked."""
+        rules = [protocol_rules(self.data, protocol, ground.link) for protocol in ground.protocols]
+        return Rules(rules, ground.cores)
+
     def _lay_ground(
         self, options: tuple[tuple[str, str], ...], protocols: tuple[str, ...], extend: bool
     ) -> Ground:
@@ -280,7 +252,8 @@ class Model:
     def _block(self, asked: Scenario, ground: Ground) -> Block:
         """One question as a block of length 1."""
         cores = asked.cores or 0
-        nearest = min(ground.cores, key=lambda c: (abs(c - cores), c)) if ground.cores else 0
+        counts = self._rules_of(asked.protocol, asked.options).cores or (0,)
+        nearest = min(counts, key=lambda count: (abs(count - cores), count))
         cable = ground.link.cable_length_m
         extra = 0.0 if asked.distance_m is None or cable is None else asked.distance_m - cable
         payload = np.array([float(asked.payload_bytes)])
@@ -289,7 +262,7 @@ class Model:
             protocol=protocol,
             payload_bytes=payload,
             request_bps=np.array([asked.requested_goodput_bps]),
-            cores=np.array([ground.cores.index(nearest) if ground.cores else 0]),
+            cores=np.array([ground.cores.index(nearest) if nearest in ground.cores else 0]),
             cores_count=np.array([float(cores)]),
             switches=np.array([asked.switches]),
             endpoints=np.array([float(asked.endpoints)]),

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from icmodel.estimate import BASES, BOTTLENECKS, Estimate, Prediction, UsedRow, absent
 from icmodel.interpolation import VALUE
-from icmodel.model import basis, cpu
-from icmodel.model.answer import Course, metric_names
+from icmodel.model import basis
+from icmodel.model.answer import Course, metric_names, sending_demand
 from icmodel.model.block import Block
 from icmodel.model.bottleneck import bottleneck
 from icmodel.model.goodput import known
@@ -40,9 +40,14 @@ def prediction(
             rows.update(dict.fromkeys(trace.rows(0)))
         low, high = _within(block, name, value, low, high)
         metrics[name] = Estimate(
-            value, low, high, max(bases, key=BASES.index), _why(ground, block, name, way), bases
+            value,
+            low,
+            high,
+            max(bases, key=BASES.index),
+            _why(ground, block, name, extrapolated_load="extrapolated" in bases),
+            bases,
         )
-    code = bottleneck(block, way.flows[VALUE], way.lossy, _cpu_send(ground, block, way))
+    code = bottleneck(block, way.flows[VALUE], way.lossy, sending_demand(ground, block, way))
     return Prediction(
         scenario=asked,
         dataset=ground.data.id,
@@ -68,13 +73,6 @@ def _within(block: Block, name: str, value: float, low: float, high: float) -> t
     low = value if math.isnan(low) else min(low, value)
     high = value if math.isnan(high) else max(high, value)
     return max(low, 0.0), high
-
-
-def _cpu_send(ground: Ground, block: Block, way: Course) -> Floats:
-    lookup = ground.metrics.get("cpu_send")
-    if lookup is None:
-        return np.full(block.cell.shape, np.nan)
-    return cpu.demand(ground, block, lookup, VALUE, way.cpu_slots[VALUE], way.flows[VALUE].own_bps)
 
 
 def _bases(
@@ -174,7 +172,7 @@ def _bounds(block: Block, way: Course) -> dict[str, float]:
     return bounds
 
 
-def _why(ground: Ground, block: Block, name: str, way: Course) -> str:
+def _why(ground: Ground, block: Block, name: str, *, extrapolated_load: bool) -> str:
     """What a reader must know of one metric beyond its basis."""
     lookup = ground.metrics.get(name)
     if lookup is None:
@@ -185,15 +183,7 @@ def _why(ground: Ground, block: Block, name: str, way: Course) -> str:
     if not first <= payload <= last:
         edge = first if payload < first else last
         return f"extrapolated on payload: {abs(payload - edge):.0f} B beyond {edge:.0f} B"
-    slot = way.cpu_slots[VALUE] if name in cpu.UTILISATIONS else way.latency_slots[VALUE]
-    trace = basis.Trace(
-        lookup,
-        block.place(lookup, slot.slot),
-        np.array([block.dp[0] == 0]),
-        slot.on_level,
-        np.array([True]),
-    )
-    if BASES[int(trace.codes()[0])] == "extrapolated":
+    if extrapolated_load:
         return "extrapolated on load: no benchmarked load on one side of the request"
     return ""
 

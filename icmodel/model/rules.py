@@ -1,0 +1,115 @@
+"""Which parameters a dataset has rows or rules for, protocol by protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icmodel.dataset import Dataset, Interconnect
+from icmodel.scenario import Scenario
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolRules:
+    """What one protocol of a dataset can be asked."""
+
+    protocol: str
+    cores: tuple[int, ...]
+    most_switches: float
+    distance: bool
+    sharing: bool
+
+    @property
+    def default_cores(self) -> int:
+        """The most measured count; 0 where the dataset does not say."""
+        return max(self.cores, default=0)
+
+
+def protocol_rules(data: Dataset, protocol: str, link: Interconnect) -> ProtocolRules:
+    """What a protocol can be asked: counts with rows, and rules that need a property of the link."""
+    points = [point for point in data.points if point.protocol == protocol]
+    goodput = [point for point in points if point.metric == "goodput_bps"]
+    counts = {p.cores for p in goodput if p.cores is not None}
+    counts = counts or {p.cores for p in points if p.cores is not None}
+    measured = max((p.switches or 0 for p in points), default=0)
+    return ProtocolRules(
+        protocol,
+        tuple(sorted(c for c in counts if c is not None)),
+        np.inf if link.switch_latency_s is not None else measured,
+        link.propagation_s_per_m is not None and link.cable_length_m is not None,
+        bool(goodput),
+    )
+
+
+def problems(data: Dataset, rules: ProtocolRules, asked: Scenario) -> dict[str, str]:
+    """Parameters of a scenario without axis or rule, each with the sentence that refuses it."""
+    found: dict[str, str] = {}
+    if asked.switches > rules.most_switches:
+        found["switches"] = (
+            f"{data.id} has neither rows with {asked.switches} switches nor a switch latency: "
+            "leave switches out, or take a dataset that has"
+        )
+    if asked.distance_m is not None and not rules.distance:
+        found["distance_m"] = (
+            f"{data.id} says no cable length or propagation: leave distance out, or take a "
+            "dataset that does"
+        )
+    if asked.cores is not None and not rules.cores:
+        found["cores"] = (
+            f"{data.id} does not say how many cores {asked.protocol} used: leave cores out"
+        )
+    if asked.endpoints > 1 and not rules.sharing:
+        found["endpoints"] = (
+            f"{data.id} has no goodput of {asked.protocol} to share: leave endpoints out"
+        )
+    return found
+
+
+class Rules:
+    """The rules of several protocols as arrays."""
+
+    def __init__(self, rules: Sequence[ProtocolRules], counts: tuple[int, ...]) -> None:
+        self.default = np.array([float(rule.default_cores) for rule in rules])
+        self.most_switches = np.array([rule.most_switches for rule in rules])
+        self.distance = np.array([rule.distance for rule in rules])
+        self.sharing = np.array([rule.sharing for rule in rules])
+        self.has_cores = np.array([bool(rule.cores) for rule in rules])
+        top = max(counts, default=0) + 1
+        self.width = top + 1
+        nearest = np.zeros((len(rules), self.width), dtype=np.int64)
+        exact = np.zeros((len(rules), self.width), dtype=bool)
+        for row, rule in enumerate(rules):
+            for asked in range(self.width):
+                best = min(rule.cores, key=lambda c: (abs(c - asked), c), default=0)
+                nearest[row, asked] = counts.index(best) if best in counts else 0
+                exact[row, asked] = best == asked
+        self.nearest, self.exact = nearest.reshape(-1), exact.reshape(-1)
+
+    def cores(self, protocol: Ints, asked: Floats) -> tuple[Floats, Ints, Bools]:
+        """Asked counts (defaults filled in), the nearest measured ones' index, and which differ."""
+        unsaid = np.isnan(asked)
+        if unsaid.any():
+            asked = np.where(unsaid, self.default.take(protocol), asked)
+        place = protocol * self.width + np.clip(asked, 0, self.width - 1).astype(np.int64)
+        whole = np.rint(asked) == asked
+        return asked, self.nearest.take(place), ~(self.exact.take(place) & whole)
+
+    def unanswerable(
+        self, protocol: Ints, switches: Floats, endpoints: Floats, distance: Floats
+    ) -> Bools:
+        """Which questions use a parameter that their protocol has no rows or rule for."""
+        wrong = np.zeros(protocol.shape, dtype=bool)
+        if np.isfinite(self.most_switches).any():
+            wrong |= switches > self.most_switches.take(protocol)
+        if not self.distance.all():
+            wrong |= ~np.isnan(distance) & ~self.distance.take(protocol)
+        if not self.sharing.all():
+            wrong |= (endpoints > 1) & ~self.sharing.take(protocol)
+        return wrong
