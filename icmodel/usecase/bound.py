@@ -1,0 +1,154 @@
+"""The estimate a requirement is judged by, where the dataset has no rows of that very metric.
+
+Nothing is guessed here: a missing quantile lies between what must be below and above it (a frame
+is never later than the latest one), half a round trip lies between theory's minimum and the whole
+round trip, and a goodput is never above what theory allows. What stays open is *undecided*.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from icmodel.dataset import Dataset, StatedLimit
+from icmodel.estimate import Estimate, absent, weakest
+
+LEAST, GREATEST, MEAN = -1.0, 2.0, "mean"
+THEORY = "theory's minimum"
+STATED_MIN, STATED_MAX = "the minimum the source states", "the maximum the source states"
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """What is known of one stream: its metrics, theory's bounds and the source's own limits."""
+
+    metrics: Mapping[str, Estimate]
+    least_latency_s: float | None
+    greatest_goodput_bps: float | None
+    stated: tuple[StatedLimit, ...] = ()
+
+
+def stated_limits(data: Dataset, protocol: str) -> tuple[StatedLimit, ...]:
+    """What the dataset's source says a protocol's latency is never below or above."""
+    return tuple(
+        limit
+        for limit in data.stated_limits
+        if limit.protocol in (None, protocol) and _statistic(limit.metric) is not None
+    )
+
+
+def estimate_for(metric: str, ends: Ends) -> Estimate:
+    """The estimate of a metric: its own, else one that stands in by name, else its bounds."""
+    own = ends.metrics.get(metric)
+    if own is not None and not own.absent:
+        return own
+    reason = own.why if own is not None and own.why else f"this dataset gives no {metric}"
+    if metric == "goodput_bps" and ends.greatest_goodput_bps is not None:
+        return _below_theory(ends.greatest_goodput_bps, reason)
+    statistic = _statistic(metric)
+    if statistic is None:
+        return absent(reason)
+    return _round_trip(statistic, ends) or _between(statistic, ends, reason)
+
+
+def _below_theory(bound_bps: float, reason: str) -> Estimate:
+    why = f"{reason}; theory's bound stands above it"
+    return Estimate(math.nan, 0.0, bound_bps, "theory", why, ("theory",))
+
+
+def _statistic(metric: str) -> str | None:
+    """``p99`` of ``latency_p99_s``; nothing for a spread, which no other statistic bounds."""
+    if not metric.startswith("latency_") or metric == "latency_std_s":
+        return None
+    return metric.removeprefix("latency_").removesuffix("_s")
+
+
+def _round_trip(statistic: str, ends: Ends) -> Estimate | None:
+    """Half a round trip in place of the one-way latency: from theory's minimum to the whole trip."""
+    for name, halves in ((f"rtt_half_{statistic}_s", 1), (f"rtt_{statistic}_s", 2)):
+        found = ends.metrics.get(name)
+        if found is None or found.absent:
+            continue
+        floor, whole = ends.least_latency_s or 0.0, found.high * 2 / halves
+        if floor > whole:  # a trip shorter than the wire allows was one of smaller frames
+            continue
+        why = (
+            f"not one-way: {name} stands in for latency_{statistic}_s, which lies between theory's "
+            "minimum and the whole round trip"
+        )
+        bases = (*(found.bases or (found.basis,)), "theory", "derived")
+        return Estimate(max(found.value / halves, floor), floor, whole, weakest(bases), why, bases)
+    return None
+
+
+def _between(statistic: str, ends: Ends, reason: str) -> Estimate:
+    """A missing statistic between the nearest that must be below and above it.
+
+    Its value is the upper one, the worst it can be; without an upper one there is none.
+    """
+    low, below = max(_lower(statistic, ends), key=lambda end: end[0], default=(0.0, ""))
+    high, above = min(_upper(statistic, ends), key=lambda end: end[0], default=(math.inf, ""))
+    if not below and not above:
+        return absent(reason)
+    said = [f"it is at least {below}"] if below else []
+    said += [f"at most {above}"] if above else ["nothing bounds it from above"]
+    bases = (*(_basis(name, ends) for name in (below, above) if name), "derived")
+    why = f"{reason}; {', '.join(said)}"
+    value = high if above else math.nan
+    return Estimate(value, min(low, high), high, weakest(bases), why, bases)
+
+
+def _basis(name: str, ends: Ends) -> str:
+    if name in ends.metrics:
+        return ends.metrics[name].basis
+    return "theory" if name == THEORY else "stated" if name.startswith("the ") else "derived"
+
+
+def _lower(statistic: str, ends: Ends) -> Iterator[tuple[float, str]]:
+    if ends.least_latency_s is not None:
+        yield ends.least_latency_s, THEORY
+    for limit in ends.stated:
+        if _at_most(_statistic(limit.metric), statistic):
+            yield limit.minimum, STATED_MIN
+    for other, estimate in _known(ends):
+        if _below(other, statistic):
+            yield estimate.low, f"latency_{other}_s"
+
+
+def _upper(statistic: str, ends: Ends) -> Iterator[tuple[float, str]]:
+    for limit in ends.stated:
+        if math.isfinite(limit.maximum) and _at_most(statistic, _statistic(limit.metric)):
+            yield limit.maximum, STATED_MAX
+    for other, estimate in _known(ends):
+        if _below(statistic, other):
+            yield estimate.high, f"latency_{other}_s"
+    for other in ("max", "p999", "p99"):
+        trip = _round_trip(other, replace(ends, least_latency_s=None))
+        if trip is not None and _below(statistic, other):
+            yield trip.high, f"the round trip's {other}"
+
+
+def _known(ends: Ends) -> Iterator[tuple[str, Estimate]]:
+    for name, estimate in ends.metrics.items():
+        statistic = _statistic(name)
+        if statistic is not None and not estimate.absent:
+            yield statistic, estimate
+
+
+def _at_most(lower: str | None, upper: str | None) -> bool:
+    return lower is not None and upper is not None and (lower == upper or _below(lower, upper))
+
+
+def _below(lower: str, upper: str) -> bool:
+    """Whether one statistic can never be above another, whatever the distribution."""
+    if MEAN in (lower, upper):
+        return (lower, upper) in {("min", MEAN), (MEAN, "max")}
+    return _rank(lower) < _rank(upper)
+
+
+def _rank(statistic: str) -> float:
+    if statistic in ("min", "max"):
+        return LEAST if statistic == "min" else GREATEST
+    digits = statistic.removeprefix("p")
+    return int(digits) / 10 ** len(digits) if digits.isdecimal() else math.nan

@@ -1,0 +1,185 @@
+"""Evaluate: a use case on a dataset; every candidate is asked, and every requirement judged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+from icmodel import units
+from icmodel.dataset import Dataset, load
+from icmodel.errors import UseCaseError
+from icmodel.model import Model
+from icmodel.requirement import Requirement
+from icmodel.scenario import Scenario
+from icmodel.usecase.derivation import (
+    MEDIUM_DELAY,
+    Derivation,
+    Derivations,
+    derive,
+    exact,
+    least_rate_fps,
+    needed_goodput,
+)
+from icmodel.usecase.document import Candidate, ImageStream, Limit, UseCase
+from icmodel.usecase.files import load_usecase
+from icmodel.usecase.hosts import host_derivations, host_notes
+from icmodel.usecase.judging import REFUSALS, Ask, find, sum_derivation
+from icmodel.usecase.limits import requirements
+from icmodel.usecase.result import Answer, CandidateResult, Evaluation, Wish
+
+
+def evaluate(
+    usecase: str | Path | UseCase,
+    data: Dataset | str | Path,
+    variant: str | None = None,
+    candidate: str | None = None,
+) -> Evaluation:
+    """Judge every candidate of a use case on a dataset.
+
+    Parameters
+    ----------
+    usecase : str, Path or UseCase
+        Bundled name, path of a TOML file, or a loaded use case.
+    data : Dataset, str or Path
+        Dataset, or name or path of one.
+    variant : str, optional
+        Variant of the model; the dataset's own by default.
+    candidate : str, optional
+        Whose verdict is the evaluation's; the use case's default by default.
+
+    Raises
+    ------
+    UseCaseError, DatasetError
+        If one of them is missing or damaged, or there is no such candidate. A question the
+        dataset cannot answer is no error: its requirements are undecided, with the reason.
+    """
+    case = usecase if isinstance(usecase, UseCase) else load_usecase(usecase)
+    model = Model(data if isinstance(data, Dataset) else load(data), variant)
+    made = derive(case)
+    judged = tuple(zip(case.requirements, requirements(case, made), strict=True))
+    return Evaluation(
+        usecase=case,
+        data=model.data,
+        variant=model.variant,
+        candidate=_chosen(case, candidate),
+        derivations=tuple(made.values()),
+        candidates=tuple(
+            _judge_candidate(case, one, model, made, judged) for one in case.candidates
+        ),
+    )
+
+
+def _chosen(case: UseCase, candidate: str | None) -> str:
+    names = [one.name for one in case.candidates]
+    if candidate is not None and candidate not in names:
+        raise UseCaseError(
+            f"{case.name} has no candidate {candidate!r}: name one of {', '.join(names)}"
+        )
+    return candidate or case.default_candidate
+
+
+def _judge_candidate(
+    case: UseCase,
+    candidate: Candidate,
+    model: Model,
+    made: Derivations,
+    judged: tuple[tuple[Limit, Requirement], ...],
+) -> CandidateResult:
+    answers = {
+        name: _answer(case, candidate, name, model, made)
+        for name in (stream.name for stream in case.streams)
+        if name in candidate.scenarios
+    }
+    findings = tuple(
+        find(Ask(case, candidate, limit, requirement), answers, model)
+        for limit, requirement in judged
+    )
+    hosts = host_derivations(case, answers, made)
+    sums = tuple(sum_derivation(finding) for finding in findings if finding.streams > 1)
+    return CandidateResult(
+        name=candidate.name,
+        description=candidate.description,
+        answers=tuple(answers.values()),
+        findings=findings,
+        derivations=(*hosts, *(one for one in sums if one is not None)),
+        wishes=_wishes(case, answers),
+        notes=host_notes(case, answers, hosts),
+    )
+
+
+# --- asking -----------------------------------------------------------------------------------
+
+
+def _answer(
+    case: UseCase, candidate: Candidate, stream: str, model: Model, made: Derivations
+) -> Answer:
+    asked = candidate.scenarios[stream].scenario()
+    scenario, prediction, why = asked, None, ""
+    notes: tuple[str, ...] = ()
+    try:
+        scenario, notes = model.fit_question(asked)
+        prediction = model.predict(scenario)
+        notes = (*notes, *prediction.notes, *_distance_note(case, asked, made))
+    except REFUSALS as refusal:
+        meant = candidate.dataset
+        hint = f"; this candidate is meant for {meant}" if meant not in ("", model.data.id) else ""
+        why = f"{refusal}{hint}"
+        notes = ()
+    return Answer(
+        stream=stream,
+        asked=asked,
+        scenario=scenario,
+        prediction=prediction,
+        why=why,
+        notes=notes,
+        derivations=_rates(case, stream, asked, made),
+    )
+
+
+def _distance_note(case: UseCase, asked: Scenario, made: Derivations) -> tuple[str, ...]:
+    if asked.distance_m is not None or case.medium is None:
+        return ()
+    delay = made[MEDIUM_DELAY]
+    return (
+        f"asked without a distance, so at the cable of the benchmarks; the longest of this use "
+        f"case takes {delay.text} ({delay.formula})",
+    )
+
+
+def _rates(
+    case: UseCase, stream: str, asked: Scenario, made: Derivations
+) -> tuple[Derivation, ...]:
+    """The least whole rates that carry the stream in frames of the candidate's payload."""
+    needed = needed_goodput(stream, made)
+    frame = f"{asked.payload_bytes} B × 8"
+    least = Derivation(
+        f"{stream}.least_rate_fps",
+        least_rate_fps(needed.value, asked.payload_bytes),
+        f"{needed.text} / ({frame}), rounded up",
+        "least rate that carries the stream taken as bytes",
+    )
+    pictures = case.stream(stream)
+    if not isinstance(pictures, ImageStream):
+        return (least,)
+    size = made[f"{stream}.picture_bytes"]
+    frames = math.ceil(exact(size.value) / asked.payload_bytes)
+    whole = Derivation(
+        f"{stream}.least_rate_whole_pictures_fps",
+        math.ceil(frames * exact(pictures.rate_hz)),
+        f"{size.text} / {asked.payload_bytes} B rounded up is {frames}, × "
+        f"{units.format_hertz(pictures.rate_hz)}",
+        "least rate when each picture takes frames of its own; not judged by",
+    )
+    return (least, whole)
+
+
+def _wishes(case: UseCase, answers: Mapping[str, Answer]) -> tuple[Wish, ...]:
+    return tuple(
+        Wish(answer.stream, metric, answer.prediction.metrics[metric].value)
+        for answer in answers.values()
+        for metric in case.minimise
+        if answer.prediction is not None
+        and metric in answer.prediction.metrics
+        and not answer.prediction.metrics[metric].absent
+    )

@@ -1,0 +1,172 @@
+"""Judge: one requirement of one candidate, by what the model answers to its stream."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from icmodel import units
+from icmodel.errors import DatasetError, OutOfDomain, ScenarioError
+from icmodel.estimate import Estimate, Prediction, absent, weakest
+from icmodel.model import Model
+from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement, Verdict, judge
+from icmodel.scenario import Scenario
+from icmodel.usecase.bound import Ends, estimate_for, stated_limits
+from icmodel.usecase.derivation import Derivation, least_rate_fps
+from icmodel.usecase.document import Candidate, Limit, UseCase
+from icmodel.usecase.result import Answer, Finding
+
+REFUSALS = (OutOfDomain, ScenarioError, DatasetError)
+"""What a model says to a question its dataset cannot answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A requirement of a use case, as it stands in the document and in SI, for one candidate."""
+
+    case: UseCase
+    candidate: Candidate
+    limit: Limit
+    requirement: Requirement
+
+    @property
+    def stream(self) -> str:
+        """The stream it is about."""
+        return self.case.stream_of(self.limit)
+
+    @property
+    def streams(self) -> int:
+        """How many streams are summed on one host; 1 where no device is named."""
+        hosts = self.candidate.hosts.get(self.limit.device or "", 1)
+        return math.ceil(self.case.streams_at(self.limit) / hosts)
+
+
+def find(ask: Ask, answers: Mapping[str, Answer], model: Model) -> Finding:
+    """The verdict on one requirement; *undecided* with the reason where nothing was predicted."""
+    answer = answers.get(ask.stream)
+    if answer is None or answer.prediction is None:
+        silent = f"the candidate asks nothing of the stream {ask.stream}: give it a scenario"
+        return _finding(ask, judge(ask.requirement, absent(answer.why if answer else silent)))
+    estimate = _estimate(ask, answer, answer.prediction, model)
+    limiting = _limiting(ask.limit.metric, answer.prediction)
+    finding = _finding(ask, _decided(judge(ask.requirement, estimate, limiting)))
+    asks_goodput = ask.limit.metric == "goodput_bps" and ask.requirement.at_least is not None
+    if asks_goodput and finding.outcome == NOT_MET:
+        return _with_remedy(finding, answer.scenario, model)
+    return finding
+
+
+def _finding(ask: Ask, verdict: Verdict) -> Finding:
+    return Finding(verdict, ask.stream, ask.limit.device or "", ask.streams)
+
+
+def _estimate(ask: Ask, answer: Answer, prediction: Prediction, model: Model) -> Estimate:
+    metric, scenario = ask.limit.metric, prediction.scenario
+    ends = Ends(
+        metrics=prediction.metrics,
+        least_latency_s=model.least_latency_s(scenario),
+        greatest_goodput_bps=model.greatest_goodput_bps(scenario),
+        stated=stated_limits(model.data, scenario.protocol),
+    )
+    one = estimate_for(metric, ends)
+    if _is_latency(metric):
+        one = _with_cable(one, _unknown_cable(answer), ask.case)
+    return _of_all(one, metric, ask.streams)
+
+
+def _unknown_cable(answer: Answer) -> float:
+    """Length [m] of the cable that was asked for and the dataset knows nothing of."""
+    left_out = answer.scenario.distance_m is None and answer.asked.distance_m is not None
+    return (answer.asked.distance_m or 0.0) if left_out else 0.0
+
+
+def _with_cable(one: Estimate, metres: float, case: UseCase) -> Estimate:
+    """A latency whose upper end has the delay of that cable, at the speed of the use case's."""
+    if case.medium is None or not metres or math.isnan(one.high):
+        return one
+    delay = metres * case.medium.propagation_s_per_m
+    said = (
+        f"the upper end has {units.format_seconds(delay)} for {units.format_metres(metres)} of "
+        "cable, which this dataset does not know"
+    )
+    bases = (*(one.bases or (one.basis,)), "derived")
+    why = _joined(one.why, said)
+    return Estimate(one.value, one.low, one.high + delay, weakest(bases), why, bases)
+
+
+def _is_latency(metric: str) -> bool:
+    return metric.startswith("latency_") and metric != "latency_std_s"
+
+
+def _joined(*sentences: str) -> str:
+    return "; ".join(sentence for sentence in sentences if sentence)
+
+
+def _decided(verdict: Verdict) -> Verdict:
+    """A verdict on bounds alone has the margin of the end that decides it."""
+    estimate, requirement = verdict.estimate, verdict.requirement
+    if not estimate.absent or verdict.outcome == UNDECIDED:
+        return verdict
+    met, at_least = verdict.outcome == MET, requirement.at_least is not None
+    end = estimate.low if met == at_least else estimate.high
+    at_end = replace(estimate, value=end)
+    return replace(verdict, margin=judge(requirement, at_end).margin)
+
+
+def _of_all(one: Estimate, metric: str, times: int) -> Estimate:
+    """The sum over the streams one device handles, as many times the one that was predicted."""
+    if times == 1 or one.absent:
+        return one
+    bases = (*(one.bases or (one.basis,)), "derived")
+    why = _joined(f"{times} × {metric} of one stream", one.why)
+    return Estimate(
+        times * one.value,
+        times * one.low,
+        times * one.high,
+        weakest(bases),
+        why,
+        bases,
+    )
+
+
+def _limiting(metric: str, prediction: Prediction) -> str:
+    """What limits a metric: the bottleneck, the longest term of the latency, or the CPU."""
+    if metric.startswith("latency_"):
+        return max(prediction.terms, key=lambda name: prediction.terms[name], default="")
+    return "cpu" if metric.startswith("cpu_") else prediction.bottleneck
+
+
+def _with_remedy(finding: Finding, scenario: Scenario, model: Model) -> Finding:
+    """Name the least rate that would do, after asking the model whether it does."""
+    requirement = finding.verdict.requirement
+    rate = least_rate_fps(requirement.limit, scenario.payload_bytes)
+    carried = _goodput_at(rate, scenario, model)
+    if carried is not None and judge(requirement, carried).outcome == MET:
+        remedy = f"{rate} frames/s is the least rate that does"
+        return replace(finding, remedy=remedy, least_rate_fps=rate)
+    greatest = _goodput_at(None, scenario, model)
+    most = "" if greatest is None else f", which carries {units.format_bps(greatest.value)} at most"
+    remedy = f"no rate does with frames of {scenario.payload_bytes} B{most}"
+    return replace(finding, remedy=remedy)
+
+
+def _goodput_at(rate_fps: float | None, scenario: Scenario, model: Model) -> Estimate | None:
+    try:
+        return model.predict(replace(scenario, rate_fps=rate_fps)).metrics["goodput_bps"]
+    except REFUSALS:
+        return None
+
+
+def sum_derivation(finding: Finding) -> Derivation | None:
+    """The sum a finding rests on, as a derivation; none where nothing was predicted."""
+    estimate, metric = finding.verdict.estimate, finding.verdict.requirement.metric
+    if estimate.absent:
+        return None
+    one = units.format_quantity(metric, estimate.value / finding.streams)
+    return Derivation(
+        f"{finding.device}.{metric}",
+        estimate.value,
+        f"{finding.streams} × {one}",
+        f"{metric} of one host of {finding.device} for all its streams {finding.stream}",
+    )

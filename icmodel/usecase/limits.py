@@ -1,0 +1,70 @@
+"""The limits of a use case in SI: a quantity with its unit, or a number derived from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from icmodel import units
+from icmodel.errors import UnitError, UseCaseError
+from icmodel.requirement import Requirement
+from icmodel.usecase.derivation import Derivations, lookup
+from icmodel.usecase.document import Limit, UseCase
+from icmodel.usecase.spelling import is_reference, quantity_kind
+
+
+def requirements(usecase: UseCase, made: Derivations) -> tuple[Requirement, ...]:
+    """The requirements in the order of the document, limits in SI.
+
+    Raises
+    ------
+    UseCaseError, UnitError
+        If a limit names no derived number, or is of another kind than its metric.
+    """
+    return tuple(_requirement(limit, made) for limit in usecase.requirements)
+
+
+def _requirement(limit: Limit, made: Derivations) -> Requirement:
+    def read(text: str | None) -> float | None:
+        return None if text is None else _limit(limit, text, made)
+
+    return Requirement(
+        name=limit.name,
+        metric=limit.metric,
+        at_least=read(limit.at_least),
+        at_most=read(limit.at_most),
+        kind=limit.kind,
+        source=limit.source,
+    )
+
+
+def _limit(limit: Limit, text: str, made: Derivations) -> float:
+    if is_reference(text):
+        derivation = lookup(made, text)
+        if quantity_kind(derivation.quantity) != _metric_kind(limit.metric):
+            raise UseCaseError(
+                f"the requirement {limit.name!r} limits {limit.metric} by {text}, which is "
+                f"{derivation.text}: name a number of the same kind"
+            )
+        return derivation.value
+    parse = _cores if limit.metric.endswith("_cores") else _parser(limit.metric)
+    try:
+        return parse(text)
+    except UnitError as error:
+        raise UseCaseError(f"the requirement {limit.name!r}: {error}") from error
+
+
+def _metric_kind(metric: str) -> str | None:
+    if metric.endswith("_cores"):
+        return None
+    return quantity_kind(metric) or "ratio"
+
+
+def _parser(metric: str) -> Callable[[str], float]:
+    return units.QUANTITIES[_metric_kind(metric) or "ratio"]
+
+
+def _cores(text: str) -> float:
+    number = text.removesuffix("cores").removesuffix("core").strip()
+    if number == text or not number.replace(".", "", 1).isdecimal():
+        raise UnitError(f'{text!r} is no number of cores: write a text such as "1.5 cores"')
+    return float(number)

@@ -1,0 +1,172 @@
+"""Evaluation: what became of a use case on a dataset; frozen values and their JSON form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from icmodel.dataset import Dataset
+from icmodel.estimate import Prediction, number_or_none
+from icmodel.requirement import MET, NOT_MET, UNDECIDED, Verdict, worst
+from icmodel.scenario import Scenario
+from icmodel.usecase.derivation import Derivation
+from icmodel.usecase.document import UseCase
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the model says to one stream of a candidate; without a prediction ``why`` says so.
+
+    ``asked`` is the scenario of the document, ``scenario`` what was left of it for this dataset.
+    """
+
+    stream: str
+    asked: Scenario
+    scenario: Scenario
+    prediction: Prediction | None
+    why: str
+    notes: tuple[str, ...]
+    derivations: tuple[Derivation, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON form."""
+        return {
+            "stream": self.stream,
+            "asked": self.asked.to_dict(),
+            "scenario": self.scenario.to_dict(),
+            "prediction": None if self.prediction is None else self.prediction.to_dict(),
+            "why": self.why,
+            "notes": list(self.notes),
+            "derivations": [derivation.to_dict() for derivation in self.derivations],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One requirement of one candidate: the verdict, whom it is about, and what would do.
+
+    ``streams`` is how many streams were summed (1 unless ``device`` is named); ``least_rate_fps``
+    is the least whole rate that meets a goodput, where one does.
+    """
+
+    verdict: Verdict
+    stream: str
+    device: str
+    streams: int
+    remedy: str = ""
+    least_rate_fps: int | None = None
+
+    @property
+    def outcome(self) -> str:
+        """met, not met or undecided."""
+        return self.verdict.outcome
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON form: that of the verdict, and whom it is about."""
+        return {
+            **self.verdict.to_dict(),
+            "stream": self.stream,
+            "device": self.device,
+            "streams": self.streams,
+            "remedy": self.remedy,
+            "least_rate_fps": self.least_rate_fps,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A metric the use case wants least of, without a limit: shown, never judged."""
+
+    stream: str
+    metric: str
+    value: float
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON form."""
+        return {
+            "stream": self.stream,
+            "metric": self.metric,
+            "value": number_or_none(self.value),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateResult:
+    """One candidate, judged."""
+
+    name: str
+    description: str
+    answers: tuple[Answer, ...]
+    findings: tuple[Finding, ...]
+    derivations: tuple[Derivation, ...]
+    wishes: tuple[Wish, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def outcome(self) -> str:
+        """The worst of its findings: one *not met* decides, else one *undecided*."""
+        return worst([finding.outcome for finding in self.findings])
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON form."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "outcome": self.outcome,
+            "answers": [answer.to_dict() for answer in self.answers],
+            "findings": [finding.to_dict() for finding in self.findings],
+            "derivations": [derivation.to_dict() for derivation in self.derivations],
+            "minimise": [wish.to_dict() for wish in self.wishes],
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A use case on a dataset: the derivation, every candidate judged, and the verdict."""
+
+    usecase: UseCase
+    data: Dataset
+    variant: str
+    candidate: str
+    derivations: tuple[Derivation, ...]
+    candidates: tuple[CandidateResult, ...]
+
+    @property
+    def chosen(self) -> CandidateResult:
+        """The candidate the verdict is about."""
+        return next(result for result in self.candidates if result.name == self.candidate)
+
+    @property
+    def verdict(self) -> str:
+        """Outcome of the chosen candidate: met, not met or undecided."""
+        return self.chosen.outcome
+
+    @property
+    def exit_code(self) -> int:
+        """0 met, 1 not met, 3 undecided."""
+        return {MET: 0, NOT_MET: 1, UNDECIDED: 3}[self.verdict]
+
+    def to_dict(self) -> dict[str, object]:
+        """The JSON document of ``icmodel evaluate --json``."""
+        usecase, data = self.usecase, self.data
+        keys = ("name", "title", "question", "source", "citation")
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "usecase": {key: getattr(usecase, key) for key in keys},
+            "dataset": {
+                "id": data.id,
+                "sha256": data.sha256,
+                "title": data.title,
+                "citation": data.citation,
+                "licence": data.licence,
+                "known_limits": list(data.known_limits),
+            },
+            "variant": self.variant,
+            "candidate": self.candidate,
+            "verdict": self.verdict,
+            "derivations": [derivation.to_dict() for derivation in self.derivations],
+            "candidates": [result.to_dict() for result in self.candidates],
+            "known_limits": list(usecase.known_limits),
+        }

@@ -1,0 +1,516 @@
+"""Use cases: the document and its refusals, derivations, bounds, and verdicts on known data."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from icmodel.dataset import Dataset, StatedLimit, load
+from icmodel.errors import UseCaseError
+from icmodel.estimate import Estimate
+from icmodel.usecase import (
+    Evaluation,
+    Finding,
+    UseCase,
+    derive,
+    evaluate,
+    load_usecase,
+    new_usecase_text,
+    read_usecase,
+    usecase_schema,
+)
+from icmodel.usecase.bound import Ends, estimate_for
+from icmodel.usecase.derivation import least_rate_fps
+
+# --- a dataset and a use case whose answers are known -------------------------------------------
+
+COLUMNS = (
+    "protocol,payload_bytes,load_bps,cores,switches,endpoints,other_goodput_bps,"
+    "metric,value,std,low,high,n,basis,source"
+)
+ROWS = """\
+echo,1000,,,,,,rtt_half_mean_s,0.00001,,0.000009,0.000012,,assumed,toy
+echo,1000,,,,,,rtt_half_p99_s,0.00002,,0.00002,0.00002,,assumed,toy
+tcp,1000,1000000000,,,,,cpu_recv,0.2,,0.15,0.25,,assumed,toy
+tcp,1000,1000000000,,,,,latency_mean_s,0.0001,,0.00009,0.00011,,assumed,toy
+tcp,1000,inf,,,,,goodput_bps,5000000000,,5000000000,5000000000,,assumed,toy
+"""
+DATASET = """\
+schema_version = 1
+id = "toy"
+title = "five rows"
+edition = "1"
+sha256 = "{sha256}"
+default_variant = "corrected"
+default_protocol = "tcp"
+protocols = ["echo", "tcp"]
+licence = "none"
+citation = "made up"
+known_limits = ["made up"]
+[interconnect]
+kind = "ethernet"
+line_rate_bps = 10_000_000_000
+mtu_bytes = 1500
+[axes.payload_bytes]
+meaning = "useful bytes"
+unit = "B"
+"""
+WIRE_S = (1000 + 20 + 32 + 38) * 8 / 10e9
+"""A TCP frame of 1000 B on the wire: IP, TCP with timestamps, Ethernet."""
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    folder = tmp_path_factory.mktemp("toy")
+    body = f"{COLUMNS}\n{ROWS}".encode()
+    (folder / "points.csv").write_bytes(body)
+    sealed = DATASET.format(sha256=hashlib.sha256(body).hexdigest())
+    (folder / "dataset.toml").write_text(sealed, encoding="utf-8")
+    return load(folder)
+
+
+def document(
+    requirement: str = 'metric = "goodput_bps"\nat_least = "1 Gb/s"',
+    scenario: str = 'protocol = "tcp"\npayload = "1000 B"\nrate = "125000/s"',
+    stream: str = 'kind = "goodput"\ngoodput = "1 Gb/s"',
+    candidate: str = "",
+    more: str = "",
+) -> str:
+    """A use case of one stream, four of which one display receives."""
+    return f"""
+schema_version = 1
+name = "toy"
+title = "toy"
+question = "?"
+source = "made up"
+default_candidate = "a"
+{more}
+[[devices]]
+name = "camera"
+count = 4
+sends = {{ s = 1 }}
+[[devices]]
+name = "display"
+receives = {{ s = 4 }}
+[[streams]]
+name = "s"
+{stream}
+[[requirements]]
+name = "it"
+{requirement}
+[[candidates]]
+name = "a"
+{candidate}
+[candidates.scenarios.s]
+{scenario}
+"""
+
+
+def judged(data: Dataset, **parts: str) -> Finding:
+    return evaluate(read_usecase(document(**parts)), data).chosen.findings[0]
+
+
+# --- the document: what is refused, in one sentence ---------------------------------------------
+
+TEMPLATE = new_usecase_text("mine")
+
+WRONG = [
+    ('rate = "50 Hz"', 'rate = "50 Hz"\nfps = 3', "streams no. 1.*'fps' is unknown.*rate"),
+    ("schema_version = 1", "schema_version = 1\nqos = 1", "^mine.toml: the key 'qos' is unknown"),
+    ("cores = 4", "cores = 4\nhops = 1", "candidates no. 1, scenarios, video.*'hops'.*switches"),
+    ('metric = "goodput_bps"\n', "", "requirements no. 1 has no metric"),
+    ('"goodput_bps"\n', '"latency"\n', "no metric 'latency': take one of goodput_bps"),
+    ('rate = "50 Hz"\n', "", "streams no. 1 has no rate"),
+    ('"50 Hz"', '"50 kb"', "'50 kb' has the unknown unit 'kb'"),
+    ('rate = "50 Hz"', "rate = 50", "rate = 50 has no unit.*rate_hz = 50"),
+    ('rate = "50 Hz"', 'rate = "50 Hz"\nrate_hz = 50', "rate_hz is given twice"),
+    ('"80 %"', "0.8", "at_most is 0.8: write a text"),
+    ('"80 %"', '"0.8"', "'0.8' has no unit"),
+    ('"80 %"', '"video.goodput_bps"', "limits cpu_recv by video.goodput_bps, which is 2.48832 Gb"),
+    ('"video.goodput_bps"\n', '"movie.goodput_bps"\n', "no derived number 'movie.goodput_bps'"),
+    ('kind = "image"\nw', 'kind = "film"\nw', "kind 'film': the kinds are image, samples, goodput"),
+    ('kind = "image"\nw', "w", "streams no. 1 has no kind"),
+    ("width_px = 1920", "width_px = 1920.5", "width_px is 1920.5: write a whole number"),
+    ('"65535 B"', '"65535 b"', "'65535 b' has the unknown unit"),
+    ('"65535 B"', '"0 B"', "payload_bytes is 0"),
+    ('"4750/s"', '"-1/s"', "'-1/s' is negative"),
+    ('rate = "4750/s"', "rate_fps = inf", "rate_fps is inf"),
+    ("switches = 1\n\n", 'other_goodput = "1 Gb/s"\n\n', "endpoints is 1"),
+    ('= "tcp"            ', '= "dccp" ', "default_candidate is 'dccp'.*name one of tcp, udp"),
+    ("[candidates.scenarios.video]", "[candidates.scenarios.audio]", "'audio'.*one of video"),
+    ('interconnect = "rest"', 'interconnect = "12 ms"', "add up to 45 ms of 50 ms"),
+    ('interconnect = "rest"', 'interconnect = "22 ms"', "add up to 55 ms of 50 ms"),
+    ('capture = "33 ms"', 'capture = "33 B"', "'33 B' has the unknown unit"),
+    ("schema_version = 1", "schema_version = 2", "schema_version is 2: this icmodel reads 1"),
+    ('name = "mine"', 'name = "My Case"', "name is 'My Case': take lower-case letters"),
+    ('name = "display"', 'name = "camera"', "two devices are named 'camera'"),
+    ('device = "display" ', 'device = "camera" ', "camera, which receives no whole streams"),
+    ('"latency_mean_s"', '"latency_mean_s"\ndevice = "display"', "device sums a CPU metric"),
+    ("[[budgets]]", "[budgets]", r"budgets is .*\[\[ \]\]"),
+    ("[medium]", "[medium", "mine.toml is not valid TOML"),
+]
+
+
+@pytest.mark.parametrize(("right", "wrong", "message"), WRONG)
+def test_a_wrong_document_is_refused_in_one_sentence(right: str, wrong: str, message: str) -> None:
+    assert right in TEMPLATE
+    with pytest.raises(UseCaseError, match=message) as refusal:
+        read_usecase(TEMPLATE.replace(right, wrong, 1), "mine.toml")
+    assert str(refusal.value).startswith("mine.toml")
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_missing_use_case_names_those_there_are() -> None:
+    with pytest.raises(UseCaseError, match="'imagin': take imaging or motion-control"):
+        load_usecase("imagin")
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(UseCaseError, match="not a text in UTF-8"):
+        load_usecase(path)
+
+
+def test_the_two_spellings_of_a_quantity_are_one() -> None:
+    other = TEMPLATE.replace('rate = "50 Hz"', "rate_hz = 50").replace("_m = 10", ' = "10 m"')
+    assert other != TEMPLATE
+    assert read_usecase(other) == read_usecase(TEMPLATE)
+
+
+def test_a_new_use_case_evaluates_as_it_stands(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(TEMPLATE, encoding="utf-8")
+    evaluation = evaluate(path, "ethernet-10g-2012")
+    assert evaluation.usecase.name == "mine"
+    assert evaluation.verdict == "met"
+    assert TEMPLATE.count("# ") > 20
+
+
+@pytest.mark.parametrize("name", ["", "My Case", "3d", "a/b"])
+def test_a_new_use_case_needs_a_plain_name(name: str) -> None:
+    with pytest.raises(UseCaseError, match="lower-case letters"):
+        new_usecase_text(name)
+
+
+def test_the_schema_has_both_spellings_and_every_table() -> None:
+    schema = usecase_schema()
+    json.dumps(schema)
+    assert set(UseCase.model_fields) <= set(schema["properties"])
+    image = schema["$defs"]["ImageStream"]
+    assert {"depth", "depth_bits", "rate", "rate_hz"} <= set(image["properties"])
+    assert {"oneOf": [{"required": ["rate"]}, {"required": ["rate_hz"]}]} in image["allOf"]
+    assert image["additionalProperties"] is False
+
+
+# --- derivations --------------------------------------------------------------------------------
+
+SAMPLES = 'kind = "samples"\nsize = "16 bit"\n'
+
+
+def test_samples_divide_over_connections_and_time() -> None:
+    stream = SAMPLES + 'cycle = "10 kHz"\nconnections = 3\nimbalance = "50 %"'
+    made = derive(read_usecase(document(stream=stream)))
+    assert made["s.count"].value == 4
+    assert made["s.total_goodput_bps"].value == 4 * 16 * 10_000
+    assert made["s.goodput_bps"].value == 4 * 16 * 10_000 * 1.5 / 3
+    assert made["s.connection_samples"].value == 2
+    assert made["s.payload_bytes"].value == 4
+    assert "s.goodput_at_distance_bps" not in made
+
+
+def test_the_cable_takes_its_time_from_the_samples() -> None:
+    medium = "[medium]\ndistance_m = 100\npropagation_s_per_m = 5e-9"
+    made = derive(read_usecase(document(stream=SAMPLES + 'within = "1 us"', more=medium)))
+    assert made["s.total_goodput_bps"].value == 64e6
+    assert made["s.total_goodput_at_distance_bps"].value == 128e6
+    with pytest.raises(UseCaseError, match="cable alone takes 500 ns of the 400 ns"):
+        read_usecase(document(stream=SAMPLES + 'within = "400 ns"', more=medium))
+
+
+def test_a_budget_splits_a_cycle_and_another_budget_its_part() -> None:
+    more = """
+[[budgets]]
+name = "loop"
+cycle = "1 kHz"
+parts = { compute = "0.7 ms", talk = "rest" }
+[[budgets]]
+name = "talk"
+total = "loop.talk_s"
+parts = { there = "0.1 ms", back = "rest" }
+"""
+    made = derive(read_usecase(document(more=more)))
+    assert made["loop.talk_s"].value == 0.0003
+    assert made["talk.back_s"].value == 0.0002
+    assert made["talk.back_s"].formula == "300 µs − 100 µs"
+
+
+def test_a_count_that_contradicts_the_devices_is_refused() -> None:
+    with pytest.raises(UseCaseError, match="count = 5, its devices send 4"):
+        read_usecase(document(stream='kind = "goodput"\ngoodput = "1 Gb/s"\ncount = 5'))
+
+
+@given(st.floats(1, 1e12), st.integers(1, 65535))
+def test_the_least_rate_carries_and_one_less_does_not(goodput: float, payload: int) -> None:
+    rate = least_rate_fps(goodput, payload)
+    assert (rate - 1) * payload * 8 < goodput <= rate * payload * 8
+
+
+# --- bounds -------------------------------------------------------------------------------------
+
+
+def known(value: float, low: float, high: float) -> Estimate:
+    return Estimate(value, low, high, "measured", "", ("measured",))
+
+
+def ends(**metrics: Estimate) -> Ends:
+    return Ends(metrics, least_latency_s=1e-6, greatest_goodput_bps=9e9)
+
+
+def test_a_metric_of_its_own_is_taken_as_it_is() -> None:
+    own = known(2.0, 1.0, 3.0)
+    assert estimate_for("latency_p99_s", ends(latency_p99_s=own)) is own
+
+
+def test_a_missing_quantile_lies_under_the_maximum_and_over_the_lower_ones() -> None:
+    there = ends(
+        latency_min_s=known(2, 1, 3), latency_p50_s=known(5, 4, 6), latency_max_s=known(8, 7, 9)
+    )
+    p99 = estimate_for("latency_p99_s", there)
+    assert (p99.low, p99.high, p99.basis) == (4, 9, "derived")
+    assert "latency_max_s" in p99.why
+    p10 = estimate_for("latency_p10_s", there)
+    assert (p10.low, p10.high) == (1, 6)
+
+
+def test_a_missing_maximum_is_at_least_the_mean_and_has_no_upper_end() -> None:
+    bound = estimate_for("latency_max_s", ends(latency_mean_s=known(5, 4, 6)))
+    assert (bound.low, bound.high) == (4, math.inf)
+    assert math.isnan(bound.value)
+
+
+def test_the_mean_bounds_no_quantile_and_no_quantile_the_mean() -> None:
+    assert estimate_for("latency_p50_s", ends(latency_mean_s=known(5, 4, 6))).low == 1e-6
+    mean = estimate_for("latency_mean_s", ends(latency_p99_s=known(5, 4, 6)))
+    assert (mean.low, mean.high) == (1e-6, math.inf)
+
+
+def test_what_the_source_states_bounds_what_nobody_measured() -> None:
+    stated = (
+        StatedLimit("latency_mean_s", None, 2.0, math.inf, ""),
+        StatedLimit("latency_max_s", None, 0.0, 7.0, ""),
+    )
+    bound = estimate_for("latency_max_s", dataclasses.replace(ends(), stated=stated))
+    assert (bound.low, bound.high) == (2.0, 7.0)
+
+
+def test_half_a_round_trip_stands_in_by_name() -> None:
+    mean = estimate_for("latency_mean_s", ends(rtt_half_mean_s=known(5, 4, 6)))
+    assert (mean.value, mean.low, mean.high) == (5, 1e-6, 12)
+    assert "not one-way" in mean.why
+    whole = estimate_for("latency_mean_s", ends(rtt_mean_s=known(10, 8, 12)))
+    assert (whole.value, whole.low, whole.high) == (5, 1e-6, 12)
+    assert estimate_for("latency_p99_s", ends(rtt_half_max_s=known(5, 4, 6))).high == 12
+
+
+def test_a_round_trip_shorter_than_the_wire_allows_does_not_stand_in() -> None:
+    empty_call = Ends({"rtt_mean_s": known(5, 4, 6)}, least_latency_s=7, greatest_goodput_bps=None)
+    bound = estimate_for("latency_mean_s", empty_call)
+    assert (bound.low, bound.high) == (7, math.inf)
+    small_answer = Ends({"rtt_mean_s": known(8, 8, 8)}, 7, None)
+    bound = estimate_for("latency_mean_s", small_answer)
+    assert (bound.value, bound.low, bound.high) == (7, 7, 8)
+
+
+def test_theory_bounds_a_goodput_nobody_measured() -> None:
+    goodput = estimate_for("goodput_bps", ends())
+    assert (goodput.low, goodput.high, goodput.basis) == (0, 9e9, "theory")
+
+
+def test_a_spread_or_a_load_of_the_cpu_has_no_bound() -> None:
+    for metric in ("latency_std_s", "cpu_send"):
+        assert math.isnan(estimate_for(metric, ends(latency_max_s=known(8, 7, 9))).high)
+
+
+@given(st.lists(st.floats(1e-6, 1), min_size=5, max_size=5), st.sampled_from([50, 99, 999]))
+def test_a_bound_holds_whatever_the_latencies_are(latencies: list[float], digits: int) -> None:
+    """The latencies of five frames: every statistic stays inside what the others say of it."""
+    ordered = sorted(latencies)
+    place = math.ceil(digits / 10 ** len(str(digits)) * 5) - 1
+    mean = min(max(math.fsum(ordered) / 5, ordered[0]), ordered[-1])
+    there = ends(
+        latency_min_s=known(*[ordered[0]] * 3),
+        latency_max_s=known(*[ordered[-1]] * 3),
+        latency_mean_s=known(*[mean] * 3),
+    )
+    bound = estimate_for(f"latency_p{digits}_s", there)
+    assert bound.low <= ordered[place] <= bound.high
+
+
+# --- verdicts -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("limit", "outcome", "margin"),
+    [("120 us", "met", 1 / 6), ("105 us", "undecided", 1 / 21), ("80 us", "not met", -0.25)],
+)
+def test_an_interval_is_met_not_met_or_straddles(
+    toy: Dataset, limit: str, outcome: str, margin: float
+) -> None:
+    found = judged(toy, requirement=f'metric = "latency_mean_s"\nat_most = "{limit}"')
+    assert found.outcome == outcome
+    assert found.verdict.margin == pytest.approx(margin)
+
+
+def test_a_request_within_the_share_is_exact(toy: Dataset) -> None:
+    found = judged(toy)
+    assert found.outcome == "met"
+    assert found.verdict.estimate.low == found.verdict.estimate.high == 1e9
+    assert found.verdict.margin == 0
+
+
+def test_a_rate_that_falls_short_is_told_the_least_that_does(toy: Dataset) -> None:
+    found = judged(toy, scenario='protocol = "tcp"\npayload = "1000 B"\nrate = "124999/s"')
+    assert found.outcome == "not met"
+    assert found.least_rate_fps == 125_000
+    assert found.verdict.limiting == "request"
+
+
+def test_a_goodput_no_rate_reaches_says_so(toy: Dataset) -> None:
+    found = judged(
+        toy,
+        requirement='metric = "goodput_bps"\nat_least = "6 Gb/s"',
+        scenario='protocol = "tcp"\npayload = "1000 B"\nrate = "750000/s"',
+    )
+    assert found.outcome == "not met"
+    assert found.least_rate_fps is None
+    assert found.remedy == "no rate does with frames of 1000 B, which carries 5 Gb/s at most"
+
+
+def test_theory_alone_can_refuse_and_never_approves(toy: Dataset) -> None:
+    late = judged(toy, requirement='metric = "latency_p99_s"\nat_most = "0.1 us"')
+    assert late.outcome == "not met"
+    assert late.verdict.estimate.low == pytest.approx(WIRE_S)
+    assert late.verdict.margin == pytest.approx(1 - WIRE_S / 1e-7)
+    open_end = judged(toy, requirement='metric = "latency_p99_s"\nat_most = "1 s"')
+    assert open_end.outcome == "undecided"
+    assert math.isnan(open_end.verdict.margin)
+
+
+def test_the_streams_of_one_host_are_summed(toy: Dataset) -> None:
+    sum_of_four = 'metric = "cpu_recv"\ndevice = "display"\nat_most = "90 %"'
+    found = judged(toy, requirement=sum_of_four)
+    estimate = found.verdict.estimate
+    assert found.streams == 4
+    assert (estimate.low, estimate.value, estimate.high) == pytest.approx((0.6, 0.8, 1.0))
+    assert found.outcome == "undecided"
+    split = judged(toy, requirement=sum_of_four, candidate="hosts = { display = 2 }")
+    assert split.streams == 2
+    assert split.outcome == "met"
+
+
+def test_the_interfaces_of_a_host_follow_from_what_one_carries(toy: Dataset) -> None:
+    scenario = 'protocol = "tcp"\npayload = "1000 B"\nrate = "375000/s"'
+    text = document(stream='kind = "goodput"\ngoodput = "3 Gb/s"', scenario=scenario)
+    chosen = evaluate(read_usecase(text), toy).chosen
+    numbers = {one.name: one.value for one in chosen.derivations}
+    assert numbers["display.interfaces"] == 3  # 12 Gb/s over 5 Gb/s
+    assert numbers["devices.interfaces"] == 4 + 3
+    assert numbers["display.s-per-interface"] == 2
+    assert "2 streams s meet on one interface" in chosen.notes[0]
+
+
+def test_a_round_trip_is_judged_between_theory_and_the_whole_of_it(toy: Dataset) -> None:
+    scenario = 'protocol = "echo"\npayload = "1000 B"'
+    for limit, outcome in (("25 us", "met"), ("15 us", "undecided"), ("0.5 us", "not met")):
+        found = judged(
+            toy,
+            requirement=f'metric = "latency_mean_s"\nat_most = "{limit}"',
+            scenario=scenario,
+        )
+        assert found.outcome == outcome
+        assert "not one-way" in found.verdict.why
+    p99 = judged(toy, requirement='metric = "latency_p99_s"\nat_most = "40 us"', scenario=scenario)
+    assert p99.outcome == "met"
+
+
+def test_a_cable_the_dataset_does_not_know_raises_the_upper_end(toy: Dataset) -> None:
+    parts = {
+        "requirement": 'metric = "latency_mean_s"\nat_most = "110.4 us"',
+        "more": "[medium]\ndistance_m = 100\npropagation_s_per_m = 5e-9",
+    }
+    at_hand = judged(toy, **parts)
+    assert at_hand.outcome == "met"
+    scenario = 'protocol = "tcp"\npayload = "1000 B"\nrate = "125000/s"\ndistance = "100 m"'
+    far = judged(toy, **parts, scenario=scenario)
+    assert far.outcome == "undecided"
+    assert far.verdict.estimate.high - at_hand.verdict.estimate.high == pytest.approx(0.5e-6)
+    assert "100 m of cable" in far.verdict.why
+
+
+@pytest.mark.parametrize(
+    ("scenario", "why"),
+    [
+        ('protocol = "rapidio"\npayload = "1000 B"', "toy has no protocol 'rapidio'"),
+        ('protocol = "tcp"\npayload = "2000 B"', "payload 2000 B is outside toy"),
+    ],
+)
+def test_a_question_the_dataset_cannot_answer_is_undecided(
+    toy: Dataset, scenario: str, why: str
+) -> None:
+    text = document(scenario=scenario, candidate='dataset = "another"')
+    evaluation = evaluate(read_usecase(text), toy)
+    assert (evaluation.verdict, evaluation.exit_code) == ("undecided", 3)
+    assert evaluation.chosen.answers[0].prediction is None
+    assert why in evaluation.chosen.findings[0].verdict.why
+    assert "meant for another" in evaluation.chosen.findings[0].verdict.why
+
+
+def test_a_stream_the_candidate_is_silent_on_is_undecided(toy: Dataset) -> None:
+    other = '[[streams]]\nname = "t"\nkind = "goodput"\ngoodput = "1 Gb/s"\n[[requirements]]'
+    text = document(requirement='stream = "t"\nmetric = "goodput_bps"\nat_least = "t.goodput_bps"')
+    evaluation = evaluate(read_usecase(text.replace("[[requirements]]", other)), toy)
+    assert evaluation.verdict == "undecided"
+    assert "asks nothing of the stream t" in evaluation.chosen.findings[0].verdict.why
+
+
+def two_candidates() -> str:
+    late = '[[candidates]]\nname = "b"\n[candidates.scenarios.s]\nprotocol = "tcp"\n'
+    return document() + late + 'payload = "1000 B"\nrate = "1/s"\n'
+
+
+def test_the_verdict_is_the_chosen_candidates(toy: Dataset) -> None:
+    case = read_usecase(two_candidates())
+    assert (evaluate(case, toy).verdict, evaluate(case, toy).exit_code) == ("met", 0)
+    other = evaluate(case, toy, candidate="b")
+    assert (other.verdict, other.exit_code) == ("not met", 1)
+    assert [one.outcome for one in other.candidates] == ["met", "not met"]
+    with pytest.raises(UseCaseError, match="no candidate 'c': name one of a, b"):
+        evaluate(case, toy, candidate="c")
+
+
+def test_the_same_question_gives_the_same_bytes_and_no_nan(toy: Dataset) -> None:
+    def written(evaluation: Evaluation) -> str:
+        return json.dumps(evaluation.to_dict(), allow_nan=False, ensure_ascii=False)
+
+    text = document(requirement='metric = "latency_p99_s"\nat_most = "1 s"')
+    first = written(evaluate(read_usecase(text), toy, variant="appendix-h"))
+    assert first == written(evaluate(read_usecase(text), toy, variant="appendix-h"))
+    read = json.loads(first)
+    assert read["schema_version"] == 1
+    assert read["dataset"]["sha256"] == toy.sha256
+    assert (read["variant"], read["candidate"]) == ("appendix-h", "a")
+    assert read["candidates"][0]["findings"][0]["margin"] is None
+
+
+def test_an_evaluation_is_frozen(toy: Dataset) -> None:
+    evaluation = evaluate(read_usecase(document()), toy)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        evaluation.variant = "other"  # type: ignore[misc]
