@@ -88,7 +88,8 @@ class Curve:
 
     ``load_bps`` is ``inf`` for unlimited and NaN where the source does not say.  ``ends`` has the
     shape (3, n): value, low, high.  ``rows`` are indices of dataset rows.  A single number without
-    a payload is a curve of one point that holds everywhere (``anywhere``).
+    a payload is a curve of one point that holds everywhere (``anywhere``), as ``extrapolated``: its
+    payload is not said.
     """
 
     load_bps: float
@@ -139,13 +140,15 @@ class Surface:
 
     ``coefficients`` has the shape (3, 4, cells, slots); ``basis`` (2, 2, cells, slots): off and on
     a payload knot, off and on a load level; ``rows`` (4, cells, slots): left and right row of the
-    lower curve, then of the upper one, −1 for none.  Slot s < len(loads) + 1 counts the loads not
+    lower curve, then of the upper one, −1 for none; ``unlimited_only`` (cells,) marks where limited
+    requests are answered from the unlimited curve.  Slot s < len(loads) + 1 counts the loads not
     above the request; the last slot is the unlimited curve.
     """
 
     coefficients: Floats
     basis: Codes
     rows: Ints
+    unlimited_only: Bools
     first: float
     last: float
 
@@ -173,10 +176,9 @@ def _on_cells(curve: Curve, knots: Floats) -> _Cells:
     behind = np.clip(before + 1, 0, len(own) - 1)
     off = np.maximum(np.maximum(curve.basis[before], curve.basis[behind]), INTERPOLATED)
     if curve.anywhere:
-        return _Cells(
-            value, slope, np.stack([curve.basis[before]] * 2), np.stack([curve.rows[before]] * 2),
-            np.ones(len(left), dtype=bool),
-        )  # fmt: skip
+        unsaid = np.full((2, len(left)), EXTRAPOLATED, dtype=np.int8)
+        rows = np.stack([curve.rows[before]] * 2)
+        return _Cells(value, slope, unsaid, rows, np.ones(len(left), dtype=bool))
     on = np.where(own[before] == left, curve.basis[before], off)
     inside = (left >= curve.first) & (left <= curve.last)
     inside[0] = False
@@ -196,7 +198,7 @@ def compile_surface(
     *,
     usable: Bools | None = None,
     proportional: bool = False,
-    extend: bool = False,
+    extend: tuple[float, float] | None = None,
 ) -> Surface:
     """Compile curves of one metric on shared knots and loads.
 
@@ -213,8 +215,9 @@ def compile_surface(
     proportional : bool
         Below the lowest curve: in proportion to the load with that curve as upper end (True), or
         that curve as it stands (False).
-    extend : bool
-        Answer outside the curves' payloads too: the edge held, wide, marked ``extrapolated``.
+    extend : (least, most), optional
+        Answer outside the curves' payloads too: the edge held, wide but within these limits, and
+        marked ``extrapolated``.
     """
     finite = sorted((c for c in curves if np.isfinite(c.load_bps)), key=lambda c: c.load_bps)
     on_cells = [_on_cells(curve, knots) for curve in finite]
@@ -223,16 +226,23 @@ def compile_surface(
     basis = np.full((2, 2, cells, slots), EXTRAPOLATED, dtype=np.int8)
     rows = np.full((4, cells, slots), -1, dtype=np.int64)
     surface = Surface(
-        coefficients, basis, rows, min(c.first for c in curves), max(c.last for c in curves)
+        coefficients,
+        basis,
+        rows,
+        np.zeros(cells, dtype=bool),
+        min(c.first for c in curves),
+        max(c.last for c in curves),
     )
     usable_here = np.array([c.inside for c in on_cells], dtype=bool).reshape(len(finite), cells)
     if usable is not None:
         usable_here &= usable
     for slot in range(slots - 1):
         _fill_slot(surface, slot, finite, on_cells, loads, usable_here, proportional=proportional)
-    _fill_single(surface, curves, knots, has_finite=bool(finite))
-    if extend:
-        _extend(surface)
+    _fill_single(surface, curves, knots, np.asarray(usable_here.any(axis=0)))
+    if proportional:
+        _widen_held(surface, finite, loads, usable_here)
+    if extend is not None:
+        _extend(surface, *extend)
     return surface
 
 
@@ -335,39 +345,53 @@ def _below(
         c[part, 3, where, slot] = slope
 
 
-def _fill_single(
-    surface: Surface, curves: Sequence[Curve], knots: Floats, *, has_finite: bool
-) -> None:
+def _fill_single(surface: Surface, curves: Sequence[Curve], knots: Floats, limited: Bools) -> None:
     """Fill from curves without a finite load: unlimited, or at a load the source does not say.
 
-    The unlimited curve fills the last slot.  A curve without a said load answers every slot that
-    no other curve answers.  Where a metric was measured unlimited only, that curve is held for
-    limited requests, marked ``extrapolated``.
+    The unlimited curve fills the last slot.  Where no limited load is usable (``limited`` is
+    False) a curve without a said load answers every slot, and failing that the unlimited curve is
+    held for limited requests, marked ``extrapolated``.
     """
     last = surface.coefficients.shape[3] - 1
-    every = range(last + 1)
-    for curve in curves:
-        if np.isinf(curve.load_bps):
-            cells = _on_cells(curve, knots)
-            _set(surface, last, cells, exact=True)
-            if not has_finite and not any(np.isnan(c.load_bps) for c in curves):
-                for slot in every[:-1]:
-                    _set(surface, slot, cells, exact=False)
-    for curve in curves:
-        if np.isnan(curve.load_bps) and not has_finite:
-            cells = _on_cells(curve, knots)
-            limited = any(np.isinf(c.load_bps) for c in curves)
-            for slot in every[:-1] if limited else every:
-                _set(surface, slot, cells, exact=True)
+    unsaid = [_on_cells(c, knots) for c in curves if np.isnan(c.load_bps)]
+    unlimited = [_on_cells(c, knots) for c in curves if np.isinf(c.load_bps)]
+    for cells in unlimited:
+        _set(surface, last, cells, cells.inside, exact=True)
+    for cells in unsaid:
+        where = cells.inside & ~limited
+        for slot in range(last if unlimited else last + 1):
+            _set(surface, slot, cells, where, exact=True)
+        limited = limited | where
+    for cells in unlimited:
+        where = cells.inside & ~limited
+        surface.unlimited_only[where] = True
+        for slot in range(last):
+            _set(surface, slot, cells, where, exact=False)
 
 
-def _set(surface: Surface, slot: int, cells: _Cells, *, exact: bool) -> None:
-    _hold(surface, slot, cells.inside, cells, exact=exact)
+def _widen_held(surface: Surface, curves: list[Curve], loads: Floats, usable: Bools) -> None:
+    """Let the upper end reach the unlimited curve where a lower load's curve is held.
+
+    Between the highest usable load and what is achievable a metric that grows with the load may
+    be anything between that curve and the unlimited one (E14, E15).
+    """
+    c = surface.coefficients
+    highest = np.full(usable.shape[1], np.inf)
+    for j, curve in enumerate(curves):
+        highest[usable[j]] = curve.load_bps
+    for slot in range(1, len(loads) + 1):
+        held = (highest < loads[slot - 1]) & (c[HIGH, 0, :, -1] > c[HIGH, 0, :, slot])
+        for k in range(4):
+            c[HIGH, k, held, slot] = c[HIGH, k, held, -1]
+
+
+def _set(surface: Surface, slot: int, cells: _Cells, where: Bools, *, exact: bool) -> None:
+    _hold(surface, slot, where, cells, exact=exact)
     if exact:
-        surface.basis[:, 0, cells.inside, slot] = cells.basis[:, cells.inside]
+        surface.basis[:, 0, where, slot] = cells.basis[:, where]
 
 
-def _extend(surface: Surface) -> None:
+def _extend(surface: Surface, lowest: float, highest: float) -> None:
     """Hold the edges beyond the payloads of each slot, wide and marked."""
     c = surface.coefficients
     for slot in range(c.shape[3]):
@@ -385,7 +409,8 @@ def _extend(surface: Surface) -> None:
                 least = EXTRAPOLATED_LEAST * abs(value)
                 held[LOW, k] = value - max(EXTRAPOLATED_WIDENING * (value - low), least)
                 held[HIGH, k] = value + max(EXTRAPOLATED_WIDENING * (high - value), least)
-            held[LOW, 0] = max(held[LOW, 0], 0.0)
+            held[LOW, 0] = max(held[LOW, 0], min(lowest, held[VALUE, 0]))
+            held[HIGH, 0] = min(held[HIGH, 0], max(highest, held[VALUE, 0]))
             c[:, :, outside, slot] = held[:, :, None]
             surface.rows[:, outside, slot] = surface.rows[:, edge, slot][:, None]
             surface.basis[:, :, outside, slot] = EXTRAPOLATED

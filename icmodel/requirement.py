@@ -97,7 +97,7 @@ def _margin(requirement: Requirement, value: float) -> float:
     distance = value - requirement.limit
     if requirement.at_most is not None:
         distance = -distance
-    return distance / abs(requirement.limit) if requirement.limit else distance
+    return (distance / abs(requirement.limit) if requirement.limit else distance) or 0.0
 
 
 def worst(outcomes: list[str]) -> str:

@@ -249,7 +249,7 @@ def _scaled(
 
 
 def format_bps(value: float, digits: int = 7) -> str:
-    """``3.512676 Gb/s``; infinite is ``unlimited``, NaN is ``–``."""
+    """``2.718282 Gb/s``; infinite is ``unlimited``, NaN is ``–``."""
     return _scaled(value, " b/s", digits, _SI_STEPS, infinite="unlimited")
 
 
@@ -271,7 +271,7 @@ def format_bytes(value: float, digits: int = 7) -> str:
 
 
 def format_seconds(value: float, digits: int = 7) -> str:
-    """``112.9565 µs``."""
+    """``27.18282 µs``."""
     return _scaled(value, " s", digits, _TIME_STEPS)
 
 
@@ -286,7 +286,7 @@ def format_hertz(value: float, digits: int = 7) -> str:
 
 
 def format_ratio(value: float, digits: int = 7) -> str:
-    """``7.06 %``."""
+    """``2.72 %``."""
     return _scaled(value, " %", digits, ((-2, ""),))
 
 

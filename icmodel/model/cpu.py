@@ -27,7 +27,8 @@ def demand(
     """
     value = curve_value(block, lookup, part, slot)
     if part != HIGH and lookup.unlimited_only.any():
-        only = lookup.unlimited_only.take(lookup.group.take(block.config))
+        place = lookup.group.take(block.config) * lookup.stack.cells + block.cell
+        only = lookup.unlimited_only.take(place)
         here = only & (slot.slot <= len(ground.loads))
         value[here] *= np.minimum(block.asked.request_bps[here] / own_bps[here], 1.0)
     value *= lookup.scale.take(block.config)

@@ -66,7 +66,7 @@ def corrected_flow(
     limit = np.where(over_total, unlimited, capacity)
     _receive_less(limit, over_total, table, asked.endpoints)
     share = _fair_share(ground, block, part, limit)
-    able = np.minimum(unlimited / np.maximum(1 - table, CLOSE), block.wire.bound_bps)
+    able = unlimited / np.maximum(1 - table, CLOSE)
     sent = np.where(over_own, np.minimum(asked.request_bps, able), asked.request_bps)
     arriving = np.where(over_own, sent, asked.request_bps * (1 - limited_loss))
     goodput = np.minimum(np.where(lossy, arriving, asked.request_bps), share)

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from icmodel.dataset import Dataset, Interconnect, Point
 from icmodel.estimate import BASES
 from icmodel.interpolation import (
+    EXTRAPOLATED,
     HIGH,
     LOW,
+    VALUE,
     Curve,
     Stack,
     Surface,
@@ -36,6 +38,10 @@ Bools = NDArray[np.bool_]
 
 LOAD_TOLERANCE = 1.005
 """A load curve counts as carried where its load is at most this times the goodput there (E14)."""
+BY_FLOW = ("goodput_bps", "sent_bps", "shortfall_bps", "loss_rate")
+"""Metrics that follow from how the frames fare, not from a curve of their own."""
+ANY_CORES = ("latency_", "rtt_", "cpu_")
+"""Metrics that rows at another core count answer: latency as it is, CPU scaled (E6, E11)."""
 RATIOS = ("cpu_send", "cpu_recv", "loss_rate")
 Count = int | None
 Place = tuple[str, Count, int]  # protocol, cores, switches
@@ -47,7 +53,7 @@ class Lookup:
 
     ``group``, ``cores`` and ``switches`` have the shape (protocols · core counts · switch counts):
     the surface (0 answers nothing), and the counts it was measured at (0: not said).
-    ``unlimited_only`` marks groups measured without any limited load; ``scale`` is measured over
+    ``unlimited_only`` (groups · cells) marks where only the unlimited load answers; ``scale`` is measured over
     counted cores, 1 where either is not said.
     """
 
@@ -133,7 +139,7 @@ def lay_ground(
     loss = shelf.curves("loss_rate")
     others = {
         metric: shelf.curves(metric)
-        for metric in sorted({p.metric for _, p in alone} - {"goodput_bps", "loss_rate"})
+        for metric in sorted({p.metric for _, p in alone} - set(BY_FLOW))
     }
     fair = _fair_shares(data, chosen, numbered)
     every = [*unlimited.values(), *capacity.values(), *loss.values()]
@@ -142,12 +148,13 @@ def lay_ground(
     loads = np.array(sorted({c.load_bps for c in flat if np.isfinite(c.load_bps)}))
     crossings = () if variant == "appendix-h" else _crossings(capacity.values(), loads)
     knots = payload_knots(flat, crossings)
-    press = _Press(chosen, shelf.cores, shelf.switch_counts, knots, loads, extend)
+    press = _Press(data, chosen, shelf.cores, shelf.switch_counts, knots, loads, extend)
     carried = None if variant == "appendix-h" else capacity
     metrics = {
         metric: press.lookup(
+            metric,
             _without_switched(curves, "udp") if _e7(variant, metric) else curves,
-            nearest_cores=True,
+            nearest_cores=metric.startswith(ANY_CORES),
             proportional=metric.startswith("cpu_"),
             carried=carried,
         )
@@ -164,12 +171,12 @@ def lay_ground(
         left=left_knots(knots),
         loads=loads,
         floors=np.concatenate([[0.0], loads, [0.0]]),
-        capacity=(best := press.lookup(capacity)),
-        unlimited=best if capacity is unlimited else press.lookup(unlimited),
-        fair={count: press.lookup(curves) for count, curves in fair.items()},
-        loss_unlimited=press.lookup(_loads(loss, finite=False)),
-        loss_limited=press.lookup(_loads(loss, finite=True)),
-        loss_table=press.lookup(_loads(loss, finite=False)).zero_filled(),
+        capacity=(best := press.lookup("goodput_bps", capacity)),
+        unlimited=best if capacity is unlimited else press.lookup("goodput_bps", unlimited),
+        fair={count: press.lookup("goodput_bps", curves) for count, curves in fair.items()},
+        loss_unlimited=press.lookup("loss_rate", _loads(loss, finite=False)),
+        loss_limited=press.lookup("loss_rate", _loads(loss, finite=True)),
+        loss_table=press.lookup("loss_rate", _loads(loss, finite=False)).zero_filled(),
         metrics=metrics,
         families=_families(metrics),
         points=data.points,
@@ -375,6 +382,7 @@ def _crossings(capacities: Iterable[list[Curve]], loads: Floats) -> tuple[float,
 class _Press:
     """Compiles the curves of metrics on one set of knots, loads, protocols and counts."""
 
+    data: Dataset
     protocols: tuple[str, ...]
     cores: tuple[int, ...]
     switch_counts: int
@@ -384,6 +392,7 @@ class _Press:
 
     def lookup(
         self,
+        metric: str,
         curves: Curves,
         *,
         nearest_cores: bool = False,
@@ -396,12 +405,12 @@ class _Press:
         for place in places:
             surfaces.append(
                 compile_surface(
-                    curves[place],
+                    self._carried_only(curves[place], carried, place[0]),
                     self.knots,
                     self.loads,
                     usable=self._usable(curves[place], carried, place[0]),
                     proportional=proportional,
-                    extend=self.extend,
+                    extend=self._limits(metric, place[0]) if self.extend else None,
                 )
             )
         shape = (len(self.protocols), max(len(self.cores), 1), self.switch_counts)
@@ -422,9 +431,7 @@ class _Press:
             np.array([s for _, s in counts], dtype=float)[flat],
             np.array([s.first for s in surfaces]),
             np.array([s.last for s in surfaces]),
-            np.array(
-                [False, *(all(np.isinf(c.load_bps) for c in curves[place]) for place in places)]
-            ),
+            np.concatenate([s.unlimited_only for s in surfaces]),
             np.where(
                 (measured > 0) & (counted.reshape(-1) > 0),
                 measured / np.maximum(counted.reshape(-1), 1),
@@ -432,15 +439,35 @@ class _Press:
             ),
         )
 
+    def _limits(self, metric: str, protocol: str) -> tuple[float, float]:
+        return _range(self.data, metric, protocol)
+
     def _nothing(self) -> Surface:
         cells, slots = len(self.knots) + 1, len(self.loads) + 2
         return Surface(
             np.full((3, 4, cells, slots), np.nan),
             np.zeros((2, 2, cells, slots), dtype=np.int8),
             np.full((4, cells, slots), -1, dtype=np.int64),
+            np.zeros(cells, dtype=bool),
             np.inf,
             -np.inf,
         )
+
+    def _carried_only(
+        self, curves: list[Curve], carried: Curves | None, protocol: str
+    ) -> list[Curve]:
+        """Curves in which rows taken in overload give way to the next lower curve, held (E14).
+
+        Else a line between a carried and an overloaded payload would bend towards overload.
+        """
+        capacity = None if carried is None else carried.get(_most_measured(carried, protocol))
+        if capacity is None:
+            return curves
+        mended: list[Curve] = []
+        for curve in sorted(_finite(curves), key=lambda c: c.load_bps):
+            over = curve.load_bps > LOAD_TOLERANCE * capacity[0].at(curve.payload_bytes)[VALUE]
+            mended.append(_held(curve, over, mended[-1]) if mended and over.any() else curve)
+        return [*mended, *(c for c in curves if not np.isfinite(c.load_bps))]
 
     def _usable(self, curves: list[Curve], carried: Curves | None, protocol: str) -> Bools | None:
         """E14: at each payload only curves whose load the benchmarked goodput carries there."""
@@ -449,11 +476,27 @@ class _Press:
         capacity = carried.get(_most_measured(carried, protocol))
         if capacity is None:
             return None
-        there = capacity[0].at(left_knots(self.knots))[0]
-        loads = sorted(c.load_bps for c in curves if np.isfinite(c.load_bps))
+        there = capacity[0].at(left_knots(self.knots))[VALUE]
+        loads = sorted(c.load_bps for c in _finite(curves))
         return np.array([load <= LOAD_TOLERANCE * there for load in loads], dtype=bool).reshape(
             len(loads), len(there)
         )
+
+
+def _finite(curves: Iterable[Curve]) -> list[Curve]:
+    return [curve for curve in curves if np.isfinite(curve.load_bps)]
+
+
+def _held(curve: Curve, over: Bools, lower: Curve) -> Curve:
+    """The curve with some of its points taken from a lower curve, marked ``extrapolated``."""
+    nearest = np.searchsorted(lower.payload_bytes, curve.payload_bytes, side="right") - 1
+    nearest = np.clip(nearest, 0, len(lower.payload_bytes) - 1)
+    return replace(
+        curve,
+        ends=np.where(over, lower.at(curve.payload_bytes), curve.ends),
+        basis=np.where(over, EXTRAPOLATED, curve.basis).astype(np.int8),
+        rows=np.where(over, lower.rows[nearest], curve.rows),
+    )
 
 
 def _most_measured(curves: Curves, protocol: str) -> Place:

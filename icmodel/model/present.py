@@ -16,7 +16,7 @@ from icmodel.model.answer import Course, metric_names, sending_demand
 from icmodel.model.block import Block
 from icmodel.model.bottleneck import bottleneck
 from icmodel.model.goodput import known
-from icmodel.model.ground import Ground, Lookup
+from icmodel.model.ground import BY_FLOW, Ground, Lookup
 from icmodel.scenario import Scenario
 
 Floats = NDArray[np.float64]
@@ -44,7 +44,7 @@ def prediction(
             low,
             high,
             max(bases, key=BASES.index),
-            _why(ground, block, name, extrapolated_load="extrapolated" in bases),
+            _why(ground, block, name, way, extrapolated="extrapolated" in bases),
             bases,
         )
     code = bottleneck(block, way.flows[VALUE], way.lossy, sending_demand(ground, block, way))
@@ -172,20 +172,41 @@ def _bounds(block: Block, way: Course) -> dict[str, float]:
     return bounds
 
 
-def _why(ground: Ground, block: Block, name: str, *, extrapolated_load: bool) -> str:
-    """What a reader must know of one metric beyond its basis."""
-    lookup = ground.metrics.get(name)
+def _why(ground: Ground, block: Block, name: str, way: Course, *, extrapolated: bool) -> str:
+    """Why a metric is ``extrapolated``: the axis, and how far."""
+    if not extrapolated:
+        return ""
+    by_flow = name in (*BY_FLOW, "frames_per_s") and not np.isnan(way.flows[VALUE].goodput_bps[0])
+    lookup = ground.capacity if by_flow else _lookup(ground, name)
     if lookup is None:
         return ""
     group = int(lookup.group.take(block.config)[0])
     payload = float(block.asked.payload_bytes[0])
     first, last = float(lookup.first[group]), float(lookup.last[group])
+    if math.isinf(last):
+        return "extrapolated on payload: the source does not say at which payload it holds"
     if not first <= payload <= last:
         edge = first if payload < first else last
         return f"extrapolated on payload: {abs(payload - edge):.0f} B beyond {edge:.0f} B"
-    if extrapolated_load:
-        return "extrapolated on load: no benchmarked load on one side of the request"
-    return ""
+    if beyond := _cores_beyond(ground, block):
+        return f"extrapolated on cores: {beyond}"
+    return _load_beyond(ground, block)
+
+
+def _cores_beyond(ground: Ground, block: Block) -> str:
+    """How far the asked cores lie from the nearest measured count; empty where they do not."""
+    asked = int(block.asked.cores_count[0])
+    nearest = ground.cores[int(block.asked.cores[0])] if ground.cores else asked
+    return "" if asked in (0, nearest) else f"{abs(asked - nearest)} beyond {nearest}"
+
+
+def _load_beyond(ground: Ground, block: Block) -> str:
+    request = float(block.asked.request_bps[0])
+    text = "extrapolated on load: no benchmarked load on one side of the request"
+    if not len(ground.loads) or math.isinf(request):
+        return text
+    nearest = float(ground.loads[np.abs(ground.loads - request).argmin()])
+    return f"{text}, {abs(request - nearest):.3g} b/s from {nearest:.3g} b/s"
 
 
 def _notes(
@@ -220,12 +241,8 @@ def _notes(
         notes.append("appendix-h has no distance term: the distance changes nothing (E19)")
     if flow.overloaded[0] and math.isfinite(asked.requested_goodput_bps):
         notes.append("the request is not achieved: latency is that of the unlimited benchmark")
-    if ground.cores and asked.cores and asked.cores not in ground.cores:
-        nearest = ground.cores[int(block.asked.cores[0])]
-        distance = abs(asked.cores - nearest)
-        notes.append(
-            f"extrapolated on cores: goodput and loss are those of {nearest} cores, {distance} away"
-        )
+    if beyond := _cores_beyond(ground, block):
+        notes.append(f"extrapolated on cores: {beyond}; goodput and loss are the nearest count's")
     return tuple(notes)
 
 
