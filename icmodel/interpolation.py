@@ -236,7 +236,7 @@ def compile_surface(
     usable_here = np.array([c.inside for c in on_cells], dtype=bool).reshape(len(finite), cells)
     if usable is not None:
         usable_here &= usable
-    for slot in range(slots - 1):
+    for slot in range(slots - 1 if finite else 0):
         _fill_slot(surface, slot, finite, on_cells, loads, usable_here, proportional=proportional)
     _fill_single(surface, curves, knots, np.asarray(usable_here.any(axis=0)))
     if proportional:
@@ -268,21 +268,14 @@ def _fill_slot(
     for j, curve in reversed(list(enumerate(curves))):
         if curve.load_bps >= ceiling:
             above[usable[j]] = j
-    for a in range(-1, len(curves)):
-        for b in range(-1, len(curves)):
-            where = (below == a) & (above == b)
-            if (a < 0 and b < 0) or not where.any():
-                continue
-            if a >= 0 and b >= 0:
-                _between(
-                    surface, slot, where, curves[a], curves[b], on_cells[a], on_cells[b], floor
-                )
-            elif a >= 0:
-                _hold(surface, slot, where, on_cells[a], exact=curves[a].load_bps == floor)
-            else:
-                _below(
-                    surface, slot, where, curves[b], on_cells[b], floor, proportional=proportional
-                )
+    for a, b in set(zip(below.tolist(), above.tolist(), strict=True)):
+        where = (below == a) & (above == b)
+        if a >= 0 and b >= 0:
+            _between(surface, slot, where, curves[a], curves[b], on_cells[a], on_cells[b], floor)
+        elif a >= 0:
+            _hold(surface, slot, where, on_cells[a], exact=curves[a].load_bps == floor)
+        elif b >= 0:
+            _below(surface, slot, where, curves[b], on_cells[b], floor, proportional=proportional)
 
 
 def _between(

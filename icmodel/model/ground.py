@@ -174,9 +174,9 @@ def lay_ground(
         capacity=(best := press.lookup("goodput_bps", capacity)),
         unlimited=best if capacity is unlimited else press.lookup("goodput_bps", unlimited),
         fair={count: press.lookup("goodput_bps", curves) for count, curves in fair.items()},
-        loss_unlimited=press.lookup("loss_rate", _loads(loss, finite=False)),
+        loss_unlimited=(lost := press.lookup("loss_rate", _loads(loss, finite=False))),
         loss_limited=press.lookup("loss_rate", _loads(loss, finite=True)),
-        loss_table=press.lookup("loss_rate", _loads(loss, finite=False)).zero_filled(),
+        loss_table=lost.zero_filled(),
         metrics=metrics,
         families=_families(metrics),
         points=data.points,
@@ -193,8 +193,8 @@ def _families(metrics: Mapping[str, Lookup]) -> dict[str, int]:
 
 def _numbered(data: Dataset, protocol: str, options: Mapping[str, str]) -> list[tuple[int, Point]]:
     """The selected points with their index in the dataset; a named option beats an empty cell."""
-    rank = {id(point): index for index, point in enumerate(data.points)}
-    return [(rank[id(point)], point) for point in data.select(protocol, options)]
+    first = data.points[0].line
+    return [(point.line - first, point) for point in data.select(protocol, options)]
 
 
 def _in_variant(data: Dataset, variant: str, point: Point) -> bool:
@@ -248,7 +248,7 @@ class _Shelf:
         for index, point in rows:
             key = (_place(point), point.payload_bytes)
             if key not in best or point.value > best[key][1].value:
-                best[key] = (index, replace(point, load_bps=np.inf))
+                best[key] = (index, point._replace(load_bps=np.inf))
         return _by_place(self.data, list(best.values()))
 
 
@@ -340,7 +340,7 @@ def _fair_shares(
     counts = sorted({p.endpoints for _, p in shared if p.endpoints})
     return {
         count: _by_place(
-            data, [(i, replace(p, load_bps=np.inf)) for i, p in shared if p.endpoints == count]
+            data, [(i, p._replace(load_bps=np.inf)) for i, p in shared if p.endpoints == count]
         )
         for count in counts
     }

@@ -55,6 +55,7 @@ class Model:
         self.data = data
         self.variant = chosen
         self._ground = lru_cache(maxsize=64)(self._lay_ground)
+        self._rules_of = lru_cache(maxsize=256)(self._find_rules)
 
     def __repr__(self) -> str:
         return f"Model({self.data.id!r}, variant={self.variant!r})"
@@ -136,7 +137,7 @@ class Model:
     def _problems(self, asked: Scenario) -> dict[str, str]:
         return problems(self.data, self._rules_of(asked.protocol, asked.options), asked)
 
-    def _rules_of(self, protocol: str, options: tuple[tuple[str, str], ...]) -> ProtocolRules:
+    def _find_rules(self, protocol: str, options: tuple[tuple[str, str], ...]) -> ProtocolRules:
         return protocol_rules(self.data, protocol, self.data.link(dict(options)))
 
     def fit_question(self, scenario: Scenario) -> tuple[Scenario, tuple[str, ...]]:
@@ -241,7 +242,7 @@ class Model:
             )
         except DatasetError as error:
             raise OutOfDomain(str(error)) from error
-        if not any(ground.data.select(p, dict(options)) for p in protocols):
+        if not ground.metrics and ground.capacity.empty:
             chosen = ", ".join(f"{axis} = {value}" for axis, value in options) or "its defaults"
             raise OutOfDomain(
                 f"{self.data.id} has no rows of {', '.join(protocols)} at {chosen}: see `icmodel "
