@@ -193,8 +193,8 @@ def _families(metrics: Mapping[str, Lookup]) -> dict[str, int]:
 
 def _numbered(data: Dataset, protocol: str, options: Mapping[str, str]) -> list[tuple[int, Point]]:
     """The selected points with their index in the dataset; a named option beats an empty cell."""
-    first = data.points[0].line
-    return [(point.line - first, point) for point in data.select(protocol, options)]
+    rank = {id(point): index for index, point in enumerate(data.points)}
+    return [(rank[id(point)], point) for point in data.select(protocol, options)]
 
 
 def _in_variant(data: Dataset, variant: str, point: Point) -> bool:
