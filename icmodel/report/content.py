@@ -1,0 +1,64 @@
+"""The content of a report: an evaluation as blocks, in the order people ask."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from icmodel import __version__
+from icmodel.dataset import catalogue
+from icmodel.report.blocks import Block, Facts, Page, Section
+from icmodel.report.conclusion import conclude
+from icmodel.report.figures import figures
+from icmodel.report.grounds import limits, rows, sources
+from icmodel.report.predictions import predictions, reasons
+from icmodel.report.required import required
+from icmodel.report.verdicts import verdicts
+from icmodel.usecase import Evaluation, usecase_names
+
+
+def page(evaluation: Evaluation) -> Page:
+    """The whole report of an evaluation."""
+    case, data = evaluation.usecase, evaluation.data
+    sections = (
+        ("requirements", "What is required", required(evaluation)),
+        ("verdicts", "Verdicts", verdicts(evaluation)),
+        ("predictions", "Predictions", predictions(evaluation)),
+        ("reasons", "Why", reasons(evaluation)),
+        ("plots", "Plots", figures(evaluation)),
+        ("rows", "What it rests on", rows(evaluation)),
+        ("sources", "Sources", sources(evaluation)),
+        ("limits", "Limits of validity", limits(evaluation)),
+        ("again", "To do it again", _again(evaluation)),
+    )
+    return Page(
+        title=case.title,
+        question=case.question,
+        basis=f"{data.title} ({data.id}), variant {evaluation.variant}",
+        answer=conclude(evaluation),
+        sections=tuple(Section(anchor, title, tuple(made)) for anchor, title, made in sections),
+        made_by=f"icmodel {__version__}",
+    )
+
+
+def command(evaluation: Evaluation) -> str:
+    """The command that gives this evaluation again; own files stand by their names."""
+    case, data = evaluation.usecase, evaluation.data
+    own = "" if case.name in usecase_names() else ".toml"
+    words = ["icmodel", "evaluate", f"{case.name}{own}"]
+    words += ["--dataset", data.id if data.id in catalogue() else data.folder.name]
+    words += ["--variant", evaluation.variant, "--candidate", evaluation.candidate]
+    return shlex.join([*words, "-o", f"{case.name}.html"])
+
+
+def _again(evaluation: Evaluation) -> Iterator[Block]:
+    yield Facts(
+        (
+            ("command", command(evaluation)),
+            ("dataset", evaluation.data.id),
+            ("sha256 of its points", evaluation.data.sha256),
+            ("variant", evaluation.variant),
+            ("icmodel", __version__),
+        ),
+        code=True,
+    )

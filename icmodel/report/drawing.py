@@ -1,0 +1,382 @@
+"""How a plot is drawn: encodings, axes and layers of its Vega-Lite specification."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from icmodel.estimate import BASES
+from icmodel.report.profile import is_small
+
+Spec = dict[str, Any]
+Row = dict[str, object]
+Data = Mapping[str, list[Row]]
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
+WIDTH, HEIGHT = 360, 230
+
+PREDICTED, THEORY, REQUESTED, LIMIT, HERE = (
+    "predicted",
+    "theory bound",
+    "requested",
+    "limit",
+    "this scenario",
+)
+COLOURS = {
+    PREDICTED: "#0b5cad",
+    THEORY: "#6a737d",
+    REQUESTED: "#8f5a00",
+    LIMIT: "#b3261f",
+    HERE: "#c2410c",
+}
+"""Colours told apart with any colour vision; each line also has its own dash."""
+DASHES = {PREDICTED: [1, 0], THEORY: [2, 3], REQUESTED: [6, 3], LIMIT: [8, 2, 2, 2]}
+INK, QUIET, GRID, PAPER = "#24292f", "#57606a", "#e3e6ea", "#ffffff"
+SHAPES = {
+    "measured": "circle",
+    "tabulated": "square",
+    "stated": "diamond",
+    "theory": "cross",
+    "derived": "triangle-up",
+    "assumed": "triangle-down",
+    HERE: "circle",
+}
+"""Shape of a benchmarked point: what it rests on; the scenario itself is a filled circle."""
+
+_FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+_CONFIG: Spec = {
+    "font": _FONT,
+    "view": {"stroke": None},
+    "title": {"color": INK, "subtitleColor": QUIET, "fontSize": 13, "subtitlePadding": 4},
+    "axis": {
+        "labelColor": QUIET,
+        "titleColor": INK,
+        "titleFontWeight": "normal",
+        "titleFontSize": 13,
+        "labelFontSize": 12,
+        "gridColor": GRID,
+        "domainColor": QUIET,
+        "tickColor": QUIET,
+        "tickSize": 4,
+        "titlePadding": 8,
+    },
+    "axisY": {"domain": False, "ticks": False},
+    "legend": {
+        "orient": "bottom",
+        "direction": "horizontal",
+        "title": None,
+        "labelColor": INK,
+        "labelFontSize": 12,
+        "columnPadding": 14,
+        "rowPadding": 3,
+        "offset": 10,
+        "layout": {"bottom": {"direction": "vertical", "anchor": "start", "margin": 4}},
+    },
+}
+_TICK_LABELS = (
+    "datum.value >= 1048576 ? format(datum.value / 1048576, '~r') + ' Mi' : "
+    "datum.value >= 1024 ? format(datum.value / 1024, '~r') + ' Ki' : format(datum.value, '~r')"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What an axis is labelled in; the numbers of a plot stay in SI."""
+
+    name: str
+    factor: float
+
+    @property
+    def label(self) -> str:
+        """The Vega expression of a tick label."""
+        return f"format(datum.value / {self.factor!r}, '~r')"
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    """What stands around a plot: above it, beside its value axis, and in place of it."""
+
+    text: str
+    subtitle: str
+    value: str
+    description: str
+
+
+def spec(field: str, metric: str, data: Data, title: Title) -> Spec:
+    """The whole specification of a metric over the field of a scenario."""
+    here = _Plot(field, metric, data, title.value)
+    return {
+        "$schema": SCHEMA,
+        "description": title.description,
+        "title": {"text": title.text, "subtitle": title.subtitle, "anchor": "start", "offset": 14},
+        "width": WIDTH,
+        "height": HEIGHT,
+        "background": None,
+        "config": _CONFIG,
+        "datasets": {name: rows for name, rows in data.items() if rows},
+        "layer": list(_layers(here)),
+    }
+
+
+@dataclass(frozen=True)
+class _Plot:
+    """What every layer of one plot shares."""
+
+    field: str
+    metric: str
+    data: Data
+    value: str
+
+    @property
+    def x(self) -> Spec:
+        xs = _numbers(self.field, self.data["predicted"])
+        here = _numbers(self.field, self.data["here"])
+        return {"field": self.field, "type": "quantitative", **_x_axis(self.field, xs, here)}
+
+    @property
+    def y(self) -> Spec:
+        unit, scale, axis = _y_axis(self.metric, self.data)
+        return {
+            "field": self.metric,
+            "type": "quantitative",
+            "title": f"{self.value} [{unit.name}]",
+            "scale": scale,
+            "axis": axis | {"labelExpr": unit.label},
+        }
+
+    @property
+    def colour(self) -> Spec:
+        lines = [row.get("line") for rows in self.data.values() for row in rows]
+        names = [name for name in DASHES if name in lines]
+        return {
+            "field": "line",
+            "type": "nominal",
+            "scale": {"domain": names, "range": [COLOURS[name] for name in names]},
+            "legend": {"columns": 4, "symbolType": "stroke", "symbolSize": 400},
+        }
+
+    @property
+    def dash(self) -> Spec:
+        colour = self.colour
+        ranges = [DASHES[name] for name in colour["scale"]["domain"]]
+        return colour | {"scale": {"domain": colour["scale"]["domain"], "range": ranges}}
+
+    @property
+    def shape(self) -> Spec:
+        found = [row["basis"] for row in self.data["benchmarked"]]
+        names = [name for name in BASES if name in found]
+        names += [HERE] if self.data["here"] else []
+        here = f"datum.value === '{HERE}'"
+        fill = {"condition": {"test": here, "value": COLOURS[HERE]}, "value": PAPER}
+        stroke = {"condition": {"test": here, "value": PAPER}, "value": INK}
+        return {
+            "type": "nominal",
+            "scale": {"domain": names, "range": [SHAPES[name] for name in names]},
+            "legend": {
+                "columns": 4,
+                "symbolSize": 60,
+                "symbolStrokeWidth": 1.25,
+                "encoding": {"symbols": {"fill": fill, "stroke": stroke}},
+            },
+        }
+
+    def tooltip(self, *more: str) -> list[Spec]:
+        names = {"at": self.field, "said": self.metric}
+        fields = ("at", "said", *more)
+        return [{"field": f, "type": "nominal", "title": names.get(f, f)} for f in fields]
+
+
+# --- axes -------------------------------------------------------------------------------------
+
+
+def _numbers(field: str, rows: list[Row]) -> list[float]:
+    """The numbers of one field; rows without it are left out."""
+    return [float(str(row[field])) for row in rows if row.get(field) is not None]
+
+
+def _x_axis(field: str, xs: list[float], here: list[float]) -> Spec:
+    first, last = min(xs), max(xs)
+    if field == "payload_bytes":
+        return {
+            "title": "payload [B]",
+            "scale": {"type": "log", "base": 2, "domain": [first / 1.3, last * 1.3], "nice": False},
+            "axis": {"values": _powers(first, last), "labelExpr": _TICK_LABELS, "grid": False},
+        }
+    if field == "cores":
+        return {
+            "title": "cores",
+            "scale": {"domain": [first - 0.5, last + 0.5], "nice": False},
+            "axis": {"values": sorted(set(xs)), "format": "d", "grid": False},
+        }
+    unit = metric_unit("goodput_bps", last)
+    if here and is_small(here[0], last):
+        return {
+            "title": f"requested goodput [{unit.name}]",
+            "scale": {"type": "log", "domain": [here[0] / 3, last], "nice": False, "clamp": True},
+            "axis": {"labelExpr": unit.label, "grid": False, "tickCount": 4},
+        }
+    return {
+        "title": f"requested goodput [{unit.name}]",
+        "scale": {"domain": [0, last], "nice": False},
+        "axis": {"labelExpr": unit.label, "grid": False, "tickCount": 6},
+    }
+
+
+def _powers(first: float, last: float) -> list[int]:
+    """Powers of two inside the ends, at most seven of them."""
+    powers = range(math.ceil(math.log2(first)), math.floor(math.log2(last)) + 1)
+    return [2**power for power in powers[:: max(1, math.ceil(len(powers) / 7))]]
+
+
+def _y_axis(metric: str, data: Data) -> tuple[Unit, Spec, Spec]:
+    drawn = [number for rows in data.values() for number in _numbers(metric, rows)]
+    ends = [number for rows in data.values() for number in _numbers("high", rows)]
+    top = max((*drawn, *ends))
+    least = min((value for value in drawn if value > 0), default=0.0)
+    marked = [value for name in ("here", "limit") for value in _numbers(metric, data[name])]
+    if least and _is_logarithmic(metric, least, top, marked):
+        domain = [0.8 * least, 1.25 * top]
+        axis = {"values": list(_round_numbers(*domain))}
+        return metric_unit(metric, top), {"type": "log", "domain": domain, "clamp": True}, axis
+    return metric_unit(metric, top), {"domain": [0, top or 1.0], "nice": True}, {"tickCount": 5}
+
+
+def _is_logarithmic(metric: str, least: float, top: float, marked: list[float]) -> bool:
+    """Times that differ much, and goodputs whose marked values would drown."""
+    if metric.endswith("_per_s") or not metric.endswith(("_s", "_bps")):
+        return False
+    if metric.endswith("_s"):
+        return top > 30 * least
+    return any(is_small(value, top) for value in marked)
+
+
+def _round_numbers(low: float, high: float) -> Iterator[float]:
+    """1, 2 and 5 of each decade inside the ends, fewer where there are many decades."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    digits = (1, 2, 5) if last - first <= 3 else (1, 3) if last - first <= 5 else (1,)
+    for exponent in range(first, last + 1):
+        for digit in digits:
+            value = float(f"{digit}e{exponent}")
+            if low <= value <= high:
+                yield value
+
+
+_BPS = ((1e12, "Tb/s"), (1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (0.0, "b/s"))
+_SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (0.0, "ns"))
+_PER_SECOND = ((1e6, "million/s"), (1e3, "thousand/s"), (0.0, "1/s"))
+
+
+def metric_unit(metric: str, top: float) -> Unit:
+    """The unit an axis of a metric is labelled in, by its suffix and greatest value."""
+    if metric.endswith("_cores"):
+        return Unit("cores", 1.0)
+    if metric.endswith("_bps"):
+        return _step(_BPS, top, 1.0)
+    if metric.endswith("_per_s"):
+        return _step(_PER_SECOND, top, 1.0)
+    return _step(_SECONDS, top, 1e-9) if metric.endswith("_s") else Unit("%", 0.01)
+
+
+def _step(steps: tuple[tuple[float, str], ...], top: float, least: float) -> Unit:
+    factor, name = next(step for step in steps if top >= step[0])
+    return Unit(name, factor or least)
+
+
+# --- layers -----------------------------------------------------------------------------------
+
+
+def _layers(plot: _Plot) -> Iterator[Spec]:
+    """From back to front: interval, theory, request, limit, prediction, points, the scenario."""
+    yield _band(plot)
+    for name in ("theory", "requested"):
+        if plot.data[name]:
+            yield _line(plot, name, {"strokeWidth": 1.5})
+    if plot.data["limit"]:
+        yield _rule(plot)
+    yield _line(plot, "predicted", {"strokeWidth": 2.25})
+    if plot.data["benchmarked"]:
+        yield _ranges(plot, "benchmarked", QUIET, 1.0)
+        yield _points(plot)
+    if plot.data["here"]:
+        yield _ranges(plot, "here", COLOURS[HERE], 2.5)
+        yield _marked(plot)
+
+
+def _mark(kind: str, **more: object) -> Spec:
+    return {"type": kind, "aria": False, **more}
+
+
+def _band(plot: _Plot) -> Spec:
+    return {
+        "data": {"name": "predicted"},
+        "mark": _mark("area", fill=COLOURS[PREDICTED], fillOpacity=0.14),
+        "encoding": {
+            "x": plot.x,
+            "y": plot.y | {"field": "low"},
+            "y2": {"field": "high"},
+            "detail": {"field": "piece"},
+        },
+    }
+
+
+def _line(plot: _Plot, name: str, style: Spec) -> Spec:
+    encoding: Spec = {"x": plot.x, "y": plot.y, "color": plot.colour, "strokeDash": plot.dash}
+    if name == "predicted":
+        encoding["detail"] = {"field": "piece"}
+        encoding["opacity"] = {
+            "condition": {"test": "datum.extrapolated", "value": 0.45},
+            "value": 1,
+        }
+    encoding["tooltip"] = plot.tooltip("basis") if name == "predicted" else plot.tooltip()
+    return {"data": {"name": name}, "mark": _mark("line", **style), "encoding": encoding}
+
+
+def _rule(plot: _Plot) -> Spec:
+    return {
+        "data": {"name": "limit"},
+        "mark": _mark("rule", strokeWidth=1.5),
+        "encoding": {
+            "y": plot.y,
+            "color": plot.colour,
+            "strokeDash": plot.dash,
+            "tooltip": plot.tooltip()[1:],
+        },
+    }
+
+
+def _ranges(plot: _Plot, name: str, colour: str, width: float) -> Spec:
+    return {
+        "data": {"name": name},
+        "mark": _mark("rule", stroke=colour, strokeWidth=width, opacity=0.8),
+        "encoding": {"x": plot.x, "y": plot.y | {"field": "low"}, "y2": {"field": "high"}},
+    }
+
+
+def _points(plot: _Plot) -> Spec:
+    return {
+        "data": {"name": "benchmarked"},
+        "mark": _mark("point", size=34, fill=PAPER, stroke=INK, strokeWidth=1.25, opacity=1),
+        "encoding": {
+            "x": plot.x,
+            "y": plot.y,
+            "shape": plot.shape | {"field": "basis"},
+            "tooltip": plot.tooltip("load", "basis", "source"),
+        },
+    }
+
+
+def _marked(plot: _Plot) -> Spec:
+    return {
+        "data": {"name": "here"},
+        "mark": _mark(
+            "point", size=110, fill=COLOURS[HERE], stroke=PAPER, strokeWidth=1.5, opacity=1
+        ),
+        "encoding": {
+            "x": plot.x,
+            "y": plot.y,
+            "shape": plot.shape | {"field": "line"},
+            "tooltip": plot.tooltip("basis"),
+        },
+    }

@@ -1,0 +1,136 @@
+"""Which plots an evaluation gets: the judged candidate's streams, each from four sides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from icmodel.errors import OutOfDomain, ReportError
+from icmodel.model import Model
+from icmodel.report.blocks import Block, Cell, Figure, Figures, Heading, Table, Text
+from icmodel.report.drawing import HERE, Row, Spec
+from icmodel.report.plots import is_fastest, profile_plot
+from icmodel.report.profile import Profile, profile
+from icmodel.report.words import metric_name
+from icmodel.requirement import Requirement
+from icmodel.usecase import Answer, CandidateResult, Evaluation
+
+LATENCIES = ("latency_mean_s", "rtt_half_mean_s", "rtt_mean_s")
+CPUS = ("cpu_recv", "cpu_send", "cpu_recv_cores", "cpu_send_cores")
+"""The metrics to plot, the first that is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One plot to make: a metric over an axis."""
+
+    metric: str
+    over: str
+
+
+def figures(evaluation: Evaluation) -> Iterator[Block]:
+    """The plots of the judged candidate, stream by stream."""
+    chosen = evaluation.chosen
+    model = Model(evaluation.data, evaluation.variant)
+    yield Text(
+        "Points are rows of the dataset, their shape what they rest on, thin lines the range their "
+        "source gives; the line is predicted, the shaded band its 90 % interval, pale where it is "
+        "extrapolated."
+    )
+    for answer in chosen.answers:
+        yield Heading(f"{chosen.name}: {answer.stream}")
+        made = tuple(_of_stream(model, chosen, answer))
+        if made:
+            yield Figures(made)
+        else:
+            yield Text(f"Nothing to plot: {answer.why or 'the dataset has no curve of it'}.")
+
+
+def _of_stream(model: Model, candidate: CandidateResult, answer: Answer) -> Iterator[Figure]:
+    if answer.prediction is None:
+        return
+    limits = {
+        finding.verdict.requirement.metric: finding.verdict.requirement
+        for finding in candidate.findings
+        if finding.stream == answer.stream and not finding.device
+    }
+    for wanted in _wanted(model, answer, limits):
+        try:
+            walk = profile(
+                model,
+                answer.scenario,
+                wanted.over,
+                fastest=is_fastest(wanted.metric, wanted.over),
+            )
+            yield _figure(walk, wanted, limits.get(wanted.metric))
+        except (OutOfDomain, ReportError):
+            continue
+
+
+def _wanted(model: Model, answer: Answer, limits: Mapping[str, Requirement]) -> Iterator[Wanted]:
+    metrics = {} if answer.prediction is None else answer.prediction.metrics
+    known = [name for name, estimate in metrics.items() if not estimate.absent]
+    if "goodput_bps" in known:
+        yield Wanted("goodput_bps", "payload")
+    times = [name for name in (*limits, *LATENCIES) if name in known and name.endswith("_s")]
+    if times:
+        if _has_loads(model, times[0], answer):
+            yield Wanted(times[0], "load")
+        yield Wanted(times[0], "payload")
+    cpus = [name for name in (*limits, *CPUS) if name in known and name.startswith("cpu_")]
+    if cpus:
+        over = "load" if _has_loads(model, cpus[0], answer) else "payload"
+        yield Wanted(cpus[0], over)
+
+
+def _has_loads(model: Model, metric: str, answer: Answer) -> bool:
+    """Whether the dataset has a metric at two loads or more, so that a curve says something."""
+    loads = {
+        point.load_bps
+        for point in model.data.points
+        if point.metric == metric and point.protocol == answer.scenario.protocol
+    }
+    return len(loads) > 1
+
+
+def _figure(walk: Profile, wanted: Wanted, requirement: Requirement | None) -> Figure:
+    spec = profile_plot(walk, wanted.metric, requirement)
+    title = spec["title"]["text"]
+    caption = f"{title}: {spec['title']['subtitle'].partition(': ')[2]}."
+    if walk.over == "payload" and not is_fastest(wanted.metric, walk.over):
+        caption += " The requested goodput stays as it is, cut into other frames."
+    if walk.over == "load":
+        caption += " Points without a load limit stand at the right end."
+    if wanted.metric == "goodput_bps" and walk.here.scenario.endpoints > 1:
+        caption += " The points are of one stream alone, the line is this stream's share."
+    return Figure(title, caption, spec["description"], spec, _numbers(spec, walk, wanted.metric))
+
+
+def _numbers(spec: Spec, walk: Profile, metric: str) -> Table:
+    """The numbers of a plot where it has benchmarked points, and at the scenario itself."""
+    data: dict[str, list[Row]] = spec["datasets"]
+    points = data.get("benchmarked", [])
+    theory = {row[walk.field]: str(row["said"]) for row in data.get("theory", [])}
+    steps = {row[walk.field]: row for row in data["predicted"]}
+    columns = [f"#{walk.over}", "#predicted", "rests on", "benchmarked"]
+    rows = []
+    for x in sorted({row[walk.field] for row in points} & steps.keys(), key=_number):
+        found = "; ".join(_point(point) for point in points if point[walk.field] == x)
+        rows.append((steps[x]["at"], steps[x]["said"], steps[x]["basis"], found, theory.get(x, "")))
+    for row in data.get("here", []):
+        at = f"{row['at']}, {HERE}"
+        rows.append((at, row["said"], row["basis"], "", theory.get(row[walk.field], "")))
+    if theory:
+        columns.append("#theory bound")
+    cells = tuple(tuple(Cell(str(cell)) for cell in row[: len(columns)]) for row in rows)
+    return Table(f"Numbers of the plot: {metric_name(metric)}", tuple(columns), cells)
+
+
+def _number(value: object) -> float:
+    return float(str(value))
+
+
+def _point(point: Row) -> str:
+    said = {"not said": "", "unlimited": ", as fast as it goes"}
+    load = said.get(str(point["load"]), f" at {point['load']}")
+    return f"{point['said']}{load} ({point['basis']})"

@@ -1,0 +1,132 @@
+"""A report as Markdown: the same content, plots as tables of their numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import singledispatch
+
+from icmodel.report.blocks import (
+    Bars,
+    Block,
+    Cell,
+    Conclusion,
+    Facts,
+    Figures,
+    Fold,
+    Heading,
+    Items,
+    Table,
+    Text,
+)
+from icmodel.report.content import page
+from icmodel.report.words import SIGNS
+from icmodel.usecase import Evaluation
+
+_SPECIAL = re.compile(r"([\\`*\[\]<>|~#]|(?<!\w)_|_(?!\w)|&(?=[#\w]+;))")
+
+
+def markdown_page(evaluation: Evaluation) -> str:
+    """The report of an evaluation in Markdown (GitHub's tables)."""
+    content = page(evaluation)
+    parts = [
+        f"# {escape(content.title)}",
+        escape(content.question),
+        f"Asked of {escape(content.basis)}.",
+        *_conclusion(content.answer),
+    ]
+    for section in content.sections:
+        parts.append(f"## {escape(section.title)}")
+        parts += [text for block in section.blocks for text in show(block)]
+    return "\n\n".join([*parts, f"Written by {content.made_by}."]) + "\n"
+
+
+def escape(text: str) -> str:
+    """A text whose characters mean nothing to Markdown, on one line."""
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+def code(text: str) -> str:
+    """A text to be typed or compared, fenced by more backticks than it holds."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence, gap = "`" * (longest + 1), " " if longest else ""
+    return f"{fence}{gap}{' '.join(text.split()).replace('|', chr(92) + '|')}{gap}{fence}"
+
+
+def _conclusion(answer: Conclusion) -> Iterator[str]:
+    yield "## The answer"
+    yield f"**{SIGNS[answer.outcome]} {answer.outcome}** – {escape(answer.sentence)}"
+    yield "\n".join(f"- {name}: {escape(text)}" for name, text in answer.parts)
+
+
+@singledispatch
+def show(block: Block) -> Iterator[str]:
+    """One block as paragraphs of Markdown."""
+    raise NotImplementedError(type(block).__name__)
+
+
+@show.register
+def _text(block: Text) -> Iterator[str]:
+    yield escape(block.text)
+
+
+@show.register
+def _heading(block: Heading) -> Iterator[str]:
+    outcome = f" – {SIGNS[block.outcome]} {block.outcome}" if block.outcome else ""
+    yield f"### {escape(block.text)}{outcome}{f' ({block.note})' if block.note else ''}"
+
+
+@show.register
+def _items(block: Items) -> Iterator[str]:
+    if block.title:
+        yield f"{escape(block.title)}:"
+    yield "\n".join(f"- {escape(item)}" for item in block.items)
+
+
+@show.register
+def _facts(block: Facts) -> Iterator[str]:
+    def value(text: str) -> str:
+        return code(text) if block.code else escape(text)
+
+    yield "\n".join(f"- {escape(name)}: {value(text)}" for name, text in block.pairs)
+
+
+@show.register
+def _fold(block: Fold) -> Iterator[str]:
+    outcome = f" – {SIGNS[block.outcome]} {block.outcome}" if block.outcome else ""
+    yield f"#### {escape(block.title)}{outcome}"
+    for inside in block.blocks:
+        yield from show(inside)
+
+
+@show.register
+def _table(block: Table) -> Iterator[str]:
+    names = [escape(name.removeprefix("#")) for name in block.columns]
+    sides = ["---:" if name.startswith("#") else "---" for name in block.columns]
+    lines = [_line(names), _line(sides), *(_line(map(_cell, row)) for row in block.rows)]
+    yield f"{escape(block.caption)}:"
+    yield "\n".join(lines)
+
+
+def _line(cells: Iterator[str] | list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(cell: Cell) -> str:
+    outcome = f"{SIGNS[cell.outcome]} {cell.outcome}" if cell.outcome else ""
+    name = code(cell.name) if cell.name else ""
+    note = f"({escape(cell.note)})" if cell.note else ""
+    return " ".join(part for part in (escape(cell.text), name, outcome, note) if part)
+
+
+@show.register
+def _bars(block: Bars) -> Iterator[str]:
+    rows = tuple((Cell(bar.name), Cell(bar.text), Cell(bar.mark)) for bar in block.bars)
+    yield from show(Table(block.caption, ("name", "#value", ""), rows))
+
+
+@show.register
+def _figures(block: Figures) -> Iterator[str]:
+    for figure in block.figures:
+        yield escape(figure.caption)
+        yield from show(figure.numbers)

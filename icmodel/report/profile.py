@@ -1,0 +1,175 @@
+"""Profile: the predictions of one scenario along one axis, and the benchmarked rows under them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from icmodel.dataset import Point
+from icmodel.errors import OutOfDomain, ReportError, ScenarioError
+from icmodel.estimate import Prediction
+from icmodel.model import Model
+from icmodel.scenario import Scenario
+
+AXES = {"payload": "payload_bytes", "load": "requested_goodput_bps", "cores": "cores"}
+"""What a plot can run over -> the field of a scenario that it varies."""
+STEPS = 48
+"""Steps between the ends of an axis, besides the benchmarked ones."""
+PAST = 1.0005
+"""How far past a load that is just carried the next step lies, so that overload shows as a jump."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One place on the axis: where, what is asked there, and the answer."""
+
+    x: float
+    scenario: Scenario
+    prediction: Prediction
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Predictions along one axis, everything else as in ``scenario``; ``here`` is its own answer."""
+
+    model: Model
+    over: str
+    scenario: Scenario
+    here: Prediction
+    steps: tuple[Step, ...]
+
+    @property
+    def field(self) -> str:
+        """The field of a scenario that varies."""
+        return AXES[self.over]
+
+    def answering(self, metric: str) -> tuple[Step, ...]:
+        """The steps that answer a metric."""
+        return tuple(step for step in self.steps if known(step.prediction, metric))
+
+    def points(self, metric: str) -> tuple[Point, ...]:
+        """The dataset's rows of a metric that the predictions rest on, in the dataset's order."""
+        lines = {
+            row.line for step in self.steps for row in step.prediction.rows if row.metric == metric
+        }
+        return tuple(point for point in self.model.data.points if point.line in lines)
+
+
+def known(prediction: Prediction, metric: str) -> bool:
+    """Whether a prediction has a value of a metric."""
+    return metric in prediction.metrics and not prediction.metrics[metric].absent
+
+
+def profile(model: Model, scenario: Scenario, over: str, *, fastest: bool = False) -> Profile:
+    """Predict a scenario at every benchmarked place of an axis and at even steps between.
+
+    Over ``payload`` the requested goodput stays as it is, and the rate follows: the same stream
+    cut into other frames.  With ``fastest`` every step asks for as much as it can get.
+
+    Raises
+    ------
+    ReportError
+        If there is no such axis, or the dataset has no rows along it.
+    OutOfDomain, ScenarioError
+        If the dataset cannot answer the scenario itself; steps it cannot answer are left out.
+    """
+    if over not in AXES:
+        raise ReportError(f"there is no plot over {over!r}: take one of {', '.join(AXES)}")
+    here = model.predict(scenario)
+    base = replace(here.scenario, rate_fps=None) if fastest else here.scenario
+    steps = []
+    for x in _places(model, here, over):
+        asked = _moved(base, over, x)
+        try:
+            steps.append(Step(x, asked, model.predict(asked)))
+        except (OutOfDomain, ScenarioError):
+            continue
+    if not steps:
+        raise ReportError(
+            f"{model.data.id} has no rows of {scenario.protocol} along {over}: plot over "
+            f"{' or '.join(name for name in AXES if name != over)}"
+        )
+    return Profile(model, over, here.scenario, here, tuple(steps))
+
+
+def _moved(base: Scenario, over: str, x: float) -> Scenario:
+    """The scenario at another place of the axis."""
+    if over == "cores":
+        return replace(base, cores=int(x))
+    if over == "load":
+        return replace(base, rate_fps=x / (base.payload_bytes * 8))
+    rate = None if base.rate_fps is None else base.requested_goodput_bps / (x * 8)
+    return replace(base, payload_bytes=int(x), rate_fps=rate)
+
+
+def _places(model: Model, here: Prediction, over: str) -> list[float]:
+    if over == "payload":
+        return _payloads(model, here.scenario)
+    if over == "load":
+        return _loads(model, here)
+    counts = {p.cores for p in _rows(model, here.scenario) if p.cores is not None}
+    return [float(count) for count in sorted(counts)]
+
+
+def _rows(model: Model, scenario: Scenario) -> tuple[Point, ...]:
+    return model.data.select(scenario.protocol, dict(scenario.options))
+
+
+def _payloads(model: Model, scenario: Scenario) -> list[float]:
+    """Every benchmarked payload [B], the scenario's own, and even steps of their logarithm."""
+    sizes = {p.payload_bytes for p in _rows(model, scenario) if p.payload_bytes is not None}
+    if not sizes:
+        return []
+    first, last = min(sizes), max(sizes)
+    ratio = (last / first) ** (1 / STEPS)
+    between = {round(first * ratio**step) for step in range(STEPS)}
+    return [float(size) for size in sorted(sizes | between | {scenario.payload_bytes})]
+
+
+def _loads(model: Model, here: Prediction) -> list[float]:
+    """Even steps of the requested goodput [b/s], the benchmarked loads, and what is just carried."""
+    last = greatest_load_bps(model, here)
+    places = {last * (step + 1) / STEPS for step in range(STEPS)} | {last / (8 * STEPS)}
+    places |= set(_finite_loads(model, here.scenario))
+    carried = _carried_bps(model, here.scenario)
+    places |= {carried, carried * PAST} if carried else set()
+    if here.scenario.rate_fps is not None:
+        asked = here.scenario.requested_goodput_bps
+        places |= {asked, *(_small_loads(asked, last) if is_small(asked, last) else ())}
+    return [place for place in sorted(places) if 0 < place <= last]
+
+
+def is_small(value: float, of: float) -> bool:
+    """Whether a value would drown on a linear axis that reaches so far."""
+    return 0 < value < of / 50
+
+
+def _small_loads(asked: float, last: float) -> Iterator[float]:
+    """Even steps of the logarithm, from well under a small request to the end of the axis."""
+    first = asked / 3
+    for step in range(STEPS // 2):
+        yield first * (last / first) ** (2 * step / STEPS)
+
+
+def _finite_loads(model: Model, scenario: Scenario) -> Iterator[float]:
+    for point in _rows(model, scenario):
+        if point.load_bps is not None and 0 < point.load_bps < math.inf:
+            yield point.load_bps
+
+
+def _carried_bps(model: Model, scenario: Scenario) -> float:
+    """The most that is carried of this scenario [b/s]; 0 where that is not known."""
+    fastest = model.predict(replace(scenario, rate_fps=None))
+    return fastest.metrics["goodput_bps"].value if known(fastest, "goodput_bps") else 0.0
+
+
+def greatest_load_bps(model: Model, here: Prediction) -> float:
+    """The right end of a load axis [b/s]: past everything asked, carried and possible."""
+    asked = here.scenario.requested_goodput_bps
+    ends = [
+        asked if math.isfinite(asked) else 0.0,
+        _carried_bps(model, here.scenario),
+        model.greatest_goodput_bps(here.scenario) or 0.0,
+    ]
+    return 1.1 * max(ends)

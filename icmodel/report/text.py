@@ -1,0 +1,137 @@
+"""The compact answer of an evaluation for a terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+
+from icmodel.estimate import Prediction
+from icmodel.report.conclusion import conclude, limit_text, margin_text
+from icmodel.report.words import SIGNS, interval, limit_name, metric_name, quantity
+from icmodel.requirement import MET, NOT_MET, UNDECIDED
+from icmodel.usecase import Answer, Derivation, Evaluation, Finding
+
+WIDTH = 100
+ANSI = {MET: "32", NOT_MET: "31", UNDECIDED: "33"}
+GAP = "  "
+
+
+def evaluation_text(evaluation: Evaluation, *, width: int = WIDTH, colour: bool = False) -> str:
+    """The answer with its reasons: verdicts, what was derived, what is predicted and why.
+
+    Parameters
+    ----------
+    width : int
+        Characters a line may have; words longer than that are not broken.
+    colour : bool
+        Outcomes in the terminal's green, red and yellow beside their signs.
+    """
+    lines = _wrapped(_lines(evaluation), width)
+    text = "\n".join(_printable(line.rstrip()) for line in lines) + "\n"
+    return _coloured(text) if colour else text
+
+
+def _printable(line: str) -> str:
+    """A line without what would command the terminal."""
+    return "".join(char if char.isprintable() else "�" for char in line)
+
+
+def _wrapped(lines: Iterable[tuple[str, str]], width: int) -> Iterator[str]:
+    """Each line after its own indent, wrapped under itself."""
+    for first, line in lines:
+        if not line:
+            yield first
+            continue
+        yield from textwrap.wrap(
+            line,
+            width,
+            initial_indent=first,
+            subsequent_indent=" " * len(first),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+
+
+def _coloured(text: str) -> str:
+    for outcome, code in ANSI.items():
+        shown = f"{SIGNS[outcome]} {outcome}"
+        text = text.replace(shown, f"\033[{code}m{shown}\033[0m")
+    return text
+
+
+def _lines(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
+    """Pairs of what stands in front and what wraps behind it."""
+    answer, chosen = conclude(evaluation), evaluation.chosen
+    data = f"{evaluation.data.id}, variant {evaluation.variant}"
+    yield "", f"{evaluation.usecase.title}: {evaluation.usecase.question}"
+    yield "", f"Asked of {data}, candidate {chosen.name}."
+    yield "", ""
+    yield f"{SIGNS[answer.outcome]} {answer.outcome}{GAP}", answer.sentence
+    yield from _part("Requirements", (_finding(finding) for finding in chosen.findings))
+    yield from _part("Derived", _derived((*evaluation.derivations, *chosen.derivations)))
+    for one in chosen.answers:
+        yield from _part(f"Predicted: {one.stream}", _answer(one))
+    if len(evaluation.candidates) > 1:
+        rows = [(f"{SIGNS[c.outcome]} {c.outcome}", c.name) for c in evaluation.candidates]
+        yield from _part("Candidates", _columns(rows))
+
+
+def _part(title: str, lines: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    yield "", ""
+    yield title, ""
+    for first, line in lines:
+        yield f"{GAP}{first}", line
+
+
+def _finding(finding: Finding) -> tuple[str, str]:
+    verdict = finding.verdict
+    metric, estimate = verdict.requirement.metric, verdict.estimate
+    shown = f"{SIGNS[finding.outcome]} {finding.outcome}"
+    span = interval(metric, estimate)
+    value = "unknown" if estimate.absent else quantity(metric, estimate.value)
+    by = limit_name(verdict.limiting)
+    parts = [
+        f"{verdict.requirement.name}: {metric_name(metric)} {value}{f' ({span})' if span else ''}",
+        limit_text(verdict),
+        margin_text(verdict),
+        f"limited by {by}" if by else "",
+        finding.remedy,
+        verdict.why,
+    ]
+    return f"{shown:<11}{GAP}", "; ".join(part for part in parts if part)
+
+
+def _derived(derivations: Iterable[Derivation]) -> Iterator[tuple[str, str]]:
+    return _columns([(one.name, one.text, one.formula) for one in derivations])
+
+
+def _columns(rows: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, str]]:
+    """Rows under each other; the last column wraps."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        padded = (cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=False))
+        yield "".join(f"{cell}{GAP}" for cell in padded), row[-1]
+
+
+def _answer(answer: Answer) -> Iterator[tuple[str, str]]:
+    prediction = answer.prediction
+    if prediction is None:
+        yield "", f"no prediction: {answer.why}"
+        return
+    rows = [
+        (metric_name(name), quantity(name, found.value), interval(name, found), found.basis)
+        for name, found in prediction.metrics.items()
+        if not found.absent
+    ]
+    yield from _columns(rows)
+    yield from _why(prediction)
+    yield from (("note: ", note) for note in answer.notes)
+
+
+def _why(prediction: Prediction) -> Iterator[tuple[str, str]]:
+    bounds = ", ".join(f"{k} {quantity('goodput_bps', v)}" for k, v in prediction.bounds.items())
+    if bounds:
+        yield "goodput is the least of: ", bounds
+    terms = " + ".join(f"{k} {quantity('latency_mean_s', v)}" for k, v in prediction.terms.items())
+    if terms:
+        yield "mean latency is: ", terms

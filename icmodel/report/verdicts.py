@@ -1,0 +1,122 @@
+"""The verdicts of a report: the candidates side by side, then each by itself."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+
+from icmodel.report.blocks import Block, Cell, Facts, Fold, Gauge, Heading, Items, Table, Text
+from icmodel.report.conclusion import decisive, limit_text, margin_text
+from icmodel.report.required import about, derivation_table
+from icmodel.report.words import interval, limit_name, metric_name, quantity
+from icmodel.requirement import OUTCOMES, Verdict
+from icmodel.usecase import CandidateResult, Evaluation, Finding, Wish
+
+JUDGED = "judged here"
+
+
+def verdicts(evaluation: Evaluation) -> Iterator[Block]:
+    """The candidates side by side, the judged one in full, the others folded."""
+    if len(evaluation.candidates) > 1:
+        yield _overview(evaluation)
+    chosen = evaluation.chosen
+    yield Heading(chosen.name, chosen.outcome, note=JUDGED)
+    yield from _judged(chosen)
+    for candidate in evaluation.candidates:
+        if candidate is not chosen:
+            yield Fold(candidate.name, tuple(_judged(candidate)), outcome=candidate.outcome)
+
+
+def _judged(candidate: CandidateResult) -> Iterator[Block]:
+    if candidate.description:
+        yield Text(candidate.description)
+    yield Table(
+        f"Requirements of {candidate.name}",
+        ("requirement", "#predicted", "#limit", "margin", "verdict"),
+        tuple(_finding(finding) for finding in candidate.findings),
+    )
+    if reasons := tuple(_whys(candidate)):
+        yield Items("How these were judged", reasons)
+    if changes := tuple(_remedies(candidate)):
+        yield Items("What would do", changes)
+    if candidate.derivations:
+        yield derivation_table(f"What {candidate.name} needs", candidate.derivations)
+    if candidate.wishes:
+        yield Text("Wanted as small as possible, without a limit:")
+        yield Facts(tuple(_wish(wish) for wish in candidate.wishes))
+
+
+def _overview(evaluation: Evaluation) -> Table:
+    rows = []
+    for one in evaluation.candidates:
+        counts = Counter(finding.outcome for finding in one.findings)
+        said = ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome])
+        verdict = decisive(one).verdict
+        margin = margin_text(verdict) or "margin unknown"
+        rows.append(
+            (
+                Cell(one.name, note=JUDGED if one is evaluation.chosen else ""),
+                Cell(verdict.requirement.name, note=margin),
+                Cell(said),
+                Cell("", outcome=one.outcome),
+            )
+        )
+    columns = ("candidate", "decided by", "requirements", "verdict")
+    return Table("The candidates", columns, tuple(rows))
+
+
+def _finding(finding: Finding) -> tuple[Cell, ...]:
+    verdict = finding.verdict
+    metric, estimate = verdict.requirement.metric, verdict.estimate
+    span = interval(metric, estimate)
+    value = "unknown" if estimate.absent else quantity(metric, estimate.value)
+    limiting = f"limited by {by}" if (by := limit_name(verdict.limiting)) else ""
+    return (
+        Cell(verdict.requirement.name, note=f"{metric_name(metric)} of {about(finding)}"),
+        Cell(value, note=span),
+        Cell(limit_text(verdict)),
+        Cell(margin_text(verdict) or "unknown", note=limiting, gauge=gauge(verdict)),
+        Cell("", outcome=verdict.outcome),
+    )
+
+
+def gauge(verdict: Verdict) -> Gauge | None:
+    """The interval against the limit as shares of a width; nothing where no interval is known.
+
+    An interval without an upper end reaches the edge.
+    """
+    requirement, estimate = verdict.requirement, verdict.estimate
+    ends = (estimate.low, estimate.high)
+    if any(math.isnan(end) for end in ends) or not requirement.limit:
+        return None
+    finite = [end for end in (*ends, requirement.limit) if math.isfinite(end)]
+    width = (1.15 if math.isfinite(estimate.high) else 1.6) * max(finite)
+    return Gauge(
+        limit=requirement.limit / width,
+        low=estimate.low / width,
+        high=min(estimate.high / width, 1.0),
+        value=None if estimate.absent else estimate.value / width,
+        at_least=requirement.at_least is not None,
+    )
+
+
+def _whys(candidate: CandidateResult) -> Iterator[str]:
+    """What must be known of the estimates judged, requirements with the same reason together."""
+    reasons: dict[str, list[str]] = {}
+    for finding in candidate.findings:
+        if finding.verdict.why:
+            reasons.setdefault(finding.verdict.why, []).append(finding.verdict.requirement.name)
+    for why, names in reasons.items():
+        yield f"{'; '.join(names)}: {why}"
+
+
+def _remedies(candidate: CandidateResult) -> Iterator[str]:
+    for finding in candidate.findings:
+        if finding.remedy:
+            yield f"{finding.verdict.requirement.name}: {finding.remedy}"
+
+
+def _wish(wish: Wish) -> tuple[str, str]:
+    value = "unknown" if math.isnan(wish.value) else quantity(wish.metric, wish.value)
+    return f"{metric_name(wish.metric)}: {wish.stream}", value

@@ -1,0 +1,104 @@
+"""Words and numbers as people read them: names of metrics, values with units, intervals."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from icmodel import units
+from icmodel.errors import UnitError
+from icmodel.estimate import Estimate
+from icmodel.requirement import MET, NOT_MET, UNDECIDED
+
+EXTRAPOLATED = "extrapolated"
+"""The basis of what lies beyond the data."""
+SIGNS = {MET: "✓", NOT_MET: "✗", UNDECIDED: "?"}
+"""A sign beside each outcome, so that none is told by its colour alone."""
+
+_NAMES = {
+    "goodput_bps": "goodput",
+    "sent_bps": "sent",
+    "shortfall_bps": "shortfall",
+    "frames_per_s": "frames",
+    "packets_sent_per_s": "packets sent",
+    "packets_received_per_s": "packets received",
+    "loss_rate": "loss",
+}
+_STATISTICS = {"mean": "mean", "min": "least", "max": "greatest", "p50": "median", "std": "σ of"}
+_TIMES = re.compile(r"(latency|rtt_half|rtt)_([a-z0-9]+)_s")
+_CPU = re.compile(r"cpu_(send|recv)(?:_(user|system|irq|softirq|steal))?(_process)?(_cores)?")
+_TIME_NAMES = {"latency": "latency", "rtt_half": "half round trip", "rtt": "round trip"}
+_SIDES = {"send": "sending CPU", "recv": "receiving CPU"}
+
+
+def metric_name(metric: str) -> str:
+    """``latency_mean_s`` as ``mean latency``; a metric not known here keeps its field name."""
+    if metric in _NAMES:
+        return _NAMES[metric]
+    if (time := _TIMES.fullmatch(metric)) is not None:
+        return f"{_STATISTICS.get(time[2], time[2])} {_TIME_NAMES[time[1]]}"
+    if (cpu := _CPU.fullmatch(metric)) is not None:
+        mode = f", {cpu[2]} time" if cpu[2] else ""
+        process = " of the process" if cpu[3] else ""
+        return f"{_SIDES[cpu[1]]}{process}{mode}{' in cores' if cpu[4] else ''}"
+    return metric
+
+
+_LIMITS = {
+    "request": "the request",
+    "cpu": "the CPU",
+    "packet-rate": "the packet rate",
+    "wire": "the wire",
+    "share": "the share of the interface",
+    "receiver": "the receiver",
+    "switches": "the switches",
+    "propagation": "the cable",
+    "stack": "the software stack",
+    "unknown": "",
+}
+
+
+def limit_name(limiting: str) -> str:
+    """What limits, as people say it: ``cpu`` is ``the CPU``; empty where it is not known."""
+    return _LIMITS.get(limiting, limiting)
+
+
+def quantity(name: str, value: float, digits: int = 7) -> str:
+    """A value with the unit its field name says; a name without a unit is a count."""
+    try:
+        return units.format_quantity(name, value, digits)
+    except UnitError:
+        return units.format_count(value, digits)
+
+
+def interval(metric: str, estimate: Estimate, digits: int = 4) -> str:
+    """The 90 % interval; ``exact`` where its ends are one number, empty where there is none.
+
+    Without an upper end it reads ``at least 8.5 ns``.
+    """
+    low, high = estimate.low, estimate.high
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    first, last = quantity(metric, low, digits), quantity(metric, high, digits)
+    if low == high:
+        return "exact"
+    if math.isinf(high):
+        return f"at least {first}"
+    if first == last:
+        return f"about {last}"
+    number, _, unit = first.partition(" ")
+    return f"{number} – {last}" if unit and last.endswith(f" {unit}") else f"{first} – {last}"
+
+
+def percent(share: float) -> str:
+    """A share in percent with two significant digits, or more where it is above 100 %."""
+    digits = 2 if abs(share) < 1 else 3
+    text = units.format_ratio(abs(share), digits)
+    return f"−{text}" if share < 0 else text
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 row``, ``2 rows``, ``2 switches``."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count} {noun}{'es' if noun.endswith('ch') else 's'}"

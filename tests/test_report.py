@@ -1,0 +1,600 @@
+"""Reports: what they say, in which order, escaped, offline, the same bytes, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import checkout
+import icmodel
+from conftest import run
+from icmodel.errors import ReportError
+from icmodel.estimate import Estimate, absent
+from icmodel.report import report
+from icmodel.report.blocks import Figures
+from icmodel.report.conclusion import conclude, decisive, margin_text
+from icmodel.report.drawing import COLOURS, GRID, INK, PAPER, QUIET
+from icmodel.report.figures import figures as show_figures
+from icmodel.report.html import html_page
+from icmodel.report.json import json_page
+from icmodel.report.markdown import code, escape, markdown_page
+from icmodel.report.markup import Markup, element
+from icmodel.report.text import evaluation_text
+from icmodel.report.verdicts import gauge
+from icmodel.report.words import interval, limit_name, metric_name, percent, plural
+from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement, judge
+from icmodel.usecase import Evaluation, Finding, evaluate
+from small_case import HOSTILE, small_evaluation
+
+SECTIONS = [
+    "What is required",
+    "Verdicts",
+    "Predictions",
+    "Why",
+    "Plots",
+    "What it rests on",
+    "Sources",
+    "Limits of validity",
+    "To do it again",
+]
+CSS = (checkout.ROOT / "icmodel" / "report" / "page.css").read_text(encoding="utf-8")
+BLOCKED = 'import sys; sys.modules["vl_convert"] = None; '
+"""A Python in which the extra that draws is not installed."""
+
+
+class Reader(HTMLParser):
+    """Text, headings, addresses and the balance of the tags of a page."""
+
+    VOID = frozenset({"meta", "br", "hr"})
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.headings: list[tuple[str, str]] = []
+        self.addresses: list[str] = []
+        self.ids: list[str] = []
+        self.text = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        found = dict(attrs)
+        self.addresses += [value or "" for key, value in attrs if key in {"href", "src", "data"}]
+        if "id" in found:
+            self.ids.append(found["id"] or "")
+        if tag not in self.VOID:
+            self.open.append(tag)
+        if tag in {"h1", "h2", "h3", "h4"}:
+            self.headings.append((tag, ""))
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" in self.open:
+            return
+        self.text += data
+        for name in {"h1", "h2", "h3", "h4"} & set(self.open):
+            self.headings[-1] = (name, self.headings[-1][1] + data)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
+    return small_evaluation(tmp_path_factory.mktemp("small"))
+
+
+@pytest.fixture(scope="module")
+def imaging() -> Evaluation:
+    return evaluate("imaging", "ethernet-10g-2012")
+
+
+@pytest.fixture(scope="module")
+def page(imaging: Evaluation) -> str:
+    return html_page(imaging)
+
+
+# --- writing ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", [".html", ".md", ".json"])
+def test_a_report_is_written_by_its_ending(small: Evaluation, tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"report{ending}"
+    report(small, path)
+    pages = {".html": html_page, ".md": markdown_page, ".json": json_page}
+    assert path.read_text(encoding="utf-8") == pages[ending](small)
+    assert [name.name for name in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("name", ["report.pdf", "report", "report.htm", "html"])
+def test_another_ending_is_refused_and_nothing_written(
+    small: Evaluation, tmp_path: Path, name: str
+) -> None:
+    with pytest.raises(ReportError, match=r"no kind of report.*\.html, \.md or \.json") as refusal:
+        report(small, tmp_path / name)
+    assert name in str(refusal.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_folder_is_one_sentence(small: Evaluation, tmp_path: Path) -> None:
+    with pytest.raises(ReportError, match="cannot be written: No such file or directory"):
+        report(small, tmp_path / "missing" / "report.md")
+
+
+def test_a_report_replaces_a_file_whole_and_leaves_a_folder_alone(
+    small: Evaluation, tmp_path: Path
+) -> None:
+    path = tmp_path / "report.json"
+    path.write_text("old", encoding="utf-8")
+    report(small, path)
+    assert json.loads(path.read_text(encoding="utf-8"))["verdict"] == NOT_MET
+    folder = tmp_path / "folder.md"
+    folder.mkdir()
+    with pytest.raises(ReportError, match="cannot be written"):
+        report(small, folder)
+    assert sorted(name.name for name in tmp_path.iterdir()) == ["folder.md", "report.json"]
+
+
+def test_the_same_question_gives_the_same_bytes_in_another_process(
+    imaging: Evaluation, page: str, tmp_path: Path
+) -> None:
+    script = """
+import icmodel
+evaluation = icmodel.evaluate("imaging", "ethernet-10g-2012")
+icmodel.report(evaluation, "first.md")
+for name in ("again.html", "again.md", "again.json"):
+    icmodel.report(evaluation, name)
+"""
+    path = {"PYTHONPATH": str(checkout.ROOT), "PYTHONHASHSEED": "7"}
+    run(sys.executable, "-c", script, cwd=tmp_path, env=path)
+    assert (tmp_path / "again.html").read_text(encoding="utf-8") == page
+    assert (tmp_path / "again.md").read_text(encoding="utf-8") == markdown_page(imaging)
+    assert (tmp_path / "again.json").read_text(encoding="utf-8") == json_page(imaging)
+
+
+def test_importing_the_room_loads_nothing_heavy(tmp_path: Path) -> None:
+    script = """
+import json, sys
+import icmodel.report
+import icmodel.report.writing
+print(json.dumps(sorted(sys.modules)))
+"""
+    found = run(sys.executable, "-c", script, cwd=tmp_path, env={"PYTHONPATH": str(checkout.ROOT)})
+    heavy = {"numpy", "pydantic", "xarray", "vl_convert", "icmodel.usecase", "icmodel.model"}
+    assert set(json.loads(found)) & heavy == set()
+
+
+# --- the page ---------------------------------------------------------------------------------
+
+
+def test_the_page_is_in_order_and_well_formed(page: str) -> None:
+    read = Reader(page)
+    assert read.open == []
+    assert read.headings[0] == ("h1", "Imaging systems")
+    assert [text for tag, text in read.headings if tag == "h2"][1:] == SECTIONS
+    levels = [int(tag[1]) for tag, _ in read.headings]
+    assert all(below <= above + 1 for above, below in pairwise(levels))
+    assert len(read.ids) == len(set(read.ids))
+
+
+def test_the_page_needs_nothing_from_anywhere(page: str) -> None:
+    read = Reader(page)
+    assert read.addresses
+    assert [address for address in read.addresses if not address.startswith("#")] == []
+    assert {address[1:] for address in read.addresses} <= set(read.ids)
+    assert {"script", "link", "iframe", "img", "object", "embed"} & set(read.tags) == set()
+    assert not re.search(r"@import|url\(", page)
+    assert "default-src &#x27;none&#x27;; style-src &#x27;unsafe-inline&#x27;" in page
+
+
+def test_the_page_says_what_the_evaluation_says(imaging: Evaluation, page: str) -> None:
+    text = Reader(page).text
+    for derivation in (*imaging.derivations, *imaging.chosen.derivations):
+        assert derivation.text in text
+        assert derivation.formula in text
+    for finding in imaging.chosen.findings:
+        assert finding.verdict.requirement.name in text
+    for said in (
+        "3.512676 Gb/s",
+        "0.74 % short",
+        "6751 frames/s is the least rate that does",
+        "112.9565 µs",
+        "serialisation",
+        "stack",
+        imaging.usecase.question,
+        imaging.usecase.citation,
+        imaging.data.citation,
+        imaging.data.licence,
+        imaging.data.sha256,
+        icmodel.__version__,
+        "icmodel evaluate imaging --dataset ethernet-10g-2012 --variant corrected",
+        *imaging.data.known_limits,
+        *imaging.usecase.known_limits,
+        *(row.source for row in imaging.chosen.answers[0].prediction.rows),  # type: ignore[union-attr]
+    ):
+        assert said in text, said
+
+
+def test_the_page_has_its_plots_with_texts_in_place_of_them(page: str) -> None:
+    read = Reader(page)
+    assert read.tags.count("svg") == read.tags.count("figcaption") - page.count('class="bars"')
+    assert read.tags.count("svg") >= 4
+    for alt in re.findall(r'role="img" aria-label="([^"]*)"', page):
+        assert re.match(r"Line plot: .+, predicted on ethernet-10g-2012, corrected\.", alt)
+    assert len(re.findall(r'role="img"', page)) == read.tags.count("svg")
+    assert read.tags.count("caption") == read.tags.count("table")
+
+
+def test_the_numbers_of_a_plot_are_its_points_and_the_scenario(small: Evaluation) -> None:
+    figures = [block for block in show_figures(small) if isinstance(block, Figures)]
+    table = figures[0].figures[0].numbers
+    assert [name.removeprefix("#") for name in table.columns] == [
+        "payload",
+        "predicted",
+        "rests on",
+        "benchmarked",
+        "theory bound",
+    ]
+    cells = [[cell.text for cell in row] for row in table.rows]
+    assert [row[0] for row in cells] == ["64 B", "1024 B", "4096 B", "1024 B, this scenario"]
+    assert cells[1][1].startswith("600 Mb/s (540 – 6")
+    assert cells[1][3] == "600 Mb/s, as fast as it goes (measured)"
+    assert cells[3][1] == "200 Mb/s (exact)"
+
+
+def test_no_outcome_is_told_by_colour_alone(page: str) -> None:
+    badges = re.findall(r'<span class="badge [a-z-]+">(.*?)</span> ([a-z ]+)</span>', page)
+    assert {(re.sub("<.*?>", "", sign), name) for sign, name in badges} == {
+        ("✓", "met"),
+        ("✗", "not met"),
+        ("?", "undecided"),
+    }
+
+
+@pytest.mark.parametrize("ending", [".html", ".md"])
+def test_texts_of_files_mean_nothing_to_the_format(small: Evaluation, ending: str) -> None:
+    made = html_page(small) if ending == ".html" else markdown_page(small)
+    if ending == ".html":
+        read = Reader(made)
+        assert "script" not in read.tags
+        assert read.text.count(HOSTILE) >= 10
+        return
+    assert "<script" not in re.sub(r"\\.", "", made)
+    shown = made.replace("\\", "")
+    assert shown.count(HOSTILE) >= 10
+    lines = [line for line in made.splitlines() if line.startswith("| ")]
+    assert "".join(lines).count(escape(HOSTILE)) >= 5
+
+
+def test_every_table_of_the_markdown_has_as_many_cells_as_heads(small: Evaluation) -> None:
+    width = None
+    rows = 0
+    for line in markdown_page(small).splitlines():
+        cells = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else None
+        if cells is not None and width is not None:
+            assert cells == width, line
+            rows += 1
+        width = cells
+    assert rows > 30
+
+
+def test_the_markdown_has_the_same_parts(imaging: Evaluation) -> None:
+    made = markdown_page(imaging)
+    assert re.findall(r"(?m)^## (.+)$", made) == ["The answer", *SECTIONS]
+    assert made.startswith("# Imaging systems\n")
+    assert "**✗ not met** – Not met: original misses 1 of 6" in made
+    assert "Numbers of the plot: goodput" in made
+
+
+def test_the_json_begins_with_its_version_and_holds_the_evaluation(imaging: Evaluation) -> None:
+    document = json.loads(json_page(imaging))
+    assert next(iter(document)) == "schema_version"
+    told = json.loads(json.dumps(imaging.to_dict()))
+    assert {key: document[key] for key in told} == told
+    assert document["answer"]["Margin"] == "0.74 % short"
+    assert document["reproduce"]["icmodel"] == icmodel.__version__
+    assert [plot["spec"]["$schema"] for plot in document["plots"]]
+
+
+def test_without_the_extra_the_page_has_the_numbers_and_says_how_to_get_plots(
+    tmp_path: Path,
+) -> None:
+    script = (
+        BLOCKED
+        + """
+import icmodel
+icmodel.report(icmodel.evaluate("imaging", "ethernet-10g-2012"), "plain.html")
+"""
+    )
+    run(sys.executable, "-c", script, cwd=tmp_path, env={"PYTHONPATH": str(checkout.ROOT)})
+    read = Reader((tmp_path / "plain.html").read_text(encoding="utf-8"))
+    assert "svg" not in read.tags
+    assert "install icmodel[report], which brings vl-convert-python" in read.text
+    assert "Numbers of the plot: goodput" in read.text
+    assert [text for tag, text in read.headings if tag == "h2"][1:] == SECTIONS
+
+
+def test_a_candidate_without_an_answer_is_reported_with_the_reason(tmp_path: Path) -> None:
+    nowhere = small_evaluation(tmp_path, "nowhere")
+    for made in (html_page(nowhere), markdown_page(nowhere).replace("\\", "")):
+        text = Reader(made).text if made.startswith("<!") else made
+        assert "small-1g has no protocol 'smoke'" in text
+        assert "Nothing to plot" in text
+        assert "There is no prediction of nowhere to explain." in text
+    assert json.loads(json_page(nowhere))["plots"] == []
+
+
+def test_assumed_rows_are_counted(small: Evaluation) -> None:
+    rows = small.chosen.answers[0].prediction.rows  # type: ignore[union-attr]
+    assumed = sum(row.basis == "assumed" for row in rows)
+    assert assumed > 0
+    said = f"{assumed} of the {len(rows)} rows under slow are assumed"
+    assert said in Reader(html_page(small)).text
+
+
+# --- the style --------------------------------------------------------------------------------
+
+
+def test_every_colour_of_a_plot_follows_the_theme(page: str) -> None:
+    drawn = set(re.findall(r'(fill|stroke)="(#[0-9a-f]{6})"', page))
+    assert {colour for _, colour in drawn} <= {*COLOURS.values(), INK, QUIET, GRID, PAPER}
+    for kind, colour in drawn:
+        assert f'.plot [{kind}="{colour}"]' in CSS, (kind, colour)
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of a colour, WCAG 2.2."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def themes() -> list[dict[str, str]]:
+    """The colours of each theme: light, dark, paper."""
+    found = re.findall(r":root \{(.*?)\}", CSS, re.S)
+    themes = [dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6});", block)) for block in found]
+    return [themes[0] | theme for theme in themes]
+
+
+@pytest.mark.parametrize("theme", themes(), ids=["light", "dark", "paper"])
+def test_every_text_can_be_read_in_every_theme(theme: dict[str, str]) -> None:
+    pairs = [("ink", "paper"), ("quiet", "paper"), ("accent", "paper"), ("quiet", "raised")]
+    for outcome in ("met", "not-met", "undecided"):
+        tint = f"{outcome}-tint"
+        pairs += [(outcome, tint), ("paper", outcome), ("ink", tint), ("quiet", tint)]
+    pairs += [("here", "paper")]
+    for text, ground in pairs:
+        assert contrast(theme[text], theme[ground]) >= 4.5, (text, ground)
+    for line in ("predicted", "theory", "requested", "limit", "here"):
+        assert contrast(theme[line], theme["paper"]) >= 3, line
+
+
+# --- the conclusion ---------------------------------------------------------------------------
+
+
+def test_the_answer_names_verdict_margin_limit_and_least_change(imaging: Evaluation) -> None:
+    told = conclude(imaging)
+    assert told.outcome == NOT_MET
+    assert told.sentence.startswith(
+        "Not met: original misses 1 of 6 requirements, “every picture stream arrives whole”: "
+        "goodput is 3.512676 Gb/s where at least 3.538944 Gb/s is needed, 0.74 % short, limited "
+        "by the request; 6751 frames/s is the least rate that does"
+    )
+    assert dict(told.parts)["Limited by"] == "the request"
+
+
+@pytest.mark.parametrize(
+    ("candidate", "beginning"),
+    [
+        ("right", "Met: right meets its 3 requirements, most narrowly “"),
+        ("nowhere", "Undecided: nowhere leaves 3 of 3 requirements open, first “"),
+        ("slow", "Not met: slow misses 1 of 3 requirements, “"),
+    ],
+)
+def test_each_outcome_has_its_sentence(tmp_path: Path, candidate: str, beginning: str) -> None:
+    assert conclude(small_evaluation(tmp_path, candidate)).sentence.startswith(beginning)
+
+
+def test_a_candidate_that_meets_everything_is_the_change_that_would_do(tmp_path: Path) -> None:
+    for candidate in ("slow", "nowhere"):
+        told = conclude(small_evaluation(tmp_path, candidate))
+        assert dict(told.parts)["What would do"].endswith(
+            "the candidate right meets every requirement"
+        )
+    assert "What would do" not in dict(conclude(small_evaluation(tmp_path, "right")).parts)
+
+
+def test_the_least_margin_of_the_worst_outcome_decides(small: Evaluation) -> None:
+    one = small.chosen.findings[0]
+    wanted = Requirement("r", "goodput_bps", at_least=100.0)
+
+    def finding(low: float, value: float, high: float) -> Finding:
+        return replace(one, verdict=judge(wanted, Estimate(value, low, high, "measured")))
+
+    findings = (finding(10, 20, 30), finding(5, 6, 7), finding(200, 300, 400))
+    judged = replace(small.chosen, findings=findings)
+    assert judged.outcome == NOT_MET
+    assert decisive(judged) is findings[1]
+
+
+@pytest.mark.parametrize(
+    ("requirement", "value", "said"),
+    [
+        (Requirement("r", "goodput_bps", at_least=3538944000.0), 3512676000.0, "0.74 % short"),
+        (Requirement("r", "cpu_recv", at_most=1.0), 0.9492, "5.1 % to spare"),
+        (Requirement("r", "latency_mean_s", at_most=3e-6), 3.3e-6, "10 % over"),
+        (Requirement("r", "latency_mean_s", at_most=3e-6), 3e-5, "10 times the limit"),
+        (Requirement("r", "loss_rate", at_most=0.0), 0.0, "just met"),
+        (Requirement("r", "loss_rate", at_most=0.0), 0.02, "2 % over"),
+    ],
+)
+def test_margins_are_said_as_people_say_them(
+    requirement: Requirement, value: float, said: str
+) -> None:
+    assert margin_text(judge(requirement, Estimate(value, value, value, "measured"))) == said
+
+
+def test_an_unknown_margin_is_not_said() -> None:
+    wanted = Requirement("r", "goodput_bps", at_least=1.0)
+    assert margin_text(judge(wanted, absent("nothing"))) == ""
+
+
+# --- words and drawings -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("metric", "name"),
+    [
+        ("goodput_bps", "goodput"),
+        ("latency_mean_s", "mean latency"),
+        ("latency_p99_s", "p99 latency"),
+        ("latency_std_s", "σ of latency"),
+        ("rtt_half_max_s", "greatest half round trip"),
+        ("rtt_mean_s", "mean round trip"),
+        ("cpu_recv", "receiving CPU"),
+        ("cpu_send_cores", "sending CPU in cores"),
+        ("cpu_recv_process_cores", "receiving CPU of the process in cores"),
+        ("cpu_send_softirq", "sending CPU, softirq time"),
+        ("something_else_s", "something_else_s"),
+    ],
+)
+def test_metrics_have_names(metric: str, name: str) -> None:
+    assert metric_name(metric) == name
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (1e-6, 2e-6, "1 – 2 µs"),
+        (9e-7, 2e-6, "900 ns – 2 µs"),
+        (0.0, 2e-6, "0 s – 2 µs"),
+        (2e-6, 2e-6, "exact"),
+        (1.00001e-6, 1.00002e-6, "about 1 µs"),
+        (8.5e-9, float("inf"), "at least 8.5 ns"),
+    ],
+)
+def test_intervals_are_short(low: float, high: float, said: str) -> None:
+    assert interval("latency_mean_s", Estimate(high, low, high, "measured")) == said
+
+
+def test_an_absent_estimate_has_no_interval() -> None:
+    assert interval("goodput_bps", absent("not measured")) == ""
+
+
+def test_small_words() -> None:
+    assert [plural(n, "switch") for n in (1, 2)] == ["1 switch", "2 switches"]
+    assert plural(3, "row") == "3 rows"
+    assert [percent(x) for x in (0.00742, 0.0508, 1.234, -0.5)] == [
+        "0.74 %",
+        "5.1 %",
+        "123 %",
+        "−50 %",
+    ]
+    assert [limit_name(x) for x in ("cpu", "unknown", "serialisation")] == [
+        "the CPU",
+        "",
+        "serialisation",
+    ]
+
+
+positive = st.floats(1e-9, 1e9, allow_nan=False)
+
+
+@given(
+    limit=positive, low=positive, up=st.floats(0, 1e9) | st.just(float("inf")), least=st.booleans()
+)
+def test_a_gauge_stays_inside_its_width(limit: float, low: float, up: float, least: bool) -> None:
+    wanted = Requirement("r", "latency_mean_s", limit if least else None, None if least else limit)
+    estimate = Estimate(low, low, low + up, "measured")
+    shown = gauge(judge(wanted, estimate))
+    assert shown is not None
+    assert shown.value is not None
+    assert 0 <= shown.low <= shown.value <= shown.high <= 1
+    assert 0 < shown.limit < 1
+    assert (shown.low < shown.limit) == (low < limit)
+
+
+def test_no_gauge_is_drawn_of_nothing() -> None:
+    assert gauge(judge(Requirement("r", "goodput_bps", at_least=1.0), absent("none"))) is None
+    zero = Requirement("r", "loss_rate", at_most=0.0)
+    assert gauge(judge(zero, Estimate(0.0, 0.0, 0.0, "stated"))) is None
+
+
+@given(st.text())
+def test_elements_escape_texts_and_attributes(text: str) -> None:
+    made = element("p", text, title=text)
+    assert isinstance(made, Markup)
+    assert not set('<>"') & set(
+        made.removeprefix('<p title="').removesuffix("</p>").replace('">', "", 1)
+    )
+    assert element("b", Markup("<i></i>")) == "<b><i></i></b>"
+
+
+@given(st.text(alphabet="`ab |"))
+def test_code_of_markdown_is_fenced_by_more_backticks_than_it_holds(text: str) -> None:
+    made = code(text)
+    fence = re.match("`+", made)
+    assert fence is not None
+    assert fence[0] not in made[len(fence[0]) : -len(fence[0])]
+
+
+# --- text -------------------------------------------------------------------------------------
+
+
+def test_the_text_answers_first_and_fits_its_width(imaging: Evaluation) -> None:
+    text = evaluation_text(imaging, width=80)
+    assert max(map(len, text.splitlines())) <= 80
+    flat = " ".join(text.split())
+    for said in (
+        "Asked of ethernet-10g-2012, variant corrected, candidate original.",
+        "✗ not met Not met: original misses 1 of 6",
+        "picture.goodput_bps 3.538944 Gb/s 1920 × 1920 × 32 b × 30 Hz",
+        "mean latency 112.9565 µs",
+        "receiving CPU 15.82 %",
+        "goodput is the least of: request 3.512676 Gb/s",
+    ):
+        assert said in flat, said
+    assert "\033" not in text
+
+
+def test_colours_only_wrap_the_outcomes(imaging: Evaluation) -> None:
+    coloured = evaluation_text(imaging, colour=True)
+    assert "\033[31m✗ not met\033[0m" in coloured
+    assert re.sub(r"\033\[[0-9]*m", "", coloured) == evaluation_text(imaging)
+
+
+def test_a_file_cannot_command_the_terminal(small: Evaluation) -> None:
+    title = "\033[2Jclear\a"
+    hostile = replace(small, usecase=small.usecase.model_copy(update={"title": title}))
+    text = evaluation_text(hostile)
+    assert text.startswith("�[2Jclear�: Does it go?")
+
+
+@pytest.mark.parametrize("made", [html_page, markdown_page, json_page, evaluation_text])
+@pytest.mark.parametrize("data", ["rapidio-tsi721", "infiniband-qdr-connectx2"])
+def test_every_candidate_can_be_reported_on_other_datasets(
+    made: Callable[[Evaluation], str], data: str
+) -> None:
+    for candidate in evaluate("motion-control", data).usecase.candidates:
+        judged = evaluate("motion-control", data, candidate=candidate.name)
+        assert judged.verdict in (MET, NOT_MET, UNDECIDED)
+        assert candidate.name in made(judged)

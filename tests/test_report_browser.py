@@ -1,0 +1,131 @@
+"""The report in a browser: offline, silent, as wide as a phone, in light and dark."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from icmodel.report import report
+from icmodel.usecase import evaluate
+from small_case import HOSTILE, small_evaluation
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+CHROMIUM = shutil.which("chromium")
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+WIDTHS = {"phone": 390, "desk": 1280}
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    evaluations = {
+        "imaging": evaluate("imaging", "ethernet-10g-2012"),
+        "motion-control": evaluate("motion-control", "infiniband-qdr-connectx2"),
+        "small": small_evaluation(folder),
+    }
+    for name, evaluation in evaluations.items():
+        report(evaluation, folder / f"{name}.html")
+    return {name: folder / f"{name}.html" for name in evaluations}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with api.sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield found
+        found.close()
+
+
+def opened(
+    browser: Browser, path: Path, width: int, scheme: str = "light"
+) -> tuple[Page, list[str]]:
+    """A page in a new offline context, and everything it asked for or complained of."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 844},
+        offline=True,
+        color_scheme="dark" if scheme == "dark" else "light",
+    )
+    page = context.new_page()
+    heard: list[str] = []
+    page.on("request", lambda request: heard.append(request.url))
+    page.on("console", lambda message: heard.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: heard.append(str(error)))
+    page.goto(path.as_uri())
+    return page, heard
+
+
+@pytest.mark.parametrize("width", WIDTHS.values(), ids=WIDTHS.keys())
+@pytest.mark.parametrize("name", ["imaging", "motion-control", "small"])
+def test_the_page_is_quiet_and_fits(
+    browser: Browser, pages: dict[str, Path], name: str, width: int
+) -> None:
+    page, heard = opened(browser, pages[name], width)
+    assert heard == [pages[name].as_uri()]
+    for details in page.query_selector_all("summary"):
+        details.click()
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert page.evaluate("getComputedStyle(document.body).overflowX") == "visible"
+    assert heard == [pages[name].as_uri()]
+    page.context.close()
+
+
+def test_the_parts_can_be_found(browser: Browser, pages: dict[str, Path]) -> None:
+    page, _ = opened(browser, pages["imaging"], WIDTHS["desk"])
+    assert page.get_by_role("heading", level=1).inner_text() == "Imaging systems"
+    headings = page.get_by_role("heading", level=2).all_inner_texts()
+    assert headings[1:3] == ["What is required", "Verdicts"]
+    assert page.get_by_role("img").count() >= 4
+    assert page.get_by_role("img").first.get_attribute("aria-label")
+    table = page.get_by_role("table", name="Requirements of original")
+    assert table.get_by_role("row").count() == 7
+    assert "0.74 % short" in table.inner_text()
+    page.get_by_role("link", name="Limits of validity").click()
+    assert page.url.endswith("#limits")
+    page.context.close()
+
+
+def test_tables_stay_tables_on_a_phone(browser: Browser, pages: dict[str, Path]) -> None:
+    page, _ = opened(browser, pages["imaging"], WIDTHS["phone"])
+    table = page.get_by_role("table", name="Requirements of original")
+    assert table.get_by_role("row").count() == 7
+    assert table.get_by_role("cell").first.is_visible()
+    page.context.close()
+
+
+def test_dark_is_dark_in_the_plots_too(browser: Browser, pages: dict[str, Path]) -> None:
+    colours = {}
+    for scheme in ("light", "dark"):
+        page, _ = opened(browser, pages["imaging"], WIDTHS["desk"], scheme)
+        colours[scheme] = page.evaluate(
+            """() => [document.body, document.querySelector('.plot text')].map(
+                 (element, i) => getComputedStyle(element)[i ? 'fill' : 'backgroundColor'])"""
+        )
+        page.context.close()
+    assert colours["light"][0] == "rgb(255, 255, 255)"
+    for light, dark in zip(colours["light"], colours["dark"], strict=True):
+        assert light != dark
+
+
+def test_paper_shows_what_is_folded(browser: Browser, pages: dict[str, Path]) -> None:
+    page, _ = opened(browser, pages["imaging"], 700)
+    row = page.locator("#rows details td").first
+    assert not row.is_visible()
+    page.emulate_media(media="print")
+    assert row.is_visible()
+    assert not page.locator("nav").is_visible()
+    page.context.close()
+
+
+def test_texts_of_files_stay_texts(browser: Browser, pages: dict[str, Path]) -> None:
+    page, _ = opened(browser, pages["small"], WIDTHS["desk"])
+    assert page.get_by_role("heading", level=1).inner_text() == f"Small {HOSTILE}"
+    page.context.close()
