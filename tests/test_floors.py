@@ -23,7 +23,7 @@ FLOORS = (
     ("estimate",),
     ("requirement", "dataset", "interpolation", "theory"),
     ("model",),
-    ("usecase", "sweep", "ingest"),
+    ("usecase", "sweep", "ingest", "dataset_check"),
     ("system",),
     ("recommend", "calibrate"),
     ("report",),
