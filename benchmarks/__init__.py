@@ -1,0 +1,1 @@
+"""Speed, side by side with what one would take instead: ratios of interleaved repeats."""

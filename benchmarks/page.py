@@ -1,0 +1,58 @@
+"""One whole report, from typing the command to the page on disk, against the cold start."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks.pairs import Contestant, Document, interleave, seconds, time_ratio
+from benchmarks.start import PREDICT, CommandError, run
+
+USE_CASE = "imaging"
+VERDICTS = (0, 1, 3)
+"""Exit codes of an evaluation that was done: met, not met, undecided."""
+
+
+def page(programs: Path, repeats: int) -> Document:
+    """``icmodel evaluate imaging -o imaging.html`` against ``icmodel predict``, interleaved.
+
+    Raises
+    ------
+    CommandError
+        If no whole page is written, or not the same bytes each time.
+    """
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        first = _write(programs, folder)
+        rounds = interleave(
+            {
+                "report": Contestant(partial(_write_again, programs, folder, first)),
+                "icmodel predict": Contestant(
+                    partial(run, (programs / "icmodel", *PREDICT), folder, (0,))
+                ),
+            },
+            repeats,
+            "report",
+        )
+    return {
+        "use_case": USE_CASE,
+        "bytes": len(first),
+        "ratio": time_ratio(rounds, "report", "icmodel predict").to_dict(),
+        "seconds": seconds(rounds["report"]).to_dict(),
+    }
+
+
+def _write(programs: Path, folder: Path) -> bytes:
+    path = folder / f"{USE_CASE}.html"
+    run((programs / "icmodel", "evaluate", USE_CASE, "-o", path), folder, VERDICTS)
+    written = path.read_bytes()
+    if not written.rstrip().endswith(b"</html>"):
+        raise CommandError(f"{path.name} is no whole page: it ends {written[-40:]!r}")
+    path.unlink()
+    return written
+
+
+def _write_again(programs: Path, folder: Path, first: bytes) -> None:
+    if _write(programs, folder) != first:
+        raise CommandError(f"the report on {USE_CASE} has other bytes than before")

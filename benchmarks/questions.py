@@ -1,0 +1,89 @@
+"""Random scenarios with every parameter varied, drawn block by block into columns.
+
+The k-th scenario is the same however many are drawn.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icmodel.dataset import Dataset
+from icmodel.model import Model
+from icmodel.scenario import Scenario
+
+if TYPE_CHECKING:
+    import xarray
+
+Columns = dict[str, NDArray[Any]]
+
+DATASET = "ethernet-10g-2012"
+SEED = 2012
+DRAWN_AT_ONCE = 65_536
+RATE_EXPONENTS = (0.0, 7.0)
+"""Rates are log-uniform from 1 to 10 million frames a second."""
+MOST_OTHERS_BPS = 9e9
+MOST_DISTANCE_M = 100.0
+WHOLE = ("protocol", "payload_bytes", "cores", "switches", "endpoints")
+NUMBERS = ("rate_fps", "other_goodput_bps", "distance_m")
+
+
+def questions(data: Dataset, points: int, first: int = 0) -> Columns:
+    """Scenarios ``first`` to ``first + points``, one column a parameter.
+
+    ``first`` is a multiple of ``DRAWN_AT_ONCE``. No more than a block is held beside the columns.
+    """
+    columns: Columns = {name: np.empty(points, dtype=np.int64) for name in WHOLE}
+    columns |= {name: np.empty(points) for name in NUMBERS}
+    for start in range(0, points, DRAWN_AT_ONCE):
+        stop = min(start + DRAWN_AT_ONCE, points)
+        for name, drawn in _draw(data, (first + start) // DRAWN_AT_ONCE).items():
+            columns[name][start:stop] = drawn[: stop - start]
+    return columns
+
+
+def _draw(data: Dataset, block: int) -> Columns:
+    """One block of scenarios; its own stream of random numbers."""
+    rng = np.random.default_rng([SEED, block])
+    n = DRAWN_AT_ONCE
+    protocol = rng.integers(0, len(data.protocols), n)
+    least, most = payload_ranges(data).T
+    endpoints = rng.integers(1, 5, n)
+    others = rng.uniform(0.0, MOST_OTHERS_BPS, n)
+    return {
+        "protocol": protocol,
+        "payload_bytes": rng.integers(least[protocol], most[protocol] + 1),
+        "cores": rng.integers(1, 5, n),
+        "switches": rng.integers(0, 3, n),
+        "endpoints": endpoints,
+        "rate_fps": 10.0 ** rng.uniform(*RATE_EXPONENTS, n),
+        "other_goodput_bps": np.where(endpoints > 1, others, 0.0),
+        "distance_m": rng.uniform(0.0, MOST_DISTANCE_M, n),
+    }
+
+
+def payload_ranges(data: Dataset) -> NDArray[np.int64]:
+    """Least and greatest payload with a goodput of each protocol [B], shape (protocols, 2)."""
+    ranges = []
+    for protocol in data.protocols:
+        payloads = [
+            point.payload_bytes
+            for point in data.points
+            if point.protocol == protocol and point.metric == "goodput_bps" and point.payload_bytes
+        ]
+        ranges.append((min(payloads), max(payloads)))
+    return np.array(ranges, dtype=np.int64)
+
+
+def one(data: Dataset, asked: Columns, index: int) -> Scenario:
+    """One of the scenarios as a person would ask it."""
+    values = {name: column[index].item() for name, column in asked.items() if name != "protocol"}
+    return Scenario(protocol=data.protocols[int(asked["protocol"][index])], **values)
+
+
+def answer(model: Model, asked: Columns, threads: int | None = None) -> xarray.Dataset:
+    """Values of all metrics and the bottleneck of every scenario."""
+    columns: dict[str, Any] = dict(asked)
+    return model.predict_many(intervals=False, threads=threads, **columns)

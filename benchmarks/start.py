@@ -1,0 +1,142 @@
+"""From typing a command to its answer: the installed wheel against importing numpy."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks.pairs import Contestant, Document, interleave, say, seconds, time_ratio
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILT_FROM = (
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+    "MANIFEST.in",
+    "icmodel",
+    "data",
+    "usecases",
+)
+PREDICT = ("predict", "--protocol", "tcp", "--payload", "1448 B")
+TARGET = 2.5
+"""Seconds of the cold start over those of ``python -c "import numpy"``."""
+
+
+class CommandError(RuntimeError):
+    """A command did not do what is to be timed."""
+
+
+@contextmanager
+def installed() -> Iterator[Path]:
+    """Programs of a throwaway environment with the wheel and what it requires, bytecode compiled."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        say("building the wheel and installing it into a new environment")
+        built = wheel(folder)
+        venv.create(folder / "venv", with_pip=False)
+        programs = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
+        constraints = ("--constraint", ROOT / "constraints.txt")
+        _pip(folder, "--python", programs / "python", "install", "--compile", *constraints, built)
+        yield programs
+
+
+def wheel(folder: Path) -> Path:
+    """The wheel, built in ``folder`` from a copy of the sources: building leaves traces in them."""
+    source = folder / "source"
+    source.mkdir()
+    for name in BUILT_FROM:
+        path = ROOT / name
+        if path.is_dir():
+            shutil.copytree(path, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy2(path, source / name)
+    alone = ("--no-deps", "--no-build-isolation", "--wheel-dir", folder)
+    _pip(folder, "wheel", *alone, source)
+    return next(folder.glob("*.whl"))
+
+
+def _pip(folder: Path, *words: str | Path) -> None:
+    quiet = ("--disable-pip-version-check", "--quiet")
+    run((sys.executable, "-m", "pip", *quiet, *words), folder, (0,))
+
+
+def environment() -> dict[str, str]:
+    """The environment without what would change how Python starts."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTHON", "VIRTUAL_ENV"))
+    }
+
+
+def run(command: Sequence[str | Path], folder: Path, codes: Sequence[int]) -> str:
+    """Run a command and return what it printed.
+
+    Raises
+    ------
+    CommandError
+        If its exit code is none of ``codes``.
+    """
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=folder,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode not in codes:
+        told = done.stderr.strip() or done.stdout.strip()
+        raise CommandError(f"{' '.join(map(str, command))}: exit {done.returncode}: {told}")
+    return done.stdout
+
+
+def cold_start(programs: Path, repeats: int) -> Document:
+    """``icmodel predict`` against ``import numpy`` and against Python alone, interleaved.
+
+    Raises
+    ------
+    CommandError
+        If a command fails, or the package was installed without its bytecode.
+    """
+    with TemporaryDirectory() as name:
+        elsewhere = Path(name)
+        commands: dict[str, Sequence[str | Path]] = {
+            "icmodel predict": (programs / "icmodel", *PREDICT),
+            "import numpy": (programs / "python", "-c", "import numpy"),
+            "python": (programs / "python", "-c", "pass"),
+        }
+        printed = run(commands["icmodel predict"], elsewhere, (0,))
+        if "Gb/s" not in printed:
+            raise CommandError(f"icmodel predict printed no goodput: {printed}")
+        _expect_bytecode(programs, elsewhere)
+        rounds = interleave(
+            {n: Contestant(partial(run, c, elsewhere, (0,))) for n, c in commands.items()},
+            repeats,
+            "cold start",
+        )
+    return {
+        "command": " ".join(("icmodel", *PREDICT)),
+        "target": TARGET,
+        "ratios": {
+            rival: time_ratio(rounds, "icmodel predict", rival).to_dict()
+            for rival in ("import numpy", "python")
+        },
+        "seconds": {name: seconds(turns).to_dict() for name, turns in rounds.items()},
+    }
+
+
+def _expect_bytecode(programs: Path, elsewhere: Path) -> None:
+    where = "import icmodel.model as m; print(m.__file__, m.__cached__)"
+    file, cached = run((programs / "python", "-c", where), elsewhere, (0,)).split()
+    if Path(file).is_relative_to(ROOT) or not Path(cached).exists():
+        raise CommandError(f"{file} is not an installed copy with bytecode, which is to be timed")

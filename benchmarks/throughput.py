@@ -1,0 +1,94 @@
+"""predict_many on random scenarios against looking up one grid, and against copying memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from benchmarks.checking import check
+from benchmarks.pairs import Contestant, Document, Rounds, interleave, points_per_s, speed_ratio
+from benchmarks.questions import DATASET, answer, questions
+from benchmarks.rivals import METRIC, PROTOCOL, Copy, Grid, Scipy, Xarray, grid
+from icmodel.dataset import load
+from icmodel.model import Model
+
+OURS = {"predict_many": None, "predict_many threads=1": 1}
+RIVALS = (
+    "RegularGridInterpolator",
+    "RegularGridInterpolator in blocks",
+    "xarray.interp",
+    "np.copyto of the same bytes",
+)
+TARGET = 4.0
+"""Points per second of predict_many over those of RegularGridInterpolator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much is run."""
+
+    points: int = 10_000_000
+    repeat_points: int = 1_000_000
+    repeats: int = 7
+    full_repeats: int = 3
+    checked: int = 10_000
+    xarray_points: int = 1_000_000
+
+
+def throughput(sizes: Sizes) -> Document:
+    """Interleaved repeats on fewer points for the spread, and the full run."""
+    model = Model(load(DATASET))
+    on = grid(model)
+    parts = {}
+    for part, points, repeats in (
+        ("repeats", min(sizes.repeat_points, sizes.points), sizes.repeats),
+        ("full", sizes.points, sizes.full_repeats),
+    ):
+        parts[part] = _race(model, on, points, repeats, sizes)
+    return {
+        "dataset": model.data.id,
+        "variant": model.variant,
+        "grid": {"protocol": PROTOCOL, "metric": METRIC, "shape": list(on.values.shape)},
+        "target": TARGET,
+        **parts,
+    }
+
+
+def _race(model: Model, on: Grid, points: int, repeats: int, sizes: Sizes) -> Document:
+    asked = questions(model.data, points)
+    answers = answer(model, asked)
+    checked = check(model, asked, answers, min(sizes.checked, points))
+    copy = Copy(answers)
+    scipy = Scipy(on, asked)
+    labelled = Xarray(on, asked, min(sizes.xarray_points, points))
+    contestants = {
+        name: Contestant(partial(answer, model, asked, threads), points)
+        for name, threads in OURS.items()
+    }
+    runs = (scipy.whole, scipy.in_blocks, labelled.whole, copy.whole)
+    for name, run in zip(RIVALS, runs, strict=True):
+        size = min(sizes.xarray_points, points) if name == "xarray.interp" else points
+        contestants[name] = Contestant(run, size)
+    rounds = interleave(contestants, repeats, f"{points} points")
+    return {
+        "points": points,
+        "xarray_points": min(sizes.xarray_points, points),
+        "checked": checked,
+        "metrics": len(answers) - 1,
+        "bytes": copy.nbytes,
+        **_ratios(rounds),
+    }
+
+
+def _ratios(rounds: Rounds) -> Document:
+    """Ratios of points per second, and of points per CPU second, each with its spread."""
+    return {
+        kind: {
+            ours: {
+                rival: speed_ratio(rounds, ours, rival, cpu=kind == "cpu_ratios").to_dict()
+                for rival in RIVALS
+            }
+            for ours in OURS
+        }
+        for kind in ("ratios", "cpu_ratios")
+    } | {"points_per_s": {name: points_per_s(turns).to_dict() for name, turns in rounds.items()}}

@@ -1,0 +1,157 @@
+"""``icmodel compare``: one question put to several datasets, protocols or variants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from icmodel import units
+from icmodel.cli.output import Answer, Section, Table, emit
+from icmodel.cli.predict import metric_records
+from icmodel.cli.question import (
+    DEFAULT_DATASET,
+    AsJson,
+    DatasetNames,
+    Extrapolate,
+    Output,
+    ProtocolNames,
+    Question,
+    VariantNames,
+    asks,
+    listed,
+    question_text,
+    room,
+)
+from icmodel.dataset import Dataset, load
+from icmodel.errors import OutOfDomain
+from icmodel.estimate import Prediction
+from icmodel.model import Model
+from icmodel.scenario import scenario
+
+app = room()
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One answer: a prediction, or why there is none."""
+
+    dataset: str
+    variant: str
+    protocol: str
+    prediction: Prediction | None
+    why: str
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON form."""
+        return {
+            "dataset": self.dataset,
+            "variant": self.variant,
+            "protocol": self.protocol,
+            "why": self.why,
+            "prediction": None if self.prediction is None else self.prediction.to_dict(),
+        }
+
+
+@app.command(short_help="Answers of several datasets side by side.")
+@asks
+def compare(
+    *,
+    dataset: DatasetNames = None,
+    variant: VariantNames = None,
+    protocol: ProtocolNames = None,
+    question: Question,
+    extrapolate: Extrapolate = False,
+    as_json: AsJson = False,
+    output: Output = None,
+) -> None:
+    """Put one question to several datasets, protocols or variants, side by side.
+
+    Repeat --dataset, --protocol or --variant, or give names with commas; every combination that
+    exists is a column. One that cannot answer says why; if none can, that is an error.
+
+    \b
+    icmodel compare --protocol tcp,udp --payload "1472 B"
+    icmodel compare --variant appendix-h,corrected --payload "65535 B" --rate 6700/s
+    icmodel compare --dataset ethernet-10g-2012 --dataset infiniband-qdr-connectx2 --payload "4 KiB"
+    """  # noqa: D301
+    datasets = [load(name) for name in listed(dataset) or [DEFAULT_DATASET]]
+    columns = [
+        _column(data, name, chosen, question, extrapolate=extrapolate)
+        for data in datasets
+        for chosen in _protocols(data, datasets, listed(protocol))
+        for name in listed(variant) or [data.default_variant]
+    ]
+    if all(column.prediction is None for column in columns):
+        raise OutOfDomain(columns[0].why)
+    answer = Answer(
+        sections=lambda: _sections(columns),
+        document=lambda: {
+            "schema_version": 1,
+            "columns": [column.to_dict() for column in columns],
+        },
+        records=lambda: _records(columns),
+    )
+    emit(answer, as_json=as_json, output=output)
+
+
+def _protocols(data: Dataset, datasets: list[Dataset], asked: list[str]) -> list[str]:
+    """The protocols of a dataset that were asked for; each must be in some dataset."""
+    for name in asked:
+        if not any(name in other.protocols for other in datasets):
+            known = "; ".join(f"{other.id} has {', '.join(other.protocols)}" for other in datasets)
+            raise OutOfDomain(f"no dataset here has the protocol {name!r}: {known}")
+    return [name for name in asked if name in data.protocols] or [data.default_protocol]
+
+
+def _column(
+    data: Dataset, variant: str, protocol: str, question: Question, *, extrapolate: bool
+) -> Column:
+    asked = scenario(**question.words(protocol))
+    model = Model(data, variant)
+    try:
+        outside = "extrapolate" if extrapolate else "refuse"
+        return Column(data.id, variant, protocol, model.predict(asked, outside=outside), "")
+    except OutOfDomain as refusal:
+        return Column(data.id, variant, protocol, None, str(refusal))
+
+
+def _sections(columns: list[Column]) -> Iterator[Section]:
+    answered = [column for column in columns if column.prediction is not None]
+    heads = tuple(f"({number})" for number in range(1, len(answered) + 1))
+    rows = tuple(
+        (head, column.dataset, column.variant, question_text(column.prediction.scenario))
+        for head, column in zip(heads, answered, strict=True)
+        if column.prediction is not None
+    )
+    yield Section("", Table(("", "dataset", "variant", "question"), rows))
+    names = dict.fromkeys(name for c in answered if c.prediction for name in c.prediction.metrics)
+    cells = [row for name in names for row in _cells(answered, name)]
+    last = ("bottleneck", *(c.prediction.bottleneck for c in answered if c.prediction))
+    yield Section("value, 90 % interval and basis", Table(("metric", *heads), (*cells, last)))
+    silent = [column for column in columns if column.prediction is None]
+    if silent:
+        told = (f"- {c.dataset}, {c.variant}, {c.protocol}: {c.why}" for c in silent)
+        yield Section("without an answer", tuple(told))
+
+
+def _cells(answered: list[Column], name: str) -> list[tuple[str, ...]]:
+    """Three lines of one metric: values, intervals, bases; none where no column has a value."""
+    columns = [_cell(column, name) for column in answered]
+    if not any(basis for _, _, basis in columns):
+        return []
+    values, intervals, bases = zip(*columns, strict=True)
+    return [(name, *values), ("", *intervals), ("", *bases)]
+
+
+def _cell(column: Column, name: str) -> tuple[str, str, str]:
+    one = column.prediction.metrics.get(name) if column.prediction is not None else None
+    if one is None or one.absent:
+        return "–", "", ""
+    value, low, high = (units.format_quantity(name, n) for n in (one.value, one.low, one.high))
+    return value, f"{low} … {high}", one.basis
+
+
+def _records(columns: list[Column]) -> Iterator[dict[str, object]]:
+    for column in columns:
+        if column.prediction is not None:
+            yield from metric_records(column.prediction)

@@ -1,0 +1,262 @@
+"""Output: what a command answers, as a table for people, JSON, CSV, or a file of one of these.
+
+Tables are drawn by rich on a terminal, and are plain aligned text when piped. A file is written
+beside its place and then renamed: it is there whole, or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from icmodel.errors import ReportError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+GAP = "  "
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells under a header; ``right`` names the columns that end at the right."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    right: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading (may be empty) over a table or over lines of text."""
+
+    heading: str
+    body: Table | tuple[str, ...]
+
+
+Writer = Callable[[Path], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command answers, each form made only when it is asked for.
+
+    Parameters
+    ----------
+    sections : callable
+        For people.
+    document : callable
+        For ``--json``: a dictionary that JSON knows.
+    records : callable, optional
+        For ``.csv``: one mapping a line, all with the same keys.
+    files : mapping of ending to writer
+        Further forms a file can have.
+    """
+
+    sections: Callable[[], Iterable[Section]]
+    document: Callable[[], Mapping[str, object]]
+    records: Callable[[], Iterable[Mapping[str, object]]] | None = None
+    files: Mapping[str, Writer] = field(default_factory=dict)
+
+    def endings(self) -> dict[str, Writer]:
+        """Every ending a file of this answer can have, with what writes it."""
+        writers: dict[str, Writer] = {".txt": self._write_text, ".json": self._write_json}
+        if self.records is not None:
+            writers[".csv"] = self._write_csv
+        return {**writers, **self.files}
+
+    def _write_text(self, path: Path) -> None:
+        write_text(path, plain(self.sections()))
+
+    def _write_json(self, path: Path) -> None:
+        write_text(path, json_text(self.document()))
+
+    def _write_csv(self, path: Path) -> None:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            write_csv(self.records() if self.records else (), file)
+
+
+def emit(answer: Answer, *, as_json: bool, output: Path | None) -> None:
+    """Write the answer to a file, to standard output, or to both where both are asked for.
+
+    Raises
+    ------
+    ReportError
+        If the file's ending is unknown or it cannot be written.
+    """
+    if output is not None:
+        write_file(output, answer.endings())
+    if as_json:
+        print_text(json_text(answer.document()))
+    elif output is None:
+        show(answer.sections())
+
+
+# --- standard output --------------------------------------------------------------------------
+
+
+class PipeClosed(Exception):  # noqa: N818  (a reader who left is no error)
+    """Nobody reads standard output any more; no error of the user's."""
+
+
+def print_text(text: str) -> None:
+    """Write to standard output at once.
+
+    Raises
+    ------
+    PipeClosed
+        If nobody reads it.
+    """
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise PipeClosed from None
+
+
+def show(sections: Iterable[Section]) -> None:
+    """Print sections for people: drawn on a terminal, plain when piped."""
+    if not sys.stdout.isatty():
+        print_text(plain(sections))
+        return
+    from rich.console import Console  # only for a terminal: it is slow to import
+
+    console = Console(highlight=False)
+    for section in sections:
+        if section.heading:
+            console.print(section.heading, style="bold", markup=False)
+        console.print(_drawn(section.body))
+
+
+def _drawn(body: Table | tuple[str, ...]) -> RenderableType:
+    from rich import box
+    from rich.table import Table as Drawn
+    from rich.text import Text
+
+    if not isinstance(body, Table):
+        return Text("\n".join(body) + "\n")
+    drawn = Drawn(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in body.columns:
+        drawn.add_column(name, justify="right" if name in body.right else "left", overflow="fold")
+    for row in body.rows:
+        drawn.add_row(*(Text(cell) for cell in row))
+    return drawn
+
+
+def plain(sections: Iterable[Section]) -> str:
+    """Sections as text: columns aligned by spaces, an empty line between sections."""
+    parts = []
+    for section in sections:
+        lines = [section.heading] if section.heading else []
+        lines += _aligned(section.body) if isinstance(section.body, Table) else section.body
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def _aligned(table: Table) -> list[str]:
+    grid = [table.columns, *table.rows]
+    widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
+    right = [name in table.right for name in table.columns]
+    return [
+        GAP.join(
+            cell.rjust(width) if at_right else cell.ljust(width)
+            for cell, width, at_right in zip(row, widths, right, strict=True)
+        ).rstrip()
+        for row in grid
+    ]
+
+
+def json_text(document: Mapping[str, object]) -> str:
+    """A document as JSON, two spaces deep."""
+    import json
+
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def write_csv(records: Iterable[Mapping[str, object]], file: TextIO) -> None:
+    """Records as CSV with a header; ``None`` becomes an empty cell."""
+    import csv
+
+    writer = None
+    for record in records:
+        if writer is None:
+            writer = csv.DictWriter(file, list(record), lineterminator="\n")
+            writer.writeheader()
+        writer.writerow(record)
+
+
+# --- files ------------------------------------------------------------------------------------
+
+
+def write_file(path: Path, writers: Mapping[str, Writer]) -> None:
+    """Write a file in the form its ending says, whole or not at all.
+
+    Raises
+    ------
+    ReportError
+        If the ending is unknown, or the place cannot be written.
+    """
+    check_ending(path, writers)
+    with replacing(path) as beside:
+        writers[path.suffix.lower()](beside)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text as UTF-8 with line feeds, on every system the same bytes."""
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def check_ending(path: Path, endings: Iterable[str]) -> None:
+    """Refuse a file whose ending says no form, before anything is worked out."""
+    known = sorted(endings)
+    if path.suffix.lower() not in known:
+        raise ReportError(
+            f"the file {str(path)!r} has an ending that says no form: end it in {_either(known)}"
+        )
+
+
+def _either(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A new file beside ``path`` that takes its place in the end; nothing is left of a failure.
+
+    What exists and is no regular file, such as a device, is written in place.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        yield path
+        return
+    beside = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
+    try:
+        yield beside
+        beside.replace(path)
+    except OSError as error:
+        reason = error.strerror or error
+        raise ReportError(f"{path} cannot be written: {reason}; choose another place") from error
+    finally:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+
+
+# --- progress ---------------------------------------------------------------------------------
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """What to call with points done and all points; draws on a terminal's standard error only."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bars:
+        bar = bars.add_task(what, total=None)
+        yield lambda done, total: bars.update(bar, completed=done, total=total)

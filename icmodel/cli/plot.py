@@ -1,0 +1,103 @@
+"""``icmodel plot``: a metric over payload, load or cores, on the points it rests on."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from icmodel.cli.output import check_ending, json_text, print_text, write_file, write_text
+from icmodel.cli.question import (
+    DEFAULT_DATASET,
+    AsJson,
+    DatasetName,
+    Output,
+    ProtocolName,
+    Question,
+    VariantName,
+    asks,
+    option,
+    room,
+)
+from icmodel.dataset import Dataset, load
+from icmodel.errors import OutOfDomain, ReportError, ScenarioError
+from icmodel.model import Model
+from icmodel.scenario import scenario
+
+app = room()
+
+OVER = ("payload", "load", "cores")
+PICTURES = (".png", ".svg")
+
+Metric = Annotated[
+    str, typer.Argument(metavar="METRIC", help="Such as goodput_bps or latency_mean_s.")
+]
+Over = Annotated[str, option("over", "AXIS", "payload, load or cores.", "payload")]
+
+
+@app.command(short_help="A metric over payload, load or cores.")
+@asks
+def plot(
+    metric: Metric,
+    *,
+    over: Over = "payload",
+    dataset: DatasetName = DEFAULT_DATASET,
+    variant: VariantName = None,
+    protocol: ProtocolName = None,
+    question: Question,
+    as_json: AsJson = False,
+    output: Output = None,
+) -> None:
+    """Plot a metric over payload, load or cores: SVG or PNG, or the Vega-Lite behind it.
+
+    The predicted line with its 90 % interval, the benchmarked points it rests on, what theory
+    allows, and the scenario itself. Over payload the requested goodput stays as it is.
+
+    \b
+    icmodel plot goodput_bps --protocol udp -o goodput.svg
+    icmodel plot latency_mean_s --over load --payload "65535 B" --rate 6700/s -o latency.png
+    icmodel plot cpu_recv --over cores --payload "1448 B" --json
+    """  # noqa: D301
+    if output is None and not as_json:
+        raise ReportError("a plot needs a file: add -o plot.svg or -o plot.png, or --json")
+    if output is not None:
+        check_ending(output, (*PICTURES, ".json"))
+    if over not in OVER:
+        raise ScenarioError(f"there is no plot over {over!r}: take {', '.join(OVER)}")
+    from icmodel.report.plots import metric_plot, save  # the report, not needed by other commands
+
+    data = load(dataset)
+    model = Model(data, variant)
+    chosen = protocol or data.default_protocol
+    asked = scenario(**_with_payload(question, over, data, chosen))
+    spec = metric_plot(model, metric, over, asked)
+    if as_json:
+        print_text(json_text(spec))
+    if output is None:
+        return
+    if output.suffix.lower() in PICTURES:
+        save(spec, output)
+    else:
+        write_file(output, {".json": lambda path: write_text(path, json_text(spec))})
+    if not as_json:
+        print_text(f"{metric} over {over} on {data.id}, variant {model.variant}: {output}\n")
+
+
+def _with_payload(question: Question, over: str, data: Dataset, protocol: str) -> dict[str, object]:
+    """The words of the question; over payload the greatest benchmarked one stands for none."""
+    if question.payload is not None or over != "payload":
+        return question.words(protocol)
+    if question.rate is not None:
+        raise ScenarioError(
+            "over payload the requested goodput stays as it is, and --rate alone does not say it: "
+            "give --requested-goodput, or --payload as well"
+        )
+    if protocol not in data.protocols:
+        raise OutOfDomain(
+            f"{data.id} has no protocol {protocol!r}: it has {', '.join(data.protocols)}"
+        )
+    sizes = {p.payload_bytes for p in data.points if p.protocol == protocol} - {None}
+    if not sizes:
+        raise OutOfDomain(f"{data.id} has no payload sizes of {protocol}: plot over load or cores")
+    greatest = max(size for size in sizes if size is not None)
+    return question.words(protocol, payload=f"{greatest} B")

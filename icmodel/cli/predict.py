@@ -1,0 +1,142 @@
+"""``icmodel predict``: every metric of one scenario, and what it rests on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from icmodel import units
+from icmodel.cli.output import Answer, Section, Table, emit
+from icmodel.cli.question import (
+    DEFAULT_DATASET,
+    AsJson,
+    DatasetName,
+    Extrapolate,
+    Output,
+    ProtocolName,
+    Question,
+    VariantName,
+    asks,
+    quantity_text,
+    question_text,
+    room,
+)
+from icmodel.dataset import load
+from icmodel.estimate import Estimate, Prediction, UsedRow, number_or_none
+from icmodel.model import Model
+from icmodel.scenario import scenario
+
+app = room()
+
+NUMBERS = frozenset({"value", "low", "high", "payload", "load", "line", "time", "at most"})
+
+
+@app.command(short_help="One stream: every metric, and why.")
+@asks
+def predict(
+    *,
+    dataset: DatasetName = DEFAULT_DATASET,
+    variant: VariantName = None,
+    protocol: ProtocolName = None,
+    question: Question,
+    extrapolate: Extrapolate = False,
+    as_json: AsJson = False,
+    output: Output = None,
+) -> None:
+    """Predict goodput, latency, CPU load and loss of one stream, each with its interval.
+
+    Says what limits the goodput, what the mean latency is made of, and which rows of the dataset
+    the answer rests on. Low and high are a 90 % interval for one new run on the dataset's hosts.
+
+    \b
+    icmodel predict --payload "1448 B"
+    icmodel predict --protocol tcp --payload "65535 B" --rate 6700/s --cores 4 \\
+        --switches 1 --endpoints 2 --other-goodput "3.6 Gb/s"
+    icmodel predict --protocol udp --payload "8 KiB" --requested-goodput "5 Gb/s" --json
+    icmodel predict --payload "256 B" --option nagle=off -o small.csv
+    """  # noqa: D301
+    data = load(dataset)
+    asked = scenario(**question.words(protocol or data.default_protocol))
+    outside = "extrapolate" if extrapolate else "refuse"
+    prediction = Model(data, variant).predict(asked, outside=outside)
+    answer = Answer(
+        sections=lambda: _sections(prediction),
+        document=prediction.to_dict,
+        records=lambda: metric_records(prediction),
+    )
+    emit(answer, as_json=as_json, output=output)
+
+
+def _sections(prediction: Prediction) -> Iterator[Section]:
+    yield Section("", (f"{prediction.dataset}, variant {prediction.variant}",))
+    yield Section(question_text(prediction.scenario), _metrics(prediction))
+    yield Section("", (f"bottleneck: {prediction.bottleneck}",))
+    if prediction.terms:
+        yield Section("mean latency, the sum of", _terms(prediction))
+    yield Section("goodput before loss, the least of", _bounds(prediction))
+    yield Section("rows it rests on (lines of points.csv)", _rows(prediction.rows))
+    if prediction.notes:
+        yield Section("notes", tuple(f"- {note}" for note in prediction.notes))
+
+
+def _metrics(prediction: Prediction) -> Table:
+    rows = tuple(metric_row(name, one) for name, one in prediction.metrics.items())
+    return Table(("metric", "value", "low", "high", "basis", "note"), rows, NUMBERS)
+
+
+def metric_row(name: str, one: Estimate) -> tuple[str, ...]:
+    """Name, value, low, high, basis and note of one metric, for people."""
+    if one.absent:
+        return (name, "–", "–", "–", "–", one.why)
+    numbers = (units.format_quantity(name, number) for number in (one.value, one.low, one.high))
+    return (name, *numbers, one.basis, one.why)
+
+
+def _terms(prediction: Prediction) -> Table:
+    terms = tuple(
+        (name, units.format_seconds(seconds)) for name, seconds in prediction.terms.items()
+    )
+    total = units.format_seconds(math.fsum(prediction.terms.values()))
+    return Table(("term", "time"), (*terms, ("together", total)), NUMBERS)
+
+
+def _bounds(prediction: Prediction) -> Table:
+    rows = tuple((name, units.format_bps(bound)) for name, bound in prediction.bounds.items())
+    return Table(("bound", "at most"), rows, NUMBERS)
+
+
+def _rows(used: tuple[UsedRow, ...]) -> Table:
+    header = ("line", "metric", "payload", "load", "value", "basis", "source")
+    rows = tuple(
+        (
+            str(row.line),
+            row.metric,
+            quantity_text("payload_bytes", row.payload_bytes),
+            quantity_text("load_bps", row.load_bps),
+            units.format_quantity(row.metric, row.value),
+            row.basis,
+            row.source,
+        )
+        for row in used
+    )
+    return Table(header, rows, NUMBERS)
+
+
+def metric_records(prediction: Prediction) -> Iterator[dict[str, object]]:
+    """One line of CSV a metric, each with the question it answers."""
+    question = prediction.scenario.to_dict()
+    options = question.pop("options")
+    said = dict(options) if isinstance(options, dict) else {}
+    for name, one in prediction.metrics.items():
+        yield {
+            "dataset": prediction.dataset,
+            "variant": prediction.variant,
+            **question,
+            "options": " ".join(f"{axis}={value}" for axis, value in said.items()),
+            "metric": name,
+            "value": number_or_none(one.value),
+            "low": number_or_none(one.low),
+            "high": number_or_none(one.high),
+            "basis": one.basis,
+            "why": one.why,
+        }

@@ -1,0 +1,230 @@
+"""Question: the options that several commands share, and what they mean in the words inside."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from icmodel import units
+from icmodel.errors import ScenarioError
+from icmodel.scenario import Scenario
+
+DEFAULT_DATASET = "ethernet-10g-2012"
+
+DATASET_HELP = "Name of a bundled dataset or path of a folder."
+VARIANT_HELP = "Variant of the model: corrected or appendix-h."
+OWN = "the dataset's own"
+PROTOCOL_HELP = "Protocol as the dataset names it."
+
+
+def option(name: str, metavar: str, text: str, default: str = "") -> Any:
+    """An option with a value; its help says what stands in for it when it is not given."""
+    said = f"{text} [default: {default}]" if default else text
+    return typer.Option(f"--{name}", metavar=metavar, help=said, show_default=False)
+
+
+DatasetName = Annotated[str, option("dataset", "NAME", DATASET_HELP, DEFAULT_DATASET)]
+VariantName = Annotated[str | None, option("variant", "NAME", VARIANT_HELP, OWN)]
+ProtocolName = Annotated[str | None, option("protocol", "NAME", PROTOCOL_HELP, OWN)]
+DatasetNames = Annotated[
+    list[str] | None, option("dataset", "NAMES", DATASET_HELP, DEFAULT_DATASET)
+]
+VariantNames = Annotated[list[str] | None, option("variant", "NAMES", VARIANT_HELP, OWN)]
+ProtocolNames = Annotated[list[str] | None, option("protocol", "NAMES", PROTOCOL_HELP, OWN)]
+Extrapolate = Annotated[
+    bool,
+    typer.Option(
+        "--extrapolate", help="Answer beyond what was measured, marked with axis and distance."
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+Output = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", metavar="FILE", help="Write a file; its ending says the form."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The parameters of a scenario as they were typed; ``None`` where one was not given."""
+
+    payload: Annotated[
+        str | None, option("payload", "SIZE", 'Useful bytes of one frame, e.g. "1448 B".')
+    ] = None
+    rate: Annotated[
+        str | None,
+        option("rate", "RATE", 'Frames per second, e.g. "6700/s".', "as fast as it goes"),
+    ] = None
+    requested_goodput: Annotated[
+        str | None,
+        option("requested-goodput", "RATE", 'Instead of --rate, e.g. "3.5 Gb/s".'),
+    ] = None
+    cores: Annotated[
+        str | None,
+        option("cores", "N", "Parallel processes, one a core.", "the most measured"),
+    ] = None
+    switches: Annotated[str | None, option("switches", "N", "Switches on the path.", "0")] = None
+    endpoints: Annotated[
+        str | None,
+        option("endpoints", "N", "Senders into the interface, this one included.", "1"),
+    ] = None
+    other_goodput: Annotated[
+        str | None,
+        option("other-goodput", "RATE", 'What the others ask for in sum, e.g. "3.6 Gb/s".', "0"),
+    ] = None
+    distance: Annotated[
+        str | None,
+        option("distance", "LENGTH", 'Length of cable, e.g. "50 m".', "as measured"),
+    ] = None
+    option: Annotated[
+        list[str] | None,
+        option("option", "KEY=VALUE", "A further axis of the dataset; can be repeated."),
+    ] = None
+
+    def options(self) -> dict[str, str]:
+        """The options by name.
+
+        Raises
+        ------
+        ScenarioError
+            If one is no KEY=VALUE, or is given twice.
+        """
+        return read_options(self.option)
+
+    def texts(self) -> dict[str, str]:
+        """The given parameters but the options, as texts by name."""
+        named = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {n: text for n, text in named.items() if n != "option" and text is not None}
+
+    def words(self, protocol: str, payload: str | None = None) -> dict[str, Any]:
+        """One question in the words of `icmodel.scenario.scenario`.
+
+        ``payload`` stands in where none was typed.
+
+        Raises
+        ------
+        ScenarioError
+            If there is no payload, or a count is no whole number.
+        """
+        said: dict[str, Any] = dict(self.texts())
+        if payload is not None:
+            said.setdefault("payload", payload)
+        if "payload" not in said:
+            raise ScenarioError('the question has no payload: give one, e.g. --payload "1448 B"')
+        for name in ("cores", "switches", "endpoints"):
+            if name in said:
+                said[name] = count(name, str(said[name]))
+        return {"protocol": protocol, **said, "options": self.options()}
+
+
+def count(name: str, text: str) -> int:
+    """A count of the command line.
+
+    Raises
+    ------
+    ScenarioError
+        If it is no whole number.
+    """
+    if not re.fullmatch(r"[0-9]{1,18}", text.strip()):
+        raise ScenarioError(
+            f"--{name} {text!r} is not possible: give a whole number such as 2, without a unit"
+        )
+    return int(text)
+
+
+def room() -> typer.Typer:
+    """A typer application for the commands of one module."""
+    return typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+def read_options(given: list[str] | None) -> dict[str, str]:
+    """The value of each axis of some texts ``KEY=VALUE``.
+
+    Raises
+    ------
+    ScenarioError
+        If one is no KEY=VALUE, or is given twice.
+    """
+    read: dict[str, str] = {}
+    for text in given or ():
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not (name and equals and value):
+            raise ScenarioError(
+                f"--option {text!r} is not KEY=VALUE: write an axis of the dataset and its value, "
+                "such as nagle=off"
+            )
+        if name in read:
+            raise ScenarioError(f"--option {name} is given twice: keep one")
+        read[name] = value
+    return read
+
+
+Command = Callable[..., Any]
+
+
+def shares(kind: type, name: str) -> Callable[[Command], Command]:
+    """Give a command every field of a dataclass as an option; it takes them as one parameter."""
+
+    def give(command: Command) -> Command:
+        def shared(**given: Any) -> Any:
+            one = kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+            return command(**{name: one}, **given)
+
+        own = inspect.signature(command, eval_str=True).parameters
+        spread = inspect.signature(kind, eval_str=True).parameters
+        merged: list[inspect.Parameter] = []
+        for parameter in own.values():
+            merged += spread.values() if parameter.name == name else [parameter]
+        keyword = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in merged]
+        shared.__signature__ = inspect.Signature(keyword)  # type: ignore[attr-defined]
+        shared.__annotations__ = {one.name: one.annotation for one in keyword}
+        shared.__doc__, shared.__name__ = command.__doc__, command.__name__
+        return shared
+
+    return give
+
+
+asks = shares(Question, "question")
+"""Give a command the options of a scenario; it takes them as its parameter ``question``."""
+
+
+def listed(given: list[str] | None) -> list[str]:
+    """Names given by repeating an option, with commas, or both; each once."""
+    names = [name.strip() for text in given or () for name in text.split(",")]
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def question_text(asked: Scenario) -> str:
+    """A question in one line for people."""
+    rate = "as fast as it goes" if asked.rate_fps is None else _rate_text(asked)
+    parts = [f"{asked.protocol}, {asked.payload_bytes} B a frame, {rate}"]
+    if asked.cores is not None:
+        parts.append(_many(asked.cores, "core"))
+    parts.append(_many(asked.switches, "switch", "switches"))
+    if asked.endpoints > 1:
+        others = units.format_bps(asked.other_goodput_bps)
+        parts.append(f"{asked.endpoints} endpoints ({others} of others)")
+    if asked.distance_m is not None:
+        parts.append(units.format_metres(asked.distance_m))
+    parts += [f"{axis} = {value}" for axis, value in asked.options]
+    return ", ".join(parts)
+
+
+def _rate_text(asked: Scenario) -> str:
+    rate = units.format_rate(asked.rate_fps or 0.0)
+    return f"{rate} ({units.format_bps(asked.requested_goodput_bps)})"
+
+
+def _many(count: int, one: str, several: str = "") -> str:
+    return f"{count} {one if count == 1 else several or one + 's'}"
+
+
+def quantity_text(metric: str, value: float | None) -> str:
+    """A value of a metric with its unit, a dash where there is none."""
+    return "–" if value is None else units.format_quantity(metric, value)

@@ -1,0 +1,251 @@
+"""``icmodel sweep``: what-if grids over any parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from icmodel import units
+from icmodel.cli.output import Answer, Section, Table, check_ending, emit, progress_bar
+from icmodel.cli.question import (
+    DEFAULT_DATASET,
+    AsJson,
+    DatasetName,
+    Extrapolate,
+    Output,
+    ProtocolNames,
+    Question,
+    VariantName,
+    asks,
+    listed,
+    option,
+    room,
+)
+from icmodel.dataset import load
+from icmodel.errors import ReportError, ScenarioError
+from icmodel.estimate import BASES, BOTTLENECKS, number_or_none
+from icmodel.model import Model
+
+if TYPE_CHECKING:
+    import xarray
+
+app = room()
+
+SHOWN = ("goodput_bps", "cpu_send", "cpu_recv", "loss_rate")
+"""Metrics of the table for people, beside every mean time; files and JSON have all."""
+NETCDF = ".nc"
+ENDINGS = (".csv", ".json", NETCDF, ".txt")
+OFTEN = 4096
+"""Points written between two reports of progress."""
+PARTS = ("_low", "_high", "_basis")
+
+Metrics = Annotated[
+    list[str] | None, option("metric", "NAMES", "Only these metrics; can be repeated.")
+]
+AllowGaps = Annotated[
+    bool,
+    typer.Option("--allow-gaps", help="Leave points outside the dataset empty, not refused."),
+]
+
+
+@app.command(short_help="What-if grids over any parameters.")
+@asks
+def sweep(
+    *,
+    dataset: DatasetName = DEFAULT_DATASET,
+    variant: VariantName = None,
+    protocol: ProtocolNames = None,
+    question: Question,
+    metric: Metrics = None,
+    extrapolate: Extrapolate = False,
+    allow_gaps: AllowGaps = False,
+    as_json: AsJson = False,
+    output: Output = None,
+) -> None:
+    """Predict every combination of some parameters' values: a table, CSV, JSON or netCDF.
+
+    Any parameter takes a list ("64 B, 1448 B"), what the dataset has between two values
+    ("64 B..65535 B"), or a number of values between them, at equal distances (":25") or equal
+    ratios (":25log"). A file has every metric with its interval and basis.
+
+    \b
+    icmodel sweep --payload "64 B..65535 B" --cores 1,4
+    icmodel sweep --protocol tcp,udp --payload "1448 B, 8 KiB" --rate "1000/s..20000/s:20"
+    icmodel sweep --payload "64 B..65535 B:100log" --switches 0..2 -o grid.nc
+    icmodel sweep --payload "256 B" --option nagle=on,off --metric latency_mean_s --json
+    """  # noqa: D301
+    from icmodel.sweep import sweep as answer_grid  # the verb, apart from this command
+
+    if output is not None:
+        check_ending(output, ENDINGS)
+        _check_netcdf(output)
+    if extrapolate and allow_gaps:
+        raise ScenarioError("--extrapolate and --allow-gaps are both given: keep one")
+    if question.payload is None:
+        raise ScenarioError('the sweep has no payload: give some, e.g. --payload "64 B..65535 B"')
+    data = load(dataset)
+    protocols = ",".join(listed(protocol)) or data.default_protocol
+    ranges: dict[str, Any] = {"protocol": protocols, **question.texts()}
+    wanted = listed(metric)
+    with progress_bar("sweep") as progress:
+        answers = answer_grid(
+            Model(data, variant),
+            outside="extrapolate" if extrapolate else "nan" if allow_gaps else "refuse",
+            metrics=(*wanted, "bottleneck") if wanted else None,
+            progress=progress,
+            options=question.options(),
+            **ranges,
+        )
+    if output is None:
+        emit(_answer(Grid(answers, tuple(wanted))), as_json=as_json, output=None)
+        return
+    with progress_bar("write") as progress:
+        emit(_answer(Grid(answers, tuple(wanted), progress)), as_json=as_json, output=output)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The answers of a sweep, read point by point."""
+
+    answers: xarray.Dataset
+    wanted: tuple[str, ...]
+    progress: Callable[[int, int], None] | None = None
+
+    @property
+    def swept(self) -> list[str]:
+        """Parameters with several values, in order."""
+        return [str(name) for name in self.answers.sizes]
+
+    def fixed(self) -> dict[str, object]:
+        """Parameters with one value."""
+        swept = self.swept
+        return {
+            str(name): _plain(coordinate.item())
+            for name, coordinate in self.answers.coords.items()
+            if name not in swept
+        }
+
+    def metrics(self) -> list[str]:
+        """Metrics answered, without the parts of their intervals."""
+        return [
+            str(name)
+            for name in self.answers.data_vars
+            if name != "bottleneck" and not str(name).endswith(PARTS)
+        ]
+
+    def shown(self) -> list[str]:
+        """Metrics of the table for people: the wanted ones, else main ones with any value."""
+        if self.wanted:
+            return [name for name in self.wanted if name != "bottleneck"]
+        filled = [name for name in self.metrics() if bool(self.answers[name].notnull().any())]
+        main = [name for name in filled if name in SHOWN or name.endswith("_mean_s")]
+        return main or filled
+
+    def points(self, names: list[str]) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+        """Parameters and the variables of some names, of each point."""
+        labels = [self.answers[name].to_numpy().tolist() for name in self.swept]
+        columns = [self.answers[name].to_numpy().reshape(-1).tolist() for name in names]
+        values = zip(*columns, strict=True)
+        for done, point in enumerate(zip(product(*labels), values, strict=True)):
+            if self.progress is not None and done % OFTEN == 0:
+                self.progress(done, len(columns[0]))
+            yield point
+
+
+def _answer(grid: Grid) -> Answer:
+    return Answer(
+        sections=lambda: _sections(grid),
+        document=lambda: _document(grid),
+        records=lambda: _records(grid),
+        files={NETCDF: lambda path: _write_netcdf(grid, path)},
+    )
+
+
+def _plain(value: object) -> object:
+    """A value as JSON knows it: an unlimited rate is none."""
+    return number_or_none(value) if isinstance(value, float) else value
+
+
+def _quantity(name: str, value: object) -> str:
+    if isinstance(value, (int, float)):
+        return units.format_quantity(name, value)
+    return str(value)
+
+
+def _sections(grid: Grid) -> Iterator[Section]:
+    attributes = grid.answers.attrs
+    yield Section("", (f"{attributes['dataset']}, variant {attributes['variant']}",))
+    fixed = [f"{n} {_quantity(n, v)}" for n, v in grid.fixed().items() if v is not None]
+    names = grid.shown()
+    rows = tuple(
+        (
+            *(_quantity(name, value) for name, value in zip(grid.swept, place, strict=True)),
+            *(units.format_quantity(n, v) for n, v in zip(names, values[:-1], strict=True)),
+            _text("bottleneck", values[-1]),
+        )
+        for place, values in grid.points([*names, "bottleneck"])
+    )
+    columns = (*grid.swept, *names, "bottleneck")
+    yield Section(", ".join(fixed), Table(columns, rows, frozenset(columns[:-1])))
+
+
+def _text(name: str, code: int) -> str:
+    """The text of a code; nothing where there is no value."""
+    names = BOTTLENECKS if name == "bottleneck" else BASES
+    return names[code] if code >= 0 else ""
+
+
+def _document(grid: Grid) -> dict[str, object]:
+    attributes = grid.answers.attrs
+    return {
+        "schema_version": 1,
+        "dataset": {"id": attributes["dataset"], "sha256": attributes["sha256"]},
+        "variant": attributes["variant"],
+        "fixed": grid.fixed(),
+        "swept": grid.swept,
+        "points": list(_points(grid)),
+    }
+
+
+def _points(grid: Grid) -> Iterator[dict[str, object]]:
+    metrics = grid.metrics()
+    names = [name + part for name in metrics for part in ("", *PARTS)]
+    for place, values in grid.points([*names, "bottleneck"]):
+        point = {n: _plain(v) for n, v in zip(grid.swept, place, strict=True)}
+        for index, name in enumerate(metrics):
+            value, low, high, basis = values[4 * index : 4 * index + 4]
+            numbers = {"value": _plain(value), "low": _plain(low), "high": _plain(high)}
+            point[name] = {**numbers, "basis": _text("basis", basis)}
+        yield {**point, "bottleneck": _text("bottleneck", values[-1])}
+
+
+def _records(grid: Grid) -> Iterator[dict[str, object]]:
+    attributes = grid.answers.attrs
+    told = {"dataset": attributes["dataset"], "variant": attributes["variant"], **grid.fixed()}
+    names = [name + part for name in grid.metrics() for part in ("", *PARTS)]
+    for place, values in grid.points([*names, "bottleneck"]):
+        record = {**told, **dict(zip(grid.swept, place, strict=True))}
+        for name, value in zip([*names, "bottleneck"], values, strict=True):
+            coded = name == "bottleneck" or name.endswith("_basis")
+            record[name] = _text(name, value) if coded else _plain(value)
+        yield record
+
+
+def _check_netcdf(path: Path) -> None:
+    """Refuse a netCDF file that could not be written, before anything is worked out."""
+    missing = find_spec("h5netcdf") is None or find_spec("h5py") is None
+    if path.suffix.lower() == NETCDF and missing:
+        raise ReportError(
+            f"{path} needs h5netcdf and h5py, which are not installed: run pip install "
+            "'icmodel[netcdf]', or end the file in .csv or .json"
+        )
+
+
+def _write_netcdf(grid: Grid, path: Path) -> None:
+    grid.answers.to_netcdf(path, engine="h5netcdf")

@@ -1,0 +1,431 @@
+"""Sweep: what-if grids; every combination of some parameters' values, answered at once.
+
+A range is a text: ``"64 B, 1448 B"`` lists values, ``"64 B..65535 B"`` takes what the dataset has
+between two of them, ``"64 B..65535 B:25"`` takes 25 at equal distances, ``"64 B..65535 B:25log"``
+25 at equal ratios. Items can be mixed; a rate or requested goodput can be ``unlimited``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from icmodel import scenario as words
+from icmodel.dataset import Dataset, Point
+from icmodel.errors import DatasetError, OutOfDomain, ScenarioError
+from icmodel.model import Model
+from icmodel.scenario import Scenario
+
+if TYPE_CHECKING:
+    import xarray
+
+Value = float | str
+"""A number in SI, or the text of a protocol or an option."""
+Known = Callable[[str, float, float], Sequence[float]]
+"""What stands for a range without a number of values: from the range, its first and its last."""
+
+COUNTS = ("cores", "switches", "endpoints")
+WHOLE = ("payload_bytes", *COUNTS)
+UNLIMITED = "unlimited"
+LIMITS = ("rate_fps", "requested_goodput_bps")
+"""Parameters that may be unlimited; inside that is infinity."""
+LARGEST_SWEEP = 100_000_000
+BLOCK = 250_000
+"""Points answered between two reports of progress."""
+MOST_TRIED = 1000
+"""Points asked one by one to find the first that is refused."""
+UNITS = {"_bytes": "B", "_bps": "bit/s", "_fps": "1/s", "_per_s": "1/s", "_s": "s", "_m": "m"}
+"""Unit of a variable by the ending of its name, as netCDF's conventions write it."""
+
+_RANGE = re.compile(r"(?P<first>[^,]+?)\s*\.\.\s*(?P<last>[^,:]+?)(?:\s*:\s*(?P<how>[^,:]*))?")
+_HOW = re.compile(r"(?P<count>[0-9]{1,9})\s*(?P<log>log)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The values of one parameter under its SI name; one fixed value is no dimension."""
+
+    name: str
+    values: tuple[Value, ...]
+    fixed: bool = False
+
+    @property
+    def textual(self) -> bool:
+        """Whether the values are texts: protocols and options."""
+        return _textual(self.name)
+
+
+def sweep(
+    model: Model,
+    *,
+    outside: str = "refuse",
+    metrics: tuple[str, ...] | list[str] | None = None,
+    intervals: bool = True,
+    progress: Callable[[int, int], None] | None = None,
+    options: Mapping[str, object] | None = None,
+    **ranges: object,
+) -> xarray.Dataset:
+    """Predict every combination of some parameters' values.
+
+    Parameters
+    ----------
+    model : Model
+        What answers.
+    outside : "refuse", "nan" or "extrapolate"
+        What a point outside the dataset gets.
+    metrics : sequence of str, optional
+        Only these.
+    intervals : bool
+        With ``<metric>_low``, ``<metric>_high`` and ``<metric>_basis``.
+    progress : callable, optional
+        Called with the points answered and all points, after every block.
+    options : mapping, optional
+        Options by name, beside those among the keywords.
+    **ranges
+        The parameters of a question. A text without unit suffix is a range (``payload="64 B..1448
+        B"``, ``cores="1..4"``); with it, a number or several in SI (``payload_bytes=[64, 1448]``).
+        ``protocol`` and options take one text, a list of texts, or one text with commas.
+
+    Returns
+    -------
+    xarray.Dataset
+        A dimension for each parameter with several values, labelled in SI; fixed parameters are
+        scalar coordinates.
+
+    Raises
+    ------
+    UnitError, ScenarioError
+        If a range cannot be read, or a value could not be asked of any dataset.
+    OutOfDomain
+        If this dataset cannot answer a point and ``outside`` is "refuse".
+    """
+    axes = axes_of(model.data, {**ranges, **(options or {})})
+    total = math.prod(len(axis.values) for axis in axes)
+    if total > LARGEST_SWEEP:
+        raise ScenarioError(
+            f"the sweep has {total} points: ask at most {LARGEST_SWEEP}, or in parts"
+        )
+    _check(model, axes)
+    parts: list[xarray.Dataset] = []
+    done = 0
+    for block in _blocks(axes):
+        parts.append(_answer(model, block, outside, metrics, intervals=intervals))
+        done += math.prod(len(axis.values) for axis in block)
+        if progress is not None:
+            progress(done, total)
+    return _labelled(_joined(parts, axes), axes)
+
+
+# --- reading ranges ---------------------------------------------------------------------------
+
+
+def axes_of(data: Dataset, ranges: Mapping[str, object]) -> tuple[Axis, ...]:
+    """The axes of some ranges, in the order given.
+
+    Raises
+    ------
+    UnitError, ScenarioError
+        If a range cannot be read.
+    OutOfDomain
+        If the dataset has no such protocol or option.
+    """
+    asked = {name: given for name, given in ranges.items() if given is not None}
+    order = [words.TEXT_SPELLINGS.get(name, (name,))[0] for name in asked]
+    for name in order:
+        if order.count(name) > 1:
+            raise ScenarioError(f"{name} is given twice: keep one of its two spellings")
+    texts = [_text_axis(name, given) for name, given in asked.items() if _textual(name)]
+    rows = _rows(data, texts)
+    numbers = [
+        _number_axis(name, given, data, rows) for name, given in asked.items() if not _textual(name)
+    ]
+    return tuple(sorted((*texts, *numbers), key=lambda axis: order.index(axis.name)))
+
+
+def range_values(name: str, text: str, known: Known) -> tuple[float, ...]:
+    """The values of a range of one parameter in SI, in the order given, each once.
+
+    ``name`` is the spelling whose values are texts (``payload``, ``cores``); ``known`` gives the
+    values of a range that does not say how many.
+
+    Raises
+    ------
+    UnitError, ScenarioError
+        If the range cannot be read.
+    """
+    si_name, parse = words.TEXT_SPELLINGS.get(name, (name, _count_reader(name)))
+    values: list[float] = []
+    for item in (piece.strip() for piece in text.split(",")):
+        match = _RANGE.fullmatch(item)
+        if match is None:
+            unlimited = si_name in LIMITS and item == UNLIMITED
+            values.append(math.inf if unlimited else parse(item))
+            continue
+        first, last = parse(match["first"]), parse(match["last"])
+        if not first < last:
+            raise ScenarioError(
+                f"the range {item!r} of {name} does not rise: write the lesser value first"
+            )
+        how = match["how"]
+        values += known(item, first, last) if how is None else _spaced(name, item, first, last, how)
+    return tuple(dict.fromkeys(values))
+
+
+def _textual(name: str) -> bool:
+    return name == "protocol" or name not in {*words.SI_NAMES, *words.TEXT_SPELLINGS}
+
+
+def _text_axis(name: str, given: object) -> Axis:
+    if isinstance(given, str):
+        values = tuple(item.strip() for item in given.split(",") if item.strip())
+        fixed = len(values) == 1
+    else:
+        values, fixed = tuple(str(item) for item in _several(name, given)), False
+    if not values:
+        raise ScenarioError(f"{name} {given!r} names nothing: give a name, or several with commas")
+    return Axis(name, tuple(dict.fromkeys(values)), fixed)
+
+
+def _number_axis(name: str, given: object, data: Dataset, rows: tuple[Point, ...]) -> Axis:
+    if isinstance(given, str):
+        return _range_axis(name, given, data, rows)
+    if name in words.TEXT_SPELLINGS:
+        si_name = words.TEXT_SPELLINGS[name][0]
+        raise ScenarioError(
+            f"{name}={given!r} has no unit: write a text with units, or {si_name}= for numbers in SI"
+        )
+    if np.ndim(given) == 0:  # type: ignore[arg-type]
+        return Axis(name, (_number(name, given),), fixed=True)
+    values = tuple(dict.fromkeys(_number(name, value) for value in _several(name, given)))
+    if not values:
+        raise ScenarioError(f"{name} has no values: give at least one")
+    return Axis(name, values)
+
+
+def _range_axis(name: str, text: str, data: Dataset, rows: tuple[Point, ...]) -> Axis:
+    if name not in words.TEXT_SPELLINGS and name not in COUNTS:
+        plain = next(spelling for spelling, (si, _) in words.TEXT_SPELLINGS.items() if si == name)
+        raise ScenarioError(
+            f"{name} {text!r} is a text: write numbers in SI, or {plain}= for texts with units"
+        )
+    si_name = words.TEXT_SPELLINGS.get(name, (name,))[0]
+
+    def known(item: str, first: float, last: float) -> Sequence[float]:
+        return _known(si_name, item, first, last, rows, data.id)
+
+    values = range_values(name, text, known)
+    return Axis(si_name, values, fixed=len(values) == 1 and ".." not in text)
+
+
+def _several(name: str, given: object) -> list[object]:
+    values = given.tolist() if isinstance(given, np.ndarray) else given
+    if not isinstance(values, (list, tuple)) or any(np.ndim(value) for value in values):
+        raise ScenarioError(f"{name} {given!r} is no list of values: give one dimension of them")
+    return list(values)
+
+
+def _number(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+        raise ScenarioError(f"{name} {value!r} is not a number: give numbers in SI")
+    number = float(value)
+    return int(number) if name in WHOLE and number.is_integer() else number
+
+
+def _count_reader(name: str) -> Callable[[str], float]:
+    def parse(text: str) -> float:
+        if not re.fullmatch(r"[0-9]{1,18}", text.strip()):
+            raise ScenarioError(
+                f"{name} {text!r} is not a count: give a whole number such as 2, several as 1,4, "
+                "or a range as 1..4"
+            )
+        return int(text)
+
+    return parse
+
+
+def _spaced(name: str, item: str, first: float, last: float, how: str) -> list[float]:
+    """`N` or `Nlog` values from the first to the last; whole ones where the parameter is."""
+    match = _HOW.fullmatch(how.strip())
+    count = int(match["count"]) if match else 0
+    if match is None or not 2 <= count <= LARGEST_SWEEP:
+        raise ScenarioError(
+            f"the range {item!r} of {name} ends in {how!r}: write how many values, at least 2, "
+            "such as :25 (equal distances) or :25log (equal ratios)"
+        )
+    if match["log"] and first <= 0:
+        raise ScenarioError(f"the range {item!r} of {name} has equal ratios: start it above 0")
+    spaced = np.geomspace(first, last, count) if match["log"] else np.linspace(first, last, count)
+    if name == "payload" or name in COUNTS:
+        return [int(value) for value in np.rint(spaced)]
+    return [float(value) for value in spaced]
+
+
+def _known(
+    name: str, item: str, first: float, last: float, rows: tuple[Point, ...], dataset: str
+) -> list[float]:
+    """What the dataset has from the first to the last; where a rule counts, every whole number."""
+    if name in ("switches", "endpoints"):
+        return list(range(int(first), int(last) + 1))
+    if name in ("rate_fps", "distance_m"):
+        raise ScenarioError(
+            f"the range {item!r} of {name} needs a number of values, as no dataset has points of "
+            f"it: write {item}:25 or {item}:25log"
+        )
+    column = "load_bps" if name == "requested_goodput_bps" else name
+    found = {getattr(point, column) for point in rows} - {None}
+    values = sorted(value for value in found if first <= value <= last)
+    if not values:
+        raise ScenarioError(
+            f"{dataset} has no {name} in the range {item!r}: say how many values, such as {item}:25"
+        )
+    return values
+
+
+def _rows(data: Dataset, texts: list[Axis]) -> tuple[Point, ...]:
+    """The rows of the protocols and options asked."""
+    asked = {axis.name: axis.values for axis in texts}
+    protocols = [str(name) for name in asked.pop("protocol", data.protocols)]
+    for name in protocols:
+        if name not in data.protocols:
+            raise OutOfDomain(
+                f"{data.id} has no protocol {name!r}: it has {', '.join(data.protocols)}"
+            )
+    chosen = [dict(zip(asked, map(str, v), strict=True)) for v in product(*asked.values())]
+    try:
+        return tuple(
+            point
+            for name in protocols
+            for options in chosen
+            for point in data.select(name, options)
+        )
+    except DatasetError as error:
+        raise OutOfDomain(str(error)) from error
+
+
+# --- checking and answering -------------------------------------------------------------------
+
+
+def _scenario(axes: Sequence[Axis], values: Sequence[Value]) -> Scenario:
+    """One point as a question; an unlimited rate is none."""
+    question = {axis.name: value for axis, value in zip(axes, values, strict=True)}
+    options = {name: question.pop(name) for name in list(question) if name not in words.SI_NAMES}
+    return words.scenario(
+        **{name: None if value == math.inf else value for name, value in question.items()},
+        options=options,
+    )
+
+
+def _check(model: Model, axes: tuple[Axis, ...]) -> None:
+    """Refuse what no dataset could answer, and what this one has no axis or rule for.
+
+    The least and the greatest of every number stand for those between.
+    """
+    ends = [
+        axis.values if axis.textual else dict.fromkeys((min(axis.values), max(axis.values)))
+        for axis in axes
+    ]
+    for corner in product(*ends):
+        _, problems = model.fit_question(_scenario(axes, corner))
+        if problems:
+            raise OutOfDomain(problems[0])
+
+
+def _blocks(axes: tuple[Axis, ...]) -> Iterator[tuple[Axis, ...]]:
+    """The sweep cut along its longest axis into blocks of about `BLOCK` points."""
+    longest = _longest(axes)
+    others = math.prod(len(axis.values) for axis in axes) // len(longest.values)
+    step = max(1, BLOCK // others)
+    for start in range(0, len(longest.values), step):
+        part = replace(longest, values=longest.values[start : start + step])
+        yield tuple(part if axis is longest else axis for axis in axes)
+
+
+def _longest(axes: tuple[Axis, ...]) -> Axis:
+    return max(axes, key=lambda axis: len(axis.values))
+
+
+def _answer(
+    model: Model,
+    axes: tuple[Axis, ...],
+    outside: str,
+    metrics: tuple[str, ...] | list[str] | None,
+    *,
+    intervals: bool,
+) -> xarray.Dataset:
+    question = {axis.name: _argument(model.data, axis) for axis in axes}
+    try:
+        return model.predict_many(**question, outside=outside, metrics=metrics, intervals=intervals)  # type: ignore[arg-type]
+    except OutOfDomain as refusal:
+        wanted = tuple(dict.fromkeys((*(metrics or ()), "goodput_bps")))
+        answered = model.predict_many(**question, outside="nan", metrics=wanted, intervals=False)  # type: ignore[arg-type]
+        raise _first_refusal(model, axes, outside, answered) or refusal from None
+
+
+def _argument(data: Dataset, axis: Axis) -> object:
+    """An axis as `Model.predict_many` takes it: texts of several values as codes."""
+    if axis.fixed:
+        return axis.values[0]
+    import xarray as xr  # not needed to read a range
+
+    if not axis.textual:
+        return xr.DataArray(np.array(axis.values), dims=axis.name)
+    names = data.protocols if axis.name == "protocol" else data.option_values(axis.name)
+    return xr.DataArray([names.index(str(value)) for value in axis.values], dims=axis.name)
+
+
+def _first_refusal(
+    model: Model, axes: tuple[Axis, ...], outside: str, answered: xarray.Dataset
+) -> OutOfDomain | None:
+    """What `Model.predict` says to the first point it refuses."""
+    shape = tuple(len(axis.values) for axis in axes)
+    how = "extrapolate" if outside == "extrapolate" else "refuse"
+    missing = np.flatnonzero(np.isnan(answered["goodput_bps"].to_numpy().reshape(-1)))
+    for flat in missing[:MOST_TRIED]:
+        places = np.unravel_index(flat, shape)
+        point = [axis.values[int(place)] for axis, place in zip(axes, places, strict=True)]
+        try:
+            model.predict(_scenario(axes, point), outside=how)
+        except OutOfDomain as error:
+            return OutOfDomain(f"{error} (this is the first such point of the sweep)")
+    return None
+
+
+def _joined(parts: list[xarray.Dataset], axes: tuple[Axis, ...]) -> xarray.Dataset:
+    if len(parts) == 1:
+        return parts[0]
+    import xarray as xr
+
+    return xr.concat(
+        parts,
+        dim=_longest(axes).name,
+        data_vars="minimal",
+        coords="minimal",
+        compat="override",
+        join="override",
+        combine_attrs="override",
+    )
+
+
+def _labelled(answers: xarray.Dataset, axes: tuple[Axis, ...]) -> xarray.Dataset:
+    """The answers with every parameter as a coordinate, and the unit of every number."""
+    labels = {
+        axis.name: axis.values[0] if axis.fixed else (axis.name, np.array(axis.values))
+        for axis in axes
+    }
+    labelled = answers.assign_coords(labels)
+    for name, variable in labelled.variables.items():
+        if variable.dtype.kind in "fiu" and "flag_values" not in variable.attrs:
+            labelled[name].attrs["units"] = unit_of(str(name))
+    return labelled
+
+
+def unit_of(name: str) -> str:
+    """Unit of a number by its name, ``1`` for a ratio or count."""
+    plain = name.removesuffix("_low").removesuffix("_high")
+    return next((unit for ending, unit in UNITS.items() if plain.endswith(ending)), "1")

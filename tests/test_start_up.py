@@ -1,0 +1,144 @@
+"""What a command imports before it answers: pinned lists instead of measured times."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import checkout
+from conftest import clean_environment
+
+HEAVY = {
+    "IPython",
+    "h5netcdf",
+    "h5py",
+    "markdown_it",
+    "pandas",
+    "pydantic",
+    "pydantic_core",
+    "pygments",
+    "rich",
+    "scipy",
+    "vl_convert",
+    "xarray",
+}
+"""What costs more than numpy, or draws; none of it before it is needed."""
+LIGHT = {"annotated_doc", "icmodel", "shellingham", "typer"}
+"""What a command line costs with the pinned typer."""
+QUESTION = ("--payload", "65535 B", "--rate", "6700/s", "--cores", "4", "--switches", "1")
+ROOMS_OF_PREDICT = {
+    "cli",
+    "dataset",
+    "errors",
+    "estimate",
+    "interpolation",
+    "model",
+    "scenario",
+    "theory",
+    "units",
+}
+LOADED = """
+import json, sys
+before = set(sys.modules)
+from icmodel.cli import main
+code = main(json.loads(sys.argv[1]))
+sys.stdout.flush()
+print(json.dumps([code, sorted(set(sys.modules) - before)]), file=sys.stderr)
+"""
+
+
+def loaded(folder: Path, *words: str) -> set[str]:
+    """The modules a new Python has loaded when it has run a command with its output piped."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, json.dumps(words)],
+        cwd=folder,
+        env={**clean_environment(), "PYTHONPATH": str(checkout.ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    code, modules = json.loads(done.stderr.splitlines()[-1])
+    assert code == 0, done.stderr
+    return set(modules)
+
+
+def packages(modules: set[str]) -> set[str]:
+    """Top-level packages that are not Python's own."""
+    tops = {name.partition(".")[0] for name in modules}
+    return {name for name in tops if name not in sys.stdlib_module_names}
+
+
+@pytest.mark.parametrize(
+    "form", [(), ("--json",), ("-o", "answer.csv"), ("-o", "answer.json"), ("-o", "answer.txt")]
+)
+def test_predict_loads_numpy_and_typer_and_nothing_above(
+    form: tuple[str, ...], tmp_path: Path
+) -> None:
+    modules = loaded(tmp_path, "predict", *QUESTION, *form)
+    assert packages(modules) == LIGHT | {"numpy"}
+
+
+def test_predict_loads_only_the_rooms_a_question_passes(tmp_path: Path) -> None:
+    modules = loaded(tmp_path, "predict", *QUESTION)
+    rooms = {name.split(".")[1] for name in modules if name.startswith("icmodel.")}
+    assert rooms == ROOMS_OF_PREDICT
+    assert {name for name in modules if name.startswith("icmodel.cli.")} == {
+        "icmodel.cli.output",
+        "icmodel.cli.predict",
+        "icmodel.cli.question",
+    }
+    assert "icmodel.model.many" not in modules
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--version",),
+        ("datasets", "list"),
+        ("datasets", "show", "ethernet-10g-2012"),
+        ("datasets", "points", "ethernet-10g-2012", "--metric", "loss_rate"),
+    ],
+)
+def test_what_is_not_predicted_needs_not_even_numpy(words: tuple[str, ...], tmp_path: Path) -> None:
+    assert packages(loaded(tmp_path, *words)) == LIGHT
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--help",),
+        ("sweep", "--help"),
+        ("evaluate", "--help"),
+        ("plot", "--help"),
+        ("compare", "--protocol", "tcp,udp", "--payload", "1448 B"),
+        ("theory", "ethernet", "--payload", "1448 B..9 kB"),
+    ],
+)
+def test_help_theory_and_compare_load_nothing_heavy(words: tuple[str, ...], tmp_path: Path) -> None:
+    assert packages(loaded(tmp_path, *words)) <= LIGHT | {"numpy"}
+
+
+@pytest.mark.parametrize(
+    ("words", "needed"),
+    [
+        (("usecases", "show", "imaging"), {"pydantic"}),
+        (("evaluate", "imaging", "--candidate", "tcp-two-sets-of-cores"), {"pydantic"}),
+        (("datasets", "check", "ethernet-1g-2010"), {"pydantic"}),
+        (("plot", "goodput_bps", "--json"), {"pydantic"}),
+        (("sweep", "--payload", "64 B, 1448 B"), {"xarray", "pandas"}),
+    ],
+)
+def test_the_others_load_only_what_they_are_for(
+    words: tuple[str, ...], needed: set[str], tmp_path: Path
+) -> None:
+    found = packages(loaded(tmp_path, *words)) & (HEAVY - {"pydantic_core"})
+    assert found <= needed
+
+
+def test_the_check_sees_a_heavy_import(tmp_path: Path) -> None:
+    modules = loaded(tmp_path, "usecases", "list")
+    assert {"pydantic", "pydantic_core"} <= packages(modules)
