@@ -6,9 +6,11 @@ import csv
 import hashlib
 import io
 import math
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -145,12 +147,8 @@ class Dataset:
             {options[axis]} if axis in options else {"", self.option_defaults[axis]}
             for axis in self.option_axes
         ]
-        return tuple(
-            point
-            for point in self.points
-            if point.protocol == protocol
-            and all(value in allowed for value, allowed in zip(point.options, wanted, strict=True))
-        )
+        allowed = set(product(*wanted))
+        return tuple(p for p in self.points if p.protocol == protocol and p.options in allowed)
 
     def link(self, options: Mapping[str, str]) -> Interconnect:
         """The link at some options: that of a fabric they choose, else the dataset's own."""
@@ -196,21 +194,30 @@ def find(name: str | Path) -> Path:
     Raises
     ------
     DatasetError
-        If there is neither.
+        If there is neither, or it cannot be read.
     """
     given = Path(name)
-    if (given / "dataset.toml").is_file():
-        return given
-    if given.name == "dataset.toml" and given.is_file():
-        return given.parent
-    bundled = shipped("data") / str(name)
-    if given.name == str(name) and (bundled / "dataset.toml").is_file():
-        return bundled
-    if given.is_dir():
+    try:
+        found = _folder(given, str(name))
+        empty = given.is_dir()
+    except OSError as error:
+        raise DatasetError(f"{given} cannot be read: {error.strerror}") from error
+    if found is not None:
+        return found
+    if empty:
         raise DatasetError(
             f"{given} has no dataset.toml: a dataset folder needs one beside points.csv"
         )
     raise DatasetError(f"there is no dataset {str(name)!r}: {HOW_TO_LIST}")
+
+
+def _folder(given: Path, name: str) -> Path | None:
+    if (given / "dataset.toml").is_file():
+        return given
+    if given.name == "dataset.toml" and given.is_file():
+        return given.parent
+    bundled = shipped("data") / name
+    return bundled if given.name == name and (bundled / "dataset.toml").is_file() else None
 
 
 # --- reading ----------------------------------------------------------------------------------
@@ -320,12 +327,17 @@ def read_points(path: Path, body: bytes) -> tuple[tuple[Point, ...], tuple[str, 
         If the header or a row breaks the format: file, line and reason.
     """
     try:
-        lines = csv.reader(io.StringIO(body.decode("utf-8"), newline=""), strict=True)
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = 1 + body.count(b"\n", 0, error.start)
+        raise DatasetError(f"{path} line {line}: not UTF-8, {error}") from error
+    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
         header = next(lines, [])
         option_axes = _option_axes(header, path)
         points = tuple(_points(lines, option_axes, len(header), path))
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise DatasetError(f"{path} is not a CSV file in UTF-8: {error}") from error
+    except csv.Error as error:
+        raise DatasetError(f"{path} line {lines.line_num}: not CSV, {error}") from error
     if not points:
         raise DatasetError(f"{path} has no rows: a dataset needs at least one")
     _check_order(points, path)
@@ -517,9 +529,13 @@ def _limit(item: Mapping[str, object], path: Path) -> StatedLimit:
 
 
 def _quantity(table: Mapping[str, object], key: str, path: Path, default: float) -> float:
-    value = table.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
-        raise DatasetError(f"{path}: {key} must be a number in SI of 0 or more, found {value!r}")
+    if key not in table:
+        return default
+    value = table[key]
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise DatasetError(f"{path}: {key} must be a number in SI, found {value!r}")
+    if not 0 <= value <= sys.float_info.max:
+        raise DatasetError(f"{path}: {key} must be finite and 0 or more, found {value!r}")
     return float(value)
 
 

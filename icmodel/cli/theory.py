@@ -139,7 +139,7 @@ def infiniband(
     ] = "qdr",
     lanes: Annotated[str, option("lanes", "N", "1, 2, 4, 8 or 12.", "4")] = "4",
     line_rate: OwnLineRate = None,
-    mtu: Mtu = "4096 B",
+    mtu: Annotated[str, option("mtu", "SIZE", "Path MTU, 256 B to 4096 B.", "4096 B")] = "4096 B",
     operation: Operation = "send",
     global_route: Annotated[
         bool, typer.Option("--global-route", help="With the 40 B global route header.")
