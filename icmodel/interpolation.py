@@ -13,8 +13,9 @@ No formula of networks and no dataset is known here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,13 +31,14 @@ INTERPOLATED = BASES.index("interpolated")
 ASSUMED = BASES.index("assumed")
 EXTRAPOLATED = BASES.index("extrapolated")
 VALUE, LOW, HIGH = 0, 1, 2
+Below = Literal["held", "proportion", "nothing"]
 
 COVERAGE = 0.9
 LONE_WIDTH = 0.2
 """Relative half-width where a curve has neither a spread nor three points; assumed."""
 EXTRAPOLATED_WIDENING = 3.0
-EXTRAPOLATED_LEAST = 0.3
-"""Outside the payloads of a curve its half-width is tripled, at least 30 % of the value; assumed."""
+EXTRAPOLATED_MORE = 0.3
+"""Outside the payloads of a curve its half-width is tripled, and 30 % of the value more; assumed."""
 
 # Two-sided 90 % quantiles of Student's t for 1..30 degrees of freedom (0.95 one-sided).
 _STUDENT = (
@@ -114,13 +116,13 @@ class Curve:
         return np.stack([np.interp(payload_bytes, self.payload_bytes, end) for end in self.ends])
 
 
-def payload_knots(curves: Sequence[Curve], extra: Sequence[float] = ()) -> Floats:
+def payload_knots(curves: Iterable[Iterable[float]], extra: Iterable[float] = ()) -> Floats:
     """The union of all curves' payloads, each curve's end closed by a knot one byte further."""
     knots = set(extra)
-    for curve in curves:
-        if not curve.anywhere:
-            knots.update(curve.payload_bytes.tolist())
-            knots.add(curve.last + 1)
+    for payloads in map(set, curves):
+        knots |= payloads
+        if payloads:
+            knots.add(max(payloads) + 1)
     return np.array(sorted(knots) or [1.0])
 
 
@@ -140,7 +142,8 @@ class Surface:
 
     ``coefficients`` has the shape (3, 4, cells, slots); ``basis`` (2, 2, cells, slots): off and on
     a payload knot, off and on a load level; ``rows`` (4, cells, slots): left and right row of the
-    lower curve, then of the upper one, −1 for none; ``unlimited_only`` (cells,) marks where limited
+    lower curve, then of the upper one, −1 for none; ``highest`` (cells,) is the highest load that
+    answers, infinite where none does; ``unlimited_only`` (cells,) marks where limited
     requests are answered from the unlimited curve.  Slot s < len(loads) + 1 counts the loads not
     above the request; the last slot is the unlimited curve.
     """
@@ -149,6 +152,7 @@ class Surface:
     basis: Codes
     rows: Ints
     unlimited_only: Bools
+    highest: Floats
     first: float
     last: float
 
@@ -197,7 +201,7 @@ def compile_surface(
     loads: Floats,
     *,
     usable: Bools | None = None,
-    proportional: bool = False,
+    below: Below = "held",
     extend: tuple[float, float] | None = None,
 ) -> Surface:
     """Compile curves of one metric on shared knots and loads.
@@ -212,9 +216,9 @@ def compile_surface(
         Load levels [b/s], increasing and finite, including every finite load of the curves.
     usable : array of bool, shape (finite curves by load, k + 1), optional
         Where a load curve may be used at all.
-    proportional : bool
-        Below the lowest curve: in proportion to the load with that curve as upper end (True), or
-        that curve as it stands (False).
+    below : "held", "proportion" or "nothing"
+        Below the lowest curve: that curve as it stands, in proportion to the load with that curve
+        as upper end, or no answer.
     extend : (least, most), optional
         Answer outside the curves' payloads too: the edge held, wide but within these limits, and
         marked ``extrapolated``.
@@ -230,6 +234,7 @@ def compile_surface(
         basis,
         rows,
         np.zeros(cells, dtype=bool),
+        np.full(cells, np.inf),
         min(c.first for c in curves),
         max(c.last for c in curves),
     )
@@ -237,10 +242,10 @@ def compile_surface(
     if usable is not None:
         usable_here &= usable
     for slot in range(slots - 1 if finite else 0):
-        _fill_slot(surface, slot, finite, on_cells, loads, usable_here, proportional=proportional)
+        _fill_slot(surface, slot, finite, on_cells, loads, usable_here, below)
+    for curve, where in zip(finite, usable_here, strict=True):
+        surface.highest[where] = curve.load_bps
     _fill_single(surface, curves, knots, np.asarray(usable_here.any(axis=0)))
-    if proportional:
-        _widen_held(surface, finite, loads, usable_here)
     if extend is not None:
         _extend(surface, *extend)
     return surface
@@ -253,8 +258,7 @@ def _fill_slot(
     on_cells: list[_Cells],
     loads: Floats,
     usable: Bools,
-    *,
-    proportional: bool,
+    below_lowest: Below,
 ) -> None:
     """Fill one load slot: between its two usable curves, or held from the one there is."""
     floor = loads[slot - 1] if slot else 0.0
@@ -275,7 +279,7 @@ def _fill_slot(
         elif a >= 0:
             _hold(surface, slot, where, on_cells[a], exact=curves[a].load_bps == floor)
         elif b >= 0:
-            _below(surface, slot, where, curves[b], on_cells[b], floor, proportional=proportional)
+            _below(surface, slot, where, curves[b], on_cells[b], floor, below_lowest)
 
 
 def _between(
@@ -322,11 +326,12 @@ def _below(
     curve: Curve,
     cells: _Cells,
     floor: float,
-    *,
-    proportional: bool,
+    below_lowest: Below,
 ) -> None:
+    if below_lowest == "nothing":
+        return
     _hold(surface, slot, where, cells, exact=False)
-    if not proportional:
+    if below_lowest == "held":
         return
     c = surface.coefficients
     for part in (VALUE, LOW):  # the curve itself stays the upper end
@@ -362,22 +367,6 @@ def _fill_single(surface: Surface, curves: Sequence[Curve], knots: Floats, limit
             _set(surface, slot, cells, where, exact=False)
 
 
-def _widen_held(surface: Surface, curves: list[Curve], loads: Floats, usable: Bools) -> None:
-    """Let the upper end reach the unlimited curve where a lower load's curve is held.
-
-    Between the highest usable load and what is achievable a metric that grows with the load may
-    be anything between that curve and the unlimited one (E14, E15).
-    """
-    c = surface.coefficients
-    highest = np.full(usable.shape[1], np.inf)
-    for j, curve in enumerate(curves):
-        highest[usable[j]] = curve.load_bps
-    for slot in range(1, len(loads) + 1):
-        held = (highest < loads[slot - 1]) & (c[HIGH, 0, :, -1] > c[HIGH, 0, :, slot])
-        for k in range(4):
-            c[HIGH, k, held, slot] = c[HIGH, k, held, -1]
-
-
 def _set(surface: Surface, slot: int, cells: _Cells, where: Bools, *, exact: bool) -> None:
     _hold(surface, slot, where, cells, exact=exact)
     if exact:
@@ -395,18 +384,27 @@ def _extend(surface: Surface, lowest: float, highest: float) -> None:
             (known[0], slice(0, known[0])),
             (known[-1], slice(known[-1] + 1, None)),
         ):
-            held = c[:, :, edge, slot].copy()
-            held[:, 1] = held[:, 3] = 0.0
-            for k in (0, 2):
-                value, low, high = held[:, k]
-                least = EXTRAPOLATED_LEAST * abs(value)
-                held[LOW, k] = value - max(EXTRAPOLATED_WIDENING * (value - low), least)
-                held[HIGH, k] = value + max(EXTRAPOLATED_WIDENING * (high - value), least)
-            held[LOW, 0] = max(held[LOW, 0], min(lowest, held[VALUE, 0]))
-            held[HIGH, 0] = min(held[HIGH, 0], max(highest, held[VALUE, 0]))
+            held = _widened(c[:, :, edge, slot])
+            if not held[:, 2].any():  # no slope over the load
+                held[LOW, 0] = max(held[LOW, 0], min(lowest, held[VALUE, 0]))
+                held[HIGH, 0] = min(held[HIGH, 0], max(highest, held[VALUE, 0]))
             c[:, :, outside, slot] = held[:, :, None]
             surface.rows[:, outside, slot] = surface.rows[:, edge, slot][:, None]
             surface.basis[:, :, outside, slot] = EXTRAPOLATED
+            if slot == 0:
+                surface.unlimited_only[outside] = surface.unlimited_only[edge]
+                surface.highest[outside] = surface.highest[edge]
+
+
+def _widened(coefficients: Floats) -> Floats:
+    """The coefficients at a payload edge, shape (3, 4), without slope and with wider ends."""
+    held = coefficients.copy()
+    held[:, 1] = held[:, 3] = 0.0
+    value, low, high = held
+    more = EXTRAPOLATED_MORE * value
+    held[LOW] = value - EXTRAPOLATED_WIDENING * (value - low) - more
+    held[HIGH] = value + EXTRAPOLATED_WIDENING * (high - value) + more
+    return held
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,6 +420,11 @@ class Stack:
     def place(self, group: Ints, cell: Ints, slot: Ints) -> Ints:
         """The index of a group, cell and slot."""
         return (group * self.cells + cell) * self.slots + slot
+
+    def unlimited_values(self) -> Floats:
+        """The unlimited curves at the left knots, shape (groups, cells)."""
+        values: Floats = self.coefficients[VALUE, 0].reshape(-1, self.cells, self.slots)[:, :, -1]
+        return values
 
     def look_up(self, part: int, place: Ints, dp: Floats, dr: Floats) -> Floats:
         """Values at places; ``dp`` [B] and ``dr`` [b/s] count from the left knot and level."""

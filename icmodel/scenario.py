@@ -17,6 +17,10 @@ TEXT_SPELLINGS: Mapping[str, tuple[str, Callable[[str], float]]] = {
     "distance": ("distance_m", units.parse_metres),
 }
 """Parameter without unit suffix -> (SI name, parser of its text with a unit)."""
+MOST = 2**53
+"""The greatest whole number every count may have: up to it floats are exact."""
+ROUNDING = 2
+"""Last places by which rate × payload × 8 may miss the goodput the rate was made from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ class Scenario:
         _check_count("endpoints", self.endpoints, 1, "endpoints, this stream included")
         if self.cores is not None:
             _check_count("cores", self.cores, 1, "cores")
-        if self.rate_fps is not None and not 0 < self.rate_fps < math.inf:
+        if self.rate_fps is not None and not 0 < self.rate_fps * self.payload_bytes * 8 < math.inf:
             raise ScenarioError(
                 f"rate_fps {self.rate_fps!r} is not a rate: give a finite number of frames per "
                 "second above 0, or leave it out for as fast as it goes"
@@ -89,10 +93,15 @@ class Scenario:
 
     @property
     def requested_goodput_bps(self) -> float:
-        """Rate × payload × 8 [b/s]; infinite when the rate is unlimited (IC2012 §2.1)."""
+        """Rate × payload × 8 [b/s]; infinite when the rate is unlimited (IC2012 §2.1).
+
+        A product beside a whole number of bits, as a rate made from a goodput gives, is that number.
+        """
         if self.rate_fps is None:
             return math.inf
-        return self.rate_fps * self.payload_bytes * 8
+        request = self.rate_fps * self.payload_bytes * 8
+        whole = float(round(request))
+        return whole if abs(request - whole) <= ROUNDING * math.ulp(request) else request
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
@@ -112,7 +121,7 @@ class Scenario:
 
 def _check_count(name: str, value: object, least: int, what: str) -> None:
     whole = isinstance(value, int) and not isinstance(value, bool)
-    if not whole or int(value) < least:  # type: ignore[call-overload]
+    if not whole or not least <= int(value) <= MOST:  # type: ignore[call-overload]
         raise ScenarioError(
             f"{name} {value!r} is not possible: give a whole number of {what}, at least {least}"
         )
@@ -136,6 +145,7 @@ def scenario(**words: object) -> Scenario:
             name = needed.removesuffix("_bytes")
             raise ScenarioError(f"the question has no {name}: give one, e.g. {name}={example}")
     payload = _whole(values, "payload_bytes")
+    _check_count("payload_bytes", payload, 1, "B")
     return Scenario(
         protocol=str(values["protocol"]),
         payload_bytes=payload,
@@ -174,7 +184,6 @@ def _in_si(words: Mapping[str, object]) -> tuple[dict[str, object], dict[str, st
         if given is None:
             continue
         if name == "options":
-            options.update({str(k): str(v) for k, v in dict(given).items()})  # type: ignore[call-overload]
             continue
         si_name, value = _one_in_si(name, given)
         if si_name not in SI_NAMES:
@@ -183,6 +192,10 @@ def _in_si(words: Mapping[str, object]) -> tuple[dict[str, object], dict[str, st
             raise ScenarioError(f"{si_name} is given twice: keep one of its two spellings")
         else:
             values[si_name] = value
+    for axis, value in dict(words.get("options") or {}).items():  # type: ignore[call-overload]
+        if str(axis) in options:
+            raise ScenarioError(f"the option {axis} is given twice: keep one")
+        options[str(axis)] = str(value)
     return values, options
 
 
@@ -200,12 +213,12 @@ def _one_in_si(name: str, given: object) -> tuple[str, object]:
 
 def _number(values: Mapping[str, object], name: str) -> float:
     value = values[name]
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        try:
-            return float(value)  # type: ignore[arg-type]
-        except (TypeError, ValueError):
-            raise ScenarioError(f"{name} {value!r} is not a number: give a number in SI") from None
-    return float(value)
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        raise ScenarioError(f"{name} {value!r} is not a number: give a number in SI") from None
 
 
 def _whole(values: Mapping[str, object], name: str) -> int:
@@ -222,6 +235,12 @@ def _rate(values: Mapping[str, object], payload_bytes: int) -> float | None:
         )
     if "rate_fps" in values:
         return _number(values, "rate_fps")
-    if "requested_goodput_bps" in values:
-        return _number(values, "requested_goodput_bps") / (payload_bytes * 8)
-    return None
+    if "requested_goodput_bps" not in values:
+        return None
+    goodput = _number(values, "requested_goodput_bps")
+    if not 0 < goodput < math.inf:
+        raise ScenarioError(
+            f"requested_goodput_bps {goodput!r} is not a goodput: give a finite number of bits per "
+            "second above 0, or leave it out for as fast as it goes"
+        )
+    return goodput / (payload_bytes * 8)

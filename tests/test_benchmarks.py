@@ -18,6 +18,7 @@ from benchmarks.pairs import (
     Contestant,
     Document,
     Turn,
+    cpus_used,
     interleave,
     points_per_s,
     speed_ratio,
@@ -84,6 +85,7 @@ def test_ratios_are_of_the_turns_of_one_round() -> None:
     assert speed_ratio(rounds, "ours", "theirs") == spread([8.0, 16.0, 2.0])
     assert speed_ratio(rounds, "ours", "theirs", cpu=True) == spread([1.0, 1.0, 1.0])
     assert time_ratio(rounds, "ours", "theirs") == spread([0.25, 0.125, 1.0])
+    assert cpus_used(ours) == spread([2.0, 1.0, 2.0])
     assert points_per_s(ours) == spread([100.0, 50.0, 100.0])
 
 
@@ -216,7 +218,8 @@ def test_throughput_says_its_sizes_and_all_ratios_with_their_spread(raced: Docum
         assert (race["points"], race["checked"], race["xarray_points"]) == (points, 40, 100)
         assert race["metrics"] >= 11
         assert race["bytes"] == points * (8 * race["metrics"] + 1)
-        assert race["points_per_s"].keys() == {*OURS, *RIVALS}
+        for each in ("points_per_s", "cpus"):
+            assert race[each].keys() == {*OURS, *RIVALS}
         for kind in ("ratios", "cpu_ratios"):
             assert race[kind].keys() == OURS.keys()
         for ours in OURS:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from icmodel.interpolation import HIGH, LOW, VALUE
+from icmodel.interpolation import VALUE
 from icmodel.model import cpu, goodput, latency, loss
 from icmodel.model.block import Block, LoadSlot, load_slot, overload
-from icmodel.model.goodput import Flow
+from icmodel.model.goodput import OPPOSITE, Flow
 from icmodel.model.ground import Ground
 
 Floats = NDArray[np.float64]
@@ -33,8 +33,6 @@ ALWAYS = (
     "cpu_recv_cores",
 )
 """Metrics every prediction names, absent ones with their reason."""
-OPPOSITE = {VALUE: VALUE, LOW: HIGH, HIGH: LOW}
-"""A long latency goes with the least goodput: the end of the flow that decides an end."""
 
 
 def metric_names(ground: Ground) -> tuple[str, ...]:
@@ -46,6 +44,7 @@ def metric_names(ground: Ground) -> tuple[str, ...]:
 class Course:
     """The flow of each needed end of the interval, and where each question's load lies."""
 
+    variant: str
     flows: Mapping[int, Flow]
     limited_loss: Mapping[int, Floats]
     lossy: Bools
@@ -64,7 +63,7 @@ def course(ground: Ground, block: Block, variant: str, parts: tuple[int, ...]) -
     for part in parts:
         if variant == "appendix-h":
             limited[part] = np.zeros_like(asked.request_bps)
-            flows[part] = goodput.appendix_h_flow(ground, block, part)
+            flows[part] = goodput.appendix_h_flow(ground, block, part, lossy)
         else:
             limited[part] = loss.limited_loss(ground, block, OPPOSITE[part], request_slot)
             flows[part] = goodput.corrected_flow(ground, block, part, lossy, limited[part])
@@ -74,6 +73,7 @@ def course(ground: Ground, block: Block, variant: str, parts: tuple[int, ...]) -
         for part, flow in flows.items()
     }
     return Course(
+        variant,
         flows,
         limited,
         lossy,
@@ -96,6 +96,10 @@ def answer(
     for name in cpu.UTILISATIONS:
         values.update(_cpu_metrics(ground, block, variant, way, part, name, wanted))
     others = [name for name in ground.metrics if name in wanted and name not in values]
+    own = way.flows[VALUE].own_bps
+    for name in [name for name in others if name.startswith(cpu.BUSY)]:
+        values[name] = cpu.busy(ground, block, name, part, way.cpu_slots[part], own)
+    others = [name for name in others if name not in values]
     values.update(_curve_metrics(ground, block, variant, way, part, others))
     if "frames_per_s" in wanted:
         values["frames_per_s"] = _frames(block, values, way, part)
@@ -105,7 +109,7 @@ def answer(
 def _curve_metrics(
     ground: Ground, block: Block, variant: str, way: Course, part: int, names: Sequence[str]
 ) -> dict[str, Floats]:
-    """Latencies and the other metrics that are curves over payload and load."""
+    """Latencies and the other metrics that follow whether the request is achieved."""
     slot = way.latency_slots[part]
     places: dict[int, Ints] = {}
     paths: dict[int, Floats] = {}
@@ -116,16 +120,17 @@ def _curve_metrics(
         if family not in places:
             places[family] = block.place(lookup, slot.slot)
         value = lookup.stack.look_up(part, places[family], block.dp, slot.dr)
+        latency.keep_within(ground, block, name, part, value)
         times = latency.passes(name)
         if times and family not in paths:
             paths[family] = latency.path_s(
                 ground, block, lookup, with_distance=variant != "appendix-h"
             )
-        if times:
-            value += paths[family] if times == 1 else times * paths[family]
         if variant != "appendix-h" and latency.one_way(name):
             least = latency.least_s(ground, block) if least is None else least
             np.maximum(value, least, out=value)
+        if times:
+            value += paths[family] if times == 1 else times * paths[family]
         values[name] = value
     return values
 
@@ -145,12 +150,13 @@ def _flow_metrics(
         return values
     other = way.flows[OPPOSITE[part]]
     if variant == "appendix-h":
-        values["loss_rate"] = loss.appendix_h_loss(flow, asked.request_bps, asked.endpoints)
-        unknown = np.array([p == "ethernet" for p in ground.protocols]).take(asked.protocol)
+        values["loss_rate"] = loss.appendix_h_loss(other, asked.request_bps, asked.endpoints)
     else:
         limited = way.limited_loss[OPPOSITE[part]]
         values["loss_rate"] = loss.corrected_loss(other, way.lossy, limited, asked.request_bps)
-        unknown = way.lossy & ~goodput.loss_known(ground).take(block.config)
+    known = way.flows[VALUE]
+    unknown = loss.unknown(ground, block, variant, way.lossy, known.over_own)
+    unknown |= np.isnan(known.goodput_bps)
     values["sent_bps"] = flow.sent_bps.copy()
     values["shortfall_bps"] = np.maximum(asked.request_bps - other.sent_bps, 0.0)
     if asked.request_bps.max() == np.inf:
@@ -174,7 +180,7 @@ def _cpu_metrics(
     if name not in ground.metrics or not wanted & {name, cores}:
         return {}
     slot = way.cpu_slots[part]
-    needed = cpu.demand(ground, block, ground.metrics[name], part, slot, way.flows[VALUE].own_bps)
+    needed = cpu.demand(ground, block, name, part, slot, way.flows[VALUE].own_bps)
     values = {name: needed if variant == "appendix-h" else np.minimum(needed, 1.0)}
     if cores not in ground.metrics and ground.cores:
         values[cores] = needed * block.asked.cores_count
@@ -194,8 +200,7 @@ def _frames(block: Block, values: Mapping[str, Floats], way: Course, part: int) 
 
 def sending_demand(ground: Ground, block: Block, way: Course) -> Floats:
     """Uncapped utilisation of the sender's cores; NaN where the dataset has none."""
-    lookup = ground.metrics.get("cpu_send")
-    if lookup is None:
+    if "cpu_send" not in ground.metrics:
         return np.full(block.cell.shape, np.nan)
     own = way.flows[VALUE].own_bps
-    return cpu.demand(ground, block, lookup, VALUE, way.cpu_slots[VALUE], own)
+    return cpu.demand(ground, block, "cpu_send", VALUE, way.cpu_slots[VALUE], own)

@@ -139,7 +139,12 @@ def _broadcast(si: Mapping[str, object]) -> Broadcast:
 def _broadcast_labelled(
     si: Mapping[str, object], labelled: Mapping[str, xr.DataArray | xr.Variable]
 ) -> Broadcast:
-    arrays = [xr.DataArray(value) for value in labelled.values()]
+    try:
+        arrays = xr.align(*(xr.DataArray(v) for v in labelled.values()), join="exact", copy=False)
+    except ValueError as error:
+        raise ScenarioError(
+            "the labels of the parameters do not fit: give arrays of one dimension the same labels"
+        ) from error
     spread = xr.broadcast(*arrays)
     columns = {name: array.values for name, array in zip(labelled, spread, strict=True)}
     rest = {name: np.asarray(value) for name, value in si.items() if name not in labelled}
@@ -178,19 +183,20 @@ class Asker:
             self._column("other_goodput_bps", piece),
             self._column("distance_m", piece),
         )
-        _check(payload, rate, switches, endpoints, others, distance)
-        asked_cores, cores, beyond = self.rules.cores(protocol, self._column("cores", piece))
+        given_cores = self._column("cores", piece)
+        _check(payload, rate, given_cores, switches, endpoints, others, distance)
+        asked_cores, cores, beyond = self.rules.cores(protocol, given_cores)
         impossible = payload > self.limits.take(protocol)
         if not self.ground.extended:
             impossible |= beyond
-        impossible |= self.rules.unanswerable(protocol, switches, endpoints, distance)
+        impossible |= self.rules.unanswerable(protocol, given_cores, switches, endpoints, distance)
         cable = self.ground.link.cable_length_m or 0.0
         extra = distance - cable
         extra[np.isnan(extra)] = 0.0
         questions = Questions(
             protocol,
             payload,
-            rate * payload * 8 if rated else rate,
+            _requested(rate, payload) if rated else rate,
             cores,
             asked_cores,
             switches.astype(np.int64),
@@ -207,9 +213,20 @@ class Asker:
         return np.full(count, DEFAULTS[name])
 
 
+def _requested(rate: Floats, payload: Floats) -> Floats:
+    """Rate × payload × 8 [b/s], to the last bit as Scenario makes it."""
+    request = rate * payload * 8
+    whole = np.rint(request)
+    with np.errstate(invalid="ignore"):  # unlimited
+        beside = np.abs(request - whole) <= words.ROUNDING * np.spacing(request)
+    np.copyto(request, whole, where=beside)
+    return request
+
+
 def _check(
     payload: Floats,
     rate: Floats,
+    cores: Floats,
     switches: Floats,
     endpoints: Floats,
     others: Floats,
@@ -223,6 +240,8 @@ def _check(
     ):
         if not (column.min() >= least and (np.rint(column) == column).all()):
             raise ScenarioError(f"{name} has an impossible value: whole numbers from {least} on")
+    if (cores < 1).any() or (np.rint(cores) != cores)[~np.isnan(cores)].any():
+        raise ScenarioError("cores has an impossible value: whole numbers from 1 on")
     if not rate.min() > 0:
         raise ScenarioError(
             "rate_fps or requested_goodput_bps has an impossible value: above 0, inf is unlimited"

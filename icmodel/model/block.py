@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.interpolation import cell_of
-from icmodel.model.ground import Ground, Lookup
+from icmodel.model.ground import Ground
+from icmodel.model.lookup import Lookup
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -145,7 +146,8 @@ class Wires:
 
     def block(self, asked: Questions) -> Block:
         """The block of some questions; impossible payloads count as the protocol's greatest."""
-        if not self.width:
+        beyond = self.ground.extended and asked.payload_bytes.max() >= self.width
+        if not self.width or beyond:
             possible = np.minimum(asked.payload_bytes, self.limits.take(asked.protocol))
             return block(self.ground, asked, wire_times(self.ground, asked.protocol, possible))
         payload = np.minimum(asked.payload_bytes, self.width - 1).astype(np.int64)

@@ -29,7 +29,7 @@ def bottleneck(block: Block, flow: Flow, lossy: Bools, cpu_send: Floats) -> Code
     cpu_send : array
         Uncapped utilisation of the sender's cores; NaN where not known.
     """
-    shared = (block.asked.endpoints > 1) & (flow.share_bps * (1 + CLOSE) < flow.own_bps)
+    shared = (block.asked.endpoints > 1) & ~(flow.share_bps * (1 + CLOSE) >= flow.own_bps)
     facts = (
         flow.overloaded,
         cpu_send >= NEAR_CPU,

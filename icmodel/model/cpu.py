@@ -10,27 +10,49 @@ from numpy.typing import NDArray
 
 from icmodel.interpolation import HIGH
 from icmodel.model.block import Block, LoadSlot
-from icmodel.model.ground import Ground, Lookup
-from icmodel.model.latency import curve_value
+from icmodel.model.ground import Ground
+from icmodel.model.latency import curve_value, keep_within
 
 Floats = NDArray[np.float64]
 
 UTILISATIONS = ("cpu_send", "cpu_recv")
+BUSY = "cpu_"
+"""What every metric of processing time begins with; those grow with the load (E15)."""
+
+
+def busy(
+    ground: Ground, block: Block, metric: str, part: int, slot: LoadSlot, own_bps: Floats
+) -> Floats:
+    """A metric of processing time at the cores it was measured with.
+
+    Where only the unlimited load answers, a carried request takes its proportion of it.  Above the
+    highest load that answers the upper end reaches to the unlimited curve: up to what is achievable
+    the metric may be anything between the two (E14, E15).
+    """
+    lookup = ground.metrics[metric]
+    value = curve_value(block, lookup, part, slot)
+    keep_within(ground, block, metric, part, value)
+    request = block.asked.request_bps
+    here = lookup.group.take(block.config) * lookup.stack.cells + block.cell
+    carried = slot.slot <= len(ground.loads)
+    if part == HIGH:
+        held = carried & (request > lookup.highest.take(here))
+        if held.any():
+            most = block.unlimited(lookup, HIGH)
+            keep_within(ground, block, metric, HIGH, most)
+            np.fmax(value, most, out=value, where=held)
+    elif lookup.unlimited_only.any():
+        only = carried & lookup.unlimited_only.take(here)
+        value[only] *= np.minimum(request[only] / own_bps[only], 1.0)
+    return value
 
 
 def demand(
-    ground: Ground, block: Block, lookup: Lookup, part: int, slot: LoadSlot, own_bps: Floats
+    ground: Ground, block: Block, metric: str, part: int, slot: LoadSlot, own_bps: Floats
 ) -> Floats:
-    """Utilisation of the asked cores, uncapped: the curve × measured cores / asked cores (E6).
-
-    Where only the unlimited load was measured, a carried request takes its proportion of it.
-    """
-    value = curve_value(block, lookup, part, slot)
-    if part != HIGH and lookup.unlimited_only.any():
-        place = lookup.group.take(block.config) * lookup.stack.cells + block.cell
-        only = lookup.unlimited_only.take(place)
-        here = only & (slot.slot <= len(ground.loads))
-        value[here] *= np.minimum(block.asked.request_bps[here] / own_bps[here], 1.0)
+    """Utilisation of the asked cores, uncapped: the curve × measured cores / asked cores (E6)."""
+    lookup = ground.metrics[metric]
+    value = busy(ground, block, metric, part, slot, own_bps)
     value *= lookup.scale.take(block.config)
     if ground.extended and ground.cores:  # a count beyond the measured ones
         counted = np.array(ground.cores, dtype=float).take(block.asked.cores)

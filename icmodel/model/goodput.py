@@ -11,12 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from icmodel.interpolation import VALUE
+from icmodel.interpolation import HIGH, LOW, VALUE
 from icmodel.model.block import CLOSE, Block
-from icmodel.model.ground import Ground, Lookup
+from icmodel.model.ground import Ground
+from icmodel.model.lookup import Lookup
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+
+OPPOSITE = {VALUE: VALUE, LOW: HIGH, HIGH: LOW}
+"""A long latency and a high loss go with the least goodput: the flow's end that decides an end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ def corrected_flow(
     """
     asked = block.asked
     capacity, unlimited = _reached(ground, block, part)
-    table = block.unlimited(ground.loss_table, VALUE)
+    table = block.unlimited(ground.loss_table, OPPOSITE[part]) * lossy
     slack = capacity * (1 + CLOSE)
     over_own = asked.request_bps > slack
     if asked.request_bps.max() == np.inf:
@@ -64,7 +68,7 @@ def corrected_flow(
     over_total = asked.request_bps + asked.others_bps > slack
     own = np.where(over_own, unlimited, capacity)
     limit = np.where(over_total, unlimited, capacity)
-    _receive_less(limit, over_total, table, asked.endpoints)
+    _receive_less(limit, over_total & (asked.others_bps > 0), table, asked.endpoints)
     share = _fair_share(ground, block, part, limit)
     able = unlimited / np.maximum(1 - table, CLOSE)
     sent = np.where(over_own, np.minimum(asked.request_bps, able), asked.request_bps)
@@ -89,13 +93,13 @@ def _reached(ground: Ground, block: Block, part: int) -> tuple[Floats, Floats]:
     return best, unlimited
 
 
-def _receive_less(limit: Floats, over_total: Bools, table: Floats, endpoints: Floats) -> None:
-    """Lower in place what the receiver takes where every sender overloads it (E2, E9).
+def _receive_less(limit: Floats, overloaded: Bools, table: Floats, endpoints: Floats) -> None:
+    """Lower in place what the receiver takes where several senders overload it (E2, E9).
 
     Each further sender costs the benchmarked overload loss once more, unlimited·(1 − loss)^(n−1):
     an assumed rule, since §6.5.3.1 says only that two senders deliver less in sum than one.
     """
-    several = np.flatnonzero(over_total & (endpoints > 1) & (table > 0))
+    several = np.flatnonzero(overloaded & (endpoints > 1) & (table > 0))
     if len(several):
         arriving = 1 - table.take(several)
         limit[several] *= arriving ** (endpoints.take(several) - 1)
@@ -104,7 +108,8 @@ def _receive_less(limit: Floats, over_total: Bools, table: Floats, endpoints: Fl
 def _fair_share(ground: Ground, block: Block, part: int, limit: Floats) -> Floats:
     """max(limit − others, limit / n): exact max-min for equal or single others (E2).
 
-    Shares measured at the asked number of endpoints stand in place of limit / n.
+    Shares measured at the asked number of endpoints stand in place of limit / n, and alone where
+    the stream was never measured without others.
     """
     asked = block.asked
     fair = limit / asked.endpoints
@@ -112,12 +117,12 @@ def _fair_share(ground: Ground, block: Block, part: int, limit: Floats) -> Float
         here = asked.endpoints == count
         if here.any():
             measured = block.unlimited(lookup, part)
-            fair = np.where(here & ~np.isnan(measured), np.minimum(measured, limit), fair)
-    shared = np.maximum(limit - asked.others_bps, fair)
+            fair = np.where(here & ~np.isnan(measured), np.fmin(measured, limit), fair)
+    shared = np.fmax(limit - asked.others_bps, fair)
     return np.where(asked.endpoints > 1, shared, limit)
 
 
-def appendix_h_flow(ground: Ground, block: Block, part: int) -> Flow:
+def appendix_h_flow(ground: Ground, block: Block, part: int, lossy: Bools) -> Flow:
     """The stream's flow as IC2012 Appendix H writes it (E2: the share may exceed the request)."""
     asked = block.asked
     limit = block.unlimited(ground.unlimited, part)
@@ -125,7 +130,7 @@ def appendix_h_flow(ground: Ground, block: Block, part: int) -> Flow:
     share = np.maximum(limit - asked.others_bps, limit / asked.endpoints)
     fits = (asked.endpoints == 1) | (limited + asked.others_bps < limit)
     goodput = np.where(fits, limited, share)
-    table = block.unlimited(ground.loss_table, VALUE)
+    table = block.unlimited(ground.loss_table, OPPOSITE[part]) * lossy
     over = (asked.request_bps > limit * (1 + CLOSE)) | np.isinf(asked.request_bps)
     overloaded = over | (asked.request_bps > goodput * (1 + CLOSE))
     return Flow(limit, limit, share, limited, goodput, table, over, over, overloaded)
@@ -134,8 +139,3 @@ def appendix_h_flow(ground: Ground, block: Block, part: int) -> Flow:
 def known(lookup: Lookup, block: Block) -> Bools:
     """Whether a metric has rows for each question's protocol and counts."""
     return np.asarray(lookup.group.take(block.config) > 0)
-
-
-def loss_known(ground: Ground) -> Bools:
-    """Whether any loss was benchmarked, by configuration."""
-    return np.asarray((ground.loss_unlimited.group > 0) | (ground.loss_limited.group > 0))

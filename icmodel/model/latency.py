@@ -8,8 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from icmodel.interpolation import HIGH, LOW
 from icmodel.model.block import Block, LoadSlot
-from icmodel.model.ground import Ground, Lookup
+from icmodel.model.ground import Ground
+from icmodel.model.lookup import Lookup
 
 Floats = NDArray[np.float64]
 
@@ -18,6 +20,15 @@ def curve_value(block: Block, lookup: Lookup, part: int, slot: LoadSlot) -> Floa
     """A metric between its payload points and load curves; NaN outside its domain."""
     place = block.place(lookup, slot.slot)
     return lookup.stack.look_up(part, place, block.dp, slot.dr)
+
+
+def keep_within(ground: Ground, block: Block, metric: str, part: int, value: Floats) -> None:
+    """Keep an end of an interval inside the limits the source states, in place."""
+    limits = ground.limits.get(metric)
+    if limits is not None and part == LOW:
+        np.maximum(value, limits[0].take(block.asked.protocol), out=value)
+    if limits is not None and part == HIGH:
+        np.minimum(value, limits[1].take(block.asked.protocol), out=value)
 
 
 def passes(metric: str) -> int:
@@ -43,14 +54,15 @@ def path_s(ground: Ground, block: Block, lookup: Lookup, *, with_distance: bool)
     link = ground.link
     beyond = block.asked.switches - lookup.switches.take(block.config)
     path = np.maximum(beyond, 0) * (link.switch_latency_s or 0.0)
+    if link.switch_latency_s is None:
+        path[beyond > 0] = np.nan  # neither rows nor a rule
     if with_distance:
         path += block.asked.extra_distance_m * (link.propagation_s_per_m or 0.0)
     return path
 
 
 def least_s(ground: Ground, block: Block) -> Floats:
-    """Theory's minimum one way [s]: serialisation and propagation of the cable and switches."""
+    """Theory's minimum over the measured cable, one way [s]: serialisation and propagation."""
     link = ground.link
-    cable = (link.cable_length_m or 0.0) + block.asked.extra_distance_m
-    propagation = np.maximum(cable, 0.0) * (link.propagation_s_per_m or 0.0)
+    propagation = (link.cable_length_m or 0.0) * (link.propagation_s_per_m or 0.0)
     return block.wire.serialisation_s + propagation

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from icmodel.interpolation import VALUE
 from icmodel.model.block import Block, LoadSlot
 from icmodel.model.goodput import Flow
 from icmodel.model.ground import Ground
@@ -28,15 +29,37 @@ def limited_loss(ground: Ground, block: Block, part: int, slot: LoadSlot) -> Flo
     place = block.place(lookup, slot.slot)
     found = lookup.stack.look_up(part, place, block.dp, slot.dr)
     np.copyto(found, 0.0, where=np.isnan(found))
-    return found
+    return np.clip(found, 0.0, 1.0, out=found)
+
+
+def unknown(
+    ground: Ground, block: Block, variant: str, lossy: Bools, over_own: Bools
+) -> NDArray[np.bool_]:
+    """Where the dataset does not say how many of the sent frames arrive.
+
+    Protocols without any benchmarked loss at these counts; in overload payloads outside the table;
+    direct Ethernet in ``appendix-h`` (E10).
+    """
+    said = ground.loss_unlimited.group > 0
+    if variant == "appendix-h":
+        direct = np.array([protocol == "ethernet" for protocol in ground.protocols])
+        hidden = direct.take(block.asked.protocol)
+        needed = np.ones_like(hidden)
+    else:
+        said |= ground.loss_limited.group > 0
+        hidden, needed = np.zeros_like(lossy), over_own
+    missing = lossy & ~said.take(block.config)
+    if ground.loss_gaps:
+        missing |= lossy & needed & np.isnan(block.unlimited(ground.loss_unlimited, VALUE))
+    return np.asarray(missing | hidden)
 
 
 def corrected_loss(flow: Flow, lossy: Bools, limited: Floats, request_bps: Floats) -> Floats:
     """1 − goodput / sent for protocols that lose frames, 0 for the others."""
     carried = flow.share_bps >= request_bps * (1 - limited)
     carried &= ~flow.over_own
-    with np.errstate(invalid="ignore", divide="ignore"):
-        dropped = flow.goodput_bps / flow.sent_bps
+    dropped = 1 - flow.loss_table  # where the interval reaches down to nothing sent
+    np.divide(flow.goodput_bps, flow.sent_bps, out=dropped, where=flow.sent_bps != 0)
     np.subtract(1.0, dropped, out=dropped)
     np.maximum(dropped, 0.0, out=dropped)
     loss = np.where(carried, limited, dropped)

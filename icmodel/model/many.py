@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
@@ -20,11 +19,9 @@ from icmodel.model.answer import Course, answer, course, metric_names, sending_d
 from icmodel.model.asking import Asker, Piece, Table, codes, table
 from icmodel.model.block import Block, Wires
 from icmodel.model.bottleneck import UNKNOWN, bottleneck
+from icmodel.model.foundation import Foundation
 from icmodel.model.goodput import known
 from icmodel.model.ground import Ground
-
-if TYPE_CHECKING:
-    from icmodel.model.model import Model
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -45,7 +42,7 @@ class Wishes:
     threads: int | None
 
 
-def predict_many(model: Model, question: Mapping[str, object], wishes: Wishes) -> xr.Dataset:
+def predict_many(model: Foundation, question: Mapping[str, object], wishes: Wishes) -> xr.Dataset:
     """Answer whole arrays; see :meth:`icmodel.model.Model.predict_many`."""
     if wishes.outside not in ("refuse", "nan", "extrapolate"):
         raise ScenarioError(f"outside={wishes.outside!r} is not one of refuse, nan, extrapolate")
@@ -64,7 +61,7 @@ def predict_many(model: Model, question: Mapping[str, object], wishes: Wishes) -
     return _fold(model, out, questions)
 
 
-def _refusal(model: Model, refused: Bools, questions: Table) -> str:
+def _refusal(model: Foundation, refused: Bools, questions: Table) -> str:
     first = np.unravel_index(int(np.argmax(refused)), questions.shape or (1,))
     return (
         f"{int(refused.sum())} of {len(questions)} questions are outside {model.data.id}, the "
@@ -76,7 +73,7 @@ def _refusal(model: Model, refused: Bools, questions: Table) -> str:
 OptionGroup = tuple[tuple[tuple[str, str], ...], Ints | None]
 
 
-def _option_groups(model: Model, questions: Table) -> Iterator[OptionGroup]:
+def _option_groups(model: Foundation, questions: Table) -> Iterator[OptionGroup]:
     """Questions with the same option values; ``None`` as place is all of them."""
     fixed = {name: v for name, v in questions.options.items() if isinstance(v, str)}
     coded = {name: v for name, v in questions.options.items() if not isinstance(v, str)}
@@ -138,7 +135,7 @@ class _Worker:
 
     def __init__(
         self,
-        model: Model,
+        model: Foundation,
         ground: Ground,
         asker: Asker,
         wishes: Wishes,
@@ -166,16 +163,13 @@ class _Worker:
                 self.out[name][piece] = value
             if self.wishes.intervals:
                 self._write_intervals(piece, ends)
+            for name in self.wanted - ends[VALUE].keys():
+                self._blank(name, piece)
+            if self.wishes.intervals:
                 self._write_basis(piece, here, way)
             if "bottleneck" in self.out:
-                busy = ends[VALUE].get("cpu_send_cores")
-                demand = (
-                    sending_demand(self.ground, here, way)
-                    if busy is None or "cpu_send" not in self.ground.metrics
-                    else busy / asked.cores_count
-                )
                 self.out["bottleneck"][piece] = bottleneck(
-                    here, way.flows[VALUE], way.lossy, demand
+                    here, way.flows[VALUE], way.lossy, sending_demand(self.ground, here, way)
                 )
         impossible |= np.isnan(way.flows[VALUE].goodput_bps) & known(self.ground.capacity, here)
         self._refuse(piece, impossible)
@@ -183,14 +177,23 @@ class _Worker:
     def _write_intervals(self, piece: Piece, ends: Mapping[int, Mapping[str, Floats]]) -> None:
         """Intervals that hold their values and do not go below 0."""
         for name, value in ends[VALUE].items():
-            self.out[f"{name}_low"][piece] = np.maximum(np.fmin(ends[LOW][name], value), 0.0)
-            self.out[f"{name}_high"][piece] = np.fmax(ends[HIGH][name], value)
+            low, high = np.fmin(ends[LOW][name], value), np.fmax(ends[HIGH][name], value)
+            absent = np.isnan(value)
+            np.copyto(low, np.nan, where=absent)
+            np.copyto(high, np.nan, where=absent)
+            self.out[f"{name}_low"][piece] = np.maximum(low, 0.0)
+            self.out[f"{name}_high"][piece] = high
+
+    def _blank(self, name: str, piece: Piece) -> None:
+        """A metric of which this ground has no rows."""
+        for ending in ("", "_low", "_high") if self.wishes.intervals else ("",):
+            self.out[name + ending][piece] = np.nan
 
     def _write_basis(self, piece: Piece, here: Block, way: Course) -> None:
         """The weakest basis of each metric, −1 where there is no value."""
         traces = basis.traces(self.ground, here, way)
         for name in self.wanted:
-            code = basis.rules(self.ground, here, way, name, self.variant)
+            code = basis.rules(self.ground, here, way, name)
             for trace in traces.get(name, ()):
                 np.maximum(code, trace.codes(), out=code)
             missing = np.isnan(self.out[name][piece].astype(np.float64))
@@ -208,7 +211,7 @@ class _Worker:
             column[piece] = part
 
 
-def _fold(model: Model, out: Columns, questions: Table) -> xr.Dataset:
+def _fold(model: Foundation, out: Columns, questions: Table) -> xr.Dataset:
     """The answers in the shape of the questions, labelled, codes with their meanings."""
     variables = {
         name: (questions.dims, column.reshape(questions.shape)) for name, column in out.items()

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from icmodel import scenario as words
 from icmodel.dataset import Dataset
-from icmodel.errors import DatasetError, OutOfDomain, ScenarioError
+from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Prediction
 from icmodel.interpolation import HIGH, LOW, VALUE
 from icmodel.model import present
 from icmodel.model.answer import VARIANTS, answer, course, metric_names
 from icmodel.model.block import Block, Questions, block, wire_times
-from icmodel.model.ground import Ground, lay_ground
+from icmodel.model.foundation import Foundation
+from icmodel.model.ground import Ground
 from icmodel.model.physics import wire
-from icmodel.model.rules import ProtocolRules, Rules, problems, protocol_rules
+from icmodel.model.rules import problems
 from icmodel.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -54,8 +53,7 @@ class Model:
             )
         self.data = data
         self.variant = chosen
-        self._ground = lru_cache(maxsize=64)(self._lay_ground)
-        self._rules_of = lru_cache(maxsize=256)(self._find_rules)
+        self._foundation = Foundation(data, chosen)
 
     def __repr__(self) -> str:
         return f"Model({self.data.id!r}, variant={self.variant!r})"
@@ -87,7 +85,7 @@ class Model:
             raise ScenarioError(f"outside={outside!r} is not one of {REFUSE}, {EXTRAPOLATE}")
         asked = self._complete(asked)
         extend = outside == EXTRAPOLATE
-        ground = self.ground(asked.options, (asked.protocol,), extend=extend)
+        ground = self._foundation.ground(asked.options, (asked.protocol,), extend=extend)
         self._check_parameters(asked, ground, extend=extend)
         return self._predict(asked, ground)
 
@@ -107,7 +105,7 @@ class Model:
                 f"{self.data.id} has no protocol {asked.protocol!r}: it has "
                 f"{', '.join(self.data.protocols)}"
             )
-        counts = self._rules_of(asked.protocol, asked.options).cores
+        counts = self._foundation.rules_of(asked.protocol, asked.options).cores
         if asked.cores is None and counts:
             return replace(asked, cores=max(counts))
         return asked
@@ -121,7 +119,7 @@ class Model:
                 f"payload {asked.payload_bytes} B is impossible for {asked.protocol}: its limit is "
                 f"{limit} B; split the frame"
             )
-        counts = self._rules_of(asked.protocol, asked.options).cores
+        counts = self._foundation.rules_of(asked.protocol, asked.options).cores
         if asked.cores is not None and counts and asked.cores not in counts and not extend:
             raise OutOfDomain(
                 f"{asked.cores} cores are outside {self.data.id}: {asked.protocol} was measured "
@@ -135,25 +133,25 @@ class Model:
             )
 
     def _problems(self, asked: Scenario) -> dict[str, str]:
-        return problems(self.data, self._rules_of(asked.protocol, asked.options), asked)
-
-    def _find_rules(self, protocol: str, options: tuple[tuple[str, str], ...]) -> ProtocolRules:
-        return protocol_rules(self.data, protocol, self.data.link(dict(options)))
+        return problems(self.data, self._foundation.rules_of(asked.protocol, asked.options), asked)
 
     def fit_question(self, scenario: Scenario) -> tuple[Scenario, tuple[str, ...]]:
         """The scenario without what this dataset has no axis or rule for, and a note on each."""
-        notes = list(self._problems(scenario).values())
-        blank: dict[str, object] = {"switches": 0, "distance_m": None, "cores": None}
-        blank |= {"endpoints": 1}
-        changed = {name: blank[name] for name in self._problems(scenario)}
+        known = tuple(pair for pair in scenario.options if pair[0] in self.data.option_axes)
+        asked = replace(scenario, options=known)
+        problems = self._problems(asked)
+        least_switches = self._foundation.rules_of(asked.protocol, asked.options).least_switches
+        blank: dict[str, object] = {"distance_m": None, "cores": None, "endpoints": 1}
+        blank["switches"] = least_switches
+        changed = {name: blank[name] for name in problems}
         if "endpoints" in changed:
             changed["other_goodput_bps"] = 0.0
-        kept = {axis: value for axis, value in scenario.options if axis in self.data.option_axes}
-        for axis, value in scenario.options:
-            if axis not in kept:
-                notes.append(f"{self.data.id} has no axis {axis}: {axis} = {value} was left out")
-        fitted = replace(scenario, options=tuple(sorted(kept.items())), **changed)  # type: ignore[arg-type]
-        return fitted, tuple(notes)
+        unknown = [
+            f"{self.data.id} has no axis {axis}: {axis} = {value} was left out"
+            for axis, value in scenario.options
+            if (axis, value) not in known
+        ]
+        return replace(asked, **changed), (*problems.values(), *unknown)  # type: ignore[arg-type]
 
     # --- theory -------------------------------------------------------------------------------
 
@@ -213,47 +211,12 @@ class Model:
         from icmodel.model.many import Wishes, predict_many  # xarray only where it is used
 
         wishes = Wishes(outside, None if metrics is None else tuple(metrics), intervals, threads)
-        return predict_many(self, question, wishes)
-
-    # --- tables -------------------------------------------------------------------------------
-
-    def ground(
-        self,
-        options: tuple[tuple[str, str], ...] | Mapping[str, str] = (),
-        protocols: tuple[str, ...] | None = None,
-        *,
-        extend: bool = False,
-    ) -> Ground:
-        """The compiled tables at some options; compiled once a Model."""
-        pairs = tuple(sorted(dict(options).items()))
-        return self._ground(pairs, protocols or self.data.protocols, extend)
-
-    def rules(self, ground: Ground) -> Rules:
-        """What each protocol of a ground can be asked."""
-        rules = [protocol_rules(self.data, protocol, ground.link) for protocol in ground.protocols]
-        return Rules(rules, ground.cores)
-
-    def _lay_ground(
-        self, options: tuple[tuple[str, str], ...], protocols: tuple[str, ...], extend: bool
-    ) -> Ground:
-        try:
-            ground = lay_ground(
-                self.data, dict(options), self.variant, protocols=protocols, extend=extend
-            )
-        except DatasetError as error:
-            raise OutOfDomain(str(error)) from error
-        if not ground.metrics and ground.capacity.empty:
-            chosen = ", ".join(f"{axis} = {value}" for axis, value in options) or "its defaults"
-            raise OutOfDomain(
-                f"{self.data.id} has no rows of {', '.join(protocols)} at {chosen}: see `icmodel "
-                f"datasets show {self.data.id}` for the values each protocol has"
-            )
-        return ground
+        return predict_many(self._foundation, question, wishes)
 
     def _block(self, asked: Scenario, ground: Ground) -> Block:
         """One question as a block of length 1."""
         cores = asked.cores or 0
-        counts = self._rules_of(asked.protocol, asked.options).cores or (0,)
+        counts = self._foundation.rules_of(asked.protocol, asked.options).cores or (0,)
         nearest = min(counts, key=lambda count: (abs(count - cores), count))
         cable = ground.link.cable_length_m
         extra = 0.0 if asked.distance_m is None or cable is None else asked.distance_m - cable

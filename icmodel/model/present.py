@@ -16,8 +16,10 @@ from icmodel.model.answer import Course, metric_names, sending_demand
 from icmodel.model.block import Block
 from icmodel.model.bottleneck import bottleneck
 from icmodel.model.goodput import known
-from icmodel.model.ground import BY_FLOW, Ground, Lookup
+from icmodel.model.ground import BY_FLOW, Ground
+from icmodel.model.lookup import Lookup
 from icmodel.scenario import Scenario
+from icmodel.units import format_bps
 
 Floats = NDArray[np.float64]
 Ends = Sequence[Mapping[str, Floats]]
@@ -37,7 +39,7 @@ def prediction(
             continue
         bases = _bases(ground, block, way, found.get(name, ()), name, variant)
         for trace in found.get(name, ()):
-            rows.update(dict.fromkeys(trace.rows(0)))
+            rows.update(dict.fromkeys(trace.rows(ground, block, 0)))
         low, high = _within(block, name, value, low, high)
         metrics[name] = Estimate(
             value,
@@ -84,10 +86,18 @@ def _bases(
     variant: str,
 ) -> tuple[str, ...]:
     """Every basis a metric used, strongest first."""
-    codes = {int(trace.codes()[0]) for trace in traces if trace.used[0] and trace.rows(0)}
-    rows = {BASES.index(ground.points[row].basis) for trace in traces for row in trace.rows(0)}
-    rule = int(basis.rules(ground, block, way, name, variant)[0])
+    codes = {
+        int(trace.codes()[0]) for trace in traces if trace.used[0] and trace.rows(ground, block, 0)
+    }
+    rows = {
+        BASES.index(ground.points[row].basis)
+        for trace in traces
+        for row in trace.rows(ground, block, 0)
+    }
+    rule = int(basis.rules(ground, block, way, name)[0])
     every = codes | rows | ({rule} if rule or not codes else set())
+    if any(len(trace.rows(ground, block, 0)) > 1 for trace in traces):
+        every.add(BASES.index("interpolated"))
     return tuple(BASES[code] for code in sorted(every))
 
 
@@ -126,6 +136,8 @@ def _reason(ground: Ground, block: Block, asked: Scenario, name: str) -> str:
 
 def _counts(asked: Scenario) -> str:
     named = [f"{axis} = {value}" for axis, value in asked.options]
+    if asked.switches:
+        named.insert(0, f"{asked.switches} switches")
     if asked.cores is not None:
         named.insert(0, f"{asked.cores} cores")
     return f" at {', '.join(named)}" if named else ""
@@ -206,7 +218,7 @@ def _load_beyond(ground: Ground, block: Block) -> str:
     if not len(ground.loads) or math.isinf(request):
         return text
     nearest = float(ground.loads[np.abs(ground.loads - request).argmin()])
-    return f"{text}, {abs(request - nearest):.3g} b/s from {nearest:.3g} b/s"
+    return f"{text}, {format_bps(abs(request - nearest), 3)} from {format_bps(nearest, 3)}"
 
 
 def _notes(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from icmodel.dataset import Dataset, Interconnect
+from icmodel.dataset import Dataset, Point
 from icmodel.scenario import Scenario
 
 Floats = NDArray[np.float64]
@@ -22,6 +22,7 @@ class ProtocolRules:
 
     protocol: str
     cores: tuple[int, ...]
+    least_switches: int
     most_switches: float
     distance: bool
     sharing: bool
@@ -32,25 +33,41 @@ class ProtocolRules:
         return max(self.cores, default=0)
 
 
-def protocol_rules(data: Dataset, protocol: str, link: Interconnect) -> ProtocolRules:
-    """What a protocol can be asked: counts with rows, and rules that need a property of the link."""
-    points = [point for point in data.points if point.protocol == protocol]
+def protocol_rules(data: Dataset, protocol: str, options: Mapping[str, str]) -> ProtocolRules:
+    """What a protocol can be asked: counts with rows, and rules that need a property of the link.
+
+    Raises
+    ------
+    DatasetError
+        If the dataset has no such option.
+    """
+    points, link = data.select(protocol, options), data.link(options)
     goodput = [point for point in points if point.metric == "goodput_bps"]
     counts = {p.cores for p in goodput if p.cores is not None}
     counts = counts or {p.cores for p in points if p.cores is not None}
-    measured = max((p.switches or 0 for p in points), default=0)
+    switches = [p.switches or 0 for p in goodput or points] or [0]
     return ProtocolRules(
         protocol,
         tuple(sorted(c for c in counts if c is not None)),
-        np.inf if link.switch_latency_s is not None else measured,
+        min(switches),
+        np.inf if link.switch_latency_s is not None else _most_switches(points),
         link.propagation_s_per_m is not None and link.cable_length_m is not None,
         bool(goodput),
     )
 
 
+def _most_switches(points: Sequence[Point]) -> int:
+    return max((point.switches or 0 for point in points), default=0)
+
+
 def problems(data: Dataset, rules: ProtocolRules, asked: Scenario) -> dict[str, str]:
     """Parameters of a scenario without axis or rule, each with the sentence that refuses it."""
     found: dict[str, str] = {}
+    if asked.switches < rules.least_switches:
+        found["switches"] = (
+            f"{data.id} measured {asked.protocol} with switches = {rules.least_switches}: ask for "
+            f"that, not for {asked.switches}"
+        )
     if asked.switches > rules.most_switches:
         found["switches"] = (
             f"{data.id} has neither rows with {asked.switches} switches nor a switch latency: "
@@ -77,6 +94,7 @@ class Rules:
 
     def __init__(self, rules: Sequence[ProtocolRules], counts: tuple[int, ...]) -> None:
         self.default = np.array([float(rule.default_cores) for rule in rules])
+        self.least_switches = np.array([rule.least_switches for rule in rules])
         self.most_switches = np.array([rule.most_switches for rule in rules])
         self.distance = np.array([rule.distance for rule in rules])
         self.sharing = np.array([rule.sharing for rule in rules])
@@ -102,12 +120,21 @@ class Rules:
         return asked, self.nearest.take(place), ~(self.exact.take(place) & whole)
 
     def unanswerable(
-        self, protocol: Ints, switches: Floats, endpoints: Floats, distance: Floats
+        self,
+        protocol: Ints,
+        cores: Floats,
+        switches: Floats,
+        endpoints: Floats,
+        distance: Floats,
     ) -> Bools:
         """Which questions use a parameter that their protocol has no rows or rule for."""
         wrong = np.zeros(protocol.shape, dtype=bool)
+        if self.least_switches.any():
+            wrong |= switches < self.least_switches.take(protocol)
         if np.isfinite(self.most_switches).any():
             wrong |= switches > self.most_switches.take(protocol)
+        if not self.has_cores.all():
+            wrong |= ~np.isnan(cores) & ~self.has_cores.take(protocol)
         if not self.distance.all():
             wrong |= ~np.isnan(distance) & ~self.distance.take(protocol)
         if not self.sharing.all():

@@ -1,0 +1,803 @@
+"""A slow, clear twin of the model: one question at a time, plain loops over the dataset's points.
+
+Written from the table of errata and the domain rules, not from the vectorised code, which it checks.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from icmodel.dataset import Dataset, Point
+from icmodel.interpolation import leave_one_out_half_width, spread_half_width
+from icmodel.model.physics import wire
+from icmodel.scenario import Scenario
+
+STRENGTH = (
+    "measured",
+    "tabulated",
+    "stated",
+    "theory",
+    "derived",
+    "interpolated",
+    "assumed",
+    "extrapolated",
+)
+RATIOS = ("cpu_send", "cpu_recv", "loss_rate")
+TOLERANCE = 1.005  # E14
+CLOSE = 1e-9  # a request counts as carried up to this relative excess
+LOW, VALUE, HIGH = 0, 1, 2
+OTHER_END = {LOW: HIGH, VALUE: VALUE, HIGH: LOW}
+FLOW_METRICS = ("goodput_bps", "sent_bps", "shortfall_bps", "loss_rate", "frames_per_s")
+
+Ends = tuple[float, float, float]  # low, value, high
+Place = tuple[int | None, int]  # cores, switches
+
+
+@dataclass(frozen=True)
+class Found:
+    """A number with its interval and what it rests on."""
+
+    ends: Ends
+    bases: frozenset[str]
+
+    @property
+    def basis(self) -> str:
+        return max(self.bases, key=STRENGTH.index)
+
+    def also(self, *bases: str) -> Found:
+        return Found(self.ends, self.bases | set(bases))
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What one end of the interval makes of the stream [b/s]."""
+
+    bound: float
+    own: float
+    limit: float
+    share: float
+    sent: float
+    goodput: float
+    table: float
+    over_own: bool
+    over_total: bool
+    overloaded: bool
+
+
+class Curve:
+    """One metric over payload at one load, from the rows of one place."""
+
+    def __init__(self, data: Dataset, points: Iterable[Point]) -> None:
+        rows = list(points)
+        chosen: dict[int | None, Point] = {}
+        for point in sorted(rows, key=lambda p: p.options):  # a named option beats an empty cell
+            chosen[point.payload_bytes] = point
+        if len(chosen) > 1:
+            chosen.pop(None, None)
+        self.anywhere = None in chosen
+        if self.anywhere:
+            chosen = {None: rows[0]}
+        self.payloads = sorted(payload or 1 for payload in chosen)
+        ordered = [chosen[None]] if self.anywhere else [chosen[p] for p in self.payloads]
+        self.rows = dict(zip(self.payloads, ordered, strict=True))
+        self.found = {
+            p: Found(self._ends(data, r), frozenset({r.basis})) for p, r in self.rows.items()
+        }
+        if self.anywhere:
+            self.found = {1: self.found[1].also("extrapolated")}
+
+    def _ends(self, data: Dataset, row: Point) -> Ends:
+        if row.std is not None:
+            half = spread_half_width(row.std, row.n)
+        else:
+            x = np.array(self.payloads, dtype=float)
+            y = np.array([self.rows[p].value for p in self.payloads])
+            relative = row.metric not in RATIOS
+            half = leave_one_out_half_width(x, y, relative=relative) * (
+                row.value if relative else 1
+            )
+        low = row.value - half if row.low is None else row.low
+        high = row.value + half if row.high is None else row.high
+        least, most = 0.0, 1.0 if row.metric in RATIOS else math.inf
+        for limit in data.stated_limits:
+            if limit.metric == row.metric and limit.protocol in (None, row.protocol):
+                least, most = max(least, limit.minimum), min(most, limit.maximum)
+        return min(max(low, least), row.value), row.value, max(min(high, most), row.value)
+
+    def covers(self, payload: int) -> bool:
+        return self.anywhere or self.payloads[0] <= payload <= self.payloads[-1]
+
+    def edge(self, payload: int) -> int:
+        """The benchmarked payload nearest to one outside."""
+        return min(max(payload, self.payloads[0]), self.payloads[-1])
+
+    def held(self, payload: int) -> Found:
+        """As ``at``, the edges held beyond the payloads."""
+        found = self.at(payload if self.anywhere else self.edge(payload))
+        assert found is not None
+        return found
+
+    def with_points(self, found: Mapping[int, Found]) -> Curve:
+        """The curve with other numbers at some payloads."""
+        other = copy.copy(self)
+        other.found = {**self.found, **found}
+        return other
+
+    def at(self, payload: int) -> Found | None:
+        """Linear between the two benchmarked payloads beside the asked one."""
+        if self.anywhere:
+            return self.found[1]
+        if not self.covers(payload):
+            return None
+        if payload in self.found:
+            return self.found[payload]
+        left = max(p for p in self.payloads if p < payload)
+        right = min(p for p in self.payloads if p > payload)
+        weight = float(Fraction(payload - left, right - left))
+        return between(self.found[left], self.found[right], weight)
+
+
+def between(a: Found, b: Found, weight: float) -> Found:
+    low, value, high = (x + weight * (y - x) for x, y in zip(a.ends, b.ends, strict=True))
+    return Found((low, value, high), a.bases | b.bases | {"interpolated"})
+
+
+def beyond(edge: Found) -> Found:
+    """The edge held outside the payloads: half-width tripled and 30 % of the value more."""
+    low, value, high = edge.ends
+    more = 0.3 * value
+    return Found(
+        (value - 3 * (value - low) - more, value, value + 3 * (high - value) + more),
+        edge.bases | {"extrapolated"},
+    )
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The metrics of one scenario, ``None`` where the dataset gives none."""
+
+    metrics: Mapping[str, Found | None]
+    bottleneck: str
+
+
+class Twin:
+    """The two variants of the model on one dataset."""
+
+    def __init__(self, data: Dataset, variant: str, *, extrapolate: bool = False) -> None:
+        self.data = data
+        self.corrected = variant == "corrected"
+        self.variant = variant
+        self.extrapolate = extrapolate
+        self._questions: dict[tuple[str, tuple[tuple[str, str], ...]], _Rows] = {}
+
+    def predict(self, asked: Scenario) -> Answers:
+        key = (asked.protocol, asked.options)
+        if key not in self._questions:
+            self._questions[key] = _Rows(self, asked.protocol, dict(asked.options))
+        return _Question(self, self._questions[key], asked).answers()
+
+
+class _Rows:
+    """The rows of one protocol at some options, as curves by metric, place and load."""
+
+    def __init__(self, twin: Twin, protocol: str, options: Mapping[str, str]) -> None:
+        self.data = twin.data
+        self.corrected = twin.corrected
+        points = [p for p in twin.data.points if p.protocol == protocol and self._fits(p, options)]
+        payloads = twin.data.variants.get(twin.variant, {}).get("payload_bytes")
+        if isinstance(payloads, list):
+            points = [p for p in points if p.payload_bytes is None or p.payload_bytes in payloads]
+        self.lone = [p for p in points if p.endpoints in (None, 1) and not p.other_goodput_bps]
+        self.shared = [
+            p for p in points
+            if p.metric == "goodput_bps" and (p.endpoints or 1) > 1 and not _finite(p.load_bps)
+        ]  # fmt: skip
+        self.metrics = sorted({p.metric for p in self.lone})
+        goodput = {p.cores for p in points if p.metric == "goodput_bps" and p.cores}
+        every = {p.cores for p in points if p.cores}
+        self.core_counts = sorted(c for c in goodput or every if c)
+        self.surfaces = {metric: self._surfaces(metric) for metric in self.metrics}
+        self.unlimited = self._goodput(limited=False)
+        self.best = self._goodput(limited=True)
+
+    def _fits(self, point: Point, options: Mapping[str, str]) -> bool:
+        """An asked option matches exactly, an unasked one its default or an empty cell."""
+        for axis, value in zip(self.data.option_axes, point.options, strict=True):
+            allowed = {options[axis]} if axis in options else {"", self.data.option_defaults[axis]}
+            if value not in allowed:
+                return False
+        return True
+
+    def _surfaces(self, metric: str) -> dict[Place, dict[float | None, Curve]]:
+        groups: dict[Place, dict[float | None, list[Point]]] = {}
+        for point in self.lone:
+            if point.metric == metric:
+                place = (point.cores, point.switches or 0)
+                groups.setdefault(place, {}).setdefault(point.load_bps, []).append(point)
+        return {
+            place: {load: Curve(self.data, rows) for load, rows in loads.items()}
+            for place, loads in groups.items()
+        }
+
+    def _goodput(self, *, limited: bool) -> dict[Place, Curve]:
+        """At each payload the unlimited goodput, or the best that any load reached."""
+        groups: dict[Place, list[Point]] = {}
+        for point in self.lone:
+            if point.metric == "goodput_bps":
+                groups.setdefault((point.cores, point.switches or 0), []).append(point)
+        curves = {}
+        for place, rows in groups.items():
+            unlimited = [p for p in rows if not _finite(p.load_bps)]
+            chosen: dict[int | None, Point] = {}
+            for point in rows if limited or not unlimited else unlimited:
+                known = chosen.get(point.payload_bytes)
+                if known is None or point.value > known.value:
+                    chosen[point.payload_bytes] = point
+            curves[place] = Curve(self.data, chosen.values())
+        return curves
+
+
+def _finite(load: float | None) -> bool:
+    return load is not None and math.isfinite(load)
+
+
+class _Question:
+    """One scenario on the rows that fit it."""
+
+    def __init__(self, twin: Twin, rows: _Rows, asked: Scenario) -> None:
+        self.twin, self.rows, self.asked = twin, rows, asked
+        self.data, self.corrected = twin.data, twin.corrected
+        self.payload = asked.payload_bytes
+        self.request = asked.requested_goodput_bps
+        self.link = twin.data.link(dict(asked.options))
+        self.lossy = asked.protocol != "tcp"
+        counts = rows.core_counts
+        self.cores = asked.cores or (max(counts) if counts else None)
+        self.nearest = (
+            min(counts, key=lambda c: (abs(c - (self.cores or 0)), c)) if counts else None
+        )
+        path = wire(self.data, asked.protocol, dict(asked.options))
+        size = np.array([float(self.payload)])
+        self.serialisation = float(path.serialisation_s(size)[0])
+        self.bound = float(path.goodput_bound_bps(size, path.serialisation_s(size))[0])
+
+    # --- finding rows -------------------------------------------------------------------------
+
+    def place(self, places: Iterable[Place], *, any_cores: bool) -> Place | None:
+        """Rows at the asked cores and the most switches not above the asked; else the most cores."""
+        own = [p for p in places if p[1] <= self.asked.switches]
+        exact = [p for p in own if p[0] is None or p[0] == self.nearest]
+        if not exact and any_cores and own:
+            most = max(p[0] or 0 for p in own)
+            exact = [p for p in own if p[0] == most]
+        return max(exact, key=lambda p: p[1]) if exact else None
+
+    def curve(self, curves: Mapping[Place, Curve]) -> Found | None:
+        """A metric that depends on the payload alone, at the asked cores."""
+        place = self.place(curves, any_cores=False)
+        if place is None:
+            return None
+        curve = curves[place]
+        found = curve.at(self.payload)
+        if found is None and self.twin.extrapolate:
+            metric = next(iter(curve.rows.values())).metric
+            found = self.possible(metric, beyond(curve.found[curve.edge(self.payload)]))
+        return found
+
+    def loss(self, *, limited: bool) -> Found | None:
+        """Benchmarked loss when unlimited, or at the asked load where there are limited runs."""
+        every = self.rows.surfaces.get("loss_rate", {})
+        surfaces = {
+            place: {load: c for load, c in loads.items() if _finite(load) == limited}
+            for place, loads in every.items()
+            if any(_finite(load) == limited for load in loads)
+        }
+        place = self.place(surfaces, any_cores=False)
+        if place is None:
+            return None
+        if not limited:
+            return self.curve({place: surfaces[place].get(math.inf) or surfaces[place][None]})
+        found = self.at_load(surfaces[place], below="nothing")  # E16: below, 0 is assumed
+        return None if found is None else self.possible("loss_rate", found)
+
+    def known_loss(self) -> bool:
+        places = self.rows.surfaces.get("loss_rate", {})
+        return any(
+            self.place(
+                [p for p, loads in places.items() if any(_finite(k) == f for k in loads)],
+                any_cores=False,
+            )
+            is not None
+            for f in (True, False)
+        )
+
+    # --- between load curves (E12, E14, E15) ----------------------------------------------------
+
+    def at_load(
+        self,
+        curves: Mapping[float | None, Curve],
+        *,
+        carried: Curve | None = None,
+        below: str = "held",
+        part: float = 1.0,
+    ) -> Found | None:
+        """A metric at the asked payload and request, which is carried.
+
+        ``below`` says what stands below the lowest load: the lowest curve "held", in "proportion"
+        to the load, or "nothing"; ``part`` is the request as a share of the stream's own limit.
+        """
+        where = self.payload
+        found = self._at_payload(where, curves, carried, below)
+        if found is None and self.twin.extrapolate:
+            inner = {
+                p: self._at_payload(p, curves, carried, below)
+                for p in self._candidates(curves, carried)
+            }
+            edges = [p for p, answer in inner.items() if answer is not None]
+            if edges and not min(edges) <= self.payload <= max(edges):
+                where = min(edges) if self.payload < min(edges) else max(edges)
+                answer = inner[where]
+                assert answer is not None
+                found = beyond(answer)
+        if found is None or below != "proportion":
+            return found
+        usable = _usable(where, curves, carried)
+        if not usable and not (None in curves and curves[None].covers(where)):
+            return None if math.isnan(part) else proportional(found, part)
+        flat_out = self.flat_out(curves)
+        if usable and self.request > usable[-1] and flat_out:  # anything up to the unlimited curve
+            low, value, high = found.ends
+            found = Found((low, value, max(high, flat_out.ends[HIGH])), found.bases)
+        return found
+
+    def _at_payload(
+        self, payload: int, curves: Mapping[float | None, Curve], carried: Curve | None, below: str
+    ) -> Found | None:
+        usable, finite = _usable(payload, curves, carried), mended(curves, carried)
+        lower = [load for load in usable if load <= self.request]
+        upper = [load for load in usable if load > self.request]
+        if not usable:
+            return _without_loads(payload, curves)
+        if lower and lower[-1] == self.request:
+            return finite[lower[-1]].at(payload)
+        if lower and upper:
+            weight = (self.request - lower[-1]) / (upper[0] - lower[-1])
+            return between(finite[lower[-1]].held(payload), finite[upper[0]].held(payload), weight)
+        if lower:
+            return finite[lower[-1]].held(payload).also("extrapolated")
+        if below == "nothing":
+            return None
+        found = finite[upper[0]].held(payload).also("extrapolated")
+        return proportional(found, self.request / upper[0]) if below == "proportion" else found
+
+    def _candidates(self, curves: Mapping[float | None, Curve], carried: Curve | None) -> set[int]:
+        """Payloads at which the set of usable curves can begin or end."""
+        found: set[int] = set()
+        for curve in curves.values():
+            found.update(curve.payloads)
+        if carried is None:
+            return found
+        for left, right in itertools.pairwise(carried.payloads):
+            a, b = carried.rows[left].value, carried.rows[right].value
+            for load in curves:
+                if load is not None and math.isfinite(load) and a != b:
+                    where = left + (load / TOLERANCE - a) / (b - a) * (right - left)
+                    if left <= where <= right:
+                        found |= {math.floor(where), math.floor(where) + 1}
+        return found
+
+    # --- the stream (E1-E3, E8, E9, E13, E16) ---------------------------------------------------
+
+    def flow(self, end: int) -> Flow | None:
+        return self.corrected_flow(end) if self.corrected else self.appendix_h_flow(end)
+
+    def corrected_flow(self, end: int) -> Flow | None:
+        best, unlimited = self.curve(self.rows.best), self.curve(self.rows.unlimited)
+        if best is None or unlimited is None:
+            return None
+        asked, request = self.asked, self.request
+        capacity = min(best.ends[end], self.bound)
+        flat_out = min(unlimited.ends[end], self.bound)
+        loss = self.loss(limited=False) if self.lossy else None
+        table = loss.ends[OTHER_END[end]] if loss else 0.0
+        over_own = request > capacity * (1 + CLOSE) or math.isinf(request)
+        over_total = request + asked.other_goodput_bps > capacity * (1 + CLOSE)
+        limit = flat_out if over_total else capacity
+        if over_total and asked.other_goodput_bps > 0:
+            limit *= (1 - table) ** (asked.endpoints - 1)
+        share = self.share(limit, end)
+        kept = self.limited_loss(end)
+        if not self.lossy:
+            goodput = sent = min(request, share)
+        elif over_own:
+            sent = min(request, flat_out / max(1 - table, CLOSE))
+            goodput = min(sent, share)
+        else:
+            sent = request
+            goodput = min(request * (1 - kept), share)
+        own = flat_out if over_own else capacity
+        overloaded = over_own or share * (1 + CLOSE) < request
+        return Flow(
+            self.bound, own, limit, share, sent, goodput, table, over_own, over_total, overloaded
+        )
+
+    def share(self, limit: float, end: int) -> float:
+        n = self.asked.endpoints
+        if n == 1:
+            return limit
+        fair = limit / n
+        measured = self.measured_share()
+        if measured is not None:
+            fair = min(measured.ends[end], limit)
+        return max(limit - self.asked.other_goodput_bps, fair)
+
+    def measured_share(self) -> Found | None:
+        rows = [p for p in self.rows.shared if p.endpoints == self.asked.endpoints]
+        groups: dict[Place, list[Point]] = {}
+        for point in rows:
+            groups.setdefault((point.cores, point.switches or 0), []).append(point)
+        return self.curve({place: Curve(self.data, points) for place, points in groups.items()})
+
+    def limited_loss(self, end: int) -> float:
+        found = self.loss(limited=True) if self.lossy else None
+        return 0.0 if found is None else found.ends[OTHER_END[end]]
+
+    def appendix_h_flow(self, end: int) -> Flow | None:
+        found = self.curve(self.rows.unlimited)
+        if found is None:
+            return None
+        benchmarked = found.ends[end]
+        others, n, request = self.asked.other_goodput_bps, self.asked.endpoints, self.request
+        limited = benchmarked if request > benchmarked else request
+        goodput = limited
+        share = max(benchmarked - others, benchmarked / n)
+        if n > 1 and not limited + others < benchmarked:
+            goodput = share
+        loss = self.loss(limited=False) if self.lossy else None
+        table = loss.ends[OTHER_END[end]] if loss else 0.0
+        over = request > benchmarked * (1 + CLOSE)
+        overloaded = over or request > goodput * (1 + CLOSE)
+        return Flow(
+            self.bound,
+            benchmarked,
+            benchmarked,
+            share,
+            limited,
+            goodput,
+            table,
+            over,
+            over,
+            overloaded,
+        )
+
+    def flow_loss(self, flow: Flow, end: int) -> float:
+        """Loss that goes with one end of the flow."""
+        if not self.corrected:
+            achieved = 0.0 if math.isinf(self.request) else flow.goodput / self.request
+            return min(max(flow.table * self.asked.endpoints, 1 - achieved, 0.0), 1.0)
+        if not self.lossy:
+            return 0.0
+        kept = self.limited_loss(end)
+        if not flow.over_own and flow.share >= self.request * (1 - kept):
+            return kept
+        return max(0.0, 1 - flow.goodput / flow.sent) if flow.sent else flow.table
+
+    # --- all metrics --------------------------------------------------------------------------
+
+    def answers(self) -> Answers:
+        metrics: dict[str, Found | None] = {}
+        flows = [self.flow(end) for end in (LOW, VALUE, HIGH)]
+        low, value, high = flows
+        metrics.update(dict.fromkeys(FLOW_METRICS))
+        if low and value and high:
+            metrics.update(self.flow_metrics((low, value, high)))
+        for metric in self.rows.metrics:
+            if metric not in (*FLOW_METRICS, "cpu_send", "cpu_recv"):
+                metrics[metric] = self.curve_metric(metric, flows)
+        for metric in ("cpu_send", "cpu_recv"):
+            found = self.demand(metric, flows)
+            metrics[metric] = self.capped(found)
+            if f"{metric}_cores" not in self.rows.metrics and self.rows.core_counts:
+                metrics[f"{metric}_cores"] = _times(found, self.cores or 0)
+        if "frames_per_s" in self.rows.metrics and metrics["frames_per_s"] is None:
+            metrics["frames_per_s"] = self.measured_frames(flows)
+        return Answers(
+            {k: self.finished(v) for k, v in metrics.items()}, self.bottleneck(value, flows)
+        )
+
+    def flow_metrics(self, flows: tuple[Flow, Flow, Flow]) -> dict[str, Found | None]:
+        reached = self.reached(flows[VALUE])
+        lost = self.lost(flows[VALUE])
+        losses = [
+            self.flow_loss(flows[OTHER_END[end]], OTHER_END[end]) for end in (LOW, VALUE, HIGH)
+        ]
+        offered = self.offered(flows[VALUE])
+        sent = [flow.sent for flow in flows]
+        short = [
+            0.0 if math.isinf(self.request) else max(self.request - flows[OTHER_END[end]].sent, 0.0)
+            for end in (LOW, VALUE, HIGH)
+        ]
+        goodput = [flow.goodput for flow in flows]
+        return {
+            "goodput_bps": Found(_ends(goodput), reached),
+            "frames_per_s": Found(_ends(g / self.payload / 8 for g in goodput), reached),
+            "loss_rate": Found(_ends(losses), lost) if lost is not None else None,
+            "sent_bps": Found(_ends(sent), offered) if lost is not None else None,
+            "shortfall_bps": Found(_ends(short), offered) if lost is not None else None,
+        }
+
+    def reached(self, flow: Flow) -> frozenset[str]:
+        """What the goodput rests on."""
+        found = self.curve(self.rows.unlimited if flow.over_own else self.rows.best)
+        if not self.corrected:
+            found = self.curve(self.rows.unlimited)
+        assert found is not None
+        bases = set(found.bases)
+        if self.corrected and found.ends[VALUE] > self.bound:
+            bases.add("theory")
+        if self.asked.endpoints > 1:
+            bases.add("derived")
+            measured = self.measured_share() if self.corrected else None
+            if measured is not None:
+                bases |= measured.bases
+        if (
+            self.corrected
+            and flow.over_total
+            and self.asked.other_goodput_bps > 0
+            and flow.table > 0
+        ):
+            loss = self.loss(limited=False)
+            assert loss is not None
+            bases |= loss.bases | {"assumed"}
+        return frozenset(bases | self.beyond_cores())
+
+    def offered(self, flow: Flow) -> frozenset[str]:
+        """What the sent goodput rests on: in overload the loss says what the sender can do."""
+        table = (
+            self.loss(limited=False) if self.lossy and self.corrected and flow.over_own else None
+        )
+        return self.reached(flow) | (table.bases if table else frozenset())
+
+    def lost(self, flow: Flow) -> frozenset[str] | None:
+        """What the loss rests on; ``None`` where the dataset does not say it."""
+        if not self.lossy and self.corrected:
+            return frozenset({"stated"} | self.beyond_cores())
+        if not self.corrected and self.asked.protocol == "ethernet":
+            return None
+        if not self.lossy:
+            return self.reached(flow) | {"stated"}
+        table = self.loss(limited=False)
+        if not self.known_loss():
+            return None
+        if not self.corrected:
+            return None if table is None else self.reached(flow) | table.bases
+        if flow.over_own:
+            return None if table is None else self.reached(flow) | table.bases
+        limited = self.loss(limited=True)
+        return self.reached(flow) | (limited.bases if limited else {"assumed"})
+
+    def beyond_cores(self) -> set[str]:
+        return {"extrapolated"} if self.nearest and self.cores != self.nearest else set()
+
+    def curve_metric(self, metric: str, flows: list[Flow | None]) -> Found | None:
+        """Latencies and whatever else is a curve: at the load, or unlimited in overload."""
+        place, ends = self.between_loads(metric, flows, by_cpu=metric.startswith("cpu_"))
+        if place is None or ends is None:
+            return None
+        found = self.possible(metric, ends)
+        bases = set(found.bases) | self.beyond_cores()
+        low, value, high = found.ends
+        if self.corrected and metric.startswith("latency_") and not metric.endswith("_std_s"):
+            least = self.least_latency_s()
+            if value < least:
+                bases.add("theory")
+            low, value, high = (max(end, least) for end in (low, value, high))
+        times = _crossings(metric)
+        switches = max(self.asked.switches - place[1], 0) * (self.link.switch_latency_s or 0.0)
+        extra = self.extra_distance_m() if self.corrected else 0.0
+        path = switches + extra * (self.link.propagation_s_per_m or 0.0)
+        low, value, high = (end + times * path for end in (low, value, high))
+        if times and self.asked.switches > place[1]:
+            bases.add("stated")
+        if times and extra:
+            bases.add("theory")
+        return Found((low, value, high), frozenset(bases))
+
+    def least_latency_s(self) -> float:
+        """Serialisation and propagation over the cable the benchmark had."""
+        cable = self.link.cable_length_m or 0.0
+        return self.serialisation + cable * (self.link.propagation_s_per_m or 0.0)
+
+    def extra_distance_m(self) -> float:
+        cable, asked = self.link.cable_length_m, self.asked.distance_m
+        return 0.0 if cable is None or asked is None else asked - cable
+
+    def possible(self, metric: str, found: Found) -> Found:
+        """No end of an interval crosses 0, for ratios 1, or a limit that the source states."""
+        low, value, high = found.ends
+        low = max(low, 0.0)
+        if metric in RATIOS:
+            high = min(high, 1.0)
+        for limit in self.data.stated_limits:
+            if limit.metric == metric and limit.protocol in (None, self.asked.protocol):
+                low, high = max(low, limit.minimum), min(high, limit.maximum)
+        return Found((min(low, value), value, max(high, value)), found.bases)
+
+    def between_loads(
+        self, metric: str, flows: list[Flow | None], *, by_cpu: bool
+    ) -> tuple[Place | None, Found | None]:
+        """Each end at its own load slot: a high latency goes with the low goodput."""
+        surfaces = self.rows.surfaces.get(metric, {})
+        places = list(surfaces)
+        if self.corrected and metric == "cpu_recv" and self.asked.protocol == "udp":  # E7
+            direct = [p for p in places if p[1] == 0]
+            places = [p for p in places if p[1] == 0 or (p[0], 0) not in direct]
+        place = self.place(places, any_cores=metric.startswith(("latency_", "rtt_", "cpu_")))
+        if place is None:
+            return None, None
+        curves = surfaces[place]
+        here = flows[VALUE]
+        own = here.own if here else math.nan
+        values = []
+        bases: frozenset[str] = frozenset()
+        for end in (LOW, VALUE, HIGH):
+            found = self.one_end(curves, flows[OTHER_END[end]], own, by_cpu=by_cpu)
+            if found is None:
+                if end == VALUE:
+                    return place, None
+                values.append(math.nan)
+                continue
+            values.append(found.ends[end])
+            if end == VALUE:
+                bases = found.bases
+        low, value, high = values
+        low = value if math.isnan(low) else min(low, value)
+        high = value if math.isnan(high) else max(high, value)
+        return place, Found((low, value, high), bases)
+
+    def one_end(
+        self, curves: Mapping[float | None, Curve], flow: Flow | None, own: float, *, by_cpu: bool
+    ) -> Found | None:
+        over = math.isinf(self.request)
+        if flow is not None:
+            over = flow.over_own if by_cpu and self.corrected else flow.overloaded  # E18
+        if over:
+            return self.flat_out(curves)
+        carried = None
+        if self.corrected and self.rows.best:
+            direct = min(p[1] for p in self.rows.best)
+            place = max((p for p in self.rows.best if p[1] == direct), key=lambda p: p[0] or 0)
+            carried = self.rows.best[place]
+        if not by_cpu:
+            return self.at_load(curves, carried=carried)
+        part = min(self.request / own, 1.0)
+        return self.at_load(curves, carried=carried, below="proportion", part=part)
+
+    def flat_out(self, curves: Mapping[float | None, Curve]) -> Found | None:
+        """The unlimited curve; a curve whose load is not said only where there is no other."""
+        curve = curves.get(math.inf)
+        if curve is None and not any(map(_finite, curves)):
+            curve = curves[None]
+        if curve is None:
+            return None
+        found = curve.at(self.payload)
+        if found is None and self.twin.extrapolate:
+            found = beyond(curve.held(self.payload))
+        return found
+
+    def demand(self, metric: str, flows: list[Flow | None]) -> Found | None:
+        """Utilisation before it is capped, scaled to the asked cores (E6)."""
+        place, found = self.between_loads(metric, flows, by_cpu=True)
+        if place is None or found is None:
+            return None
+        found = self.possible(metric, found)
+        bases = set(found.bases) | self.beyond_cores()
+        scale = 1.0
+        if place[0] and self.cores:
+            scale = place[0] / self.cores
+            if place[0] != self.cores:
+                bases.add("derived")
+        low, value, high = (end * scale for end in found.ends)
+        return Found((low, value, high), frozenset(bases))
+
+    def capped(self, found: Found | None) -> Found | None:
+        if found is None or not self.corrected:
+            return found
+        low, value, high = (min(end, 1.0) for end in found.ends)
+        return Found((low, value, high), found.bases)
+
+    def measured_frames(self, flows: list[Flow | None]) -> Found | None:
+        found = self.curve_metric("frames_per_s", flows)
+        if found is None:
+            return None
+        most = self.request / self.payload / 8
+        low, value, high = (min(end, most) for end in found.ends)
+        return Found((low, value, high), found.bases)
+
+    def finished(self, found: Found | None) -> Found | None:
+        """An interval holds its value and does not go below 0."""
+        if found is None:
+            return None
+        low, value, high = found.ends
+        return Found((max(min(low, value), 0.0), value, max(high, value)), found.bases)
+
+    def bottleneck(self, flow: Flow | None, flows: list[Flow | None]) -> str:
+        if flow is None:
+            return "unknown"
+        demand = self.demand("cpu_send", flows)
+        busy = demand.ends[VALUE] if demand else math.nan
+        if not flow.overloaded:
+            return "cpu" if busy > 1 else "request"
+        if math.isinf(self.bound) and math.isnan(busy):
+            return "unknown"
+        if self.asked.endpoints > 1 and flow.share * (1 + CLOSE) < flow.own:
+            return "receiver" if self.lossy and flow.over_total else "share"
+        if flow.over_own and self.lossy and flow.table > 0:
+            return "receiver"
+        if flow.own >= 0.985 * self.bound:
+            return "wire"
+        return "cpu" if busy >= 0.95 else "packet-rate"
+
+
+def mended(curves: Mapping[float | None, Curve], carried: Curve | None) -> dict[float, Curve]:
+    """The limited curves; where a row was overloaded, the next lower curve's number stands (E14)."""
+    found: dict[float, Curve] = {}
+    lower: Curve | None = None
+    for load in sorted(load for load in curves if load is not None and math.isfinite(load)):
+        curve = curves[load]
+        if lower is not None and carried is not None:
+            over = [p for p in curve.payloads if load > TOLERANCE * carried.held(p).ends[VALUE]]
+            curve = curve.with_points({p: lower.held(p).also("extrapolated") for p in over})
+        found[load] = lower = curve
+    return found
+
+
+def _usable(
+    payload: int, curves: Mapping[float | None, Curve], carried: Curve | None
+) -> list[float]:
+    """Loads whose curve knows the payload and that the benchmarked goodput carries there (E14)."""
+    most = math.inf if carried is None else TOLERANCE * carried.held(payload).ends[VALUE]
+    finite = {load: c for load, c in curves.items() if load is not None and math.isfinite(load)}
+    return sorted(load for load, c in finite.items() if c.covers(payload) and load <= most)
+
+
+def _without_loads(payload: int, curves: Mapping[float | None, Curve]) -> Found | None:
+    """Where no limited load is known: a curve whose load is not said, else the unlimited one."""
+    if None in curves and curves[None].covers(payload):
+        return curves[None].at(payload)
+    found = curves[math.inf].at(payload) if math.inf in curves else None
+    return None if found is None else found.also("extrapolated")
+
+
+def proportional(found: Found, part: float) -> Found:
+    """In proportion to the load, the curve itself as upper end (E15)."""
+    low, value, high = found.ends
+    return Found((low * part, value * part, high), found.bases)
+
+
+def _ends(values: Iterable[float]) -> Ends:
+    low, value, high = values
+    return low, value, high
+
+
+def _times(found: Found | None, factor: float) -> Found | None:
+    if found is None:
+        return None
+    low, value, high = (end * factor for end in found.ends)
+    return Found((low, value, high), found.bases)
+
+
+def _crossings(metric: str) -> int:
+    """How often a metric's path goes through each switch and cable."""
+    if metric.endswith("_std_s"):
+        return 0
+    if metric.startswith(("rtt_half_", "latency_")):
+        return 1
+    return 2 if metric.startswith("rtt_") else 0

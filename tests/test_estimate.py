@@ -1,0 +1,130 @@
+"""Estimates and predictions: their order of bases, their absences, their JSON."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import pickle
+from types import MappingProxyType
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from icmodel.estimate import (
+    BASES,
+    BOTTLENECKS,
+    Estimate,
+    Prediction,
+    UsedRow,
+    absent,
+    number_or_none,
+    weakest,
+)
+from icmodel.scenario import Scenario
+
+GOODPUT = Estimate(9.4e9, 9.35e9, 9.45e9, "stated", "", ("stated",))
+ROW = UsedRow(7, "goodput_bps", 1448, math.inf, 9.4e9, "stated", "a table")
+
+
+def prediction() -> Prediction:
+    return Prediction(
+        scenario=Scenario("tcp", 1448),
+        dataset="some",
+        sha256="0" * 64,
+        variant="corrected",
+        metrics=MappingProxyType({"goodput_bps": GOODPUT, "loss_rate": absent("not measured")}),
+        bottleneck="wire",
+        terms=MappingProxyType({"serialisation": 1e-6, "stack": math.nan}),
+        bounds=MappingProxyType({"request": math.inf, "wire": 9.41e9}),
+        rows=(ROW,),
+        notes=("a note",),
+    )
+
+
+def test_the_order_of_bases_is_that_of_the_design() -> None:
+    assert BASES == (
+        "measured", "tabulated", "stated", "theory",
+        "derived", "interpolated", "assumed", "extrapolated",
+    )  # fmt: skip
+    assert set(BOTTLENECKS) >= {"request", "cpu", "packet-rate", "wire", "share", "receiver"}
+
+
+@given(st.lists(st.sampled_from(BASES), min_size=1))
+def test_the_weakest_basis_is_never_stronger_than_another(bases: list[str]) -> None:
+    least = weakest(bases)
+    assert least in bases
+    assert all(BASES.index(basis) <= BASES.index(least) for basis in bases)
+
+
+def test_the_weakest_of_nothing_is_theory() -> None:
+    assert weakest([]) == "theory"
+
+
+@pytest.mark.parametrize(("a", "b"), list(itertools.pairwise(BASES)))
+def test_of_two_neighbours_the_later_is_the_weaker(a: str, b: str) -> None:
+    assert weakest((a, b)) == weakest((b, a)) == b
+
+
+def test_an_absent_metric_is_nan_and_says_why() -> None:
+    nothing = absent("not measured")
+    assert nothing.absent
+    assert math.isnan(nothing.value)
+    assert nothing.why == "not measured"
+    assert nothing.to_dict() == {
+        "value": None, "low": None, "high": None, "basis": "", "bases": [], "why": "not measured",
+    }  # fmt: skip
+    assert not GOODPUT.absent
+
+
+def test_metrics_are_attributes() -> None:
+    told = prediction()
+    assert told.goodput_bps is GOODPUT
+    with pytest.raises(AttributeError, match="no metric 'goodput'.*goodput_bps, loss_rate"):
+        _ = told.goodput
+    assert not hasattr(told, "__array__")
+
+
+def test_explain_gives_terms_and_bounds() -> None:
+    why = prediction().explain()
+    assert why.bottleneck == "wire"
+    assert why.latency_terms["serialisation"] == 1e-6
+    assert why.goodput_bounds["wire"] == 9.41e9
+
+
+def test_the_json_document_is_plain_and_complete() -> None:
+    document = prediction().to_dict()
+    assert json.loads(json.dumps(document, allow_nan=False)) == document
+    assert document["schema_version"] == 1
+    assert document["dataset"] == {"id": "some", "sha256": "0" * 64}
+    assert document["goodput_bps"] == GOODPUT.to_dict()
+    assert document["loss_rate"] == absent("not measured").to_dict()
+    assert document["terms"] == {"serialisation": 1e-6, "stack": None}
+    assert document["bounds"] == {"request": None, "wire": 9.41e9}
+    assert document["rows"] == [ROW.to_dict()]
+    assert ROW.to_dict()["load_bps"] == "inf"
+
+
+def test_predictions_cannot_be_written_into() -> None:
+    told = prediction()
+    with pytest.raises(AttributeError):
+        told.bottleneck = "cpu"  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        told.metrics["goodput_bps"] = GOODPUT  # type: ignore[index]
+    with pytest.raises(AttributeError):
+        GOODPUT.value = 1.0  # type: ignore[misc]
+
+
+def test_an_estimate_survives_pickling() -> None:
+    assert pickle.loads(pickle.dumps(GOODPUT)) == GOODPUT
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_json_knows_no_such_number(number: float) -> None:
+    assert number_or_none(number) is None
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_json_keeps_finite_numbers(number: float) -> None:
+    assert number_or_none(number) == number

@@ -1,0 +1,104 @@
+"""The model against its slow twin, on thousands of generated scenarios."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import generated
+from icmodel.dataset import Dataset, catalogue, load
+from icmodel.errors import OutOfDomain
+from icmodel.estimate import Prediction
+from icmodel.model import VARIANTS, Model
+from icmodel.scenario import Scenario
+from model_twin import Answers, Twin
+
+CENTRAL = "ethernet-10g-2012"
+CLOSE = 1e-9
+
+
+def differences(told: Prediction, twin: Answers) -> list[str]:
+    """What a prediction and the twin's answers disagree on."""
+    found = [] if told.bottleneck == twin.bottleneck else [f"{told.bottleneck} / {twin.bottleneck}"]
+    for name in sorted({*told.metrics, *twin.metrics}):
+        mine, estimate = twin.metrics.get(name), told.metrics.get(name)
+        if mine is None or estimate is None or estimate.absent:
+            if mine is not None or not (estimate is None or estimate.absent):
+                found.append(f"{name}: {estimate} / {mine}")
+            continue
+        ends = (estimate.low, estimate.value, estimate.high)
+        noise = 1e-3 if name.endswith("_bps") else 1e-12
+        if not all(same(a, b, noise) for a, b in zip(ends, mine.ends, strict=True)):
+            found.append(f"{name}: {ends} / {mine.ends}")
+        if estimate.basis != mine.basis:
+            found.append(f"{name}: {estimate.bases} / {sorted(mine.bases)}")
+    return found
+
+
+def same(a: float, b: float, noise: float) -> bool:
+    """Equal to a relative 1e-9; differences of equal numbers leave rounding noise."""
+    return math.isclose(a, b, rel_tol=CLOSE, abs_tol=noise)
+
+
+def compare(
+    data: Dataset, variant: str, scenarios: Sequence[Scenario], *, extrapolate: bool = False
+) -> int:
+    """How many scenarios both answered, after comparing each."""
+    model, twin = Model(data, variant), Twin(data, variant, extrapolate=extrapolate)
+    outside = "extrapolate" if extrapolate else "refuse"
+    answered = 0
+    for scenario in scenarios:
+        told = answer(model, scenario, outside)
+        if told is None:
+            continue
+        wrong = differences(told, twin.predict(scenario))
+        assert not wrong, f"{variant} {scenario}:\n" + "\n".join(wrong)
+        answered += 1
+    return answered
+
+
+def answer(model: Model, scenario: Scenario, outside: str) -> Prediction | None:
+    """A prediction; none where appendix-h, which keeps to its own payloads, has no row."""
+    try:
+        return model.predict(scenario, outside=outside)
+    except OutOfDomain:
+        if model.variant == "appendix-h":
+            return None
+        raise
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("protocol", ["ethernet", "tcp", "udp"])
+def test_the_central_dataset_agrees_with_the_twin(protocol: str, variant: str) -> None:
+    data = load(CENTRAL)
+    scenarios = generated.Asker(data, seed=1).scenarios(200, protocol)
+    assert compare(data, variant, scenarios) > 180
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_central_dataset_agrees_with_the_twin_beyond_its_domain(variant: str) -> None:
+    data = load(CENTRAL)
+    scenarios = generated.Asker(data, seed=2, beyond=True).scenarios(300)
+    assert compare(data, variant, scenarios, extrapolate=True) > 180
+
+
+@pytest.mark.parametrize("name", [name for name in catalogue() if name != CENTRAL])
+def test_every_other_bundled_dataset_agrees_with_the_twin(name: str) -> None:
+    data = load(name)
+    for variant in VARIANTS:
+        assert compare(data, variant, generated.Asker(data, seed=3).scenarios(25)) == 25
+        beyond = generated.Asker(data, seed=4, beyond=True).scenarios(10)
+        assert compare(data, variant, beyond, extrapolate=True) == 10
+
+
+@settings(max_examples=60)
+@given(generated.datasets, st.integers(0, 1000), st.sampled_from(VARIANTS), st.booleans())
+def test_generated_datasets_agree_with_the_twin(
+    data: Dataset, seed: int, variant: str, beyond: bool
+) -> None:
+    scenarios = generated.Asker(data, seed, beyond=beyond).scenarios(20)
+    assert compare(data, variant, scenarios, extrapolate=beyond) == 20
