@@ -103,6 +103,11 @@ def points_per_s(turns: Sequence[Turn]) -> Spread:
     return spread([1 / _per_point(turn, cpu=False) for turn in turns])
 
 
+def cpus_used(turns: Sequence[Turn]) -> Spread:
+    """CPUs that worked for a run: threads count only where the machine had a CPU left for them."""
+    return spread([turn.cpu_s / turn.wall_s for turn in turns])
+
+
 def seconds(turns: Sequence[Turn]) -> Spread:
     """Wall seconds of a run."""
     return spread([turn.wall_s for turn in turns])

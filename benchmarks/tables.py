@@ -68,9 +68,9 @@ def _race(race: Part, target: float) -> Iterator[str]:
         yield _row(rival, [race["cpu_ratios"][ours][rival] for ours in OURS])
     first = race["ratios"]["predict_many"][RIVALS[0]]
     yield f"target {target:g} of {RIVALS[0]}: {_judged(first['median'] >= target)} by the median"
-    yield "million points per second"
+    yield f"{'by name':<36}{'million points per second':>28}{'CPUs it got':>28}"
     for name, speed in race["points_per_s"].items():
-        yield _row(name, [{k: v / 1e6 for k, v in speed.items()}])
+        yield _row(name, [{k: v / 1e6 for k, v in speed.items()}, race["cpus"][name]])
 
 
 def _row(name: str, spreads: list[Part]) -> str:

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from functools import partial
 
 from benchmarks.checking import check
-from benchmarks.pairs import Contestant, Document, Rounds, interleave, points_per_s, speed_ratio
+from benchmarks.pairs import (
+    Contestant,
+    Document,
+    Rounds,
+    cpus_used,
+    interleave,
+    points_per_s,
+    speed_ratio,
+)
 from benchmarks.questions import DATASET, answer, questions
 from benchmarks.rivals import METRIC, PROTOCOL, Copy, Grid, Scipy, Xarray, grid
 from icmodel.dataset import load
@@ -91,4 +99,7 @@ def _ratios(rounds: Rounds) -> Document:
             for ours in OURS
         }
         for kind in ("ratios", "cpu_ratios")
-    } | {"points_per_s": {name: points_per_s(turns).to_dict() for name, turns in rounds.items()}}
+    } | {
+        "points_per_s": {name: points_per_s(turns).to_dict() for name, turns in rounds.items()},
+        "cpus": {name: cpus_used(turns).to_dict() for name, turns in rounds.items()},
+    }

@@ -117,7 +117,8 @@ class _Maker:
         self, protocol: str, payloads: list[int], options: Mapping[str, str]
     ) -> list[Row]:
         top = self.plan.line_rate_bps or 1e9
-        loads = sorted(round(top * self.random.uniform(0.02, 1.05)) for _ in range(self.plan.loads))
+        shares = [self.random.uniform(0.02, 1.05) for _ in range(self.plan.loads)]
+        loads = sorted(float(round(top * share)) for share in shares)
         rows: list[Row] = []
         for cores in self.plan.cores:
             rows += self.goodput_rows(protocol, payloads, loads, cores, options)

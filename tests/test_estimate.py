@@ -81,7 +81,7 @@ def test_an_absent_metric_is_nan_and_says_why() -> None:
 def test_metrics_are_attributes() -> None:
     told = prediction()
     assert told.goodput_bps is GOODPUT
-    with pytest.raises(AttributeError, match="no metric 'goodput'.*goodput_bps, loss_rate"):
+    with pytest.raises(AttributeError, match=r"no metric 'goodput'.*goodput_bps, loss_rate"):
         _ = told.goodput
     assert not hasattr(told, "__array__")
 
