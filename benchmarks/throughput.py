@@ -73,7 +73,12 @@ def _race(model: Model, on: Grid, points: int, repeats: int, sizes: Sizes) -> Do
         name: Contestant(partial(answer, model, asked, threads), points)
         for name, threads in OURS.items()
     }
-    runs = (scipy.whole, scipy.in_blocks, labelled.whole, copy.whole)
+    runs: tuple[Callable[[], object], ...] = (
+        scipy.whole,
+        scipy.in_blocks,
+        labelled.whole,
+        copy.whole,
+    )
     for name, run in zip(RIVALS, runs, strict=True):
         size = min(sizes.xarray_points, points) if name == "xarray.interp" else points
         contestants[name] = Contestant(run, size)

@@ -399,6 +399,8 @@ def _real(name: str, text: str, *, infinite: bool = False) -> float | None:
     if not text:
         return None
     try:
+        if not text.isascii() or "_" in text or text[0].isspace() or text[-1].isspace():
+            raise ValueError  # what Python takes for a number, but no CSV reader else
         number = float(text)
     except ValueError:
         raise ValueError(f"{name} {text!r} is not a number in SI") from None

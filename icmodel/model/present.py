@@ -38,15 +38,15 @@ def prediction(
             metrics[name] = absent(_reason(ground, block, asked, name))
             continue
         bases = _bases(ground, block, way, found.get(name, ()), name, variant)
-        for trace in found.get(name, ()):
-            rows.update(dict.fromkeys(trace.rows(ground, block, 0)))
+        own_rows = [row for trace in found.get(name, ()) for row in trace.rows(ground, block, 0)]
+        rows.update(dict.fromkeys(own_rows))
         low, high = _within(block, name, value, low, high)
         metrics[name] = Estimate(
             value,
             low,
             high,
             max(bases, key=BASES.index),
-            _why(ground, block, name, way, extrapolated="extrapolated" in bases),
+            _why(ground, block, name, way, own_rows) if "extrapolated" in bases else "",
             bases,
         )
     code = bottleneck(block, way.flows[VALUE], way.lossy, sending_demand(ground, block, way))
@@ -184,10 +184,8 @@ def _bounds(block: Block, way: Course) -> dict[str, float]:
     return bounds
 
 
-def _why(ground: Ground, block: Block, name: str, way: Course, *, extrapolated: bool) -> str:
+def _why(ground: Ground, block: Block, name: str, way: Course, rows: Sequence[int]) -> str:
     """Why a metric is ``extrapolated``: the axis, and how far."""
-    if not extrapolated:
-        return ""
     by_flow = name in (*BY_FLOW, "frames_per_s") and not np.isnan(way.flows[VALUE].goodput_bps[0])
     lookup = ground.capacity if by_flow else _lookup(ground, name)
     if lookup is None:
@@ -202,7 +200,7 @@ def _why(ground: Ground, block: Block, name: str, way: Course, *, extrapolated: 
         return f"extrapolated on payload: {abs(payload - edge):.0f} B beyond {edge:.0f} B"
     if beyond := _cores_beyond(ground, block):
         return f"extrapolated on cores: {beyond}"
-    return _load_beyond(ground, block)
+    return _load_beyond(block, [ground.points[row].load_bps for row in rows])
 
 
 def _cores_beyond(ground: Ground, block: Block) -> str:
@@ -212,12 +210,14 @@ def _cores_beyond(ground: Ground, block: Block) -> str:
     return "" if asked in (0, nearest) else f"{abs(asked - nearest)} beyond {nearest}"
 
 
-def _load_beyond(ground: Ground, block: Block) -> str:
+def _load_beyond(block: Block, loads: Sequence[float | None]) -> str:
+    """How far the request lies from the load whose rows stand in."""
     request = float(block.asked.request_bps[0])
     text = "extrapolated on load: no benchmarked load on one side of the request"
-    if not len(ground.loads) or math.isinf(request):
+    limited = [load for load in loads if load is not None and math.isfinite(load)]
+    if not limited or math.isinf(request):
         return text
-    nearest = float(ground.loads[np.abs(ground.loads - request).argmin()])
+    nearest = min(limited, key=lambda load: abs(load - request))
     return f"{text}, {format_bps(abs(request - nearest), 3)} from {format_bps(nearest, 3)}"
 
 
