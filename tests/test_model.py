@@ -446,6 +446,13 @@ def test_a_measured_share_stands_in_place_of_the_even_one() -> None:
     assert room.goodput_bps.value == pytest.approx(6e9)
 
 
+def test_a_measured_share_is_at_most_what_the_receiver_takes() -> None:
+    told = ask([GOODPUT, row("goodput_bps", "9000000000", endpoints=2)], endpoints=2)
+    assert told.goodput_bps.value == 8e9
+    crowded = [GOODPUT, row("goodput_bps", "9000000000", endpoints=2)]
+    assert ask(crowded, endpoints=2, other_goodput_bps=9e9).goodput_bps.value == 8e9
+
+
 def test_the_best_of_all_loads_is_what_a_stream_can_reach() -> None:
     rows = [GOODPUT, row("goodput_bps", "9000000000", "9000000000")]
     assert ask(rows, requested_goodput_bps=8.9e9).goodput_bps.value == pytest.approx(8.9e9)

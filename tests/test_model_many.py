@@ -274,6 +274,16 @@ def test_outside_can_be_extrapolated_but_never_the_impossible() -> None:
         MODEL.predict_many(protocol="udp", payload_bytes=[65508], outside="extrapolate")
 
 
+def test_many_payloads_far_outside_have_the_theory_of_their_own() -> None:
+    data = generated.dataset(generated.Plan(3, protocols=("tcp",), loads=1))
+    model, last = Model(data), max(p.payload_bytes or 0 for p in data.points)
+    payload = np.arange(last + 1, 3 * last + 2)
+    many = model.predict_many(protocol="tcp", payload_bytes=payload, outside="extrapolate")
+    for index in (0, last, 2 * last):
+        scenario = Scenario("tcp", int(payload[index]))
+        check(many, index, model.predict(scenario, outside="extrapolate"))
+
+
 def test_what_a_dataset_has_no_rule_for_is_outside() -> None:
     model = Model(load("dds-1g"))
     for extra in ({"switches": 1}, {"distance_m": 5.0}, {"cores": 4}):
