@@ -739,7 +739,7 @@ class _Question:
             return "unknown"
         if self.asked.endpoints > 1 and flow.share * (1 + CLOSE) < flow.own:
             return "receiver" if self.lossy and flow.over_total else "share"
-        if flow.over_own and self.lossy and flow.table > 0:
+        if flow.over_own and self.lossy and flow.table > 1 - 0.985:
             return "receiver"
         if flow.own >= 0.985 * self.bound:
             return "wire"

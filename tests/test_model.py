@@ -312,6 +312,8 @@ def test_no_interval_crosses_a_limit_the_source_states() -> None:
         ({"protocol": "tcp", "payload": "64 B", "cores": 1}, "cpu"),
         ({"protocol": "udp", "payload": "65507 B"}, "receiver"),
         ({"protocol": "udp", "payload": "1472 B"}, "wire"),
+        ({"protocol": "ethernet", "payload": "1024 B"}, "wire"),
+        ({"protocol": "ethernet", "payload": "512 B"}, "packet-rate"),
         (
             {"protocol": "tcp", "payload": "65535 B", "endpoints": 2, "other_goodput": "9 Gb/s"},
             "share",

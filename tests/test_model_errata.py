@@ -491,6 +491,7 @@ def test_appendix_h_breaks_the_bound_of_the_wire(payload: int) -> None:
     bound = CENTRALS["corrected"].greatest_goodput_bps(told["corrected"].scenario)
     assert bound is not None
     assert told["appendix-h"].goodput_bps.value > bound
+    assert "wire" not in told["appendix-h"].explain().goodput_bounds
     assert told["corrected"].goodput_bps.value == bound
     assert told["corrected"].goodput_bps.basis == "theory"
     assert any("clamped" in note for note in told["corrected"].notes)

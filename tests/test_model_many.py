@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from icmodel.errors import IcmodelError, OutOfDomain, ScenarioError, UnitError
 from icmodel.estimate import BASES, BOTTLENECKS, Prediction
 from icmodel.model import VARIANTS, Model
 from icmodel.scenario import Scenario
+from points import Row
 
 CENTRAL = load("ethernet-10g-2012")
 MODEL = Model(CENTRAL)
@@ -275,13 +277,18 @@ def test_outside_can_be_extrapolated_but_never_the_impossible() -> None:
 
 
 def test_many_payloads_far_outside_have_the_theory_of_their_own() -> None:
-    data = generated.dataset(generated.Plan(3, protocols=("tcp",), loads=1))
-    model, last = Model(data), max(p.payload_bytes or 0 for p in data.points)
-    payload = np.arange(last + 1, 3 * last + 2)
+    rows = [
+        Row("tcp", metric, Decimal(value), "measured", "a test", payload_bytes=1000)
+        for metric, value in (("goodput_bps", "900000000"), ("latency_mean_s", "0.000001"))
+    ]
+    link = {"kind": "ethernet", "line_rate_bps": 1e9, "mtu_bytes": 1500}
+    model = Model(generated.from_rows(rows, link))
+    payload = np.arange(1001, 4001)
     many = model.predict_many(protocol="tcp", payload_bytes=payload, outside="extrapolate")
-    for index in (0, last, 2 * last):
+    for index in (0, 1000, 2999):
         scenario = Scenario("tcp", int(payload[index]))
         check(many, index, model.predict(scenario, outside="extrapolate"))
+        assert float(many.latency_mean_s[index]) == model.least_latency_s(scenario)
 
 
 def test_what_a_dataset_has_no_rule_for_is_outside() -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from icmodel.interpolation import VALUE
 from icmodel.model import cpu, goodput, latency, loss
 from icmodel.model.block import Block, LoadSlot, load_slot, overload
+from icmodel.model.choose import blank, mask
 from icmodel.model.goodput import OPPOSITE, Flow
 from icmodel.model.ground import Ground
 
@@ -161,8 +162,9 @@ def _flow_metrics(
     values["shortfall_bps"] = np.maximum(asked.request_bps - other.sent_bps, 0.0)
     if asked.request_bps.max() == np.inf:
         values["shortfall_bps"][np.isinf(asked.request_bps)] = 0.0
+    bits = mask(unknown)
     for name in ("loss_rate", "sent_bps", "shortfall_bps"):
-        np.copyto(values[name], np.nan, where=unknown)
+        blank(bits, values[name])
     return values
 
 

@@ -105,9 +105,10 @@ class LoadSlot:
 
 def load_slot(ground: Ground, request_bps: Floats) -> LoadSlot:
     """The load slot of each request; an unlimited one lies above every level."""
-    slot = np.zeros(request_bps.shape, dtype=np.int64)
+    below = np.zeros(request_bps.shape, dtype=np.uint8)
     for load in ground.loads:
-        slot += request_bps >= load
+        below += (request_bps >= load).view(np.uint8)
+    slot = below.astype(np.int64)
     dr = request_bps - ground.floors.take(slot)
     if request_bps.max() == np.inf:
         dr[np.isinf(dr)] = 0.0
@@ -116,7 +117,8 @@ def load_slot(ground: Ground, request_bps: Floats) -> LoadSlot:
 
 def overload(ground: Ground, carried: LoadSlot, overloaded: Bools) -> LoadSlot:
     """The same slots, but overloaded requests take the unlimited curves, which know no load."""
-    return LoadSlot(np.where(overloaded, len(ground.loads) + 1, carried.slot), carried.dr)
+    unlimited = overloaded * np.int64(len(ground.loads) + 1)
+    return LoadSlot(np.maximum(carried.slot, unlimited), carried.dr)
 
 
 DENSE_PAYLOADS = 1 << 17

@@ -15,6 +15,8 @@ Bools = NDArray[np.bool_]
 
 NEAR_WIRE = 0.985
 """A stream within 1.5 % of theory's bound is limited by the wire; the print's rounding is 0.5 %."""
+LOST = 1 - NEAR_WIRE
+"""Loss up to this share of the frames is no limit beside what the sender puts out."""
 NEAR_CPU = 0.95
 """Utilisation from which the sender's cores count as the limit; the source says "around 100 %"."""
 CODES = {name: code for code, name in enumerate(BOTTLENECKS)}
@@ -34,7 +36,7 @@ def bottleneck(block: Block, flow: Flow, lossy: Bools, cpu_send: Floats) -> Code
         flow.overloaded,
         cpu_send >= NEAR_CPU,
         flow.own_bps >= NEAR_WIRE * block.wire.bound_bps,
-        flow.over_own & lossy & (flow.loss_table > 0),
+        flow.over_own & lossy & (flow.loss_table > LOST),
         shared,
         lossy & flow.over_total,
         cpu_send > 1,

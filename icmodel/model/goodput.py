@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from icmodel.interpolation import HIGH, LOW, VALUE
 from icmodel.model.block import CLOSE, Block
+from icmodel.model.choose import chosen, mask
 from icmodel.model.ground import Ground
 from icmodel.model.lookup import Lookup
 
@@ -66,15 +67,19 @@ def corrected_flow(
     if asked.request_bps.max() == np.inf:
         over_own |= np.isinf(asked.request_bps)
     over_total = asked.request_bps + asked.others_bps > slack
-    own = np.where(over_own, unlimited, capacity)
-    limit = np.where(over_total, unlimited, capacity)
+    by_own, by_total, by_lossy = mask(over_own), mask(over_total), mask(lossy)
+    if unlimited is capacity:
+        own, limit = capacity, capacity.copy()
+    else:
+        own = chosen(by_own, unlimited, capacity)
+        limit = chosen(by_total, unlimited, capacity)
     _receive_less(limit, over_total & (asked.others_bps > 0), table, asked.endpoints)
     share = _fair_share(ground, block, part, limit)
     able = unlimited / np.maximum(1 - table, CLOSE)
-    sent = np.where(over_own, np.minimum(asked.request_bps, able), asked.request_bps)
-    arriving = np.where(over_own, sent, asked.request_bps * (1 - limited_loss))
-    goodput = np.minimum(np.where(lossy, arriving, asked.request_bps), share)
-    sent = np.where(lossy, sent, goodput)
+    sent = chosen(by_own, np.minimum(asked.request_bps, able), asked.request_bps)
+    arriving = chosen(by_own, sent, asked.request_bps * (1 - limited_loss))
+    goodput = np.minimum(chosen(by_lossy, arriving, asked.request_bps), share)
+    sent = chosen(by_lossy, sent, goodput)
     overloaded = over_own | (share * (1 + CLOSE) < asked.request_bps)
     return Flow(own, limit, share, sent, goodput, table, over_own, over_total, overloaded)
 
@@ -117,9 +122,9 @@ def _fair_share(ground: Ground, block: Block, part: int, limit: Floats) -> Float
         here = asked.endpoints == count
         if here.any():
             measured = block.unlimited(lookup, part)
-            fair = np.where(here & ~np.isnan(measured), np.fmin(measured, limit), fair)
+            fair = chosen(mask(here & ~np.isnan(measured)), np.fmin(measured, limit), fair)
     shared = np.fmax(limit - asked.others_bps, fair)
-    return np.where(asked.endpoints > 1, shared, limit)
+    return chosen(mask(asked.endpoints > 1), shared, limit)
 
 
 def appendix_h_flow(ground: Ground, block: Block, part: int, lossy: Bools) -> Flow:

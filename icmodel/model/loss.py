@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from icmodel.interpolation import VALUE
 from icmodel.model.block import Block, LoadSlot
+from icmodel.model.choose import chosen, mask
 from icmodel.model.goodput import Flow
 from icmodel.model.ground import Ground
 
@@ -62,7 +63,7 @@ def corrected_loss(flow: Flow, lossy: Bools, limited: Floats, request_bps: Float
     np.divide(flow.goodput_bps, flow.sent_bps, out=dropped, where=flow.sent_bps != 0)
     np.subtract(1.0, dropped, out=dropped)
     np.maximum(dropped, 0.0, out=dropped)
-    loss = np.where(carried, limited, dropped)
+    loss = chosen(mask(carried), limited, dropped)
     loss *= lossy
     return loss
 

@@ -28,8 +28,9 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Columns = dict[str, NDArray[np.generic]]
 
-BLOCK = 65_536
-"""Questions answered at once: long enough that threads compute more than they take turns."""
+BLOCK = 32_768
+"""Questions answered at once: long enough for threads to compute more than they take turns, short
+enough that the allocator keeps a block's columns."""
 
 
 @dataclass(frozen=True, slots=True)

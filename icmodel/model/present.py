@@ -37,7 +37,7 @@ def prediction(
         if math.isnan(value):
             metrics[name] = absent(_reason(ground, block, asked, name))
             continue
-        bases = _bases(ground, block, way, found.get(name, ()), name, variant)
+        bases = _bases(ground, block, way, found.get(name, ()), name)
         own_rows = [row for trace in found.get(name, ()) for row in trace.rows(ground, block, 0)]
         rows.update(dict.fromkeys(own_rows))
         low, high = _within(block, name, value, low, high)
@@ -83,7 +83,6 @@ def _bases(
     way: Course,
     traces: tuple[basis.Trace, ...],
     name: str,
-    variant: str,
 ) -> tuple[str, ...]:
     """Every basis a metric used, strongest first."""
     codes = {
@@ -172,13 +171,15 @@ def _terms(
 
 
 def _bounds(block: Block, way: Course) -> dict[str, float]:
-    """The bounds whose least is the goodput before loss [b/s]; infinite ones bind nothing."""
+    """The bounds whose least is the goodput before loss [b/s]; infinite ones bind nothing.
+
+    Appendix H knows no bound of the wire, and its share may exceed the request (E2).
+    """
     flow = way.flows[VALUE]
-    bounds = {
-        "request": float(block.asked.request_bps[0]),
-        "wire": float(block.wire.bound_bps[0]),
-        "benchmark": float(flow.own_bps[0]),
-    }
+    bounds = {"request": float(block.asked.request_bps[0])}
+    if way.variant != "appendix-h":
+        bounds["wire"] = float(block.wire.bound_bps[0])
+    bounds["benchmark"] = float(flow.own_bps[0])
     if block.asked.endpoints[0] > 1:
         bounds["share"] = float(flow.share_bps[0])
     return bounds
