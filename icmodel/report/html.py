@@ -120,7 +120,7 @@ def _footer(content: Page) -> Markup:
 @singledispatch
 def show(block: Block) -> Markup:
     """One block as markup."""
-    raise NotImplementedError(type(block).__name__)
+    raise TypeError(f"a page has no block {type(block).__name__}")
 
 
 @show.register

@@ -62,7 +62,7 @@ def _conclusion(answer: Conclusion) -> Iterator[str]:
 @singledispatch
 def show(block: Block) -> Iterator[str]:
     """One block as paragraphs of Markdown."""
-    raise NotImplementedError(type(block).__name__)
+    raise TypeError(f"a page has no block {type(block).__name__}")
 
 
 @show.register
