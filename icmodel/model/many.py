@@ -118,8 +118,7 @@ def _keep_memory() -> None:
     """Let the C library keep what a block frees instead of handing it back to the kernel.
 
     glibc raises its thresholds to the largest mapping it has seen freed; without this the columns
-    of every block are faulted in anew, which takes a third of the time.  Other allocators are not
-    changed by it.
+    of every block are faulted in anew.  Other allocators are not changed by it.
     """
     largest = np.empty(4_000_000)  # just under glibc's limit of 32 MiB
     del largest
