@@ -1,0 +1,147 @@
+//! `icprobe lab`: test networks on this machine.
+
+use crate::error::{Context, Error, Result};
+use crate::lab::{self, Lab, Topology};
+use clap::Subcommand;
+use serde::Serialize;
+use std::io::Write;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+
+/// What to do with test networks.
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub enum LabCommand {
+    /// Build a test network and print its hosts as JSON; one of the same name is replaced.
+    Up {
+        /// A topology that comes with icprobe (see `list`), or the path of a TOML file.
+        topology: String,
+        /// Another name for it, so that the same topology can stand twice.
+        #[arg(long = "as", value_name = "NAME")]
+        name: Option<String>,
+    },
+    /// Take a test network away, with everything that runs in it.
+    Down {
+        /// Its name, or the path of the TOML file it was built from.
+        topology: String,
+    },
+    /// Print which test networks stand and which topologies are known, as JSON.
+    List,
+    /// Run a command on a host of a test network.
+    Exec {
+        /// The lab; needed where several have a host of this name.
+        #[arg(long, value_name = "NAME")]
+        lab: Option<String>,
+        /// The host, alone or as LAB/HOST.
+        host: String,
+        /// The command and its arguments, after `--`.
+        #[arg(last = true, required = true)]
+        command: Vec<String>,
+    },
+    /// Print what the dropping rules, interfaces and queues of a test network counted, as JSON.
+    Counters {
+        /// Its name, or the path of the TOML file it was built from.
+        topology: String,
+    },
+}
+
+#[derive(Serialize)]
+struct Listing {
+    up: Vec<lab::Description>,
+    topologies: Vec<Known>,
+}
+
+#[derive(Serialize)]
+struct Known {
+    name: &'static str,
+    description: String,
+}
+
+impl LabCommand {
+    /// Does it, and returns the exit code of the process: 0, or that of the command in `exec`.
+    ///
+    /// # Errors
+    /// What the lab or the system refused.
+    pub fn run(self) -> Result<u8> {
+        match self {
+            Self::Up { topology, name } => {
+                let topology = Topology::load(&topology)?;
+                let topology = name.map_or(Ok(topology.clone()), |name| topology.renamed(&name))?;
+                print(&lab::up(&topology)?.describe())
+            }
+            Self::Down { topology } => lab::down(&name_of(&topology)?).map(|()| 0),
+            Self::List => print(&listing()?),
+            Self::Exec { lab, host, command } => exec(lab, &host, &command),
+            Self::Counters { topology } => print(&Lab::open(&name_of(&topology)?)?.counters()?),
+        }
+    }
+}
+
+/// A lab's name, where the file it was built from may stand for it.
+fn name_of(topology: &str) -> Result<String> {
+    if topology.ends_with(".toml") || topology.contains('/') {
+        return Topology::load(topology).map(|topology| topology.name);
+    }
+    Ok(topology.to_owned())
+}
+
+fn print(value: &impl Serialize) -> Result<u8> {
+    let text = serde_json::to_string_pretty(value).or_peer("the answer cannot be printed")?;
+    // Whoever stopped reading wants no more.
+    let _ = writeln!(std::io::stdout(), "{text}");
+    Ok(0)
+}
+
+fn listing() -> Result<Listing> {
+    let known = Topology::known_names().into_iter().map(|name| {
+        let description = Topology::load(name)?.description;
+        Ok(Known { name, description })
+    });
+    Ok(Listing {
+        up: lab::list()?,
+        topologies: known.collect::<Result<_>>()?,
+    })
+}
+
+fn exec(lab: Option<String>, host: &str, command: &[String]) -> Result<u8> {
+    let (lab, host) = match (lab, host.split_once('/')) {
+        (Some(lab), _) => (name_of(&lab)?, host),
+        (None, Some((lab, host))) => (lab.to_owned(), host),
+        (None, None) => (only_lab_with(host)?, host),
+    };
+    let (program, arguments) = command
+        .split_first()
+        .ok_or_else(|| Error::question("give a command after --"))?;
+    let mut command = Lab::open(&lab)?.command(host, program)?;
+    command.args(arguments);
+    // SAFETY: prctl with these arguments touches no memory.
+    unsafe { command.pre_exec(die_with_parent) };
+    let status = command.status().or_question(format_args!(
+        "the command {program:?} cannot be run on {host}"
+    ))?;
+    let code = status.code().or(status.signal().map(|signal| 128 + signal));
+    Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}
+
+fn die_with_parent() -> std::io::Result<()> {
+    // SAFETY: prctl with these arguments touches no memory.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    Ok(())
+}
+
+fn only_lab_with(host: &str) -> Result<String> {
+    let has = |lab: &lab::Description| lab.hosts.iter().any(|h| h.name == host);
+    let names: Vec<String> = lab::list()?
+        .into_iter()
+        .filter(has)
+        .map(|lab| lab.name)
+        .collect();
+    match &names[..] {
+        [name] => Ok(name.clone()),
+        [] => Err(Error::question(format!(
+            "no lab with a host {host:?} is up: build one with `icprobe lab up TOPOLOGY`"
+        ))),
+        _ => Err(Error::question(format!(
+            "the labs {} each have a host {host:?}: say which with --lab",
+            names.join(", ")
+        ))),
+    }
+}

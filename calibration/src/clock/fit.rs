@@ -1,0 +1,347 @@
+//! Offset and drift between two hosts' clocks, with a bound that holds whatever the path does.
+//!
+//! No message arrives before it was sent. With θ = peer's clock − own clock, an exchange that left
+//! at t1, reached the peer at t2, left it at t3 and came back at t4 (t1, t4 own; t2, t3 the peer's)
+//! therefore says θ(t1) ≤ t2 − t1 and θ(t4) ≥ t3 − t4; this is the interval of RFC 5905 §8 without
+//! the assumption that both ways take equally long. When θ is linear in time and its slope at most
+//! [`DRIFT_MAX`], the lines that agree with all exchanges are a convex set, and the truth is one of
+//! them. The bound of an estimate at a time is the distance to the farthest line of the set there.
+//!
+//! The estimate starts from the line with the greatest margin to all limits, which is the truth
+//! where both ways are equally fast, and moves from there towards the middle of the set at both
+//! ends of the span asked for, where the bound is least, as far as half of that margin remains.
+//! So exchanges of a moment, which leave the slope open, give a slope near zero and not at an end.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Largest relative drift of two disciplined clocks: 500 ppm, the limit of RFC 5905's clock discipline.
+pub const DRIFT_MAX: f64 = 500e-6;
+/// Stamps are whole nanoseconds, so every limit may be off by less than one.
+const ROUNDING_NS: f64 = 1.0;
+/// Steps of a golden-section search: each leaves 0.618 of the interval, 80 leave 2·10⁻¹⁷ of it.
+const SEARCH_STEPS: u32 = 80;
+
+/// One question and answer between the two clocks, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Exchange {
+    /// The question left, own clock.
+    pub sent_ns: u64,
+    /// The question arrived, peer's clock.
+    pub peer_received_ns: u64,
+    /// The answer left, peer's clock.
+    pub peer_sent_ns: u64,
+    /// The answer arrived, own clock.
+    pub received_ns: u64,
+}
+
+impl Exchange {
+    /// Time on the way there and back, without the peer's own, in nanoseconds; `None` where a clock went back.
+    pub fn round_trip_ns(&self) -> Option<u64> {
+        let whole = self.received_ns.checked_sub(self.sent_ns)?;
+        let inside = self.peer_sent_ns.checked_sub(self.peer_received_ns)?;
+        Some(whole.saturating_sub(inside))
+    }
+}
+
+/// Whether all exchanges could have been stamped by one clock: each in the order it happened.
+pub fn one_clock(exchanges: &[Exchange]) -> bool {
+    exchanges.iter().all(|e| {
+        e.sent_ns <= e.peer_received_ns
+            && e.peer_received_ns <= e.peer_sent_ns
+            && e.peer_sent_ns <= e.received_ns
+    })
+}
+
+/// The line θ(t) = offset + drift · (t − epoch) of the peer's clock less the own one.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Fit {
+    /// Time the offset is of, own clock: the middle of the span asked for.
+    pub epoch_ns: u64,
+    /// Peer's clock − own clock at the epoch, in nanoseconds.
+    pub offset_ns: f64,
+    /// Change of the offset per own time, dimensionless.
+    pub drift: f64,
+    /// The truth is nowhere in the span farther from the line than this, in nanoseconds.
+    pub bound_ns: f64,
+    /// The same at the epoch.
+    pub bound_epoch_ns: f64,
+    /// Start of the span the bound holds for, own clock.
+    pub from_ns: u64,
+    /// End of that span, own clock.
+    pub to_ns: u64,
+    /// How many exchanges it rests on; 0 where both ends read one clock.
+    pub exchanges: u32,
+    /// Shortest round trip among them, in nanoseconds.
+    pub rtt_min_ns: u64,
+}
+
+impl Fit {
+    /// The fit where both ends read one clock: no offset, no doubt.
+    pub fn identical() -> Self {
+        Self {
+            epoch_ns: 0,
+            offset_ns: 0.0,
+            drift: 0.0,
+            bound_ns: 0.0,
+            bound_epoch_ns: 0.0,
+            from_ns: 0,
+            to_ns: u64::MAX,
+            exchanges: 0,
+            rtt_min_ns: 0,
+        }
+    }
+
+    /// The fit to `exchanges` with its bound over `from_ns … to_ns` (own clock).
+    ///
+    /// `None` without exchanges, where a stamp goes back, or where no line agrees with all of
+    /// them: a clock was stepped or slewed beyond [`DRIFT_MAX`].
+    pub fn of(exchanges: &[Exchange], from_ns: u64, to_ns: u64) -> Option<Self> {
+        let to_ns = to_ns.max(from_ns);
+        let epoch_ns = from_ns + (to_ns - from_ns) / 2;
+        let tunnel = Tunnel::of(exchanges, epoch_ns)?;
+        let safest = tunnel.safest()?;
+        let slopes = tunnel.slopes(safest.slope);
+        let ends = [from_ns, to_ns].map(|time_ns| difference(time_ns, epoch_ns));
+        let line = tunnel.between(safest, tunnel.central(ends, slopes, safest));
+        let bound_at = |x: f64| {
+            let (low, high) = tunnel.range_at(x, slopes);
+            (high - line.at(x)).max(line.at(x) - low)
+        };
+        let offset_ns = tunnel.base as f64 + line.offset;
+        // What the sum above loses where the clocks are months apart.
+        let lost = 2.0 * offset_ns.abs() * f64::EPSILON;
+        let bound_epoch_ns = bound_at(0.0) + lost;
+        Some(Self {
+            epoch_ns,
+            offset_ns,
+            drift: line.slope,
+            // The distance to any one line is linear in time, so the greatest is at an end.
+            bound_ns: ends
+                .map(bound_at)
+                .into_iter()
+                .fold(bound_epoch_ns, |most, b| most.max(b + lost)),
+            bound_epoch_ns,
+            from_ns,
+            to_ns,
+            exchanges: u32::try_from(exchanges.len()).unwrap_or(u32::MAX),
+            rtt_min_ns: tunnel.rtt_min_ns,
+        })
+    }
+
+    /// Peer's clock − own clock at `own_ns`, in nanoseconds.
+    pub fn offset_at(&self, own_ns: u64) -> f64 {
+        self.offset_ns + self.drift * difference(own_ns, self.epoch_ns)
+    }
+
+    /// The same line as the peer needs it: own clock − peer's clock, in times of the peer's clock.
+    pub fn seen_by_peer(&self) -> Self {
+        let shift = self.offset_ns.round();
+        let peer_time = |own_ns: u64| {
+            let peer_ns = i128::from(own_ns) + (self.offset_at(own_ns).round() as i128);
+            u64::try_from(peer_ns.max(0)).unwrap_or(u64::MAX)
+        };
+        // From T = t + θ(t) follows −θ as a line in T, with this slope.
+        let drift = 0.0 - self.drift / (1.0 + self.drift);
+        let beyond = self.offset_ns - shift;
+        // Two lines that are `bound` apart at one own time are this much apart at one peer time.
+        let bound = |ns: f64| ns / (1.0 - DRIFT_MAX);
+        Self {
+            epoch_ns: peer_time(self.epoch_ns),
+            offset_ns: 0.0 - self.offset_ns - drift * beyond,
+            drift,
+            bound_ns: bound(self.bound_ns),
+            bound_epoch_ns: bound(self.bound_epoch_ns),
+            from_ns: peer_time(self.from_ns),
+            to_ns: peer_time(self.to_ns),
+            ..*self
+        }
+    }
+
+    /// A time of the peer's clock on the own one, in whole nanoseconds; may be negative.
+    pub fn own_time_ns(&self, peer_ns: u64) -> i128 {
+        let offset = self.offset_ns.round();
+        let near = i128::from(peer_ns) - offset as i128;
+        let since_epoch = (near - i128::from(self.epoch_ns)) as f64;
+        // θ(t) = peer − t solved for t.
+        let correction =
+            ((self.offset_ns - offset) + self.drift * since_epoch) / (1.0 + self.drift);
+        near - correction.round() as i128
+    }
+}
+
+/// `time − epoch`, both of one clock.
+fn difference(time_ns: u64, epoch_ns: u64) -> f64 {
+    (i128::from(time_ns) - i128::from(epoch_ns)) as f64
+}
+
+/// θ − base = offset + slope · x, with x the time since the epoch.
+#[derive(Clone, Copy)]
+struct Line {
+    slope: f64,
+    offset: f64,
+}
+
+impl Line {
+    fn at(self, x: f64) -> f64 {
+        self.offset + self.slope * x
+    }
+}
+
+/// The limits that exchanges set to θ, relative to `base` so that no digits are lost.
+struct Tunnel {
+    /// (time since the epoch, θ − base is at most this)
+    ceilings: Vec<(f64, f64)>,
+    /// (time since the epoch, θ − base is at least this)
+    floors: Vec<(f64, f64)>,
+    base: i128,
+    rtt_min_ns: u64,
+}
+
+impl Tunnel {
+    fn of(exchanges: &[Exchange], epoch_ns: u64) -> Option<Self> {
+        let theta = |peer: u64, own: u64| i128::from(peer) - i128::from(own);
+        let first = exchanges.first()?;
+        let base = theta(first.peer_received_ns, first.sent_ns);
+        let mut tunnel = Self {
+            ceilings: Vec::with_capacity(exchanges.len()),
+            floors: Vec::with_capacity(exchanges.len()),
+            base,
+            rtt_min_ns: u64::MAX,
+        };
+        for e in exchanges {
+            tunnel.rtt_min_ns = tunnel.rtt_min_ns.min(e.round_trip_ns()?);
+            let ceiling = (theta(e.peer_received_ns, e.sent_ns) - base) as f64 + ROUNDING_NS;
+            let floor = (theta(e.peer_sent_ns, e.received_ns) - base) as f64 - ROUNDING_NS;
+            tunnel
+                .ceilings
+                .push((difference(e.sent_ns, epoch_ns), ceiling));
+            tunnel
+                .floors
+                .push((difference(e.received_ns, epoch_ns), floor));
+        }
+        Some(tunnel)
+    }
+
+    /// Highest offset at the epoch a line of this slope may have; concave in the slope.
+    fn ceiling(&self, slope: f64) -> f64 {
+        let at_epoch = self.ceilings.iter().map(|(x, limit)| limit - slope * x);
+        at_epoch.fold(f64::INFINITY, f64::min)
+    }
+
+    /// Lowest offset at the epoch a line of this slope may have; convex in the slope.
+    fn floor(&self, slope: f64) -> f64 {
+        let at_epoch = self.floors.iter().map(|(x, limit)| limit - slope * x);
+        at_epoch.fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    fn gap(&self, slope: f64) -> f64 {
+        self.ceiling(slope) - self.floor(slope)
+    }
+
+    /// The line with the greatest margin; `None` where no line agrees with all limits.
+    fn safest(&self) -> Option<Line> {
+        let slope = argmax(-DRIFT_MAX, DRIFT_MAX, |slope| self.gap(slope));
+        (self.gap(slope) >= 0.0).then(|| Line {
+            slope,
+            offset: (self.ceiling(slope) + self.floor(slope)) / 2.0,
+        })
+    }
+
+    /// The line through the middle of the set at both ends of the span, given one of the set.
+    fn central(&self, [from, to]: [f64; 2], slopes: (f64, f64), safest: Line) -> Line {
+        let middle = |x: f64| {
+            let (low, high) = self.range_at(x, slopes);
+            (low + high) / 2.0
+        };
+        if to <= from {
+            return Line {
+                offset: middle(0.0),
+                ..safest
+            };
+        }
+        let (at_from, at_to) = (middle(from), middle(to));
+        let slope = (at_to - at_from) / (to - from);
+        Line {
+            slope,
+            offset: at_from - slope * from,
+        }
+    }
+
+    /// From the safest line towards another as far as half of the margin is kept.
+    fn between(&self, safest: Line, other: Line) -> Line {
+        let margin = |line: Line| {
+            (self.ceiling(line.slope) - line.offset).min(line.offset - self.floor(line.slope))
+        };
+        let enough = margin(safest) / 2.0;
+        let mix = |share: f64| Line {
+            slope: safest.slope + share * (other.slope - safest.slope),
+            offset: safest.offset + share * (other.offset - safest.offset),
+        };
+        mix(edge(0.0, 1.0, |share| margin(mix(share)) >= enough))
+    }
+
+    /// The slopes lines of the set have, given one of them.
+    fn slopes(&self, inside: f64) -> (f64, f64) {
+        let feasible = |slope| self.gap(slope) >= 0.0;
+        (
+            edge(inside, -DRIFT_MAX, feasible),
+            edge(inside, DRIFT_MAX, feasible),
+        )
+    }
+
+    /// Lowest and highest θ − base that lines of the set have at `x` after the epoch.
+    fn range_at(&self, x: f64, (least, most): (f64, f64)) -> (f64, f64) {
+        let high = |slope: f64| self.ceiling(slope) + slope * x;
+        let low = |slope: f64| self.floor(slope) + slope * x;
+        let highest = argmax(least, most, high);
+        let lowest = argmax(least, most, |slope| -low(slope));
+        (low(lowest), high(highest))
+    }
+}
+
+/// Where a concave function is greatest between `low` and `high`: golden-section search
+/// (Kiefer, Sequential minimax search for a maximum, Proc. AMS 4, 1953).
+fn argmax(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
+    const GOLDEN: f64 = 0.618_033_988_749_894_9;
+    let ends = [low, high];
+    let mut left = high - GOLDEN * (high - low);
+    let mut right = low + GOLDEN * (high - low);
+    let (mut f_left, mut f_right) = (f(left), f(right));
+    for _ in 0..SEARCH_STEPS {
+        if f_left < f_right {
+            (low, left, f_left) = (left, right, f_right);
+            right = low + GOLDEN * (high - low);
+            f_right = f(right);
+        } else {
+            (high, right, f_right) = (right, left, f_left);
+            left = high - GOLDEN * (high - low);
+            f_left = f(left);
+        }
+    }
+    let candidates = [ends[0], ends[1], left, right, (low + high) / 2.0];
+    let better = |best: f64, x: f64| if f(x) > f(best) { x } else { best };
+    candidates.into_iter().fold(candidates[4], better)
+}
+
+/// The last number from `inside` towards `outside` for which `holds`, by bisection.
+fn edge(inside: f64, outside: f64, holds: impl Fn(f64) -> bool) -> f64 {
+    if holds(outside) {
+        return outside;
+    }
+    let (mut inside, mut outside) = (inside, outside);
+    for _ in 0..SEARCH_STEPS {
+        let middle = inside + (outside - inside) / 2.0;
+        if holds(middle) {
+            inside = middle;
+        } else {
+            outside = middle;
+        }
+    }
+    inside
+}
+
+#[cfg(test)]
+mod tests;

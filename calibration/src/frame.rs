@@ -1,0 +1,162 @@
+//! The header that every frame carries, whatever layer carries the frame.
+//!
+//! 32 bytes, little endian, at the start of the payload and part of it:
+//!
+//! | bytes | field | meaning |
+//! |---|---|---|
+//! | 0…3 | `tag` | random name of the run: frames of another run are refused |
+//! | 4…5 | `stream` | which of the parallel streams |
+//! | 6 | `version` | of this layout |
+//! | 7 | `phase` | warm-up, window, tail |
+//! | 8…15 | `seq` | number of the frame in its stream, from 0 |
+//! | 16…23 | `intended_ns` | when the schedule wanted it sent, sender's clock |
+//! | 24…31 | `sent_ns` | when its send began, sender's clock |
+//!
+//! A frame shorter than the header carries its phase in its first byte and nothing else: such a
+//! run counts frames and bytes, and has neither latency nor duplicates nor reordering.
+
+/// Length of the header in bytes.
+pub const HEADER_BYTES: usize = 32;
+/// Version of the layout.
+pub const VERSION: u8 = 1;
+
+/// To which part of a run a frame belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Phase {
+    /// Before the window: measured by nobody.
+    WarmUp = 0,
+    /// Inside the measured window.
+    Window = 1,
+    /// After it: keeps the load up while the window's last frames travel.
+    Tail = 2,
+}
+
+impl Phase {
+    /// The phase of a byte; `None` for a byte that names none.
+    pub fn of(byte: u8) -> Option<Self> {
+        match byte {
+            0 => Some(Self::WarmUp),
+            1 => Some(Self::Window),
+            2 => Some(Self::Tail),
+            _ => None,
+        }
+    }
+}
+
+/// What a frame says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// Name of the run.
+    pub tag: u32,
+    /// Number of the stream.
+    pub stream: u16,
+    /// Part of the run.
+    pub phase: Phase,
+    /// Number of the frame in its stream.
+    pub seq: u64,
+    /// When it should have been sent, in ns of the sender's clock.
+    pub intended_ns: u64,
+    /// When its send began, in ns of the sender's clock.
+    pub sent_ns: u64,
+}
+
+impl Header {
+    /// Writes the header to the start of `frame`; of a frame that is too short, the phase alone.
+    #[inline]
+    pub fn write(&self, frame: &mut [u8]) {
+        if frame.len() < HEADER_BYTES {
+            frame[0] = self.phase as u8;
+            return;
+        }
+        frame[0..4].copy_from_slice(&self.tag.to_le_bytes());
+        frame[4..6].copy_from_slice(&self.stream.to_le_bytes());
+        frame[6] = VERSION;
+        frame[7] = self.phase as u8;
+        frame[8..16].copy_from_slice(&self.seq.to_le_bytes());
+        frame[16..24].copy_from_slice(&self.intended_ns.to_le_bytes());
+        frame[24..32].copy_from_slice(&self.sent_ns.to_le_bytes());
+    }
+
+    /// The header at the start of `frame`; `None` where there is none of this version.
+    #[inline]
+    pub fn read(frame: &[u8]) -> Option<Self> {
+        let header: &[u8; HEADER_BYTES] = frame.first_chunk()?;
+        if header[6] != VERSION {
+            return None;
+        }
+        Some(Self {
+            tag: u32::from_le_bytes(part(header, 0)),
+            stream: u16::from_le_bytes(part(header, 4)),
+            phase: Phase::of(header[7])?,
+            seq: u64::from_le_bytes(part(header, 8)),
+            intended_ns: u64::from_le_bytes(part(header, 16)),
+            sent_ns: u64::from_le_bytes(part(header, 24)),
+        })
+    }
+}
+
+#[inline]
+fn part<const N: usize>(header: &[u8; HEADER_BYTES], from: usize) -> [u8; N] {
+    let mut bytes = [0; N];
+    bytes.copy_from_slice(&header[from..from + N]);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(
+            tag: u32, stream: u16, phase in 0..3u8, seq: u64, intended_ns: u64, sent_ns: u64, more in 0usize..100
+        ) {
+            let phase = Phase::of(phase).unwrap();
+            let header = Header { tag, stream, phase, seq, intended_ns, sent_ns };
+            let mut frame = vec![0xa5; HEADER_BYTES + more];
+            header.write(&mut frame);
+            prop_assert_eq!(Header::read(&frame), Some(header));
+            prop_assert!(frame[HEADER_BYTES..].iter().all(|b| *b == 0xa5));
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+            let known = bytes.len() >= HEADER_BYTES && bytes[6] == VERSION && bytes[7] < 3;
+            prop_assert_eq!(Header::read(&bytes).is_some(), known);
+        }
+    }
+
+    #[test]
+    fn the_layout_is_the_documented_one() {
+        let mut frame = [0; 32];
+        Header {
+            tag: 0x0403_0201,
+            stream: 0x0605,
+            phase: Phase::Tail,
+            seq: 8,
+            intended_ns: 16,
+            sent_ns: 24,
+        }
+        .write(&mut frame);
+        assert_eq!(frame[..9], [1, 2, 3, 4, 5, 6, VERSION, 2, 8]);
+        assert_eq!((frame[16], frame[24]), (16, 24));
+    }
+
+    #[test]
+    fn a_short_frame_carries_its_phase() {
+        let mut frame = [9; 5];
+        Header {
+            tag: 1,
+            stream: 0,
+            phase: Phase::Window,
+            seq: 0,
+            intended_ns: 0,
+            sent_ns: 0,
+        }
+        .write(&mut frame);
+        assert_eq!(frame, [1, 9, 9, 9, 9]);
+        assert_eq!(Header::read(&frame), None);
+    }
+}

@@ -1,0 +1,35 @@
+//! The host an end runs on: what it counts, how it is set, and what the instrument can do on it.
+//!
+//! Readers take the root of the file system, so that tests replay files of their own.
+
+pub mod cpu;
+pub mod environment;
+mod ethtool;
+#[cfg(test)]
+mod fake;
+pub mod network;
+mod qdisc;
+pub mod scheduling;
+pub mod selfcheck;
+pub mod settings;
+pub mod steering;
+
+use std::fs;
+use std::path::Path;
+
+/// Content of a small file without surrounding white space; `None` where it cannot be read or is empty.
+fn text_of(root: &Path, path: impl AsRef<Path>) -> Option<String> {
+    let text = fs::read_to_string(root.join(path)).ok()?;
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// Content of a file that holds one number.
+fn number_of<T: std::str::FromStr>(root: &Path, path: impl AsRef<Path>) -> Option<T> {
+    text_of(root, path)?.parse().ok()
+}
+
+/// Whether the root is that of the live system, which system calls may be asked about, too.
+fn is_live(root: &Path) -> bool {
+    root == Path::new("/")
+}

@@ -1,0 +1,221 @@
+//! How a process gets into a network namespace of a lab.
+//!
+//! As root the namespaces are pinned where `ip netns` pins them. Without root they are pinned in
+//! the mount namespace of a holder, a process in a user namespace of its own that owns them all;
+//! whoever wants in joins the holder's user and mount namespace first (user_namespaces(7)).
+
+use super::holder::Holder;
+use crate::error::{Context, Result};
+use std::ffi::{CStr, CString, OsStr};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Environment variable of every process in a lab: whose it is.
+pub(super) const LAB_VARIABLE: &str = "ICPROBE_LAB";
+
+/// The way into the namespaces of one lab.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Door {
+    /// Folder of the pins, in the lab's mount namespace.
+    pub pins: PathBuf,
+    /// What precedes the node's name in the name of its pin.
+    pub prefix: String,
+    /// Who holds the lab, without root.
+    pub holder: Option<Holder>,
+    /// What marks the lab's processes.
+    pub mark: String,
+}
+
+/// Opened namespaces, and what a child does with them between fork and exec.
+struct Entry {
+    user: Option<File>,
+    mount: Option<File>,
+    network: Option<File>,
+    folder: CString,
+    clock: Option<Vec<u8>>,
+    own_sysfs: bool,
+}
+
+impl Door {
+    /// Name of a node's namespace.
+    pub fn namespace(&self, node: &str) -> String {
+        format!("{}{node}", self.prefix)
+    }
+
+    /// Where a node's namespace is pinned, for a process of the lab.
+    pub fn pin(&self, node: &str) -> PathBuf {
+        self.pins.join(self.namespace(node))
+    }
+
+    /// The same for this process.
+    pub fn pin_from_here(&self, node: &str) -> PathBuf {
+        let pin = self.pin(node);
+        match &self.holder {
+            Some(holder) => holder.seen_from_here(&pin),
+            None => pin,
+        }
+    }
+
+    /// A command that runs where the pins are, and in no node.
+    pub fn beside(&self, program: impl AsRef<OsStr>) -> Result<Command> {
+        Ok(self.command(program, self.entry(None)?))
+    }
+
+    /// A command that runs in a node's network namespace and sees everything else of this host.
+    pub fn inside(&self, node: &str, program: impl AsRef<OsStr>) -> Result<Command> {
+        Ok(self.command(program, self.entry(Some(node))?))
+    }
+
+    /// A command for a host's own programs: `/sys/class/net` is the host's, the monotonic and boot
+    /// clocks are `ahead_s` seconds ahead of this host's, and the process is marked as the lab's.
+    pub fn within(&self, node: &str, program: impl AsRef<OsStr>, ahead_s: f64) -> Result<Command> {
+        let mut entry = self.entry(Some(node))?;
+        entry.own_sysfs = true;
+        entry.clock = (ahead_s != 0.0).then(|| clock_offsets(ahead_s));
+        let mut command = self.command(program, entry);
+        command.env(LAB_VARIABLE, &self.mark);
+        Ok(command)
+    }
+
+    fn command(&self, program: impl AsRef<OsStr>, entry: Entry) -> Command {
+        let mut command = Command::new(program);
+        // SAFETY: between fork and exec `enter` only makes system calls on what was prepared before.
+        unsafe { command.pre_exec(move || entry.enter()) };
+        command
+    }
+
+    fn entry(&self, node: Option<&str>) -> Result<Entry> {
+        let open = |path: &Path| {
+            File::open(path).or_peer(format_args!("the namespace {} is gone", path.display()))
+        };
+        let of_holder = |kind: &str| {
+            self.holder
+                .as_ref()
+                .map(|h| open(&h.namespace(kind)))
+                .transpose()
+        };
+        let folder = std::env::current_dir().unwrap_or_else(|_| "/".into());
+        Ok(Entry {
+            user: of_holder("user")?,
+            mount: of_holder("mnt")?,
+            network: node
+                .map(|node| open(&self.pin_from_here(node)))
+                .transpose()?,
+            folder: CString::new(folder.as_os_str().as_bytes()).unwrap_or_default(),
+            clock: None,
+            own_sysfs: false,
+        })
+    }
+}
+
+/// The text for `/proc/self/timens_offsets` (time_namespaces(7)).
+fn clock_offsets(ahead_s: f64) -> Vec<u8> {
+    let seconds = ahead_s.trunc();
+    let nanoseconds = ((ahead_s - seconds) * 1e9).floor();
+    format!("monotonic {seconds} {nanoseconds}\nboottime {seconds} {nanoseconds}\n").into_bytes()
+}
+
+impl Entry {
+    /// Joins the namespaces. Runs between fork and exec: system calls only, no memory.
+    fn enter(&self) -> io::Result<()> {
+        join(self.user.as_ref(), libc::CLONE_NEWUSER)?;
+        join(self.mount.as_ref(), libc::CLONE_NEWNS)?;
+        join(self.network.as_ref(), libc::CLONE_NEWNET)?;
+        if self.own_sysfs {
+            unshare(libc::CLONE_NEWNS)?;
+            mount(None, c"/", None, libc::MS_REC | libc::MS_SLAVE)?;
+            let safe = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+            mount(Some(c"icprobe"), c"/sys", Some(c"sysfs"), safe).or_else(|_| {
+                mount(
+                    Some(c"icprobe"),
+                    c"/sys",
+                    Some(c"sysfs"),
+                    safe | libc::MS_RDONLY,
+                )
+            })?;
+        }
+        if let Some(offsets) = &self.clock {
+            unshare(libc::CLONE_NEWTIME)?;
+            write_file(c"/proc/self/timens_offsets", offsets)?;
+        }
+        // Joining a mount namespace leads to its root; where the folder is missing, that must do.
+        // SAFETY: the path ends with zero.
+        unsafe { libc::chdir(self.folder.as_ptr()) };
+        Ok(())
+    }
+}
+
+fn join(namespace: Option<&File>, kind: i32) -> io::Result<()> {
+    let Some(file) = namespace else {
+        return Ok(());
+    };
+    // SAFETY: setns takes an open descriptor and touches no memory.
+    result(unsafe { libc::setns(file.as_raw_fd(), kind) })
+}
+
+/// Leaves namespaces for new ones.
+pub(super) fn unshare(kinds: i32) -> io::Result<()> {
+    // SAFETY: unshare touches no memory.
+    result(unsafe { libc::unshare(kinds) })
+}
+
+/// Mounts something, or changes how mounts spread.
+pub(super) fn mount(
+    source: Option<&CStr>,
+    target: &CStr,
+    kind: Option<&CStr>,
+    flags: libc::c_ulong,
+) -> io::Result<()> {
+    let pointer = |text: Option<&CStr>| text.map_or(std::ptr::null(), CStr::as_ptr);
+    // SAFETY: all texts end with zero or are null, and no data is passed.
+    result(unsafe {
+        libc::mount(
+            pointer(source),
+            target.as_ptr(),
+            pointer(kind),
+            flags,
+            std::ptr::null(),
+        )
+    })
+}
+
+/// Writes a whole small file with one system call.
+pub(super) fn write_file(path: &CStr, content: &[u8]) -> io::Result<()> {
+    // SAFETY: the path ends with zero.
+    let file = unsafe { libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
+    result(file)?;
+    // SAFETY: the content is as long as it says.
+    let written = unsafe { libc::write(file, content.as_ptr().cast(), content.len()) };
+    let outcome = if written < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    };
+    // SAFETY: opened above.
+    unsafe { libc::close(file) };
+    outcome
+}
+
+fn result(code: i32) -> io::Result<()> {
+    if code < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_have_seconds_and_nanoseconds() {
+        let text = String::from_utf8(clock_offsets(7.25)).expect("text");
+        assert_eq!(text, "monotonic 7 250000000\nboottime 7 250000000\n");
+    }
+}

@@ -1,0 +1,93 @@
+//! Without root: the process that owns a lab's user and mount namespace.
+//!
+//! It sleeps. While it lives the lab's namespaces do, and when it is killed the kernel takes them
+//! away with everything in them. Whoever looks for it finds it by its environment, so a crash
+//! between its start and the first state file loses nothing.
+
+use super::door::{mount, unshare, write_file};
+use super::processes::{self, Wanted};
+use crate::error::{Context, Result};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+const HOLDER_VARIABLE: &str = "ICPROBE_LAB_HOLDER";
+
+/// The process that holds a lab.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Holder {
+    /// Its number.
+    pub process: u32,
+}
+
+impl Holder {
+    /// Starts the holder of the lab whose state file is given.
+    pub fn start(state_file: &Path) -> Result<Self> {
+        // SAFETY: getuid and getgid only return numbers.
+        let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+        let user_map = format!("0 {user} 1");
+        let group_map = format!("0 {group} 1");
+        let mut command = Command::new("sleep");
+        command
+            .arg("infinity")
+            .env_clear()
+            .env(HOLDER_VARIABLE, state_file);
+        command.env("PATH", "/usr/bin:/bin").current_dir("/");
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let separate = move || separate(user_map.as_bytes(), group_map.as_bytes());
+        // SAFETY: between fork and exec `separate` only makes system calls on what was prepared before.
+        unsafe { command.pre_exec(separate) };
+        let child = command.spawn().or_question(
+            "no user namespace can be made here; run as root or allow unprivileged user namespaces",
+        )?;
+        Ok(Self {
+            process: child.id(),
+        })
+    }
+
+    /// The holder of the lab whose state file is given, if it lives.
+    pub fn find(state_file: &Path) -> Option<Self> {
+        let process =
+            *processes::with_variable(HOLDER_VARIABLE, &state_file.to_string_lossy()).first()?;
+        Some(Self { process })
+    }
+
+    /// Ends it, and any other that a crash left behind for the same state file.
+    pub fn end(&self, state_file: &Path, patience: Duration) -> bool {
+        let wanted = Wanted {
+            variable: Some((HOLDER_VARIABLE, state_file.to_string_lossy().into_owned())),
+            ..Wanted::default()
+        };
+        let ended = processes::end(&wanted, patience);
+        processes::reap(self.process);
+        ended
+    }
+
+    /// Its namespace of a kind (`user`, `mnt`).
+    pub fn namespace(&self, kind: &str) -> PathBuf {
+        format!("/proc/{}/ns/{kind}", self.process).into()
+    }
+
+    /// The path by which this process sees a path of the holder's mount namespace.
+    pub fn seen_from_here(&self, path: &Path) -> PathBuf {
+        let relative = path.strip_prefix("/").unwrap_or(path);
+        Path::new(&format!("/proc/{}/root", self.process)).join(relative)
+    }
+}
+
+/// Makes the calling process root of its own user and mount namespace, away from any terminal.
+fn separate(user_map: &[u8], group_map: &[u8]) -> io::Result<()> {
+    // SAFETY: setsid touches no memory.
+    unsafe { libc::setsid() };
+    unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS)?;
+    write_file(c"/proc/self/setgroups", b"deny")?;
+    write_file(c"/proc/self/uid_map", user_map)?;
+    write_file(c"/proc/self/gid_map", group_map)?;
+    mount(None, c"/", None, libc::MS_REC | libc::MS_PRIVATE)
+}

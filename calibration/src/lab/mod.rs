@@ -1,0 +1,265 @@
+//! Test networks on one machine: hosts and switches as network namespaces, links as veth pairs,
+//! with rates, classes, losses and clocks that are known because they were set.
+//!
+//! A lab outlives the command that built it and is remembered by its name. It works as root and,
+//! where the kernel allows user namespaces, without; its addresses stay inside. `up` of a lab that
+//! stands, or was left behind by a crash, builds it anew; `down` leaves nothing.
+
+mod address;
+mod build;
+pub mod counters;
+mod door;
+mod holder;
+pub mod loss;
+mod processes;
+mod shaping;
+mod state;
+mod tool;
+pub mod topology;
+
+use crate::error::{Context, Error, Result};
+use door::Door;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use state::{Runtime, State};
+use std::ffi::OsStr;
+use std::net::IpAddr;
+use std::process::Command;
+pub use topology::Topology;
+
+/// A test network that stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lab {
+    topology: Topology,
+    door: Door,
+    hosts: Vec<LabHost>,
+}
+
+/// A host of a test network.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LabHost {
+    /// Its name in the topology.
+    pub name: String,
+    /// The name of its network namespace (for `ip netns`, where the lab was built by root).
+    pub namespace: String,
+    /// Its addresses, one a link in the order of the topology.
+    pub addresses: Vec<IpAddr>,
+    /// The interface of the first.
+    pub interface: String,
+    /// All its interfaces.
+    pub interfaces: Vec<LabInterface>,
+}
+
+/// A host's end of one link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LabInterface {
+    /// Its name in the host.
+    pub name: String,
+    /// The node at the other end.
+    pub neighbour: String,
+    /// Its hardware address.
+    pub mac: String,
+    /// Its IP address.
+    pub address: IpAddr,
+}
+
+/// What a lab is, for people and programs outside.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Description {
+    /// The lab.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// The rate that shares of the line rate are of, in b/s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line_rate_bps: Option<f64>,
+    /// False for one that was left behind unfinished or half gone: build it again or take it down.
+    pub stands: bool,
+    /// Its hosts.
+    pub hosts: Vec<LabHost>,
+}
+
+/// Builds a test network, in place of one of the same name.
+///
+/// # Errors
+/// [`Error::Question`] where labs cannot be built here, [`Error::Peer`] where a tool fails; nothing
+/// is left then.
+pub fn up(topology: &Topology) -> Result<Lab> {
+    let runtime = Runtime::here()?;
+    let _lock = runtime.lock()?;
+    let name = &topology.name;
+    runtime.clear(name)?;
+    let mut state = State {
+        mark: new_mark(name)?,
+        topology: topology.text.clone(),
+        built: false,
+    };
+    runtime.write(name, &state)?;
+    let built = runtime.new_door(name, &state.mark).and_then(|door| {
+        let lab = Lab::new(topology.clone(), door);
+        lab.build()?;
+        state.built = true;
+        runtime.write(name, &state)?;
+        Ok(lab)
+    });
+    if built.is_err() {
+        // The failure to build is the one to tell.
+        let _ = runtime.clear(name);
+    }
+    built
+}
+
+/// Takes a test network away: its processes, namespaces, links, rules and files.
+///
+/// # Errors
+/// [`Error::Question`] where there is nothing of this name.
+pub fn down(name: &str) -> Result<()> {
+    let runtime = Runtime::here()?;
+    let _lock = runtime.lock()?;
+    if runtime.clear(name)? {
+        return Ok(());
+    }
+    Err(not_up(name))
+}
+
+/// All test networks of this user, by name.
+///
+/// # Errors
+/// [`Error::Question`] where labs cannot be remembered here.
+pub fn list() -> Result<Vec<Description>> {
+    let runtime = Runtime::here()?;
+    let _lock = runtime.lock()?;
+    let described = runtime.names().into_iter().map(|name| {
+        let found = find(&runtime, &name);
+        let topology = runtime
+            .read(&name)
+            .and_then(|state| Topology::parse(&state.topology).ok());
+        Description {
+            description: topology
+                .as_ref()
+                .map_or(String::new(), |t| t.description.clone()),
+            line_rate_bps: topology.and_then(|t| t.line_rate_bps),
+            stands: found.is_some(),
+            hosts: found.map_or(Vec::new(), |lab| lab.hosts),
+            name,
+        }
+    });
+    Ok(described.collect())
+}
+
+fn not_up(name: &str) -> Error {
+    Error::question(format!(
+        "no lab {name:?} is up: build it with `icprobe lab up {name}`"
+    ))
+}
+
+fn new_mark(name: &str) -> Result<String> {
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).or_peer("no random numbers")?;
+    Ok(format!("{name}-{:016x}", u64::from_ne_bytes(random)))
+}
+
+fn find(runtime: &Runtime, name: &str) -> Option<Lab> {
+    let state = runtime.read(name).filter(|state| state.built)?;
+    let topology = Topology::parse(&state.topology).ok()?;
+    let door = runtime.old_door(name, &state.mark, topology.nodes())?;
+    Some(Lab::new(topology, door))
+}
+
+impl Lab {
+    fn new(topology: Topology, door: Door) -> Self {
+        let ports = address::ports(&topology);
+        let hosts = topology.hosts.iter().map(|host| {
+            let own = ports.iter().filter(|port| port.host == *host);
+            let interface = |port: &address::Port| LabInterface {
+                name: port.interface(),
+                neighbour: port.neighbour.clone(),
+                mac: port.mac(),
+                address: port.address().into(),
+            };
+            let interfaces: Vec<LabInterface> = own.map(interface).collect();
+            LabHost {
+                name: host.clone(),
+                namespace: door.namespace(host),
+                addresses: interfaces.iter().map(|i| i.address).collect(),
+                interface: interfaces.first().map_or(String::new(), |i| i.name.clone()),
+                interfaces,
+            }
+        });
+        let hosts = hosts.collect();
+        Self {
+            topology,
+            door,
+            hosts,
+        }
+    }
+
+    /// A test network that was built before.
+    ///
+    /// # Errors
+    /// [`Error::Question`] where none of this name stands.
+    pub fn open(name: &str) -> Result<Self> {
+        let runtime = Runtime::here()?;
+        let lab = find(&runtime, name);
+        if lab.is_none() {
+            // Takes the folder away if nothing is in it.
+            drop(runtime.lock()?);
+        }
+        lab.ok_or_else(|| not_up(name))
+    }
+
+    /// What it was built from.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// Its hosts, in the order of the topology.
+    pub fn hosts(&self) -> &[LabHost] {
+        &self.hosts
+    }
+
+    /// A host by its name.
+    pub fn host(&self, name: &str) -> Option<&LabHost> {
+        self.hosts.iter().find(|host| host.name == name)
+    }
+
+    /// The rate that shares of the line rate are of, in b/s; `None` where nothing limits.
+    pub fn line_rate_bps(&self) -> Option<f64> {
+        self.topology.line_rate_bps
+    }
+
+    /// A command that runs on a host of the lab: in its network namespace, with its
+    /// `/sys/class/net` and its clock. `down` ends what still runs.
+    ///
+    /// Joining a user namespace clears the signal for the parent's death: whoever wants it sets it
+    /// on the returned command, whose own preparations run first.
+    ///
+    /// # Errors
+    /// [`Error::Question`] for an unknown host, [`Error::Peer`] where the lab is gone.
+    pub fn command(&self, host: &str, program: impl AsRef<OsStr>) -> Result<Command> {
+        if self.host(host).is_none() {
+            return Err(Error::question(format!(
+                "the lab {} has no host {host:?}: name one of {}",
+                self.topology.name,
+                self.topology.hosts.join(", ")
+            )));
+        }
+        let clock = self.topology.clocks.iter().find(|clock| clock.host == host);
+        self.door
+            .within(host, program, clock.map_or(0.0, |clock| clock.ahead_s))
+    }
+
+    /// The lab in words.
+    pub fn describe(&self) -> Description {
+        Description {
+            name: self.topology.name.clone(),
+            description: self.topology.description.clone(),
+            line_rate_bps: self.topology.line_rate_bps,
+            stands: true,
+            hosts: self.hosts.clone(),
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! What is remembered of a lab between commands: one small file each, and one lock for all.
+
+use super::door::{Door, LAB_VARIABLE};
+use super::holder::Holder;
+use super::processes::{self, Wanted};
+use super::tool;
+use crate::error::{Context, Error, Result};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// How long killed processes get to go.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The file system of namespaces (`NSFS_MAGIC` of linux/magic.h).
+const NAMESPACE_FILE_SYSTEM: i64 = 0x6e73_6673;
+
+/// One lab, as written to its file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct State {
+    /// Marks the lab's processes; new each time it is built.
+    pub mark: String,
+    /// The text of its topology.
+    pub topology: String,
+    /// True once everything is built.
+    pub built: bool,
+}
+
+/// The folder where this user's labs are remembered.
+#[derive(Debug)]
+pub(super) struct Runtime {
+    folder: PathBuf,
+    root: bool,
+}
+
+/// Holds while one command changes labs; the folder goes with it when nothing is left there.
+#[derive(Debug)]
+pub(super) struct Lock {
+    folder: PathBuf,
+    _file: File,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Fails, as it should, while another lab is up.
+        let _ = fs::remove_dir(&self.folder);
+    }
+}
+
+impl Runtime {
+    /// `/run/icprobe` for root, `$XDG_RUNTIME_DIR/icprobe` for others, or else a private folder
+    /// for temporary files.
+    pub fn here() -> Result<Self> {
+        // SAFETY: geteuid only returns a number; the path ends with zero.
+        let (user, may_write) = unsafe {
+            (
+                libc::geteuid(),
+                libc::access(c"/run".as_ptr(), libc::W_OK) == 0,
+            )
+        };
+        let root = user == 0 && may_write;
+        let folder = match std::env::var_os("XDG_RUNTIME_DIR") {
+            _ if root => PathBuf::from("/run/icprobe"),
+            Some(folder) if Path::new(&folder).is_dir() => Path::new(&folder).join("icprobe"),
+            _ => std::env::temp_dir().join(format!("icprobe-{user}")),
+        };
+        let runtime = Self { folder, root };
+        runtime.make_folder(user)?;
+        Ok(runtime)
+    }
+
+    fn make_folder(&self, user: u32) -> Result<()> {
+        let shown = self.folder.display();
+        let mut builder = fs::DirBuilder::new();
+        if let Err(error) = builder.mode(0o700).create(&self.folder)
+            && error.kind() != std::io::ErrorKind::AlreadyExists
+        {
+            return Err(Error::question(format!(
+                "the folder {shown} cannot be made: {error}"
+            )));
+        }
+        let found =
+            fs::symlink_metadata(&self.folder).or_question(format_args!("the folder {shown}"))?;
+        if found.is_dir() && found.uid() == user && found.mode() & 0o022 == 0 {
+            return Ok(());
+        }
+        Err(Error::question(format!(
+            "{shown} is not a folder of yours alone: remove it"
+        )))
+    }
+
+    /// Waits until no other command changes labs.
+    pub fn lock(&self) -> Result<Lock> {
+        let doing = "the folder of labs cannot be locked";
+        loop {
+            // SAFETY: geteuid only returns a number.
+            self.make_folder(unsafe { libc::geteuid() })?;
+            let file = File::open(&self.folder).or_peer(doing)?;
+            // SAFETY: flock takes an open descriptor.
+            while unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) } < 0 {
+                let error = std::io::Error::last_os_error();
+                if error.kind() != std::io::ErrorKind::Interrupted {
+                    return Err(Error::peer(format!("{doing}: {error}")));
+                }
+            }
+            // Whoever had the lock before may have taken the folder away with it.
+            let locked = file.metadata().map(|found| found.ino()).ok();
+            if locked.is_some()
+                && locked == fs::metadata(&self.folder).map(|found| found.ino()).ok()
+            {
+                return Ok(Lock {
+                    folder: self.folder.clone(),
+                    _file: file,
+                });
+            }
+        }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{name}.json"))
+    }
+
+    /// Names of the labs that are remembered.
+    pub fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let name = |entry: fs::DirEntry| {
+            Some(
+                entry
+                    .file_name()
+                    .to_str()?
+                    .strip_suffix(".json")?
+                    .to_owned(),
+            )
+        };
+        let mut names: Vec<String> = entries.filter_map(name).collect();
+        names.sort();
+        names
+    }
+
+    /// What is remembered of a lab.
+    pub fn read(&self, name: &str) -> Option<State> {
+        serde_json::from_slice(&fs::read(self.file(name)).ok()?).ok()
+    }
+
+    /// Remembers a lab: all of it or, after a crash, what was remembered before.
+    pub fn write(&self, name: &str, state: &State) -> Result<()> {
+        let doing = "the lab cannot be remembered";
+        let text = serde_json::to_string(state).or_peer(doing)?;
+        let fresh = self.folder.join(format!("{name}.new"));
+        fs::write(&fresh, text).or_peer(doing)?;
+        fs::rename(&fresh, self.file(name)).or_peer(doing)
+    }
+
+    /// The way into a lab that is to be built; starts its holder where one is needed.
+    pub fn new_door(&self, name: &str, mark: &str) -> Result<Door> {
+        let holder = (!self.root)
+            .then(|| Holder::start(&self.file(name)))
+            .transpose()?;
+        Ok(self.door(name, mark, holder))
+    }
+
+    /// The way into a lab that was built; `None` where it is gone.
+    pub fn old_door<'a>(
+        &self,
+        name: &str,
+        mark: &str,
+        mut nodes: impl Iterator<Item = &'a str>,
+    ) -> Option<Door> {
+        let holder = if self.root {
+            None
+        } else {
+            Some(Holder::find(&self.file(name))?)
+        };
+        let door = self.door(name, mark, holder);
+        nodes
+            .all(|node| namespace_inode(&door.pin_from_here(node)).is_some())
+            .then_some(door)
+    }
+
+    fn door(&self, name: &str, mark: &str, holder: Option<Holder>) -> Door {
+        let pins = if self.root {
+            PathBuf::from("/run/netns")
+        } else {
+            self.folder.clone()
+        };
+        Door {
+            pins,
+            prefix: format!("icp-{name}-"),
+            holder,
+            mark: mark.to_owned(),
+        }
+    }
+
+    /// Takes away all there is of a lab, whole or left behind; false if there was nothing.
+    ///
+    /// Nodes' names have no hyphen, so the pins of a lab are told from those of any other by name.
+    pub fn clear(&self, name: &str) -> Result<bool> {
+        let mark = self.read(name).map(|state| state.mark);
+        let holder = if self.root {
+            None
+        } else {
+            Holder::find(&self.file(name))
+        };
+        let door = self.door(name, "", holder);
+        let pins = pinned(&door);
+        let seen = pins.iter().map(|node| door.pin_from_here(node));
+        let wanted = Wanted {
+            namespaces: seen.filter_map(|pin| namespace_inode(&pin)).collect(),
+            variable: mark.clone().map(|mark| (LAB_VARIABLE, mark)),
+        };
+        if !processes::end(&wanted, PATIENCE) {
+            return Err(Error::peer(format!(
+                "processes in the lab {name} do not end: try again"
+            )));
+        }
+        if let Some(holder) = &door.holder
+            && !holder.end(&self.file(name), PATIENCE)
+        {
+            return Err(Error::peer(format!(
+                "the process that holds the lab {name} does not end: try again"
+            )));
+        }
+        self.remove_pins(&door, &pins)?;
+        let remembered = fs::remove_file(self.file(name)).is_ok();
+        let _ = fs::remove_file(self.folder.join(format!("{name}.new")));
+        Ok(remembered || mark.is_some() || !pins.is_empty() || door.holder.is_some())
+    }
+
+    fn remove_pins(&self, door: &Door, nodes: &[String]) -> Result<()> {
+        for node in nodes {
+            if self.root {
+                let mut command = Command::new("ip");
+                command.args(["netns", "delete", &door.namespace(node)]);
+                tool::run(command, "")?;
+            } else {
+                fs::remove_file(door.pin(node)).or_peer("a pin cannot be removed")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Nodes that have a pin.
+fn pinned(door: &Door) -> Vec<String> {
+    let entries = fs::read_dir(&door.pins).into_iter().flatten().flatten();
+    let node = |entry: fs::DirEntry| {
+        Some(
+            entry
+                .file_name()
+                .to_str()?
+                .strip_prefix(&door.prefix)?
+                .to_owned(),
+        )
+    };
+    let plain = |node: &String| node.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    entries.filter_map(node).filter(plain).collect()
+}
+
+/// The inode number of the namespace at a path, if one is mounted there.
+fn namespace_inode(path: &Path) -> Option<u64> {
+    let file = File::open(path).ok()?;
+    let mut system = std::mem::MaybeUninit::<libc::statfs>::zeroed();
+    // SAFETY: the descriptor is open and the buffer is one statfs large.
+    if unsafe { libc::fstatfs(file.as_raw_fd(), system.as_mut_ptr()) } < 0 {
+        return None;
+    }
+    // SAFETY: all zeros is a statfs, and the call filled it.
+    let kind = unsafe { system.assume_init() }.f_type;
+    (kind == NAMESPACE_FILE_SYSTEM).then(|| file.metadata().ok().map(|found| found.ino()))?
+}

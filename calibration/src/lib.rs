@@ -1,0 +1,32 @@
+//! icprobe measures an interconnect from application to application: goodput, one-way latency,
+//! CPU load and loss of paced or unlimited frames, on both ends and over the same window.
+//!
+//! The modules stand on floors and use only what stands lower:
+//! `error units settings frame` → `clock statistics host transport` → `session pattern` →
+//! `report record flags` → `run serve` → `lab plan` → `campaign compare` → `cli`.
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("icprobe measures with Linux's own counters and sockets: build it on Linux");
+
+pub mod campaign;
+pub mod cli;
+pub mod clock;
+pub mod compare;
+pub mod end;
+pub mod error;
+pub mod flags;
+pub mod frame;
+pub mod host;
+pub mod lab;
+pub mod pattern;
+pub mod plan;
+pub mod record;
+pub mod report;
+pub mod run;
+pub mod serve;
+pub mod session;
+pub mod settings;
+pub mod statistics;
+pub mod transport;
+pub mod units;
+pub mod utc;

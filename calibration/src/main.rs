@@ -1,0 +1,5 @@
+//! The command `icprobe`.
+
+fn main() -> std::process::ExitCode {
+    icprobe::cli::main()
+}

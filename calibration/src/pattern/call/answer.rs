@@ -1,0 +1,157 @@
+//! The answering loop of ping-pong and calls.
+
+use super::super::Shared;
+use super::body::Vector;
+use super::{READ_TIMEOUT, answer_bytes};
+use crate::clock;
+use crate::frame::{HEADER_BYTES, Header, Phase};
+use crate::host::cpu::ThreadUsage;
+use crate::settings::{Body, Pattern, RunSettings};
+use crate::transport::{FrameReceiver, FrameSender};
+use std::io;
+
+/// What one stream's answerer counted.
+#[derive(Debug, Default)]
+pub struct StreamAnswered {
+    /// Questions of the window.
+    pub window_frames: u64,
+    /// Questions of the run.
+    pub run_frames: u64,
+    /// Frames of another run: not answered.
+    pub foreign: u64,
+    /// Arrival of the window's first question, own clock, in ns.
+    pub first_ns: u64,
+    /// Arrival of the window's last question.
+    pub last_ns: u64,
+    /// What the thread used from the window's first question on.
+    pub usage: ThreadUsage,
+}
+
+/// One stream of questions to answer.
+#[derive(Debug, Clone, Copy)]
+pub struct AnswerTask<'a> {
+    /// What was asked for.
+    pub settings: &'a RunSettings,
+    /// Number of the stream.
+    pub stream: u16,
+    /// Name of the run.
+    pub tag: u32,
+    /// Nothing is answered after this, own clock, in ns.
+    pub deadline_ns: u64,
+    /// The end it belongs to.
+    pub shared: &'a Shared,
+}
+
+struct Answering<'a> {
+    task: &'a AnswerTask<'a>,
+    answered: StreamAnswered,
+    vector: Option<Vector>,
+    /// Headers of the questions of one read; a frame too short for one is answered alike.
+    open: Vec<Option<Header>>,
+    reply: Vec<u8>,
+    before: Option<ThreadUsage>,
+}
+
+impl AnswerTask<'_> {
+    /// Answers until the asker is done and the end says stop, or the connection closes.
+    pub fn run<C: FrameSender + FrameReceiver>(
+        &self,
+        connection: &mut C,
+    ) -> io::Result<StreamAnswered> {
+        let mut answering = Answering {
+            task: self,
+            answered: StreamAnswered::default(),
+            vector: (self.settings.body == Body::Vector)
+                .then(|| Vector::room(self.settings.payload_bytes)),
+            open: Vec::new(),
+            reply: vec![0; answer_bytes(self.settings) as usize],
+            before: None,
+        };
+        while !self.shared.stopped() {
+            match connection.receive(READ_TIMEOUT, &mut |now, frame: &[u8]| {
+                answering.take(now, frame)
+            }) {
+                Ok(0) if clock::now_ns() > self.deadline_ns => break,
+                Ok(_) => answering.answer(connection)?,
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(answering.finish())
+    }
+}
+
+impl Answering<'_> {
+    fn take(&mut self, now: u64, frame: &[u8]) {
+        let stamped = self.task.settings.payload_bytes as usize >= HEADER_BYTES;
+        let header =
+            Header::read(frame).filter(|h| h.tag == self.task.tag && h.stream == self.task.stream);
+        let phase = match header {
+            Some(header) => Some(header.phase),
+            None if stamped => None,
+            None => frame.first().and_then(|byte| Phase::of(*byte)),
+        };
+        let Some(phase) = phase else {
+            self.answered.foreign += 1;
+            return;
+        };
+        if let Some(vector) = &mut self.vector {
+            vector.decode(frame);
+            std::hint::black_box(vector.elements());
+        }
+        self.count(now, phase);
+        self.open.push(header);
+    }
+
+    fn count(&mut self, now: u64, phase: Phase) {
+        self.answered.run_frames += 1;
+        if phase != Phase::Window {
+            return;
+        }
+        if self.answered.window_frames == 0 {
+            self.answered.first_ns = now;
+            self.before = Some(ThreadUsage::here());
+            self.task.shared.enter_window();
+        }
+        self.answered.window_frames += 1;
+        self.answered.last_ns = now;
+    }
+
+    fn answer<S: FrameSender>(&mut self, sender: &mut S) -> io::Result<()> {
+        let oneway = self.task.settings.pattern == Pattern::OnewayBatch;
+        for header in self.open.drain(..) {
+            let answer = match header {
+                Some(header) if oneway && header.phase != Phase::Tail => continue,
+                Some(header) if oneway => Header {
+                    seq: self.answered.window_frames,
+                    ..header
+                },
+                Some(header) => header,
+                None => short_answer(self.task),
+            };
+            answer.write(&mut self.reply);
+            sender.send(&self.reply)?;
+        }
+        sender.flush()
+    }
+
+    fn finish(mut self) -> StreamAnswered {
+        if let Some(before) = self.before {
+            self.answered.usage = ThreadUsage::here() - before;
+            self.task.shared.leave_window();
+        }
+        self.answered
+    }
+}
+
+/// An answer to a question that carried no header.
+fn short_answer(task: &AnswerTask<'_>) -> Header {
+    Header {
+        tag: task.tag,
+        stream: task.stream,
+        phase: Phase::Window,
+        seq: 0,
+        intended_ns: 0,
+        sent_ns: 0,
+    }
+}

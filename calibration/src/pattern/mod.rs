@@ -1,0 +1,145 @@
+//! Who sends what when: the measuring loops, one file a role, over any transport.
+//!
+//! A loop runs in a thread of its own on a core of its own, owns one stream, and shares with its
+//! end's control thread nothing but [`Shared`].
+
+pub mod call;
+pub mod pacing;
+pub mod receive;
+pub mod send;
+pub mod sequence;
+mod shared;
+
+pub use shared::{Counts, Edge, Shared};
+
+use crate::clock;
+use crate::frame::Phase;
+use crate::settings::RunSettings;
+
+/// Load is kept up this long after the window, in seconds, but no longer than a tenth of it.
+const TAIL_S: f64 = 0.02;
+
+/// When a stream's frames belong to which part of the run.
+#[derive(Debug, Clone, Copy)]
+pub struct Timeline {
+    window_start_ns: u64,
+    end: End,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum End {
+    At { window_ns: u64, tail_ns: u64 },
+    After(u64),
+}
+
+impl Timeline {
+    /// The timeline of one stream of a run that starts at `start_ns`, own clock.
+    pub fn of(settings: &RunSettings, stream: u16, start_ns: u64) -> Self {
+        let window_start_ns = start_ns + nanoseconds(settings.warmup_s);
+        let window_ns = window_start_ns + nanoseconds(settings.duration_s);
+        let tail_ns = window_ns + nanoseconds(TAIL_S.min(settings.duration_s / 10.0));
+        let end = match settings.frames {
+            Some(frames) => End::After(share(frames, settings.streams, stream)),
+            None => End::At { window_ns, tail_ns },
+        };
+        Self {
+            window_start_ns,
+            end,
+        }
+    }
+
+    /// The phase of a frame sent at `now` after `window_frames` frames of the window; `None` when the stream is over.
+    #[inline]
+    pub fn phase(&self, now: u64, window_frames: u64) -> Option<Phase> {
+        if now < self.window_start_ns {
+            return Some(Phase::WarmUp);
+        }
+        match self.end {
+            End::After(frames) => (window_frames < frames).then_some(Phase::Window),
+            End::At { window_ns, .. } if now < window_ns => Some(Phase::Window),
+            End::At { tail_ns, .. } => (now < tail_ns).then_some(Phase::Tail),
+        }
+    }
+}
+
+/// The part of `total` that falls to one of `streams` streams: the first ones take the remainder.
+pub fn share(total: u64, streams: u16, stream: u16) -> u64 {
+    let streams = u64::from(streams);
+    total / streams + u64::from(u64::from(stream) < total % streams)
+}
+
+/// Seconds as nanoseconds.
+pub fn nanoseconds(seconds: f64) -> u64 {
+    (seconds * 1e9).round() as u64
+}
+
+/// Pauses that the request does not explain.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pauses {
+    /// How many.
+    pub count: u64,
+    /// The longest, in ns.
+    pub longest_ns: u64,
+}
+
+impl Pauses {
+    /// Both together.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            count: self.count + other.count,
+            longest_ns: self.longest_ns.max(other.longest_ns),
+        }
+    }
+}
+
+/// A payload that no layer can compress or skip: counts upwards from a start that differs by stream.
+pub fn filled(payload_bytes: u32, stream: u16) -> Vec<u8> {
+    (0..payload_bytes)
+        .map(|i| (i as u8).wrapping_add(stream as u8))
+        .collect()
+}
+
+/// Waits for the start of a run, coarsely.
+pub fn wait_for_start(start_ns: u64) {
+    if clock::now_ns() < start_ns {
+        clock::sleep_until(start_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Protocol;
+
+    #[test]
+    fn a_run_has_a_warm_up_a_window_and_a_tail() {
+        let settings = RunSettings {
+            duration_s: 1.0,
+            warmup_s: 0.5,
+            ..RunSettings::new(Protocol::Udp, 64)
+        };
+        let timeline = Timeline::of(&settings, 0, 1_000);
+        let at = |seconds: f64| timeline.phase(1_000 + nanoseconds(seconds), 99);
+        assert_eq!(at(0.0), Some(Phase::WarmUp));
+        assert_eq!(at(0.499_999), Some(Phase::WarmUp));
+        assert_eq!(at(0.5), Some(Phase::Window));
+        assert_eq!(at(1.499_999), Some(Phase::Window));
+        assert_eq!(at(1.5), Some(Phase::Tail));
+        assert_eq!(at(1.52), None);
+    }
+
+    #[test]
+    fn counted_frames_are_shared_out_and_have_no_tail() {
+        let settings = RunSettings {
+            frames: Some(10),
+            warmup_s: 0.0,
+            streams: 4,
+            ..RunSettings::new(Protocol::Udp, 64)
+        };
+        let frames: Vec<u64> = (0..4).map(|s| share(10, 4, s)).collect();
+        assert_eq!(frames, [3, 3, 2, 2]);
+        let timeline = Timeline::of(&settings, 3, 0);
+        assert_eq!(timeline.phase(u64::MAX, 1), Some(Phase::Window));
+        assert_eq!(timeline.phase(u64::MAX, 2), None);
+    }
+}

@@ -1,0 +1,120 @@
+//! The schedule of a paced stream: when each frame is due, and waiting for it.
+
+use crate::clock;
+
+/// Gaps between two looks at the clock up to this long are the waiting itself; longer ones are
+/// something else that ran on the core: interrupts, other processes, the hypervisor.
+const SPIN_STEP_MAX_NS: u64 = 2_000;
+/// A pause longer than this is a stall.
+pub const STALL_NS: u64 = 1_000_000;
+/// Waits longer than this sleep first and look at the clock only towards the end.
+const SLEEP_MARGIN_NS: u64 = 250_000;
+
+/// Due times on an absolute grid, so that a late frame does not move the ones after it.
+#[derive(Debug, Clone, Copy)]
+pub struct Schedule {
+    start_ns: u64,
+    period_ns: f64,
+}
+
+impl Schedule {
+    /// Frames of one of `streams` streams that share `rate_fps`, each a part of a period behind the other.
+    pub fn of(start_ns: u64, rate_fps: f64, streams: u16, stream: u16) -> Self {
+        let period_ns = 1e9 * f64::from(streams) / rate_fps;
+        let behind = period_ns * f64::from(stream) / f64::from(streams);
+        Self {
+            start_ns: start_ns + behind as u64,
+            period_ns,
+        }
+    }
+
+    /// When frame `number` is due, in ns.
+    #[inline]
+    pub fn due_ns(&self, number: u64) -> u64 {
+        self.start_ns + (number as f64 * self.period_ns) as u64
+    }
+}
+
+/// What waiting cost, and what came between.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Waited {
+    /// Time spent looking at the clock, in ns.
+    pub spin_ns: u64,
+    /// Pauses longer than a millisecond.
+    pub stalls: u64,
+    /// The longest pause, in ns.
+    pub longest_pause_ns: u64,
+}
+
+impl Waited {
+    /// Waits until `due_ns` and returns the time, which is past it when the stream is late.
+    #[inline]
+    pub fn until(&mut self, due_ns: u64, mut now: u64) -> u64 {
+        if due_ns > now + SLEEP_MARGIN_NS {
+            now = self.sleep(due_ns - SLEEP_MARGIN_NS);
+        }
+        while now < due_ns {
+            std::hint::spin_loop();
+            let next = clock::now_ns();
+            let step = next - now;
+            if step <= SPIN_STEP_MAX_NS {
+                self.spin_ns += step;
+            } else {
+                self.pause(step);
+            }
+            now = next;
+        }
+        now
+    }
+
+    fn sleep(&mut self, until_ns: u64) -> u64 {
+        clock::sleep_until(until_ns);
+        let now = clock::now_ns();
+        self.pause(now.saturating_sub(until_ns));
+        now
+    }
+
+    fn pause(&mut self, pause_ns: u64) {
+        self.longest_pause_ns = self.longest_pause_ns.max(pause_ns);
+        self.stalls += u64::from(pause_ns > STALL_NS);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_share_a_rate_evenly() {
+        let due: Vec<u64> = (0..4)
+            .flat_map(|stream| (0..3).map(move |n| Schedule::of(1000, 1e6, 4, stream).due_ns(n)))
+            .collect();
+        let mut sorted = due.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..12).map(|n| 1000 + 1000 * n).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_long_schedule_does_not_drift() {
+        let schedule = Schedule::of(0, 3.0, 1, 0);
+        assert_eq!(schedule.due_ns(3_000_000_000), 1_000_000_000_000_000_000);
+    }
+
+    #[test]
+    fn waiting_ends_at_the_due_time() {
+        let mut waited = Waited::default();
+        let start = clock::now_ns();
+        let due = start + 3_000_000;
+        let now = waited.until(due, start);
+        assert!(now >= due);
+        assert!(waited.spin_ns <= now - start);
+    }
+
+    #[test]
+    fn a_late_frame_does_not_wait() {
+        let mut waited = Waited::default();
+        let now = clock::now_ns();
+        assert_eq!(waited.until(now - 5, now), now);
+        assert_eq!(waited, Waited::default());
+    }
+}

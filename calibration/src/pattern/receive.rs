@@ -1,0 +1,361 @@
+//! The receiving loop of a stream.
+
+use super::sequence::{Arrival, Sequence};
+use super::{Pauses, Shared};
+use crate::clock;
+use crate::frame::{HEADER_BYTES, Header, Phase};
+use crate::host::cpu::ThreadUsage;
+use crate::settings::RunSettings;
+use crate::statistics::{LatencyRecorder, SliceRecorder};
+use crate::transport::FrameReceiver;
+use std::io;
+use std::time::Duration;
+
+/// How long a read waits before the loop looks around.
+const READ_TIMEOUT: Duration = Duration::from_millis(20);
+/// After the announcement of the end, silence of this length means that what is missing is lost.
+const SILENCE_NS: u64 = 300_000_000;
+/// Width of the first slices of the window, in ns; they double when they become too many.
+const SLICE_NS: u64 = 1_000_000;
+/// Frames whose times are kept until the clocks are known, a stream: 64 MiB.
+const DEFERRED_FRAMES: usize = 1 << 22;
+/// A gap this many times the mean gap, and longer than a millisecond, is a pause.
+const PAUSE_FACTOR: u64 = 8;
+
+/// Times of one frame of the window.
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    received_ns: u64,
+    sent_ns: u64,
+}
+
+/// What one stream's receiver counted and timed.
+#[derive(Debug)]
+pub struct StreamReceived {
+    /// Distinct frames of the window.
+    pub window_frames: u64,
+    /// Distinct frames of the run.
+    pub run_frames: u64,
+    /// Copies, inside the window.
+    pub duplicates: u64,
+    /// Latecomers, inside the window.
+    pub reordered: u64,
+    /// Frames of another run.
+    pub foreign: u64,
+    /// Arrival of the last frame before the window, own clock, in ns; 0 without one.
+    pub before_ns: u64,
+    /// Arrival of the window's first frame.
+    pub first_ns: u64,
+    /// Arrival of the window's last frame.
+    pub last_ns: u64,
+    /// Pauses inside the window.
+    pub pauses: Pauses,
+    /// One-way latencies, where the clocks are one; else they follow from [`Self::correct`].
+    pub latency: LatencyRecorder,
+    /// Latency and bytes by time.
+    pub slices: SliceRecorder,
+    /// Sum of receive time less intended time over the window, in ns.
+    pub from_intended_ns: i128,
+    /// Whether frames carried stamps.
+    pub stamped: bool,
+    /// Whether there were too many frames to keep their times.
+    pub truncated: bool,
+    /// Latencies in the order of arrival, where asked for, in ns.
+    pub raw_ns: Option<Vec<i64>>,
+    /// Payload bytes of the window by the socket's own counter, where it has one.
+    pub socket_window_bytes: Option<u64>,
+    /// Frames the socket dropped for want of buffer.
+    pub overflow: Option<u64>,
+    /// What the thread used inside the window.
+    pub usage: ThreadUsage,
+    deferred: Vec<Times>,
+    raw_frames: usize,
+}
+
+impl StreamReceived {
+    /// Makes latencies of the times kept, now that the clocks are known: `offset_ns(received)` is the
+    /// own clock less the sender's at that time of the own clock.
+    pub fn correct(&mut self, payload_bytes: u32, offset_ns: impl Fn(u64) -> f64) {
+        for times in std::mem::take(&mut self.deferred) {
+            let offset = offset_ns(times.received_ns).round() as i64;
+            let latency = difference(times.received_ns, times.sent_ns) - offset;
+            self.keep(times.received_ns, latency, payload_bytes);
+        }
+    }
+
+    #[inline]
+    fn keep(&mut self, received_ns: u64, latency_ns: i64, payload_bytes: u32) {
+        self.latency.record(latency_ns);
+        self.slices
+            .record(received_ns, Some(latency_ns), payload_bytes);
+        if let Some(raw) = &mut self.raw_ns {
+            if raw.len() < self.raw_frames {
+                raw.push(latency_ns);
+            } else {
+                self.truncated = true;
+            }
+        }
+    }
+}
+
+fn difference(later_ns: u64, earlier_ns: u64) -> i64 {
+    later_ns.wrapping_sub(earlier_ns) as i64
+}
+
+/// One stream to receive.
+#[derive(Debug, Clone, Copy)]
+pub struct ReceiveTask<'a> {
+    /// What was asked.
+    pub settings: &'a RunSettings,
+    /// Number of the stream.
+    pub stream: u16,
+    /// Name of the run.
+    pub tag: u32,
+    /// Both ends read the same clock.
+    pub same_clock: bool,
+    /// Most latencies kept one by one.
+    pub raw_frames: usize,
+    /// Nothing is received after this, own clock, in ns.
+    pub deadline_ns: u64,
+    /// The end it belongs to.
+    pub shared: &'a Shared,
+}
+
+impl ReceiveTask<'_> {
+    /// Receives the stream until all that was announced is there, or silence says that it is lost.
+    pub fn run<R: FrameReceiver>(&self, receiver: &mut R) -> io::Result<StreamReceived> {
+        let mut receiving = Receiving::of(self);
+        while !receiving.over() {
+            match receiver.receive(READ_TIMEOUT, &mut |now, frame: &[u8]| {
+                receiving.take(now, frame)
+            }) {
+                Ok(frames) => receiving.after_read(receiver, frames),
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(receiving.finish(receiver))
+    }
+}
+
+struct Receiving<'a> {
+    task: &'a ReceiveTask<'a>,
+    received: StreamReceived,
+    sequence: Sequence,
+    phase: Phase,
+    /// When the last frame came, and when the loop last looked at the clock.
+    heard_ns: u64,
+    now_ns: u64,
+    before: ThreadUsage,
+    socket: SocketWindow,
+}
+
+/// The socket's counter at the edges of the window, beside the loop's own count at the same moments.
+#[derive(Debug, Default)]
+struct SocketWindow {
+    opened: Option<(u64, u64)>,
+    closed: Option<(u64, u64)>,
+}
+
+impl<'a> Receiving<'a> {
+    fn of(task: &'a ReceiveTask<'a>) -> Self {
+        let stamped = task.settings.payload_bytes as usize >= HEADER_BYTES;
+        let received = StreamReceived {
+            window_frames: 0,
+            run_frames: 0,
+            duplicates: 0,
+            reordered: 0,
+            foreign: 0,
+            before_ns: 0,
+            first_ns: 0,
+            last_ns: 0,
+            pauses: Pauses::default(),
+            latency: LatencyRecorder::new(),
+            slices: SliceRecorder::new(SLICE_NS),
+            from_intended_ns: 0,
+            stamped,
+            truncated: false,
+            raw_ns: (task.settings.raw && stamped).then(Vec::new),
+            socket_window_bytes: None,
+            overflow: None,
+            usage: ThreadUsage::default(),
+            deferred: Vec::new(),
+            raw_frames: task.raw_frames,
+        };
+        Self {
+            task,
+            received,
+            sequence: Sequence::default(),
+            phase: Phase::WarmUp,
+            heard_ns: clock::now_ns(),
+            now_ns: 0,
+            before: ThreadUsage::default(),
+            socket: SocketWindow::default(),
+        }
+    }
+
+    /// Takes one frame that a read gave at `now`.
+    #[inline]
+    fn take(&mut self, now: u64, frame: &[u8]) {
+        self.heard_ns = now;
+        self.now_ns = now;
+        if !self.received.stamped {
+            return self.take_short(now, frame);
+        }
+        let Some(header) = Header::read(frame).filter(|h| self.is_mine(h, frame)) else {
+            self.received.foreign += 1;
+            return;
+        };
+        let arrival = self.sequence.arrive(header.seq);
+        let in_window = header.phase == Phase::Window;
+        if arrival == Arrival::Copy {
+            self.received.duplicates += u64::from(in_window);
+            return;
+        }
+        self.received.reordered += u64::from(in_window && arrival == Arrival::Late);
+        self.count(now, header.phase);
+        if in_window {
+            self.time(now, &header);
+        }
+    }
+
+    #[inline]
+    fn is_mine(&self, header: &Header, frame: &[u8]) -> bool {
+        header.tag == self.task.tag
+            && header.stream == self.task.stream
+            && frame.len() == self.task.settings.payload_bytes as usize
+    }
+
+    fn take_short(&mut self, now: u64, frame: &[u8]) {
+        let phase = frame.first().and_then(|byte| Phase::of(*byte));
+        let fits = frame.len() == self.task.settings.payload_bytes as usize;
+        match phase.filter(|_| fits) {
+            Some(phase) => {
+                self.count(now, phase);
+                if phase == Phase::Window {
+                    self.received
+                        .slices
+                        .record(now, None, self.task.settings.payload_bytes);
+                }
+            }
+            None => self.received.foreign += 1,
+        }
+    }
+
+    #[inline]
+    fn count(&mut self, now: u64, phase: Phase) {
+        self.received.run_frames += 1;
+        if phase != self.phase {
+            self.change(now, phase);
+        }
+        if phase == Phase::WarmUp && self.phase == Phase::WarmUp {
+            self.received.before_ns = now;
+        }
+        if phase == Phase::Window {
+            self.pause(now);
+            self.received.window_frames += 1;
+            self.received.last_ns = now;
+        }
+    }
+
+    fn change(&mut self, now: u64, phase: Phase) {
+        let later = phase as u8 > self.phase as u8;
+        if !later {
+            return; // a latecomer of the window does not open it again
+        }
+        if phase == Phase::Window {
+            self.received.first_ns = now;
+            self.received.last_ns = now;
+            self.before = ThreadUsage::here();
+            self.task.shared.enter_window();
+        } else if self.phase == Phase::Window {
+            self.leave_window();
+        }
+        self.phase = phase;
+    }
+
+    fn leave_window(&mut self) {
+        self.received.usage = ThreadUsage::here() - self.before;
+        self.task.shared.leave_window();
+    }
+
+    #[inline]
+    fn pause(&mut self, now: u64) {
+        let gap = now.saturating_sub(self.received.last_ns);
+        if gap > super::pacing::STALL_NS && self.received.window_frames > 1 {
+            let mean = (self.received.last_ns - self.received.first_ns)
+                / (self.received.window_frames - 1);
+            if gap > PAUSE_FACTOR * mean {
+                self.received.pauses = self.received.pauses.and(Pauses {
+                    count: 1,
+                    longest_ns: gap,
+                });
+            }
+        }
+    }
+
+    #[inline]
+    fn time(&mut self, now: u64, header: &Header) {
+        self.received.from_intended_ns += i128::from(difference(now, header.intended_ns));
+        let payload = self.task.settings.payload_bytes;
+        if self.task.same_clock {
+            self.received
+                .keep(now, difference(now, header.sent_ns), payload);
+        } else if self.received.deferred.len() < DEFERRED_FRAMES {
+            self.received.deferred.push(Times {
+                received_ns: now,
+                sent_ns: header.sent_ns,
+            });
+        } else {
+            self.received.truncated = true;
+            self.received.slices.record(now, None, payload);
+        }
+    }
+
+    fn after_read<R: FrameReceiver>(&mut self, receiver: &R, frames: usize) {
+        if frames == 0 {
+            self.now_ns = clock::now_ns();
+        }
+        if self.phase != Phase::WarmUp && self.socket.opened.is_none() {
+            self.socket.opened = self.socket_count(receiver);
+        }
+        if self.phase == Phase::Tail && self.socket.closed.is_none() {
+            self.socket.closed = self.socket_count(receiver);
+        }
+    }
+
+    /// The socket's counter and the loop's own, in bytes, of the whole run so far.
+    fn socket_count<R: FrameReceiver>(&self, receiver: &R) -> Option<(u64, u64)> {
+        let own = self.received.run_frames * u64::from(self.task.settings.payload_bytes);
+        receiver.delivered_bytes().map(|socket| (socket, own))
+    }
+
+    fn over(&self) -> bool {
+        if self.task.shared.stopped() {
+            return true;
+        }
+        match self.task.shared.announced(usize::from(self.task.stream)) {
+            Some(frames) => {
+                self.received.run_frames >= frames || self.now_ns > self.heard_ns + SILENCE_NS
+            }
+            None => self.now_ns > self.task.deadline_ns,
+        }
+    }
+
+    fn finish<R: FrameReceiver>(mut self, receiver: &R) -> StreamReceived {
+        if self.phase == Phase::Window {
+            self.leave_window();
+        }
+        let closed = self.socket.closed.or_else(|| self.socket_count(receiver));
+        if let (Some(opened), Some(closed)) = (self.socket.opened, closed) {
+            // What the socket delivered between two moments, corrected by the frames that the loop
+            // counted outside the window but between these moments.
+            let between = closed.0.saturating_sub(opened.0);
+            let counted = closed.1.saturating_sub(opened.1);
+            let window = self.received.window_frames * u64::from(self.task.settings.payload_bytes);
+            self.received.socket_window_bytes = Some((between + window).saturating_sub(counted));
+        }
+        self.received.overflow = receiver.overflow();
+        self.received
+    }
+}

@@ -1,0 +1,202 @@
+//! The sending loop of a stream: paced or as fast as it goes.
+
+use super::pacing::{Schedule, Waited};
+use super::{Counts, Pauses, Shared, Timeline, filled, wait_for_start};
+use crate::clock;
+use crate::frame::{Header, Phase};
+use crate::host::cpu::ThreadUsage;
+use crate::settings::RunSettings;
+use crate::statistics::LatencyRecorder;
+use crate::transport::FrameSender;
+use std::io;
+
+/// What one stream's sender counted and timed.
+#[derive(Debug, Default)]
+pub struct StreamSent {
+    /// Frames sent.
+    pub counts: Counts,
+    /// Start of the last send before the window, own clock, in ns; 0 without one.
+    pub before_ns: u64,
+    /// Start of the first send of the window.
+    pub first_ns: u64,
+    /// Start of the last send of the window.
+    pub last_ns: u64,
+    /// Sends of the window that the system refused.
+    pub send_errors: u64,
+    /// Waiting for the schedule inside the window.
+    pub waited: Waited,
+    /// Time inside send calls of the window, of paced streams, in ns.
+    pub sending_ns: u64,
+    /// Actual less intended send time, of paced streams.
+    pub send_error: LatencyRecorder,
+    /// What the thread used inside the window.
+    pub usage: ThreadUsage,
+}
+
+impl StreamSent {
+    /// Pauses of the window.
+    pub fn pauses(&self) -> Pauses {
+        Pauses {
+            count: self.waited.stalls,
+            longest_ns: self.waited.longest_pause_ns,
+        }
+    }
+}
+
+/// One stream to send.
+#[derive(Debug, Clone, Copy)]
+pub struct SendTask<'a> {
+    /// What was asked.
+    pub settings: &'a RunSettings,
+    /// Number of the stream.
+    pub stream: u16,
+    /// Name of the run.
+    pub tag: u32,
+    /// When the run starts, own clock.
+    pub start_ns: u64,
+    /// The end it belongs to.
+    pub shared: &'a Shared,
+}
+
+impl SendTask<'_> {
+    /// Sends the stream from its first frame to its last.
+    pub fn run<S: FrameSender>(&self, sender: &mut S) -> io::Result<StreamSent> {
+        wait_for_start(self.start_ns);
+        let mut sending = Sending::of(self);
+        match self.settings.rate_fps {
+            Some(rate) => sending.paced(sender, rate)?,
+            None => sending.unlimited(sender)?,
+        }
+        sender.flush()?;
+        Ok(sending.finish())
+    }
+}
+
+struct Sending<'a> {
+    task: &'a SendTask<'a>,
+    timeline: Timeline,
+    frame: Vec<u8>,
+    header: Header,
+    sent: StreamSent,
+    before: ThreadUsage,
+}
+
+impl<'a> Sending<'a> {
+    fn of(task: &'a SendTask<'a>) -> Self {
+        let (stream, start_ns) = (task.stream, task.start_ns);
+        Self {
+            task,
+            timeline: Timeline::of(task.settings, stream, start_ns),
+            frame: filled(task.settings.payload_bytes, stream),
+            header: Header {
+                tag: task.tag,
+                stream,
+                phase: Phase::WarmUp,
+                seq: 0,
+                intended_ns: 0,
+                sent_ns: 0,
+            },
+            sent: StreamSent::default(),
+            before: ThreadUsage::default(),
+        }
+    }
+
+    /// One look at the clock a frame: the end of one send is the start of the next.
+    fn unlimited<S: FrameSender>(&mut self, sender: &mut S) -> io::Result<()> {
+        let mut now = clock::now_ns();
+        while let Some(phase) = self.next(now) {
+            self.send(sender, phase, now, now)?;
+            now = clock::now_ns();
+        }
+        Ok(())
+    }
+
+    fn paced<S: FrameSender>(&mut self, sender: &mut S, rate_fps: f64) -> io::Result<()> {
+        let task = self.task;
+        let schedule = Schedule::of(task.start_ns, rate_fps, task.settings.streams, task.stream);
+        let mut due = 0;
+        let mut now = clock::now_ns();
+        loop {
+            let intended = schedule.due_ns(due);
+            due += 1;
+            now = self.sent.waited.until(intended, now);
+            let Some(phase) = self.next(now) else {
+                return Ok(());
+            };
+            self.send(sender, phase, intended, now)?;
+            let begun = now;
+            now = clock::now_ns();
+            if phase == Phase::Window {
+                self.sent.sending_ns += now - begun;
+                self.sent.send_error.record((begun - intended) as i64);
+            }
+        }
+    }
+
+    /// The phase of the frame to be sent at `now`; marks the edges of the window.
+    #[inline]
+    fn next(&mut self, now: u64) -> Option<Phase> {
+        if self.task.shared.stopped() {
+            return None;
+        }
+        let phase = self
+            .timeline
+            .phase(now, self.sent.counts.window + self.sent.send_errors);
+        if phase != Some(self.header.phase) {
+            self.change(phase, now);
+        }
+        phase
+    }
+
+    fn change(&mut self, phase: Option<Phase>, now: u64) {
+        if self.header.phase == Phase::Window {
+            self.leave_window();
+        }
+        if phase == Some(Phase::Window) {
+            self.sent.first_ns = now;
+            self.sent.waited = Waited::default();
+            self.before = ThreadUsage::here();
+            self.task.shared.enter_window();
+        }
+        self.header.phase = phase.unwrap_or(Phase::Tail);
+    }
+
+    fn leave_window(&mut self) {
+        self.sent.usage = ThreadUsage::here() - self.before;
+        self.task.shared.leave_window();
+    }
+
+    #[inline]
+    fn send<S: FrameSender>(
+        &mut self,
+        sender: &mut S,
+        phase: Phase,
+        intended_ns: u64,
+        now: u64,
+    ) -> io::Result<()> {
+        self.header.intended_ns = intended_ns;
+        self.header.sent_ns = now;
+        self.header.write(&mut self.frame);
+        let in_window = phase == Phase::Window;
+        if sender.send(&self.frame)? {
+            self.header.seq += 1;
+            self.sent.counts.run += 1;
+            self.sent.counts.window += u64::from(in_window);
+        } else {
+            self.sent.send_errors += u64::from(in_window);
+        }
+        match phase {
+            Phase::WarmUp => self.sent.before_ns = now,
+            Phase::Window => self.sent.last_ns = now,
+            Phase::Tail => {}
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> StreamSent {
+        if self.header.phase == Phase::Window {
+            self.leave_window(); // stopped inside
+        }
+        self.sent
+    }
+}

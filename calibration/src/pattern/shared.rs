@@ -1,0 +1,180 @@
+//! What the data threads of an end share with its control thread.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// An edge of the measured window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edge {
+    /// The first frame of the window was sent or received.
+    Opened,
+    /// The last stream has left the window.
+    Closed,
+}
+
+/// Frames of one stream, as its sender announces them in the end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Sent inside the window.
+    pub window: u64,
+    /// Sent in all.
+    pub run: u64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    opened: bool,
+    left: usize,
+    closed: bool,
+    finished: usize,
+}
+
+/// The state of one end: which edges of the window have passed, what was announced, whether to stop.
+#[derive(Debug)]
+pub struct Shared {
+    streams: usize,
+    state: Mutex<State>,
+    changed: Condvar,
+    stop: AtomicBool,
+    announced: Vec<AtomicU64>,
+}
+
+const UNKNOWN: u64 = u64::MAX;
+
+impl Shared {
+    /// The state before a run of `streams` data threads.
+    pub fn new(streams: usize) -> Self {
+        Self {
+            streams,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            stop: AtomicBool::new(false),
+            announced: (0..streams).map(|_| AtomicU64::new(UNKNOWN)).collect(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A thread that panicked in here has changed nothing halfway: each change is one assignment.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A stream has its first frame of the window.
+    pub fn enter_window(&self) {
+        self.state().opened = true;
+        self.changed.notify_all();
+    }
+
+    /// A stream has left the window.
+    pub fn leave_window(&self) {
+        let mut state = self.state();
+        state.left += 1;
+        state.closed |= state.left >= self.streams;
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// The window is over for all streams, whatever they have seen of it.
+    pub fn close_window(&self) {
+        self.state().closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits until `edge` has passed, or until all data threads have finished.
+    pub fn wait_for(&self, edge: Edge) {
+        let mut state = self.state();
+        while !passed(&state, edge) && state.finished < self.streams {
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// A data thread has finished.
+    pub fn finish(&self) {
+        self.state().finished += 1;
+        self.changed.notify_all();
+    }
+
+    /// Waits at most `timeout` for all data threads to finish; says whether they have.
+    pub fn wait_finished(&self, timeout: Duration) -> bool {
+        let state = self.state();
+        let (state, _) = self
+            .changed
+            .wait_timeout_while(state, timeout, |s| s.finished < self.streams)
+            .unwrap_or_else(PoisonError::into_inner);
+        state.finished >= self.streams
+    }
+
+    /// Asks the data threads to stop at once.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether to stop at once.
+    #[inline]
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// The sender of `stream` has sent so many frames in all.
+    pub fn announce(&self, stream: usize, run_frames: u64) {
+        if let Some(announced) = self.announced.get(stream) {
+            announced.store(run_frames, Ordering::Release);
+        }
+    }
+
+    /// How many frames the sender of `stream` has sent in all, once it has said so.
+    #[inline]
+    pub fn announced(&self, stream: usize) -> Option<u64> {
+        let frames = self.announced[stream].load(Ordering::Acquire);
+        (frames != UNKNOWN).then_some(frames)
+    }
+}
+
+fn passed(state: &State, edge: Edge) -> bool {
+    match edge {
+        Edge::Opened => state.opened || state.closed,
+        Edge::Closed => state.closed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn the_window_opens_with_the_first_stream_and_closes_with_the_last() {
+        let shared = Shared::new(2);
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                shared.wait_for(Edge::Opened);
+                shared.wait_for(Edge::Closed);
+            });
+            shared.enter_window();
+            shared.enter_window();
+            shared.leave_window();
+            assert!(!waiting.is_finished());
+            shared.leave_window();
+            waiting.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_stream_that_ends_early_leaves_nobody_waiting() {
+        let shared = Shared::new(1);
+        shared.finish();
+        shared.wait_for(Edge::Closed);
+        assert!(shared.wait_finished(Duration::ZERO));
+    }
+
+    #[test]
+    fn what_is_announced_is_known() {
+        let shared = Shared::new(2);
+        shared.announce(1, 7);
+        shared.announce(9, 7);
+        assert_eq!((shared.announced(0), shared.announced(1)), (None, Some(7)));
+    }
+}

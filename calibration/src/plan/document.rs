@@ -1,0 +1,348 @@
+//! The text of a plan: a TOML document, refused as a whole where any part of it is wrong.
+
+use super::options;
+use super::search::SearchDocument;
+use crate::error::{Context, Error, Result};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use toml::{Table, Value};
+
+/// Options as a plan writes them.
+pub type Written = BTreeMap<String, Value>;
+
+/// A plan as written, with or without its short form applied.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Its name, as records carry it.
+    pub name: String,
+    /// What it finds out.
+    pub description: String,
+    /// Which experiment of which document it repeats.
+    pub source: String,
+    /// The line rate that ratios of loads mean where the place does not say one.
+    line_rate: Option<String>,
+    /// Options of every point unless a grid says otherwise.
+    #[serde(default)]
+    pub defaults: Written,
+    /// The grids.
+    #[serde(default, rename = "grid")]
+    pub grids: Vec<Grid>,
+    /// The point that is repeated between the others.
+    pub reference: Option<Reference>,
+    /// Which points a fit may not see.
+    #[serde(default)]
+    pub held_out: HeldOut,
+    /// How often each point is measured.
+    #[serde(default)]
+    pub repeats: Repeats,
+    /// How the highest loss-free rate is searched.
+    pub search: Option<SearchDocument>,
+    /// Streams beside the measured one.
+    #[serde(default, rename = "background")]
+    pub backgrounds: Vec<Stream>,
+    /// The test network it is meant for.
+    pub lab: Option<LabChoice>,
+    /// What `--short` changes.
+    short: Option<Table>,
+    #[serde(skip)]
+    canonical: Table,
+}
+
+/// A list of values for each option; their product is measured.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+pub struct Grid {
+    /// Groups of options whose lists go side by side instead of multiplying.
+    #[serde(default)]
+    pub zip: Vec<Vec<String>>,
+    /// Names of the background streams, one point each; `none` for silence.
+    #[serde(default)]
+    pub background: Option<Vec<String>>,
+    /// All its points are held out.
+    #[serde(default)]
+    pub held_out: bool,
+    /// The hosts may refuse its points without the campaign having failed.
+    #[serde(default)]
+    pub optional: bool,
+    /// Its points have no load of their own: the highest loss-free one is searched.
+    #[serde(default)]
+    pub search: bool,
+    /// The options, each with one value or a list.
+    #[serde(flatten)]
+    pub options: Written,
+}
+
+/// The reference point.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Reference {
+    /// Runs between two of its own.
+    pub every: u32,
+    /// Its options.
+    #[serde(flatten)]
+    pub options: Written,
+}
+
+/// Which points a fit may not see, besides the grids that say so themselves.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HeldOut {
+    /// Share of the grid's inner points, 0…1, chosen by their identity.
+    #[serde(default)]
+    pub fraction: f64,
+    /// Points that have all the options of one of these entries.
+    #[serde(default, rename = "match")]
+    pub matching: Vec<Written>,
+}
+
+/// How often each point is measured.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Repeats {
+    /// At least so many runs.
+    pub min: u32,
+    /// At most so many.
+    pub max: u32,
+    /// Confidence of the intervals of the mean, 0…1.
+    pub confidence: f64,
+    /// Half the interval's width over the mean at which it is narrow enough.
+    pub width: f64,
+    /// The quantities of the record's `result` that must be known so well.
+    pub metrics: Vec<String>,
+}
+
+/// A stream beside the measured one.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Stream {
+    /// The name grids call it by; streams of one name run together.
+    #[serde(default = "always")]
+    pub name: String,
+    /// The lab's host that sends.
+    pub from: String,
+    /// The lab's host that receives.
+    pub to: String,
+    /// Its options; the value `same` takes the measured stream's.
+    #[serde(flatten)]
+    pub options: Written,
+}
+
+/// The test network a plan is meant for.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LabChoice {
+    /// Name or path of the topology.
+    pub topology: String,
+    /// The host that calls.
+    pub from: String,
+    /// The host that responds.
+    pub to: String,
+}
+
+/// The name of background streams that no grid has to ask for.
+pub const ALWAYS: &str = "always";
+/// The name that asks for no background stream.
+pub const NONE: &str = "none";
+/// The value of a background's option that takes the measured stream's.
+pub const SAME: &str = "same";
+/// The entry of a payload list that stands for the model's breaks.
+pub const BREAKS: &str = "breaks";
+
+fn always() -> String {
+    ALWAYS.into()
+}
+
+impl Default for Repeats {
+    fn default() -> Self {
+        Self {
+            min: 1,
+            max: 1,
+            confidence: 0.95,
+            width: 0.05,
+            metrics: vec!["goodput_bps".into()],
+        }
+    }
+}
+
+impl Plan {
+    /// Reads a plan in its full form.
+    ///
+    /// # Errors
+    /// [`Error::Question`] for anything that is not a plan, naming the key and what is allowed.
+    pub fn parse(text: &str) -> Result<Self> {
+        let table: Table = text.parse().or_question("the plan is not TOML")?;
+        Self::read(table)
+    }
+
+    /// The plan with the changes of its `[short]` section: tables are merged, all else is replaced.
+    ///
+    /// # Errors
+    /// [`Error::Question`] where it has no such section or what comes out is not a plan.
+    pub fn shortened(&self) -> Result<Self> {
+        let short = self.short.as_ref().ok_or_else(|| {
+            Error::question(format!(
+                "the plan {} has no section [short]: leave --short out",
+                self.name
+            ))
+        })?;
+        let mut table = self.canonical.clone();
+        merge(&mut table, short);
+        Self::read(table)
+    }
+
+    fn read(table: Table) -> Result<Self> {
+        let mut plan: Self = Value::Table(table.clone())
+            .try_into()
+            .or_question("the plan")?;
+        plan.canonical = table;
+        plan.canonical.remove("short");
+        plan.check()
+            .map_err(|error| Error::question(format!("the plan {}: {error}", plan.name)))?;
+        Ok(plan)
+    }
+
+    /// The line rate the plan itself names, in b/s.
+    pub fn line_rate_bps(&self) -> Option<f64> {
+        self.line_rate
+            .as_deref()
+            .and_then(|text| crate::units::parse_bits_per_s(text).ok())
+    }
+
+    /// What the plan asks, without its prose, to take a digest of.
+    pub(super) fn canonical(&self) -> serde_json::Value {
+        let mut table = self.canonical.clone();
+        table.remove("description");
+        table.remove("source");
+        serde_json::to_value(table).unwrap_or_default()
+    }
+
+    fn check(&self) -> Result<()> {
+        if let Some(rate) = &self.line_rate {
+            crate::units::parse_bits_per_s(rate)?;
+        }
+        require(!self.grids.is_empty(), || {
+            "it has no [[grid]]: give at least one".into()
+        })?;
+        self.repeats.check()?;
+        self.held_out.check()?;
+        check_options(&self.defaults)?;
+        for grid in &self.grids {
+            self.check_grid(grid)?;
+        }
+        if let Some(reference) = &self.reference {
+            require(reference.every > 0, || {
+                "the reference's `every` must be 1 or more".into()
+            })?;
+            check_options(&reference.options)?;
+        }
+        self.backgrounds.iter().try_for_each(Stream::check)?;
+        self.search
+            .as_ref()
+            .map_or(Ok(()), |search| search.rule(Some(1e9)).map(|_| ()))
+    }
+
+    fn check_grid(&self, grid: &Grid) -> Result<()> {
+        for (name, values) in &grid.options {
+            for value in list(values) {
+                let breaks = name == "payload" && value.as_str() == Some(BREAKS);
+                if !breaks {
+                    options::read(name, value, Some(1e9))?;
+                }
+            }
+        }
+        let known =
+            |name: &String| name == NONE || self.backgrounds.iter().any(|b| b.name == *name);
+        let unknown = grid.background.iter().flatten().find(|name| !known(name));
+        require(unknown.is_none(), || {
+            format!("a grid names the background {unknown:?}, which no [[background]] has")
+        })?;
+        require(!grid.search || self.search.is_some(), || {
+            "a grid asks for a search: add a section [search]".into()
+        })
+    }
+}
+
+impl Repeats {
+    fn check(&self) -> Result<()> {
+        require(
+            1 <= self.min && self.min <= self.max && self.max <= 1000,
+            || {
+                format!(
+                    "{} to {} repeats: give 1 ≤ min ≤ max ≤ 1000",
+                    self.min, self.max
+                )
+            },
+        )?;
+        require(self.min == self.max || self.min >= 2, || {
+            "repeats that stop when they agree need a min of 2 or more".into()
+        })?;
+        let inside = |value: f64| value > 0.0 && value < 1.0;
+        require(
+            inside(self.confidence) && self.width > 0.0 && self.width.is_finite(),
+            || "the repeats' confidence must lie between 0 and 1 and the width above 0".into(),
+        )?;
+        require(!self.metrics.is_empty(), || {
+            "the repeats name no metric: give one".into()
+        })
+    }
+}
+
+impl HeldOut {
+    fn check(&self) -> Result<()> {
+        require((0.0..=0.5).contains(&self.fraction), || {
+            format!("the held-out fraction is {}: give 0 to 0.5", self.fraction)
+        })?;
+        self.matching.iter().try_for_each(check_options)
+    }
+}
+
+impl Stream {
+    fn check(&self) -> Result<()> {
+        require(self.name != NONE, || {
+            format!("`{NONE}` means no background: give another name")
+        })?;
+        let own = self
+            .options
+            .iter()
+            .filter(|(_, value)| value.as_str() != Some(SAME));
+        for (name, value) in own {
+            options::read(name, value, Some(1e9))?;
+        }
+        Ok(())
+    }
+}
+
+fn check_options(options: &Written) -> Result<()> {
+    options
+        .iter()
+        .try_for_each(|(name, value)| options::read(name, value, Some(1e9)).map(|_| ()))
+}
+
+/// One value, or the values of a list.
+pub(super) fn list(value: &Value) -> &[Value] {
+    match value {
+        Value::Array(values) => values,
+        one => std::slice::from_ref(one),
+    }
+}
+
+fn merge(base: &mut Table, over: &Table) {
+    for (key, value) in over {
+        match (base.get_mut(key), value) {
+            (Some(Value::Table(inner)), Value::Table(changes)) => merge(inner, changes),
+            _ => {
+                base.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
+pub(super) fn require(holds: bool, otherwise: impl FnOnce() -> String) -> Result<()> {
+    if holds {
+        Ok(())
+    } else {
+        Err(Error::Question(otherwise()))
+    }
+}
+
+#[cfg(test)]
+#[path = "document_tests.rs"]
+mod tests;

@@ -1,0 +1,136 @@
+//! The measured values of a run, named as a dataset names its metrics.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+macro_rules! optional_values {
+    ($(#[doc = $about:literal] $name:ident: $kind:ty,)*) => {
+        /// What was measured; what a pattern does not measure is absent.
+        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct RunResult {
+            $(
+                #[doc = $about]
+                #[serde(skip_serializing_if = "Option::is_none")]
+                pub $name: Option<$kind>,
+            )*
+        }
+    };
+}
+
+optional_values! {
+    /// Payload bits a second that arrived, counted by the receiver inside the window.
+    goodput_bps: f64,
+    /// Payload bits a second that were sent inside the window.
+    sent_bps: f64,
+    /// Asked less sent, in b/s, where a rate was asked.
+    shortfall_bps: f64,
+    /// Frames received, round trips or calls completed, a second.
+    frames_per_s: f64,
+    /// Calls handed over a second, before any was confirmed (batches).
+    calls_queued_per_s: f64,
+    /// Packets a second that left the sending interface.
+    packets_sent_per_s: f64,
+    /// Packets a second that the receiving interface took.
+    packets_received_per_s: f64,
+    /// Length of the window at the receiver, in seconds.
+    window_s: f64,
+    /// Frames sent in the window.
+    frames_sent: u64,
+    /// Distinct frames of the window that arrived.
+    frames_received: u64,
+    /// Frames of the window that never arrived.
+    frames_lost: u64,
+    /// Copies of frames that had arrived already.
+    frames_duplicate: u64,
+    /// Frames that arrived after a later one.
+    frames_reordered: u64,
+    /// Lost over sent, 0…1.
+    loss_rate: f64,
+    /// One-way latency, start of the write to end of the read: mean.
+    latency_mean_s: f64,
+    /// Its standard deviation.
+    latency_std_s: f64,
+    /// Its least.
+    latency_min_s: f64,
+    /// Its greatest.
+    latency_max_s: f64,
+    /// Its median.
+    latency_p50_s: f64,
+    /// Its 99th percentile.
+    latency_p99_s: f64,
+    /// Its 99.9th percentile.
+    latency_p999_s: f64,
+    /// No latency is wrong by more than this because of the clocks.
+    latency_bound_s: f64,
+    /// Mean latency of the steady part of the window.
+    latency_steady_mean_s: f64,
+    /// Its standard deviation.
+    latency_steady_std_s: f64,
+    /// Round trip: mean.
+    rtt_mean_s: f64,
+    /// Its standard deviation.
+    rtt_std_s: f64,
+    /// Its least.
+    rtt_min_s: f64,
+    /// Its greatest.
+    rtt_max_s: f64,
+    /// Its median.
+    rtt_p50_s: f64,
+    /// Its 99th percentile.
+    rtt_p99_s: f64,
+    /// Its 99.9th percentile.
+    rtt_p999_s: f64,
+    /// Half a round trip, which is not a one-way latency: mean.
+    rtt_half_mean_s: f64,
+    /// Half the standard deviation of the round trip.
+    rtt_half_std_s: f64,
+    /// Half the least round trip.
+    rtt_half_min_s: f64,
+    /// Half the greatest.
+    rtt_half_max_s: f64,
+    /// Half the median.
+    rtt_half_p50_s: f64,
+    /// Half the 99th percentile.
+    rtt_half_p99_s: f64,
+    /// Half the 99.9th percentile.
+    rtt_half_p999_s: f64,
+    /// Utilisation of the cores the sending end used, 0…1, less idle baseline and pacing spin.
+    cpu_send: f64,
+    /// Of it, user mode.
+    cpu_send_user: f64,
+    /// Of it, system mode.
+    cpu_send_system: f64,
+    /// Of it, hardware interrupts.
+    cpu_send_irq: f64,
+    /// Of it, software interrupts.
+    cpu_send_softirq: f64,
+    /// Time the hypervisor took from these cores; not part of `cpu_send`.
+    cpu_send_steal: f64,
+    /// Utilisation of the cores the receiving end used, 0…1, less idle baseline.
+    cpu_recv: f64,
+    /// Of it, user mode.
+    cpu_recv_user: f64,
+    /// Of it, system mode.
+    cpu_recv_system: f64,
+    /// Of it, hardware interrupts.
+    cpu_recv_irq: f64,
+    /// Of it, software interrupts.
+    cpu_recv_softirq: f64,
+    /// Time the hypervisor took from these cores; not part of `cpu_recv`.
+    cpu_recv_steal: f64,
+    /// Busy cores of the whole sending host, where the ends are on two hosts.
+    cpu_send_cores: f64,
+    /// Busy cores of the whole receiving host, where the ends are on two hosts.
+    cpu_recv_cores: f64,
+    /// Cores kept busy by the sending process's data threads alone, less pacing spin.
+    cpu_send_process_cores: f64,
+    /// Cores kept busy by the receiving process's data threads alone.
+    cpu_recv_process_cores: f64,
+    /// How far any of the CPU values may be off because of the kernel's tick, 0…1.
+    cpu_quantum: f64,
+    /// Pauses inside the window that the request does not explain.
+    stalls: u64,
+    /// The longest of them.
+    longest_stall_s: f64,
+}

@@ -1,0 +1,401 @@
+//! The caller's part of a run: one question, one record.
+
+use crate::clock::fit::{Exchange, Fit, one_clock};
+use crate::clock::{self, Identity};
+use crate::end::{Clocks, End, EndSpec, Finished, Running, cpus_or_all, interface_of};
+use crate::error::{Error, Result};
+use crate::flags;
+use crate::host::settings::InterfaceSettings;
+use crate::pattern::Counts;
+use crate::record::{Record, Told, record};
+use crate::report::{Chosen, EndReport};
+use crate::session::key::Key;
+use crate::session::message::{Accepted, Setup, Start, StreamEnd};
+use crate::session::text::{format_mac, parse_mac};
+use crate::session::{Channel, Limits, Message, connect};
+use crate::settings::{Pattern, RunSettings};
+use crate::transport::{self, Announce, Place, Prepared, Role};
+use crate::utc;
+use serde_json::{Map, Value};
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+/// Time for the peer to answer what needs no measuring.
+const ANSWER_TIME: Duration = Duration::from_secs(10);
+/// Time for both ends to connect the data streams.
+const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// Time for the peer to gather what it counted, after the silence that ends a lossy stream.
+const COLLECT_TIME: Duration = Duration::from_secs(60);
+/// Clock exchanges before and after the traffic, and the pause between two of them.
+const EXCHANGES: usize = 40;
+const EXCHANGE_PAUSE: Duration = Duration::from_millis(2);
+/// Exchanges that show whether two clocks that should be one are.
+const CHECKS: usize = 3;
+/// Pause between two clock exchanges during the traffic.
+const EXCHANGE_EVERY: Duration = Duration::from_millis(50);
+/// The first frame leaves this long after both ends are ready, in ns.
+const LEAD_NS: u64 = 2_000_000;
+
+/// Whom to measure with.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// Address of the responder.
+    pub address: IpAddr,
+    /// Port of its control connection.
+    pub port: u16,
+    /// Interface of direct Ethernet; else the one that routes there.
+    pub interface: Option<String>,
+}
+
+/// One question of a caller.
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// What is asked.
+    pub settings: RunSettings,
+    /// Whom.
+    pub target: Target,
+    /// Cores this end may take; `None`: all it may run on.
+    pub cpus: Option<Vec<usize>>,
+    /// What to set this end's interface to for the run.
+    pub interface_settings: InterfaceSettings,
+    /// Cores that serve its interrupts for the run; `None`: as they are.
+    pub interrupt_cpus: Option<Vec<usize>>,
+    /// Words for the record that nobody measures.
+    pub labels: Map<String, Value>,
+}
+
+/// Asks the question.
+///
+/// # Errors
+/// [`Error::Question`] where it cannot be asked here; [`Error::Peer`] where peer or network fail.
+pub fn run(question: &Question, key: &Key) -> Result<Record> {
+    let started_utc = utc::now();
+    let target = SocketAddr::new(question.target.address, question.target.port);
+    let channel = connect(target, key)?;
+    let mut call = Call::set_up(channel, question)?;
+    call.exchange_clocks(EXCHANGES)?;
+    call.measure_idle()?;
+    let finished = call.traffic()?;
+    call.exchange_clocks(EXCHANGES)?;
+    let mut record = call.collect(finished, question, started_utc)?;
+    if call.fit.is_none() && !call.same_clock {
+        forget_latency(&mut record);
+    }
+    Ok(record)
+}
+
+struct Call {
+    channel: Channel,
+    settings: RunSettings,
+    end: Option<End>,
+    prepared: Option<(Prepared, Announce)>,
+    exchanges: Vec<Exchange>,
+    fit: Option<Fit>,
+    same_clock: bool,
+    began_ns: u64,
+    peer_chosen: Chosen,
+}
+
+impl Call {
+    fn set_up(mut channel: Channel, question: &Question) -> Result<Self> {
+        let settings = question.settings.clone();
+        if settings.raw {
+            channel.allow_raw();
+        }
+        let mut place = Place {
+            local: channel.local().ip(),
+            peer: channel.peer().ip(),
+            interface: question.target.interface.clone(),
+        };
+        place.interface = interface_of(&place);
+        let prepared = transport::prepare(Role::Caller, &settings, &place)?;
+        let cpus = cpus_or_all(question.cpus.clone());
+        channel.send(&Message::Setup(setup(
+            &settings,
+            prepared.announce(),
+            cpus.clone(),
+        )))?;
+        let accepted = accepted(&mut channel)?;
+        let limits = Limits::default();
+        let end = End::prepare(EndSpec {
+            role: Role::Caller,
+            settings: settings.clone(),
+            tag: channel.session().tag(),
+            place,
+            cpus,
+            peer: accepted.identity.clone(),
+            interface_settings: question.interface_settings.clone(),
+            interrupt_cpus: question.interrupt_cpus.clone(),
+            longest: limits.longest_run(&settings),
+            raw_frames: limits.raw_frames() as usize,
+        })?;
+        Ok(Self {
+            same_clock: Identity::here().same_clock(&accepted.identity),
+            prepared: Some((prepared, announced(&accepted)?)),
+            channel,
+            settings,
+            end: Some(end),
+            exchanges: Vec::new(),
+            fit: None,
+            began_ns: clock::now_ns(),
+            peer_chosen: accepted.chosen,
+        })
+    }
+
+    /// Asks the peer for the time, unless its clock is this one.
+    fn exchange_clocks(&mut self, times: usize) -> Result<()> {
+        let times = if self.same_clock { CHECKS } else { times };
+        for _ in 0..times {
+            self.exchanges.push(self.channel.exchange(ANSWER_TIME)?);
+            std::thread::sleep(EXCHANGE_PAUSE);
+        }
+        if self.same_clock && !one_clock(&self.exchanges) {
+            return Err(Error::peer(
+                "both hosts name the same boot but show different times, as copies of a running machine do: restart one",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Both ends watch their idle hosts at the same time.
+    fn measure_idle(&mut self) -> Result<()> {
+        self.channel.send(&Message::Measure)?;
+        if let Some(end) = &mut self.end {
+            end.measure_idle()?;
+        }
+        let patience = ANSWER_TIME + Duration::from_secs_f64(self.settings.baseline_s);
+        self.expect("measured", patience, |message| {
+            matches!(message, Message::Measured)
+        })
+    }
+
+    fn expect(
+        &mut self,
+        name: &str,
+        patience: Duration,
+        is: impl Fn(&Message) -> bool,
+    ) -> Result<()> {
+        let message = self.channel.receive(patience)?.granted()?;
+        if is(&message) {
+            Ok(())
+        } else {
+            Err(message.unexpected(name))
+        }
+    }
+
+    fn traffic(&mut self) -> Result<Finished> {
+        let (Some(end), Some((prepared, announce))) = (self.end.take(), self.prepared.take())
+        else {
+            return Err(Error::question("a run is asked once: start a new one"));
+        };
+        self.channel.send(&Message::Start(Start::default()))?;
+        let (token, tag) = (self.channel.session().token(), self.channel.session().tag());
+        let connections = prepared.establish(&announce, &token, tag, CONNECT_TIME)?;
+        self.began_ns = clock::now_ns();
+        if self.settings.reverse {
+            let running = end.start(connections, clock::now_ns())?;
+            self.await_ready()?;
+            self.receive_traffic(running)
+        } else {
+            self.await_ready()?;
+            let running = end.start(connections, clock::now_ns() + LEAD_NS)?;
+            self.send_traffic(running)
+        }
+    }
+
+    fn await_ready(&mut self) -> Result<()> {
+        let patience = ANSWER_TIME + CONNECT_TIME;
+        self.expect("ready", patience, |message| {
+            matches!(message, Message::Ready)
+        })
+    }
+
+    /// This end sends or asks.
+    fn send_traffic(&mut self, running: Running) -> Result<Finished> {
+        while !running.wait(EXCHANGE_EVERY) {
+            if let Err(error) = self.during() {
+                running.stop();
+                return Err(error);
+            }
+        }
+        let finished = running.join()?;
+        let streams = finished.counts().into_iter().map(stream_end).collect();
+        self.channel.send(&Message::Ended { streams })?;
+        Ok(finished)
+    }
+
+    /// What is to do while data flows: look at the clocks, or whether the peer still is there.
+    fn during(&mut self) -> Result<()> {
+        if !self.same_clock {
+            let exchange = self.channel.exchange(ANSWER_TIME)?;
+            self.exchanges.push(exchange);
+            return Ok(());
+        }
+        match self.channel.poll(Duration::ZERO)? {
+            Some((message, _)) => Err(message.granted()?.unexpected("nothing")),
+            None => Ok(()),
+        }
+    }
+
+    /// The peer sends or asks, and says when it has ended.
+    fn receive_traffic(&mut self, running: Running) -> Result<Finished> {
+        match self.await_end() {
+            Ok(streams) => {
+                running.announce(&streams.iter().map(|s| s.frames_run).collect::<Vec<_>>())
+            }
+            Err(error) => {
+                running.stop();
+                return Err(error);
+            }
+        }
+        running.wait(COLLECT_TIME);
+        running.stop();
+        running.join()
+    }
+
+    fn await_end(&mut self) -> Result<Vec<StreamEnd>> {
+        let patience = Limits::default().longest_run(&self.settings);
+        let give_up = clock::now_ns() + patience.as_nanos() as u64;
+        while clock::now_ns() < give_up {
+            if !self.same_clock {
+                self.channel.send(&Message::Clock {
+                    sent_ns: clock::now_ns(),
+                })?;
+            }
+            let Some((message, read_ns)) = self.channel.poll(EXCHANGE_EVERY)? else {
+                continue;
+            };
+            match message.granted()? {
+                Message::Ended { streams } => return Ok(streams),
+                Message::ClockReply {
+                    sent_ns,
+                    received_ns,
+                    replied_ns,
+                } => {
+                    self.exchanges.push(Exchange {
+                        sent_ns,
+                        peer_received_ns: received_ns,
+                        peer_sent_ns: replied_ns,
+                        received_ns: read_ns,
+                    });
+                    std::thread::sleep(EXCHANGE_PAUSE);
+                }
+                other => return Err(other.unexpected("ended")),
+            }
+        }
+        Err(Error::peer(
+            "the peer did not end the run in time: ask for a shorter one",
+        ))
+    }
+
+    fn collect(
+        &mut self,
+        finished: Finished,
+        question: &Question,
+        started_utc: String,
+    ) -> Result<Record> {
+        self.fit = Fit::of(&self.exchanges, self.began_ns, clock::now_ns());
+        let fit = self.fit.unwrap_or_else(Fit::identical);
+        self.channel.send(&Message::Collect { fit })?;
+        let responder = self.report()?;
+        let _ = self.channel.send(&Message::Bye); // the report is here: nothing depends on it
+        let mut chosen: Map<String, Value> = self.peer_chosen.clone().into_iter().collect();
+        chosen.extend(finished.chosen().clone());
+        let clocks = match (self.same_clock, &self.fit) {
+            (true, _) => Clocks::Same,
+            (false, Some(fit)) => Clocks::OwnFit(fit),
+            (false, None) => Clocks::Unknown,
+        };
+        Ok(record(Told {
+            run: name_of_run()?,
+            started_utc,
+            settings: self.settings.clone(),
+            labels: question.labels.clone(),
+            chosen,
+            caller: finished.report(clocks),
+            responder,
+            fit: self.fit,
+        }))
+    }
+
+    /// The responder's report; clock replies that were still on their way are passed over.
+    fn report(&mut self) -> Result<EndReport> {
+        loop {
+            match self.channel.receive(COLLECT_TIME)?.granted()? {
+                Message::Report(report) => return Ok(*report),
+                Message::ClockReply { .. } => {}
+                other => return Err(other.unexpected("report")),
+            }
+        }
+    }
+}
+
+/// Without a fit no time of one end means anything to the other.
+fn forget_latency(record: &mut Record) {
+    let result = &mut record.result;
+    for value in [
+        &mut result.latency_mean_s,
+        &mut result.latency_std_s,
+        &mut result.latency_min_s,
+        &mut result.latency_max_s,
+        &mut result.latency_p50_s,
+        &mut result.latency_p99_s,
+        &mut result.latency_p999_s,
+        &mut result.latency_bound_s,
+        &mut result.latency_steady_mean_s,
+        &mut result.latency_steady_std_s,
+    ] {
+        *value = None;
+    }
+    record.steady = None;
+    record.latency_histogram = None;
+    record.raw_latency_s = None;
+    record
+        .flags
+        .retain(|flag| ![flags::NEGATIVE_LATENCY, flags::CLOCK_BOUND].contains(&flag.as_str()));
+    if record.settings.pattern == Pattern::Stream {
+        record.flags.push(flags::CLOCKS_UNKNOWN.into());
+    }
+}
+
+fn setup(settings: &RunSettings, announce: &Announce, cpus: Vec<usize>) -> Setup {
+    Setup {
+        settings: settings.clone(),
+        identity: Identity::here(),
+        mac: announce.mac.map(format_mac),
+        cpus,
+        port: None,
+        ports: announce.ports.clone(),
+    }
+}
+
+fn accepted(channel: &mut Channel) -> Result<Accepted> {
+    match channel.receive(ANSWER_TIME)?.granted()? {
+        Message::Accepted(accepted) => Ok(accepted),
+        other => Err(other.unexpected("accepted")),
+    }
+}
+
+fn announced(accepted: &Accepted) -> Result<Announce> {
+    let mac = accepted.mac.as_deref().map(|text| {
+        parse_mac(text).ok_or_else(|| Error::peer("the peer's hardware address cannot be read"))
+    });
+    Ok(Announce {
+        ports: accepted.data_ports.clone(),
+        mac: mac.transpose()?,
+    })
+}
+
+fn stream_end(counts: Counts) -> StreamEnd {
+    StreamEnd {
+        frames_window: counts.window,
+        frames_run: counts.run,
+    }
+}
+
+fn name_of_run() -> Result<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)
+        .map_err(|e| Error::question(format!("the system gives no random numbers: {e}")))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,358 @@
+//! What a responder lets a proved caller ask of its host, set on its own side alone.
+
+use crate::settings::{Pattern, Protocol, RunSettings};
+use std::time::Duration;
+
+/// What "as fast as it goes" counts as: the fastest Ethernet of IEEE Std 802.3bs-2017, 400 Gb/s.
+pub const UNLIMITED_BPS: f64 = 400e9;
+/// What the two ends need between the parts of a run, in seconds.
+const MARGIN_S: f64 = 60.0;
+/// Longest idle baseline that settings may ask for, in seconds.
+const BASELINE_MAX_S: f64 = 60.0;
+/// No run takes longer, whatever the limits say.
+const LONGEST: Duration = Duration::from_secs(7 * 86_400);
+/// Messages that a ZeroMQ socket holds unless told otherwise (zmq_setsockopt, ZMQ_RCVHWM).
+const ZEROMQ_HIGH_WATER_MARK: u64 = 1000;
+/// Least memory with which a stream is read, in bytes.
+const READ_BYTES: u64 = 256 << 10;
+/// Memory of one frame's latency where every one is kept, in bytes: a number and its text.
+const RAW_BYTES: u64 = 8 + 24;
+
+/// Hard limits on what a session may ask; whatever is above them is refused with the reason.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limits {
+    /// Most goodput asked for over all streams, in b/s; unlimited counts as [`UNLIMITED_BPS`].
+    pub rate_bps: f64,
+    /// Longest warm-up and window together, in seconds.
+    pub duration_s: f64,
+    /// Largest payload of a frame or an answer, in bytes.
+    pub payload_bytes: u32,
+    /// Most memory for the frames and buffers of one session, in bytes.
+    pub memory_bytes: u64,
+    /// Most streams of one session.
+    pub streams: u16,
+    /// Sessions at once.
+    pub sessions: usize,
+}
+
+impl Default for Limits {
+    /// 400 Gb/s, an hour, 1 GiB of payload, 2 GiB of memory, 64 streams, 4 sessions.
+    fn default() -> Self {
+        Self {
+            rate_bps: UNLIMITED_BPS,
+            duration_s: 3600.0,
+            payload_bytes: 1 << 30,
+            memory_bytes: 2 << 30,
+            streams: 64,
+            sessions: 4,
+        }
+    }
+}
+
+impl Limits {
+    /// Refuses a question beyond the limits, or one that no end of this tool would ask.
+    ///
+    /// # Errors
+    /// One sentence: what was asked, what is allowed, what to do.
+    pub fn check(&self, settings: &RunSettings) -> Result<(), String> {
+        settings.check().map_err(|error| error.to_string())?;
+        self.check_size(settings)?;
+        self.check_rate(settings)?;
+        self.check_duration(settings)?;
+        self.check_memory(settings)
+    }
+
+    /// Longest time that a run of these settings may take at this end, whatever the caller says or
+    /// leaves unsaid: what is asked for (as far as allowed) and a minute for what lies between.
+    pub fn longest_run(&self, settings: &RunSettings) -> Duration {
+        let traffic_s = traffic_s(settings)
+            .unwrap_or(self.duration_s)
+            .min(self.duration_s);
+        bounded(traffic_s + settings.baseline_s.clamp(0.0, BASELINE_MAX_S) + MARGIN_S)
+    }
+
+    /// Longest time that any session may take, whatever is asked in it.
+    pub fn longest_session(&self) -> Duration {
+        bounded(self.duration_s + BASELINE_MAX_S + 2.0 * MARGIN_S)
+    }
+
+    /// Most latencies that may be kept where the latency of every frame was asked for: half of the
+    /// memory. What comes after is left out by the one who keeps them, and flagged.
+    pub fn raw_frames(&self) -> u64 {
+        self.memory_bytes / 2 / RAW_BYTES
+    }
+
+    fn check_size(&self, settings: &RunSettings) -> Result<(), String> {
+        let largest = settings
+            .payload_bytes
+            .max(settings.reply_bytes.unwrap_or(0));
+        if largest > self.payload_bytes {
+            return Err(format!(
+                "a payload of {largest} B is above the responder's limit of {} B: ask for less or raise it there",
+                self.payload_bytes
+            ));
+        }
+        if settings.streams > self.streams {
+            return Err(format!(
+                "{} streams are above the responder's limit of {}: ask for fewer or raise it there",
+                settings.streams, self.streams
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_rate(&self, settings: &RunSettings) -> Result<(), String> {
+        let asked_bps = settings.rate_fps.map_or(UNLIMITED_BPS, |rate_fps| {
+            let largest = settings
+                .payload_bytes
+                .max(settings.reply_bytes.unwrap_or(0));
+            rate_fps * f64::from(largest) * 8.0
+        });
+        if asked_bps <= self.rate_bps {
+            return Ok(());
+        }
+        let asked = match settings.rate_fps {
+            Some(_) => format!("{asked_bps} b/s are"),
+            None => "an unlimited rate is".into(),
+        };
+        Err(format!(
+            "{asked} above the responder's limit of {} b/s: ask for a lower load or raise it there",
+            self.rate_bps
+        ))
+    }
+
+    fn check_duration(&self, settings: &RunSettings) -> Result<(), String> {
+        match traffic_s(settings) {
+            Some(asked_s) if asked_s > self.duration_s => Err(format!(
+                "a run of {asked_s} s is above the responder's limit of {} s: ask for less or raise it there",
+                self.duration_s
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_memory(&self, settings: &RunSettings) -> Result<(), String> {
+        if settings.high_water_mark == Some(0) {
+            return Err(
+                "a high-water mark of 0 lets ZeroMQ take all memory: give 1 or more".into(),
+            );
+        }
+        let needed = memory_bytes(settings);
+        if needed > u128::from(self.memory_bytes) {
+            return Err(format!(
+                "the run needs up to {needed} B for frames and buffers, above the responder's limit of {} B: \
+                 ask for less payload, fewer streams, smaller batches or a lower high-water mark, or raise it there",
+                self.memory_bytes
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A time in seconds, at most [`LONGEST`], also where it is no time.
+fn bounded(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).map_or(LONGEST, |time| time.min(LONGEST))
+}
+
+/// Time that the traffic takes, in seconds; `None` where only its end will tell (frames at an
+/// unlimited rate).
+fn traffic_s(settings: &RunSettings) -> Option<f64> {
+    let window_s = match (settings.frames, settings.rate_fps) {
+        (None, _) => settings.duration_s,
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a length of time needs no more digits"
+        )]
+        (Some(frames), Some(rate_fps)) => frames as f64 / rate_fps,
+        (Some(_), None) => return None,
+    };
+    Some(settings.warmup_s + window_s)
+}
+
+/// Memory that one end may need at most for the frames and buffers of these settings, in bytes.
+///
+/// A sending stream holds a batch of frames; a receiving one twice its frame (the rest of one and
+/// the beginning of the next) once that is more than its ordinary reads; patterns with answers do
+/// both. The system takes double of the socket buffers asked for (socket(7)), and ZeroMQ holds
+/// messages up to its high-water mark.
+fn memory_bytes(settings: &RunSettings) -> u128 {
+    let payload = u128::from(settings.payload_bytes);
+    let reply = u128::from(settings.reply_bytes.unwrap_or(settings.payload_bytes));
+    let sending = |frame: u128| frame * u128::from(settings.batch_frames);
+    let receiving = |frame: u128| {
+        if frame > u128::from(READ_BYTES) / 2 {
+            2 * frame
+        } else {
+            0
+        }
+    };
+    let frames = match settings.pattern {
+        Pattern::Stream => sending(payload).max(receiving(payload)),
+        _ => (sending(payload) + receiving(reply)).max(sending(reply) + receiving(payload)),
+    };
+    let buffers = 2 * u128::from(settings.send_buffer_bytes.unwrap_or(0))
+        + 2 * u128::from(settings.receive_buffer_bytes.unwrap_or(0));
+    let queue = if settings.protocol == Protocol::Zeromq {
+        let mark = settings
+            .high_water_mark
+            .map_or(ZEROMQ_HIGH_WATER_MARK, u64::from);
+        let batches = 2 * u128::from(settings.batch_bytes.unwrap_or(0));
+        u128::from(mark) * payload.max(reply) + batches
+    } else {
+        0
+    };
+    u128::from(settings.streams) * (frames + buffers + queue)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn udp(rate_fps: Option<f64>) -> RunSettings {
+        let mut settings = RunSettings::new(Protocol::Udp, 1000);
+        settings.rate_fps = rate_fps;
+        settings
+    }
+
+    fn refused(limits: &Limits, settings: &RunSettings, says: &str) {
+        let reason = limits.check(settings).expect_err(says);
+        assert!(reason.contains(says), "{reason:?} does not say {says:?}");
+    }
+
+    #[test]
+    fn the_documented_defaults_let_ordinary_questions_through() {
+        let limits = Limits::default();
+        assert_eq!(limits.check(&udp(None)), Ok(()));
+        assert_eq!(
+            limits.check(&RunSettings::new(Protocol::Zeromq, 65_535)),
+            Ok(())
+        );
+        let mut largest = RunSettings::new(Protocol::Tcp, 1 << 30);
+        assert_eq!(limits.check(&largest), Ok(()));
+        largest.streams = 2;
+        refused(&limits, &largest, "less payload");
+    }
+
+    #[test]
+    fn each_limit_is_met_exactly_and_passed_by_nothing() {
+        let limits = Limits {
+            rate_bps: 8e6,
+            duration_s: 10.0,
+            payload_bytes: 1000,
+            memory_bytes: 1 << 20,
+            streams: 2,
+            sessions: 1,
+        };
+        let mut settings = udp(Some(1000.0));
+        settings.warmup_s = 1.0;
+        settings.duration_s = 9.0;
+        settings.streams = 2;
+        assert_eq!(limits.check(&settings), Ok(()));
+        let with = |change: &dyn Fn(&mut RunSettings)| {
+            let mut other = settings.clone();
+            change(&mut other);
+            other
+        };
+        refused(
+            &limits,
+            &with(&|s| s.rate_fps = Some(1000.1)),
+            "8000000 b/s",
+        );
+        refused(&limits, &with(&|s| s.rate_fps = None), "unlimited rate");
+        refused(&limits, &with(&|s| s.duration_s = 9.1), "limit of 10 s");
+        refused(&limits, &with(&|s| s.frames = Some(9001)), "limit of 10 s");
+        assert_eq!(limits.check(&with(&|s| s.frames = Some(9000))), Ok(()));
+        refused(
+            &limits,
+            &with(&|s| s.payload_bytes = 1001),
+            "limit of 1000 B",
+        );
+        refused(
+            &limits,
+            &with(&|s| s.reply_bytes = Some(1001)),
+            "limit of 1000 B",
+        );
+        refused(&limits, &with(&|s| s.streams = 3), "limit of 2");
+        refused(
+            &limits,
+            &with(&|s| s.receive_buffer_bytes = Some(300_000)),
+            "1048576 B",
+        );
+        refused(&limits, &with(&|s| s.batch_frames = 600), "1048576 B");
+    }
+
+    #[test]
+    fn what_nobody_could_answer_is_refused_first() {
+        let mut settings = udp(None);
+        settings.payload_bytes = 65_508;
+        refused(&Limits::default(), &settings, "65507");
+    }
+
+    #[test]
+    fn queues_of_zeromq_count() {
+        let mut settings = RunSettings::new(Protocol::Zeromq, 16 << 20);
+        refused(&Limits::default(), &settings, "high-water mark");
+        settings.high_water_mark = Some(10);
+        assert_eq!(Limits::default().check(&settings), Ok(()));
+        settings.high_water_mark = Some(0);
+        refused(&Limits::default(), &settings, "give 1 or more");
+    }
+
+    #[test]
+    fn every_run_ends() {
+        let limits = Limits::default();
+        let mut settings = udp(Some(100.0));
+        assert_eq!(
+            limits.longest_run(&settings),
+            Duration::from_secs_f64(0.2 + 2.0 + 0.5 + 60.0)
+        );
+        settings.frames = Some(1000);
+        assert_eq!(
+            limits.longest_run(&settings),
+            Duration::from_secs_f64(0.2 + 10.0 + 0.5 + 60.0)
+        );
+        settings.rate_fps = None;
+        assert_eq!(
+            limits.longest_run(&settings),
+            Duration::from_secs_f64(3600.0 + 0.5 + 60.0)
+        );
+        let endless = Limits {
+            duration_s: f64::INFINITY,
+            ..Limits::default()
+        };
+        assert_eq!(endless.longest_run(&settings), LONGEST);
+    }
+
+    proptest! {
+        #[test]
+        fn what_passes_is_within_the_limits(
+            payload_bytes in 0u32..=u32::MAX,
+            streams in 0u16..=2000,
+            rate_fps in proptest::option::of(-1.0f64..1e10),
+            seconds in proptest::array::uniform2(-1.0f64..1e4),
+            frames in proptest::option::of(any::<u64>()),
+            batch_frames in any::<u32>(),
+            buffers in proptest::option::of(any::<u32>()),
+            protocol in prop_oneof![Just(Protocol::Tcp), Just(Protocol::Udp), Just(Protocol::Zeromq)],
+        ) {
+            let mut settings = RunSettings::new(protocol, payload_bytes);
+            settings.streams = streams;
+            settings.rate_fps = rate_fps;
+            [settings.warmup_s, settings.duration_s] = seconds;
+            settings.frames = frames;
+            settings.batch_frames = batch_frames;
+            settings.send_buffer_bytes = buffers;
+            let limits = Limits::default();
+            let longest = limits.longest_run(&settings);
+            prop_assert!(longest <= limits.longest_session());
+            prop_assert!(longest <= Duration::from_secs_f64(3600.0 + 120.0));
+            if limits.check(&settings).is_ok() {
+                prop_assert!(settings.streams <= 64 && settings.payload_bytes <= 1 << 30);
+                prop_assert!(settings.load_bps().is_none_or(|load| load <= 400e9));
+                prop_assert!(memory_bytes(&settings) <= 2 << 30);
+                prop_assert!(frames.is_some() || seconds[0] + seconds[1] <= 3600.0);
+            }
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! What the two ends say to each other once both have proved the key.
+//!
+//! A run, as the caller leads it: `Setup` → `Accepted`; `Clock` → `ClockReply` many times, before,
+//! during and after; `Measure` → `Measured`; `Start` → `Ready`; the traffic; `Ended` both ways;
+//! `Collect` → `Report`; `Bye`. `Refused` or `Failed` may come in place of any answer.
+
+use super::framing::Kind;
+use super::text::{parse_mac, printable};
+use crate::clock::Identity;
+use crate::clock::fit::Fit;
+use crate::error::{Error, Result};
+use crate::report::{Chosen, EndReport};
+use crate::settings::RunSettings;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Most ports, cores or streams that one message may name.
+const LIST_MAX: usize = 4096;
+/// Most bytes of a reason or a name.
+const TEXT_MAX_BYTES: usize = 4096;
+
+/// One message; its tag in JSON is its name in kebab case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Message {
+    /// The caller asks for a run.
+    Setup(Setup),
+    /// The responder will do it.
+    Accepted(Accepted),
+    /// The responder will not.
+    Refused {
+        /// One sentence for the person who asked.
+        reason: String,
+    },
+    /// The caller asks for the time.
+    Clock {
+        /// When it asked, own clock.
+        sent_ns: u64,
+    },
+    /// The responder's answer.
+    ClockReply {
+        /// When it was asked, the caller's clock.
+        sent_ns: u64,
+        /// When the question was read, the responder's clock.
+        received_ns: u64,
+        /// When the answer was written, the responder's clock.
+        replied_ns: u64,
+    },
+    /// The caller asks the responder to measure its instrument and its idle host, now.
+    Measure,
+    /// The responder did.
+    Measured,
+    /// The caller starts the traffic.
+    Start(Start),
+    /// The end is ready to receive, or to send.
+    Ready,
+    /// The sender says how much it sent, so that lost tails count.
+    Ended {
+        /// One entry a stream, in their order.
+        streams: Vec<StreamEnd>,
+    },
+    /// The caller asks for what the responder counted.
+    Collect {
+        /// How the responder's clock and the caller's differ, as the responder sees them.
+        fit: Fit,
+    },
+    /// What the responder counted.
+    Report(Box<EndReport>),
+    /// The run cannot go on.
+    Failed {
+        /// One sentence for the person who asked.
+        reason: String,
+    },
+    /// The caller has all it wanted.
+    Bye,
+}
+
+/// What the caller asks, and what the responder must know of it to answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Setup {
+    /// The run.
+    pub settings: RunSettings,
+    /// Which clock the caller's times are of.
+    pub identity: Identity,
+    /// Direct Ethernet: address of the caller's interface, as `02:00:00:00:00:01`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mac: Option<String>,
+    /// Cores that the caller may use, so that both ends on one host divide them.
+    pub cpus: Vec<usize>,
+    /// Port of the caller's data socket, where it must be known before the responder's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
+    /// Ports of the caller's data sockets, one a stream, where each stream has its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<u16>,
+}
+
+/// What the caller must know of the responder before data can flow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Accepted {
+    /// Which clock the responder's times are of.
+    pub identity: Identity,
+    /// Port of the responder's data socket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_port: Option<u16>,
+    /// Ports of the responder's data sockets, one a stream, where each stream has its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data_ports: Vec<u16>,
+    /// Direct Ethernet: address of the responder's interface, as `02:00:00:00:00:01`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mac: Option<String>,
+    /// MTU of the responder's interface, in bytes.
+    pub mtu_bytes: u32,
+    /// What the responder's system chose where the settings left it the choice.
+    pub chosen: Chosen,
+}
+
+/// When the traffic starts.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Start {
+    /// The responder's clock at the first frame; absent: at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begin_ns: Option<u64>,
+}
+
+/// What the sender of a stream sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StreamEnd {
+    /// Frames marked as of the window.
+    pub frames_window: u64,
+    /// Frames in all.
+    pub frames_run: u64,
+}
+
+impl Message {
+    /// Its name, for people.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Setup(_) => "setup",
+            Self::Accepted(_) => "accepted",
+            Self::Refused { .. } => "refused",
+            Self::Clock { .. } => "clock",
+            Self::ClockReply { .. } => "clock-reply",
+            Self::Measure => "measure",
+            Self::Measured => "measured",
+            Self::Start(_) => "start",
+            Self::Ready => "ready",
+            Self::Ended { .. } => "ended",
+            Self::Collect { .. } => "collect",
+            Self::Report(_) => "report",
+            Self::Failed { .. } => "failed",
+            Self::Bye => "bye",
+        }
+    }
+
+    /// The message, unless the peer refused or failed.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] with the peer's reason, made safe to print.
+    pub fn granted(self) -> Result<Self> {
+        match self {
+            Self::Refused { reason } => Err(Error::peer(format!(
+                "the peer refused: {}",
+                printable(&reason)
+            ))),
+            Self::Failed { reason } => Err(Error::peer(format!(
+                "the peer failed: {}",
+                printable(&reason)
+            ))),
+            other => Ok(other),
+        }
+    }
+
+    /// The error of a message that does not belong where it came.
+    pub fn unexpected(&self, expected: &str) -> Error {
+        Error::peer(format!(
+            "the peer said {:?} where {expected:?} belongs: install the same icprobe on both ends",
+            self.name()
+        ))
+    }
+
+    /// The kind it travels as.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Clock { .. } => Kind::Clock,
+            Self::ClockReply { .. } => Kind::ClockReply,
+            Self::Report(_) => Kind::Report,
+            _ => Kind::Control,
+        }
+    }
+
+    /// The body it travels as: numbers of 8 bytes for the clock, JSON for the others.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] if it cannot be written as JSON.
+    pub fn encode(&self) -> Result<Vec<u8>> {
+        match self {
+            Self::Clock { sent_ns } => Ok(sent_ns.to_le_bytes().to_vec()),
+            Self::ClockReply {
+                sent_ns,
+                received_ns,
+                replied_ns,
+            } => Ok([sent_ns, received_ns, replied_ns]
+                .iter()
+                .flat_map(|number| number.to_le_bytes())
+                .collect()),
+            _ => serde_json::to_vec(self).map_err(|error| {
+                Error::peer(format!(
+                    "the message {} cannot be written: {error}",
+                    self.name()
+                ))
+            }),
+        }
+    }
+
+    /// Reads a body of a kind.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] for everything that [`Message::encode`] does not write.
+    pub fn decode(kind: Kind, body: &[u8]) -> Result<Self> {
+        match kind {
+            Kind::Clock => numbers(body).map(|[sent_ns]| Self::Clock { sent_ns }),
+            Kind::ClockReply => {
+                numbers(body).map(|[sent_ns, received_ns, replied_ns]| Self::ClockReply {
+                    sent_ns,
+                    received_ns,
+                    replied_ns,
+                })
+            }
+            Kind::Control | Kind::Report => decode_json(kind, body),
+        }
+    }
+
+    /// Refuses lists and texts longer than any end of this tool would send.
+    fn check(&self) -> Result<()> {
+        let fits = match self {
+            Self::Setup(setup) => {
+                setup.cpus.len() <= LIST_MAX
+                    && setup.ports.len() <= LIST_MAX
+                    && is_address(setup.mac.as_deref())
+            }
+            Self::Accepted(accepted) => {
+                accepted.data_ports.len() <= LIST_MAX && is_address(accepted.mac.as_deref())
+            }
+            Self::Ended { streams } => streams.len() <= LIST_MAX,
+            Self::Refused { reason } | Self::Failed { reason } => reason.len() <= TEXT_MAX_BYTES,
+            _ => true,
+        };
+        if fits {
+            Ok(())
+        } else {
+            Err(unreadable(self.name(), "its values are not possible"))
+        }
+    }
+}
+
+fn decode_json(kind: Kind, body: &[u8]) -> Result<Message> {
+    let message: Message =
+        serde_json::from_slice(body).map_err(|error| unreadable("in JSON", &error.to_string()))?;
+    if message.kind() != kind {
+        return Err(unreadable(message.name(), "it came as another kind"));
+    }
+    message.check()?;
+    Ok(message)
+}
+
+fn numbers<const N: usize>(body: &[u8]) -> Result<[u64; N]> {
+    let (numbers, rest) = body.as_chunks::<8>();
+    let numbers: &[[u8; 8]; N] = numbers
+        .try_into()
+        .map_err(|_| unreadable("of the clock", "its length is wrong"))?;
+    if !rest.is_empty() {
+        return Err(unreadable("of the clock", "its length is wrong"));
+    }
+    Ok(numbers.map(u64::from_le_bytes))
+}
+
+fn unreadable(which: &str, why: &str) -> Error {
+    Error::peer(format!(
+        "the peer's message {which} cannot be read, {}: install the same icprobe on both ends",
+        printable(why)
+    ))
+}
+
+fn is_address(text: Option<&str>) -> bool {
+    text.is_none_or(|text| parse_mac(text).is_some())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,203 @@
+use super::super::text::format_mac;
+use super::*;
+use crate::settings::Protocol;
+use proptest::prelude::*;
+
+fn setup() -> Setup {
+    Setup {
+        settings: RunSettings::new(Protocol::Ethernet, 1472),
+        identity: Identity::here(),
+        mac: Some(format_mac([2, 0, 0, 0, 0, 1])),
+        cpus: vec![0, 1],
+        port: None,
+        ports: vec![],
+    }
+}
+
+fn accepted() -> Accepted {
+    Accepted {
+        identity: Identity::here(),
+        data_port: Some(4711),
+        data_ports: vec![1, 2],
+        mac: None,
+        mtu_bytes: 1500,
+        chosen: Chosen::from([("receive_buffer_bytes".to_string(), 212_992.into())]),
+    }
+}
+
+fn every_small_one() -> Vec<Message> {
+    vec![
+        Message::Setup(setup()),
+        Message::Accepted(accepted()),
+        Message::Refused {
+            reason: "no".into(),
+        },
+        Message::Clock { sent_ns: u64::MAX },
+        Message::ClockReply {
+            sent_ns: 1,
+            received_ns: 2,
+            replied_ns: u64::MAX,
+        },
+        Message::Measure,
+        Message::Measured,
+        Message::Start(Start {
+            begin_ns: Some(u64::MAX),
+        }),
+        Message::Start(Start::default()),
+        Message::Ready,
+        Message::Ended {
+            streams: vec![
+                StreamEnd {
+                    frames_window: 1,
+                    frames_run: u64::MAX
+                };
+                3
+            ],
+        },
+        Message::Collect {
+            fit: Fit::identical(),
+        },
+        Message::Failed {
+            reason: "µ \u{1b}".into(),
+        },
+        Message::Bye,
+    ]
+}
+
+fn refused(kind: Kind, body: &[u8]) -> String {
+    Message::decode(kind, body).unwrap_err().to_string()
+}
+
+#[test]
+fn every_message_reads_as_it_was_written() {
+    for message in every_small_one() {
+        let body = message.encode().unwrap();
+        assert_eq!(Message::decode(message.kind(), &body).unwrap(), message);
+    }
+}
+
+#[test]
+fn names_are_the_tags() {
+    for message in every_small_one() {
+        let json = serde_json::to_string(&message).unwrap();
+        assert!(
+            json.trim_start_matches('{')
+                .starts_with(&format!("{:?}", message.name())),
+            "{json}"
+        );
+    }
+}
+
+#[test]
+fn what_is_absent_is_not_written() {
+    let mut plain = setup();
+    plain.mac = None;
+    let json = serde_json::to_string(&Message::Setup(plain)).unwrap();
+    assert!(!json.contains("mac") && !json.contains("port"), "{json}");
+}
+
+#[test]
+fn the_clock_is_numbers_of_a_fixed_length() {
+    assert_eq!(
+        Message::Clock { sent_ns: 1 }.encode().unwrap(),
+        [1, 0, 0, 0, 0, 0, 0, 0]
+    );
+    for length in (0..40).filter(|&length| length != 8) {
+        assert!(refused(Kind::Clock, &vec![0; length]).contains("length"));
+    }
+    for length in (0..40).filter(|&length| length != 24) {
+        assert!(refused(Kind::ClockReply, &vec![0; length]).contains("length"));
+    }
+}
+
+#[test]
+fn a_message_of_another_kind_is_refused() {
+    let clock = serde_json::to_vec(&Message::Clock { sent_ns: 1 }).unwrap();
+    assert!(refused(Kind::Control, &clock).contains("another kind"));
+    assert!(refused(Kind::Report, b"\"bye\"").contains("another kind"));
+}
+
+#[test]
+fn unknown_and_doubled_and_missing_fields_are_refused() {
+    for body in [
+        "",
+        "null",
+        "\"hello\"",
+        "\"bye\" \"bye\"",
+        "{\"bye\":1}",
+        "{\"start\":{\"begin_ns\":1,\"begin_ns\":2}}",
+        "{\"start\":{\"begin\":1}}",
+        "{\"start\":{\"begin_ns\":-1}}",
+        "{\"start\":{\"begin_ns\":1.5}}",
+        "{\"start\":{\"begin_ns\":18446744073709551616}}",
+        "{\"start\":{},\"bye\":null}",
+        "{\"ended\":{}}",
+        "{\"ended\":{\"streams\":[{\"frames_window\":1}]}}",
+        "{\"refused\":{\"reason\":\"\\ud800\"}}",
+        "{\"refused\":{\"reason\":\"a\nb\"}}",
+    ] {
+        assert!(
+            refused(Kind::Control, body.as_bytes()).contains("cannot be read"),
+            "{body}"
+        );
+    }
+    assert!(refused(Kind::Control, b"\"\xff\"").contains("cannot be read"));
+    assert!(refused(Kind::Control, &[b'['; 60_000]).contains("cannot be read"));
+}
+
+#[test]
+fn lists_texts_and_addresses_are_bounded() {
+    let long = Message::Ended {
+        streams: vec![StreamEnd::default(); LIST_MAX + 1],
+    };
+    assert!(long.check().is_err());
+    let long = Message::Failed {
+        reason: "x".repeat(TEXT_MAX_BYTES + 1),
+    };
+    assert!(refused(Kind::Control, &long.encode().unwrap()).contains("not possible"));
+    for mac in ["ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:01", "eth0"] {
+        let mut wrong = setup();
+        wrong.mac = Some(mac.into());
+        let body = Message::Setup(wrong).encode().unwrap();
+        assert!(
+            refused(Kind::Control, &body).contains("not possible"),
+            "{mac}"
+        );
+    }
+}
+
+#[test]
+fn a_refusal_is_an_error_with_the_peers_reason_made_safe() {
+    let refusal = Message::Refused {
+        reason: "too\u{1b}[31m much".into(),
+    };
+    assert_eq!(
+        refusal.granted().unwrap_err(),
+        Error::Peer("the peer refused: too\u{fffd}[31m much".into())
+    );
+    assert_eq!(Message::Ready.granted(), Ok(Message::Ready));
+    assert!(
+        Message::Bye
+            .unexpected("ready")
+            .to_string()
+            .contains("\"bye\" where \"ready\"")
+    );
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_or_refused(body in proptest::collection::vec(any::<u8>(), 0..200)) {
+        for kind in [Kind::Clock, Kind::ClockReply, Kind::Control, Kind::Report] {
+            if let Ok(message) = Message::decode(kind, &body) {
+                prop_assert_eq!(message.kind(), kind);
+            }
+        }
+    }
+
+    #[test]
+    fn any_time_travels(sent_ns in any::<u64>(), received_ns in any::<u64>(), replied_ns in any::<u64>()) {
+        let message = Message::ClockReply { sent_ns, received_ns, replied_ns };
+        let body = message.encode().unwrap();
+        prop_assert_eq!(Message::decode(Kind::ClockReply, &body), Ok(message));
+    }
+}

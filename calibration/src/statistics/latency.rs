@@ -1,0 +1,248 @@
+//! One-way latencies and round-trip times of many frames.
+
+use super::moments::Moments;
+use hdrhistogram::Histogram as Hdr;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Longest latency told apart, in nanoseconds: one hour. Longer ones count as one hour.
+pub const LONGEST_NS: u64 = 3_600_000_000_000;
+/// Digits a bucket's value is right to.
+const DIGITS: u8 = 3;
+
+/// Takes latencies one by one; made for the receiving loop.
+///
+/// Where the clocks' offset is still provisional, add a guard of a few bounds to every value and
+/// take it off with [`LatencySummary::shifted`], so that a small error loses nothing below zero.
+#[derive(Debug, Clone)]
+pub struct LatencyRecorder {
+    histogram: Hdr<u64>,
+    moments: Moments,
+    min_ns: u64,
+    max_ns: u64,
+    negative: u64,
+}
+
+impl Default for LatencyRecorder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl LatencyRecorder {
+    /// An empty recorder; some 270 kB, of which only the counters used are touched.
+    pub fn new() -> Self {
+        Self {
+            histogram: Hdr::new_with_bounds(1, LONGEST_NS, DIGITS)
+                .expect("1 ns to 1 h with 3 digits are bounds the histogram allows"),
+            moments: Moments::default(),
+            min_ns: u64::MAX,
+            max_ns: 0,
+            negative: 0,
+        }
+    }
+
+    /// Counts one latency, in nanoseconds. A negative one is impossible: it is counted apart and nowhere else.
+    #[inline]
+    pub fn record(&mut self, latency_ns: i64) {
+        if latency_ns < 0 {
+            self.negative += 1;
+            return;
+        }
+        let value = (latency_ns as u64).min(LONGEST_NS);
+        self.histogram.saturating_record(value);
+        self.moments.add(value as i64);
+        self.min_ns = self.min_ns.min(value);
+        self.max_ns = self.max_ns.max(value);
+    }
+
+    /// Latencies counted, negative ones not among them.
+    pub fn count(&self) -> u64 {
+        self.moments.count
+    }
+
+    /// Negative latencies, also where there is nothing else.
+    pub fn negative(&self) -> u64 {
+        self.negative
+    }
+
+    /// Counts everything the other recorder has counted.
+    pub fn merge(&mut self, other: &Self) {
+        self.histogram
+            .add(&other.histogram)
+            .expect("both histograms have the same bounds");
+        self.moments.merge(&other.moments);
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.negative += other.negative;
+    }
+
+    /// What was recorded; `None` where no latency was counted.
+    pub fn summary(&self) -> Option<LatencySummary> {
+        let buckets: Vec<[u64; 3]> = self
+            .histogram
+            .iter_recorded()
+            .map(|step| {
+                let value = step.value_iterated_to();
+                let lower = self.histogram.lowest_equivalent(value);
+                let upper = self.histogram.highest_equivalent(value);
+                [lower, upper, step.count_at_value()]
+            })
+            .collect();
+        let limits = (self.min_ns as f64, self.max_ns as f64);
+        let mean = self.moments.mean()?;
+        let histogram = Histogram::new(buckets);
+        Some(histogram.summarise(mean, self.moments.deviation(), limits, self.negative))
+    }
+}
+
+/// How many frames took how long.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Histogram {
+    /// Unit of the buckets' ends: always `ns`.
+    pub unit: String,
+    /// Significant digits that a bucket keeps of its values: always 3.
+    pub significant_digits: u8,
+    /// `[lower, upper, count]` with both ends inside, lowest first, no empty ones.
+    pub buckets: Vec<[u64; 3]>,
+}
+
+impl Histogram {
+    fn new(buckets: Vec<[u64; 3]>) -> Self {
+        Self {
+            unit: "ns".into(),
+            significant_digits: DIGITS,
+            buckets,
+        }
+    }
+
+    /// Sum of all counts.
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().map(|b| b[2]).sum()
+    }
+
+    /// The quantile `numerator / denominator` in nanoseconds: the upper end of the first bucket
+    /// whose cumulative count reaches ⌈count · numerator / denominator⌉, in whole numbers.
+    /// `None` of an empty histogram.
+    pub fn quantile_ns(&self, numerator: u32, denominator: u32) -> Option<u64> {
+        let share = u128::from(self.count()) * u128::from(numerator);
+        let rank = share.div_ceil(u128::from(denominator)).max(1);
+        let mut cumulative = 0;
+        let reached = self.buckets.iter().find(|bucket| {
+            cumulative += u128::from(bucket[2]);
+            cumulative >= rank
+        });
+        reached.map(|bucket| bucket[1])
+    }
+
+    fn summarise(
+        self,
+        mean_ns: f64,
+        deviation_ns: Option<f64>,
+        (min_ns, max_ns): (f64, f64),
+        negative: u64,
+    ) -> LatencySummary {
+        let quantile_s = |numerator, denominator| {
+            let upper = self.quantile_ns(numerator, denominator).unwrap_or(0);
+            seconds((upper as f64).min(max_ns))
+        };
+        LatencySummary {
+            count: self.count(),
+            mean_s: seconds(mean_ns),
+            std_s: deviation_ns.map(seconds),
+            min_s: seconds(min_ns),
+            max_s: seconds(max_ns),
+            p50_s: quantile_s(1, 2),
+            p99_s: quantile_s(99, 100),
+            p999_s: quantile_s(999, 1000),
+            negative,
+            histogram: self,
+        }
+    }
+
+    /// Every bucket moved; those that end below zero are dropped, one that straddles zero is cut at it.
+    fn shifted(&self, by_ns: i128) -> Self {
+        let moved = |end: u64| i128::from(end) + by_ns;
+        let bucket = |&[lower, upper, count]: &[u64; 3]| {
+            let upper = u64::try_from(moved(upper)).ok()?;
+            Some([u64::try_from(moved(lower)).unwrap_or(0), upper, count])
+        };
+        Self::new(self.buckets.iter().filter_map(bucket).collect())
+    }
+
+    /// Mean and standard deviation (Bessel) of the buckets' middles, in nanoseconds.
+    fn moments_of_middles(&self) -> (f64, Option<f64>) {
+        let n = self.count() as f64;
+        let middles = || {
+            self.buckets
+                .iter()
+                .map(|b| ((b[0] + b[1]) as f64 / 2.0, b[2] as f64))
+        };
+        let mean = middles().map(|(x, w)| x * w).sum::<f64>() / n;
+        let squares: f64 = middles().map(|(x, w)| w * (x - mean).powi(2)).sum();
+        (mean, (n > 1.0).then(|| (squares / (n - 1.0)).sqrt()))
+    }
+}
+
+/// Latency of the frames of a window, in seconds.
+///
+/// Mean, deviation, minimum and maximum are exact; quantiles are upper ends of histogram buckets
+/// (see [`Histogram::quantile_ns`]), at most 0.1 % too high and never above the maximum.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LatencySummary {
+    /// Latencies counted; equals the sum of the histogram's counts.
+    pub count: u64,
+    /// Arithmetic mean.
+    pub mean_s: f64,
+    /// Standard deviation of the sample, divided by count − 1; absent of a single value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub std_s: Option<f64>,
+    /// Least.
+    pub min_s: f64,
+    /// Greatest.
+    pub max_s: f64,
+    /// Median.
+    pub p50_s: f64,
+    /// 99 of 100 are not above it.
+    pub p99_s: f64,
+    /// 999 of 1000 are not above it.
+    pub p999_s: f64,
+    /// Latencies below zero: clocks that did not agree. In no other value of this summary.
+    pub negative: u64,
+    /// All of them.
+    pub histogram: Histogram,
+}
+
+impl LatencySummary {
+    /// The summary with `by_ns` added to every latency, as when the clocks' offset is known better.
+    ///
+    /// The histogram moves by whole nanoseconds. Values that come to lie below zero are counted as
+    /// negative and left out; mean and deviation of the rest are then those of the buckets'
+    /// middles. `None` where nothing is left.
+    pub fn shifted(&self, by_ns: f64) -> Option<Self> {
+        let histogram = self.histogram.shifted(by_ns.round() as i128);
+        let left = histogram.count();
+        if left == 0 {
+            return None;
+        }
+        let negative = self.negative + (self.count - left);
+        let min_ns = (self.min_s * 1e9 + by_ns).max(0.0);
+        let max_ns = (self.max_s * 1e9 + by_ns).max(min_ns);
+        let (mean_ns, deviation_ns) = if left == self.count {
+            (self.mean_s * 1e9 + by_ns, self.std_s.map(|s| s * 1e9))
+        } else {
+            histogram.moments_of_middles()
+        };
+        let mean_ns = mean_ns.clamp(min_ns, max_ns);
+        Some(histogram.summarise(mean_ns, deviation_ns, (min_ns, max_ns), negative))
+    }
+}
+
+fn seconds(ns: f64) -> f64 {
+    ns * 1e-9
+}
+
+#[cfg(test)]
+mod tests;

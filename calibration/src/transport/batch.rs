@@ -1,0 +1,144 @@
+//! Several datagrams in one system call: sendmmsg where batching was asked for, recvmmsg for
+//! receivers that find more than one waiting.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::RawFd;
+
+/// Equal slots of memory with the kernel's list of them.
+struct Slots {
+    messages: Vec<libc::mmsghdr>,
+    _vectors: Vec<libc::iovec>,
+    bytes: Vec<u8>,
+    slot_bytes: usize,
+}
+
+// SAFETY: the pointers in `messages` and `_vectors` point into heap memory that this value alone
+// owns and never reallocates, so they stay right whichever thread holds it.
+unsafe impl Send for Slots {}
+
+impl Slots {
+    fn new(count: usize, slot_bytes: usize) -> Self {
+        let mut bytes = vec![0_u8; count * slot_bytes];
+        let base = bytes.as_mut_ptr();
+        let mut vectors: Vec<libc::iovec> = (0..count)
+            .map(|index| libc::iovec {
+                iov_base: base.wrapping_add(index * slot_bytes).cast(),
+                iov_len: slot_bytes,
+            })
+            .collect();
+        let messages = vectors
+            .iter_mut()
+            .map(|vector| {
+                // SAFETY: all bits zero is a valid mmsghdr: null pointers of length zero.
+                let mut message = unsafe { MaybeUninit::<libc::mmsghdr>::zeroed().assume_init() };
+                message.msg_hdr.msg_iov = vector;
+                message.msg_hdr.msg_iovlen = 1;
+                message
+            })
+            .collect();
+        Self {
+            messages,
+            _vectors: vectors,
+            bytes,
+            slot_bytes,
+        }
+    }
+}
+
+/// Room for several datagrams of one read.
+pub struct ReceiveBatch {
+    slots: Slots,
+}
+
+impl ReceiveBatch {
+    /// Room for `count` datagrams; longer ones than `slot_bytes` are cut.
+    pub fn new(count: usize, slot_bytes: usize) -> Self {
+        Self {
+            slots: Slots::new(count, slot_bytes),
+        }
+    }
+
+    /// Waits for one datagram, unless `flags` say otherwise, and takes what more is there; one
+    /// system call.
+    #[inline]
+    pub fn receive(&mut self, fd: RawFd, flags: i32) -> io::Result<usize> {
+        let messages = &mut self.slots.messages;
+        let flags = flags | libc::MSG_WAITFORONE;
+        let no_time = std::ptr::null_mut();
+        // SAFETY: the list describes memory that this value owns; no time limit is given.
+        let count = unsafe {
+            let length = messages.len() as libc::c_uint;
+            libc::recvmmsg(fd, messages.as_mut_ptr(), length, flags, no_time)
+        };
+        usize::try_from(count).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// The first `count` datagrams of the last read, in the order of arrival.
+    #[inline]
+    pub fn frames(&self, count: usize) -> impl Iterator<Item = &[u8]> {
+        let slots = self.slots.bytes.chunks_exact(self.slots.slot_bytes);
+        let lengths = self.slots.messages.iter().map(|m| m.msg_len as usize);
+        slots
+            .zip(lengths)
+            .take(count)
+            .map(|(slot, length)| slot.get(..length).unwrap_or(slot))
+    }
+}
+
+/// Datagrams held back until the batch is full.
+pub struct SendBatch {
+    slots: Slots,
+    held: usize,
+}
+
+impl SendBatch {
+    /// Room for `count` datagrams of at most `slot_bytes`.
+    pub fn new(count: usize, slot_bytes: usize) -> Self {
+        Self {
+            slots: Slots::new(count, slot_bytes),
+            held: 0,
+        }
+    }
+
+    /// Keeps the parts of one datagram; `true`: the batch is full now. Too long is refused.
+    pub fn hold(&mut self, parts: &[&[u8]]) -> io::Result<bool> {
+        let (index, size) = (self.held, self.slots.slot_bytes);
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        let slot = self.slots.bytes.get_mut(index * size..(index + 1) * size);
+        let Some(slot) = slot.filter(|slot| length <= slot.len()) else {
+            return Err(io::Error::from_raw_os_error(libc::EMSGSIZE));
+        };
+        let mut at = 0;
+        for part in parts {
+            slot[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        }
+        // SAFETY: msg_iov points to this message's own entry in `vectors`.
+        unsafe { (*self.slots.messages[index].msg_hdr.msg_iov).iov_len = length };
+        self.held += 1;
+        Ok(self.held == self.slots.messages.len())
+    }
+
+    /// How many datagrams are held back.
+    pub fn held(&self) -> usize {
+        self.held
+    }
+
+    /// Sends what is held back from number `from` on; one system call. Returns how many it took.
+    pub fn send(&mut self, fd: RawFd, from: usize, flags: i32) -> io::Result<usize> {
+        let messages = &mut self.slots.messages[from..self.held];
+        let flags = flags | libc::MSG_NOSIGNAL;
+        // SAFETY: the list describes memory that this value owns.
+        let count = unsafe {
+            let length = messages.len() as libc::c_uint;
+            libc::sendmmsg(fd, messages.as_mut_ptr(), length, flags)
+        };
+        usize::try_from(count).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// Forgets what is held back.
+    pub fn clear(&mut self) {
+        self.held = 0;
+    }
+}

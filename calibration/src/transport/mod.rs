@@ -1,0 +1,242 @@
+//! The layers that carry frames: TCP, UDP, direct Ethernet, ZeroMQ, all behind the same two traits.
+//!
+//! Both ends [`prepare`] (open ports, look at interfaces), tell each other their [`Announce`] over
+//! the control channel, and then [`Prepared::establish`] at the same time, which gives a
+//! [`Connection`] a stream; the n-th of one end belongs to the n-th of the other. Data goes to and
+//! comes from the peer of the control connection only: TCP and UDP show a token first.
+
+mod any;
+mod batch;
+mod datagram;
+mod endpoint;
+pub mod ethernet;
+mod options;
+mod socket;
+pub mod tcp;
+pub mod udp;
+pub mod zeromq;
+
+pub use any::{AnyDuplex, AnyReceiver, AnySender, Connection};
+pub use endpoint::{Announce, Place, Prepared, prepare};
+pub use options::{ANSWER_BYTES, Options, SEND_PATIENCE, answer_bytes};
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
+use subtle::ConstantTimeEq;
+
+/// Which end of the control connection this process is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Runs `icprobe run`: connects TCP, opens UDP, binds ZeroMQ.
+    Caller,
+    /// Runs `icprobe serve`: listens for TCP, waits for UDP's opening, connects ZeroMQ.
+    Responder,
+}
+
+/// Sends whole frames.
+pub trait FrameSender: Send {
+    /// Sends one frame, waiting while the socket is full. `Ok(false)`: the system refused this
+    /// frame (`ENOBUFS`, `ENOMEM`, `EPERM`): a send error, not sent.
+    ///
+    /// # Errors
+    /// The connection is broken, or stayed full for [`SEND_PATIENCE`].
+    fn send(&mut self, frame: &[u8]) -> io::Result<bool>;
+
+    /// Hands over what is held back when batching, and at the end of the stream.
+    ///
+    /// # Errors
+    /// As [`FrameSender::send`].
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Frames refused after `send` had taken them into a batch.
+    fn refused(&self) -> u64 {
+        0
+    }
+}
+
+/// Receives whole frames.
+pub trait FrameReceiver: Send {
+    /// Waits at most `timeout` (rounded up to the kernel's tick; zero asks once) for frames and
+    /// calls `each(received_ns, frame)` for every frame of one read; `received_ns` is the clock
+    /// after that read. Returns their number; 0: none in time.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` when the peer closed; others when the connection is broken.
+    fn receive(&mut self, timeout: Duration, each: impl FnMut(u64, &[u8])) -> io::Result<usize>;
+
+    /// Bytes of payload the socket itself counted as delivered to this process so far, if it counts.
+    fn delivered_bytes(&self) -> Option<u64>;
+
+    /// Frames the socket dropped for want of buffer so far, if it counts.
+    fn overflow(&self) -> Option<u64>;
+}
+
+/// Sends and receives on the same connection: round trips.
+pub trait FrameDuplex: FrameSender + FrameReceiver {}
+
+impl<T: FrameSender + FrameReceiver> FrameDuplex for T {}
+
+/// What proves a data connection to be the session's.
+pub type Token = [u8; 16];
+
+/// Length of an [`Opening`].
+pub(crate) const OPENING_BYTES: usize = 18;
+
+/// The first bytes of a data connection: token, then the stream's number, little endian.
+pub(crate) struct Opening;
+
+impl Opening {
+    /// The bytes to send.
+    pub(crate) fn bytes(token: &Token, stream: u16) -> [u8; OPENING_BYTES] {
+        let mut bytes = [0; OPENING_BYTES];
+        bytes[..16].copy_from_slice(token);
+        bytes[16..].copy_from_slice(&stream.to_le_bytes());
+        bytes
+    }
+
+    /// The stream's number if the token is right; takes the same time whatever the token.
+    pub(crate) fn read(bytes: &[u8], token: &Token) -> Option<u16> {
+        let bytes: &[u8; OPENING_BYTES] = bytes.try_into().ok()?;
+        let same: bool = bytes[..16].ct_eq(token).into();
+        same.then(|| u16::from_le_bytes([bytes[16], bytes[17]]))
+    }
+}
+
+/// How a receiver waits: in the kernel with a bound set once, or asking again and again.
+pub(crate) struct Wait {
+    polling: bool,
+    armed: Option<Duration>,
+}
+
+impl Wait {
+    pub(crate) fn new(polling: bool) -> Self {
+        Self {
+            polling,
+            armed: None,
+        }
+    }
+
+    /// Calls until something comes; `None`: nothing in time. One call where something is there,
+    /// or comes while the kernel waits, as long as it waits: `arm` sets that, and is called only
+    /// when `timeout` is another than before. `call(true)` must not wait.
+    #[inline]
+    pub(crate) fn call<T>(
+        &mut self,
+        timeout: Duration,
+        arm: impl FnOnce(Duration) -> io::Result<()>,
+        mut call: impl FnMut(bool) -> io::Result<T>,
+    ) -> io::Result<Option<T>> {
+        if self.polling || timeout.is_zero() {
+            return poll(timeout, call);
+        }
+        if self.armed != Some(timeout) {
+            arm(timeout)?;
+            self.armed = Some(timeout);
+        }
+        match call(false) {
+            Ok(got) => Ok(Some(got)),
+            Err(e) if socket::is_idle(&e) => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The same for a read of a kernel's socket.
+    #[inline]
+    pub(crate) fn read(
+        &mut self,
+        fd: &OwnedFd,
+        timeout: Duration,
+        buffer: &mut [u8],
+    ) -> io::Result<Option<usize>> {
+        let arm = |timeout| socket::set_timeout(fd, libc::SO_RCVTIMEO, timeout);
+        self.call(timeout, arm, |at_once| {
+            let flags = if at_once { libc::MSG_DONTWAIT } else { 0 };
+            socket::receive(fd.as_raw_fd(), buffer, flags)
+        })
+    }
+}
+
+#[inline]
+fn poll<T>(
+    timeout: Duration,
+    mut call: impl FnMut(bool) -> io::Result<T>,
+) -> io::Result<Option<T>> {
+    let mut until = None;
+    loop {
+        match call(true) {
+            Ok(got) => return Ok(Some(got)),
+            Err(e) if !socket::is_idle(&e) => return Err(e),
+            Err(_) => {}
+        }
+        let now = crate::clock::now_ns();
+        let patience = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        if now >= *until.get_or_insert(now.saturating_add(patience)) {
+            return Ok(None);
+        }
+        std::hint::spin_loop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn an_opening_is_read_with_its_own_token_alone(
+            token: Token, stream: u16, at in 0usize..16, flip in 1u8..
+        ) {
+            let mut bytes = Opening::bytes(&token, stream);
+            prop_assert_eq!(Opening::read(&bytes, &token), Some(stream));
+            bytes[at] ^= flip;
+            prop_assert_eq!(Opening::read(&bytes, &token), None);
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(
+            bytes in proptest::collection::vec(any::<u8>(), 0..40), token: Token
+        ) {
+            let own = bytes.len() == OPENING_BYTES && bytes.starts_with(&token);
+            prop_assert_eq!(Opening::read(&bytes, &token).is_some(), own);
+        }
+    }
+
+    #[test]
+    fn polling_asks_until_the_time_is_over_and_gives_errors_on() {
+        let mut wait = Wait::new(true);
+        let mut asked = 0;
+        let idle = |at_once: bool| -> io::Result<()> {
+            assert!(at_once);
+            asked += 1;
+            Err(io::ErrorKind::WouldBlock.into())
+        };
+        let arm = |_| unreachable!("polling needs no timer");
+        let nothing = wait.call(Duration::from_millis(2), arm, idle);
+        assert_eq!(nothing.unwrap(), None);
+        assert!(asked > 1);
+        let broken = |_| -> io::Result<()> { Err(io::ErrorKind::ConnectionReset.into()) };
+        assert!(
+            wait.call(Duration::from_secs(1), |_| Ok(()), broken)
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn blocking_sets_its_time_once_and_again_when_it_changes() {
+        let mut wait = Wait::new(false);
+        let mut armed = Vec::new();
+        for millis in [5, 5, 7, 7, 5] {
+            let arm = |timeout| {
+                armed.push(timeout);
+                Ok(())
+            };
+            let got = wait.call(Duration::from_millis(millis), arm, Ok);
+            assert_eq!(got.unwrap(), Some(false));
+        }
+        assert_eq!(armed, [5, 7, 5].map(Duration::from_millis));
+    }
+}

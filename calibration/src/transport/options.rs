@@ -1,0 +1,159 @@
+//! What the sockets of one end need to know of a run.
+
+use super::{Role, socket};
+use crate::settings::{Pattern, RunSettings, Waiting};
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+/// Payload of an answer to a call where the settings name none, in bytes.
+pub const ANSWER_BYTES: u32 = 32;
+/// How long a sender waits for a full socket before the peer counts as gone.
+pub const SEND_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What the sockets of one end need to know of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// Connections.
+    pub streams: usize,
+    /// This end sends the stream, or asks the questions.
+    pub asks: bool,
+    /// Frames go both ways on every connection.
+    pub duplex: bool,
+    /// A question waits for its answer before the next (ping-pong, synchronous calls).
+    pub lockstep: bool,
+    /// Size of the frames this end sends, in bytes.
+    pub send_bytes: usize,
+    /// Size of the frames this end receives, in bytes.
+    pub receive_bytes: usize,
+    /// Frames handed over in one system call.
+    pub batch_frames: usize,
+    /// Nagle's algorithm is on.
+    pub nagle: bool,
+    /// Differentiated services code point.
+    pub dscp: Option<u8>,
+    /// SO_SNDBUF asked for, in bytes.
+    pub send_buffer_bytes: Option<u32>,
+    /// SO_RCVBUF asked for, in bytes.
+    pub receive_buffer_bytes: Option<u32>,
+    /// Data threads ask again and again instead of sleeping in the kernel.
+    pub polling: bool,
+}
+
+impl Options {
+    /// What one end's sockets need to know.
+    pub fn of(role: Role, settings: &RunSettings) -> Self {
+        let asks = (role == Role::Caller) != settings.reverse;
+        let question = settings.payload_bytes as usize;
+        let answer = answer_bytes(settings) as usize;
+        let (send_bytes, receive_bytes) = if asks {
+            (question, answer)
+        } else {
+            (answer, question)
+        };
+        Self {
+            streams: usize::from(settings.streams.max(1)),
+            asks,
+            duplex: settings.pattern != Pattern::Stream,
+            lockstep: matches!(settings.pattern, Pattern::PingPong | Pattern::Call),
+            send_bytes,
+            receive_bytes,
+            batch_frames: settings.batch_frames.max(1) as usize,
+            nagle: settings.nagle,
+            dscp: settings.dscp,
+            send_buffer_bytes: settings.send_buffer_bytes,
+            receive_buffer_bytes: settings.receive_buffer_bytes,
+            polling: settings.waiting == Waiting::Polling,
+        }
+    }
+
+    /// Whether this end sends frames at all.
+    pub fn sends(&self) -> bool {
+        self.asks || self.duplex
+    }
+
+    /// Whether this end receives frames at all.
+    pub fn receives(&self) -> bool {
+        !self.asks || self.duplex
+    }
+
+    /// Sets buffers, DSCP and patience; before connecting, so that TCP's window scale fits.
+    pub fn apply(&self, fd: &OwnedFd, ip: Option<IpAddr>) -> io::Result<()> {
+        let buffer = |name, bytes: Option<u32>| match bytes {
+            Some(bytes) => {
+                let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
+                socket::set(fd, libc::SOL_SOCKET, name, &bytes)
+            }
+            None => Ok(()),
+        };
+        buffer(libc::SO_SNDBUF, self.send_buffer_bytes)?;
+        buffer(libc::SO_RCVBUF, self.receive_buffer_bytes)?;
+        socket::set_timeout(fd, libc::SO_SNDTIMEO, SEND_PATIENCE)?;
+        let Some(dscp) = self.dscp else { return Ok(()) };
+        let traffic_class = i32::from(dscp) << 2;
+        match ip {
+            Some(IpAddr::V4(_)) => socket::set(fd, libc::IPPROTO_IP, libc::IP_TOS, &traffic_class),
+            Some(IpAddr::V6(_)) => {
+                let (level, name) = (libc::IPPROTO_IPV6, libc::IPV6_TCLASS);
+                socket::set(fd, level, name, &traffic_class)
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Payload of an answer: as large as the question in ping-pong, 32 B in calls, unless asked otherwise.
+pub fn answer_bytes(settings: &RunSettings) -> u32 {
+    let usual = match settings.pattern {
+        Pattern::Stream | Pattern::PingPong => settings.payload_bytes,
+        Pattern::OnewayBatch | Pattern::TwowayBatch | Pattern::Call => ANSWER_BYTES,
+    };
+    match settings.pattern {
+        Pattern::Stream => usual,
+        _ => settings.reply_bytes.unwrap_or(usual),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Protocol;
+
+    #[test]
+    fn what_one_end_sends_the_other_receives() {
+        for pattern in [
+            Pattern::Stream,
+            Pattern::PingPong,
+            Pattern::OnewayBatch,
+            Pattern::TwowayBatch,
+            Pattern::Call,
+        ] {
+            for (reverse, reply_bytes) in [(false, None), (true, None), (false, Some(77))] {
+                let mut settings = RunSettings::new(Protocol::Tcp, 1000);
+                settings.pattern = pattern;
+                settings.reverse = reverse;
+                settings.reply_bytes = reply_bytes;
+                let caller = Options::of(Role::Caller, &settings);
+                let responder = Options::of(Role::Responder, &settings);
+                assert_eq!(caller.send_bytes, responder.receive_bytes);
+                assert_eq!(caller.receive_bytes, responder.send_bytes);
+                assert_eq!(caller.sends(), responder.receives());
+                assert_eq!(caller.receives(), responder.sends());
+                assert_eq!(caller.asks, !reverse);
+                assert_ne!(caller.asks, responder.asks);
+            }
+        }
+    }
+
+    #[test]
+    fn an_answer_is_as_large_as_documented() {
+        let mut settings = RunSettings::new(Protocol::Udp, 1000);
+        settings.pattern = Pattern::PingPong;
+        assert_eq!(answer_bytes(&settings), 1000);
+        settings.pattern = Pattern::Call;
+        assert_eq!(answer_bytes(&settings), ANSWER_BYTES);
+        settings.reply_bytes = Some(5);
+        assert_eq!(answer_bytes(&settings), 5);
+    }
+}

@@ -1,0 +1,373 @@
+//! TCP: frames of a fixed size one after the other in a byte stream, found again by counting.
+
+use super::options::{Options, SEND_PATIENCE};
+use super::socket::{self, Address};
+use super::{FrameReceiver, FrameSender, OPENING_BYTES, Opening, Token};
+use crate::clock::now_ns;
+use crate::error::{Context, Result};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Room for one read, in bytes, rounded down to whole frames.
+const CHUNK_BYTES: usize = 256 * 1024;
+/// A part of a frame up to this size is moved to the front of the buffer rather than read on behind.
+const MOVABLE_BYTES: usize = 4096;
+/// Bytes held back at most when batching.
+const HELD_BYTES: usize = 1 << 20;
+
+/// Opens a listening socket on a free port and says which.
+pub fn listen(local: IpAddr, options: &Options) -> Result<(OwnedFd, u16)> {
+    let opened = || -> io::Result<(OwnedFd, u16)> {
+        let fd = socket::open_for(local, libc::SOCK_STREAM)?;
+        options.apply(&fd, Some(local))?;
+        socket::bind(&fd, &SocketAddr::new(local, 0).into())?;
+        socket::listen(&fd, options.streams.max(16) as i32)?;
+        socket::set_blocking(&fd, false)?;
+        let port = socket::local_address(&fd)?.port();
+        Ok((fd, port))
+    };
+    opened().or_peer(format!("cannot listen for TCP data on {local}"))
+}
+
+/// A connection that has not shown its token yet.
+struct Candidate {
+    fd: OwnedFd,
+    bytes: [u8; OPENING_BYTES],
+    filled: usize,
+}
+
+impl Candidate {
+    /// Reads what is there. `Some(None)`: to be refused; `Some(Some(stream))`: the peer's.
+    fn advance(&mut self, token: &Token) -> Option<Option<u16>> {
+        let rest = &mut self.bytes[self.filled..];
+        match socket::receive(self.fd.as_raw_fd(), rest, libc::MSG_DONTWAIT) {
+            Ok(0) => Some(None),
+            Ok(count) => {
+                self.filled += count;
+                (self.filled == OPENING_BYTES).then(|| Opening::read(&self.bytes, token))
+            }
+            Err(e) if socket::is_idle(&e) => None,
+            Err(_) => Some(None),
+        }
+    }
+}
+
+/// Accepts one connection a stream from `peer`, each after it has shown the token and its number.
+///
+/// Connections from elsewhere or with a wrong token are closed without a byte and hold nobody up.
+pub fn accept(
+    listener: &OwnedFd,
+    peer: IpAddr,
+    token: &Token,
+    options: &Options,
+    deadline: Duration,
+) -> Result<Vec<OwnedFd>> {
+    let until = Instant::now() + deadline;
+    let mut streams: Vec<Option<OwnedFd>> = (0..options.streams).map(|_| None).collect();
+    let mut candidates: Vec<Candidate> = Vec::new();
+    while streams.iter().any(Option::is_none) {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            let open = streams.iter().filter(|s| s.is_none()).count();
+            return Err(crate::error::Error::peer(format!(
+                "{open} of {} TCP data connections of {peer} did not come within {} s: look for a firewall between the hosts",
+                options.streams,
+                deadline.as_secs_f64()
+            )));
+        }
+        let mut fds = vec![listener.as_raw_fd()];
+        fds.extend(candidates.iter().map(|c| c.fd.as_raw_fd()));
+        let ready = socket::wait_readable(&fds, left).or_peer("cannot wait for TCP data")?;
+        admit(&mut candidates, &ready[1..], token, &mut streams);
+        if ready[0] {
+            welcome(listener, peer, &mut candidates, 2 * options.streams + 16);
+        }
+    }
+    let ready = |fd: OwnedFd| prepare(fd, options).or_peer("cannot set up a TCP data connection");
+    streams.into_iter().flatten().map(ready).collect()
+}
+
+/// Takes waiting connections of the peer, up to `most` that have not shown their token.
+fn welcome(listener: &OwnedFd, peer: IpAddr, candidates: &mut Vec<Candidate>, most: usize) {
+    while let Ok((fd, from)) = socket::accept(listener) {
+        let known = from.is_some_and(|a| a.ip().to_canonical() == peer.to_canonical());
+        if known && candidates.len() < most {
+            candidates.push(Candidate {
+                fd,
+                bytes: [0; OPENING_BYTES],
+                filled: 0,
+            });
+        }
+    }
+}
+
+/// Moves candidates that have shown the token to their place and drops those that were wrong.
+fn admit(
+    candidates: &mut Vec<Candidate>,
+    ready: &[bool],
+    token: &Token,
+    streams: &mut [Option<OwnedFd>],
+) {
+    for index in (0..candidates.len()).rev() {
+        if !ready.get(index).copied().unwrap_or(false) {
+            continue;
+        }
+        if let Some(verdict) = candidates[index].advance(token) {
+            let candidate = candidates.swap_remove(index);
+            let place = verdict.and_then(|stream| streams.get_mut(usize::from(stream)));
+            if let Some(place @ None) = place {
+                *place = Some(candidate.fd);
+            }
+        }
+    }
+}
+
+/// Connects stream number `stream` and shows the token.
+pub fn connect(
+    local: IpAddr,
+    to: SocketAddr,
+    token: &Token,
+    stream: u16,
+    options: &Options,
+    deadline: Duration,
+) -> Result<OwnedFd> {
+    let connected = || -> io::Result<OwnedFd> {
+        let fd = socket::open_for(to.ip(), libc::SOCK_STREAM)?;
+        options.apply(&fd, Some(to.ip()))?;
+        socket::bind(&fd, &SocketAddr::new(local, 0).into())?;
+        socket::set_timeout(&fd, libc::SO_SNDTIMEO, deadline)?;
+        socket::connect(&fd, &Address::from(to))?;
+        socket::set_timeout(&fd, libc::SO_SNDTIMEO, SEND_PATIENCE)?;
+        let opening = Opening::bytes(token, stream);
+        if socket::send(fd.as_raw_fd(), &opening, 0)? != opening.len() {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        prepare(fd, options)
+    };
+    connected().or_peer(format!("cannot open a TCP data connection to {to}"))
+}
+
+fn prepare(fd: OwnedFd, options: &Options) -> io::Result<OwnedFd> {
+    let no_delay = i32::from(!options.nagle);
+    socket::set(&fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, &no_delay)?;
+    socket::set_timeout(&fd, libc::SO_SNDTIMEO, SEND_PATIENCE)?;
+    Ok(fd)
+}
+
+/// Sends frames into a connection, one system call a frame unless batching was asked for.
+pub struct Sender {
+    fd: Arc<OwnedFd>,
+    flags: i32,
+    batch_frames: usize,
+    held: Vec<u8>,
+    held_frames: usize,
+}
+
+impl Sender {
+    /// A sender on a connection.
+    pub fn new(fd: Arc<OwnedFd>, options: &Options) -> Self {
+        Self {
+            fd,
+            flags: if options.polling {
+                libc::MSG_DONTWAIT
+            } else {
+                0
+            },
+            batch_frames: options.batch_frames,
+            held: Vec::new(),
+            held_frames: 0,
+        }
+    }
+
+    /// The socket.
+    pub fn fd(&self) -> &OwnedFd {
+        &self.fd
+    }
+
+    /// Holds a frame back until the batch is full. One contiguous buffer and one send are what a
+    /// writev of the same frames would be to the kernel.
+    #[cold]
+    fn hold(&mut self, frame: &[u8]) -> io::Result<bool> {
+        self.held.extend_from_slice(frame);
+        self.held_frames += 1;
+        if self.held_frames >= self.batch_frames || self.held.len() >= HELD_BYTES {
+            self.flush()?;
+        }
+        Ok(true)
+    }
+
+    /// Sends what a first call left over; a stream cannot give a frame up half way.
+    #[cold]
+    fn send_rest(&self, first: io::Result<usize>, bytes: &[u8]) -> io::Result<()> {
+        let until = Instant::now() + SEND_PATIENCE;
+        let mut rest = bytes;
+        let mut result = first;
+        loop {
+            match result {
+                Ok(count) => rest = &rest[count..],
+                Err(e) if socket::is_idle(&e) && Instant::now() < until => std::hint::spin_loop(),
+                Err(e) if socket::is_idle(&e) => return Err(io::ErrorKind::TimedOut.into()),
+                Err(e) => return Err(e),
+            }
+            if rest.is_empty() {
+                return Ok(());
+            }
+            result = socket::send(self.fd.as_raw_fd(), rest, self.flags);
+        }
+    }
+
+    #[inline]
+    fn send_all(&self, bytes: &[u8]) -> io::Result<()> {
+        match socket::send(self.fd.as_raw_fd(), bytes, self.flags) {
+            Ok(count) if count == bytes.len() => Ok(()),
+            other => self.send_rest(other, bytes),
+        }
+    }
+}
+
+impl FrameSender for Sender {
+    #[inline]
+    fn send(&mut self, frame: &[u8]) -> io::Result<bool> {
+        if self.batch_frames > 1 {
+            return self.hold(frame);
+        }
+        self.send_all(frame).map(|()| true)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.held.is_empty() {
+            return Ok(());
+        }
+        let result = self.send_all(&self.held);
+        self.held.clear();
+        self.held_frames = 0;
+        result
+    }
+}
+
+/// Receives frames from a connection in chunks: one read and one look at the clock for all frames
+/// that were there.
+pub struct Receiver {
+    fd: Arc<OwnedFd>,
+    wait: super::Wait,
+    frame_bytes: usize,
+    buffer: Vec<u8>,
+    /// First byte not handed on; always the start of a frame.
+    start: usize,
+    /// End of what was read.
+    end: usize,
+    /// What the opening took of the connection's bytes before the first frame.
+    opening_bytes: u64,
+}
+
+impl Receiver {
+    /// A receiver on a connection; `accepted`: the peer opened it, so its token came first.
+    pub fn new(fd: Arc<OwnedFd>, options: &Options, accepted: bool) -> Self {
+        let frame_bytes = options.receive_bytes;
+        let room = frame_bytes * (CHUNK_BYTES / frame_bytes).max(1);
+        Self {
+            fd,
+            wait: super::Wait::new(options.polling),
+            frame_bytes,
+            buffer: vec![0; room],
+            start: 0,
+            end: 0,
+            opening_bytes: if accepted { OPENING_BYTES as u64 } else { 0 },
+        }
+    }
+
+    /// The socket.
+    pub fn fd(&self) -> &OwnedFd {
+        &self.fd
+    }
+
+    /// Makes room for the next read. The buffer holds whole frames, so a full one is handed on
+    /// without a rest; a short rest is moved to the front, a long one is read on behind.
+    #[inline]
+    fn make_room(&mut self) {
+        let rest = self.end - self.start;
+        if rest == 0 {
+            self.start = 0;
+            self.end = 0;
+        } else if self.start > 0 && rest <= MOVABLE_BYTES {
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.start = 0;
+            self.end = rest;
+        }
+    }
+
+    /// Hands on the whole frames.
+    #[inline]
+    fn hand_on(&mut self, now: u64, each: &mut impl FnMut(u64, &[u8])) -> usize {
+        let size = self.frame_bytes;
+        let frames = self.buffer[self.start..self.end].chunks_exact(size);
+        let count = frames.len();
+        frames.for_each(|frame| each(now, frame));
+        self.start += count * size;
+        count
+    }
+}
+
+impl FrameReceiver for Receiver {
+    #[inline]
+    fn receive(
+        &mut self,
+        timeout: Duration,
+        mut each: impl FnMut(u64, &[u8]),
+    ) -> io::Result<usize> {
+        let mut until = None;
+        loop {
+            self.make_room();
+            let room = &mut self.buffer[self.end..];
+            let read = self.wait.read(&self.fd, timeout, room)?;
+            let now = now_ns();
+            match read {
+                None => return Ok(0),
+                Some(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Some(count) => self.end += count,
+            }
+            let count = self.hand_on(now, &mut each);
+            let patience = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+            if count > 0 || now >= *until.get_or_insert(now.saturating_add(patience)) {
+                return Ok(count);
+            }
+        }
+    }
+
+    fn delivered_bytes(&self) -> Option<u64> {
+        delivered(&self.fd)?.checked_sub(self.opening_bytes)
+    }
+
+    fn overflow(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// Offset of `tcpi_bytes_received` in the kernel's `struct tcp_info` (linux/tcp.h).
+const BYTES_RECEIVED_AT: usize = 128;
+/// `TCP_CLOSE_WAIT`, the first offset of `tcpi_state`: the peer's FIN has come and counts as a byte.
+const CLOSE_WAIT: u8 = 8;
+
+/// Bytes the connection received less those still waiting in it. The two are read one after the
+/// other, so that the reading is repeated until nothing came in between.
+fn delivered(fd: &OwnedFd) -> Option<u64> {
+    let received = || -> Option<(u64, u8)> {
+        let mut info = [0; BYTES_RECEIVED_AT + 8];
+        let length = socket::option_bytes(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info).ok()?;
+        let bytes: [u8; 8] = info.get(BYTES_RECEIVED_AT..length)?.try_into().ok()?;
+        Some((u64::from_ne_bytes(bytes), info[0]))
+    };
+    for _ in 0..1000 {
+        let (before, _) = received()?;
+        let waiting = u64::from(socket::waiting_bytes(fd).ok()?);
+        let (after, state) = received()?;
+        if before == after {
+            let fin = u64::from(state == CLOSE_WAIT);
+            return after.checked_sub(waiting + fin);
+        }
+    }
+    None
+}

@@ -1,0 +1,262 @@
+//! UDP: a frame a datagram, on sockets connected to the peer's address and port.
+
+use super::batch::SendBatch;
+use super::datagram::{self, Attempt, Reader};
+use super::options::{Options, SEND_PATIENCE};
+use super::socket::{self, Address};
+use super::{FrameReceiver, FrameSender, OPENING_BYTES, Opening, Token};
+use crate::error::{Context, Error, Result};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often the opening datagram is repeated while no confirmation comes.
+const REPEAT: Duration = Duration::from_millis(50);
+
+/// Opens a socket on a free port and says which; it answers nobody before [`admit`].
+pub fn bind(local: IpAddr, options: &Options) -> Result<(OwnedFd, u16)> {
+    let opened = || -> io::Result<(OwnedFd, u16)> {
+        let fd = socket::open_for(local, libc::SOCK_DGRAM)?;
+        options.apply(&fd, Some(local))?;
+        fragment_freely(&fd, local)?;
+        socket::bind(&fd, &SocketAddr::new(local, 0).into())?;
+        let port = socket::local_address(&fd)?.port();
+        Ok((fd, port))
+    };
+    opened().or_peer(format!("cannot open a UDP socket on {local}"))
+}
+
+/// Lets the kernel fragment, and report frames that its own queues refuse.
+fn fragment_freely(fd: &OwnedFd, local: IpAddr) -> io::Result<()> {
+    if local.is_ipv4() {
+        let (level, never) = (libc::IPPROTO_IP, libc::IP_PMTUDISC_DONT);
+        socket::set(fd, level, libc::IP_MTU_DISCOVER, &never)?;
+        socket::set(fd, level, libc::IP_RECVERR, &1_i32)
+    } else {
+        /// `IPV6_PMTUDISC_DONT` (linux/in6.h).
+        const NEVER: i32 = 0;
+        let level = libc::IPPROTO_IPV6;
+        socket::set(fd, level, libc::IPV6_MTU_DISCOVER, &NEVER)?;
+        socket::set(fd, level, libc::IPV6_RECVERR, &1_i32)
+    }
+}
+
+/// The caller's side: connects to the responder's port, shows the token until it is confirmed.
+pub fn open(
+    fd: &OwnedFd,
+    to: SocketAddr,
+    token: &Token,
+    stream: u16,
+    deadline: Duration,
+) -> Result<()> {
+    let opened = || -> io::Result<bool> {
+        socket::connect(fd, &Address::from(to))?;
+        let opening = Opening::bytes(token, stream);
+        let until = Instant::now() + deadline;
+        while Instant::now() < until {
+            match socket::send(fd.as_raw_fd(), &opening, 0) {
+                Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {}
+                sent => drop(sent?),
+            }
+            let repeat = Instant::now() + REPEAT;
+            while socket::wait_readable(&[fd.as_raw_fd()], repeat - Instant::now().min(repeat))?[0]
+            {
+                if takes_opening(fd, token, stream) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    };
+    if opened().or_peer(format!("cannot open the UDP data path to {to}"))? {
+        return Ok(());
+    }
+    Err(Error::peer(format!(
+        "{to} did not answer the opening datagram within {} s: look for a firewall between the hosts",
+        deadline.as_secs_f64()
+    )))
+}
+
+/// Reads one datagram; whether it is the opening of this stream.
+fn takes_opening(fd: &OwnedFd, token: &Token, stream: u16) -> bool {
+    let mut bytes = [0; OPENING_BYTES + 1];
+    match socket::receive(fd.as_raw_fd(), &mut bytes, libc::MSG_DONTWAIT) {
+        Ok(count) => Opening::read(&bytes[..count], token) == Some(stream),
+        Err(_) => false,
+    }
+}
+
+/// The responder's side: waits for the peer's opening datagram on every socket, connects each to
+/// where its opening came from, and confirms. Nobody else gets an answer, and what others left in
+/// the queues is thrown away.
+pub fn admit(fds: &[OwnedFd], peer: IpAddr, token: &Token, deadline: Duration) -> Result<()> {
+    let until = Instant::now() + deadline;
+    let mut open: Vec<u16> = (0..fds.len() as u16).collect();
+    while !open.is_empty() {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(Error::peer(format!(
+                "{} of {} opening datagrams of {peer} did not come within {} s: look for a firewall between the hosts",
+                open.len(),
+                fds.len(),
+                deadline.as_secs_f64()
+            )));
+        }
+        let raw: Vec<_> = open
+            .iter()
+            .map(|&s| fds[usize::from(s)].as_raw_fd())
+            .collect();
+        let ready = socket::wait_readable(&raw, left).or_peer("cannot wait for UDP data")?;
+        let mut ready = ready.into_iter();
+        let mut failure = None;
+        open.retain(|&stream| {
+            let fd = &fds[usize::from(stream)];
+            !ready.next().unwrap_or(false)
+                || !admit_one(fd, peer, token, stream).unwrap_or_else(|e| {
+                    failure = Some(e);
+                    false
+                })
+        });
+        if let Some(e) = failure {
+            return Err(e).or_peer(format!("cannot connect a UDP socket to {peer}"));
+        }
+    }
+    Ok(())
+}
+
+/// Reads one datagram; connects to its source and confirms if it is the peer's opening.
+fn admit_one(fd: &OwnedFd, peer: IpAddr, token: &Token, stream: u16) -> io::Result<bool> {
+    let mut bytes = [0; OPENING_BYTES + 1];
+    let received = socket::receive_from(fd, &mut bytes, libc::MSG_DONTWAIT);
+    let Ok((count, Some(from), address)) = received else {
+        return Ok(false);
+    };
+    let known = from.ip().to_canonical() == peer.to_canonical();
+    if !known || Opening::read(&bytes[..count], token) != Some(stream) {
+        return Ok(false);
+    }
+    socket::connect(fd, &address)?;
+    drain(fd);
+    socket::send(fd.as_raw_fd(), &Opening::bytes(token, stream), 0)?;
+    Ok(true)
+}
+
+/// Throws away what came before the socket was connected, bounded should more keep coming.
+fn drain(fd: &OwnedFd) {
+    let mut byte = [0];
+    for _ in 0..100_000 {
+        if socket::receive(fd.as_raw_fd(), &mut byte, libc::MSG_DONTWAIT).is_err() {
+            return;
+        }
+    }
+}
+
+/// Sends a frame a datagram, one system call a frame unless batching was asked for.
+pub struct Sender {
+    fd: Arc<OwnedFd>,
+    flags: i32,
+    batch: Option<SendBatch>,
+    refused: u64,
+}
+
+impl Sender {
+    /// A sender on a connected socket.
+    pub fn new(fd: Arc<OwnedFd>, options: &Options) -> Self {
+        let many = options.batch_frames > 1;
+        Self {
+            fd,
+            flags: if options.polling {
+                libc::MSG_DONTWAIT
+            } else {
+                0
+            },
+            batch: many.then(|| SendBatch::new(options.batch_frames, options.send_bytes)),
+            refused: 0,
+        }
+    }
+
+    /// The socket.
+    pub fn fd(&self) -> &OwnedFd {
+        &self.fd
+    }
+
+    #[cold]
+    fn send_again(&self, error: io::Error, frame: &[u8]) -> io::Result<bool> {
+        let until = Instant::now() + SEND_PATIENCE;
+        let mut error = error;
+        loop {
+            match datagram::judge(error)? {
+                Attempt::Refused => return Ok(false),
+                Attempt::Again if Instant::now() < until => std::hint::spin_loop(),
+                Attempt::Again => return Err(io::ErrorKind::TimedOut.into()),
+            }
+            match socket::send(self.fd.as_raw_fd(), frame, self.flags) {
+                Ok(_) => return Ok(true),
+                Err(e) => error = e,
+            }
+        }
+    }
+}
+
+impl FrameSender for Sender {
+    #[inline]
+    fn send(&mut self, frame: &[u8]) -> io::Result<bool> {
+        if let Some(batch) = &mut self.batch {
+            if batch.hold(&[frame])? {
+                self.flush()?;
+            }
+            return Ok(true);
+        }
+        match socket::send(self.fd.as_raw_fd(), frame, self.flags) {
+            Ok(_) => Ok(true),
+            Err(e) => self.send_again(e, frame),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if let Some(batch) = &mut self.batch {
+            self.refused += datagram::send_batch(&self.fd, batch, self.flags, || false)?;
+        }
+        Ok(())
+    }
+
+    fn refused(&self) -> u64 {
+        self.refused
+    }
+}
+
+/// Receives frames from the connected peer.
+pub struct Receiver {
+    reader: Reader,
+}
+
+impl Receiver {
+    /// A receiver on a connected socket. Datagrams longer than a frame come cut to one byte more.
+    pub fn new(fd: Arc<OwnedFd>, options: &Options) -> Self {
+        Self {
+            reader: Reader::new(fd, options.receive_bytes + 1, options.polling),
+        }
+    }
+
+    /// The socket.
+    pub fn fd(&self) -> &OwnedFd {
+        self.reader.fd()
+    }
+}
+
+impl FrameReceiver for Receiver {
+    #[inline]
+    fn receive(&mut self, timeout: Duration, each: impl FnMut(u64, &[u8])) -> io::Result<usize> {
+        self.reader.receive(timeout, each)
+    }
+
+    fn delivered_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    fn overflow(&self) -> Option<u64> {
+        datagram::drops(self.reader.fd())
+    }
+}

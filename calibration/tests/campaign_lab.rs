@@ -1,0 +1,192 @@
+//! Campaigns for real, in labs of their own: the short form of every plan, and fifty kills.
+//!
+//! Needs network namespaces: root, or a kernel that lets users have them.
+
+use icprobe::lab::{self, Topology};
+use icprobe::plan::catalogue::PLANS;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+/// How often a campaign is killed.
+const KILLS: u32 = 50;
+
+/// A folder of its own that goes with its owner.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("icprobe-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// False, said aloud, where no lab can be built; in CI that is a failure.
+fn labs_work() -> bool {
+    let name = format!("try-{}", std::process::id());
+    let built = Topology::load("direct")
+        .and_then(|t| t.renamed(&name))
+        .and_then(|t| lab::up(&t));
+    let _ = lab::down(&name);
+    if let Err(error) = &built {
+        assert!(std::env::var_os("CI").is_none(), "no lab in CI: {error}");
+        eprintln!("skipped, no lab can be built here: {error}");
+    }
+    built.is_ok()
+}
+
+fn campaign(plan: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_icprobe"));
+    command
+        .args(["campaign", plan, "--lab", "--short"])
+        .stdin(Stdio::null());
+    command
+}
+
+/// Point, kind and repeat of every record.
+fn runs(records: &Path) -> Vec<String> {
+    let text = fs::read_to_string(records).unwrap();
+    let run = |line: &str| {
+        let record: Value = serde_json::from_str(line).unwrap();
+        let plan = &record["plan"];
+        format!("{} {} {}", plan["point"], plan["kind"], plan["repeat"])
+    };
+    text.lines().map(run).collect()
+}
+
+/// Number of runs of a plan's short form that are made in any case, and at most.
+fn planned(plan: &str) -> (u64, u64) {
+    let output = campaign(plan).arg("--dry-run").output().unwrap();
+    let planned: Value = serde_json::from_slice(&output.stdout).unwrap();
+    (
+        planned["runs_least"].as_u64().unwrap(),
+        planned["runs_most"].as_u64().unwrap(),
+    )
+}
+
+#[test]
+fn every_plan_runs_in_its_short_form() {
+    if !labs_work() {
+        return;
+    }
+    let folder = Folder::new("plans");
+    for (plan, _) in PLANS {
+        let records = folder.0.join(format!("{plan}.jsonl"));
+        let output = campaign(plan).arg("-o").arg(&records).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            matches!(output.status.code(), Some(0 | 1)),
+            "{plan}: {said}"
+        );
+        let made = runs(&records);
+        let left_out = said
+            .lines()
+            .filter(|line| line.starts_with("not offered"))
+            .count() as u64;
+        let (least, most) = planned(plan);
+        assert!(
+            (least..=most).contains(&(made.len() as u64 + left_out)),
+            "{plan}: {said}"
+        );
+        assert_eq!(
+            made.iter().collect::<BTreeSet<_>>().len(),
+            made.len(),
+            "{plan}"
+        );
+    }
+    let left: Vec<_> = fs::read_dir(&folder.0)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    assert!(
+        left.iter()
+            .all(|path| path.extension().is_some_and(|e| e == "jsonl")),
+        "{left:?}"
+    );
+}
+
+fn start(records: &Path) -> Child {
+    let mut command = campaign("held-out");
+    command
+        .arg("-o")
+        .arg(records)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.spawn().unwrap()
+}
+
+/// Moments between 50 ms and 1.3 s after the start.
+fn moment() -> Duration {
+    let mut random = [0; 2];
+    getrandom::fill(&mut random).unwrap();
+    Duration::from_micros(50_000 + u64::from(u16::from_ne_bytes(random)) * 1_250_000 / 65_536)
+}
+
+/// Processes that know of these records: campaigns, responders and runs by their key.
+fn processes(records: &Path) -> Vec<String> {
+    let known = records.to_string_lossy().into_owned();
+    let lines = fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| {
+            let line = fs::read(entry.path().join("cmdline")).ok()?;
+            Some(String::from_utf8_lossy(&line).replace('\0', " "))
+        });
+    lines.filter(|line| line.contains(&known)).collect()
+}
+
+#[test]
+fn killed_for_real_a_campaign_makes_exactly_the_plans_runs() {
+    if !labs_work() {
+        return;
+    }
+    let folder = Folder::new("killed");
+    let records = folder.0.join("records.jsonl");
+    let (least, most) = planned("held-out");
+    assert_eq!(least, most);
+    let complete = || {
+        let made = runs(&records);
+        assert_eq!(
+            made.iter().collect::<BTreeSet<_>>().len() as u64,
+            least,
+            "{made:?}"
+        );
+        assert_eq!(made.len() as u64, least);
+    };
+    let mut kills = 0;
+    while kills < KILLS {
+        let mut other = start(&records);
+        thread::sleep(moment());
+        if other.try_wait().unwrap().is_some() {
+            complete();
+            fs::remove_file(&records).unwrap();
+            continue;
+        }
+        other.kill().unwrap();
+        other.wait().unwrap();
+        kills += 1;
+    }
+    thread::sleep(Duration::from_millis(500));
+    assert_eq!(
+        processes(&records),
+        Vec::<String>::new(),
+        "children outlive the campaign"
+    );
+    assert!(matches!(
+        start(&records).wait().unwrap().code(),
+        Some(0 | 1)
+    ));
+    complete();
+    assert!(!folder.0.join("records.jsonl.work").exists());
+}

@@ -1,0 +1,197 @@
+//! A limited link carries what theory says, however the packets look.
+
+use crate::standing::{Standing, alone, skipped};
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Bytes and packets received by the only link of the thread's host.
+fn received() -> (u64, u64) {
+    let text = fs::read_to_string("/proc/thread-self/net/dev").expect("counters");
+    let line = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("to-"))
+        .expect("a link");
+    let mut fields = line
+        .split_whitespace()
+        .skip(1)
+        .map(|field| field.parse().expect("a count"));
+    (
+        fields.next().expect("bytes"),
+        fields.next().expect("packets"),
+    )
+}
+
+/// Received bytes and packets per second over half-second windows in which this thread was never
+/// kept waiting for more than 5 ms: a stall of the machine is not one of the link.
+fn calm_windows(wanted: usize) -> Vec<(f64, f64)> {
+    thread::sleep(Duration::from_millis(300));
+    let (begin, mut windows) = (Instant::now(), Vec::new());
+    while windows.len() < wanted && begin.elapsed() < Duration::from_secs(30) {
+        let (start, before) = (Instant::now(), received());
+        let mut longest = Duration::ZERO;
+        while start.elapsed() < Duration::from_millis(500) {
+            let asleep = Instant::now();
+            thread::sleep(Duration::from_millis(1));
+            longest = longest.max(asleep.elapsed());
+        }
+        let (after, seconds) = (received(), start.elapsed().as_secs_f64());
+        if longest < Duration::from_millis(5) {
+            let rate = |from: u64, to: u64| (to - from) as f64 / seconds;
+            windows.push((rate(before.0, after.0), rate(before.1, after.1)));
+        }
+    }
+    assert!(
+        windows.len() >= wanted / 2,
+        "the machine stalls too often to measure"
+    );
+    windows
+}
+
+pub static STOP: AtomicBool = AtomicBool::new(false);
+
+pub fn send_datagrams(from: IpAddr, to: IpAddr, payload_bytes: usize, dscp: u8) {
+    let socket = UdpSocket::bind((from, 0)).expect("a socket");
+    let field = i32::from(dscp) << 2;
+    // SAFETY: the option is as long as it says.
+    let set = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_IP,
+            libc::IP_TOS,
+            (&raw const field).cast(),
+            4,
+        )
+    };
+    assert_eq!(set, 0);
+    socket.connect((to, 9)).expect("an address");
+    let payload = vec![0; payload_bytes];
+    while !STOP.load(Ordering::Relaxed) {
+        let _ = socket.send(&payload);
+    }
+}
+
+/// Wire bytes of a datagram: IP fragments it (RFC 791), Ethernet adds 38 B to each and pads to 84 B.
+fn wire_bytes(payload_bytes: usize) -> (f64, f64) {
+    let data = payload_bytes + 8;
+    let fragments = data.div_ceil(1480);
+    let tail = data - (fragments - 1) * 1480;
+    (
+        (fragments - 1) as f64 * 1538.0 + (tail + 58).max(84) as f64,
+        fragments as f64,
+    )
+}
+
+fn judge(what: &str, mut ratios: Vec<f64>) {
+    ratios.sort_by(f64::total_cmp);
+    eprintln!(
+        "{what}: {:.4} of theory, {:.4} to {:.4}",
+        ratios[ratios.len() / 2],
+        ratios[0],
+        ratios[ratios.len() - 1]
+    );
+    assert!(
+        ratios[ratios.len() / 2] > 0.99,
+        "{what} falls short of theory: {ratios:?}"
+    );
+    assert!(
+        ratios[ratios.len() - 1] < 1.005,
+        "{what} exceeds theory: {ratios:?}"
+    );
+}
+
+fn datagram_rate(topology: &str, payload_bytes: usize) {
+    let lab = Standing::of(topology);
+    let rate_bps = lab.0.line_rate_bps().expect("a rate");
+    let (from, to) = (lab.address("A"), lab.address("B"));
+    STOP.store(false, Ordering::Relaxed);
+    let sender = lab.inside("A", move || send_datagrams(from, to, payload_bytes, 0));
+    let windows = lab.inside("B", move || {
+        let _quiet = UdpSocket::bind((to, 9)).expect("a socket");
+        calm_windows(4)
+    });
+    let windows = windows.join();
+    STOP.store(true, Ordering::Relaxed);
+    sender.join().expect("sends");
+    let (wire, fragments) = wire_bytes(payload_bytes);
+    let ratio = |(_, packets): (f64, f64)| packets / fragments * wire * 8.0 / rate_bps;
+    judge(
+        &format!("{topology}, UDP {payload_bytes} B"),
+        windows.expect("measured").into_iter().map(ratio).collect(),
+    );
+}
+
+#[test]
+fn datagrams_fill_a_limited_link_as_theory_says() {
+    if skipped() {
+        return;
+    }
+    let _alone = alone();
+    for (topology, payload_bytes) in [
+        ("direct-20m", 1472),
+        ("direct-50m", 1473),
+        ("direct-100m", 1472),
+        ("direct-100m", 1473),
+        ("direct-20m", 100),
+        ("direct-20m", 1),
+        ("switch-100m", 1472),
+        ("two-switches-100m", 1472),
+    ] {
+        datagram_rate(topology, payload_bytes);
+    }
+}
+
+/// The first connection, which must come within seconds.
+fn soon(listener: &TcpListener) -> TcpStream {
+    listener.set_nonblocking(true).expect("set");
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(10) {
+        if let Ok((stream, _)) = listener.accept() {
+            stream.set_nonblocking(false).expect("set");
+            return stream;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    panic!("nobody connects");
+}
+
+#[test]
+fn a_connection_fills_a_limited_link_as_theory_says() {
+    if skipped() {
+        return;
+    }
+    let _alone = alone();
+    for topology in ["direct-20m", "direct-100m", "switch-100m"] {
+        let lab = Standing::of(topology);
+        let (rate_bps, to) = (lab.0.line_rate_bps().expect("a rate"), lab.address("B"));
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        let receiver = lab.inside("B", move || {
+            let listener = TcpListener::bind((to, 9)).expect("a socket");
+            ready.send(()).expect("told");
+            let mut stream = soon(&listener);
+            thread::spawn(move || while stream.read(&mut [0; 65_536]).is_ok_and(|n| n > 0) {});
+            calm_windows(4)
+        });
+        is_ready.recv().expect("listens");
+        STOP.store(false, Ordering::Relaxed);
+        let sender = lab.inside("A", move || {
+            let mut stream = TcpStream::connect((to, 9)).expect("connected");
+            while !STOP.load(Ordering::Relaxed) {
+                stream.write_all(&[0; 1000]).expect("sent");
+            }
+        });
+        let windows = receiver.join();
+        STOP.store(true, Ordering::Relaxed);
+        sender.join().expect("sends");
+        // All data packets are full: 1448 B of data in 1514 B that the interface counts.
+        let ratio = |(bytes, packets): (f64, f64)| (bytes + 24.0 * packets) * 8.0 / rate_bps;
+        judge(
+            &format!("{topology}, TCP"),
+            windows.expect("measured").into_iter().map(ratio).collect(),
+        );
+    }
+}
