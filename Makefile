@@ -6,19 +6,36 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 INSTALL := $(PIP) install --constraint constraints.txt --build-constraint constraints.txt
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
-DEBIAN_PACKAGES := chromium  # the report is opened in a browser
+# The report is opened in a browser; the probe is run in networks of its own, beside other tools.
+DEBIAN_PACKAGES := chromium ethtool iperf3 iproute2 iptables libzmq5 nftables nuttcp sockperf
+
+# Rust is the machine's own, and nothing here downloads one. rustup's cargo looks for it below HOME;
+# where HOME is another (CI), it is told where: beside its own folder, or below this user's home.
+export MATURIN_NO_INSTALL_RUST := 1
+export RUSTUP_AUTO_INSTALL := 0
+CARGO := cd calibration && cargo
+PROXIES := $(dir $(shell command -v cargo))
+OWN_HOME := $(shell eval echo ~$$(id -un))
+RUSTUP := $(wildcard $(HOME)/.rustup/toolchains $(PROXIES:%=%../../.rustup/toolchains) \
+	$(PROXIES:%=%../../rustup/toolchains) $(OWN_HOME)/.rustup/toolchains)
+ifndef RUSTUP_HOME
+ifneq ($(RUSTUP),)
+export RUSTUP_HOME := $(abspath $(dir $(firstword $(RUSTUP))))
+endif
+endif
 
 # The steps of `make test` come one after the other; pytest is the last to speak.
 .NOTPARALLEL:
 
-.PHONY: help verdict test install develop system check format docs clean
+.PHONY: help verdict test install develop system toolchain probe check check-probe format docs clean
 
 help:
 	@echo 'make verdict   install icmodel into $(VENV) and judge both use cases on 10 Gb/s Ethernet'
 	@echo 'make test      install what the tests need, check lint, format and types, run every test'
 	@echo 'make install   icmodel and its extras, editable, in $(VENV)'
-	@echo 'make develop   the same, and what tests, lint and docs need'
-	@echo 'make check     lint, format and strict types'
+	@echo 'make probe     compile the measuring tool icprobe into $(VENV); needs Rust'
+	@echo 'make develop   icmodel, its extras, and what tests, lint and docs need'
+	@echo 'make check     lint, format and strict types; check-probe: the same and the tests, in Rust'
 	@echo 'make format    put the code into the one format'
 	@echo 'make docs      build the documentation into site/'
 	@echo 'make clean     remove what was built'
@@ -30,7 +47,7 @@ verdict: install
 		echo; \
 	done
 
-test: system develop check
+test: toolchain system develop check probe check-probe
 	$(BIN)/python -m pytest
 
 install: $(VENV)/icmodel
@@ -52,11 +69,27 @@ $(VENV)/develop: $(VENV)/icmodel
 
 # Debian's packages that tests use; elsewhere those tests say what is missing and skip.
 system:
-	@if command -v apt-get >/dev/null && { test -n "$$CI" || ! command -v chromium >/dev/null; }; then \
+	@if command -v apt-get >/dev/null && { test -n "$$CI" || ! dpkg -s $(DEBIAN_PACKAGES) >/dev/null 2>&1; }; then \
 		set -ex; \
 		$(SUDO) apt-get -qq update; \
 		$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends -y $(DEBIAN_PACKAGES) >/dev/null; \
 	fi
+
+toolchain:
+	@{ cargo --version && cargo fmt --version && cargo clippy --version; } >/dev/null 2>&1 || { \
+		echo 'icprobe and its tests need Rust 1.88 or newer, with cargo, rustfmt and clippy: install' \
+			'it with rustup (https://rustup.rs); `make verdict` and icmodel itself need none' >&2; \
+		exit 1; }
+
+probe: toolchain install
+	$(CARGO) build --release --locked
+	@$(INSTALL) ./calibration
+
+# The release build again, so that the crates are compiled once; clippy only reads them.
+check-probe: toolchain
+	$(CARGO) fmt --check
+	$(CARGO) clippy --locked --all-targets -- -D warnings
+	$(CARGO) test --release --locked
 
 check: develop
 	$(BIN)/ruff check .
@@ -66,10 +99,11 @@ check: develop
 format: develop
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	@! command -v cargo >/dev/null || { $(CARGO) fmt; }
 
 docs: develop
 	$(BIN)/zensical build --strict --clean
 
 clean:
-	rm -rf $(VENV) build dist site *.egg-info .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build calibration/target dist site *.egg-info .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from icmodel.errors import DatasetError as DatasetError
     from icmodel.errors import IcmodelError as IcmodelError
     from icmodel.errors import OutOfDomain as OutOfDomain
+    from icmodel.errors import ProbeMissing as ProbeMissing
     from icmodel.errors import RecordError as RecordError
     from icmodel.errors import ReportError as ReportError
     from icmodel.errors import ScenarioError as ScenarioError
@@ -43,6 +44,7 @@ __all__ = [
     "Model",
     "OutOfDomain",
     "Prediction",
+    "ProbeMissing",
     "RecordError",
     "ReportError",
     "Scenario",
@@ -64,6 +66,7 @@ _ROOM_OF = {
     "Model": "model",
     "OutOfDomain": "errors",
     "Prediction": "estimate",
+    "ProbeMissing": "errors",
     "RecordError": "errors",
     "ReportError": "errors",
     "Scenario": "scenario",

@@ -31,5 +31,9 @@ class RecordError(IcmodelError):
     """A result file of a measuring tool cannot be read."""
 
 
+class ProbeMissing(IcmodelError):  # noqa: N818  (says more than an Error at its end would)
+    """The measuring tool icprobe is not installed, or what is installed does not run."""
+
+
 class ReportError(IcmodelError):
     """A report or plot cannot be written as asked."""

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+PROBE = ROOT / "calibration" / "target" / "release" / "icprobe"
 BUILT = {
     ".cache",
     ".git",
@@ -19,6 +20,7 @@ BUILT = {
     "build",
     "dist",
     "site",
+    "target",
 }
 
 

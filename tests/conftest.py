@@ -95,6 +95,14 @@ class Installed:
 
 
 @pytest.fixture(scope="session")
+def probe() -> Path:
+    """The icprobe that `make test` has built of this checkout."""
+    if not checkout.PROBE.is_file():
+        pytest.skip("needs icprobe, which `make probe` builds with Rust")
+    return checkout.PROBE
+
+
+@pytest.fixture(scope="session")
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> Distributions:
     """Build both from a copy of the checkout in which earlier builds left their folders."""
     folder = tmp_path_factory.mktemp("distributions")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -76,6 +77,64 @@ def test_ci_wants_one_test_command_in_the_readme(readme: str, tmp_path: Path) ->
 def test_ci_installs_nothing_by_itself() -> None:
     script = SCRIPT.read_text(encoding="utf-8")
     assert not re.search(r"\b(pip|pytest|mypy|ruff|apt-get|cargo|uv)\b", script)
+
+
+def toolchain(path: Path, home: Path, code: int) -> subprocess.CompletedProcess[str]:
+    """``make toolchain`` of this checkout, with nothing but these two variables."""
+    make = shutil.which("make")
+    if make is None:
+        pytest.skip("needs make, which is not on this machine")
+    done = subprocess.run(
+        [make, "toolchain"],
+        cwd=checkout.ROOT,
+        env={"PATH": str(path), "HOME": str(home)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr
+    return done
+
+
+@pytest.mark.parametrize(
+    ("proxies", "toolchains"), [(".cargo/bin", ".rustup"), ("cargo/bin", "rustup")]
+)
+def test_rustup_s_toolchain_is_found_from_ci_s_empty_home(
+    proxies: str, toolchains: str, tmp_path: Path
+) -> None:
+    """A cargo that answers only when it is told where the toolchains of its machine are."""
+    machine = tmp_path / "machine"
+    (machine / toolchains / "toolchains").mkdir(parents=True)
+    (machine / proxies).mkdir(parents=True)
+    cargo = machine / proxies / "cargo"
+    cargo.write_text(f'#!/bin/sh\n[ "$RUSTUP_HOME" = "{machine / toolchains}" ]\n')
+    cargo.chmod(0o755)
+    toolchain(cargo.parent, tmp_path / "empty-home", 0)
+    shutil.rmtree(machine / toolchains)
+    toolchain(cargo.parent, tmp_path / "empty-home", 2)
+
+
+def test_make_says_what_is_missing_without_rust(tmp_path: Path) -> None:
+    said = toolchain(tmp_path, tmp_path, 2).stderr
+    for words in ("Rust 1.88", "cargo", "rustfmt", "clippy", "rustup.rs", "`make verdict`"):
+        assert words in said
+
+
+STEPS = (
+    "cargo build --release --locked",
+    "cargo fmt --check",
+    "cargo clippy --locked --all-targets -- -D warnings",
+    "cargo test --release --locked",
+    "-m pytest",
+)
+
+
+def test_rust_speaks_before_pytest_which_is_last() -> None:
+    planned = run("make", "test", "--dry-run", cwd=checkout.ROOT).splitlines()
+    lines = [max(n for n, line in enumerate(planned) if step in line) for step in STEPS]
+    assert lines == sorted(lines)
+    assert lines[-1] == len(planned) - 1
+    assert any(line.endswith("./calibration") for line in planned), "pip installs the probe"
 
 
 def run_pytest(text: str, folder: Path, environment: dict[str, str], code: int) -> str:

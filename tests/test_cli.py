@@ -557,8 +557,14 @@ def examples() -> Iterator[str]:
 
 @pytest.mark.parametrize("line", sorted(set(examples())))
 def test_the_examples_of_the_help_work(
-    line: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    line: str,
+    request: pytest.FixtureRequest,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if " calibrate " in line:
+        request.getfixturevalue("probe")
     monkeypatch.chdir(tmp_path)
     code = main(shlex.split(line)[1:])
     said = capsys.readouterr()

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 import tomllib
 from collections.abc import Iterable, Iterator
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import checkout
+from conftest import run
 
+LINUX = "x86_64-unknown-linux-gnu"
 PIN = re.compile(r"[A-Za-z0-9._-]+==[0-9][A-Za-z0-9.!+_-]*( ; .+)?")
 INSTALLERS = ("pip", "setuptools")
+OUR_OWN = {"icmodel", "icprobe"}
+"""Packages of this repository: installed from it, not pinned."""
 # Licences whose works may be used by and shipped beside Apache-2.0 works.
 OUR_KIND = re.compile(r"MIT|BSD|0BSD|Apache|ISC|PSF|Python Software|MPL|Mozilla|Zlib|CC0")
 NOT_OUR_KIND = re.compile(r"\b(A?GPL|SSPL|BUSL|Proprietary|Commercial|Non-?Commercial)\b", re.I)
@@ -42,7 +49,7 @@ def required() -> list[str]:
             *project["build-system"]["requires"],
             *lines,
         )
-        if Requirement(line).name != "icmodel"
+        if Requirement(line).name not in OUR_OWN
     ]
 
 
@@ -118,6 +125,41 @@ def test_every_licence_fits_apache_2() -> None:
         if not OUR_KIND.search(said) or NOT_OUR_KIND.search(said)
     }
     assert wrong == {}
+
+
+def crates() -> list[dict[str, Any]]:
+    """The probe and all crates it is compiled from, as cargo sees them."""
+    if shutil.which("cargo") is None:
+        pytest.skip("needs cargo, which is not on this machine")
+    asked = ("metadata", "--format-version=1", "--locked", "--filter-platform", LINUX)
+    told = run("cargo", *asked, cwd=checkout.ROOT / "calibration")
+    packages: list[dict[str, Any]] = json.loads(told)["packages"]
+    return packages
+
+
+def test_every_licence_of_a_crate_fits_apache_2() -> None:
+    licences = {crate["name"]: crate["license"] for crate in crates()}
+    assert len(licences) > 1
+    wrong = {
+        name: said
+        for name, said in licences.items()
+        if not said or not OUR_KIND.search(said) or NOT_OUR_KIND.search(said)
+    }
+    assert wrong == {}
+
+
+def test_the_probe_is_an_extra_and_not_of_the_default_set() -> None:
+    """`make verdict` installs `all`, and must work where nothing can be compiled."""
+    project = tomllib.loads((checkout.ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = {
+        extra: {Requirement(line).name for line in lines}
+        for extra, lines in project["project"]["optional-dependencies"].items()
+    }
+    assert extras["probe"] == {"icprobe"}
+    (everything,) = map(Requirement, project["project"]["optional-dependencies"]["all"])
+    assert everything.name == "icmodel"
+    assert everything.extras == extras.keys() - {"all", "probe"}
+    assert "icprobe" not in pins()
 
 
 def test_the_wheel_requires_no_tool_of_tests_lint_docs_or_benchmarks() -> None:

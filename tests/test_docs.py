@@ -115,6 +115,17 @@ def executed(name: str) -> list[Block]:
     return [block for block in blocks(text, name) if block.language in EXECUTED or block.title]
 
 
+def uses_the_probe(name: str) -> bool:
+    """Whether a command of a document runs icprobe, or lets icmodel look for it."""
+    commands = [
+        step.command
+        for block in executed(name)
+        if block.language == "console"
+        for step in steps(block)
+    ]
+    return any(re.match(r"icprobe |icmodel calibrate --check", command) for command in commands)
+
+
 def run_console(block: Block, folder: Path) -> None:
     for step in steps(block):
         if step.command.startswith("make "):
@@ -129,7 +140,8 @@ def is_a_target_of_make(command: str) -> None:
 
 
 def run_step(step: Step, block: Block, folder: Path) -> None:
-    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    folders = (str(Path(sys.executable).parent), os.environ["PATH"], str(checkout.PROBE.parent))
+    programs = os.pathsep.join(folders)
     done = subprocess.run(
         ["bash", "-c", step.command],
         cwd=folder,
@@ -164,8 +176,10 @@ def run_pycon(block: Block, names: dict[str, object]) -> None:
 
 @pytest.mark.parametrize("name", [name for name in documents() if executed(name)])
 def test_what_a_document_shows_is_so(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if uses_the_probe(name):
+        request.getfixturevalue("probe")
     assert shutil.which("icmodel", path=str(Path(sys.executable).parent)), (
         "there is no icmodel beside this Python: `make develop` installs it"
     )

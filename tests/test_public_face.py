@@ -21,6 +21,7 @@ NAMES = {
     "Model": "model",
     "OutOfDomain": "errors",
     "Prediction": "estimate",
+    "ProbeMissing": "errors",
     "RecordError": "errors",
     "ReportError": "errors",
     "Scenario": "scenario",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
 import checkout
 import datasets_table
@@ -17,6 +18,7 @@ LARGEST_BYTES = 1_000_000
 BINARY = {".pdf", ".png", ".xlsx", ".nc"}
 CODELESS = ("data", "usecases")
 DATASET_FILES = {"README.md", "dataset.toml", "points.csv"}
+CARGO_SOURCE = re.compile(r'(?m)^source = "(.+)"$')
 # Cut in two, so that this file does not hold what it looks for.
 FORBIDDEN = {
     "a path of a machine": (
@@ -64,10 +66,14 @@ def found_in(text: str) -> list[str]:
     ]
 
 
+def read(name: Path) -> str:
+    """A committed text; Cargo.lock without its lines of sources, which a test of its own reads."""
+    text = (checkout.ROOT / name).read_text(encoding="utf-8")
+    return CARGO_SOURCE.sub("", text) if name.name == "Cargo.lock" else text
+
+
 def test_no_file_names_a_place_outside_the_repository() -> None:
-    named = {
-        str(name): found_in((checkout.ROOT / name).read_text(encoding="utf-8")) for name in texts()
-    }
+    named = {str(name): found_in(read(name)) for name in texts()}
     assert {name: found for name, found in named.items() if found} == {}
 
 
@@ -75,6 +81,15 @@ def test_no_file_names_a_place_outside_the_repository() -> None:
 def test_the_check_finds_what_it_looks_for(pieces: tuple[str, str]) -> None:
     assert len(found_in(f"see {''.join(pieces)}x")) == 1
     assert found_in("see https://github.com/someone/network/ and data/x/README.md") == []
+
+
+def test_cargo_lock_names_cargo_s_own_registry_and_no_other_source() -> None:
+    text = (checkout.ROOT / "calibration" / "Cargo.lock").read_text(encoding="utf-8")
+    registry = "registry+https://github.com/rust-lang/crates" + ".io-index"
+    assert set(CARGO_SOURCE.findall(text)) == {registry}
+    crates = tomllib.loads(text)["package"]
+    assert [crate["name"] for crate in crates if "source" not in crate] == ["icprobe"]
+    assert all("checksum" in crate for crate in crates if "source" in crate)
 
 
 def test_no_file_is_large() -> None:
@@ -112,6 +127,14 @@ def test_the_version_is_the_same_everywhere() -> None:
     assert re.findall(r"(?m)^## \[?(\d[^\] ]*)", changes)[0] == version
 
 
+def test_the_probe_s_version_fits_the_extra_that_asks_for_it() -> None:
+    crate = tomllib.loads((checkout.ROOT / "calibration/Cargo.toml").read_text(encoding="utf-8"))
+    project = tomllib.loads((checkout.ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (asked,) = map(Requirement, project["project"]["optional-dependencies"]["probe"])
+    assert asked.name == crate["package"]["name"] == "icprobe"
+    assert asked.specifier.contains(crate["package"]["version"])
+
+
 def test_the_citation_is_complete() -> None:
     citation = yaml.safe_load((checkout.ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     required = {"cff-version", "message", "title", "authors"}
@@ -131,3 +154,4 @@ def test_the_licence_is_whole() -> None:
     assert "END OF TERMS AND CONDITIONS" in text
     project = tomllib.loads((checkout.ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert project["project"]["license"] == "Apache-2.0"
+    assert (checkout.ROOT / "calibration" / "LICENSE").read_text(encoding="utf-8") == text

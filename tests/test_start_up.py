@@ -114,6 +114,7 @@ def test_what_is_not_predicted_needs_not_even_numpy(words: tuple[str, ...], tmp_
         ("sweep", "--help"),
         ("evaluate", "--help"),
         ("plot", "--help"),
+        ("calibrate", "--help"),
         ("compare", "--protocol", "tcp,udp", "--payload", "1448 B"),
         ("theory", "ethernet", "--payload", "1448 B..9 kB"),
     ],

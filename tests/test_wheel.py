@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import sysconfig
@@ -20,6 +21,7 @@ from conftest import Distributions, Installed, empty_venv, pip, run
 
 IN_THE_WHEEL = {"icmodel": "icmodel", "data": "icmodel/data", "usecases": "icmodel/usecases"}
 NOT_IN_THE_SDIST = {".ci/run", ".gitignore"}
+COMPILERS = ("cargo", "rustc", "rustup", "cc", "gcc", "c++", "g++")
 STRANGERS = ("benchmarks", "calibration", "data", "docs", "tests", "tools", "usecases")
 DATASETS = sorted(path.parent.name for path in (checkout.ROOT / "data").glob("*/dataset.toml"))
 USE_CASES = sorted(path.stem for path in (checkout.ROOT / "usecases").glob("*.toml"))
@@ -77,11 +79,19 @@ def test_the_source_distribution_holds_what_is_committed_and_nothing_built(
         "PKG-INFO",
         "setup.cfg",
     }
-    assert (
-        names - written_by_setuptools
-        == {name.as_posix() for name in checkout.files() if name.as_posix() not in NOT_IN_THE_SDIST}
-        - written_by_setuptools
-    )
+    committed = {
+        name.as_posix()
+        for name in checkout.files()
+        if name.parts[0] != "calibration" and name.as_posix() not in NOT_IN_THE_SDIST
+    }
+    assert names - written_by_setuptools == committed - written_by_setuptools
+
+
+def test_nothing_of_the_probe_travels_with_icmodel(distributions: Distributions) -> None:
+    """It is a package of its own: nobody who installs icmodel compiles anything."""
+    with tarfile.open(distributions.sdist) as archive:
+        names = {*archive.getnames(), *wheel_names(distributions.wheel)}
+    assert [name for name in names if "calibration" in name or name.endswith(".rs")] == []
 
 
 def test_the_command_says_the_version(installed_wheel: Installed, tmp_path: Path) -> None:
@@ -169,11 +179,28 @@ def test_a_bare_checkout_works(tmp_path: Path) -> None:
     assert titles == "of the bare checkout\n"
 
 
+def broken_compilers(folder: Path) -> Path:
+    """A folder of compilers that fail; the file returned is there when one had to compile.
+
+    pip asks ``rustc --version`` at every download, to tell the server.
+    """
+    folder.mkdir()
+    called = folder / "called"
+    script = f'#!/bin/sh\n[ "$*" = --version ] || echo "$0 $*" >>"{called}"\nexit 1\n'
+    for name in COMPILERS:
+        (folder / name).write_text(script, encoding="utf-8")
+        (folder / name).chmod(0o755)
+    return called
+
+
 def test_the_readme_s_first_command_installs_and_prints_the_verdicts(tmp_path: Path) -> None:
     make = shutil.which("make")
     if make is None:
         pytest.skip("needs make, which is not on this machine")
     source = checkout.copy(tmp_path / "checkout")
-    printed = run(make, "verdict", f"PYTHON={sys.executable}", cwd=source)
+    called = broken_compilers(tmp_path / "compilers")
+    path = f"{called.parent}{os.pathsep}{os.environ['PATH']}"
+    printed = run(make, "verdict", f"PYTHON={sys.executable}", cwd=source, env={"PATH": path})
+    assert not called.exists(), f"this needs none of these: {called.read_text(encoding='utf-8')}"
     for words in ("imaging", "motion-control", "ethernet-10g-2012", "not met"):
         assert words in printed

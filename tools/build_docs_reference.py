@@ -4,7 +4,8 @@
 
 ``cli.md`` from the typer app, ``api.md`` from signatures and docstrings, ``datasets.md`` from
 ``data/``, the tables of keys of ``usecase-format.md`` and ``dataset-format.md`` and the JSON Schemas
-from the documents' classes. A test fails when a page is not what this script makes.
+from the documents' classes, the flags of ``probe.md`` from the probe's source. A test fails when a
+page is not what this script makes.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ from icmodel.estimate import Estimate
 from icmodel.usecase import document, usecase_schema
 from icmodel.usecase.spelling import Document
 
-REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
+ROOT = Path(__file__).resolve().parent.parent
+REFERENCE = ROOT / "docs" / "reference"
+PROBE = ROOT / "calibration"
 MADE = "<!-- made by tools/build_docs_reference.py; change the program, not this page -->\n"
 BEGIN, END = "<!-- made: {} begin -->", "<!-- made: {} end -->"
 
@@ -48,6 +51,7 @@ def pages() -> dict[str, str]:
     }
     made = {
         **formats,
+        "probe.md": probe_page(),
         "cli.md": cli_page(),
         "api.md": api_page(),
         "datasets.md": datasets_page(),
@@ -143,6 +147,7 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
     "icmodel.theory.roce": (),
     "icmodel.theory.rapidio": (),
     "icmodel.units": (),
+    "icmodel.calibrate": ("Probe", "find_probe", "check_probe"),
     "icmodel.requirement": ("Requirement", "Verdict", "judge"),
     "icmodel.usecase": (
         "Evaluation",
@@ -480,6 +485,22 @@ def _kind(annotation: object) -> str:
     return (
         "table" if isinstance(annotation, type) and issubclass(annotation, BaseModel) else "value"
     )
+
+
+# --- measuring tool ---------------------------------------------------------------------------
+
+CONSTANT = re.compile(r'((?:/// .+\n)+)pub const [A-Z_]+: &str = "([a-z-]+)";')
+
+
+def probe_page() -> str:
+    """The page of icprobe with its flags, as its source explains them."""
+    source = (PROBE / "src" / "flags.rs").read_text(encoding="utf-8")
+    rows = [
+        (f"`{word}`", " ".join(line.removeprefix("/// ") for line in about.splitlines()))
+        for about, word in CONSTANT.findall(source)
+    ]
+    text = (REFERENCE / "probe.md").read_text(encoding="utf-8")
+    return with_part(text, "flags", table(("flag", "meaning"), rows))
 
 
 def write(pages_of: Callable[[], Mapping[str, str]] = pages) -> None:

@@ -29,6 +29,7 @@ COMMANDS = (
     "usecases",
     "theory",
     "plot",
+    "calibrate",
 )
 """Each is the module of its name here, imported when it is asked for."""
 

@@ -1,0 +1,184 @@
+"""The measuring tool found and checked, with real files: shell scripts stand in for the binary."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import checkout
+from conftest import Installed, clean_environment, empty_venv, run
+from icmodel.calibrate import check_probe
+from icmodel.cli import main
+from icmodel.errors import ProbeMissing
+
+SELFCHECK = '{"clock_resolution_s": 1e-9, "max_rate_fps": 500000.5, "new": 3, "note": "x"}'
+GOOD = f"""#!/bin/sh
+case $1 in
+  --version) echo "icprobe 0.1.0" ;;
+  selfcheck) echo '{SELFCHECK}' ;;
+  *) exit 2 ;;
+esac
+"""
+BAD = {
+    "no icprobe": ("#!/bin/sh\necho hello 1.0\n", "does not say its version"),
+    "no version": ("#!/bin/sh\necho icprobe\n", "does not say its version"),
+    "no JSON": ("#!/bin/sh\necho icprobe 0.1.0\n", "selfcheck` prints no JSON object"),
+    "a failure": ("#!/bin/sh\necho broken >&2\nexit 3\n", "failed with exit code 3 (broken)"),
+    "a silent failure": ("#!/bin/sh\nexit 1\n", "failed with exit code 1 (it said nothing)"),
+    "no program": ("#!/no/such/interpreter\n", "does not start"),
+    "a hang": ("#!/bin/sh\nexec sleep 60\n", "did not answer within 0.2 s"),
+}
+
+
+def executable(path: Path, text: str = GOOD) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+@dataclass(frozen=True)
+class Places:
+    """A clone and an environment without any icprobe, and where one could stand, in their order."""
+
+    python: Path
+    clone: Path
+    folders: tuple[Path, Path]
+
+    @property
+    def all(self) -> tuple[Path, Path, Path]:
+        built = self.clone / "calibration" / "target" / "release" / "icprobe"
+        return (self.folders[1] / "icprobe", self.python.parent / "icprobe", built)
+
+    def found(self) -> str:
+        """What a Python of that environment finds, or the sentence it raises."""
+        search = os.pathsep.join(map(str, self.folders))
+        env = {"PATH": search, "PYTHONPATH": str(self.clone)}
+        return run(self.python, "-c", FIND, cwd=self.clone, env=env).strip()
+
+
+FIND = """
+from icmodel.calibrate import find_probe
+from icmodel.errors import ProbeMissing
+try:
+    print(find_probe())
+except ProbeMissing as error:
+    print(error)
+"""
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    clone = tmp_path / "clone"
+    (clone / "icmodel").mkdir(parents=True)
+    for name in ("__init__.py", "calibrate.py", "errors.py"):
+        shutil.copy2(checkout.ROOT / "icmodel" / name, clone / "icmodel" / name)
+    folders = (tmp_path / "first", tmp_path / "second")
+    return Places(empty_venv(tmp_path / "venv"), clone, folders)
+
+
+def test_the_places_are_looked_at_in_their_order(places: Places) -> None:
+    for place in reversed(places.all):
+        executable(place)
+        assert places.found() == str(place)
+
+
+def test_what_cannot_be_executed_is_passed_over(places: Places) -> None:
+    on_path, beside, built = places.all
+    executable(on_path).chmod(0o644)
+    beside.mkdir()
+    executable(built)
+    assert places.found() == str(built)
+
+
+def test_none_at_all_is_said_with_what_to_install(places: Places) -> None:
+    said = places.found()
+    for words in ("icprobe", "icmodel[probe]", "Rust", "rustup.rs", "pip install ./calibration"):
+        assert words in said
+    assert "\n" not in said
+
+
+def test_a_good_one_says_version_and_numbers(tmp_path: Path) -> None:
+    probe = check_probe(executable(tmp_path / "icprobe"))
+    assert (probe.path, probe.version) == (tmp_path / "icprobe", "0.1.0")
+    assert probe.instrument == {"clock_resolution_s": 1e-9, "max_rate_fps": 500000.5, "new": 3}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_bad_one_is_said_in_one_sentence(kind: str, tmp_path: Path) -> None:
+    text, sentence = BAD[kind]
+    path = executable(tmp_path / "icprobe", text)
+    with pytest.raises(ProbeMissing) as caught:
+        check_probe(path, longest_s=0.2 if kind == "a hang" else 60.0)
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+LINES = [(), ("--check",), ("--lab", "--budget", "10 min", "-o", "here"), ("--hosts", "a", "b")]
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_the_wheel_s_command_says_what_to_install(
+    line: tuple[str, ...], installed_wheel: Installed, tmp_path: Path
+) -> None:
+    """The environment of the wheel has no icprobe, and here PATH leads to none."""
+    done = subprocess.run(
+        [installed_wheel.icmodel, "calibrate", *line],
+        cwd=tmp_path,
+        env={**clean_environment(), "PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("icmodel: the measuring tool icprobe is not installed")
+    assert "pip install ./calibration" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The script above, first on PATH."""
+    path = executable(tmp_path / "bin" / "icprobe")
+    monkeypatch.setenv("PATH", str(path.parent))
+    return path
+
+
+def test_the_check_shows_what_the_probe_says(
+    stand_in: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["calibrate", "--check"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines == [
+        ["icprobe", "works"],
+        ["what", "value"],
+        ["path", str(stand_in)],
+        ["version", "0.1.0"],
+        ["clock_resolution_s", "1", "ns"],
+        ["max_rate_fps", "500000.5/s"],
+        ["new", "3"],
+    ]
+    assert main(["calibrate", "--check", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "schema_version": 1,
+        "probe": {"path": str(stand_in), "version": "0.1.0"},
+        "selfcheck": {"clock_resolution_s": 1e-9, "max_rate_fps": 500000.5, "new": 3},
+    }
+
+
+@pytest.mark.parametrize("line", [line for line in LINES if line != ("--check",)])
+def test_the_loop_is_not_pretended(
+    line: tuple[str, ...], stand_in: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["calibrate", *line]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "no calibration loop" in said.err
+    assert str(stand_in) in said.err
