@@ -5,7 +5,7 @@
 //! least and payload + 38 B above. The kernel counts header and payload, so 24 B are added, with a
 //! size table that has an entry a byte: the default table rounds up to multiples of 4 B.
 
-use super::address::interface_name;
+use super::address::{Port, interface_name, ports};
 use super::topology::{Class, Link, Topology};
 
 /// What a packet takes on the wire besides what it carries, in bytes.
@@ -22,7 +22,7 @@ const BURST_S: f64 = 1e-3;
 const HOST_QUEUE_BYTES: u32 = 4 << 20;
 /// Default queue of a switch's port, which drops what does not fit.
 const SWITCH_QUEUE_BYTES: u32 = 128 << 10;
-/// The number of the default class's siblings starts behind the class of the whole link.
+/// The first number of a share; the class of the whole link is 1.
 const FIRST_CLASS: usize = 0x10;
 
 /// Bytes a limited link may send at once: a millisecond's worth, at least two packets.
@@ -36,8 +36,6 @@ pub(super) fn script(topology: &Topology, node: &str) -> String {
     let limits = topology.links_of(node).filter_map(|link| {
         let rate_bps = link.rate_bps?;
         let peer = link.peer_of(node);
-        let of_end = |class: &&Class| class.from == node && class.to == peer;
-        let classes: Vec<&Class> = topology.classes.iter().filter(of_end).collect();
         let default = if topology.is_switch(node) {
             SWITCH_QUEUE_BYTES
         } else {
@@ -50,13 +48,75 @@ pub(super) fn script(topology: &Topology, node: &str) -> String {
             queue_bytes: link.queue_bytes.unwrap_or(default.max(2 * least)),
             link,
         };
-        Some(if classes.is_empty() {
+        let shares = shares(topology, node, link, rate_bps);
+        Some(if shares.len() < 2 {
             limit.plain()
         } else {
-            limit.with_classes(&classes)
+            limit.shared(&shares)
         })
     });
     limits.collect()
+}
+
+/// A part of a limited link, for the packets that match any of its patterns; with none, for others.
+struct Share {
+    rate_bps: f64,
+    ceil_bps: f64,
+    priority: u8,
+    patterns: Vec<String>,
+}
+
+/// How `node` shares what it sends over a link: by code points, in turn by sender, or not.
+fn shares(topology: &Topology, node: &str, link: &Link, rate_bps: f64) -> Vec<Share> {
+    let peer = link.peer_of(node);
+    let of_end = |class: &&Class| class.from == node && class.to == peer;
+    let classes = topology.classes.iter().filter(of_end).map(by_code_point);
+    if link.fair && topology.is_switch(node) {
+        return in_turn(topology, node, peer, rate_bps);
+    }
+    classes.collect()
+}
+
+fn by_code_point(class: &Class) -> Share {
+    // The code point is the upper six bits of the field (RFC 2474, section 3).
+    let pattern = |dscp: &u8| {
+        format!(
+            "protocol ip prio 1 u32 match ip dsfield {:#04x} 0xfc",
+            dscp << 2
+        )
+    };
+    Share {
+        rate_bps: class.rate_bps,
+        ceil_bps: class.ceil_bps,
+        priority: class.priority,
+        patterns: class.dscp.iter().map(pattern).collect(),
+    }
+}
+
+/// Every host that can send over this port gets the same share, and what others leave of theirs.
+/// The last is also for packets of no host, of which there are none.
+fn in_turn(topology: &Topology, node: &str, peer: &str, rate_bps: f64) -> Vec<Share> {
+    let ports = ports(topology);
+    let beyond = |port: &&Port| port.neighbour == node || port.host == peer;
+    let segment = ports.iter().find(beyond).map(|port| port.segment);
+    let senders = ports
+        .iter()
+        .filter(|port| Some(port.segment) == segment && port.host != peer);
+    let count = senders.clone().count();
+    let share = |(number, port): (usize, &Port)| Share {
+        rate_bps: rate_bps / count as f64,
+        ceil_bps: rate_bps,
+        priority: 0,
+        patterns: if number + 1 == count {
+            Vec::new()
+        } else {
+            vec![format!(
+                "protocol all prio 1 u32 match ether src {}",
+                port.mac()
+            )]
+        },
+    };
+    senders.enumerate().map(share).collect()
 }
 
 struct Limit<'a> {
@@ -90,44 +150,39 @@ impl Limit<'_> {
         )
     }
 
-    fn with_classes(&self, classes: &[&Class]) -> String {
-        let default = classes
-            .iter()
-            .position(|class| class.dscp.is_empty())
-            .unwrap_or(0);
-        let (interface, rate_bps, burst) =
-            (&self.interface, self.rate_bps, self.burst(self.rate_bps));
+    fn shared(&self, shares: &[Share]) -> String {
+        let of_others = |share: &Share| share.patterns.is_empty();
+        let default = shares.iter().position(of_others).unwrap_or(0);
+        let (interface, rate_bps) = (&self.interface, self.rate_bps);
+        let burst = self.burst(rate_bps);
         let mut lines = format!("{} htb default {:x}\n", self.root(), FIRST_CLASS + default);
         lines += &format!(
             "class add dev {interface} parent 1: classid 1:1 htb rate {rate_bps:.0}bit ceil {rate_bps:.0}bit burst {burst}b cburst {burst}b\n"
         );
-        for (number, class) in classes.iter().enumerate() {
-            lines += &self.class(FIRST_CLASS + number, class);
+        for (number, share) in shares.iter().enumerate() {
+            lines += &self.share(FIRST_CLASS + number, share);
         }
         lines
     }
 
-    fn class(&self, number: usize, class: &Class) -> String {
+    fn share(&self, number: usize, share: &Share) -> String {
         let interface = &self.interface;
         let mut lines = format!(
             "class add dev {interface} parent 1:1 classid 1:{number:x} htb rate {:.0}bit ceil {:.0}bit burst {}b cburst {}b prio {} quantum {}\n",
-            class.rate_bps,
-            class.ceil_bps,
-            self.burst(class.rate_bps),
-            self.burst(class.ceil_bps),
-            class.priority,
+            share.rate_bps,
+            share.ceil_bps,
+            self.burst(share.rate_bps),
+            self.burst(share.ceil_bps),
+            share.priority,
             self.link.mtu_bytes + WIRE_OVERHEAD_BYTES
         );
         lines += &format!(
             "qdisc add dev {interface} parent 1:{number:x} bfifo limit {}\n",
             self.queue_bytes
         );
-        for dscp in &class.dscp {
-            // The code point is the upper six bits of the field (RFC 2474, section 3).
-            lines += &format!(
-                "filter add dev {interface} parent 1: protocol ip prio 1 u32 match ip dsfield {:#04x} 0xfc flowid 1:{number:x}\n",
-                dscp << 2
-            );
+        for pattern in &share.patterns {
+            lines +=
+                &format!("filter add dev {interface} parent 1: {pattern} flowid 1:{number:x}\n");
         }
         lines
     }
@@ -163,5 +218,26 @@ mod tests {
             "{lines}"
         );
         assert_eq!(lines.matches("filter").count(), 4);
+    }
+
+    #[test]
+    fn a_fair_port_serves_its_senders_in_turn() {
+        let topology = Topology::load("two-senders-100m").expect("known");
+        let lines = script(&topology, "S");
+        assert_eq!(
+            lines
+                .matches("htb rate 50000000bit ceil 100000000bit")
+                .count(),
+            2
+        );
+        assert_eq!(
+            lines
+                .matches("match ether src 02:00:00:00:01:01 flowid 1:10")
+                .count(),
+            1
+        );
+        assert!(lines.contains("htb default 11"), "{lines}");
+        assert_eq!(lines.matches(" tbf ").count(), 2, "towards the senders");
+        assert!(!script(&topology, "B").contains("htb"));
     }
 }

@@ -53,6 +53,9 @@ pub struct Link {
     pub mtu_bytes: u32,
     /// Room of the queue before a limited link in wire bytes; `None` is the default of the sending end.
     pub queue_bytes: Option<u32>,
+    /// The switch's end serves the hosts that send over it in turn, as one that arbitrates between
+    /// its inputs does; otherwise first come, first served, and phases decide who finds the queue full.
+    pub fair: bool,
     /// Senders may hand over several segments as one packet.
     pub gso: bool,
     /// Other features of both interfaces, by their names in `ethtool -K`.
@@ -140,6 +143,8 @@ struct LinkText {
     rate: Option<String>,
     mtu: Option<String>,
     queue: Option<String>,
+    #[serde(default)]
+    fair: bool,
     gso: Option<bool>,
     #[serde(default)]
     offloads: BTreeMap<String, bool>,
@@ -309,6 +314,7 @@ impl LinkText {
                 .transpose()?,
             mtu_bytes: small_bytes(&mtu)?,
             queue_bytes: self.queue.as_deref().map(small_bytes).transpose()?,
+            fair: self.fair,
             gso: self.gso.unwrap_or(gso),
             offloads: self.offloads,
             a: self.a,

@@ -7,6 +7,7 @@
 //! than its input explains; what else must hold each target says itself.
 
 mod damage;
+mod documents;
 mod frame;
 mod memory;
 mod session;
@@ -44,11 +45,25 @@ fn number(name: &str) -> Option<u64> {
 
 /// Runs `parse` over `times` inputs that nearly are one of `right`, bounded in time and memory.
 fn fuzz_times(times: u64, name: &str, right: &[Vec<u8>], parse: impl Fn(&[u8])) {
+    fuzz_within(MEMORY_BYTES, MEMORY_PER_BYTE, times, name, right, parse);
+}
+
+/// As [`fuzz_times`], with so much memory allowed, and so much more for each byte of input.
+fn fuzz_within(
+    memory_bytes: usize,
+    memory_per_byte: usize,
+    times: u64,
+    name: &str,
+    right: &[Vec<u8>],
+    parse: impl Fn(&[u8]),
+) {
     let (seed, started) = (seed(), Instant::now());
     let mut chance = Chance::of(seed);
     for case in 0..times {
         let input = chance.damaged(right);
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| bounded(&input, &parse))) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| {
+            bounded(&input, memory_bytes + memory_per_byte * input.len(), &parse)
+        })) {
             eprintln!(
                 "{name}: case {case} of ICPROBE_FUZZ_SEED={seed}: {}",
                 input.escape_ascii()
@@ -67,10 +82,9 @@ fn fuzz(name: &str, right: &[Vec<u8>], parse: impl Fn(&[u8])) {
     fuzz_times(cases(), name, right, parse);
 }
 
-fn bounded(input: &[u8], parse: impl Fn(&[u8])) {
+fn bounded(input: &[u8], allowed_bytes: usize, parse: impl Fn(&[u8])) {
     let started = Instant::now();
     let ((), peak_bytes) = memory::peak_of(|| parse(input));
-    let allowed_bytes = MEMORY_BYTES + MEMORY_PER_BYTE * input.len();
     assert!(
         peak_bytes <= allowed_bytes,
         "{} B of input took {peak_bytes} B",

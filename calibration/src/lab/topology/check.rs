@@ -94,6 +94,12 @@ impl Topology {
                 .is_none_or(|queue| u64::from(queue) >= least),
             || format!("the queue between {a} and {b} must hold at least {least} B, one burst"),
         )?;
+        let switch = self.is_switch(a) || self.is_switch(b);
+        require(!link.fair || (switch && link.rate_bps.is_some()), || {
+            format!(
+                "the link between {a} and {b} cannot be fair: give it a switch's end and a rate"
+            )
+        })?;
         require(
             link.rate_bps.is_some() || link.queue_bytes.is_none(),
             || format!("the link between {a} and {b} has a queue and no rate: give both or none"),
@@ -190,6 +196,10 @@ impl Topology {
                     "the classes from {from} to {to} are on no link with a rate: give the link and its rate"
                 )));
             };
+            let fair = self.linked(from, to).is_some_and(|link| link.fair);
+            require(!(fair && self.is_switch(from)), || {
+                format!("the link from {from} to {to} is fair and has classes: choose one")
+            })?;
             check_shares(from, to, rate_bps, &classes)?;
             let mut points: Vec<u8> = classes
                 .iter()

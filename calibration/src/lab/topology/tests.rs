@@ -89,6 +89,7 @@ fn wrong_networks_are_refused() {
     refused("b = \"B\"", "b = \"S\"", "leads nowhere");
     refused("b = \"B\"", "b = \"A\"", "two links join S and A");
     refused("100 Mb/s", "100 Mb", "'/s' is missing");
+    refused("b = \"B\"", "b = \"B\", fair = true", "cannot be fair");
     refused("100 Mb/s", "1 b/s", "must lie between");
     refused(
         "\"100 Mb/s\"",
