@@ -30,11 +30,13 @@ pub const NO_REALTIME: &str = "no-realtime";
 pub const UNSTEERED: &str = "unsteered";
 /// The idle hosts were busy for more than a tenth of a core in use: less of the CPU values is the stream's.
 pub const BUSY_HOST: &str = "busy-host";
-/// Frames arrived after the ends had stopped to wait, or the ends broke off before the plan's end.
+/// Another run went on at the same responder: its CPU values are those of both, its interface was left alone.
+pub const OVERLAPPING: &str = "overlapping";
+/// The window is empty or cut short: the ends stopped waiting before all had come, or nothing was confirmed.
 pub const INCOMPLETE: &str = "incomplete";
 
 /// Every flag with its meaning, for documentation and schema.
-pub const ALL: [&str; 15] = [
+pub const ALL: [&str; 16] = [
     SHARED_CORES,
     PREEMPTED,
     STALLED,
@@ -49,5 +51,6 @@ pub const ALL: [&str; 15] = [
     NO_REALTIME,
     UNSTEERED,
     BUSY_HOST,
+    OVERLAPPING,
     INCOMPLETE,
 ];

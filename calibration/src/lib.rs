@@ -17,6 +17,7 @@ pub mod error;
 pub mod flags;
 pub mod frame;
 pub mod host;
+pub mod interrupt;
 pub mod lab;
 pub mod pattern;
 pub mod plan;

@@ -24,8 +24,11 @@ pub struct EndReport {
     pub cores: Vec<usize>,
     /// CPU, interrupts and context switches over the window, and the idle baseline.
     pub usage: Usage,
-    /// The interface's own counters.
-    pub interface: InterfaceReport,
+    /// The interface's own counters; absent where the interface is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interface: Option<InterfaceReport>,
+    /// What the system chose for the sockets where the settings left it the choice.
+    pub chosen: Chosen,
     /// What it sent, if it sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sent: Option<SendReport>,
@@ -43,7 +46,7 @@ pub struct EndReport {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InterfaceReport {
-    /// Name of the interface, empty where unknown.
+    /// Name of the interface.
     pub name: String,
     /// What it counted inside the window.
     pub window: InterfaceCounters,
@@ -65,9 +68,11 @@ pub struct SendReport {
     pub window_end_ns: u64,
     /// Frames whose send failed inside the window (ENOBUFS, EAGAIN past the deadline); they count as not sent.
     pub send_errors: u64,
-    /// Payload sent inside the window, summed over the streams, in b/s; absent with fewer than two frames.
+    /// Time over which frames of the window left, as [`crate::pattern::Span`] says; absent with fewer than two frames.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sent_bps: Option<f64>,
+    pub span_s: Option<f64>,
+    /// Frames that left in that time.
+    pub span_frames: u64,
     /// How well the schedule was kept; absent for an unlimited rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing: Option<PacingReport>,
@@ -120,9 +125,11 @@ pub struct ReceiveReport {
     pub reordered: Option<u64>,
     /// Frames of no run of this session: refused, counted, measured by nobody.
     pub foreign: u64,
-    /// Goodput inside the window, summed over the streams, in b/s; absent with fewer than two frames.
+    /// Time over which frames of the window came, as [`crate::pattern::Span`] says; absent with fewer than two frames.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub goodput_bps: Option<f64>,
+    pub span_s: Option<f64>,
+    /// Frames that came in that time.
+    pub span_frames: u64,
     /// From the first to the last frame of the window, own clock, over all streams.
     pub window_start_ns: u64,
     /// End of the read of the window's last frame, own clock.
@@ -136,13 +143,15 @@ pub struct ReceiveReport {
     /// One-way latency of the window's frames; absent where frames carry no stamp.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency: Option<LatencySummary>,
+    /// Frames that came before they were sent, by the clocks as they are known; they are not in the latency.
+    pub negative_latencies: u64,
     /// Transient and steady part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steady: Option<SteadyState>,
     /// Mean latency from the intended send time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_from_intended_mean_s: Option<f64>,
-    /// Latency of every frame in the order of arrival, where asked for.
+    /// Latency of every frame, stream after stream in the order of arrival, where asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw_latency_s: Option<Vec<f64>>,
     /// Pauses between frames of the window, longer than a millisecond and eight times the mean gap.
@@ -157,8 +166,9 @@ pub struct ReceiveReport {
 pub struct RoundTripReport {
     /// Questions asked inside the window.
     pub asked: u64,
-    /// Questions answered.
-    pub answered: u64,
+    /// Questions answered; absent where a batch was never confirmed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answered: Option<u64>,
     /// From the first question to the last answer (or to the proof that all were invoked), in seconds.
     pub elapsed_s: f64,
     /// Time until the last call of a batch was handed over, in seconds.
@@ -175,10 +185,12 @@ pub struct RoundTripReport {
     pub goodput_bps: Option<f64>,
     /// Time spent waiting actively for the schedule, in cores; not charged to the asker.
     pub spin_cores: f64,
-    /// Pauses longer than a millisecond while waiting for the schedule.
-    pub stalls: u64,
+    /// Pauses longer than a millisecond while waiting for the schedule; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stalls: Option<u64>,
     /// The longest such pause.
-    pub longest_stall_s: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub longest_stall_s: Option<f64>,
 }
 
 /// What a system chose where the settings left it the choice, by name.

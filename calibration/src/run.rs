@@ -2,18 +2,19 @@
 
 use crate::clock::fit::{Exchange, Fit, one_clock};
 use crate::clock::{self, Identity};
-use crate::end::{Clocks, End, EndSpec, Finished, Running, cpus_or_all, interface_of};
+use crate::end::{
+    CONNECT_TIME, DRAIN_TIME, End, EndSpec, Finished, Running, cpus_or_all, interface_of,
+};
 use crate::error::{Error, Result};
-use crate::flags;
 use crate::host::settings::InterfaceSettings;
-use crate::pattern::Counts;
+use crate::interrupt::Stop;
 use crate::record::{Record, Told, record};
-use crate::report::{Chosen, EndReport};
+use crate::report::EndReport;
 use crate::session::key::Key;
-use crate::session::message::{Accepted, Setup, Start, StreamEnd};
+use crate::session::message::{Accepted, Setup};
 use crate::session::text::{format_mac, parse_mac};
 use crate::session::{Channel, Limits, Message, connect};
-use crate::settings::{Pattern, RunSettings};
+use crate::settings::RunSettings;
 use crate::transport::{self, Announce, Place, Prepared, Role};
 use crate::utc;
 use serde_json::{Map, Value};
@@ -22,8 +23,6 @@ use std::time::Duration;
 
 /// Time for the peer to answer what needs no measuring.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
-/// Time for both ends to connect the data streams.
-const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// Time for the peer to gather what it counted, after the silence that ends a lossy stream.
 const COLLECT_TIME: Duration = Duration::from_secs(60);
 /// Clock exchanges before and after the traffic, and the pause between two of them.
@@ -33,8 +32,8 @@ const EXCHANGE_PAUSE: Duration = Duration::from_millis(2);
 const CHECKS: usize = 3;
 /// Pause between two clock exchanges during the traffic.
 const EXCHANGE_EVERY: Duration = Duration::from_millis(50);
-/// The first frame leaves this long after both ends are ready, in ns.
-const LEAD_NS: u64 = 2_000_000;
+/// The first frame leaves this long after both ends are ready.
+const LEAD: Duration = Duration::from_millis(2);
 
 /// Whom to measure with.
 #[derive(Debug, Clone)]
@@ -64,24 +63,20 @@ pub struct Question {
     pub labels: Map<String, Value>,
 }
 
-/// Asks the question.
+/// Asks the question; `stop` ends it early, with everything put back.
 ///
 /// # Errors
 /// [`Error::Question`] where it cannot be asked here; [`Error::Peer`] where peer or network fail.
-pub fn run(question: &Question, key: &Key) -> Result<Record> {
+pub fn run(question: &Question, key: &Key, stop: &Stop) -> Result<Record> {
     let started_utc = utc::now();
     let target = SocketAddr::new(question.target.address, question.target.port);
     let channel = connect(target, key)?;
-    let mut call = Call::set_up(channel, question)?;
+    let mut call = Call::set_up(channel, question, stop.clone())?;
     call.exchange_clocks(EXCHANGES)?;
     call.measure_idle()?;
     let finished = call.traffic()?;
     call.exchange_clocks(EXCHANGES)?;
-    let mut record = call.collect(finished, question, started_utc)?;
-    if call.fit.is_none() && !call.same_clock {
-        forget_latency(&mut record);
-    }
-    Ok(record)
+    call.collect(finished, question, started_utc)
 }
 
 struct Call {
@@ -90,14 +85,13 @@ struct Call {
     end: Option<End>,
     prepared: Option<(Prepared, Announce)>,
     exchanges: Vec<Exchange>,
-    fit: Option<Fit>,
     same_clock: bool,
     began_ns: u64,
-    peer_chosen: Chosen,
+    stop: Stop,
 }
 
 impl Call {
-    fn set_up(mut channel: Channel, question: &Question) -> Result<Self> {
+    fn set_up(mut channel: Channel, question: &Question, stop: Stop) -> Result<Self> {
         let settings = question.settings.clone();
         if settings.raw {
             channel.allow_raw();
@@ -116,7 +110,6 @@ impl Call {
             cpus.clone(),
         )))?;
         let accepted = accepted(&mut channel)?;
-        let limits = Limits::default();
         let end = End::prepare(EndSpec {
             role: Role::Caller,
             settings: settings.clone(),
@@ -126,8 +119,9 @@ impl Call {
             peer: accepted.identity.clone(),
             interface_settings: question.interface_settings.clone(),
             interrupt_cpus: question.interrupt_cpus.clone(),
-            longest: limits.longest_run(&settings),
-            raw_frames: limits.raw_frames() as usize,
+            longest: longest(&settings),
+            kept_frames: Limits::default().kept_frames(),
+            alone: true,
         })?;
         Ok(Self {
             same_clock: Identity::here().same_clock(&accepted.identity),
@@ -136,9 +130,8 @@ impl Call {
             settings,
             end: Some(end),
             exchanges: Vec::new(),
-            fit: None,
             began_ns: clock::now_ns(),
-            peer_chosen: accepted.chosen,
+            stop,
         })
     }
 
@@ -188,17 +181,17 @@ impl Call {
         else {
             return Err(Error::question("a run is asked once: start a new one"));
         };
-        self.channel.send(&Message::Start(Start::default()))?;
+        self.channel.send(&Message::Start)?;
         let (token, tag) = (self.channel.session().token(), self.channel.session().tag());
         let connections = prepared.establish(&announce, &token, tag, CONNECT_TIME)?;
         self.began_ns = clock::now_ns();
         if self.settings.reverse {
-            let running = end.start(connections, clock::now_ns())?;
+            let running = end.start(connections, Duration::ZERO)?;
             self.await_ready()?;
             self.receive_traffic(running)
         } else {
             self.await_ready()?;
-            let running = end.start(connections, clock::now_ns() + LEAD_NS)?;
+            let running = end.start(connections, LEAD)?;
             self.send_traffic(running)
         }
     }
@@ -219,13 +212,14 @@ impl Call {
             }
         }
         let finished = running.join()?;
-        let streams = finished.counts().into_iter().map(stream_end).collect();
-        self.channel.send(&Message::Ended { streams })?;
+        let frames = finished.run_frames();
+        self.channel.send(&Message::Ended { frames })?;
         Ok(finished)
     }
 
     /// What is to do while data flows: look at the clocks, or whether the peer still is there.
     fn during(&mut self) -> Result<()> {
+        self.stop.check()?;
         if !self.same_clock {
             let exchange = self.channel.exchange(ANSWER_TIME)?;
             self.exchanges.push(exchange);
@@ -240,47 +234,33 @@ impl Call {
     /// The peer sends or asks, and says when it has ended.
     fn receive_traffic(&mut self, running: Running) -> Result<Finished> {
         match self.await_end() {
-            Ok(streams) => {
-                running.announce(&streams.iter().map(|s| s.frames_run).collect::<Vec<_>>())
-            }
+            Ok(frames) => running.announce(&frames),
             Err(error) => {
                 running.stop();
                 return Err(error);
             }
         }
-        running.wait(COLLECT_TIME);
-        running.stop();
+        if !running.wait(DRAIN_TIME) {
+            running.stop();
+        }
         running.join()
     }
 
-    fn await_end(&mut self) -> Result<Vec<StreamEnd>> {
-        let patience = Limits::default().longest_run(&self.settings);
-        let give_up = clock::now_ns() + patience.as_nanos() as u64;
-        while clock::now_ns() < give_up {
-            if !self.same_clock {
-                self.channel.send(&Message::Clock {
-                    sent_ns: clock::now_ns(),
-                })?;
+    fn await_end(&mut self) -> Result<Vec<u64>> {
+        let give_up_ns = clock::now_ns() + longest(&self.settings).as_nanos() as u64;
+        let mut ask_ns = clock::now_ns();
+        while clock::now_ns() < give_up_ns {
+            self.stop.check()?;
+            if !self.same_clock && clock::now_ns() >= ask_ns {
+                ask_ns = clock::now_ns() + EXCHANGE_EVERY.as_nanos() as u64;
+                self.channel.ask_clock()?;
             }
-            let Some((message, read_ns)) = self.channel.poll(EXCHANGE_EVERY)? else {
-                continue;
-            };
-            match message.granted()? {
-                Message::Ended { streams } => return Ok(streams),
-                Message::ClockReply {
-                    sent_ns,
-                    received_ns,
-                    replied_ns,
-                } => {
-                    self.exchanges.push(Exchange {
-                        sent_ns,
-                        peer_received_ns: received_ns,
-                        peer_sent_ns: replied_ns,
-                        received_ns: read_ns,
-                    });
-                    std::thread::sleep(EXCHANGE_PAUSE);
-                }
-                other => return Err(other.unexpected("ended")),
+            match self.channel.poll(EXCHANGE_EVERY)? {
+                None => {}
+                Some((Message::Ended { frames }, _)) => return Ok(frames),
+                Some((message, read_ns)) => self
+                    .exchanges
+                    .push(message.granted()?.into_exchange(read_ns)?),
             }
         }
         Err(Error::peer(
@@ -294,27 +274,22 @@ impl Call {
         question: &Question,
         started_utc: String,
     ) -> Result<Record> {
-        self.fit = Fit::of(&self.exchanges, self.began_ns, clock::now_ns());
-        let fit = self.fit.unwrap_or_else(Fit::identical);
+        let fit = match self.same_clock {
+            true => None,
+            false => Fit::of(&self.exchanges, self.began_ns, clock::now_ns()),
+        };
         self.channel.send(&Message::Collect { fit })?;
         let responder = self.report()?;
         let _ = self.channel.send(&Message::Bye); // the report is here: nothing depends on it
-        let mut chosen: Map<String, Value> = self.peer_chosen.clone().into_iter().collect();
-        chosen.extend(finished.chosen().clone());
-        let clocks = match (self.same_clock, &self.fit) {
-            (true, _) => Clocks::Same,
-            (false, Some(fit)) => Clocks::OwnFit(fit),
-            (false, None) => Clocks::Unknown,
-        };
+        let clocks = finished.clocks(fit.as_ref(), true);
         Ok(record(Told {
             run: name_of_run()?,
             started_utc,
             settings: self.settings.clone(),
             labels: question.labels.clone(),
-            chosen,
             caller: finished.report(clocks),
             responder,
-            fit: self.fit,
+            fit,
         }))
     }
 
@@ -330,32 +305,13 @@ impl Call {
     }
 }
 
-/// Without a fit no time of one end means anything to the other.
-fn forget_latency(record: &mut Record) {
-    let result = &mut record.result;
-    for value in [
-        &mut result.latency_mean_s,
-        &mut result.latency_std_s,
-        &mut result.latency_min_s,
-        &mut result.latency_max_s,
-        &mut result.latency_p50_s,
-        &mut result.latency_p99_s,
-        &mut result.latency_p999_s,
-        &mut result.latency_bound_s,
-        &mut result.latency_steady_mean_s,
-        &mut result.latency_steady_std_s,
-    ] {
-        *value = None;
-    }
-    record.steady = None;
-    record.latency_histogram = None;
-    record.raw_latency_s = None;
-    record
-        .flags
-        .retain(|flag| ![flags::NEGATIVE_LATENCY, flags::CLOCK_BOUND].contains(&flag.as_str()));
-    if record.settings.pattern == Pattern::Stream {
-        record.flags.push(flags::CLOCKS_UNKNOWN.into());
-    }
+/// Nothing of a run lasts longer at this end. Frames are counted as long as they take, up to a day.
+fn longest(settings: &RunSettings) -> Duration {
+    let traffic_s = match settings.frames {
+        Some(_) => 86_400.0,
+        None => settings.warmup_s + settings.duration_s,
+    };
+    COLLECT_TIME + Duration::from_secs_f64(traffic_s)
 }
 
 fn setup(settings: &RunSettings, announce: &Announce, cpus: Vec<usize>) -> Setup {
@@ -364,7 +320,6 @@ fn setup(settings: &RunSettings, announce: &Announce, cpus: Vec<usize>) -> Setup
         identity: Identity::here(),
         mac: announce.mac.map(format_mac),
         cpus,
-        port: None,
         ports: announce.ports.clone(),
     }
 }
@@ -384,13 +339,6 @@ fn announced(accepted: &Accepted) -> Result<Announce> {
         ports: accepted.data_ports.clone(),
         mac: mac.transpose()?,
     })
-}
-
-fn stream_end(counts: Counts) -> StreamEnd {
-    StreamEnd {
-        frames_window: counts.window,
-        frames_run: counts.run,
-    }
 }
 
 fn name_of_run() -> Result<String> {

@@ -2,34 +2,33 @@
 
 use crate::clock::fit::Fit;
 use crate::clock::{self, Identity};
-use crate::end::{Clocks, End, EndSpec, Finished, Running, interface_of};
+use crate::end::{CONNECT_TIME, DRAIN_TIME, End, EndSpec, Finished, Running, interface_of};
 use crate::error::{Context, Error, Result};
 use crate::host::network;
 use crate::host::settings::InterfaceSettings;
-use crate::pattern::Counts;
+use crate::interrupt::Stop;
 use crate::session::key::Key;
 use crate::session::listener::Service;
-use crate::session::message::{Accepted, Setup, StreamEnd};
+use crate::session::message::{Accepted, Setup};
 use crate::session::text::{format_mac, parse_mac};
-use crate::session::{Channel, Limits, Message, serve};
+use crate::session::{Channel, Limits, Message, Stopper, listener::serve_until};
 use crate::settings::RunSettings;
 use crate::transport::{self, Announce, Connection, Place, Prepared, Role};
 use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// A caller that says nothing for this long has gone.
 const SILENCE: Duration = Duration::from_secs(60);
-/// Time for both ends to connect the data streams.
-const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// How long it waits for a message while the caller's data comes, before it looks around.
+const LISTEN: Duration = Duration::from_millis(100);
 /// How long the loop waits for a message while its own data threads may end.
 const LOOK_AROUND: Duration = Duration::from_millis(5);
-/// Longest drain after the sender's announcement.
-const DRAIN_TIME: Duration = Duration::from_secs(30);
-/// The first frame leaves this long after the caller was told, in ns.
-const LEAD_NS: u64 = 5_000_000;
+/// The first frame leaves this long after the caller was told.
+const LEAD: Duration = Duration::from_millis(5);
 
 /// How a responder is set up, by the one who runs it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Default)]
 pub struct Responder {
     /// What a caller may ask.
     pub limits: Limits,
@@ -43,6 +42,10 @@ pub struct Responder {
     pub interrupt_cpus: Option<Vec<usize>>,
     /// Callers may ask for real-time priority: they could take a core for themselves.
     pub realtime: bool,
+    /// Raised when it is to end.
+    pub stop: Stop,
+    /// Runs that go on now.
+    pub running: AtomicUsize,
 }
 
 /// Answers callers who hold the key, until the process is ended.
@@ -55,11 +58,20 @@ pub fn respond(responder: Responder, address: SocketAddr, key: &Key) -> Result<(
     let local = listener.local_addr().or_peer("the control port")?;
     eprintln!("icprobe: answers on {local}");
     let limits = responder.limits.clone();
-    serve(&listener, key, &limits, responder)
+    let stopper = Stopper::of(&listener)?;
+    let (flag, stop) = (stopper.flag(), responder.stop.clone());
+    std::thread::spawn(move || {
+        while !stop.asked() {
+            std::thread::sleep(LISTEN);
+        }
+        stopper.stop();
+    });
+    serve_until(&listener, key, &limits, &flag, responder)
 }
 
 impl Service for Responder {
     fn session(&self, mut channel: Channel, peer: SocketAddr) {
+        let _one_more = Counted::of(&self.running);
         if let Err(error) = self.answer(&mut channel) {
             eprintln!("icprobe: a run with {peer} ended early: {error}");
             let _ = channel.send(&Message::Failed {
@@ -73,8 +85,27 @@ impl Service for Responder {
     }
 }
 
+/// One more run as long as it lives.
+struct Counted<'a>(&'a AtomicUsize);
+
+impl<'a> Counted<'a> {
+    fn of(running: &'a AtomicUsize) -> Self {
+        running.fetch_add(1, Ordering::SeqCst);
+        Self(running)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 /// What a session holds at each of its steps.
 struct Session<'a> {
+    stop: Stop,
+    /// What the caller sent to read the clocks by, once it has.
+    fit: Option<Option<Fit>>,
     channel: &'a mut Channel,
     settings: RunSettings,
     longest: Duration,
@@ -113,6 +144,7 @@ impl Responder {
     fn set_up<'a>(&self, channel: &'a mut Channel, setup: Setup) -> Result<Session<'a>> {
         let settings = setup.settings;
         let longest = self.limits.longest_run(&settings);
+        let alone = self.running.load(Ordering::SeqCst) <= 1;
         channel.end_within(longest);
         let mut place = Place {
             local: channel.local().ip(),
@@ -133,17 +165,17 @@ impl Responder {
             role: Role::Responder,
             settings: settings.clone(),
             tag: channel.session().tag(),
-            cpus: self.cpus_for(setup.cpus),
+            cpus: self.cpus_for(setup.cpus, &setup.identity),
             peer: setup.identity,
             interface_settings: self.interface_settings.clone(),
             interrupt_cpus: self.interrupt_cpus.clone(),
             longest,
-            raw_frames: self.limits.raw_frames() as usize,
+            kept_frames: self.limits.kept_frames(),
+            alone,
             place: place.clone(),
         })?;
         let accepted = Accepted {
             identity: Identity::here(),
-            data_port: None,
             data_ports: prepared.announce().ports.clone(),
             mac: prepared.announce().mac.map(format_mac),
             mtu_bytes: place
@@ -151,10 +183,11 @@ impl Responder {
                 .as_deref()
                 .and_then(|i| network::mtu_of(i).ok())
                 .unwrap_or(0),
-            chosen: Default::default(),
         };
         channel.send(&Message::Accepted(accepted))?;
         Ok(Session {
+            stop: self.stop.clone(),
+            fit: None,
             channel,
             settings,
             longest,
@@ -163,18 +196,18 @@ impl Responder {
         })
     }
 
-    /// The cores a run may use here: those this responder was given, else those of the caller that exist
-    /// here, so that on one host both divide the same list.
-    fn cpus_for(&self, callers: Vec<usize>) -> Vec<usize> {
+    /// The cores a run may use here: those this responder was given; else, on the caller's own host, those
+    /// of the caller, so that both divide the same list; else all.
+    fn cpus_for(&self, callers: Vec<usize>, caller: &Identity) -> Vec<usize> {
         let own = crate::host::scheduling::available_cpus();
-        let both: Vec<usize> = callers
-            .into_iter()
-            .filter(|cpu| own.contains(cpu))
-            .collect();
-        match (&self.cpus, both.is_empty()) {
-            (Some(cpus), _) => cpus.clone(),
-            (None, false) => both,
-            (None, true) => own,
+        let here = caller.boot_id == Identity::here().boot_id;
+        match &self.cpus {
+            Some(cpus) => cpus.clone(),
+            None if here => callers
+                .into_iter()
+                .filter(|cpu| own.contains(cpu))
+                .collect(),
+            None => own,
         }
     }
 }
@@ -187,7 +220,7 @@ impl Session<'_> {
             match message {
                 Message::Clock { sent_ns } => self.channel.answer_clock(sent_ns, read_ns)?,
                 Message::Measure => self.measure_idle()?,
-                Message::Start(_) => return self.traffic(),
+                Message::Start => return self.traffic(),
                 Message::Bye => return Ok(()),
                 other => return Err(other.unexpected("start")),
             }
@@ -208,10 +241,10 @@ impl Session<'_> {
         let connections = self.establish(prepared, &peer)?;
         let finished = if self.settings.reverse {
             self.channel.send(&Message::Ready)?;
-            let running = end.start(connections, clock::now_ns() + LEAD_NS)?;
+            let running = end.start(connections, LEAD)?;
             self.send_traffic(running)?
         } else {
-            let running = end.start(connections, clock::now_ns())?;
+            let running = end.start(connections, Duration::ZERO)?;
             self.channel.send(&Message::Ready)?;
             self.receive_traffic(running)?
         };
@@ -232,8 +265,8 @@ impl Session<'_> {
             }
         }
         let finished = running.join()?;
-        let streams = finished.counts().into_iter().map(stream_end).collect();
-        self.channel.send(&Message::Ended { streams })?;
+        let frames = finished.run_frames();
+        self.channel.send(&Message::Ended { frames })?;
         Ok(finished)
     }
 
@@ -250,56 +283,74 @@ impl Session<'_> {
 
     /// The caller sends or asks, and says when it has ended.
     fn receive_traffic(&mut self, running: Running) -> Result<Finished> {
-        let streams = match self.await_end() {
-            Ok(streams) => streams,
+        match self.drain(&running) {
+            Ok(()) => running.join(),
             Err(error) => {
                 running.stop();
-                return Err(error);
+                Err(error)
             }
-        };
-        running.announce(&streams.iter().map(|s| s.frames_run).collect::<Vec<_>>());
-        running.wait(DRAIN_TIME);
-        running.stop();
-        running.join()
+        }
     }
 
-    fn await_end(&mut self) -> Result<Vec<StreamEnd>> {
-        loop {
-            let (message, read_ns) = self.channel.receive_stamped(self.longest)?;
-            match message {
-                Message::Clock { sent_ns } => self.channel.answer_clock(sent_ns, read_ns)?,
-                Message::Ended { streams } => return Ok(streams),
-                other => return Err(other.unexpected("ended")),
+    /// Answers clocks until the caller has ended and all has come, or nothing more will.
+    fn drain(&mut self, running: &Running) -> Result<()> {
+        running.announce(&self.await_end()?);
+        let give_up_ns = clock::now_ns() + DRAIN_TIME.as_nanos() as u64;
+        while !running.wait(Duration::ZERO) {
+            self.stop.check()?;
+            if clock::now_ns() > give_up_ns {
+                running.stop();
             }
+            if self.fit.is_none() {
+                self.answer_after_the_end()?;
+            } else {
+                running.wait(LOOK_AROUND);
+            }
+        }
+        Ok(())
+    }
+
+    fn await_end(&mut self) -> Result<Vec<u64>> {
+        let give_up_ns = clock::now_ns() + self.longest.as_nanos() as u64;
+        while clock::now_ns() < give_up_ns {
+            self.stop.check()?;
+            match self.channel.poll(LISTEN)? {
+                None => {}
+                Some((Message::Clock { sent_ns }, read_ns)) => {
+                    self.channel.answer_clock(sent_ns, read_ns)?
+                }
+                Some((Message::Ended { frames }, _)) => return Ok(frames),
+                Some((other, _)) => return Err(other.unexpected("ended")),
+            }
+        }
+        Err(Error::peer(
+            "the caller did not end the run in the time it asked for",
+        ))
+    }
+
+    /// A question for the time, or for the report, that comes while the last frames are on their way.
+    fn answer_after_the_end(&mut self) -> Result<()> {
+        match self.channel.poll(LOOK_AROUND)? {
+            Some((Message::Clock { sent_ns }, read_ns)) => {
+                self.channel.answer_clock(sent_ns, read_ns)
+            }
+            Some((Message::Collect { fit }, _)) => {
+                self.fit = Some(fit);
+                Ok(())
+            }
+            Some((other, _)) => Err(other.unexpected("collect")),
+            None => Ok(()),
         }
     }
 
     fn report(&mut self, finished: Finished) -> Result<()> {
-        let fit = self.await_fit()?;
-        let clocks = if fit.exchanges == 0 {
-            Clocks::Same
-        } else {
-            Clocks::PeersFit(&fit)
-        };
+        let give_up_ns = clock::now_ns() + SILENCE.as_nanos() as u64;
+        while self.fit.is_none() && clock::now_ns() < give_up_ns {
+            self.answer_after_the_end()?;
+        }
+        let fit = self.fit.take().flatten();
+        let clocks = finished.clocks(fit.as_ref(), false);
         let report = finished.report(clocks);
         self.channel.send(&Message::Report(Box::new(report)))
-    }
-
-    fn await_fit(&mut self) -> Result<Fit> {
-        loop {
-            let (message, read_ns) = self.channel.receive_stamped(SILENCE)?;
-            match message {
-                Message::Clock { sent_ns } => self.channel.answer_clock(sent_ns, read_ns)?,
-                Message::Collect { fit } => return Ok(fit),
-                other => return Err(other.unexpected("collect")),
-            }
-        }
-    }
-}
-
-fn stream_end(counts: Counts) -> StreamEnd {
-    StreamEnd {
-        frames_window: counts.window,
-        frames_run: counts.run,
     }
 }

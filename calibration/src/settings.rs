@@ -206,6 +206,15 @@ impl RunSettings {
         }
     }
 
+    /// Whether the layer may lose frames: a datagram may vanish, a subscriber may be too slow.
+    pub fn may_lose(&self) -> bool {
+        match self.protocol {
+            Protocol::Udp | Protocol::Ethernet => true,
+            Protocol::Zeromq => self.zeromq_socket == ZeromqSocket::PubSub,
+            Protocol::Tcp => false,
+        }
+    }
+
     /// The offered goodput: rate × payload × 8, in b/s; `None` where the rate is unlimited.
     pub fn load_bps(&self) -> Option<f64> {
         self.rate_fps
@@ -262,6 +271,9 @@ impl RunSettings {
             ..self.clone()
         };
         same_kind.check_payload()?;
+        require(!batch || self.rate_fps.is_none(), || {
+            "calls in batches go as fast as they can: leave rate and load away".into()
+        })?;
         require(
             self.batch_frames == 1
                 || self.pattern != Pattern::PingPong && self.pattern != Pattern::Call,

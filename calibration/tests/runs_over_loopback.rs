@@ -2,6 +2,7 @@
 
 use icprobe::error::Error;
 use icprobe::host::settings::InterfaceSettings;
+use icprobe::interrupt::Stop;
 use icprobe::record::Record;
 use icprobe::run::{Question, Target, run};
 use icprobe::serve::{Responder, respond};
@@ -37,11 +38,7 @@ impl Peer {
             .port();
         let responder = Responder {
             limits,
-            interface: None,
-            cpus: None,
-            interface_settings: InterfaceSettings::default(),
-            interrupt_cpus: None,
-            realtime: false,
+            ..Responder::default()
         };
         let its_key = key.clone();
         thread::spawn(move || respond(responder, SocketAddr::new(HERE, port), &its_key));
@@ -62,7 +59,7 @@ impl Peer {
             interrupt_cpus: None,
             labels: Map::new(),
         };
-        run(&question, &self.key)
+        run(&question, &self.key, &Stop::default())
     }
 }
 

@@ -2,7 +2,6 @@
 
 mod agenda;
 pub mod children;
-pub mod interrupt;
 mod journal;
 pub mod place;
 mod progress;

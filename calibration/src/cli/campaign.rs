@@ -1,9 +1,10 @@
 //! `icprobe campaign`: a plan, a place, a file of records.
 
 use crate::campaign::place::{ProcessRunner, Remote, Workshop};
-use crate::campaign::{Campaign, Progress, duration_span, interrupt};
+use crate::campaign::{Campaign, Progress, duration_span};
 use crate::error::{Context as _, Error, Result};
 use crate::host::network;
+use crate::interrupt;
 use crate::lab::{self, Topology};
 use crate::plan::{Context, Plan, catalogue, digest_of};
 use crate::units::parse_bits_per_s;

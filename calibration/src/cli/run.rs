@@ -2,6 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::host::settings::InterfaceSettings;
+use crate::interrupt::stop_at_end;
+use crate::record::point;
 use crate::run::{Question, Target, run};
 use crate::session::DEFAULT_PORT;
 use crate::session::key::Key;
@@ -53,7 +55,7 @@ struct TrafficArgs {
     #[arg(long, value_enum)]
     protocol: Protocol,
     /// Useful bytes of a frame, "1472 B"; from 32 B on each frame carries its times.
-    #[arg(long, value_name = "SIZE", value_parser = payload)]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
     payload: u32,
     /// Frames a second over all streams, "1000/s"; neither rate nor load is as fast as it goes.
     #[arg(long, value_name = "RATE", conflicts_with = "load", value_parser = parse_rate_fps)]
@@ -83,7 +85,7 @@ struct TrafficArgs {
     #[arg(long, value_enum, default_value = "bytes")]
     body: Body,
     /// Size of an answer; else that of the question in ping-pong, 32 B in calls.
-    #[arg(long, value_name = "SIZE", value_parser = payload)]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
     reply: Option<u32>,
 }
 
@@ -107,10 +109,10 @@ struct ControlArgs {
     #[arg(long)]
     dscp: Option<u8>,
     /// Send buffer of the sockets.
-    #[arg(long, value_name = "SIZE", value_parser = payload)]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
     send_buffer: Option<u32>,
     /// Receive buffer of the sockets.
-    #[arg(long, value_name = "SIZE", value_parser = payload)]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
     receive_buffer: Option<u32>,
     /// How data threads wait for the network.
     #[arg(long, value_enum, default_value = "blocking")]
@@ -149,7 +151,7 @@ struct ZeromqArgs {
     #[arg(long, value_name = "N")]
     high_water_mark: Option<u32>,
     /// Batch buffers, where the library has them.
-    #[arg(long, value_name = "SIZE", value_parser = payload)]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
     batch_bytes: Option<u32>,
 }
 
@@ -174,8 +176,9 @@ struct LabelArgs {
 impl Run {
     /// Measures, prints the record, and says by the code whether it is flagged.
     pub fn run(self) -> Result<u8> {
+        let stop = stop_at_end()?;
         let key = Key::load(&self.target.key)?;
-        let record = run(&self.question()?, &key)?;
+        let record = run(&self.question()?, &key, &stop)?;
         let line = serde_json::to_string(&record)
             .map_err(|e| Error::question(format!("the record cannot be written as JSON: {e}")))?;
         println!("{line}");
@@ -252,10 +255,10 @@ impl LabelArgs {
     }
 }
 
-fn payload(text: &str) -> Result<u32> {
+fn size(text: &str) -> Result<u32> {
     let bytes = parse_bytes(text)?;
     u32::try_from(bytes)
-        .map_err(|_| Error::question(format!("{text} is too much: give at most 1 GiB")))
+        .map_err(|_| Error::question(format!("{text} is too much: give less than 4 GiB")))
 }
 
 fn key_value(text: &str) -> Result<(String, Value)> {
@@ -264,6 +267,11 @@ fn key_value(text: &str) -> Result<(String, Value)> {
             "an option is KEY=VALUE, not {text:?}"
         )));
     };
+    if point::RESERVED.contains(&key) {
+        return Err(Error::question(format!(
+            "{key} is what the run itself says: choose another name for the option"
+        )));
+    }
     let number = serde_json::from_str(value)
         .ok()
         .filter(|v: &Value| v.is_number() || v.is_boolean());

@@ -2,6 +2,7 @@
 
 use super::run::{cpus_of, interface_settings};
 use crate::error::Result;
+use crate::interrupt::stop_at_end;
 use crate::serve::{Responder, respond};
 use crate::session::DEFAULT_PORT;
 use crate::session::key::Key;
@@ -10,6 +11,7 @@ use crate::units::{parse_bits_per_s, parse_bytes, parse_seconds};
 use clap::Args;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::atomic::AtomicUsize;
 
 /// Arguments of `icprobe serve`.
 #[derive(Debug, Args)]
@@ -72,12 +74,15 @@ struct LimitArgs {
 impl Serve {
     /// Answers until ended.
     pub fn run(self) -> Result<u8> {
+        let stop = stop_at_end()?;
         let key = Key::load(&self.key)?;
         let responder = Responder {
             limits: self.limits.limits(),
             interface: self.interface,
             cpus: cpus_of(self.cpus.as_deref())?,
             realtime: self.allow_realtime,
+            stop,
+            running: AtomicUsize::new(0),
             interrupt_cpus: cpus_of(self.interrupt_cpus.as_deref())?,
             interface_settings: interface_settings(self.mtu, self.offloads.as_deref())?,
         };

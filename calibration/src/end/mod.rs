@@ -8,7 +8,7 @@ pub use report::Clocks;
 pub use threads::{Finished, Running};
 
 use crate::clock::Identity;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::flags;
 use crate::host::cpu::CpuSample;
 use crate::host::network;
@@ -24,6 +24,10 @@ use std::time::Duration;
 
 /// Where everything of a host is read from.
 const ROOT: &str = "/";
+/// Time for both ends to connect the data streams.
+pub const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// Longest wait for what is still on its way when the sender is done.
+pub const DRAIN_TIME: Duration = Duration::from_secs(30);
 /// Every namespace has its own interface of this name, which both ends share.
 const LOOPBACK: &str = "lo";
 
@@ -48,8 +52,10 @@ pub struct EndSpec {
     pub interrupt_cpus: Option<Vec<usize>>,
     /// Nothing of the run lasts longer than this.
     pub longest: Duration,
-    /// Most latencies kept one by one, a stream.
-    pub raw_frames: usize,
+    /// Most frames whose times are kept one by one, over all streams.
+    pub kept_frames: usize,
+    /// No other run goes on in this process: its interface may be set.
+    pub alone: bool,
 }
 
 /// One end, ready for the traffic.
@@ -65,7 +71,7 @@ pub struct End {
     baseline: Option<(CpuSample, CpuSample)>,
     flags: Vec<String>,
     longest: Duration,
-    raw_frames: usize,
+    kept_frames: usize,
     guards: Guards,
 }
 
@@ -109,9 +115,20 @@ impl End {
             baseline: None,
             flags: Vec::new(),
             longest: spec.longest,
-            raw_frames: spec.raw_frames,
+            kept_frames: spec.kept_frames,
             guards: Guards::default(),
         };
+        if end.layout.cores.len() < usize::from(end.settings.cores) {
+            return Err(Error::question(format!(
+                "{} cores are asked for and {} may be used here: ask for fewer",
+                end.settings.cores,
+                end.layout.cores.len()
+            )));
+        }
+        if !spec.alone {
+            end.flag(flags::OVERLAPPING);
+            return Ok(end);
+        }
         end.set_interface(&spec.interface_settings)?;
         end.steer_interrupts(spec.interrupt_cpus.as_deref())?;
         if same_host {
@@ -171,12 +188,12 @@ impl End {
         Ok(())
     }
 
-    /// Starts the data threads; the first frame leaves at `start_ns` of the own clock.
+    /// Starts the data threads; the first frame leaves `lead` after they exist.
     ///
     /// # Errors
-    /// A connection lacks the half that the pattern needs here, or counters cannot be read.
-    pub fn start(self, connections: Vec<Connection>, start_ns: u64) -> Result<Running> {
-        Running::start(self, connections, start_ns)
+    /// Counters cannot be read, or the system gives no threads.
+    pub fn start(self, connections: Vec<Connection>, lead: Duration) -> Result<Running> {
+        Running::start(self, connections, lead)
     }
 
     fn same_clock(&self) -> bool {

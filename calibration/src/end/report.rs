@@ -1,20 +1,18 @@
 //! From what the threads of an end counted to what the end reports.
 
-use super::threads::{Finished, Stream};
+use super::threads::{Finished, Sample, Stream};
 use crate::clock::fit::Fit;
 use crate::flags;
-use crate::host::cpu::Usage;
-use crate::host::environment::Environment;
-use crate::pattern::Pauses;
+use crate::host::cpu::{ThreadUsage, Usage};
 use crate::pattern::call::{StreamAnswered, StreamAsked};
 use crate::pattern::receive::StreamReceived;
 use crate::pattern::send::StreamSent;
+use crate::pattern::{Pauses, Span};
 use crate::report::{
     EndReport, InterfaceReport, PacingReport, ReceiveReport, RoundTripReport, SendReport,
 };
 use crate::settings::{Pattern, RunSettings};
 use crate::statistics::LatencyRecorder;
-use std::path::Path;
 
 /// How to turn a time of the sender's clock into one of the own clock.
 #[derive(Debug, Clone, Copy)]
@@ -44,31 +42,57 @@ impl Clocks<'_> {
 }
 
 impl Finished {
+    /// How to read the sender's clock with the caller's `fit`, which `mine` says was made by this end.
+    pub fn clocks<'a>(&self, fit: Option<&'a Fit>, mine: bool) -> Clocks<'a> {
+        match fit {
+            _ if self.end.same_clock() => Clocks::Same,
+            Some(fit) if mine => Clocks::OwnFit(fit),
+            Some(fit) => Clocks::PeersFit(fit),
+            None => Clocks::Unknown,
+        }
+    }
+
     /// What this end says of the run. Times of the sender's clock are read by `clocks`.
     pub fn report(mut self, clocks: Clocks<'_>) -> EndReport {
-        let threads = self.threads();
         let streams = std::mem::take(&mut self.streams);
-        let end = self.end;
-        let (opened, closed) = (&self.window[0], &self.window[1]);
+        let mut report = self.without_streams(streams.iter().map(Stream::usage).sum());
+        if matches!(clocks, Clocks::Unknown) && self.end.settings.pattern == Pattern::Stream {
+            report.flags.push(flags::CLOCKS_UNKNOWN.into());
+        }
+        add_streams(&mut report, &self.end.settings, streams, clocks);
+        report
+    }
+
+    fn without_streams(&self, threads: ThreadUsage) -> EndReport {
+        let end = &self.end;
+        let [opened, closed] = &self.window;
         let baseline = end.baseline.as_ref().map(|(before, after)| (before, after));
-        let mut report = EndReport {
-            environment: Environment::read(Path::new(super::ROOT), end.interface.as_deref()),
+        let mut flags = end.flags.clone();
+        if !self.complete {
+            flags.push(flags::INCOMPLETE.into());
+        }
+        EndReport {
+            identity: end.identity.clone(),
+            environment: self.environment.clone(),
             instrument: end.instrument,
             cores: end.layout.cores.clone(),
             usage: Usage::between(&opened.cpu, &closed.cpu, baseline, threads),
-            interface: InterfaceReport {
-                name: end.interface.clone().unwrap_or_default(),
-                window: closed.interface - opened.interface,
-                run: self.run[1].interface - self.run[0].interface,
-            },
-            identity: end.identity,
+            interface: self.interface(),
+            chosen: self.chosen.clone(),
             sent: None,
             received: None,
             round_trips: None,
-            flags: end.flags,
-        };
-        add_streams(&mut report, &end.settings, streams, clocks);
-        report
+            flags,
+        }
+    }
+
+    fn interface(&self) -> Option<InterfaceReport> {
+        let between = |samples: &[Sample; 2]| Some(samples[1].interface? - samples[0].interface?);
+        Some(InterfaceReport {
+            name: self.end.interface.clone()?,
+            window: between(&self.window)?,
+            run: between(&self.run)?,
+        })
     }
 }
 
@@ -91,10 +115,14 @@ fn add_streams(
         report.sent = Some(send_report(settings, &sent, report.usage.window_s));
     }
     if !received.is_empty() {
+        correct(&mut received, settings.payload_bytes, clocks);
         if received.iter().any(|stream| stream.truncated) {
             report.flags.push(flags::LATENCY_TRUNCATED.into());
         }
-        report.received = Some(receive_report(settings, received, clocks));
+        report.received = Some(receive_report(received, clocks));
+    }
+    if asked.iter().any(|stream| !stream.confirmed) {
+        report.flags.push(flags::INCOMPLETE.into());
     }
     if !asked.is_empty() {
         report.round_trips = Some(round_trip_report(settings, &asked));
@@ -102,24 +130,6 @@ fn add_streams(
     if !answered.is_empty() {
         report.received = Some(answer_report(&answered));
     }
-}
-
-/// Frames a second of a stream's window.
-///
-/// Each frame brings the gap before it: n frames from the last one before the window on make n gaps,
-/// so that a pause at the window's start counts. Without a frame before, the first one has no gap.
-fn rate_fps(frames: u64, before_ns: u64, first_ns: u64, last_ns: u64) -> Option<f64> {
-    let (gaps, from_ns) = match before_ns {
-        0 => (frames.saturating_sub(1), first_ns),
-        _ => (frames, before_ns),
-    };
-    let known = gaps > 0 && last_ns > from_ns;
-    known.then(|| gaps as f64 / (last_ns - from_ns) as f64 * 1e9)
-}
-
-/// The sum of the streams' rates; `None` where no stream has one.
-fn total(rates: impl Iterator<Item = Option<f64>>) -> Option<f64> {
-    rates.flatten().reduce(|a, b| a + b)
 }
 
 fn earliest(times_ns: impl Iterator<Item = u64>) -> u64 {
@@ -131,25 +141,19 @@ fn seconds(ns: u64) -> f64 {
 }
 
 fn send_report(settings: &RunSettings, sent: &[StreamSent], window_s: f64) -> SendReport {
-    let bits = f64::from(settings.payload_bytes) * 8.0;
-    let fps = total(
-        sent.iter()
-            .map(|s| rate_fps(s.counts.window, s.before_ns, s.first_ns, s.last_ns)),
-    );
-    let pauses = sent
-        .iter()
-        .map(StreamSent::pauses)
-        .fold(Pauses::default(), Pauses::and);
+    let span = Span::of(&sent.iter().map(StreamSent::edges).collect::<Vec<_>>());
+    let pauses = sent.iter().map(|s| s.waited.pauses);
+    let pauses = pauses.fold(Pauses::default(), Pauses::and);
+    let pacing = |asked| pacing_report(asked, span.map(|s| s.rate_fps()), sent, window_s);
     SendReport {
         window_frames: sent.iter().map(|s| s.counts.window).sum(),
         run_frames: sent.iter().map(|s| s.counts.run).sum(),
         window_start_ns: earliest(sent.iter().map(|s| s.first_ns)),
         window_end_ns: sent.iter().map(|s| s.last_ns).max().unwrap_or(0),
         send_errors: sent.iter().map(|s| s.send_errors).sum(),
-        sent_bps: fps.map(|fps| fps * bits),
-        pacing: settings
-            .rate_fps
-            .map(|asked| pacing_report(asked, fps, sent, window_s)),
+        span_s: span.map(|s| seconds(s.length_ns)),
+        span_frames: span.map_or(0, |s| s.frames),
+        pacing: settings.rate_fps.map(pacing),
         stalls: pauses.count,
         longest_stall_s: seconds(pauses.longest_ns),
     }
@@ -184,32 +188,35 @@ fn pacing_report(
     }
 }
 
-fn receive_report(
-    settings: &RunSettings,
-    mut received: Vec<StreamReceived>,
-    clocks: Clocks<'_>,
-) -> ReceiveReport {
-    let bits = f64::from(settings.payload_bytes) * 8.0;
-    for stream in &mut received {
-        stream.correct(settings.payload_bytes, |own_ns| clocks.offset_ns(own_ns));
+/// Makes latencies of the times that were kept until the clocks were known.
+fn correct(received: &mut [StreamReceived], payload_bytes: u32, clocks: Clocks<'_>) {
+    if !matches!(clocks, Clocks::Unknown) {
+        for stream in received {
+            stream.correct(payload_bytes, |own_ns| clocks.offset_ns(own_ns));
+        }
     }
-    let goodput = received
-        .iter()
-        .map(|s| rate_fps(s.window_frames, s.before_ns, s.first_ns, s.last_ns));
-    let goodput_bps = total(goodput).map(|fps| fps * bits);
-    let pauses = received
-        .iter()
-        .map(|s| s.pauses)
-        .fold(Pauses::default(), Pauses::and);
+}
+
+fn receive_report(received: Vec<StreamReceived>, clocks: Clocks<'_>) -> ReceiveReport {
+    let span = Span::of(
+        &received
+            .iter()
+            .map(StreamReceived::edges)
+            .collect::<Vec<_>>(),
+    );
+    let pauses = received.iter().map(|s| s.pauses);
+    let pauses = pauses.fold(Pauses::default(), Pauses::and);
     let stamped = received.iter().all(|s| s.stamped);
     let numbered = |count: u64| stamped.then_some(count);
+    let known = stamped && !matches!(clocks, Clocks::Unknown);
     let mut report = ReceiveReport {
         window_frames: received.iter().map(|s| s.window_frames).sum(),
         run_frames: received.iter().map(|s| s.run_frames).sum(),
         duplicates: numbered(received.iter().map(|s| s.duplicates).sum()),
         reordered: numbered(received.iter().map(|s| s.reordered).sum()),
         foreign: received.iter().map(|s| s.foreign).sum(),
-        goodput_bps,
+        span_s: span.map(|s| seconds(s.length_ns)),
+        span_frames: span.map_or(0, |s| s.frames),
         window_start_ns: earliest(received.iter().map(|s| s.first_ns)),
         window_end_ns: received.iter().map(|s| s.last_ns).max().unwrap_or(0),
         socket_window_bytes: sum_known(received.iter().map(|s| s.socket_window_bytes)),
@@ -218,14 +225,17 @@ fn receive_report(
         longest_stall_s: seconds(pauses.longest_ns),
         ..ReceiveReport::default()
     };
-    if stamped && !matches!(clocks, Clocks::Unknown) {
-        add_latency(&mut report, received, clocks);
+    if known {
+        report.latency_from_intended_mean_s = from_intended_mean_s(&received, clocks);
+    }
+    if known || !stamped {
+        add_times(&mut report, received);
     }
     report
 }
 
-fn add_latency(report: &mut ReceiveReport, received: Vec<StreamReceived>, clocks: Clocks<'_>) {
-    let from_intended = from_intended_mean_s(&received, clocks);
+/// Latency, and how latency or goodput went over the window.
+fn add_times(report: &mut ReceiveReport, received: Vec<StreamReceived>) {
     let mut streams = received.into_iter();
     let Some(mut all) = streams.next() else {
         return;
@@ -237,15 +247,11 @@ fn add_latency(report: &mut ReceiveReport, received: Vec<StreamReceived>, clocks
             raw.extend(more);
         }
     }
+    let some = report.window_frames > 0;
+    report.negative_latencies = all.latency.negative();
     report.latency = all.latency.summary();
-    report.steady = report
-        .latency
-        .is_some()
-        .then(|| all.slices.steady(report.window_start_ns));
-    report.raw_latency_s = all
-        .raw_ns
-        .map(|raw| raw.iter().map(|ns| *ns as f64 * 1e-9).collect());
-    report.latency_from_intended_mean_s = from_intended;
+    report.steady = some.then(|| all.slices.steady(report.window_start_ns));
+    report.raw_latency_s = all.raw_ns.map(in_seconds);
 }
 
 /// Mean of receive less intended time; the clocks are taken as they stood in the middle of the window.
@@ -268,48 +274,50 @@ fn sum_known(values: impl Iterator<Item = Option<u64>>) -> Option<u64> {
 fn round_trip_report(settings: &RunSettings, asked: &[StreamAsked]) -> RoundTripReport {
     let first_ns = earliest(asked.iter().map(|s| s.first_ns));
     let last_ns = asked.iter().map(|s| s.last_ns).max().unwrap_or(0);
+    let queued_ns = asked.iter().map(|s| s.queued_ns).max().unwrap_or(0);
     let elapsed_s = seconds(last_ns.saturating_sub(first_ns));
-    let answered: u64 = asked.iter().map(|s| s.answered).sum();
+    let per_elapsed = |value: f64| {
+        if elapsed_s > 0.0 {
+            value / elapsed_s
+        } else {
+            0.0
+        }
+    };
+    let confirmed = asked.iter().all(|s| s.confirmed);
+    let answered = confirmed.then(|| asked.iter().map(|s| s.answered).sum::<u64>());
     let bits = f64::from(settings.payload_bytes) * 8.0;
     let mut round_trip = LatencyRecorder::new();
     asked
         .iter()
         .for_each(|stream| round_trip.merge(&stream.round_trip));
-    let batch = matches!(
-        settings.pattern,
-        Pattern::OnewayBatch | Pattern::TwowayBatch
-    );
-    let queued_ns = asked.iter().map(|s| s.queued_ns).max().unwrap_or(0);
-    let pauses = asked
-        .iter()
-        .map(|s| s.pauses)
-        .fold(Pauses::default(), Pauses::and);
+    let pauses = asked.iter().map(|s| s.waited.pauses);
+    let pauses = pauses.fold(Pauses::default(), Pauses::and);
+    let paced = settings.rate_fps.is_some();
     let spin_ns: u64 = asked.iter().map(|s| s.waited.spin_ns).sum();
-    let raw = asked
-        .iter()
-        .map(|s| s.raw_ns.clone())
-        .collect::<Option<Vec<_>>>();
     RoundTripReport {
         asked: asked.iter().map(|s| s.counts.window).sum(),
         answered,
         elapsed_s,
-        queued_s: (batch && queued_ns > first_ns).then(|| seconds(queued_ns - first_ns)),
+        queued_s: (queued_ns > first_ns).then(|| seconds(queued_ns - first_ns)),
         round_trip: round_trip.summary(),
-        raw_round_trip_s: raw.map(|all| {
-            all.into_iter()
-                .flatten()
-                .map(|ns| ns as f64 * 1e-9)
-                .collect()
-        }),
-        goodput_bps: (elapsed_s > 0.0).then(|| answered as f64 * bits / elapsed_s),
-        spin_cores: if elapsed_s > 0.0 {
-            seconds(spin_ns) / elapsed_s
-        } else {
-            0.0
-        },
-        stalls: pauses.count,
-        longest_stall_s: seconds(pauses.longest_ns),
+        raw_round_trip_s: raw_round_trips(asked),
+        goodput_bps: answered
+            .filter(|_| elapsed_s > 0.0)
+            .map(|frames| per_elapsed(frames as f64 * bits)),
+        spin_cores: per_elapsed(seconds(spin_ns)),
+        stalls: paced.then_some(pauses.count),
+        longest_stall_s: paced.then(|| seconds(pauses.longest_ns)),
     }
+}
+
+fn raw_round_trips(asked: &[StreamAsked]) -> Option<Vec<f64>> {
+    let all = asked.iter().map(|s| s.raw_ns.clone());
+    let all = all.collect::<Option<Vec<_>>>()?;
+    Some(in_seconds(all.into_iter().flatten().collect()))
+}
+
+fn in_seconds(times_ns: Vec<i64>) -> Vec<f64> {
+    times_ns.into_iter().map(|ns| ns as f64 * 1e-9).collect()
 }
 
 fn answer_report(answered: &[StreamAnswered]) -> ReceiveReport {

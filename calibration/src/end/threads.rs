@@ -1,18 +1,19 @@
 //! The data threads of an end, and the one that reads the host's counters at the edges of the window.
 
-use super::{End, ROOT};
+use super::{End, Guards, ROOT};
 use crate::clock;
 use crate::error::{Context, Error, Result};
 use crate::flags;
 use crate::host::cpu::{CpuSample, ThreadUsage};
+use crate::host::environment::Environment;
 use crate::host::network::InterfaceCounters;
-use crate::host::scheduling::{pin_thread, set_realtime};
+use crate::host::scheduling::{pin_task, pin_thread, set_realtime, threads_named};
 use crate::pattern::call::{AnswerTask, AskTask, StreamAnswered, StreamAsked};
 use crate::pattern::receive::{ReceiveTask, StreamReceived};
 use crate::pattern::send::{SendTask, StreamSent};
-use crate::pattern::{Counts, Edge, Shared};
+use crate::pattern::{Edge, Shared};
 use crate::report::Chosen;
-use crate::settings::{Pattern, RunSettings};
+use crate::settings::{Pattern, Protocol, RunSettings};
 use crate::transport::Connection;
 use std::io;
 use std::path::Path;
@@ -33,19 +34,34 @@ pub(super) enum Stream {
 #[derive(Debug, Clone)]
 pub(super) struct Sample {
     pub(super) cpu: CpuSample,
-    pub(super) interface: InterfaceCounters,
+    pub(super) interface: Option<InterfaceCounters>,
 }
 
 impl Sample {
     fn take(interface: Option<&str>) -> Result<Self> {
         let root = Path::new(ROOT);
-        let counters = interface
-            .map(|name| InterfaceCounters::read(root, name))
-            .transpose()?;
+        let counters = interface.map(|name| InterfaceCounters::read(root, name));
         Ok(Self {
             cpu: CpuSample::read(root)?,
-            interface: counters.unwrap_or_default(),
+            interface: counters.transpose()?,
         })
+    }
+}
+
+/// The counters at the edges of the window.
+struct Samples {
+    opened: Sample,
+    /// When the sender said that it was done, where that was before the window's end.
+    announced: Option<Sample>,
+    closed: Sample,
+}
+
+impl Samples {
+    /// Opening and end of a window whose last frame came at `last_ns`. A window that ended before the
+    /// announcement ends there: what follows is waiting for frames that were lost.
+    fn window(self, last_ns: u64) -> [Sample; 2] {
+        let announced = self.announced.filter(|sample| sample.cpu.at_ns >= last_ns);
+        [self.opened, announced.unwrap_or(self.closed)]
     }
 }
 
@@ -54,8 +70,9 @@ pub struct Running {
     end: End,
     shared: Arc<Shared>,
     data: Vec<JoinHandle<io::Result<Stream>>>,
-    sampler: JoinHandle<Result<[Sample; 2]>>,
+    sampler: JoinHandle<Result<Samples>>,
     before: Sample,
+    environment: Environment,
     chosen: Chosen,
 }
 
@@ -65,7 +82,9 @@ pub struct Finished {
     pub(super) streams: Vec<Stream>,
     pub(super) window: [Sample; 2],
     pub(super) run: [Sample; 2],
-    chosen: Chosen,
+    pub(super) environment: Environment,
+    pub(super) chosen: Chosen,
+    pub(super) complete: bool,
 }
 
 /// What a data thread needs to know besides its connection.
@@ -75,31 +94,41 @@ struct Task {
     tag: u32,
     asks: bool,
     same_clock: bool,
-    start_ns: u64,
     deadline_ns: u64,
-    raw_frames: usize,
+    kept_frames: usize,
     core: Option<usize>,
     shared: Arc<Shared>,
 }
 
 impl Running {
-    pub(super) fn start(mut end: End, connections: Vec<Connection>, start_ns: u64) -> Result<Self> {
-        let before = Sample::take(end.interface.as_deref())?;
+    pub(super) fn start(
+        mut end: End,
+        connections: Vec<Connection>,
+        lead: Duration,
+    ) -> Result<Self> {
+        let interface = end.interface.clone();
+        let environment = Environment::read(Path::new(ROOT), interface.as_deref());
         let shared = Arc::new(Shared::new(connections.len()));
-        let sampler = spawn_sampler(&shared, end.interface.clone())?;
         let chosen = connections.first().map(chosen).unwrap_or_default();
         check_realtime(&mut end);
+        if end.settings.protocol == Protocol::Zeromq {
+            pin_io_threads(&end.layout.cores);
+        }
+        let before = Sample::take(interface.as_deref())?;
+        let sampler = spawn_sampler(&shared, interface)?;
         let data = connections
             .into_iter()
             .enumerate()
-            .map(|(stream, connection)| spawn(task(&end, stream, start_ns, &shared), connection))
+            .map(|(stream, connection)| spawn(task(&end, stream, &shared), connection))
             .collect::<Result<_>>()?;
+        shared.begin(clock::now_ns() + lead.as_nanos() as u64);
         Ok(Self {
             end,
             shared,
             data,
             sampler,
             before,
+            environment,
             chosen,
         })
     }
@@ -114,7 +143,7 @@ impl Running {
         for (stream, frames) in run_frames.iter().enumerate() {
             self.shared.announce(stream, *frames);
         }
-        self.shared.close_window();
+        self.shared.end_announced();
         if self.end.settings.pattern != Pattern::Stream {
             self.shared.stop();
         }
@@ -125,24 +154,48 @@ impl Running {
         self.shared.stop();
     }
 
-    /// Waits for the data threads and gathers what they did.
+    /// Waits for the data threads, gathers what they did, and puts the interface back as it was.
     ///
     /// # Errors
     /// A connection broke.
-    pub fn join(self) -> Result<Finished> {
-        let streams = self.data.into_iter().map(joined).collect::<Result<_>>()?;
-        let window = self
-            .sampler
-            .join()
-            .map_err(|_| Error::peer("the thread that reads counters broke off"))??;
+    pub fn join(mut self) -> Result<Finished> {
+        let complete = !self.shared.stopped() || self.end.settings.pattern != Pattern::Stream;
+        let streams: Vec<Stream> = self.data.into_iter().map(joined).collect::<Result<_>>()?;
+        let samples = self.sampler.join();
+        let samples =
+            samples.map_err(|_| Error::peer("the thread that reads counters broke off"))??;
         let after = Sample::take(self.end.interface.as_deref())?;
+        self.end.guards = Guards::default();
+        let last_ns = streams.iter().map(Stream::last_ns).max().unwrap_or(0);
         Ok(Finished {
             end: self.end,
             streams,
-            window,
+            window: samples.window(last_ns),
             run: [self.before, after],
+            environment: self.environment,
             chosen: self.chosen,
+            complete,
         })
+    }
+}
+
+impl Stream {
+    pub(super) fn usage(&self) -> ThreadUsage {
+        match self {
+            Self::Sent(stream) => stream.usage,
+            Self::Received(stream) => stream.usage,
+            Self::Asked(stream) => stream.usage,
+            Self::Answered(stream) => stream.usage,
+        }
+    }
+
+    fn last_ns(&self) -> u64 {
+        match self {
+            Self::Sent(stream) => stream.last_ns,
+            Self::Received(stream) => stream.last_ns,
+            Self::Asked(stream) => stream.last_ns,
+            Self::Answered(stream) => stream.last_ns,
+        }
     }
 }
 
@@ -161,7 +214,7 @@ fn chosen(connection: &Connection) -> Chosen {
     sender.chain(receiver).collect()
 }
 
-fn task(end: &End, stream: usize, start_ns: u64, shared: &Arc<Shared>) -> Task {
+fn task(end: &End, stream: usize, shared: &Arc<Shared>) -> Task {
     let cores = &end.layout.cores;
     Task {
         settings: end.settings.clone(),
@@ -169,9 +222,8 @@ fn task(end: &End, stream: usize, start_ns: u64, shared: &Arc<Shared>) -> Task {
         tag: end.tag,
         asks: end.asks,
         same_clock: end.same_clock(),
-        start_ns,
         deadline_ns: clock::now_ns() + end.longest.as_nanos() as u64,
-        raw_frames: end.raw_frames,
+        kept_frames: end.kept_frames / usize::from(end.settings.streams),
         core: (!cores.is_empty()).then(|| cores[stream % cores.len()]),
         shared: Arc::clone(shared),
     }
@@ -197,17 +249,32 @@ fn joined(thread: JoinHandle<io::Result<Stream>>) -> Result<Stream> {
 fn spawn_sampler(
     shared: &Arc<Shared>,
     interface: Option<String>,
-) -> Result<JoinHandle<Result<[Sample; 2]>>> {
+) -> Result<JoinHandle<Result<Samples>>> {
     let shared = Arc::clone(shared);
+    let sample = move || {
+        let take = || Sample::take(interface.as_deref());
+        shared.wait_for(Edge::Opened);
+        let opened = take()?;
+        shared.wait_for(Edge::Announced);
+        let announced = (!shared.is_closed()).then(take).transpose()?;
+        shared.wait_for(Edge::Closed);
+        Ok(Samples {
+            opened,
+            announced,
+            closed: take()?,
+        })
+    };
     thread::Builder::new()
         .name("sampler".into())
-        .spawn(move || {
-            shared.wait_for(Edge::Opened);
-            let opened = Sample::take(interface.as_deref());
-            shared.wait_for(Edge::Closed);
-            Ok([opened?, Sample::take(interface.as_deref())?])
-        })
+        .spawn(sample)
         .or_peer("the thread that reads counters cannot be started")
+}
+
+/// ZeroMQ sends and receives in threads of its own: they belong to the cores of this end, too.
+fn pin_io_threads(cores: &[usize]) {
+    for thread in threads_named("ZMQbg") {
+        let _ = pin_task(thread, cores); // one that has just ended needs no core
+    }
 }
 
 /// Tries the priority on a thread of its own, so that the record can say that it was refused.
@@ -245,7 +312,7 @@ impl Task {
             settings,
             stream,
             tag,
-            start_ns: self.start_ns,
+            start_ns: self.shared.wait_to_begin(),
             shared: &self.shared,
         }
         .run(&mut sender)
@@ -258,7 +325,7 @@ impl Task {
             stream: self.stream,
             tag: self.tag,
             same_clock: self.same_clock,
-            raw_frames: self.raw_frames,
+            kept_frames: self.kept_frames,
             deadline_ns: self.deadline_ns,
             shared: &self.shared,
         };
@@ -272,7 +339,8 @@ impl Task {
             settings,
             stream,
             tag,
-            start_ns: self.start_ns,
+            start_ns: self.shared.wait_to_begin(),
+            kept_frames: self.kept_frames,
             shared: &self.shared,
         };
         match self.settings.pattern {
@@ -297,27 +365,12 @@ impl Task {
 
 impl Finished {
     /// Frames sent of each stream, at the end that sends or asks.
-    pub fn counts(&self) -> Vec<Counts> {
+    pub fn run_frames(&self) -> Vec<u64> {
         let sent = |stream: &Stream| match stream {
-            Stream::Sent(sent) => Some(sent.counts),
-            Stream::Asked(asked) => Some(asked.counts),
+            Stream::Sent(sent) => Some(sent.counts.run),
+            Stream::Asked(asked) => Some(asked.counts.run),
             Stream::Received(_) | Stream::Answered(_) => None,
         };
         self.streams.iter().filter_map(sent).collect()
-    }
-
-    /// What the system chose for the sockets of this end.
-    pub fn chosen(&self) -> &Chosen {
-        &self.chosen
-    }
-
-    pub(super) fn threads(&self) -> ThreadUsage {
-        let usage = |stream: &Stream| match stream {
-            Stream::Sent(stream) => stream.usage,
-            Stream::Received(stream) => stream.usage,
-            Stream::Asked(stream) => stream.usage,
-            Stream::Answered(stream) => stream.usage,
-        };
-        self.streams.iter().map(usage).sum()
     }
 }

@@ -179,7 +179,8 @@ pub struct Utilisation {
 }
 
 /// What the traffic cost on `cores`: busy time less the idle baseline and less `spin_cores` of
-/// active waiting (user time, in cores), divided by the number of cores and clipped to 0…1.
+/// active waiting (user time, in cores), divided by the number of cores and clipped to 0…1. The
+/// modes, guests among them, sum to the whole.
 ///
 /// `None` where none of the cores was watched.
 pub fn utilisation(usage: &Usage, cores: &[usize], spin_cores: f64) -> Option<Utilisation> {
@@ -202,14 +203,34 @@ pub fn utilisation(usage: &Usage, cores: &[usize], spin_cores: f64) -> Option<Ut
     let net = |mode: fn(&CoreModes) -> f64| mean(&now, mode) - mean(&idle, mode);
     let share = |value: f64| value.clamp(0.0, 1.0);
     let spin = spin_cores / n;
+    let cpu = share(net(CoreModes::busy) - spin);
+    let [user, system, irq, softirq, _guest] = parts_of(
+        cpu,
+        [
+            net(|c| c.user) - spin,
+            net(|c| c.system),
+            net(|c| c.irq),
+            net(|c| c.softirq),
+            net(|c| c.guest),
+        ],
+    );
     Some(Utilisation {
-        cpu: share(net(CoreModes::busy) - spin),
-        user: share(net(|c| c.user) - spin),
-        system: share(net(|c| c.system)),
-        irq: share(net(|c| c.irq)),
-        softirq: share(net(|c| c.softirq)),
+        cpu,
+        user,
+        system,
+        irq,
+        softirq,
         steal: share(mean(&now, |c| c.steal)),
     })
+}
+
+/// The modes as parts of their sum `cpu`, none below 0. A mode that took more of the idle host than
+/// of the traffic's window (ticks are coarse) leaves too much to the others, who share what is wrong.
+fn parts_of(cpu: f64, modes: [f64; 5]) -> [f64; 5] {
+    let parts = modes.map(|mode| mode.max(0.0));
+    let sum: f64 = parts.iter().sum();
+    let scale = if sum > cpu { cpu / sum } else { 1.0 };
+    parts.map(|part| part * scale)
 }
 
 #[cfg(test)]

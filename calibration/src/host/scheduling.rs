@@ -37,8 +37,28 @@ pub fn available_cpus() -> Vec<usize> {
     (0..CPUS_MAX).filter(set).collect()
 }
 
+/// Numbers of this process's threads whose name begins so.
+pub fn threads_named(beginning: &str) -> Vec<i32> {
+    let tasks = std::fs::read_dir("/proc/self/task")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let named = tasks.filter(|task| {
+        let name = std::fs::read_to_string(task.path().join("comm"));
+        name.is_ok_and(|name| name.starts_with(beginning))
+    });
+    named
+        .filter_map(|task| task.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
 /// Keeps the calling thread, and threads it starts from now on, on `cpus`.
 pub fn pin_thread(cpus: &[usize]) -> Result<()> {
+    pin_task(0, cpus)
+}
+
+/// Keeps a thread of this process, by its number, on `cpus`; 0 is the calling thread.
+pub fn pin_task(task: i32, cpus: &[usize]) -> Result<()> {
     let mut mask = [0_u64; CPUS_MAX / WORD_BITS];
     for &cpu in cpus {
         let Some(word) = mask.get_mut(cpu / WORD_BITS) else {
@@ -48,10 +68,10 @@ pub fn pin_thread(cpus: &[usize]) -> Result<()> {
         };
         *word |= 1 << (cpu % WORD_BITS);
     }
-    // SAFETY: the mask is as long as said; 0 is the calling thread.
+    // SAFETY: the mask is as long as said.
     let status = unsafe {
         libc::sched_setaffinity(
-            0,
+            task,
             size_of_val(&mask),
             mask.as_ptr().cast::<libc::cpu_set_t>(),
         )

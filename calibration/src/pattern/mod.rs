@@ -4,16 +4,18 @@
 //! end's control thread nothing but [`Shared`].
 
 pub mod call;
+mod edges;
 pub mod pacing;
 pub mod receive;
 pub mod send;
 pub mod sequence;
 mod shared;
 
+pub use edges::{Edges, Span};
 pub use shared::{Counts, Edge, Shared};
 
 use crate::clock;
-use crate::frame::Phase;
+use crate::frame::{HEADER_BYTES, Phase};
 use crate::settings::RunSettings;
 
 /// Load is kept up this long after the window, in seconds, but no longer than a tenth of it.
@@ -45,6 +47,23 @@ impl Timeline {
         Self {
             window_start_ns,
             end,
+        }
+    }
+
+    /// The same for calls in batches, whose warm-up ends when its calls are answered: from then on, the window.
+    pub fn window_from(settings: &RunSettings, stream: u16, now: u64) -> Self {
+        let settings = RunSettings {
+            warmup_s: 0.0,
+            ..settings.clone()
+        };
+        Self::of(&settings, stream, now)
+    }
+
+    /// The first moment at which nothing is sent any more; `None` where frames are counted.
+    pub fn over_ns(&self) -> Option<u64> {
+        match self.end {
+            End::At { tail_ns, .. } => Some(tail_ns),
+            End::After(_) => None,
         }
     }
 
@@ -83,6 +102,14 @@ pub struct Pauses {
 }
 
 impl Pauses {
+    /// One of this length.
+    pub fn one(longest_ns: u64) -> Self {
+        Self {
+            count: 1,
+            longest_ns,
+        }
+    }
+
     /// Both together.
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -104,6 +131,11 @@ pub fn wait_for_start(start_ns: u64) {
     if clock::now_ns() < start_ns {
         clock::sleep_until(start_ns);
     }
+}
+
+/// Whether a frame of `payload_bytes` has room for a header.
+pub fn is_stamped(payload_bytes: u32) -> bool {
+    payload_bytes as usize >= HEADER_BYTES
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The schedule of a paced stream: when each frame is due, and waiting for it.
 
+use super::Pauses;
 use crate::clock;
 
 /// Gaps between two looks at the clock up to this long are the waiting itself; longer ones are
@@ -9,6 +10,8 @@ const SPIN_STEP_MAX_NS: u64 = 2_000;
 pub const STALL_NS: u64 = 1_000_000;
 /// Waits longer than this sleep first and look at the clock only towards the end.
 const SLEEP_MARGIN_NS: u64 = 250_000;
+/// No sleep is longer than this, so that a stream that is told to stop does.
+const SLEEP_MAX_NS: u64 = 50_000_000;
 
 /// Due times on an absolute grid, so that a late frame does not move the ones after it.
 #[derive(Debug, Clone, Copy)]
@@ -41,17 +44,19 @@ pub struct Waited {
     /// Time spent looking at the clock, in ns.
     pub spin_ns: u64,
     /// Pauses longer than a millisecond.
-    pub stalls: u64,
-    /// The longest pause, in ns.
-    pub longest_pause_ns: u64,
+    pub pauses: Pauses,
 }
 
 impl Waited {
-    /// Waits until `due_ns` and returns the time, which is past it when the stream is late.
+    /// Waits until `due_ns`, or until `stopped` says so between two sleeps, and returns the time,
+    /// which is past `due_ns` when the stream is late.
     #[inline]
-    pub fn until(&mut self, due_ns: u64, mut now: u64) -> u64 {
-        if due_ns > now + SLEEP_MARGIN_NS {
-            now = self.sleep(due_ns - SLEEP_MARGIN_NS);
+    pub fn until(&mut self, due_ns: u64, mut now: u64, stopped: impl Fn() -> bool) -> u64 {
+        while due_ns > now + SLEEP_MARGIN_NS {
+            if stopped() {
+                return now;
+            }
+            now = self.sleep((due_ns - SLEEP_MARGIN_NS).min(now + SLEEP_MAX_NS));
         }
         while now < due_ns {
             std::hint::spin_loop();
@@ -75,8 +80,9 @@ impl Waited {
     }
 
     fn pause(&mut self, pause_ns: u64) {
-        self.longest_pause_ns = self.longest_pause_ns.max(pause_ns);
-        self.stalls += u64::from(pause_ns > STALL_NS);
+        if pause_ns > STALL_NS {
+            self.pauses = self.pauses.and(Pauses::one(pause_ns));
+        }
     }
 }
 
@@ -105,7 +111,7 @@ mod tests {
         let mut waited = Waited::default();
         let start = clock::now_ns();
         let due = start + 3_000_000;
-        let now = waited.until(due, start);
+        let now = waited.until(due, start, || false);
         assert!(now >= due);
         assert!(waited.spin_ns <= now - start);
     }
@@ -114,7 +120,7 @@ mod tests {
     fn a_late_frame_does_not_wait() {
         let mut waited = Waited::default();
         let now = clock::now_ns();
-        assert_eq!(waited.until(now - 5, now), now);
+        assert_eq!(waited.until(now - 5, now, || false), now);
         assert_eq!(waited, Waited::default());
     }
 }

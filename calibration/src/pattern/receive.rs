@@ -1,9 +1,10 @@
 //! The receiving loop of a stream.
 
+use super::pacing::STALL_NS;
 use super::sequence::{Arrival, Sequence};
-use super::{Pauses, Shared};
+use super::{Edges, Pauses, Shared, is_stamped};
 use crate::clock;
-use crate::frame::{HEADER_BYTES, Header, Phase};
+use crate::frame::{Header, Phase};
 use crate::host::cpu::ThreadUsage;
 use crate::settings::RunSettings;
 use crate::statistics::{LatencyRecorder, SliceRecorder};
@@ -17,9 +18,7 @@ const READ_TIMEOUT: Duration = Duration::from_millis(20);
 const SILENCE_NS: u64 = 300_000_000;
 /// Width of the first slices of the window, in ns; they double when they become too many.
 const SLICE_NS: u64 = 1_000_000;
-/// Frames whose times are kept until the clocks are known, a stream: 64 MiB.
-const DEFERRED_FRAMES: usize = 1 << 22;
-/// A gap this many times the mean gap, and longer than a millisecond, is a pause.
+/// A gap between two reads this many times the mean one, and longer than a millisecond, is a pause.
 const PAUSE_FACTOR: u64 = 8;
 
 /// Times of one frame of the window.
@@ -46,7 +45,9 @@ pub struct StreamReceived {
     pub before_ns: u64,
     /// Arrival of the window's first frame.
     pub first_ns: u64,
-    /// Arrival of the window's last frame.
+    /// Frames of the window that came with the first, in one read.
+    pub first_frames: u64,
+    /// Arrival of the last frame of the window that came before any of the tail.
     pub last_ns: u64,
     /// Pauses inside the window.
     pub pauses: Pauses,
@@ -69,10 +70,21 @@ pub struct StreamReceived {
     /// What the thread used inside the window.
     pub usage: ThreadUsage,
     deferred: Vec<Times>,
-    raw_frames: usize,
+    kept_frames: usize,
 }
 
 impl StreamReceived {
+    /// The window in time; see [`Edges`].
+    pub fn edges(&self) -> Edges {
+        Edges {
+            before_ns: self.before_ns,
+            first_ns: self.first_ns,
+            last_ns: self.last_ns,
+            frames: self.window_frames,
+            first_frames: self.first_frames,
+        }
+    }
+
     /// Makes latencies of the times kept, now that the clocks are known: `offset_ns(received)` is the
     /// own clock less the sender's at that time of the own clock.
     pub fn correct(&mut self, payload_bytes: u32, offset_ns: impl Fn(u64) -> f64) {
@@ -89,7 +101,7 @@ impl StreamReceived {
         self.slices
             .record(received_ns, Some(latency_ns), payload_bytes);
         if let Some(raw) = &mut self.raw_ns {
-            if raw.len() < self.raw_frames {
+            if raw.len() < self.kept_frames {
                 raw.push(latency_ns);
             } else {
                 self.truncated = true;
@@ -113,8 +125,8 @@ pub struct ReceiveTask<'a> {
     pub tag: u32,
     /// Both ends read the same clock.
     pub same_clock: bool,
-    /// Most latencies kept one by one.
-    pub raw_frames: usize,
+    /// Most frames whose times are kept one by one.
+    pub kept_frames: usize,
     /// Nothing is received after this, own clock, in ns.
     pub deadline_ns: u64,
     /// The end it belongs to.
@@ -146,6 +158,8 @@ struct Receiving<'a> {
     /// When the last frame came, and when the loop last looked at the clock.
     heard_ns: u64,
     now_ns: u64,
+    /// Reads that gave frames of the window.
+    reads: u64,
     before: ThreadUsage,
     socket: SocketWindow,
 }
@@ -159,7 +173,7 @@ struct SocketWindow {
 
 impl<'a> Receiving<'a> {
     fn of(task: &'a ReceiveTask<'a>) -> Self {
-        let stamped = task.settings.payload_bytes as usize >= HEADER_BYTES;
+        let stamped = is_stamped(task.settings.payload_bytes);
         let received = StreamReceived {
             window_frames: 0,
             run_frames: 0,
@@ -168,6 +182,7 @@ impl<'a> Receiving<'a> {
             foreign: 0,
             before_ns: 0,
             first_ns: 0,
+            first_frames: 0,
             last_ns: 0,
             pauses: Pauses::default(),
             latency: LatencyRecorder::new(),
@@ -180,7 +195,7 @@ impl<'a> Receiving<'a> {
             overflow: None,
             usage: ThreadUsage::default(),
             deferred: Vec::new(),
-            raw_frames: task.raw_frames,
+            kept_frames: task.kept_frames,
         };
         Self {
             task,
@@ -189,6 +204,7 @@ impl<'a> Receiving<'a> {
             phase: Phase::WarmUp,
             heard_ns: clock::now_ns(),
             now_ns: 0,
+            reads: 0,
             before: ThreadUsage::default(),
             socket: SocketWindow::default(),
         }
@@ -252,9 +268,10 @@ impl<'a> Receiving<'a> {
             self.received.before_ns = now;
         }
         if phase == Phase::Window {
-            self.pause(now);
             self.received.window_frames += 1;
-            self.received.last_ns = now;
+            if self.phase == Phase::Window {
+                self.place(now);
+            }
         }
     }
 
@@ -279,18 +296,25 @@ impl<'a> Receiving<'a> {
         self.task.shared.leave_window();
     }
 
+    /// Places a frame of the window in time, unless it came behind the tail.
     #[inline]
-    fn pause(&mut self, now: u64) {
-        let gap = now.saturating_sub(self.received.last_ns);
-        if gap > super::pacing::STALL_NS && self.received.window_frames > 1 {
-            let mean = (self.received.last_ns - self.received.first_ns)
-                / (self.received.window_frames - 1);
-            if gap > PAUSE_FACTOR * mean {
-                self.received.pauses = self.received.pauses.and(Pauses {
-                    count: 1,
-                    longest_ns: gap,
-                });
-            }
+    fn place(&mut self, now: u64) {
+        self.received.first_frames += u64::from(now == self.received.first_ns);
+        if now != self.received.last_ns {
+            self.pause(now - self.received.last_ns);
+            self.reads += 1;
+        }
+        self.received.last_ns = now;
+    }
+
+    #[inline]
+    fn pause(&mut self, gap_ns: u64) {
+        if gap_ns <= STALL_NS || self.reads == 0 {
+            return;
+        }
+        let mean_ns = (self.received.last_ns - self.received.first_ns) / self.reads;
+        if gap_ns > PAUSE_FACTOR * mean_ns {
+            self.received.pauses = self.received.pauses.and(Pauses::one(gap_ns));
         }
     }
 
@@ -301,7 +325,7 @@ impl<'a> Receiving<'a> {
         if self.task.same_clock {
             self.received
                 .keep(now, difference(now, header.sent_ns), payload);
-        } else if self.received.deferred.len() < DEFERRED_FRAMES {
+        } else if self.received.deferred.len() < self.task.kept_frames {
             self.received.deferred.push(Times {
                 received_ns: now,
                 sent_ns: header.sent_ns,
@@ -336,7 +360,8 @@ impl<'a> Receiving<'a> {
         }
         match self.task.shared.announced(usize::from(self.task.stream)) {
             Some(frames) => {
-                self.received.run_frames >= frames || self.now_ns > self.heard_ns + SILENCE_NS
+                self.received.run_frames >= frames
+                    || self.task.settings.may_lose() && self.now_ns > self.heard_ns + SILENCE_NS
             }
             None => self.now_ns > self.task.deadline_ns,
         }

@@ -1,7 +1,7 @@
 //! The sending loop of a stream: paced or as fast as it goes.
 
 use super::pacing::{Schedule, Waited};
-use super::{Counts, Pauses, Shared, Timeline, filled, wait_for_start};
+use super::{Counts, Edges, Shared, Timeline, filled, wait_for_start};
 use crate::clock;
 use crate::frame::{Header, Phase};
 use crate::host::cpu::ThreadUsage;
@@ -34,11 +34,14 @@ pub struct StreamSent {
 }
 
 impl StreamSent {
-    /// Pauses of the window.
-    pub fn pauses(&self) -> Pauses {
-        Pauses {
-            count: self.waited.stalls,
-            longest_ns: self.waited.longest_pause_ns,
+    /// Frames of the window whose place in time is known; see [`Edges`].
+    pub fn edges(&self) -> Edges {
+        Edges {
+            before_ns: self.before_ns,
+            first_ns: self.first_ns,
+            last_ns: self.last_ns,
+            frames: self.counts.window,
+            first_frames: 1.min(self.counts.window),
         }
     }
 }
@@ -61,14 +64,14 @@ pub struct SendTask<'a> {
 impl SendTask<'_> {
     /// Sends the stream from its first frame to its last.
     pub fn run<S: FrameSender>(&self, sender: &mut S) -> io::Result<StreamSent> {
-        wait_for_start(self.start_ns);
         let mut sending = Sending::of(self);
+        wait_for_start(self.start_ns);
         match self.settings.rate_fps {
             Some(rate) => sending.paced(sender, rate)?,
             None => sending.unlimited(sender)?,
         }
         sender.flush()?;
-        Ok(sending.finish())
+        Ok(sending.finish(sender.refused()))
     }
 }
 
@@ -78,6 +81,10 @@ struct Sending<'a> {
     frame: Vec<u8>,
     header: Header,
     sent: StreamSent,
+    /// Waiting since the last edge of the window.
+    waited: Waited,
+    /// What the sender had refused of its batches at the last edge.
+    refused: u64,
     before: ThreadUsage,
 }
 
@@ -97,6 +104,8 @@ impl<'a> Sending<'a> {
                 sent_ns: 0,
             },
             sent: StreamSent::default(),
+            waited: Waited::default(),
+            refused: 0,
             before: ThreadUsage::default(),
         }
     }
@@ -104,7 +113,7 @@ impl<'a> Sending<'a> {
     /// One look at the clock a frame: the end of one send is the start of the next.
     fn unlimited<S: FrameSender>(&mut self, sender: &mut S) -> io::Result<()> {
         let mut now = clock::now_ns();
-        while let Some(phase) = self.next(now) {
+        while let Some(phase) = self.next(now, sender) {
             self.send(sender, phase, now, now)?;
             now = clock::now_ns();
         }
@@ -119,8 +128,11 @@ impl<'a> Sending<'a> {
         loop {
             let intended = schedule.due_ns(due);
             due += 1;
-            now = self.sent.waited.until(intended, now);
-            let Some(phase) = self.next(now) else {
+            let end = self.timeline.over_ns().unwrap_or(u64::MAX);
+            now = self
+                .waited
+                .until(intended.min(end), now, || task.shared.stopped());
+            let Some(phase) = self.next(now, sender) else {
                 return Ok(());
             };
             self.send(sender, phase, intended, now)?;
@@ -135,7 +147,7 @@ impl<'a> Sending<'a> {
 
     /// The phase of the frame to be sent at `now`; marks the edges of the window.
     #[inline]
-    fn next(&mut self, now: u64) -> Option<Phase> {
+    fn next<S: FrameSender>(&mut self, now: u64, sender: &S) -> Option<Phase> {
         if self.task.shared.stopped() {
             return None;
         }
@@ -143,26 +155,40 @@ impl<'a> Sending<'a> {
             .timeline
             .phase(now, self.sent.counts.window + self.sent.send_errors);
         if phase != Some(self.header.phase) {
-            self.change(phase, now);
+            self.change(phase, now, sender.refused());
         }
         phase
     }
 
-    fn change(&mut self, phase: Option<Phase>, now: u64) {
+    fn change(&mut self, phase: Option<Phase>, now: u64, refused: u64) {
+        self.settle(refused);
         if self.header.phase == Phase::Window {
             self.leave_window();
         }
         if phase == Some(Phase::Window) {
             self.sent.first_ns = now;
-            self.sent.waited = Waited::default();
+            self.waited = Waited::default();
             self.before = ThreadUsage::here();
             self.task.shared.enter_window();
         }
         self.header.phase = phase.unwrap_or(Phase::Tail);
     }
 
+    /// Frames that a batch had taken and the system refused were never sent.
+    fn settle(&mut self, refused: u64) {
+        let frames = (refused - self.refused).min(self.sent.counts.run);
+        self.refused = refused;
+        self.sent.counts.run -= frames;
+        if self.header.phase == Phase::Window {
+            let of_window = frames.min(self.sent.counts.window);
+            self.sent.counts.window -= of_window;
+            self.sent.send_errors += of_window;
+        }
+    }
+
     fn leave_window(&mut self) {
         self.sent.usage = ThreadUsage::here() - self.before;
+        self.sent.waited = self.waited;
         self.task.shared.leave_window();
     }
 
@@ -193,7 +219,8 @@ impl<'a> Sending<'a> {
         Ok(())
     }
 
-    fn finish(mut self) -> StreamSent {
+    fn finish(mut self, refused: u64) -> StreamSent {
+        self.settle(refused);
         if self.header.phase == Phase::Window {
             self.leave_window(); // stopped inside
         }

@@ -9,6 +9,8 @@ use std::time::Duration;
 pub enum Edge {
     /// The first frame of the window was sent or received.
     Opened,
+    /// The sender has said that it is done; what is still on its way may follow.
+    Announced,
     /// The last stream has left the window.
     Closed,
 }
@@ -24,7 +26,9 @@ pub struct Counts {
 
 #[derive(Debug, Default)]
 struct State {
+    begin_ns: Option<u64>,
     opened: bool,
+    announced: bool,
     left: usize,
     closed: bool,
     finished: usize,
@@ -74,10 +78,37 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// The window is over for all streams, whatever they have seen of it.
-    pub fn close_window(&self) {
-        self.state().closed = true;
+    /// All senders have said that they are done.
+    pub fn end_announced(&self) {
+        self.state().announced = true;
         self.changed.notify_all();
+    }
+
+    /// Lets the data threads begin; the first frame leaves at `start_ns`.
+    pub fn begin(&self, start_ns: u64) {
+        self.state().begin_ns = Some(start_ns);
+        self.changed.notify_all();
+    }
+
+    /// Waits until the data threads may begin, and says when the first frame leaves.
+    pub fn wait_to_begin(&self) -> u64 {
+        let mut state = self.state();
+        loop {
+            match state.begin_ns {
+                Some(start_ns) => return start_ns,
+                None => {
+                    state = self
+                        .changed
+                        .wait(state)
+                        .unwrap_or_else(PoisonError::into_inner)
+                }
+            }
+        }
+    }
+
+    /// Whether all streams have left the window.
+    pub fn is_closed(&self) -> bool {
+        passed(&self.state(), Edge::Closed)
     }
 
     /// Waits until `edge` has passed, or until all data threads have finished.
@@ -136,6 +167,7 @@ impl Shared {
 fn passed(state: &State, edge: Edge) -> bool {
     match edge {
         Edge::Opened => state.opened || state.closed,
+        Edge::Announced => state.announced || state.closed,
         Edge::Closed => state.closed,
     }
 }

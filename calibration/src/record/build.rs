@@ -1,12 +1,9 @@
 //! Making one record of what the two ends say.
 
 use super::{ClockReport, Ends, LossReport, RunResult, SCHEMA_VERSION, Tool, WireReport};
-use super::{Record, point};
+use super::{Record, cpu, flagging, point};
 use crate::clock::fit::Fit;
-use crate::flags;
-use crate::host::cpu::utilisation;
-use crate::host::network::InterfaceCounters;
-use crate::report::{EndReport, ReceiveReport, RoundTripReport, SendReport};
+use crate::report::{EndReport, PacingReport, ReceiveReport, RoundTripReport, SendReport};
 use crate::settings::RunSettings;
 use crate::statistics::LatencySummary;
 use serde_json::{Map, Value};
@@ -22,8 +19,6 @@ pub struct Told {
     pub settings: RunSettings,
     /// Words of the asker that nobody measures: switches, endpoints, other goodput, options.
     pub labels: Map<String, Value>,
-    /// What the system chose where it was left to it.
-    pub chosen: Map<String, Value>,
     /// The end that called.
     pub caller: EndReport,
     /// The end that was called.
@@ -39,30 +34,26 @@ pub fn record(told: Told) -> Record {
         started_utc,
         settings,
         labels,
-        chosen,
         caller,
         responder,
         fit,
     } = told;
-    let ends = if settings.reverse {
-        Ends {
+    let ends = match settings.reverse {
+        true => Ends {
             send: responder,
             recv: caller,
-        }
-    } else {
-        Ends {
+        },
+        false => Ends {
             send: caller,
             recv: responder,
-        }
+        },
     };
     let clock = clock_report(&ends, fit, settings.reverse);
     let result = result(&settings, &ends, &clock);
-    let flags = all_flags(&ends, &result, &clock);
-    let Ends { send, recv } = ends;
-    let received = recv.received.clone().unwrap_or_default();
-    let asked = send.round_trips.clone();
-    let histogram =
-        |summary: &Option<LatencySummary>| summary.as_ref().map(|s| s.histogram.clone());
+    let received = ends.recv.received.as_ref();
+    let asked = ends.send.round_trips.as_ref();
+    let latency = received.and_then(|r| r.latency.as_ref());
+    let rtt = asked.and_then(|a| a.round_trip.as_ref());
     Record {
         schema_version: SCHEMA_VERSION,
         run,
@@ -71,60 +62,60 @@ pub fn record(told: Told) -> Record {
             name: "icprobe".into(),
             version: env!("CARGO_PKG_VERSION").into(),
         },
-        point: point::point(&settings, labels, &send.environment),
-        chosen,
-        socket_window_bytes: received.socket_window_bytes,
-        steady: received.steady,
-        latency_histogram: histogram(&received.latency),
-        rtt_histogram: asked.as_ref().and_then(|a| histogram(&a.round_trip)),
-        raw_latency_s: received.raw_latency_s.clone(),
-        raw_rtt_s: asked.and_then(|a| a.raw_round_trip_s),
-        pacing: pacing(&send, &received),
-        loss: send
-            .sent
-            .as_ref()
-            .map(|sent| loss(sent, &received, &send, &recv)),
-        wire: wire(&result, &send.interface.window, &recv.interface.window),
+        point: point::point(&settings, labels, &ends.send.environment),
+        chosen: ends.map(|end| end.chosen.clone()),
+        socket_window_bytes: received.and_then(|r| r.socket_window_bytes),
+        steady: received.and_then(|r| r.steady),
+        latency_histogram: latency.map(|l| l.histogram.clone()),
+        rtt_histogram: rtt.map(|r| r.histogram.clone()),
+        raw_latency_s: received.and_then(|r| r.raw_latency_s.clone()),
+        raw_rtt_s: asked.and_then(|a| a.raw_round_trip_s.clone()),
+        pacing: pacing(&ends),
+        loss: loss(&ends),
+        wire: wire(&result, &ends),
+        cpu_modes: ends.map(|end| end.usage.clone()),
+        interface: interface(&ends),
+        instrument: ends.map(|end| end.instrument),
+        environment: ends.map(|end| end.environment.clone()),
+        flags: flagging::flags(&ends, &result, &clock),
         result,
         settings,
         clock,
-        cpu_modes: Ends {
-            send: send.usage,
-            recv: recv.usage,
-        },
-        interface: Ends {
-            send: send.interface,
-            recv: recv.interface,
-        },
-        instrument: Ends {
-            send: send.instrument,
-            recv: recv.instrument,
-        },
-        environment: Ends {
-            send: send.environment,
-            recv: recv.environment,
-        },
-        flags,
         plan: None,
     }
 }
 
+impl Ends<EndReport> {
+    fn map<T>(&self, of: impl Fn(&EndReport) -> T) -> Ends<T> {
+        Ends {
+            send: of(&self.send),
+            recv: of(&self.recv),
+        }
+    }
+
+    /// Both ends are on one host, whatever their clocks show.
+    pub(super) fn same_host(&self) -> bool {
+        self.send.identity.boot_id == self.recv.identity.boot_id
+    }
+}
+
 fn clock_report(ends: &Ends<EndReport>, fit: Option<Fit>, reverse: bool) -> ClockReport {
-    let identity = Ends {
-        send: ends.send.identity.clone(),
-        recv: ends.recv.identity.clone(),
-    };
+    let identity = ends.map(|end| end.identity.clone());
     let same = identity.send.same_clock(&identity.recv);
     let fit = fit.filter(|_| !same);
     let sign = if reverse { -1.0 } else { 1.0 };
     ClockReport {
         same,
         identity,
-        offset_s: fit.as_ref().map(|f| sign * f.offset_ns * 1e-9),
-        drift: fit.as_ref().map(|f| sign * f.drift),
-        bound_s: fit.as_ref().map_or(0.0, |f| f.bound_ns * 1e-9),
-        exchanges: fit.as_ref().map(|f| f.exchanges),
-        rtt_min_s: fit.as_ref().map(|f| f.rtt_min_ns as f64 * 1e-9),
+        offset_s: fit.map(|f| sign * f.offset_ns * 1e-9),
+        drift: fit.map(|f| sign * f.drift),
+        bound_s: if same {
+            Some(0.0)
+        } else {
+            fit.map(|f| f.bound_ns * 1e-9)
+        },
+        exchanges: fit.map(|f| f.exchanges),
+        rtt_min_s: fit.map(|f| f.rtt_min_ns as f64 * 1e-9),
         fit,
     }
 }
@@ -133,14 +124,18 @@ fn result(settings: &RunSettings, ends: &Ends<EndReport>, clock: &ClockReport) -
     let mut result = RunResult::default();
     if let (Some(sent), Some(received)) = (&ends.send.sent, &ends.recv.received) {
         stream(&mut result, settings, sent, received);
-        if result.latency_mean_s.is_some() {
-            result.latency_bound_s = Some(clock.bound_s);
+        if let Some(latency) = &received.latency {
+            one_way(&mut result, latency);
+            result.latency_bound_s = clock.bound_s;
         }
     }
     if let Some(asked) = &ends.send.round_trips {
-        round_trips(&mut result, asked);
+        questions(&mut result, asked);
+        if let Some(rtt) = &asked.round_trip {
+            round_trips(&mut result, rtt);
+        }
     }
-    cpu(&mut result, ends);
+    cpu::add(&mut result, settings, ends);
     packets(&mut result, ends);
     result
 }
@@ -152,31 +147,39 @@ fn stream(
     received: &ReceiveReport,
 ) {
     let lost = sent.window_frames.saturating_sub(received.window_frames);
-    result.goodput_bps = received.goodput_bps;
-    result.sent_bps = sent.sent_bps;
-    result.shortfall_bps = settings
-        .load_bps()
-        .zip(sent.sent_bps)
-        .map(|(load, sent)| (load - sent).max(0.0));
-    result.frames_per_s = received
-        .goodput_bps
-        .map(|bps| bps / 8.0 / f64::from(settings.payload_bytes));
-    result.window_s = Some(span_s(received.window_start_ns, received.window_end_ns));
+    let bits = f64::from(settings.payload_bytes) * 8.0;
+    let arrived_fps = arrived_fps(sent, received, lost);
+    let sent_fps = sent.span_s.map(|span| sent.span_frames as f64 / span);
+    result.goodput_bps = arrived_fps.map(|fps| fps * bits);
+    result.frames_per_s = arrived_fps;
+    result.sent_bps = sent_fps.map(|fps| fps * bits);
+    let shortfall = |load: f64| sent_fps.map(|fps| (load - fps * bits).max(0.0));
+    result.shortfall_bps = settings.load_bps().and_then(shortfall);
+    result.window_s = received.span_s;
     result.frames_sent = Some(sent.window_frames);
     result.frames_received = Some(received.window_frames);
     result.frames_lost = Some(lost);
     result.frames_duplicate = received.duplicates;
     result.frames_reordered = received.reordered;
-    result.loss_rate = (sent.window_frames > 0).then(|| lost as f64 / sent.window_frames as f64);
+    let some = sent.window_frames > 0;
+    result.loss_rate = some.then(|| lost as f64 / sent.window_frames as f64);
     result.stalls = Some(sent.stalls + received.stalls);
     result.longest_stall_s = Some(sent.longest_stall_s.max(received.longest_stall_s));
-    if let Some(latency) = &received.latency {
-        one_way(result, latency);
-    }
     if let Some(steady) = received.steady.as_ref().filter(|s| s.detected) {
         result.latency_steady_mean_s = steady.steady.latency_mean_s;
         result.latency_steady_std_s = steady.steady.latency_std_s;
     }
+}
+
+/// Frames a second that arrived. Where frames were lost, the last ones may be among them: the time is
+/// then not shorter than that over which the sender sent.
+fn arrived_fps(sent: &SendReport, received: &ReceiveReport, lost: u64) -> Option<f64> {
+    let span_s = received.span_s?;
+    let span_s = match sent.span_s {
+        Some(sent_s) if lost > 0 => span_s.max(sent_s),
+        _ => span_s,
+    };
+    Some(received.span_frames as f64 / span_s)
 }
 
 fn one_way(result: &mut RunResult, latency: &LatencySummary) {
@@ -189,18 +192,24 @@ fn one_way(result: &mut RunResult, latency: &LatencySummary) {
     result.latency_p999_s = Some(latency.p999_s);
 }
 
-fn round_trips(result: &mut RunResult, asked: &RoundTripReport) {
+fn questions(result: &mut RunResult, asked: &RoundTripReport) {
     let a_second = |count: u64, seconds: f64| (seconds > 0.0).then(|| count as f64 / seconds);
     result.goodput_bps = asked.goodput_bps;
-    result.frames_per_s = a_second(asked.answered, asked.elapsed_s);
+    result.frames_per_s = asked
+        .answered
+        .and_then(|frames| a_second(frames, asked.elapsed_s));
     result.calls_queued_per_s = asked.queued_s.and_then(|s| a_second(asked.asked, s));
-    result.window_s = Some(asked.elapsed_s);
+    result.window_s = (asked.elapsed_s > 0.0).then_some(asked.elapsed_s);
     result.frames_sent = Some(asked.asked);
-    result.frames_received = Some(asked.answered);
-    result.frames_lost = Some(asked.asked.saturating_sub(asked.answered));
-    result.stalls = Some(asked.stalls);
-    result.longest_stall_s = Some(asked.longest_stall_s);
-    let Some(rtt) = &asked.round_trip else { return };
+    result.frames_received = asked.answered;
+    result.frames_lost = asked
+        .answered
+        .map(|answered| asked.asked.saturating_sub(answered));
+    result.stalls = asked.stalls;
+    result.longest_stall_s = asked.longest_stall_s;
+}
+
+fn round_trips(result: &mut RunResult, rtt: &LatencySummary) {
     result.rtt_mean_s = Some(rtt.mean_s);
     result.rtt_std_s = rtt.std_s;
     result.rtt_min_s = Some(rtt.min_s);
@@ -217,198 +226,56 @@ fn round_trips(result: &mut RunResult, asked: &RoundTripReport) {
     result.rtt_half_p999_s = Some(rtt.p999_s / 2.0);
 }
 
-fn cpu(result: &mut RunResult, ends: &Ends<EndReport>) {
-    let (send_spin, recv_spin) = (spin_cores(&ends.send), spin_cores(&ends.recv));
-    result.cpu_send_process_cores = Some((ends.send.usage.process_cores - send_spin).max(0.0));
-    result.cpu_recv_process_cores = Some((ends.recv.usage.process_cores - recv_spin).max(0.0));
-    let window_s = ends.send.usage.window_s.min(ends.recv.usage.window_s);
-    let cores = ends.send.cores.len().min(ends.recv.cores.len()).max(1);
-    result.cpu_quantum = (window_s > 0.0).then(|| ends.send.usage.tick_s / window_s / cores as f64);
-    if share_cores(ends) {
-        return;
-    }
-    if let Some(send) = utilisation(&ends.send.usage, &ends.send.cores, send_spin) {
-        result.cpu_send = Some(send.cpu);
-        result.cpu_send_user = Some(send.user);
-        result.cpu_send_system = Some(send.system);
-        result.cpu_send_irq = Some(send.irq);
-        result.cpu_send_softirq = Some(send.softirq);
-        result.cpu_send_steal = Some(send.steal);
-    }
-    if let Some(recv) = utilisation(&ends.recv.usage, &ends.recv.cores, recv_spin) {
-        result.cpu_recv = Some(recv.cpu);
-        result.cpu_recv_user = Some(recv.user);
-        result.cpu_recv_system = Some(recv.system);
-        result.cpu_recv_irq = Some(recv.irq);
-        result.cpu_recv_softirq = Some(recv.softirq);
-        result.cpu_recv_steal = Some(recv.steal);
-    }
-    if !same_host(ends) {
-        result.cpu_send_cores = busy_cores(&ends.send, send_spin);
-        result.cpu_recv_cores = busy_cores(&ends.recv, recv_spin);
-    }
-}
-
-/// Busy cores of a whole host, less idle baseline and pacing spin.
-fn busy_cores(end: &EndReport, spin_cores: f64) -> Option<f64> {
-    let all: Vec<usize> = end.usage.cores.iter().map(|core| core.core).collect();
-    utilisation(&end.usage, &all, spin_cores).map(|all_of_it| all_of_it.cpu * all.len() as f64)
-}
-
-fn spin_cores(end: &EndReport) -> f64 {
-    let paced = end
-        .sent
-        .as_ref()
-        .and_then(|s| s.pacing.as_ref())
-        .map(|p| p.spin_cores);
-    paced
-        .or(end.round_trips.as_ref().map(|r| r.spin_cores))
-        .unwrap_or(0.0)
-}
-
-fn same_host(ends: &Ends<EndReport>) -> bool {
-    ends.send.identity.boot_id == ends.recv.identity.boot_id
-}
-
-fn share_cores(ends: &Ends<EndReport>) -> bool {
-    same_host(ends)
-        && ends
-            .send
-            .cores
-            .iter()
-            .any(|core| ends.recv.cores.contains(core))
-}
-
 fn packets(result: &mut RunResult, ends: &Ends<EndReport>) {
     let a_second = |packets: u64, end: &EndReport| {
-        let known = !end.interface.name.is_empty() && end.usage.window_s > 0.0;
-        known.then(|| packets as f64 / end.usage.window_s)
+        (end.usage.window_s > 0.0).then(|| packets as f64 / end.usage.window_s)
     };
-    result.packets_sent_per_s = a_second(ends.send.interface.window.tx_packets, &ends.send);
-    result.packets_received_per_s = a_second(ends.recv.interface.window.rx_packets, &ends.recv);
+    let send = ends.send.interface.as_ref().map(|i| i.window.tx_packets);
+    let recv = ends.recv.interface.as_ref().map(|i| i.window.rx_packets);
+    result.packets_sent_per_s = send.and_then(|packets| a_second(packets, &ends.send));
+    result.packets_received_per_s = recv.and_then(|packets| a_second(packets, &ends.recv));
 }
 
-fn pacing(send: &EndReport, received: &ReceiveReport) -> Option<crate::report::PacingReport> {
-    let mut pacing = send.sent.as_ref()?.pacing.clone()?;
-    pacing.latency_from_intended_mean_s = received.latency_from_intended_mean_s;
+fn pacing(ends: &Ends<EndReport>) -> Option<PacingReport> {
+    let mut pacing = ends.send.sent.as_ref()?.pacing.clone()?;
+    let received = ends.recv.received.as_ref();
+    pacing.latency_from_intended_mean_s = received.and_then(|r| r.latency_from_intended_mean_s);
     Some(pacing)
 }
 
-fn loss(
-    sent: &SendReport,
-    received: &ReceiveReport,
-    send: &EndReport,
-    recv: &EndReport,
-) -> LossReport {
-    LossReport {
+fn loss(ends: &Ends<EndReport>) -> Option<LossReport> {
+    let (sent, received) = (ends.send.sent.as_ref()?, ends.recv.received.as_ref()?);
+    let (send, recv) = (ends.send.interface.as_ref(), ends.recv.interface.as_ref());
+    Some(LossReport {
         send_errors: sent.send_errors,
-        interface_send_dropped: send.interface.run.tx_dropped,
-        interface_recv_dropped: recv.interface.run.rx_dropped + recv.interface.run.rx_missed,
+        interface_send_dropped: send.map(|i| i.run.tx_dropped),
+        interface_recv_dropped: recv.map(|i| i.run.rx_dropped + i.run.rx_missed),
         socket_overflow: received.socket_overflow,
         run_frames_sent: sent.run_frames,
         run_frames_received: received.run_frames,
-    }
+    })
 }
 
-fn wire(result: &RunResult, send: &InterfaceCounters, recv: &InterfaceCounters) -> WireReport {
-    let ratio = |over: u64, under: Option<u64>| {
-        under
-            .filter(|u| *u > 0 && over > 0)
-            .map(|u| over as f64 / u as f64)
-    };
+fn interface(ends: &Ends<EndReport>) -> Option<Ends<crate::report::InterfaceReport>> {
+    let send = ends.send.interface.clone()?;
+    Some(Ends {
+        send,
+        recv: ends.recv.interface.clone()?,
+    })
+}
+
+fn wire(result: &RunResult, ends: &Ends<EndReport>) -> WireReport {
+    let ratio = |over: u64, under: u64| (under > 0 && over > 0).then(|| over as f64 / under as f64);
+    let send = ends.send.interface.as_ref().map(|i| i.window);
+    let recv = ends.recv.interface.as_ref().map(|i| i.window);
+    let (sent, received) = (
+        result.frames_sent.unwrap_or(0),
+        result.frames_received.unwrap_or(0),
+    );
     WireReport {
-        packets_per_frame_sent: ratio(send.tx_packets, result.frames_sent),
-        packet_sent_mean_bytes: ratio(send.tx_bytes, Some(send.tx_packets)),
-        packets_per_frame_received: ratio(recv.rx_packets, result.frames_received),
-        packet_received_mean_bytes: ratio(recv.rx_bytes, Some(recv.rx_packets)),
+        packets_per_frame_sent: send.and_then(|i| ratio(i.tx_packets, sent)),
+        packet_sent_mean_bytes: send.and_then(|i| ratio(i.tx_bytes, i.tx_packets)),
+        packets_per_frame_received: recv.and_then(|i| ratio(i.rx_packets, received)),
+        packet_received_mean_bytes: recv.and_then(|i| ratio(i.rx_bytes, i.rx_packets)),
     }
-}
-
-/// Involuntary context switches a second and thread beyond which a run counts as preempted.
-const PREEMPTED_PER_S: f64 = 10.0;
-/// Share of a core's time that the hypervisor may take unremarked.
-const STEAL_SHARE: f64 = 0.01;
-/// Share of a core's idle time that others may use unremarked.
-const BUSY_SHARE: f64 = 0.1;
-/// Share by which a paced sender may miss its rate unremarked.
-const RATE_SHARE: f64 = 1e-3;
-
-fn all_flags(ends: &Ends<EndReport>, result: &RunResult, clock: &ClockReport) -> Vec<String> {
-    let latency = ends.recv.received.as_ref().and_then(|r| r.latency.as_ref());
-    let steady = ends.recv.received.as_ref().and_then(|r| r.steady.as_ref());
-    let derived = [
-        (share_cores(ends), flags::SHARED_CORES),
-        (
-            preempted(&ends.send) || preempted(&ends.recv),
-            flags::PREEMPTED,
-        ),
-        (result.stalls.is_some_and(|s| s > 0), flags::STALLED),
-        (stolen(&ends.send) || stolen(&ends.recv), flags::STEAL),
-        (
-            latency.is_some_and(|l| l.negative > 0),
-            flags::NEGATIVE_LATENCY,
-        ),
-        (
-            latency.is_some_and(|l| clock.bound_s > l.mean_s / 2.0),
-            flags::CLOCK_BOUND,
-        ),
-        (steady.is_some_and(|s| !s.detected), flags::NO_STEADY_STATE),
-        (pacing_error(&ends.send), flags::PACING_ERROR),
-        (busy(&ends.send) || busy(&ends.recv), flags::BUSY_HOST),
-        (foreign(&ends.recv), flags::FOREIGN_FRAMES),
-    ];
-    let said = ends.send.flags.iter().chain(&ends.recv.flags).cloned();
-    let mut all: Vec<String> = derived
-        .iter()
-        .filter(|(holds, _)| *holds)
-        .map(|(_, flag)| (*flag).to_owned())
-        .chain(said)
-        .collect();
-    all.sort();
-    all.dedup();
-    all
-}
-
-fn preempted(end: &EndReport) -> bool {
-    let threads = end.cores.len().max(1) as f64;
-    end.usage.involuntary_switches as f64
-        > (PREEMPTED_PER_S * end.usage.window_s * threads).max(1.0)
-}
-
-fn stolen(end: &EndReport) -> bool {
-    end.usage
-        .cores
-        .iter()
-        .any(|core| end.cores.contains(&core.core) && core.steal > STEAL_SHARE)
-}
-
-fn busy(end: &EndReport) -> bool {
-    let idle = end
-        .usage
-        .baseline
-        .iter()
-        .flat_map(|baseline| &baseline.cores);
-    idle.filter(|core| end.cores.contains(&core.core))
-        .any(|core| core.busy() > BUSY_SHARE)
-}
-
-/// The rate was missed though less than nine tenths of the time went into send calls.
-fn pacing_error(end: &EndReport) -> bool {
-    let Some(pacing) = end.sent.as_ref().and_then(|s| s.pacing.as_ref()) else {
-        return false;
-    };
-    let missed = |fps: f64| (fps / pacing.asked_fps - 1.0).abs() > RATE_SHARE;
-    pacing.achieved_fps.is_some_and(missed)
-        && pacing.sending_cores < 0.9 * end.cores.len().max(1) as f64
-}
-
-fn foreign(end: &EndReport) -> bool {
-    let Some(received) = &end.received else {
-        return false;
-    };
-    received.foreign * 1000 > received.run_frames
-}
-
-fn span_s(from_ns: u64, to_ns: u64) -> f64 {
-    to_ns.saturating_sub(from_ns) as f64 * 1e-9
 }

@@ -3,7 +3,9 @@
 //! What a run did not measure is absent, never zero.
 
 mod build;
-mod point;
+mod cpu;
+mod flagging;
+pub mod point;
 mod result;
 
 pub use build::{Told, record};
@@ -14,7 +16,7 @@ use crate::clock::fit::Fit;
 use crate::host::cpu::Usage;
 use crate::host::environment::Environment;
 use crate::host::selfcheck::Instrument;
-use crate::report::{InterfaceReport, PacingReport};
+use crate::report::{Chosen, InterfaceReport, PacingReport};
 use crate::settings::RunSettings;
 use crate::statistics::{Histogram, SteadyState};
 use schemars::JsonSchema;
@@ -58,8 +60,9 @@ pub struct ClockReport {
     /// Rate of the receiving end's clock less one, against the sending end's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drift: Option<f64>,
-    /// No latency of this run is wrong by more than this because of the clocks.
-    pub bound_s: f64,
+    /// No latency of this run is wrong by more than this because of the clocks; absent where nothing is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound_s: Option<f64>,
     /// Exchanges the fit rests on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exchanges: Option<u32>,
@@ -78,9 +81,11 @@ pub struct LossReport {
     /// Sends that the sending system refused; such frames do not count as sent.
     pub send_errors: u64,
     /// Packets the sending interface dropped, over the run.
-    pub interface_send_dropped: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interface_send_dropped: Option<u64>,
     /// Packets the receiving interface dropped or missed, over the run.
-    pub interface_recv_dropped: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interface_recv_dropped: Option<u64>,
     /// Frames the receiving socket dropped for want of buffer, over the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub socket_overflow: Option<u64>,
@@ -124,9 +129,8 @@ pub struct Record {
     pub point: Map<String, Value>,
     /// What was asked, every setting.
     pub settings: RunSettings,
-    /// What the system chose where it was left to it.
-    #[serde(skip_serializing_if = "Map::is_empty", default)]
-    pub chosen: Map<String, Value>,
+    /// What the system of each end chose where it was left to it.
+    pub chosen: Ends<Chosen>,
     /// What was measured.
     pub result: RunResult,
     /// Payload bytes of the window that the receiving socket's own counter saw delivered, where it has one.
@@ -141,7 +145,7 @@ pub struct Record {
     /// Round trips of the window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rtt_histogram: Option<Histogram>,
-    /// One-way latency of every frame in the order of arrival, where asked for.
+    /// One-way latency of every frame, stream after stream in the order of arrival, where asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw_latency_s: Option<Vec<f64>>,
     /// Round trip of every question, where asked for.
@@ -159,8 +163,9 @@ pub struct Record {
     pub loss: Option<LossReport>,
     /// Packets on the wire.
     pub wire: WireReport,
-    /// Counters of the interfaces, over the window and over the run.
-    pub interface: Ends<InterfaceReport>,
+    /// Counters of the interfaces, over the window and over the run; absent where an interface is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interface: Option<Ends<InterfaceReport>>,
     /// What the instrument can do on these hosts.
     pub instrument: Ends<Instrument>,
     /// The hosts.

@@ -4,6 +4,35 @@ use crate::host::environment::Environment;
 use crate::settings::{Body, Pattern, Protocol, RunSettings, Waiting};
 use serde_json::{Map, Value, json};
 
+/// Names that the run itself gives a value; no label may take one.
+pub const RESERVED: &[&str] = &[
+    "protocol",
+    "payload_bytes",
+    "pattern",
+    "rate_fps",
+    "load_bps",
+    "cores",
+    "streams",
+    "nagle",
+    "mtu_bytes",
+    "dscp",
+    "send_buffer_bytes",
+    "receive_buffer_bytes",
+    "waiting",
+    "realtime_priority",
+    "batch_frames",
+    "reverse",
+    "body",
+    "reply_bytes",
+    "zeromq_socket",
+    "io_threads",
+    "high_water_mark",
+    "batch_bytes",
+    "switches",
+    "endpoints",
+    "other_goodput_bps",
+];
+
 /// What was asked, with the asker's labels; what was left to the system is not in it.
 pub fn point(
     settings: &RunSettings,

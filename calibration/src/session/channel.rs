@@ -180,26 +180,28 @@ impl Channel {
         })
     }
 
-    /// Asks the peer for the time and waits for the answer, at most `timeout`.
+    /// Asks the peer for the time; the answer is one of the next messages.
+    ///
+    /// # Errors
+    /// As [`Channel::send`].
+    pub fn ask_clock(&mut self) -> Result<()> {
+        self.send(&Message::Clock { sent_ns: now_ns() })
+    }
+
+    /// Asks the peer for the time and waits for the answer, at most `timeout` for each message. Answers
+    /// to earlier questions are passed over.
     ///
     /// # Errors
     /// As [`Channel::send`] and [`Channel::receive`]; also if the peer answers something else.
     pub fn exchange(&mut self, timeout: Duration) -> Result<Exchange> {
         let asked_ns = now_ns();
         self.send(&Message::Clock { sent_ns: asked_ns })?;
-        let (answer, read_ns) = self.receive_stamped(timeout)?;
-        match answer.granted()? {
-            Message::ClockReply {
-                sent_ns,
-                received_ns,
-                replied_ns,
-            } if sent_ns == asked_ns => Ok(Exchange {
-                sent_ns,
-                peer_received_ns: received_ns,
-                peer_sent_ns: replied_ns,
-                received_ns: read_ns,
-            }),
-            other => Err(other.unexpected("clock-reply")),
+        loop {
+            let (answer, read_ns) = self.receive_stamped(timeout)?;
+            let exchange = answer.granted()?.into_exchange(read_ns)?;
+            if exchange.sent_ns >= asked_ns {
+                return Ok(exchange);
+            }
         }
     }
 

@@ -16,7 +16,9 @@ const ZEROMQ_HIGH_WATER_MARK: u64 = 1000;
 /// Least memory with which a stream is read, in bytes.
 const READ_BYTES: u64 = 256 << 10;
 /// Memory of one frame's latency where every one is kept, in bytes: a number and its text.
-const RAW_BYTES: u64 = 8 + 24;
+const RAW_BYTES: u64 = 8 + RAW_TEXT_BYTES;
+/// A latency in a report: up to 17 digits, point, exponent and comma.
+const RAW_TEXT_BYTES: u64 = 24;
 
 /// Hard limits on what a session may ask; whatever is above them is refused with the reason.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,10 +78,11 @@ impl Limits {
         bounded(self.duration_s + BASELINE_MAX_S + 2.0 * MARGIN_S)
     }
 
-    /// Most latencies that may be kept where the latency of every frame was asked for: half of the
-    /// memory. What comes after is left out by the one who keeps them, and flagged.
-    pub fn raw_frames(&self) -> u64 {
-        self.memory_bytes / 2 / RAW_BYTES
+    /// Most frames of a run whose times may be kept one by one, over all streams: in half of the memory,
+    /// and no more than one report carries. What comes after is left out by the one who keeps them, and flagged.
+    pub fn kept_frames(&self) -> usize {
+        let report = u64::from(super::framing::RAW_REPORT_MAX_BYTES) / RAW_TEXT_BYTES;
+        usize::try_from((self.memory_bytes / 2 / RAW_BYTES).min(report)).unwrap_or(usize::MAX)
     }
 
     fn check_size(&self, settings: &RunSettings) -> Result<(), String> {

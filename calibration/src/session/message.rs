@@ -7,9 +7,9 @@
 use super::framing::Kind;
 use super::text::{parse_mac, printable};
 use crate::clock::Identity;
-use crate::clock::fit::Fit;
+use crate::clock::fit::{Exchange, Fit};
 use crate::error::{Error, Result};
-use crate::report::{Chosen, EndReport};
+use crate::report::EndReport;
 use crate::settings::RunSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -51,18 +51,19 @@ pub enum Message {
     /// The responder did.
     Measured,
     /// The caller starts the traffic.
-    Start(Start),
+    Start,
     /// The end is ready to receive, or to send.
     Ready,
     /// The sender says how much it sent, so that lost tails count.
     Ended {
-        /// One entry a stream, in their order.
-        streams: Vec<StreamEnd>,
+        /// Frames of the run, one entry a stream, in their order.
+        frames: Vec<u64>,
     },
     /// The caller asks for what the responder counted.
     Collect {
-        /// How the responder's clock and the caller's differ, as the responder sees them.
-        fit: Fit,
+        /// The responder's clock against the caller's, as the caller fitted it; absent where no fit agrees.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fit: Option<Fit>,
     },
     /// What the responder counted.
     Report(Box<EndReport>),
@@ -88,9 +89,6 @@ pub struct Setup {
     pub mac: Option<String>,
     /// Cores that the caller may use, so that both ends on one host divide them.
     pub cpus: Vec<usize>,
-    /// Port of the caller's data socket, where it must be known before the responder's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub port: Option<u16>,
     /// Ports of the caller's data sockets, one a stream, where each stream has its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<u16>,
@@ -102,9 +100,6 @@ pub struct Setup {
 pub struct Accepted {
     /// Which clock the responder's times are of.
     pub identity: Identity,
-    /// Port of the responder's data socket.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data_port: Option<u16>,
     /// Ports of the responder's data sockets, one a stream, where each stream has its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data_ports: Vec<u16>,
@@ -113,27 +108,6 @@ pub struct Accepted {
     pub mac: Option<String>,
     /// MTU of the responder's interface, in bytes.
     pub mtu_bytes: u32,
-    /// What the responder's system chose where the settings left it the choice.
-    pub chosen: Chosen,
-}
-
-/// When the traffic starts.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Start {
-    /// The responder's clock at the first frame; absent: at once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub begin_ns: Option<u64>,
-}
-
-/// What the sender of a stream sent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct StreamEnd {
-    /// Frames marked as of the window.
-    pub frames_window: u64,
-    /// Frames in all.
-    pub frames_run: u64,
 }
 
 impl Message {
@@ -147,7 +121,7 @@ impl Message {
             Self::ClockReply { .. } => "clock-reply",
             Self::Measure => "measure",
             Self::Measured => "measured",
-            Self::Start(_) => "start",
+            Self::Start => "start",
             Self::Ready => "ready",
             Self::Ended { .. } => "ended",
             Self::Collect { .. } => "collect",
@@ -172,6 +146,26 @@ impl Message {
                 printable(&reason)
             ))),
             other => Ok(other),
+        }
+    }
+
+    /// The answer to a question for the time, read at `read_ns` of the own clock.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] if it is something else.
+    pub fn into_exchange(self, read_ns: u64) -> Result<Exchange> {
+        match self {
+            Self::ClockReply {
+                sent_ns,
+                received_ns,
+                replied_ns,
+            } => Ok(Exchange {
+                sent_ns,
+                peer_received_ns: received_ns,
+                peer_sent_ns: replied_ns,
+                received_ns: read_ns,
+            }),
+            other => Err(other.unexpected("clock-reply")),
         }
     }
 
@@ -246,7 +240,7 @@ impl Message {
             Self::Accepted(accepted) => {
                 accepted.data_ports.len() <= LIST_MAX && is_address(accepted.mac.as_deref())
             }
-            Self::Ended { streams } => streams.len() <= LIST_MAX,
+            Self::Ended { frames } => frames.len() <= LIST_MAX,
             Self::Refused { reason } | Self::Failed { reason } => reason.len() <= TEXT_MAX_BYTES,
             _ => true,
         };

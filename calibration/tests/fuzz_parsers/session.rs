@@ -6,12 +6,12 @@ use icprobe::clock::{Identity, now_ns};
 use icprobe::host::cpu::{CpuSample, ThreadUsage, Usage};
 use icprobe::host::environment::Environment;
 use icprobe::host::selfcheck::Instrument;
-use icprobe::report::{Chosen, InterfaceReport, ReceiveReport, RoundTripReport, SendReport};
+use icprobe::report::{InterfaceReport, ReceiveReport, RoundTripReport, SendReport};
 use icprobe::session::framing::{HEADER_BYTES, Kind, Opener, Sealer};
 use icprobe::session::handshake::{Challenge, Hello, Session, Side, as_caller, as_responder};
 use icprobe::session::key::Key;
 use icprobe::session::limits::Limits;
-use icprobe::session::message::{Accepted, Message, Setup, Start, StreamEnd};
+use icprobe::session::message::{Accepted, Message, Setup};
 use icprobe::session::text::{format_mac, parse_mac, printable};
 use icprobe::settings::{Protocol, RunSettings};
 use icprobe::statistics::{LatencyRecorder, SliceRecorder};
@@ -129,7 +129,6 @@ fn messages() -> Vec<Message> {
             identity: Identity::here(),
             mac: Some(format_mac([2, 0, 0, 0, 0, 1])),
             cpus: vec![0, 1],
-            port: Some(1),
             ports: vec![1, 2],
         }),
         Message::Clock { sent_ns: now_ns() },
@@ -140,24 +139,14 @@ fn messages() -> Vec<Message> {
         },
         Message::Accepted(Accepted {
             identity: Identity::here(),
-            data_port: Some(1),
             data_ports: vec![1, 2],
             mac: Some(format_mac([2, 0, 0, 0, 0, 2])),
             mtu_bytes: 1500,
-            chosen: Chosen::from([("nagle".to_string(), true.into())]),
         }),
-        Message::Start(Start { begin_ns: Some(1) }),
-        Message::Ended {
-            streams: vec![
-                StreamEnd {
-                    frames_window: 1,
-                    frames_run: 2
-                };
-                2
-            ],
-        },
+        Message::Start,
+        Message::Ended { frames: vec![2; 2] },
         Message::Collect {
-            fit: Fit::identical(),
+            fit: Some(Fit::identical()),
         },
         Message::Failed {
             reason: "no \"route\"\n".into(),
@@ -199,6 +188,7 @@ fn report() -> Message {
         "cores": [0],
         "usage": Usage::between(&sample, &sample, Some((&sample, &sample)), ThreadUsage::here()),
         "interface": InterfaceReport::default(),
+        "chosen": {"nagle": true},
         "sent": sent,
         "received": received,
         "round_trips": round_trips,

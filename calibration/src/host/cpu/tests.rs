@@ -195,6 +195,43 @@ fn utilisation_stays_between_nothing_and_all() {
 }
 
 #[test]
+fn modes_sum_to_the_whole_also_where_the_idle_host_did_more_of_one() {
+    let sum = |u: &Utilisation| u.user + u.system + u.irq + u.softirq;
+    let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
+    // Less user time than the spin alone, as ticks may tell: the others bear the difference.
+    let now = vec![modes(0, 0.2, 0.3, 0.1)];
+    let u = utilisation(&usage(now.clone(), vec![]), &[0], 0.3).unwrap();
+    near(u.cpu, 0.3);
+    near(sum(&u), u.cpu);
+    near(u.system, 3.0 * u.softirq);
+    assert_eq!(u.user, 0.0);
+    // More idle than busy: nothing is left of any mode.
+    let u = utilisation(&usage(now, vec![modes(0, 0.9, 0.0, 0.0)]), &[0], 0.0).unwrap();
+    assert_eq!((u.cpu, sum(&u)), (0.0, 0.0));
+}
+
+proptest! {
+    #[test]
+    fn modes_are_parts_of_the_whole(now in any::<[u8; 5]>(), idle in any::<[u8; 5]>(), spin in 0.0..1.5) {
+        let core = |ticks: [u8; 5]| {
+            let sum = ticks.iter().map(|t| f64::from(*t)).sum::<f64>() + 1.0;
+            let [user, system, irq, softirq, guest] = ticks.map(|t| f64::from(t) / sum);
+            CoreModes { user, system, irq, softirq, guest, ..CoreModes::default() }
+        };
+        let (now, idle) = (core(now), core(idle));
+        let u = utilisation(&usage(vec![now], vec![idle]), &[0], spin).unwrap();
+        let parts = [u.user, u.system, u.irq, u.softirq];
+        prop_assert!(parts.iter().chain([&u.cpu]).all(|part| (0.0..=1.0).contains(part)));
+        prop_assert!(parts.iter().sum::<f64>() <= u.cpu + 1e-12);
+        let net = now.busy() - idle.busy() - spin;
+        prop_assert!((u.cpu - net.clamp(0.0, 1.0)).abs() < 1e-12);
+        if now.guest <= idle.guest {
+            prop_assert!((parts.iter().sum::<f64>() - u.cpu).abs() < 1e-12);
+        }
+    }
+}
+
+#[test]
 fn the_live_system_is_read() {
     let a = CpuSample::read(Path::new("/")).unwrap();
     let mine = ThreadUsage::here();

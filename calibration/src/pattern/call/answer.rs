@@ -1,13 +1,13 @@
 //! The answering loop of ping-pong and calls.
 
-use super::super::Shared;
+use super::super::{Shared, is_stamped};
+use super::READ_TIMEOUT;
 use super::body::Vector;
-use super::{READ_TIMEOUT, answer_bytes};
 use crate::clock;
-use crate::frame::{HEADER_BYTES, Header, Phase};
+use crate::frame::{Header, Phase};
 use crate::host::cpu::ThreadUsage;
 use crate::settings::{Body, Pattern, RunSettings};
-use crate::transport::{FrameReceiver, FrameSender};
+use crate::transport::{FrameReceiver, FrameSender, answer_bytes};
 use std::io;
 
 /// What one stream's answerer counted.
@@ -67,23 +67,33 @@ impl AnswerTask<'_> {
             reply: vec![0; answer_bytes(self.settings) as usize],
             before: None,
         };
-        while !self.shared.stopped() {
-            match connection.receive(READ_TIMEOUT, &mut |now, frame: &[u8]| {
-                answering.take(now, frame)
-            }) {
-                Ok(0) if clock::now_ns() > self.deadline_ns => break,
-                Ok(_) => answering.answer(connection)?,
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
-                Err(error) => return Err(error),
+        while !self.shared.stopped() && clock::now_ns() < self.deadline_ns {
+            match answering.once(connection) {
+                Err(error) if is_end(&error) => break,
+                outcome => outcome?,
             }
         }
         Ok(answering.finish())
     }
 }
 
+/// The asker has all it wanted and closed: what was still asked needs no answer.
+fn is_end(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionRefused, ConnectionReset, UnexpectedEof};
+    matches!(
+        error.kind(),
+        UnexpectedEof | ConnectionRefused | ConnectionReset | BrokenPipe
+    )
+}
+
 impl Answering<'_> {
+    fn once<C: FrameSender + FrameReceiver>(&mut self, connection: &mut C) -> io::Result<()> {
+        connection.receive(READ_TIMEOUT, |now, frame: &[u8]| self.take(now, frame))?;
+        self.answer(connection)
+    }
+
     fn take(&mut self, now: u64, frame: &[u8]) {
-        let stamped = self.task.settings.payload_bytes as usize >= HEADER_BYTES;
+        let stamped = is_stamped(self.task.settings.payload_bytes);
         let header =
             Header::read(frame).filter(|h| h.tag == self.task.tag && h.stream == self.task.stream);
         let phase = match header {

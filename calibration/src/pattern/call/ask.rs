@@ -1,16 +1,17 @@
 //! The asking loop: ping-pong and synchronous calls.
 
-use super::super::pacing::{STALL_NS, Schedule, Waited};
-use super::super::{Counts, Pauses, Shared, Timeline, filled, wait_for_start};
+use super::super::pacing::{Schedule, Waited};
+use super::super::{Counts, Shared, Timeline, filled, is_stamped, wait_for_start};
 use super::body::Vector;
 use super::{READ_TIMEOUT, patience_ns};
 use crate::clock;
-use crate::frame::{HEADER_BYTES, Header, Phase};
+use crate::frame::{Header, Phase};
 use crate::host::cpu::ThreadUsage;
 use crate::settings::{Body, RunSettings};
 use crate::statistics::LatencyRecorder;
-use crate::transport::{FrameReceiver, FrameSender};
+use crate::transport::{FrameReceiver, FrameSender, answer_bytes};
 use std::io;
+use std::time::Duration;
 
 /// What one stream's asker counted and timed.
 #[derive(Debug, Default)]
@@ -21,8 +22,10 @@ pub struct StreamAsked {
     pub answered: u64,
     /// Start of the window's first question, own clock, in ns.
     pub first_ns: u64,
-    /// When the window's last question had been handed over.
+    /// When the last call of a batch had been handed over; 0 for other patterns.
     pub queued_ns: u64,
+    /// Whether the answers are known: a batch may end without its confirmation.
+    pub confirmed: bool,
     /// When the window's last answer had been read.
     pub last_ns: u64,
     /// Round trips of the window.
@@ -31,8 +34,6 @@ pub struct StreamAsked {
     pub raw_ns: Option<Vec<i64>>,
     /// Waiting for the schedule inside the window.
     pub waited: Waited,
-    /// Pauses of the loop itself.
-    pub pauses: Pauses,
     /// What the thread used inside the window.
     pub usage: ThreadUsage,
 }
@@ -48,6 +49,8 @@ pub struct AskTask<'a> {
     pub tag: u32,
     /// When the run starts, own clock.
     pub start_ns: u64,
+    /// Most round trips kept one by one.
+    pub kept_frames: usize,
     /// The end it belongs to.
     pub shared: &'a Shared,
 }
@@ -58,18 +61,20 @@ impl AskTask<'_> {
         &self,
         connection: &mut C,
     ) -> io::Result<StreamAsked> {
-        wait_for_start(self.start_ns);
         let mut asking = Asking::of(self);
+        wait_for_start(self.start_ns);
         let schedule = self.schedule();
         let mut now = clock::now_ns();
         loop {
             if let Some(schedule) = schedule {
+                let due = schedule.due_ns(asking.header.seq).min(asking.end_ns());
                 now = asking
                     .asked
                     .waited
-                    .until(schedule.due_ns(asking.header.seq), now);
+                    .until(due, now, || self.shared.stopped());
             }
             let Some(phase) = asking.next(now) else { break };
+            asking.drain(connection)?;
             if asking.hand_over(connection, now)? {
                 now = asking.await_answer(connection, phase)?;
             } else {
@@ -96,12 +101,15 @@ pub(super) struct Asking<'a> {
     vector: Option<Vector>,
     before: ThreadUsage,
     in_window: bool,
+    /// Both question and answer have room for their number.
+    numbered: bool,
 }
 
 impl<'a> Asking<'a> {
     pub(super) fn of(task: &'a AskTask<'a>) -> Self {
         let settings = task.settings;
         let asked = StreamAsked {
+            confirmed: true,
             raw_ns: settings.raw.then(Vec::new),
             ..StreamAsked::default()
         };
@@ -121,6 +129,7 @@ impl<'a> Asking<'a> {
             vector: (settings.body == Body::Vector).then(|| Vector::of(settings.payload_bytes)),
             before: ThreadUsage::default(),
             in_window: false,
+            numbered: is_stamped(settings.payload_bytes.min(answer_bytes(settings))),
         }
     }
 
@@ -166,18 +175,33 @@ impl<'a> Asking<'a> {
         Ok(sent)
     }
 
+    /// The first moment at which nothing is asked any more.
+    fn end_ns(&self) -> u64 {
+        self.timeline.over_ns().unwrap_or(u64::MAX)
+    }
+
+    /// An answer without a number may be one that was given up: nothing old may lie in the socket
+    /// when the next question goes.
+    fn drain<R: FrameReceiver>(&self, receiver: &mut R) -> io::Result<()> {
+        if self.numbered || !self.task.settings.may_lose() {
+            return Ok(());
+        }
+        while receiver.receive(Duration::ZERO, |_, _| {})? > 0 {}
+        Ok(())
+    }
+
     /// Waits for the answer to the last question and returns the time.
     fn await_answer<R: FrameReceiver>(
         &mut self,
         receiver: &mut R,
         phase: Phase,
     ) -> io::Result<u64> {
-        let (asked_ns, tag, seq) = (self.header.sent_ns, self.header.tag, self.header.seq - 1);
-        let patience = patience_ns(self.task.settings.protocol);
+        let asked_ns = self.header.sent_ns;
+        let give_up_ns = asked_ns + patience_ns(self.task.settings);
         loop {
             let mut answered_ns = None;
-            receiver.receive(READ_TIMEOUT, &mut |now, frame: &[u8]| {
-                if is_answer(frame, tag, seq) {
+            receiver.receive(READ_TIMEOUT, |now, frame: &[u8]| {
+                if self.is_answer(frame) {
                     answered_ns = Some(now);
                 }
             })?;
@@ -188,10 +212,16 @@ impl<'a> Asking<'a> {
                 return Ok(now);
             }
             let now = clock::now_ns();
-            if now > asked_ns + patience || self.task.shared.stopped() {
+            if now > give_up_ns || self.task.shared.stopped() {
                 return Ok(now);
             }
         }
+    }
+
+    /// Where question or answer is too short for a number, whatever comes answers what was asked last.
+    fn is_answer(&self, frame: &[u8]) -> bool {
+        let (tag, seq) = (self.header.tag, self.header.seq - 1);
+        !self.numbered || Header::read(frame).is_some_and(|h| h.tag == tag && h.seq == seq)
     }
 
     pub(super) fn note(&mut self, now: u64, asked_ns: u64) {
@@ -199,34 +229,33 @@ impl<'a> Asking<'a> {
         self.asked.answered += 1;
         self.asked.last_ns = now;
         self.asked.round_trip.record(round_trip);
-        if let Some(raw) = &mut self.asked.raw_ns {
+        let kept_frames = self.task.kept_frames;
+        if let Some(raw) = self
+            .asked
+            .raw_ns
+            .as_mut()
+            .filter(|raw| raw.len() < kept_frames)
+        {
             raw.push(round_trip);
         }
     }
 
+    /// Whether a question at `now` belongs to the warm-up.
+    pub(super) fn is_warming(&self, now: u64) -> bool {
+        self.timeline.phase(now, 0) == Some(Phase::WarmUp)
+    }
+
+    /// The window begins now, not when the schedule said: the warm-up's calls have been answered.
+    pub(super) fn open_window(&mut self) {
+        let (settings, stream) = (self.task.settings, self.task.stream);
+        self.timeline = Timeline::window_from(settings, stream, clock::now_ns());
+    }
+
     pub(super) fn finish(mut self) -> StreamAsked {
         if self.in_window {
-            self.asked.usage = ThreadUsage::here() - self.before;
-            self.asked.queued_ns = self.asked.queued_ns.max(self.header.sent_ns);
-            self.asked.pauses = self.asked.pauses.and(waiting_pauses(&self.asked.waited));
+            self.asked.usage = self.asked.usage + (ThreadUsage::here() - self.before);
             self.task.shared.leave_window();
         }
         self.asked
     }
-}
-
-fn waiting_pauses(waited: &Waited) -> Pauses {
-    let stalled = waited.longest_pause_ns > STALL_NS;
-    Pauses {
-        count: waited.stalls,
-        longest_ns: if stalled { waited.longest_pause_ns } else { 0 },
-    }
-}
-
-/// A frame too short for a header answers whatever was asked last.
-fn is_answer(frame: &[u8], tag: u32, seq: u64) -> bool {
-    if frame.len() < HEADER_BYTES {
-        return true;
-    }
-    Header::read(frame).is_some_and(|header| header.tag == tag && header.seq == seq)
 }

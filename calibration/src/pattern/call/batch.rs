@@ -1,31 +1,41 @@
 //! Calls in batches: all are handed over, then the caller waits once.
+//!
+//! The warm-up is a batch of its own: its calls are answered before the window opens, or they would
+//! take the window's time.
 
 use super::super::wait_for_start;
 use super::ask::{AskTask, Asking, StreamAsked};
 use super::{READ_TIMEOUT, patience_ns};
 use crate::clock;
 use crate::frame::{Header, Phase};
-use crate::settings::Protocol;
+use crate::host::cpu::ThreadUsage;
+use crate::statistics::LatencyRecorder;
 use crate::transport::{FrameReceiver, FrameSender};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
 /// A question whether all were invoked is asked again after this long without an answer, in ns.
 const ASK_AGAIN_NS: u64 = 100_000_000;
+/// How long the caller of two-way calls waits between two looks at how many were answered.
+const LOOK_AGAIN: Duration = Duration::from_micros(200);
 
 impl AskTask<'_> {
     /// Hands over one-way calls until the window ends, then asks how many were invoked.
-    pub fn oneway_batch<C: FrameSender + FrameReceiver>(
-        &self,
-        connection: &mut C,
-    ) -> io::Result<StreamAsked> {
-        wait_for_start(self.start_ns);
+    pub fn oneway_batch<C>(&self, connection: &mut C) -> io::Result<StreamAsked>
+    where
+        C: FrameSender + FrameReceiver,
+    {
         let mut asking = Asking::of(self);
-        hand_over_all(&mut asking, connection)?;
-        asking.asked.queued_ns = clock::now_ns();
+        wait_for_start(self.start_ns);
+        if asking.warm_up(connection)? {
+            ask_how_many(&mut asking, connection)?;
+        }
+        asking.hand_over_window(connection)?;
         let invoked = ask_how_many(&mut asking, connection)?;
-        asking.asked.answered = invoked.min(asking.asked.counts.window);
+        asking.asked.confirmed = invoked.is_some();
+        asking.asked.answered = invoked.unwrap_or(0).min(asking.asked.counts.window);
         asking.asked.last_ns = clock::now_ns();
         Ok(asking.finish())
     }
@@ -36,94 +46,145 @@ impl AskTask<'_> {
         S: FrameSender,
         R: FrameReceiver,
     {
-        wait_for_start(self.start_ns);
         let mut asking = Asking::of(self);
-        let asked = AtomicU64::new(u64::MAX);
-        let answers = thread::scope(|scope| {
-            let reading = scope.spawn(|| self.read_answers(receiver, &asked));
-            let handed_over = hand_over_all(&mut asking, sender);
-            asking.asked.queued_ns = clock::now_ns();
-            asked.store(asking.asked.counts.run, Ordering::Release);
-            let answers = reading
+        let mut answers = Answers::of(self);
+        let progress = Progress::default();
+        wait_for_start(self.start_ns);
+        thread::scope(|scope| {
+            let reading = scope.spawn(|| answers.read(receiver, &progress));
+            let handed_over = self.hand_over_twice(&mut asking, sender, &progress);
+            progress
+                .asked
+                .store(asking.asked.counts.run, Ordering::Release);
+            progress.complete.store(1, Ordering::Release);
+            let read = reading
                 .join()
                 .map_err(|_| io::Error::other("the thread that read the answers broke off"))?;
-            handed_over.and(answers)
+            handed_over.and(read)
         })?;
-        for (now, asked_ns) in answers {
-            asking.note(now, asked_ns);
-        }
+        answers.add_to(&mut asking.asked);
         Ok(asking.finish())
     }
 
-    /// Times of every answer of the window: read at, asked at.
-    fn read_answers<R: FrameReceiver>(
+    fn hand_over_twice<S: FrameSender>(
         &self,
-        receiver: &mut R,
-        asked: &AtomicU64,
-    ) -> io::Result<Vec<(u64, u64)>> {
-        let mut answers = Vec::new();
-        let mut run = 0;
-        let mut heard = clock::now_ns();
-        while run < asked.load(Ordering::Acquire) && !self.shared.stopped() {
-            let frames = receiver.receive(READ_TIMEOUT, &mut |now, frame: &[u8]| {
-                let Some(header) = Header::read(frame).filter(|h| h.tag == self.tag) else {
-                    return;
-                };
-                run += 1;
-                heard = now;
-                if header.phase == Phase::Window {
-                    answers.push((now, header.sent_ns));
-                }
-            })?;
-            let complete = asked.load(Ordering::Acquire) != u64::MAX;
-            if frames == 0
-                && complete
-                && clock::now_ns() > heard + patience_ns(self.settings.protocol)
-            {
-                break;
+        asking: &mut Asking<'_>,
+        sender: &mut S,
+        progress: &Progress,
+    ) -> io::Result<()> {
+        if asking.warm_up(sender)? {
+            let give_up = clock::now_ns() + patience_ns(self.settings);
+            let open = || progress.answered.load(Ordering::Acquire) < asking.asked.counts.run;
+            while open() && clock::now_ns() < give_up && !self.shared.stopped() {
+                thread::sleep(LOOK_AGAIN);
             }
         }
-        Ok(answers)
+        asking.hand_over_window(sender)
     }
 }
 
-fn hand_over_all<S: FrameSender>(asking: &mut Asking<'_>, sender: &mut S) -> io::Result<()> {
-    let mut now = clock::now_ns();
-    while asking.next(now).is_some() {
-        asking.hand_over(sender, now)?;
-        now = clock::now_ns();
-    }
-    sender.flush()
+/// What the two threads of two-way calls tell each other.
+#[derive(Debug, Default)]
+struct Progress {
+    answered: AtomicU64,
+    asked: AtomicU64,
+    complete: AtomicU64,
 }
 
-/// Asks with frames of the tail until one is answered; the answer's number is the count.
-fn ask_how_many<C: FrameSender + FrameReceiver>(
-    asking: &mut Asking<'_>,
-    connection: &mut C,
-) -> io::Result<u64> {
-    let protocol = asking.task.settings.protocol;
-    let give_up = clock::now_ns() + patience_ns(protocol);
-    let ask_again_ns = if loses(protocol) {
-        ASK_AGAIN_NS
-    } else {
-        patience_ns(protocol)
-    };
-    asking.header.phase = Phase::Tail;
-    while clock::now_ns() < give_up && !asking.task.shared.stopped() {
-        asking.hand_over(connection, clock::now_ns())?;
-        connection.flush()?;
-        if let Some(invoked) = asking.how_many(connection, clock::now_ns() + ask_again_ns)? {
-            return Ok(invoked);
+/// What the reading thread of two-way calls gathers.
+struct Answers<'a> {
+    task: &'a AskTask<'a>,
+    run: u64,
+    window: u64,
+    last_ns: u64,
+    heard_ns: u64,
+    round_trip: LatencyRecorder,
+    raw_ns: Vec<i64>,
+    usage: ThreadUsage,
+}
+
+impl<'a> Answers<'a> {
+    fn of(task: &'a AskTask<'a>) -> Self {
+        Self {
+            task,
+            run: 0,
+            window: 0,
+            last_ns: 0,
+            heard_ns: clock::now_ns(),
+            round_trip: LatencyRecorder::new(),
+            raw_ns: Vec::new(),
+            usage: ThreadUsage::default(),
         }
     }
-    Ok(0)
-}
 
-fn loses(protocol: Protocol) -> bool {
-    matches!(protocol, Protocol::Udp | Protocol::Ethernet)
+    fn read<R: FrameReceiver>(&mut self, receiver: &mut R, progress: &Progress) -> io::Result<()> {
+        let before = ThreadUsage::here();
+        while !self.over(progress) {
+            receiver.receive(READ_TIMEOUT, |now, frame: &[u8]| self.take(now, frame))?;
+            progress.answered.store(self.run, Ordering::Release);
+        }
+        self.usage = ThreadUsage::here() - before;
+        Ok(())
+    }
+
+    fn over(&self, progress: &Progress) -> bool {
+        let complete = progress.complete.load(Ordering::Acquire) == 1;
+        let all = self.run >= progress.asked.load(Ordering::Acquire);
+        let silent = || clock::now_ns() > self.heard_ns + patience_ns(self.task.settings);
+        self.task.shared.stopped() || complete && (all || silent())
+    }
+
+    fn take(&mut self, now: u64, frame: &[u8]) {
+        let Some(header) = Header::read(frame).filter(|header| header.tag == self.task.tag) else {
+            return;
+        };
+        self.run += 1;
+        self.heard_ns = now;
+        if header.phase == Phase::Window {
+            let round_trip = now.wrapping_sub(header.sent_ns) as i64;
+            self.window += 1;
+            self.last_ns = now;
+            self.round_trip.record(round_trip);
+            if self.task.settings.raw && self.raw_ns.len() < self.task.kept_frames {
+                self.raw_ns.push(round_trip);
+            }
+        }
+    }
+
+    fn add_to(self, asked: &mut StreamAsked) {
+        asked.answered = self.window.min(asked.counts.window);
+        asked.last_ns = self.last_ns;
+        asked.round_trip = self.round_trip;
+        asked.raw_ns = self.task.settings.raw.then_some(self.raw_ns);
+        asked.usage = self.usage;
+    }
 }
 
 impl Asking<'_> {
+    /// Hands over the calls of the warm-up; says whether there were any.
+    fn warm_up<S: FrameSender>(&mut self, sender: &mut S) -> io::Result<bool> {
+        let before = self.asked.counts.run;
+        let mut now = clock::now_ns();
+        while self.is_warming(now) && self.next(now).is_some() {
+            self.hand_over(sender, now)?;
+            now = clock::now_ns();
+        }
+        sender.flush()?;
+        Ok(self.asked.counts.run > before)
+    }
+
+    fn hand_over_window<S: FrameSender>(&mut self, sender: &mut S) -> io::Result<()> {
+        self.open_window();
+        let mut now = clock::now_ns();
+        while self.next(now).is_some() {
+            self.hand_over(sender, now)?;
+            now = clock::now_ns();
+        }
+        sender.flush()?;
+        self.asked.queued_ns = clock::now_ns();
+        Ok(())
+    }
+
     /// The count in an answer that comes before `until_ns`.
     fn how_many<R: FrameReceiver>(
         &self,
@@ -132,11 +193,36 @@ impl Asking<'_> {
     ) -> io::Result<Option<u64>> {
         let mut invoked = None;
         while invoked.is_none() && clock::now_ns() < until_ns && !self.task.shared.stopped() {
-            receiver.receive(READ_TIMEOUT, &mut |_, frame: &[u8]| {
+            receiver.receive(READ_TIMEOUT, |_, frame: &[u8]| {
                 let mine = Header::read(frame).filter(|header| header.tag == self.header.tag);
                 invoked = mine.map(|header| header.seq).or(invoked);
             })?;
         }
         Ok(invoked)
     }
+}
+
+/// Asks with frames of the tail until one is answered; the answer's number is the count of the window's
+/// calls that were invoked. `None`: nobody answered.
+fn ask_how_many<C>(asking: &mut Asking<'_>, connection: &mut C) -> io::Result<Option<u64>>
+where
+    C: FrameSender + FrameReceiver,
+{
+    let patience = patience_ns(asking.task.settings);
+    let give_up = clock::now_ns() + patience.max(10 * ASK_AGAIN_NS);
+    let ask_again = if asking.task.settings.may_lose() {
+        ASK_AGAIN_NS
+    } else {
+        patience
+    };
+    asking.header.phase = Phase::Tail;
+    while clock::now_ns() < give_up && !asking.task.shared.stopped() {
+        asking.hand_over(connection, clock::now_ns())?;
+        connection.flush()?;
+        let invoked = asking.how_many(connection, clock::now_ns() + ask_again)?;
+        if invoked.is_some() {
+            return Ok(invoked);
+        }
+    }
+    Ok(None)
 }

@@ -18,26 +18,17 @@ pub use answer::{AnswerTask, StreamAnswered};
 pub use ask::{AskTask, StreamAsked};
 pub use body::Vector;
 
-use crate::frame::HEADER_BYTES;
-use crate::settings::{Pattern, Protocol, RunSettings};
+use crate::settings::RunSettings;
 use std::time::Duration;
 
 /// How long a read waits before the loop looks around.
 const READ_TIMEOUT: Duration = Duration::from_millis(20);
 
-/// Size of an answer: as asked for, else as large as the question in ping-pong, else the header alone.
-pub fn answer_bytes(settings: &RunSettings) -> u32 {
-    let otherwise = match settings.pattern {
-        Pattern::PingPong => settings.payload_bytes,
-        _ => HEADER_BYTES as u32,
-    };
-    settings.reply_bytes.unwrap_or(otherwise)
-}
-
 /// After how long an answer counts as lost, in ns: layers that lose nothing may take their time.
-fn patience_ns(protocol: Protocol) -> u64 {
-    match protocol {
-        Protocol::Udp | Protocol::Ethernet => 500_000_000,
-        Protocol::Tcp | Protocol::Zeromq => 30_000_000_000,
+fn patience_ns(settings: &RunSettings) -> u64 {
+    if settings.may_lose() {
+        500_000_000
+    } else {
+        30_000_000_000
     }
 }

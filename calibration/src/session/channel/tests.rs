@@ -1,5 +1,4 @@
 use super::super::framing::{CONTROL_MAX_BYTES, HEADER_BYTES};
-use super::super::message::{Start, StreamEnd};
 use super::*;
 use crate::clock::fit::Fit;
 use std::net::TcpListener;
@@ -45,20 +44,14 @@ fn says<T: std::fmt::Debug>(result: Result<T>, what: &str) {
 #[test]
 fn messages_arrive_whole_and_in_order_both_ways() {
     let (mut caller, mut responder) = ends();
-    let streams = vec![
-        StreamEnd {
-            frames_window: 7,
-            frames_run: 9
-        };
-        1000
-    ];
+    let frames = vec![9; 1000];
     let said = [
         Message::Measure,
-        Message::Ended { streams },
+        Message::Ended { frames },
         Message::Clock { sent_ns: 1 },
-        Message::Start(Start { begin_ns: Some(5) }),
+        Message::Start,
         Message::Collect {
-            fit: Fit::identical(),
+            fit: Some(Fit::identical()),
         },
         Message::Bye,
     ];

@@ -2,9 +2,56 @@
 
 use crate::error::{Error, Result};
 use std::mem::MaybeUninit;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 const SIGNALS: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+
+/// Time for a run to end in order once it was asked to.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Whether somebody asked for an early end.
+#[derive(Debug, Clone, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Asks.
+    pub fn ask(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether somebody asked.
+    pub fn asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// An error where somebody asked, so that what was changed is put back on the way out.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] that says so.
+    pub fn check(&self) -> Result<()> {
+        if self.asked() {
+            return Err(Error::peer("the run was ended early by a signal"));
+        }
+        Ok(())
+    }
+}
+
+/// A [`Stop`] that the signals raise; who does not heed it within three seconds is ended.
+///
+/// # Errors
+/// As [`tidy_at_end`], and it must be called where that one must.
+pub fn stop_at_end() -> Result<Stop> {
+    let stop = Stop::default();
+    let raised = stop.clone();
+    tidy_at_end(move || {
+        raised.ask();
+        thread::sleep(GRACE);
+    })?;
+    Ok(stop)
+}
 
 /// Calls `tidy` and ends the process with 128 + the signal's number when one of the signals arrives.
 ///
