@@ -1,9 +1,10 @@
 //! icprobe measures an interconnect from application to application: goodput, one-way latency,
 //! CPU load and loss of paced or unlimited frames, on both ends and over the same window.
 //!
-//! The modules stand on floors and use only what stands lower:
-//! `error units settings frame` → `clock statistics host transport` → `session pattern` →
-//! `report record flags` → `run serve` → `lab plan` → `campaign compare` → `cli`.
+//! The modules stand on floors, lowest first, and use only what stands lower (a test reads this line):
+//! `error frame flags utc` → `interrupt settings units` → `clock statistics` → `host transport` →
+//! `report` → `session pattern` → `record end` → `run serve` → `lab plan` → `campaign` → `compare` →
+//! `cli`.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("icprobe measures with Linux's own counters and sockets: build it on Linux");

@@ -195,3 +195,6 @@ pub struct RoundTripReport {
 
 /// What a system chose where the settings left it the choice, by name.
 pub type Chosen = BTreeMap<String, serde_json::Value>;
+
+#[cfg(test)]
+pub(crate) mod hand_made;

@@ -14,12 +14,12 @@ use crate::session::key::Key;
 use crate::session::message::{Accepted, Setup};
 use crate::session::text::{format_mac, parse_mac};
 use crate::session::{Channel, Limits, Message, connect};
-use crate::settings::RunSettings;
-use crate::transport::{self, Announce, Place, Prepared, Role};
+use crate::settings::{Role, RunSettings};
+use crate::transport::{self, Announce, Place, Prepared};
 use crate::utc;
 use serde_json::{Map, Value};
 use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Time for the peer to answer what needs no measuring.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
@@ -295,13 +295,17 @@ impl Call {
 
     /// The responder's report; clock replies that were still on their way are passed over.
     fn report(&mut self) -> Result<EndReport> {
-        loop {
+        let give_up = Instant::now() + COLLECT_TIME;
+        while Instant::now() < give_up {
             match self.channel.receive(COLLECT_TIME)?.granted()? {
                 Message::Report(report) => return Ok(*report),
                 Message::ClockReply { .. } => {}
                 other => return Err(other.unexpected("report")),
             }
         }
+        Err(Error::peer(
+            "the peer did not say what it counted: see whether it still runs",
+        ))
     }
 }
 

@@ -8,12 +8,11 @@ use crate::host::network;
 use crate::host::settings::InterfaceSettings;
 use crate::interrupt::Stop;
 use crate::session::key::Key;
-use crate::session::listener::Service;
 use crate::session::message::{Accepted, Setup};
 use crate::session::text::{format_mac, parse_mac};
-use crate::session::{Channel, Limits, Message, Stopper, listener::serve_until};
-use crate::settings::RunSettings;
-use crate::transport::{self, Announce, Connection, Place, Prepared, Role};
+use crate::session::{Channel, Limits, Message, Service, Stopper, serve_until};
+use crate::settings::{Role, RunSettings};
+use crate::transport::{self, Announce, Connection, Place, Prepared};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -146,21 +145,10 @@ impl Responder {
         let longest = self.limits.longest_run(&settings);
         let alone = self.running.load(Ordering::SeqCst) <= 1;
         channel.end_within(longest);
-        let mut place = Place {
-            local: channel.local().ip(),
-            peer: channel.peer().ip(),
-            interface: self.interface.clone(),
-        };
-        place.interface = interface_of(&place);
+        let place = self.place(channel);
         let prepared = transport::prepare(Role::Responder, &settings, &place)?;
-        let mac = setup
-            .mac
-            .as_deref()
-            .map(|text| parse_mac(text).ok_or_else(|| Error::peer("no hardware address")));
-        let peer = Announce {
-            ports: setup.ports,
-            mac: mac.transpose()?,
-        };
+        let peer = announced(setup.ports, setup.mac.as_deref())?;
+        let accepted = accepted(prepared.announce(), place.interface.as_deref());
         let end = End::prepare(EndSpec {
             role: Role::Responder,
             settings: settings.clone(),
@@ -172,18 +160,8 @@ impl Responder {
             longest,
             kept_frames: self.limits.kept_frames(),
             alone,
-            place: place.clone(),
+            place,
         })?;
-        let accepted = Accepted {
-            identity: Identity::here(),
-            data_ports: prepared.announce().ports.clone(),
-            mac: prepared.announce().mac.map(format_mac),
-            mtu_bytes: place
-                .interface
-                .as_deref()
-                .and_then(|i| network::mtu_of(i).ok())
-                .unwrap_or(0),
-        };
         channel.send(&Message::Accepted(accepted))?;
         Ok(Session {
             stop: self.stop.clone(),
@@ -194,6 +172,19 @@ impl Responder {
             end: Some(end),
             prepared: Some((prepared, peer)),
         })
+    }
+
+    /// Where this end stands towards the caller.
+    fn place(&self, channel: &Channel) -> Place {
+        let place = Place {
+            local: channel.local().ip(),
+            peer: channel.peer().ip(),
+            interface: self.interface.clone(),
+        };
+        Place {
+            interface: interface_of(&place),
+            ..place
+        }
     }
 
     /// The cores a run may use here: those this responder was given; else, on the caller's own host, those
@@ -209,6 +200,26 @@ impl Responder {
                 .collect(),
             None => own,
         }
+    }
+}
+
+/// Where the caller's data comes from, as it said.
+fn announced(ports: Vec<u16>, mac: Option<&str>) -> Result<Announce> {
+    let unreadable = || Error::peer("the peer's hardware address cannot be read");
+    let mac = mac.map(|text| parse_mac(text).ok_or_else(unreadable));
+    Ok(Announce {
+        ports,
+        mac: mac.transpose()?,
+    })
+}
+
+fn accepted(announce: &Announce, interface: Option<&str>) -> Accepted {
+    let mtu_bytes = interface.and_then(|name| network::mtu_of(name).ok());
+    Accepted {
+        identity: Identity::here(),
+        data_ports: announce.ports.clone(),
+        mac: announce.mac.map(format_mac),
+        mtu_bytes: mtu_bytes.unwrap_or(0),
     }
 }
 

@@ -109,6 +109,25 @@ pub enum Waiting {
     Polling,
 }
 
+/// The two ends of a run, by who opened the control connection; which of them sends is another matter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Runs `icprobe run`: opened the control connection and leads the run.
+    Caller,
+    /// Runs `icprobe serve`: listened, and answers.
+    Responder,
+}
+
+impl Role {
+    /// The end opposite.
+    pub fn peer(self) -> Self {
+        match self {
+            Self::Caller => Self::Responder,
+            Self::Responder => Self::Caller,
+        }
+    }
+}
+
 /// The settings of one run, all in SI units; the caller sends them to the responder as they are.
 ///
 /// `None` leaves a choice to the system, and the record then says what the system chose.
@@ -204,6 +223,11 @@ impl RunSettings {
             batch_bytes: None,
             raw: false,
         }
+    }
+
+    /// Whether the end in this role sends frames or asks questions; the other one receives or answers.
+    pub fn sends(&self, role: Role) -> bool {
+        (role == Role::Caller) != self.reverse
     }
 
     /// Whether the layer may lose frames: a datagram may vanish, a subscriber may be too slow.

@@ -2,9 +2,9 @@
 //! veth pair, gone when the test's thread ends.
 
 use icprobe::host::environment::Environment;
-use icprobe::host::network::{
-    InterfaceCounters, InterfaceSettings, SteeringGuard, interface_towards, mac_of, mtu_of,
-};
+use icprobe::host::network::{InterfaceCounters, interface_towards, mtu_of};
+use icprobe::host::settings::InterfaceSettings;
+use icprobe::host::steering::SteeringGuard;
 use std::fs;
 use std::net::UdpSocket;
 use std::path::Path;
@@ -95,7 +95,6 @@ fn the_way_to_a_peer_is_found() {
         let why = towards("192.0.2.1").unwrap_err();
         assert_eq!(why.exit_code(), 3);
         assert!(why.to_string().contains("no route"), "{why}");
-        assert_ne!(mac_of("left").unwrap(), mac_of("right").unwrap());
     });
 }
 

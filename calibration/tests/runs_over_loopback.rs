@@ -13,7 +13,7 @@ use serde_json::Map;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -240,6 +240,66 @@ fn calls_in_batches_are_all_invoked() {
 }
 
 #[test]
+fn calls_too_short_for_a_number_are_timed_all_the_same() {
+    let peer = Peer::new("short-call", Limits::default());
+    for protocol in [Protocol::Tcp, Protocol::Udp] {
+        for (payload_bytes, reply_bytes) in [(1, None), (31, None), (64, Some(8))] {
+            let settings = RunSettings {
+                pattern: Pattern::Call,
+                reply_bytes,
+                ..short(protocol, payload_bytes)
+            };
+            let result = peer.run(settings).unwrap().result;
+            assert_eq!(
+                result.frames_lost,
+                Some(0),
+                "{protocol:?} {payload_bytes} B"
+            );
+            assert!(result.frames_received.unwrap() > 10);
+            assert!(result.rtt_mean_s.unwrap() > 0.0);
+        }
+    }
+}
+
+#[test]
+fn batches_of_datagrams_end_well() {
+    let peer = Peer::new("datagrams", Limits::default());
+    for pattern in [Pattern::OnewayBatch, Pattern::TwowayBatch] {
+        for warmup_s in [0.0, 0.05] {
+            let settings = RunSettings {
+                pattern,
+                warmup_s,
+                ..short(Protocol::Udp, 64)
+            };
+            let record = peer.run(settings).unwrap();
+            let result = &record.result;
+            assert!(result.frames_sent.unwrap() > 100, "{record:?}");
+            assert!(result.frames_received.unwrap() > 0, "{record:?}");
+            assert!(result.frames_received <= result.frames_sent);
+            assert!(!record.flags.contains(&"incomplete".to_owned()));
+        }
+    }
+}
+
+#[test]
+fn a_schedule_slower_than_the_run_does_not_hold_it() {
+    let peer = Peer::new("slow", Limits::default());
+    for pattern in [Pattern::Stream, Pattern::PingPong] {
+        let settings = RunSettings {
+            pattern,
+            rate_fps: Some(0.1),
+            ..short(Protocol::Udp, 64)
+        };
+        let began = Instant::now();
+        let result = peer.run(settings).unwrap().result;
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(2), "{pattern:?} took {took:?}");
+        assert!(result.frames_sent.unwrap() <= 1);
+        assert_eq!(result.goodput_bps, None, "one frame has no rate");
+    }
+}
+
+#[test]
 fn a_vector_goes_as_a_call() {
     let peer = Peer::new("vector", Limits::default());
     let settings = RunSettings {
@@ -268,7 +328,7 @@ fn what_the_responder_does_not_allow_is_refused_with_the_reason() {
             ..short(Protocol::Udp, 64)
         })
         .unwrap_err();
-    assert_eq!(error.exit_code(), 3);
+    assert_eq!(error.exit_code(), 2);
     assert!(error.to_string().contains("refused"), "{error}");
     let priority = RunSettings {
         realtime_priority: Some(50),

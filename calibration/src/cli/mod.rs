@@ -4,6 +4,7 @@ mod campaign;
 mod compare;
 mod lab;
 mod run;
+mod schema;
 mod serve;
 mod simple;
 

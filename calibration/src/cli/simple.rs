@@ -3,7 +3,6 @@
 use crate::error::{Context, Result};
 use crate::host::environment::Environment;
 use crate::host::selfcheck::Instrument;
-use crate::record::Record;
 use clap::Args;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -67,7 +66,7 @@ pub struct Schema {}
 impl Schema {
     /// Prints.
     pub fn run(self) -> Result<u8> {
-        print(&schemars::schema_for!(Record))
+        print(&super::schema::of_record())
     }
 }
 

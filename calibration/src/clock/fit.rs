@@ -79,21 +79,6 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// The fit where both ends read one clock: no offset, no doubt.
-    pub fn identical() -> Self {
-        Self {
-            epoch_ns: 0,
-            offset_ns: 0.0,
-            drift: 0.0,
-            bound_ns: 0.0,
-            bound_epoch_ns: 0.0,
-            from_ns: 0,
-            to_ns: u64::MAX,
-            exchanges: 0,
-            rtt_min_ns: 0,
-        }
-    }
-
     /// The fit to `exchanges` with its bound over `from_ns … to_ns` (own clock).
     ///
     /// `None` without exchanges, where a stamp goes back, or where no line agrees with all of
@@ -134,30 +119,6 @@ impl Fit {
     /// Peer's clock − own clock at `own_ns`, in nanoseconds.
     pub fn offset_at(&self, own_ns: u64) -> f64 {
         self.offset_ns + self.drift * difference(own_ns, self.epoch_ns)
-    }
-
-    /// The same line as the peer needs it: own clock − peer's clock, in times of the peer's clock.
-    pub fn seen_by_peer(&self) -> Self {
-        let shift = self.offset_ns.round();
-        let peer_time = |own_ns: u64| {
-            let peer_ns = i128::from(own_ns) + (self.offset_at(own_ns).round() as i128);
-            u64::try_from(peer_ns.max(0)).unwrap_or(u64::MAX)
-        };
-        // From T = t + θ(t) follows −θ as a line in T, with this slope.
-        let drift = 0.0 - self.drift / (1.0 + self.drift);
-        let beyond = self.offset_ns - shift;
-        // Two lines that are `bound` apart at one own time are this much apart at one peer time.
-        let bound = |ns: f64| ns / (1.0 - DRIFT_MAX);
-        Self {
-            epoch_ns: peer_time(self.epoch_ns),
-            offset_ns: 0.0 - self.offset_ns - drift * beyond,
-            drift,
-            bound_ns: bound(self.bound_ns),
-            bound_epoch_ns: bound(self.bound_epoch_ns),
-            from_ns: peer_time(self.from_ns),
-            to_ns: peer_time(self.to_ns),
-            ..*self
-        }
     }
 
     /// A time of the peer's clock on the own one, in whole nanoseconds; may be negative.

@@ -2,8 +2,6 @@
 
 pub mod fit;
 
-pub use fit::{Exchange, Fit};
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fs;

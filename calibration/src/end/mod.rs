@@ -12,12 +12,12 @@ use crate::error::{Error, Result};
 use crate::flags;
 use crate::host::cpu::CpuSample;
 use crate::host::network;
-use crate::host::scheduling::{self, CoreLayout, Side, split_host};
+use crate::host::scheduling::{self, CoreLayout, split_host};
 use crate::host::selfcheck::Instrument;
 use crate::host::settings::{InterfaceSettings, SettingsGuard};
 use crate::host::steering::{InterruptGuard, SteeringGuard};
-use crate::settings::RunSettings;
-use crate::transport::{Connection, Place, Role};
+use crate::settings::{Role, RunSettings};
+use crate::transport::{Connection, Place};
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -99,17 +99,13 @@ impl End {
     pub fn prepare(spec: EndSpec) -> Result<Self> {
         let identity = Identity::here();
         let same_host = identity.boot_id == spec.peer.boot_id;
-        let side = match spec.role {
-            Role::Caller => Side::Caller,
-            Role::Responder => Side::Responder,
-        };
         let mut end = Self {
-            asks: (spec.role == Role::Caller) != spec.settings.reverse,
+            asks: spec.settings.sends(spec.role),
             tag: spec.tag,
             peer: spec.peer,
             identity,
             interface: interface_of(&spec.place),
-            layout: split_host(spec.settings.cores, side, &spec.cpus, same_host),
+            layout: split_host(spec.settings.cores, spec.role, &spec.cpus, same_host),
             settings: spec.settings,
             instrument: Instrument::default(),
             baseline: None,

@@ -28,15 +28,12 @@ pub enum Clocks<'a> {
 }
 
 impl Clocks<'_> {
-    /// The own clock less the peer's when the own clock shows `own_ns`, in ns.
-    fn offset_ns(self, own_ns: u64) -> f64 {
+    /// What the own clock shows when the peer's shows `peer_ns`; as it stands where nobody knows.
+    fn own_ns(self, peer_ns: u64) -> i128 {
         match self {
-            Self::Same | Self::Unknown => 0.0,
-            Self::OwnFit(fit) => -fit.offset_at(own_ns),
-            Self::PeersFit(fit) => {
-                let peers = fit.own_time_ns(own_ns).clamp(0, i128::from(u64::MAX));
-                fit.offset_at(peers as u64)
-            }
+            Self::Same | Self::Unknown => i128::from(peer_ns),
+            Self::OwnFit(fit) => fit.own_time_ns(peer_ns),
+            Self::PeersFit(fit) => i128::from(peer_ns) + fit.offset_at(peer_ns).round() as i128,
         }
     }
 }
@@ -106,7 +103,7 @@ fn add_streams(
     for stream in streams {
         match stream {
             Stream::Sent(stream) => sent.push(stream),
-            Stream::Received(stream) => received.push(stream),
+            Stream::Received(stream) => received.push(*stream),
             Stream::Asked(stream) => asked.push(stream),
             Stream::Answered(stream) => answered.push(stream),
         }
@@ -192,7 +189,7 @@ fn pacing_report(
 fn correct(received: &mut [StreamReceived], payload_bytes: u32, clocks: Clocks<'_>) {
     if !matches!(clocks, Clocks::Unknown) {
         for stream in received {
-            stream.correct(payload_bytes, |own_ns| clocks.offset_ns(own_ns));
+            stream.correct(payload_bytes, |peer_ns| clocks.own_ns(peer_ns));
         }
     }
 }
@@ -254,17 +251,17 @@ fn add_times(report: &mut ReceiveReport, received: Vec<StreamReceived>) {
     report.raw_latency_s = all.raw_ns.map(in_seconds);
 }
 
-/// Mean of receive less intended time; the clocks are taken as they stood in the middle of the window.
+/// Mean of receive less intended time. The clocks' offset is linear in time, so its mean over the
+/// frames is that of their mean time.
 fn from_intended_mean_s(received: &[StreamReceived], clocks: Clocks<'_>) -> Option<f64> {
     let frames: u64 = received.iter().map(|s| s.window_frames).sum();
-    let total: f64 = received
-        .iter()
-        .map(|s| {
-            let middle = s.first_ns + (s.last_ns - s.first_ns) / 2;
-            s.from_intended_ns as f64 - s.window_frames as f64 * clocks.offset_ns(middle)
-        })
-        .sum();
-    (frames > 0).then(|| total / frames as f64 * 1e-9)
+    let total = |stream: &StreamReceived| {
+        let intended_ns = stream.intended_mean_ns()?;
+        let offset_ns = clocks.own_ns(intended_ns) - i128::from(intended_ns);
+        Some(stream.from_intended_ns - i128::from(stream.window_frames) * offset_ns)
+    };
+    let total_ns: i128 = received.iter().filter_map(total).sum();
+    (frames > 0).then(|| total_ns as f64 / frames as f64 * 1e-9)
 }
 
 fn sum_known(values: impl Iterator<Item = Option<u64>>) -> Option<u64> {
@@ -330,3 +327,6 @@ fn answer_report(answered: &[StreamAnswered]) -> ReceiveReport {
         ..ReceiveReport::default()
     }
 }
+
+#[cfg(test)]
+mod tests;

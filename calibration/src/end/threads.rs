@@ -25,7 +25,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) enum Stream {
     Sent(StreamSent),
-    Received(StreamReceived),
+    Received(Box<StreamReceived>),
     Asked(StreamAsked),
     Answered(StreamAnswered),
 }
@@ -299,7 +299,9 @@ impl Task {
         }
         match (self.settings.pattern, self.asks) {
             (Pattern::Stream, true) => self.send(connection).map(Stream::Sent),
-            (Pattern::Stream, false) => self.receive(connection).map(Stream::Received),
+            (Pattern::Stream, false) => self
+                .receive(connection)
+                .map(|r| Stream::Received(Box::new(r))),
             (_, true) => self.ask(connection).map(Stream::Asked),
             (_, false) => self.answer(connection).map(Stream::Answered),
         }

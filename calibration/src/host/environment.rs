@@ -4,7 +4,7 @@ use super::ethtool::Device;
 use super::{is_live, network, number_of, qdisc, steering, text_of};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -216,56 +216,6 @@ fn libzmq_version() -> Option<String> {
     // SAFETY: the three pointers are valid to write to.
     unsafe { version(&mut major, &mut minor, &mut patch) };
     Some(format!("{major}.{minor}.{patch}"))
-}
-
-/// One key in which two environments differ.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Difference {
-    /// Name of the field; of a map `field.key`.
-    pub key: String,
-    /// What the first says; absent where it does not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub a: Option<String>,
-    /// What the second says; absent where it does not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub b: Option<String>,
-}
-
-/// Everything in which two environments differ, in the order of the keys.
-pub fn differences(a: &Environment, b: &Environment) -> Vec<Difference> {
-    let (a, b) = (flat(a), flat(b));
-    let keys: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
-    keys.into_iter()
-        .filter(|key| a.get(*key) != b.get(*key))
-        .map(|key| Difference {
-            key: key.clone(),
-            a: a.get(key).cloned(),
-            b: b.get(key).cloned(),
-        })
-        .collect()
-}
-
-/// All values of an environment as texts by their keys.
-fn flat(environment: &Environment) -> BTreeMap<String, String> {
-    use serde_json::Value;
-    let word = |value: &Value| match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
-    let mut all = BTreeMap::new();
-    if let Ok(Value::Object(fields)) = serde_json::to_value(environment) {
-        for (key, value) in &fields {
-            match value {
-                Value::Object(inner) => {
-                    let entries = inner.iter().map(|(k, v)| (format!("{key}.{k}"), word(v)));
-                    all.extend(entries);
-                }
-                value => drop(all.insert(key.clone(), word(value))),
-            }
-        }
-    }
-    all
 }
 
 #[cfg(test)]

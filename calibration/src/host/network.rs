@@ -9,9 +9,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::ops::{Add, Sub};
 use std::path::Path;
 
-pub use super::settings::{InterfaceSettings, SettingsGuard};
-pub use super::steering::{InterruptGuard, SteeringGuard};
-
 /// What an interface counted, or the difference of two readings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -191,12 +188,6 @@ unsafe fn ip_of(address: *const libc::sockaddr) -> Option<IpAddr> {
         }
         _ => None,
     }
-}
-
-/// The MAC address of an interface; all zero for the loopback interface.
-pub fn mac_of(interface: &str) -> Result<[u8; 6]> {
-    let mac = Device::open(interface)?.mac();
-    mac.or_peer(format!("cannot read the MAC address of {interface}"))
 }
 
 /// The MTU of an interface, in bytes.

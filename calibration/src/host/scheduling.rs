@@ -1,6 +1,7 @@
 //! Where threads run and with what right.
 
 use crate::error::{Error, Result};
+use crate::settings::Role;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -8,16 +9,6 @@ use std::io;
 /// Cores the kernel can name in one mask of this module.
 const CPUS_MAX: usize = 8192;
 const WORD_BITS: usize = u64::BITS as usize;
-
-/// The end of a run: who asks or who answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Side {
-    /// `icprobe run`.
-    Caller,
-    /// `icprobe serve`.
-    Responder,
-}
 
 /// The cores the calling thread may run on, lowest first.
 pub fn available_cpus() -> Vec<usize> {
@@ -126,11 +117,11 @@ pub struct CoreLayout {
 /// Where both ends are on one host the caller takes the lowest and the responder the highest, and
 /// they are disjoint if there are twice as many; otherwise they overlap and say so. Both ends must
 /// be given the same `cpus`.
-pub fn split_host(cores: u16, role: Side, cpus: &[usize], same_host: bool) -> CoreLayout {
+pub fn split_host(cores: u16, role: Role, cpus: &[usize], same_host: bool) -> CoreLayout {
     let wanted = usize::from(cores);
     let taken = wanted.min(cpus.len());
     let from = match role {
-        Side::Responder if same_host => cpus.len() - taken,
+        Role::Responder if same_host => cpus.len() - taken,
         _ => 0,
     };
     let needed = if same_host { 2 * wanted } else { wanted };
@@ -188,15 +179,15 @@ mod tests {
     #[test]
     fn two_ends_take_the_two_halves() {
         let cpus = [0, 1, 2, 3];
-        let caller = split_host(2, Side::Caller, &cpus, true);
-        let responder = split_host(2, Side::Responder, &cpus, true);
+        let caller = split_host(2, Role::Caller, &cpus, true);
+        let responder = split_host(2, Role::Responder, &cpus, true);
         assert_eq!((caller.cores, caller.shared), (vec![0, 1], false));
         assert_eq!((responder.cores, responder.shared), (vec![2, 3], false));
-        let three = split_host(3, Side::Responder, &cpus, true);
+        let three = split_host(3, Role::Responder, &cpus, true);
         assert_eq!((three.cores, three.shared), (vec![1, 2, 3], true));
-        let alone = split_host(4, Side::Responder, &cpus, false);
+        let alone = split_host(4, Role::Responder, &cpus, false);
         assert_eq!((alone.cores, alone.shared), (vec![0, 1, 2, 3], false));
-        let one = split_host(1, Side::Caller, &[5], true);
+        let one = split_host(1, Role::Caller, &[5], true);
         assert_eq!((one.cores, one.shared), (vec![5], true));
     }
 
@@ -204,8 +195,8 @@ mod tests {
         #[test]
         fn what_is_not_shared_is_disjoint(cores in 1_u16..20, n in 1_usize..20) {
             let cpus: Vec<usize> = (0..n).map(|i| 2 * i).collect();
-            let a = split_host(cores, Side::Caller, &cpus, true);
-            let b = split_host(cores, Side::Responder, &cpus, true);
+            let a = split_host(cores, Role::Caller, &cpus, true);
+            let b = split_host(cores, Role::Responder, &cpus, true);
             prop_assert_eq!(a.shared, b.shared);
             let overlap = a.cores.iter().any(|c| b.cores.contains(c));
             let short = a.cores.len() < usize::from(cores);

@@ -24,7 +24,7 @@ impl InterfaceSettings {
         let device = Device::open(interface)?;
         let mtu = device.mtu_bytes();
         Ok(Self {
-            mtu_bytes: Some(mtu.or_peer(format!("cannot read the MTU of {interface}"))?),
+            mtu_bytes: Some(mtu.or_question(format!("cannot read the MTU of {interface}"))?),
             offloads: device.offloads(),
         })
     }
@@ -105,13 +105,6 @@ fn wrong_offload(part: &str) -> Error {
 pub struct SettingsGuard {
     interface: String,
     before: InterfaceSettings,
-}
-
-impl SettingsGuard {
-    /// What the interface was set to before.
-    pub fn before(&self) -> &InterfaceSettings {
-        &self.before
-    }
 }
 
 impl Drop for SettingsGuard {

@@ -211,24 +211,9 @@ impl Lab {
         lab.ok_or_else(|| not_up(name))
     }
 
-    /// What it was built from.
-    pub fn topology(&self) -> &Topology {
-        &self.topology
-    }
-
-    /// Its hosts, in the order of the topology.
-    pub fn hosts(&self) -> &[LabHost] {
-        &self.hosts
-    }
-
     /// A host by its name.
     pub fn host(&self, name: &str) -> Option<&LabHost> {
         self.hosts.iter().find(|host| host.name == name)
-    }
-
-    /// The rate that shares of the line rate are of, in b/s; `None` where nothing limits.
-    pub fn line_rate_bps(&self) -> Option<f64> {
-        self.topology.line_rate_bps
     }
 
     /// A command that runs on a host of the lab: in its network namespace, with its

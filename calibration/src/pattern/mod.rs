@@ -10,6 +10,8 @@ pub mod receive;
 pub mod send;
 pub mod sequence;
 mod shared;
+#[cfg(test)]
+pub(crate) mod wire;
 
 pub use edges::{Edges, Span};
 pub use shared::{Counts, Edge, Shared};

@@ -57,6 +57,8 @@ pub struct StreamReceived {
     pub slices: SliceRecorder,
     /// Sum of receive time less intended time over the window, in ns.
     pub from_intended_ns: i128,
+    /// Sum of the intended times, sender's clock, in ns.
+    pub intended_ns: u128,
     /// Whether frames carried stamps.
     pub stamped: bool,
     /// Whether there were too many frames to keep their times.
@@ -85,14 +87,21 @@ impl StreamReceived {
         }
     }
 
-    /// Makes latencies of the times kept, now that the clocks are known: `offset_ns(received)` is the
-    /// own clock less the sender's at that time of the own clock.
-    pub fn correct(&mut self, payload_bytes: u32, offset_ns: impl Fn(u64) -> f64) {
+    /// Makes latencies of the times kept, now that the clocks are known: `own_ns(sent)` is what the
+    /// own clock showed when the sender's showed `sent`.
+    pub fn correct(&mut self, payload_bytes: u32, own_ns: impl Fn(u64) -> i128) {
         for times in std::mem::take(&mut self.deferred) {
-            let offset = offset_ns(times.received_ns).round() as i64;
-            let latency = difference(times.received_ns, times.sent_ns) - offset;
-            self.keep(times.received_ns, latency, payload_bytes);
+            let latency = i128::from(times.received_ns) - own_ns(times.sent_ns);
+            let latency = latency.clamp(i128::from(i64::MIN), i128::from(i64::MAX));
+            self.keep(times.received_ns, latency as i64, payload_bytes);
         }
+    }
+
+    /// Mean time of the sender's clock at which the window's frames were due; `None` without any.
+    pub fn intended_mean_ns(&self) -> Option<u64> {
+        let frames = u128::from(self.window_frames);
+        let mean = self.intended_ns.checked_div(frames)?;
+        u64::try_from(mean).ok()
     }
 
     #[inline]
@@ -155,7 +164,7 @@ struct Receiving<'a> {
     received: StreamReceived,
     sequence: Sequence,
     phase: Phase,
-    /// When the last frame came, and when the loop last looked at the clock.
+    /// When the stream's last frame came, and when the loop last looked at the clock.
     heard_ns: u64,
     now_ns: u64,
     /// Reads that gave frames of the window.
@@ -188,6 +197,7 @@ impl<'a> Receiving<'a> {
             latency: LatencyRecorder::new(),
             slices: SliceRecorder::new(SLICE_NS),
             from_intended_ns: 0,
+            intended_ns: 0,
             stamped,
             truncated: false,
             raw_ns: (task.settings.raw && stamped).then(Vec::new),
@@ -213,7 +223,6 @@ impl<'a> Receiving<'a> {
     /// Takes one frame that a read gave at `now`.
     #[inline]
     fn take(&mut self, now: u64, frame: &[u8]) {
-        self.heard_ns = now;
         self.now_ns = now;
         if !self.received.stamped {
             return self.take_short(now, frame);
@@ -222,6 +231,7 @@ impl<'a> Receiving<'a> {
             self.received.foreign += 1;
             return;
         };
+        self.heard_ns = now;
         let arrival = self.sequence.arrive(header.seq);
         let in_window = header.phase == Phase::Window;
         if arrival == Arrival::Copy {
@@ -247,6 +257,7 @@ impl<'a> Receiving<'a> {
         let fits = frame.len() == self.task.settings.payload_bytes as usize;
         match phase.filter(|_| fits) {
             Some(phase) => {
+                self.heard_ns = now;
                 self.count(now, phase);
                 if phase == Phase::Window {
                     self.received
@@ -321,6 +332,7 @@ impl<'a> Receiving<'a> {
     #[inline]
     fn time(&mut self, now: u64, header: &Header) {
         self.received.from_intended_ns += i128::from(difference(now, header.intended_ns));
+        self.received.intended_ns += u128::from(header.intended_ns);
         let payload = self.task.settings.payload_bytes;
         if self.task.same_clock {
             self.received
@@ -384,3 +396,6 @@ impl<'a> Receiving<'a> {
         self.received
     }
 }
+
+#[cfg(test)]
+mod tests;

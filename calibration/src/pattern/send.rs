@@ -113,7 +113,7 @@ impl<'a> Sending<'a> {
     /// One look at the clock a frame: the end of one send is the start of the next.
     fn unlimited<S: FrameSender>(&mut self, sender: &mut S) -> io::Result<()> {
         let mut now = clock::now_ns();
-        while let Some(phase) = self.next(now, sender) {
+        while let Some(phase) = self.next(now, sender)? {
             self.send(sender, phase, now, now)?;
             now = clock::now_ns();
         }
@@ -132,7 +132,7 @@ impl<'a> Sending<'a> {
             now = self
                 .waited
                 .until(intended.min(end), now, || task.shared.stopped());
-            let Some(phase) = self.next(now, sender) else {
+            let Some(phase) = self.next(now, sender)? else {
                 return Ok(());
             };
             self.send(sender, phase, intended, now)?;
@@ -145,19 +145,21 @@ impl<'a> Sending<'a> {
         }
     }
 
-    /// The phase of the frame to be sent at `now`; marks the edges of the window.
+    /// The phase of the frame to be sent at `now`; marks the edges of the window. No batch holds
+    /// frames of two phases, so that what the system refuses of one is charged to its own.
     #[inline]
-    fn next<S: FrameSender>(&mut self, now: u64, sender: &S) -> Option<Phase> {
+    fn next<S: FrameSender>(&mut self, now: u64, sender: &mut S) -> io::Result<Option<Phase>> {
         if self.task.shared.stopped() {
-            return None;
+            return Ok(None);
         }
         let phase = self
             .timeline
             .phase(now, self.sent.counts.window + self.sent.send_errors);
         if phase != Some(self.header.phase) {
+            sender.flush()?;
             self.change(phase, now, sender.refused());
         }
-        phase
+        Ok(phase)
     }
 
     fn change(&mut self, phase: Option<Phase>, now: u64, refused: u64) {
@@ -227,3 +229,6 @@ impl<'a> Sending<'a> {
         self.sent
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -29,26 +29,9 @@ pub struct Told {
 
 /// The record of a run.
 pub fn record(told: Told) -> Record {
-    let Told {
-        run,
-        started_utc,
-        settings,
-        labels,
-        caller,
-        responder,
-        fit,
-    } = told;
-    let ends = match settings.reverse {
-        true => Ends {
-            send: responder,
-            recv: caller,
-        },
-        false => Ends {
-            send: caller,
-            recv: responder,
-        },
-    };
-    let clock = clock_report(&ends, fit, settings.reverse);
+    let settings = told.settings;
+    let ends = Ends::of(told.caller, told.responder, settings.reverse);
+    let clock = clock_report(&ends, told.fit, settings.reverse);
     let result = result(&settings, &ends, &clock);
     let received = ends.recv.received.as_ref();
     let asked = ends.send.round_trips.as_ref();
@@ -56,13 +39,10 @@ pub fn record(told: Told) -> Record {
     let rtt = asked.and_then(|a| a.round_trip.as_ref());
     Record {
         schema_version: SCHEMA_VERSION,
-        run,
-        started_utc,
-        tool: Tool {
-            name: "icprobe".into(),
-            version: env!("CARGO_PKG_VERSION").into(),
-        },
-        point: point::point(&settings, labels, &ends.send.environment),
+        run: told.run,
+        started_utc: told.started_utc,
+        tool: tool(),
+        point: point::point(&settings, told.labels, &ends.send.environment),
         chosen: ends.map(|end| end.chosen.clone()),
         socket_window_bytes: received.and_then(|r| r.socket_window_bytes),
         steady: received.and_then(|r| r.steady),
@@ -74,6 +54,7 @@ pub fn record(told: Told) -> Record {
         loss: loss(&ends),
         wire: wire(&result, &ends),
         cpu_modes: ends.map(|end| end.usage.clone()),
+        cores: ends.map(|end| end.cores.clone()),
         interface: interface(&ends),
         instrument: ends.map(|end| end.instrument),
         environment: ends.map(|end| end.environment.clone()),
@@ -85,7 +66,23 @@ pub fn record(told: Told) -> Record {
     }
 }
 
+fn tool() -> Tool {
+    Tool {
+        name: "icprobe".into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+    }
+}
+
 impl Ends<EndReport> {
+    /// The caller sends or asks, unless the run goes the other way.
+    fn of(caller: EndReport, responder: EndReport, reverse: bool) -> Self {
+        let (send, recv) = match reverse {
+            true => (responder, caller),
+            false => (caller, responder),
+        };
+        Self { send, recv }
+    }
+
     fn map<T>(&self, of: impl Fn(&EndReport) -> T) -> Ends<T> {
         Ends {
             send: of(&self.send),
@@ -279,3 +276,6 @@ fn wire(result: &RunResult, ends: &Ends<EndReport>) -> WireReport {
         packet_received_mean_bytes: recv.and_then(|i| ratio(i.rx_bytes, i.rx_packets)),
     }
 }
+
+#[cfg(test)]
+mod tests;

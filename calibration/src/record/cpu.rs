@@ -76,3 +76,6 @@ fn spin_cores(end: &EndReport) -> f64 {
         .or(asked)
         .unwrap_or(0.0)
 }
+
+#[cfg(test)]
+mod tests;

@@ -96,3 +96,6 @@ fn foreign(end: &EndReport) -> bool {
     let received = end.received.as_ref();
     received.is_some_and(|received| received.foreign * 1000 > received.run_frames)
 }
+
+#[cfg(test)]
+mod tests;

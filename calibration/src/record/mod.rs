@@ -153,6 +153,8 @@ pub struct Record {
     pub raw_rtt_s: Option<Vec<f64>>,
     /// CPU of each end over the window and over the idle time before.
     pub cpu_modes: Ends<Usage>,
+    /// The cores that each end's data threads were bound to.
+    pub cores: Ends<Vec<usize>>,
     /// The ends' clocks.
     pub clock: ClockReport,
     /// How well the schedule was kept; absent for an unlimited rate.

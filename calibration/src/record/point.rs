@@ -2,6 +2,7 @@
 
 use crate::host::environment::Environment;
 use crate::settings::{Body, Pattern, Protocol, RunSettings, Waiting};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// Names that the run itself gives a value; no label may take one.
@@ -70,49 +71,33 @@ pub fn point(
 fn options(settings: &RunSettings) -> Vec<(&'static str, Value)> {
     let zeromq = settings.protocol == Protocol::Zeromq;
     let calls = settings.pattern != Pattern::Stream;
+    let batch = Some(settings.batch_frames).filter(|frames| *frames > 1);
+    let waiting = Some(settings.waiting).filter(|waiting| *waiting != Waiting::Blocking);
+    let body = Some(settings.body).filter(|body| calls && *body != Body::Bytes);
+    let sockets = Some(settings.zeromq_socket).filter(|_| zeromq && !calls);
     let all = [
-        ("dscp", settings.dscp.map(|v| json!(v))),
-        (
-            "send_buffer_bytes",
-            settings.send_buffer_bytes.map(|v| json!(v)),
-        ),
-        (
-            "receive_buffer_bytes",
-            settings.receive_buffer_bytes.map(|v| json!(v)),
-        ),
-        (
-            "waiting",
-            (settings.waiting != Waiting::Blocking).then(|| json!(settings.waiting)),
-        ),
-        (
-            "realtime_priority",
-            settings.realtime_priority.map(|v| json!(v)),
-        ),
-        (
-            "batch_frames",
-            (settings.batch_frames > 1).then(|| json!(settings.batch_frames)),
-        ),
-        ("reverse", settings.reverse.then_some(Value::Bool(true))),
-        (
-            "body",
-            (calls && settings.body != Body::Bytes).then(|| json!(settings.body)),
-        ),
-        (
-            "reply_bytes",
-            settings.reply_bytes.filter(|_| calls).map(|v| json!(v)),
-        ),
-        (
-            "zeromq_socket",
-            (zeromq && !calls).then(|| json!(settings.zeromq_socket)),
-        ),
-        ("io_threads", settings.io_threads.map(|v| json!(v))),
-        (
-            "high_water_mark",
-            settings.high_water_mark.map(|v| json!(v)),
-        ),
-        ("batch_bytes", settings.batch_bytes.map(|v| json!(v))),
+        ("dscp", asked(settings.dscp)),
+        ("send_buffer_bytes", asked(settings.send_buffer_bytes)),
+        ("receive_buffer_bytes", asked(settings.receive_buffer_bytes)),
+        ("waiting", asked(waiting)),
+        ("realtime_priority", asked(settings.realtime_priority)),
+        ("batch_frames", asked(batch)),
+        ("reverse", asked(settings.reverse.then_some(true))),
+        ("body", asked(body)),
+        ("reply_bytes", asked(settings.reply_bytes.filter(|_| calls))),
+        ("zeromq_socket", asked(sockets)),
+        ("io_threads", asked(settings.io_threads)),
+        ("high_water_mark", asked(settings.high_water_mark)),
+        ("batch_bytes", asked(settings.batch_bytes)),
     ];
     all.into_iter()
         .filter_map(|(name, value)| value.map(|v| (name, v)))
         .collect()
 }
+
+fn asked<T: Serialize>(value: Option<T>) -> Option<Value> {
+    value.map(|value| json!(value))
+}
+
+#[cfg(test)]
+mod tests;

@@ -4,12 +4,13 @@
 //! while data threads work.
 
 use super::framing::{Kind, Opener, Sealer};
-use super::handshake::{self, Session, Side};
+use super::handshake::{self, Session};
 use super::key::Key;
 use super::message::Message;
 use crate::clock::fit::Exchange;
 use crate::clock::now_ns;
 use crate::error::{Context, Error, Result};
+use crate::settings::Role;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsRawFd;
@@ -30,7 +31,6 @@ pub struct Channel {
     stream: TcpStream,
     peer: SocketAddr,
     local: SocketAddr,
-    side: Side,
     session: Session,
     sealer: Sealer,
     opener: Opener,
@@ -60,7 +60,7 @@ impl Channel {
         // Small messages go out at once; else the delayed acknowledgement of one would time the next.
         stream.set_nodelay(true).or_peer("the control connection")?;
         let session = handshake::as_caller(&stream, key)?;
-        Self::new(stream, session, Side::Caller)
+        Self::new(stream, session, Role::Caller)
     }
 
     /// The responder's end of an accepted connection; does the handshake.
@@ -70,21 +70,20 @@ impl Channel {
     pub fn as_responder(stream: TcpStream, key: &Key) -> Result<Self> {
         stream.set_nodelay(true).or_peer("the control connection")?;
         let session = handshake::as_responder(&stream, key)?;
-        Self::new(stream, session, Side::Responder)
+        Self::new(stream, session, Role::Responder)
     }
 
-    fn new(stream: TcpStream, session: Session, side: Side) -> Result<Self> {
+    fn new(stream: TcpStream, session: Session, role: Role) -> Result<Self> {
         Ok(Self {
             peer: stream.peer_addr().or_peer("the control connection")?,
             local: stream.local_addr().or_peer("the control connection")?,
-            sealer: Sealer::new(&session, side),
-            opener: Opener::new(&session, side.peer()),
+            sealer: Sealer::new(&session, role),
+            opener: Opener::new(&session, role.peer()),
             inbox: Vec::new(),
             read_ns: 0,
             ends: None,
             broken: false,
             stream,
-            side,
             session,
         })
     }
@@ -97,11 +96,6 @@ impl Channel {
     /// Own address towards that peer.
     pub fn local(&self) -> SocketAddr {
         self.local
-    }
-
-    /// Which end this is.
-    pub fn side(&self) -> Side {
-        self.side
     }
 
     /// What data connections of this session are known by.
@@ -188,19 +182,28 @@ impl Channel {
         self.send(&Message::Clock { sent_ns: now_ns() })
     }
 
-    /// Asks the peer for the time and waits for the answer, at most `timeout` for each message. Answers
-    /// to earlier questions are passed over.
+    /// Asks the peer for the time and waits for the answer, at most `timeout` in all. Answers to
+    /// earlier questions are passed over, but win no time.
     ///
     /// # Errors
     /// As [`Channel::send`] and [`Channel::receive`]; also if the peer answers something else.
     pub fn exchange(&mut self, timeout: Duration) -> Result<Exchange> {
         let asked_ns = now_ns();
         self.send(&Message::Clock { sent_ns: asked_ns })?;
+        let deadline = self.deadline(timeout);
         loop {
-            let (answer, read_ns) = self.receive_stamped(timeout)?;
-            let exchange = answer.granted()?.into_exchange(read_ns)?;
-            if exchange.sent_ns >= asked_ns {
-                return Ok(exchange);
+            let left = deadline.saturating_duration_since(Instant::now());
+            if let Some((answer, read_ns)) = self.poll(left)? {
+                let exchange = answer.granted()?.into_exchange(read_ns)?;
+                if exchange.sent_ns == asked_ns {
+                    return Ok(exchange);
+                }
+                if exchange.sent_ns > asked_ns {
+                    return Err(self.gone("it answered a question that was never asked"));
+                }
+            }
+            if Instant::now() >= deadline {
+                return Err(self.gone("it did not tell the time when asked"));
             }
         }
     }

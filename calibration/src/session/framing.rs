@@ -5,9 +5,10 @@
 //! turned around unnoticed. The length is looked at, against the most that its kind and direction
 //! allow, before any memory is taken for it.
 
-use super::handshake::{Session, Side};
+use super::handshake::Session;
 use super::{Authenticator, CODE_BYTES, code, same_code};
 use crate::error::{Error, Result};
+use crate::settings::Role;
 
 /// Bytes before the body.
 pub const HEADER_BYTES: usize = 13;
@@ -43,13 +44,13 @@ impl Kind {
 /// One direction of a session: its key, its counter and its limits.
 struct Direction {
     keyed: Authenticator,
-    from: Side,
+    from: Role,
     next: u64,
     report_max_bytes: u32,
 }
 
 impl Direction {
-    fn new(session: &Session, from: Side) -> Self {
+    fn new(session: &Session, from: Role) -> Self {
         Self {
             keyed: session.direction(from),
             from,
@@ -63,7 +64,7 @@ impl Direction {
             Kind::Clock => length == 8,
             Kind::ClockReply => length == 24,
             Kind::Control => length <= CONTROL_MAX_BYTES,
-            Kind::Report => self.from == Side::Responder && length <= self.report_max_bytes,
+            Kind::Report => self.from == Role::Responder && length <= self.report_max_bytes,
         }
     }
 
@@ -80,7 +81,7 @@ pub struct Sealer(Direction);
 
 impl Sealer {
     /// For the messages that `from` sends.
-    pub fn new(session: &Session, from: Side) -> Self {
+    pub fn new(session: &Session, from: Role) -> Self {
         Self(Direction::new(session, from))
     }
 
@@ -120,7 +121,7 @@ pub struct Opener(Direction);
 
 impl Opener {
     /// For the messages that `from` sent.
-    pub fn new(session: &Session, from: Side) -> Self {
+    pub fn new(session: &Session, from: Role) -> Self {
         Self(Direction::new(session, from))
     }
 
@@ -191,7 +192,7 @@ mod tests {
         Session::of([7; CODE_BYTES])
     }
 
-    fn ends(from: Side) -> (Sealer, Opener) {
+    fn ends(from: Role) -> (Sealer, Opener) {
         (Sealer::new(&session(), from), Opener::new(&session(), from))
     }
 
@@ -202,7 +203,7 @@ mod tests {
 
     #[test]
     fn frames_open_in_their_order() {
-        let (mut sealer, mut opener) = ends(Side::Caller);
+        let (mut sealer, mut opener) = ends(Role::Caller);
         for body in [&b"first"[..], b"", b"third"] {
             let frame = sealer.seal(Kind::Control, body).unwrap();
             assert_eq!(opener.needs(&frame[..5]).unwrap(), HEADER_BYTES);
@@ -213,32 +214,32 @@ mod tests {
 
     #[test]
     fn nothing_repeated_left_out_turned_around_or_of_another_session_opens() {
-        let (mut sealer, mut opener) = ends(Side::Caller);
+        let (mut sealer, mut opener) = ends(Role::Caller);
         let first = sealer.seal(Kind::Control, b"1").unwrap();
         let second = sealer.seal(Kind::Control, b"2").unwrap();
         says(opener.open(&second), "out of order");
         assert!(opener.open(&first).is_ok());
         says(opener.open(&first), "out of order");
-        let (_, mut back) = ends(Side::Responder);
+        let (_, mut back) = ends(Role::Responder);
         says(back.open(&first), "code is wrong");
-        let mut other = Opener::new(&Session::of([8; CODE_BYTES]), Side::Caller);
+        let mut other = Opener::new(&Session::of([8; CODE_BYTES]), Role::Caller);
         says(other.open(&first), "code is wrong");
     }
 
     #[test]
     fn no_bit_can_be_changed() {
-        let frame = ends(Side::Caller)
+        let frame = ends(Role::Caller)
             .0
             .seal(Kind::Control, b"{\"bye\":0}")
             .unwrap();
         for bit in 0..8 * frame.len() {
             let mut changed = frame.clone();
             changed[bit / 8] ^= 1 << (bit % 8);
-            let (_, mut opener) = ends(Side::Caller);
+            let (_, mut opener) = ends(Role::Caller);
             assert!(opener.open(&changed).is_err(), "bit {bit}");
         }
         for length in 0..frame.len() {
-            assert!(ends(Side::Caller).1.open(&frame[..length]).is_err());
+            assert!(ends(Role::Caller).1.open(&frame[..length]).is_err());
         }
     }
 
@@ -249,7 +250,7 @@ mod tests {
             bytes.extend_from_slice(&[kind, 0, 0, 0, 0, 0, 0, 0, 0]);
             bytes
         };
-        let (_, caller) = ends(Side::Caller);
+        let (_, caller) = ends(Role::Caller);
         assert!(caller.needs(&header(CONTROL_MAX_BYTES, 3)).is_ok());
         says(
             caller.needs(&header(CONTROL_MAX_BYTES + 1, 3)),
@@ -261,7 +262,7 @@ mod tests {
         says(caller.needs(&header(2, 4)), "length is not allowed");
         says(caller.needs(&header(2, 0)), "kind is unknown");
         says(caller.needs(&header(2, 5)), "kind is unknown");
-        let (_, mut responder) = ends(Side::Responder);
+        let (_, mut responder) = ends(Role::Responder);
         assert!(responder.needs(&header(REPORT_MAX_BYTES, 4)).is_ok());
         says(
             responder.needs(&header(REPORT_MAX_BYTES + 1, 4)),
@@ -277,7 +278,7 @@ mod tests {
 
     #[test]
     fn what_the_peer_would_not_take_is_not_sent() {
-        let (mut sealer, _) = ends(Side::Caller);
+        let (mut sealer, _) = ends(Role::Caller);
         says(sealer.seal(Kind::Control, &vec![b' '; 65_537]), "too large");
         says(sealer.seal(Kind::Report, b"{}"), "too large");
         assert!(sealer.seal(Kind::Control, &vec![b' '; 65_536]).is_ok());
@@ -286,7 +287,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let (_, mut opener) = ends(Side::Responder);
+            let (_, mut opener) = ends(Role::Responder);
             prop_assert!(opener.open(&bytes).is_err());
             if let Ok(needs) = opener.needs(&bytes) {
                 prop_assert!(needs <= HEADER_BYTES + REPORT_MAX_BYTES as usize + CODE_BYTES);

@@ -18,6 +18,7 @@
 use super::key::Key;
 use super::{Authenticator, CODE_BYTES, code, keyed, same_code};
 use crate::error::{Context, Error, Result};
+use crate::settings::Role;
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -39,25 +40,6 @@ pub const HANDSHAKE_TIME: Duration = Duration::from_secs(5);
 const CALLER_PROOF: &[u8] = b"icprobe proof of the caller\0";
 const RESPONDER_PROOF: &[u8] = b"icprobe proof of the responder\0";
 const SESSION_SECRET: &[u8] = b"icprobe session\0";
-
-/// The two ends of a control connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
-    /// Who opened it and asks.
-    Caller,
-    /// Who listened and answers.
-    Responder,
-}
-
-impl Side {
-    /// The end opposite.
-    pub fn peer(self) -> Self {
-        match self {
-            Self::Caller => Self::Responder,
-            Self::Responder => Self::Caller,
-        }
-    }
-}
 
 /// The opening of a session by the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,10 +109,10 @@ impl Session {
     }
 
     /// The authenticator of the messages that `from` sends.
-    pub(crate) fn direction(&self, from: Side) -> Authenticator {
+    pub(crate) fn direction(&self, from: Role) -> Authenticator {
         let word: &[u8] = match from {
-            Side::Caller => b"icprobe messages of the caller\0",
-            Side::Responder => b"icprobe messages of the responder\0",
+            Role::Caller => b"icprobe messages of the caller\0",
+            Role::Responder => b"icprobe messages of the responder\0",
         };
         keyed(&code(&keyed(&self.secret), &[word]))
     }

@@ -44,7 +44,7 @@ impl<F: Fn(Channel, SocketAddr) + Send + Sync + 'static> Service for F {
     }
 }
 
-/// Ends [`serve`] from another thread; sessions that run go on.
+/// Ends [`serve_until`] from another thread; sessions that run go on.
 pub struct Stopper {
     listener: TcpListener,
     stopped: Arc<AtomicBool>,
@@ -62,7 +62,7 @@ impl Stopper {
         })
     }
 
-    /// What [`serve`] looks at.
+    /// What [`serve_until`] looks at.
     pub fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.stopped)
     }
@@ -76,23 +76,11 @@ impl Stopper {
     }
 }
 
-/// Accepts connections for ever and runs `service` for those that prove `key`.
+/// Accepts connections until a [`Stopper`] of the same listener raises its flag, and runs `service`
+/// for those that prove `key`.
 ///
 /// # Errors
 /// [`Error::Peer`] if the listening socket itself fails.
-pub fn serve(
-    listener: &TcpListener,
-    key: &Key,
-    limits: &Limits,
-    service: impl Service,
-) -> Result<()> {
-    serve_until(listener, key, limits, &AtomicBool::new(false), service)
-}
-
-/// As [`serve`], until a [`Stopper`] of the same listener raises its flag.
-///
-/// # Errors
-/// As [`serve`].
 pub fn serve_until(
     listener: &TcpListener,
     key: &Key,

@@ -134,10 +134,11 @@ impl Message {
     /// The message, unless the peer refused or failed.
     ///
     /// # Errors
-    /// [`Error::Peer`] with the peer's reason, made safe to print.
+    /// With the peer's reason, made safe to print: [`Error::Question`] where it refused, for such a
+    /// question cannot be asked there; [`Error::Peer`] where it failed.
     pub fn granted(self) -> Result<Self> {
         match self {
-            Self::Refused { reason } => Err(Error::peer(format!(
+            Self::Refused { reason } => Err(Error::question(format!(
                 "the peer refused: {}",
                 printable(&reason)
             ))),

@@ -18,10 +18,10 @@ pub mod message;
 pub mod text;
 
 pub use channel::{Channel, connect};
-pub use handshake::{Session, Side};
+pub use handshake::Session;
 pub use key::Key;
 pub use limits::Limits;
-pub use listener::{Service, Stopper, serve};
+pub use listener::{Service, Stopper, serve_until};
 pub use message::Message;
 
 /// The TCP port of the control connection unless told otherwise; below the ports that Linux gives

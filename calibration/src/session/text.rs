@@ -1,5 +1,7 @@
 //! Texts that a peer wrote: made safe to print, and hardware addresses read strictly.
 
+pub use crate::host::network::format_mac;
+
 /// A peer's text as it may be printed: one line, no control characters, not endless.
 pub fn printable(text: &str) -> String {
     const MOST: usize = 500;
@@ -18,11 +20,6 @@ pub fn printable(text: &str) -> String {
 fn is_harmless(c: char) -> bool {
     !c.is_control()
         && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-}
-
-/// The text of a hardware address, as `02:00:00:00:00:01`.
-pub fn format_mac(mac: [u8; 6]) -> String {
-    mac.map(|byte| format!("{byte:02x}")).join(":")
 }
 
 /// Reads the text of one interface's hardware address: six pairs of hexadecimal digits between

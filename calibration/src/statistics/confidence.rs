@@ -142,29 +142,6 @@ pub struct Judgement {
 }
 
 impl StoppingRule {
-    /// What is wrong with the rule, in a sentence; `None` if nothing.
-    pub fn fault(&self) -> Option<String> {
-        if self.min < 2 || self.max < self.min {
-            return Some(format!(
-                "{} to {} repeats cannot be judged: give at least 2, and a maximum not below the minimum",
-                self.min, self.max
-            ));
-        }
-        if !(self.confidence > 0.0 && self.confidence < 1.0) {
-            return Some(format!(
-                "a confidence of {} is not one: give a share between 0 % and 100 %",
-                self.confidence
-            ));
-        }
-        if !(self.relative_width > 0.0 && self.relative_width.is_finite()) {
-            return Some(format!(
-                "an interval of ±{} of the mean is not possible: give a share above 0 %",
-                self.relative_width
-            ));
-        }
-        None
-    }
-
     /// Looks at the values of the runs so far.
     ///
     /// A rule that stops at the first narrow interval would be right less often than its

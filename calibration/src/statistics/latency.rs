@@ -11,9 +11,6 @@ pub const LONGEST_NS: u64 = 3_600_000_000_000;
 const DIGITS: u8 = 3;
 
 /// Takes latencies one by one; made for the receiving loop.
-///
-/// Where the clocks' offset is still provisional, add a guard of a few bounds to every value and
-/// take it off with [`LatencySummary::shifted`], so that a small error loses nothing below zero.
 #[derive(Debug, Clone)]
 pub struct LatencyRecorder {
     histogram: Hdr<u64>,
@@ -54,11 +51,6 @@ impl LatencyRecorder {
         self.moments.add(value as i64);
         self.min_ns = self.min_ns.min(value);
         self.max_ns = self.max_ns.max(value);
-    }
-
-    /// Latencies counted, negative ones not among them.
-    pub fn count(&self) -> u64 {
-        self.moments.count
     }
 
     /// Negative latencies, also where there is nothing else.
@@ -160,29 +152,6 @@ impl Histogram {
             histogram: self,
         }
     }
-
-    /// Every bucket moved; those that end below zero are dropped, one that straddles zero is cut at it.
-    fn shifted(&self, by_ns: i128) -> Self {
-        let moved = |end: u64| i128::from(end) + by_ns;
-        let bucket = |&[lower, upper, count]: &[u64; 3]| {
-            let upper = u64::try_from(moved(upper)).ok()?;
-            Some([u64::try_from(moved(lower)).unwrap_or(0), upper, count])
-        };
-        Self::new(self.buckets.iter().filter_map(bucket).collect())
-    }
-
-    /// Mean and standard deviation (Bessel) of the buckets' middles, in nanoseconds.
-    fn moments_of_middles(&self) -> (f64, Option<f64>) {
-        let n = self.count() as f64;
-        let middles = || {
-            self.buckets
-                .iter()
-                .map(|b| ((b[0] + b[1]) as f64 / 2.0, b[2] as f64))
-        };
-        let mean = middles().map(|(x, w)| x * w).sum::<f64>() / n;
-        let squares: f64 = middles().map(|(x, w)| w * (x - mean).powi(2)).sum();
-        (mean, (n > 1.0).then(|| (squares / (n - 1.0)).sqrt()))
-    }
 }
 
 /// Latency of the frames of a window, in seconds.
@@ -213,31 +182,6 @@ pub struct LatencySummary {
     pub negative: u64,
     /// All of them.
     pub histogram: Histogram,
-}
-
-impl LatencySummary {
-    /// The summary with `by_ns` added to every latency, as when the clocks' offset is known better.
-    ///
-    /// The histogram moves by whole nanoseconds. Values that come to lie below zero are counted as
-    /// negative and left out; mean and deviation of the rest are then those of the buckets'
-    /// middles. `None` where nothing is left.
-    pub fn shifted(&self, by_ns: f64) -> Option<Self> {
-        let histogram = self.histogram.shifted(by_ns.round() as i128);
-        let left = histogram.count();
-        if left == 0 {
-            return None;
-        }
-        let negative = self.negative + (self.count - left);
-        let min_ns = (self.min_s * 1e9 + by_ns).max(0.0);
-        let max_ns = (self.max_s * 1e9 + by_ns).max(min_ns);
-        let (mean_ns, deviation_ns) = if left == self.count {
-            (self.mean_s * 1e9 + by_ns, self.std_s.map(|s| s * 1e9))
-        } else {
-            histogram.moments_of_middles()
-        };
-        let mean_ns = mean_ns.clamp(min_ns, max_ns);
-        Some(histogram.summarise(mean_ns, deviation_ns, (min_ns, max_ns), negative))
-    }
 }
 
 fn seconds(ns: f64) -> f64 {

@@ -56,26 +56,6 @@ pub struct SteadyState {
     pub steady: Part,
 }
 
-impl SteadyState {
-    /// With `by_ns` added to every latency, as when the clocks' offset is known better.
-    pub fn shifted(&self, by_ns: f64) -> Self {
-        let shift = |part: &Part| {
-            let moved = |value: Option<f64>| value.map(|s| s + by_ns * 1e-9);
-            Part {
-                latency_mean_s: moved(part.latency_mean_s),
-                latency_min_s: moved(part.latency_min_s),
-                latency_max_s: moved(part.latency_max_s),
-                ..*part
-            }
-        };
-        Self {
-            transient: shift(&self.transient),
-            steady: shift(&self.steady),
-            ..*self
-        }
-    }
-}
-
 /// What happened in one slice of time.
 #[derive(Debug, Clone, Copy)]
 struct Slice {

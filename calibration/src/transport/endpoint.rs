@@ -1,9 +1,9 @@
 //! From the settings of a run to connections, one a stream: first each end for itself, then together.
 
 use super::any::{AnyReceiver, AnySender, Connection};
-use super::{Options, Role, Token, ethernet, tcp, udp, zeromq};
+use super::{Options, Token, ethernet, tcp, udp, zeromq};
 use crate::error::{Error, Result};
-use crate::settings::{Protocol, RunSettings};
+use crate::settings::{Protocol, Role, RunSettings};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;

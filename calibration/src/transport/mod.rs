@@ -25,15 +25,6 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 use subtle::ConstantTimeEq;
 
-/// Which end of the control connection this process is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// Runs `icprobe run`: connects TCP, opens UDP, binds ZeroMQ.
-    Caller,
-    /// Runs `icprobe serve`: listens for TCP, waits for UDP's opening, connects ZeroMQ.
-    Responder,
-}
-
 /// Sends whole frames.
 pub trait FrameSender: Send {
     /// Sends one frame, waiting while the socket is full. `Ok(false)`: the system refused this
@@ -73,11 +64,6 @@ pub trait FrameReceiver: Send {
     /// Frames the socket dropped for want of buffer so far, if it counts.
     fn overflow(&self) -> Option<u64>;
 }
-
-/// Sends and receives on the same connection: round trips.
-pub trait FrameDuplex: FrameSender + FrameReceiver {}
-
-impl<T: FrameSender + FrameReceiver> FrameDuplex for T {}
 
 /// What proves a data connection to be the session's.
 pub type Token = [u8; 16];

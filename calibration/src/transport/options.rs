@@ -1,7 +1,7 @@
 //! What the sockets of one end need to know of a run.
 
-use super::{Role, socket};
-use crate::settings::{Pattern, RunSettings, Waiting};
+use super::socket;
+use crate::settings::{Pattern, Role, RunSettings, Waiting};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
@@ -44,7 +44,7 @@ pub struct Options {
 impl Options {
     /// What one end's sockets need to know.
     pub fn of(role: Role, settings: &RunSettings) -> Self {
-        let asks = (role == Role::Caller) != settings.reverse;
+        let asks = settings.sends(role);
         let question = settings.payload_bytes as usize;
         let answer = answer_bytes(settings) as usize;
         let (send_bytes, receive_bytes) = if asks {

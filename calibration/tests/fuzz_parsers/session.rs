@@ -1,22 +1,29 @@
 //! The control connection: openings, frames, messages, keys and the texts in them.
 
 use crate::fuzz;
-use icprobe::clock::fit::Fit;
+use icprobe::clock::fit::{Exchange, Fit};
 use icprobe::clock::{Identity, now_ns};
 use icprobe::host::cpu::{CpuSample, ThreadUsage, Usage};
 use icprobe::host::environment::Environment;
 use icprobe::host::selfcheck::Instrument;
 use icprobe::report::{InterfaceReport, ReceiveReport, RoundTripReport, SendReport};
 use icprobe::session::framing::{HEADER_BYTES, Kind, Opener, Sealer};
-use icprobe::session::handshake::{Challenge, Hello, Session, Side, as_caller, as_responder};
+use icprobe::session::handshake::{Challenge, Hello, Session, as_caller, as_responder};
 use icprobe::session::key::Key;
 use icprobe::session::limits::Limits;
 use icprobe::session::message::{Accepted, Message, Setup};
 use icprobe::session::text::{format_mac, parse_mac, printable};
-use icprobe::settings::{Protocol, RunSettings};
+use icprobe::settings::{Protocol, Role, RunSettings};
 use icprobe::statistics::{LatencyRecorder, SliceRecorder};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+
+const EXCHANGE: Exchange = Exchange {
+    sent_ns: 1,
+    peer_received_ns: 2,
+    peer_sent_ns: 3,
+    received_ns: 4,
+};
 
 #[test]
 fn openings_of_a_session() {
@@ -44,13 +51,13 @@ fn frames_of_a_session() {
         .take(8)
         .map(|message| (message.kind(), message.encode().unwrap()))
         .collect();
-    let mut sealer = Sealer::new(&session, Side::Caller);
+    let mut sealer = Sealer::new(&session, Role::Caller);
     let right: Vec<u8> = bodies
         .iter()
         .flat_map(|(kind, body)| sealer.seal(*kind, body).unwrap())
         .collect();
     fuzz("framing", &[right], |bytes| {
-        let mut opener = Opener::new(&session, Side::Caller);
+        let mut opener = Opener::new(&session, Role::Caller);
         let mut opened = vec![];
         let mut rest = bytes;
         while let Ok(needs) = opener.needs(rest) {
@@ -146,7 +153,7 @@ fn messages() -> Vec<Message> {
         Message::Start,
         Message::Ended { frames: vec![2; 2] },
         Message::Collect {
-            fit: Some(Fit::identical()),
+            fit: Fit::of(&[EXCHANGE], 0, 10),
         },
         Message::Failed {
             reason: "no \"route\"\n".into(),

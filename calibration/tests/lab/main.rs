@@ -6,6 +6,7 @@ mod classes;
 mod leftovers;
 mod losses;
 mod rates;
+mod runs;
 mod standing;
 
 use icprobe::lab::{self, Lab};
@@ -41,7 +42,7 @@ fn two_labs_stand_side_by_side() {
     assert_eq!(one.address("B"), two.address("B"), "addresses stay inside");
     assert_eq!(exchange(&one, 200, 1000), 180);
     assert_eq!(exchange(&two, 200, 1000), 198);
-    let name = &one.0.topology().name;
+    let name = &one.1;
     assert_eq!(Lab::open(name).expect("found"), one.0);
     assert!(
         lab::list()

@@ -106,7 +106,7 @@ fn judge(what: &str, mut ratios: Vec<f64>) {
 
 fn datagram_rate(topology: &str, payload_bytes: usize) {
     let lab = Standing::of(topology);
-    let rate_bps = lab.0.line_rate_bps().expect("a rate");
+    let rate_bps = lab.0.describe().line_rate_bps.expect("a rate");
     let (from, to) = (lab.address("A"), lab.address("B"));
     STOP.store(false, Ordering::Relaxed);
     let sender = lab.inside("A", move || send_datagrams(from, to, payload_bytes, 0));
@@ -167,7 +167,10 @@ fn a_connection_fills_a_limited_link_as_theory_says() {
     let _alone = alone();
     for topology in ["direct-20m", "direct-100m", "switch-100m"] {
         let lab = Standing::of(topology);
-        let (rate_bps, to) = (lab.0.line_rate_bps().expect("a rate"), lab.address("B"));
+        let (rate_bps, to) = (
+            lab.0.describe().line_rate_bps.expect("a rate"),
+            lab.address("B"),
+        );
         let (ready, is_ready) = std::sync::mpsc::channel();
         let receiver = lab.inside("B", move || {
             let listener = TcpListener::bind((to, 9)).expect("a socket");

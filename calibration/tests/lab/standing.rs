@@ -29,7 +29,7 @@ pub fn skipped() -> bool {
 }
 
 /// A lab of a known topology under a name of its own, taken down in the end.
-pub struct Standing(pub Lab);
+pub struct Standing(pub Lab, pub String);
 
 impl Standing {
     pub fn of(topology: &str) -> Self {
@@ -37,7 +37,7 @@ impl Standing {
         let topology = Topology::load(topology)
             .and_then(|t| t.renamed(&name))
             .expect("known");
-        Self(lab::up(&topology).expect("built"))
+        Self(lab::up(&topology).expect("built"), name)
     }
 
     pub fn address(&self, host: &str) -> IpAddr {
@@ -63,6 +63,6 @@ impl Standing {
 
 impl Drop for Standing {
     fn drop(&mut self) {
-        let _ = lab::down(&self.0.topology().name);
+        let _ = lab::down(&self.1);
     }
 }

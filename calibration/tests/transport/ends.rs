@@ -1,8 +1,8 @@
 //! Both ends of a run's connections, established in two threads.
 
 use icprobe::error::Result;
-use icprobe::settings::RunSettings;
-use icprobe::transport::{Connection, FrameReceiver, Place, Prepared, Role, Token, prepare};
+use icprobe::settings::{Role, RunSettings};
+use icprobe::transport::{Connection, FrameReceiver, Place, Prepared, Token, prepare};
 use std::io;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! Over loopback: every frame arrives whole, once and in order, both ways.
 
 use crate::ends::{LOOPBACK, TOKEN, frame, join, pair, place, take};
-use icprobe::settings::{Pattern, Protocol, RunSettings, Waiting};
-use icprobe::transport::{FrameReceiver, FrameSender, Role, prepare};
+use icprobe::settings::{Pattern, Protocol, Role, RunSettings, Waiting};
+use icprobe::transport::{FrameReceiver, FrameSender, prepare};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};

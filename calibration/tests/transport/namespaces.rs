@@ -2,8 +2,8 @@
 
 use crate::ends::{DEADLINE, TAG, TOKEN, frame, take};
 use icprobe::frame::{Header, Phase};
-use icprobe::settings::{Pattern, Protocol, RunSettings, Waiting};
-use icprobe::transport::{Announce, Connection, FrameReceiver, FrameSender, Place, Role, prepare};
+use icprobe::settings::{Pattern, Protocol, Role, RunSettings, Waiting};
+use icprobe::transport::{Announce, Connection, FrameReceiver, FrameSender, Place, prepare};
 use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 use std::process::Command;

@@ -1,8 +1,8 @@
 //! ZeroMQ over loopback: every pair of sockets, both directions, and strangers kept out.
 
 use crate::ends::{LOOPBACK, TAG, TOKEN, frame, join, pair, place, take};
-use icprobe::settings::{Pattern, Protocol, RunSettings, Waiting, ZeromqSocket};
-use icprobe::transport::{FrameReceiver, FrameSender, Role, prepare};
+use icprobe::settings::{Pattern, Protocol, Role, RunSettings, Waiting, ZeromqSocket};
+use icprobe::transport::{FrameReceiver, FrameSender, prepare};
 use std::time::{Duration, Instant};
 
 fn settings(payload_bytes: u32) -> RunSettings {

@@ -165,3 +165,6 @@ fn short_answer(task: &AnswerTask<'_>) -> Header {
         sent_ns: 0,
     }
 }
+
+#[cfg(test)]
+mod tests;

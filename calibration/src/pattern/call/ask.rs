@@ -259,3 +259,6 @@ impl<'a> Asking<'a> {
         self.asked
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -185,17 +185,20 @@ impl Asking<'_> {
         Ok(())
     }
 
-    /// The count in an answer that comes before `until_ns`.
+    /// The count in an answer that comes before `until_ns` to a question asked since `since_ns`: what
+    /// was asked about the warm-up may still be answered, and says nothing of the window.
     fn how_many<R: FrameReceiver>(
         &self,
         receiver: &mut R,
+        since_ns: u64,
         until_ns: u64,
     ) -> io::Result<Option<u64>> {
         let mut invoked = None;
+        let is_answer = |h: &Header| h.tag == self.header.tag && h.sent_ns >= since_ns;
         while invoked.is_none() && clock::now_ns() < until_ns && !self.task.shared.stopped() {
             receiver.receive(READ_TIMEOUT, |_, frame: &[u8]| {
-                let mine = Header::read(frame).filter(|header| header.tag == self.header.tag);
-                invoked = mine.map(|header| header.seq).or(invoked);
+                let answer = Header::read(frame).filter(is_answer);
+                invoked = answer.map(|header| header.seq).or(invoked);
             })?;
         }
         Ok(invoked)
@@ -209,7 +212,8 @@ where
     C: FrameSender + FrameReceiver,
 {
     let patience = patience_ns(asking.task.settings);
-    let give_up = clock::now_ns() + patience.max(10 * ASK_AGAIN_NS);
+    let since = clock::now_ns();
+    let give_up = since + patience.max(10 * ASK_AGAIN_NS);
     let ask_again = if asking.task.settings.may_lose() {
         ASK_AGAIN_NS
     } else {
@@ -219,10 +223,13 @@ where
     while clock::now_ns() < give_up && !asking.task.shared.stopped() {
         asking.hand_over(connection, clock::now_ns())?;
         connection.flush()?;
-        let invoked = asking.how_many(connection, clock::now_ns() + ask_again)?;
+        let invoked = asking.how_many(connection, since, clock::now_ns() + ask_again)?;
         if invoked.is_some() {
             return Ok(invoked);
         }
     }
     Ok(None)
 }
+
+#[cfg(test)]
+mod tests;

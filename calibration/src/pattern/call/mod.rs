@@ -16,7 +16,6 @@ mod body;
 
 pub use answer::{AnswerTask, StreamAnswered};
 pub use ask::{AskTask, StreamAsked};
-pub use body::Vector;
 
 use crate::settings::RunSettings;
 use std::time::Duration;

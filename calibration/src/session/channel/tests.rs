@@ -6,6 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 const SOON: Duration = Duration::from_secs(5);
+const EXCHANGE: Exchange = Exchange {
+    sent_ns: 1,
+    peer_received_ns: 2,
+    peer_sent_ns: 3,
+    received_ns: 4,
+};
 
 fn key() -> Key {
     Key::of([1; 32])
@@ -32,7 +38,7 @@ fn hostile() -> (TcpStream, Sealer, Channel) {
     let (one, other) = sockets();
     let responder = thread::spawn(move || Channel::as_responder(other, &key()).unwrap());
     let session = handshake::as_caller(&one, &key()).unwrap();
-    let sealer = Sealer::new(&session, Side::Caller);
+    let sealer = Sealer::new(&session, Role::Caller);
     (one, sealer, responder.join().unwrap())
 }
 
@@ -51,7 +57,7 @@ fn messages_arrive_whole_and_in_order_both_ways() {
         Message::Clock { sent_ns: 1 },
         Message::Start,
         Message::Collect {
-            fit: Some(Fit::identical()),
+            fit: Fit::of(&[EXCHANGE], 0, 10),
         },
         Message::Bye,
     ];
@@ -70,10 +76,6 @@ fn messages_arrive_whole_and_in_order_both_ways() {
 #[test]
 fn both_ends_know_who_they_are() {
     let (caller, responder) = ends();
-    assert_eq!(
-        (caller.side(), responder.side()),
-        (Side::Caller, Side::Responder)
-    );
     assert_eq!(
         (caller.peer(), caller.local()),
         (responder.local(), responder.peer())
@@ -236,15 +238,60 @@ fn clocks_are_exchanged_in_order_while_other_threads_work() {
 }
 
 #[test]
-fn an_answer_to_another_question_is_refused() {
+fn an_answer_to_an_earlier_question_is_passed_over() {
     let (mut caller, mut responder) = ends();
     let answer = thread::spawn(move || {
-        responder.receive(SOON).unwrap();
-        responder.answer_clock(1, now_ns()).unwrap();
+        for stale in [true, false] {
+            let (question, read_ns) = responder.receive_stamped(SOON).unwrap();
+            let Message::Clock { sent_ns } = question else {
+                panic!("{question:?}")
+            };
+            if stale {
+                responder.answer_clock(1, read_ns).unwrap();
+            }
+            responder.answer_clock(sent_ns, read_ns).unwrap();
+        }
         responder
     });
-    says(caller.exchange(SOON), "\"clock-reply\" where");
+    for _ in 0..2 {
+        let before_ns = now_ns();
+        let exchange = caller.exchange(SOON).unwrap();
+        assert!((before_ns..=exchange.received_ns).contains(&exchange.sent_ns));
+    }
     drop(answer.join());
+}
+
+#[test]
+fn what_is_no_answer_to_a_question_for_the_time_is_refused() {
+    let never_asked = Message::ClockReply {
+        sent_ns: u64::MAX,
+        received_ns: 1,
+        replied_ns: 2,
+    };
+    let failed = Message::Failed {
+        reason: "no power".into(),
+    };
+    for (answer, what) in [
+        (Message::Ready, "\"ready\" where \"clock-reply\""),
+        (failed, "no power"),
+        (never_asked, "never asked"),
+    ] {
+        let (mut caller, mut responder) = ends();
+        responder.send(&answer).unwrap();
+        says(caller.exchange(SOON), what);
+    }
+}
+
+#[test]
+fn answers_to_earlier_questions_win_no_time() {
+    let (mut caller, mut responder) = ends();
+    let talker = thread::spawn(move || while responder.answer_clock(1, now_ns()).is_ok() {});
+    let started = Instant::now();
+    let patience = Duration::from_millis(100);
+    says(caller.exchange(patience), "did not tell the time");
+    assert!(started.elapsed() >= patience && started.elapsed() < SOON);
+    drop(caller);
+    talker.join().unwrap();
 }
 
 #[test]
@@ -254,7 +301,7 @@ fn a_large_report_travels_to_the_caller_and_its_memory_is_given_back() {
         thread::spawn(move || handshake::as_responder(&other, &key()).map(|s| (other, s)));
     let mut caller = Channel::as_caller(one, &key()).unwrap();
     let (mut other, session) = responder.join().unwrap().unwrap();
-    let mut sealer = Sealer::new(&session, Side::Responder);
+    let mut sealer = Sealer::new(&session, Role::Responder);
     // Larger than a session allows a report that is none: it is read whole, and only then refused.
     let body = vec![b' '; 8 << 20];
     let frame = sealer.seal(Kind::Report, &body).unwrap();

@@ -48,8 +48,8 @@ fn two_ends_with_the_key_agree_and_every_session_is_another() {
 fn what_is_derived_from_a_session_does_not_tell_of_the_rest() {
     let session = Session::of([3; 32]);
     assert_ne!(session.token()[..4], session.tag().to_le_bytes());
-    let caller = code(&session.direction(Side::Caller), &[b"x"]);
-    assert_ne!(caller, code(&session.direction(Side::Responder), &[b"x"]));
+    let caller = code(&session.direction(Role::Caller), &[b"x"]);
+    assert_ne!(caller, code(&session.direction(Role::Responder), &[b"x"]));
     assert_eq!(format!("{session:?}"), "Session(not shown)");
 }
 

@@ -3,6 +3,13 @@ use super::*;
 use crate::settings::Protocol;
 use proptest::prelude::*;
 
+const EXCHANGE: Exchange = Exchange {
+    sent_ns: 1,
+    peer_received_ns: 2,
+    peer_sent_ns: 3,
+    received_ns: 4,
+};
+
 fn setup() -> Setup {
     Setup {
         settings: RunSettings::new(Protocol::Ethernet, 1472),
@@ -43,7 +50,7 @@ fn every_small_one() -> Vec<Message> {
             frames: vec![u64::MAX; 3],
         },
         Message::Collect {
-            fit: Some(Fit::identical()),
+            fit: Fit::of(&[EXCHANGE], 0, 10),
         },
         Message::Collect { fit: None },
         Message::Failed {
@@ -162,7 +169,7 @@ fn a_refusal_is_an_error_with_the_peers_reason_made_safe() {
     };
     assert_eq!(
         refusal.granted().unwrap_err(),
-        Error::Peer("the peer refused: too\u{fffd}[31m much".into())
+        Error::Question("the peer refused: too\u{fffd}[31m much".into())
     );
     assert_eq!(Message::Ready.granted(), Ok(Message::Ready));
     assert!(

@@ -91,42 +91,6 @@ fn runs_that_all_lost_nothing_are_sure() {
     assert_eq!(RULE.judge(&[-1.0, 0.0, 1.0]).relative_half_width, None);
 }
 
-#[test]
-fn faults_are_named() {
-    assert_eq!(RULE.fault(), None);
-    assert!(
-        StoppingRule { min: 1, ..RULE }
-            .fault()
-            .unwrap()
-            .contains("at least 2")
-    );
-    assert!(StoppingRule { max: 2, ..RULE }.fault().is_some());
-    assert!(
-        StoppingRule {
-            confidence: 95.0,
-            ..RULE
-        }
-        .fault()
-        .is_some()
-    );
-    assert!(
-        StoppingRule {
-            relative_width: 0.0,
-            ..RULE
-        }
-        .fault()
-        .is_some()
-    );
-    assert!(
-        StoppingRule {
-            relative_width: f64::NAN,
-            ..RULE
-        }
-        .fault()
-        .is_some()
-    );
-}
-
 /// Stopping at the first narrow interval must still hold the mean as often as promised.
 #[test]
 fn stopping_early_keeps_the_promise() {

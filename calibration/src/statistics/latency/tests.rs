@@ -64,33 +64,6 @@ fn beyond_an_hour_is_an_hour() {
 }
 
 #[test]
-fn shifting_moves_everything_alike() {
-    let s = recorded(&[1_000_000, 2_000_000, 4_000_000])
-        .summary()
-        .unwrap();
-    let t = s.shifted(-500_000.4).unwrap();
-    assert!(close(t.mean_s, s.mean_s - 500_000.4e-9));
-    assert!(close(t.min_s, 499_999.6e-9) && close(t.max_s, 3_499_999.6e-9));
-    assert!(close(t.std_s.unwrap(), s.std_s.unwrap()));
-    assert_eq!(
-        t.histogram.buckets[0][0],
-        s.histogram.buckets[0][0] - 500_000
-    );
-    assert_eq!((t.count, t.negative), (3, 0));
-    assert!(t.p999_s <= t.max_s);
-}
-
-#[test]
-fn what_falls_below_zero_is_negative() {
-    let s = recorded(&[100, 1000, 2000, -7]).summary().unwrap();
-    let t = s.shifted(-500.0).unwrap();
-    assert_eq!((t.count, t.negative), (2, 2));
-    assert!(close(t.mean_s, 1000e-9) && close(t.max_s, 1500e-9));
-    assert!(t.min_s >= 0.0);
-    assert_eq!(s.shifted(-1e6), None);
-}
-
-#[test]
 fn the_record_reads_as_documented() {
     let s = recorded(&[5, 5, 3_000]).summary().unwrap();
     let json = serde_json::to_value(&s).unwrap();
@@ -127,7 +100,8 @@ proptest! {
             prop_assert!(got <= s.max_s);
         }
         // The mean of the buckets' middles is the exact one within half a bucket.
-        let (mean, _) = s.histogram.moments_of_middles();
+        let middle = |b: &[u64; 3]| (b[0] + b[1]) as f64 / 2.0 * b[2] as f64;
+        let mean = buckets.iter().map(middle).sum::<f64>() / values.len() as f64;
         prop_assert!((mean * 1e-9 - s.mean_s).abs() <= s.mean_s * 0.0006 + 1e-9);
     }
 
@@ -138,14 +112,5 @@ proptest! {
         let together = recorded(&[a, b].concat());
         prop_assert_eq!(merged.summary(), together.summary());
         prop_assert_eq!(merged.negative(), together.negative());
-        prop_assert_eq!(merged.count(), together.count());
-    }
-
-    #[test]
-    fn shifting_there_and_back_changes_nothing_but_digits(values in prop::collection::vec(1_000_000_i64..1_000_000_000, 1..100), by in 0_i32..1_000_000) {
-        let s = recorded(&values).summary().unwrap();
-        let t = s.shifted(f64::from(by)).unwrap().shifted(f64::from(-by)).unwrap();
-        prop_assert_eq!(&t.histogram, &s.histogram);
-        prop_assert!(close(t.mean_s, s.mean_s) && close(t.p99_s, s.p99_s) && close(t.max_s, s.max_s));
     }
 }

@@ -108,16 +108,6 @@ fn a_year_between_two_frames_does_no_harm() {
 }
 
 #[test]
-fn shifting_moves_latencies_alone() {
-    let s = run(10_000, |i| Some(50_000 + noise(i))).steady(START);
-    let t = s.shifted(-40_000.0);
-    let moved = s.steady.latency_mean_s.unwrap() - t.steady.latency_mean_s.unwrap();
-    assert!((moved - 40e-6).abs() < 1e-12);
-    assert_eq!(t.steady.latency_std_s, s.steady.latency_std_s);
-    assert_eq!(t.steady.goodput_bps, s.steady.goodput_bps);
-}
-
-#[test]
 fn mser_against_the_formula() {
     let means: Vec<f64> = (0..40)
         .map(|i| if i < 5 { 10.0 - f64::from(i) } else { 1.0 } + f64::from(i % 3) * 0.1)

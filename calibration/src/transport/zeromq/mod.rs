@@ -14,10 +14,10 @@ mod shape;
 mod socket;
 
 use super::options::{Options, SEND_PATIENCE};
-use super::{FrameReceiver, FrameSender, Place, Role, Token, Wait};
+use super::{FrameReceiver, FrameSender, Place, Token, Wait};
 use crate::clock::now_ns;
 use crate::error::{Context as _, Error, Result};
-use crate::settings::RunSettings;
+use crate::settings::{Role, RunSettings};
 use admission::Door;
 pub use library::Library;
 use serde_json::Value;
