@@ -4,7 +4,6 @@ use crate::clock::fit::Fit;
 use crate::clock::{self, Identity};
 use crate::end::{CONNECT_TIME, DRAIN_TIME, End, EndSpec, Finished, Running, interface_of};
 use crate::error::{Context, Error, Result};
-use crate::host::network;
 use crate::host::settings::InterfaceSettings;
 use crate::interrupt::Stop;
 use crate::session::key::Key;
@@ -148,7 +147,7 @@ impl Responder {
         let place = self.place(channel);
         let prepared = transport::prepare(Role::Responder, &settings, &place)?;
         let peer = announced(setup.ports, setup.mac.as_deref())?;
-        let accepted = accepted(prepared.announce(), place.interface.as_deref());
+        let accepted = accepted(prepared.announce());
         let end = End::prepare(EndSpec {
             role: Role::Responder,
             settings: settings.clone(),
@@ -213,13 +212,11 @@ fn announced(ports: Vec<u16>, mac: Option<&str>) -> Result<Announce> {
     })
 }
 
-fn accepted(announce: &Announce, interface: Option<&str>) -> Accepted {
-    let mtu_bytes = interface.and_then(|name| network::mtu_of(name).ok());
+fn accepted(announce: &Announce) -> Accepted {
     Accepted {
         identity: Identity::here(),
         data_ports: announce.ports.clone(),
         mac: announce.mac.map(format_mac),
-        mtu_bytes: mtu_bytes.unwrap_or(0),
     }
 }
 

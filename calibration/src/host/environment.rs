@@ -1,4 +1,4 @@
-//! The host a run was made on, as far as it can change a result, and what two hosts differ in.
+//! The host a run was made on, as far as it can change a result.
 
 use super::ethtool::Device;
 use super::{is_live, network, number_of, qdisc, steering, text_of};

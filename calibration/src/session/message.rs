@@ -106,8 +106,6 @@ pub struct Accepted {
     /// Direct Ethernet: address of the responder's interface, as `02:00:00:00:00:01`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<String>,
-    /// MTU of the responder's interface, in bytes.
-    pub mtu_bytes: u32,
 }
 
 impl Message {

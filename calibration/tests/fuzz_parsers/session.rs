@@ -148,7 +148,6 @@ fn messages() -> Vec<Message> {
             identity: Identity::here(),
             data_ports: vec![1, 2],
             mac: Some(format_mac([2, 0, 0, 0, 0, 2])),
-            mtu_bytes: 1500,
         }),
         Message::Start,
         Message::Ended { frames: vec![2; 2] },

