@@ -6,12 +6,14 @@ import json
 import os
 import shutil
 import subprocess
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import checkout
+import probe_record
 from conftest import Installed, clean_environment, empty_venv, run
 from icmodel.calibrate import check_probe
 from icmodel.cli import main
@@ -182,3 +184,25 @@ def test_the_loop_is_not_pretended(
     assert said.out == ""
     assert "no calibration loop" in said.err
     assert str(stand_in) in said.err
+
+
+def test_the_real_probe_works(
+    probe: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No stand-in: what `make probe` has built answers as the command expects."""
+    monkeypatch.setenv("PATH", str(probe.parent))
+    crate = (checkout.ROOT / "calibration" / "Cargo.toml").read_text(encoding="utf-8")
+    schema = json.loads(probe_record.SCHEMA.read_text(encoding="utf-8"))
+    assert main(["calibrate", "--check", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    version = tomllib.loads(crate)["package"]["version"]
+    assert said["probe"] == {"path": str(probe), "version": version}
+    measured = said["selfcheck"]
+    assert measured.keys() == schema["$defs"]["Instrument"]["properties"].keys()
+    assert 0 < measured["clock_read_s"] < 1e-4
+    assert 0 < measured["clock_resolution_s"] < 0.02
+    assert 0 <= measured["sleep_error_p50_s"] <= measured["sleep_error_max_s"]
+    assert measured["max_rate_fps"] > 1000
+    assert 0 < measured["loopback_rtt_half_s"] < 0.01
+    assert main(["calibrate", "--check"]) == 0
+    assert capsys.readouterr().out.startswith("icprobe works")

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from scipy.stats import t as student_t
 
 import checkout
 import probe_record
@@ -20,12 +21,12 @@ from probe_record import Record, bucket_of, faults, mean_bounds_s
 
 PATTERNS = {"stream", "ping-pong", "oneway-batch", "twoway-batch", "call"}
 PARTS = {"schema_version", "point", "result", "cpu_modes", "clock", "environment", "flags"}
+AHEAD_S = 1000.0
+"""How far the topology direct-clocks sets one clock ahead."""
 
 
 @pytest.fixture(scope="module")
 def validator() -> Draft202012Validator:
-    if not probe_record.SCHEMA.is_file():
-        pytest.skip("needs calibration/record.schema.json, which is not in this folder")
     schema = json.loads(probe_record.SCHEMA.read_text(encoding="utf-8"))
     Draft202012Validator.check_schema(schema)
     return Draft202012Validator(schema)
@@ -51,13 +52,67 @@ def test_a_golden_record_holds_together(record: Record) -> None:
     assert faults(record) == []
 
 
+def named(name: str) -> Record:
+    """A golden record by its name."""
+    kept: Record = copy.deepcopy(dict(probe_record.golden())[name])
+    return kept
+
+
 def test_the_golden_records_show_streams_and_round_trips() -> None:
     shown = [record for _, record in probe_record.golden()]
-    assert {record["settings"]["pattern"] for record in shown} >= {"stream", "ping-pong"}
+    assert {record["settings"]["pattern"] for record in shown} >= {"stream", "ping-pong", "call"}
     assert {record["settings"]["pattern"] for record in shown} <= PATTERNS
+    assert {record["point"]["protocol"] for record in shown} == {"tcp", "udp", "ethernet", "zeromq"}
     assert any("pacing" in record for record in shown)
-    assert any(record["result"].get("frames_lost", 0) for record in shown)
+    assert any("plan" in record for record in shown)
     assert any(not record["clock"]["same"] for record in shown)
+
+
+def test_the_golden_records_name_no_machine(record: Record) -> None:
+    for side in probe_record.ENDS:
+        host = record["environment"][side]
+        assert (host["hostname"], host["kernel_cmdline"]) == ("golden", "quiet")
+        assert set(record["clock"]["identity"][side]["boot_id"]) == {"0", "4", "8", "-"}
+
+
+def test_every_tenth_frame_is_lost_where_the_topology_drops_it() -> None:
+    record = named("ethernet-loss:1")
+    run = record["loss"]["run_frames_sent"]
+    assert record["result"]["frames_lost"] >= record["result"]["frames_sent"] // 10
+    lost = run - record["loss"]["run_frames_received"]
+    assert lost == run // 10 + record["loss"]["socket_overflow"]
+
+
+def test_the_offset_between_two_clocks_is_found_within_its_bound() -> None:
+    clock = named("two-clocks:1")["clock"]
+    assert 0 < clock["bound_s"] < 1e-3
+    assert abs(clock["offset_s"] - AHEAD_S) <= clock["bound_s"]
+
+
+def test_short_frames_have_neither_latency_nor_numbers() -> None:
+    record = named("short-frames:1")
+    absent = ("latency_mean_s", "frames_duplicate", "frames_reordered", "latency_bound_s")
+    assert not set(absent) & record["result"].keys()
+    assert not {"latency_histogram", "latency_from_intended_mean_s"} & record.keys()
+    assert 0 < record["result"]["frames_received"] <= record["result"]["frames_sent"]
+    assert record["result"]["frames_lost"] <= record["loss"]["socket_overflow"]
+
+
+def test_a_campaign_says_how_well_its_repeats_agree() -> None:
+    """Student's interval of the mean, at the confidence that each look is given."""
+    records = [one for name, one in probe_record.golden() if name.startswith("campaign:")]
+    assert [record["plan"]["repeat"] for record in records] == list(range(len(records)))
+    values = [record["result"]["goodput_bps"] for record in records]
+    last = records[-1]["plan"]
+    said = last["confidence"]
+    looks = 2  # after two runs and after three, of one metric
+    assert said["adjusted_confidence"] == pytest.approx(1 - (1 - said["confidence"]) / looks)
+    students = student_t.ppf((1 + said["adjusted_confidence"]) / 2, len(values) - 1)
+    error = statistics.stdev(values) / math.sqrt(len(values))
+    relative = students * error / statistics.fmean(values)
+    assert said["relative_half_widths"]["goodput_bps"] == pytest.approx(relative, rel=1e-6)
+    assert said["met"] == (relative <= said["relative_width"])
+    assert (said["runs"], last["held_out"], last["kind"]) == (len(values), True, "held-out")
 
 
 def test_a_key_too_many_or_too_few_breaks_the_schema(
@@ -67,6 +122,15 @@ def test_a_key_too_many_or_too_few_breaks_the_schema(
     assert errors(validator, {**record, "result": {**record["result"], "goodput": 1.0}})
     for name in PARTS:
         assert errors(validator, {key: record[key] for key in record if key != name}), name
+
+
+def test_what_is_not_measured_is_absent_and_never_null(
+    record: Record, validator: Draft202012Validator
+) -> None:
+    assert errors(validator, {**record, "result": {**record["result"], "cpu_send": None}})
+    assert errors(validator, {**record, "pacing": None})
+    assert errors(validator, {**record, "flags": ["no-such-flag"]})
+    assert errors(validator, {**record, "schema_version": 2})
 
 
 def change(*path: str, by: Callable[[Any], Any]) -> Callable[[Record], None]:
@@ -103,6 +167,38 @@ def test_a_seeded_fault_is_found(seed: str) -> None:
     record = sample()
     assert faults(record) == []
     SEEDS[seed](record)
+    assert faults(record) != []
+
+
+IN_A_WHOLE_RECORD = {
+    "a goodput that the frames do not make": change("result", "goodput_bps", by=lambda g: g * 1.1),
+    "another rate of frames": change("result", "frames_per_s", by=lambda f: f + 1),
+    "a schedule that was kept less": change("pacing", "achieved_fps", by=lambda f: f * 0.99),
+    "frames before their time": change("pacing", "latency_from_intended_mean_s", by=lambda _: 0.0),
+    "a frame in neither part": change("steady", "transient", "frames", by=lambda n: n + 1),
+    "another mean of the steady part": change(
+        "steady", "steady", "latency_mean_s", by=lambda s: s * 2
+    ),
+    "another deviation": change("result", "latency_std_s", by=lambda s: s * 1.001),
+    "a latency that is not in the histogram": change("raw_latency_s", by=lambda raw: [*raw, 0.5]),
+    "CPU that no core used": change("result", "cpu_recv", by=lambda share: share + 0.1),
+    "CPU of the process": change("result", "cpu_send_process_cores", by=lambda cores: cores + 0.1),
+    "two packets a frame": change("wire", "packets_per_frame_sent", by=lambda n: n * 2),
+    "larger packets": change("wire", "packet_received_mean_bytes", by=lambda n: n + 4),
+    "packets before the run": change("interface", "recv", "window", "rx_bytes", by=lambda n: n * 9),
+    "another clock": change("clock", "identity", "recv", "time_namespace", by=lambda n: n + 1),
+    "shared cores": change("cores", "recv", by=lambda _: [0, 1]),
+    "another number of stalls": change("result", "stalls", by=lambda n: 0 if n else 1),
+    "flags that do not follow": change("flags", by=lambda _: sorted(probe_record.DERIVED)),
+    "a flag twice": change("flags", by=lambda flags: [*flags, "unsteered", "unsteered"]),
+}
+
+
+@pytest.mark.parametrize("seed", IN_A_WHOLE_RECORD)
+def test_a_fault_seeded_into_a_whole_record_is_found(seed: str) -> None:
+    record = named("udp-paced:1")
+    assert faults(record) == []
+    IN_A_WHOLE_RECORD[seed](record)
     assert faults(record) != []
 
 

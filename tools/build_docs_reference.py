@@ -4,17 +4,21 @@
 
 ``cli.md`` from the typer app, ``api.md`` from signatures and docstrings, ``datasets.md`` from
 ``data/``, the tables of keys of ``usecase-format.md`` and ``dataset-format.md`` and the JSON Schemas
-from the documents' classes, the flags of ``probe.md`` from the probe's source. A test fails when a
-page is not what this script makes.
+from the documents' classes, the parts of ``probe.md`` from the probe: its help, the schema of its
+record, its flags, plans and topologies. A test fails when a page is not what this script makes.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import inspect
 import json
+import os
 import re
+import subprocess
+import tomllib
 import types
 import typing
 from collections import Counter
@@ -37,6 +41,7 @@ from icmodel.usecase.spelling import Document
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
 PROBE = ROOT / "calibration"
+BINARY = PROBE / "target" / "release" / "icprobe"
 MADE = "<!-- made by tools/build_docs_reference.py; change the program, not this page -->\n"
 BEGIN, END = "<!-- made: {} begin -->", "<!-- made: {} end -->"
 
@@ -490,17 +495,181 @@ def _kind(annotation: object) -> str:
 # --- measuring tool ---------------------------------------------------------------------------
 
 CONSTANT = re.compile(r'((?:/// .+\n)+)pub const [A-Z_]+: &str = "([a-z-]+)";')
+COMMANDS = re.compile(r"(?ms)^Commands:\n(.*?)\n\n")
+STRUCT = re.compile(r"(?ms)^pub struct (\w+)[^{;]*\{\n(.*?)^\}")
+RESULT = re.compile(r"(?ms)^optional_values! \{\n(.*?)^\}")
+FIELD = re.compile(r"(?m)^    (?:pub )?(\w+): ")
+SchemaPart = Mapping[str, typing.Any]
 
 
 def probe_page() -> str:
-    """The page of icprobe with its flags, as its source explains them."""
+    """The page of icprobe: its commands, record, flags, plans and topologies.
+
+    The commands are those of the binary that `make probe` built; without it they stay as they are.
+    """
+    text = (REFERENCE / "probe.md").read_text(encoding="utf-8")
+    parts = {
+        "record": record_keys(),
+        "flags": probe_flags(),
+        "plans": table(("plan", "what it finds out", "what it repeats"), list(_plans())),
+        "topologies": table(("topology", "what it is"), list(_topologies())),
+    }
+    if BINARY.is_file():
+        parts["commands"] = probe_commands(BINARY)
+    for name, part in parts.items():
+        text = with_part(text, name, part)
+    return text
+
+
+def probe_flags() -> str:
+    """Every flag, as the source explains it."""
     source = (PROBE / "src" / "flags.rs").read_text(encoding="utf-8")
     rows = [
         (f"`{word}`", " ".join(line.removeprefix("/// ") for line in about.splitlines()))
         for about, word in CONSTANT.findall(source)
     ]
-    text = (REFERENCE / "probe.md").read_text(encoding="utf-8")
-    return with_part(text, "flags", table(("flag", "meaning"), rows))
+    return table(("flag", "meaning"), rows)
+
+
+def probe_commands(binary: Path) -> str:
+    """What every command of this icprobe prints as its help."""
+    return "\n".join(
+        f"### {' '.join(('icprobe', *path))}\n\n```text\n{said}\n```\n"
+        for path, said in _helps(binary, ())
+    )
+
+
+def _helps(binary: Path, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    said = subprocess.run(
+        [binary, *path, "--help"],
+        env={**os.environ, "COLUMNS": "100"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    yield path, "\n".join(line.rstrip() for line in said.rstrip().splitlines())
+    listed = COMMANDS.search(said)
+    for name in re.findall(r"(?m)^  ([a-z]+) ", listed[1]) if listed else ():
+        if name != "help":
+            yield from _helps(binary, (*path, name))
+
+
+def _by_name(folder: str) -> list[Path]:
+    return sorted((PROBE / folder).glob("*.toml"), key=lambda path: path.stem)
+
+
+def _plans() -> Iterator[tuple[str, ...]]:
+    for path in _by_name("plans"):
+        plan = tomllib.loads(path.read_text(encoding="utf-8"))
+        yield f"`{plan['name']}`", plan["description"], plan["source"]
+
+
+def _topologies() -> Iterator[tuple[str, ...]]:
+    for path in _by_name("topologies"):
+        topology = tomllib.loads(path.read_text(encoding="utf-8"))
+        yield f"`{topology['name']}`", topology["description"]
+
+
+def record_keys() -> str:
+    """A table of keys for every part of a record, from the schema that the program prints."""
+    schema = json.loads((PROBE / "record.schema.json").read_text(encoding="utf-8"))
+    known = schema["$defs"]
+    places: dict[str, list[str]] = {}
+    for path, name in _parts(schema, known):
+        places.setdefault(name, []).append(f"`{path}`")
+    made = [f"### The record itself\n\n{_key_table(schema, known, 'Record')}"]
+    for name, paths in places.items():
+        about = _sentence(known[name].get("description", ""))
+        keys_of = _key_table(known[name], known, name)
+        made.append(f"### {', '.join(paths)}\n\n{about}\n\n{keys_of}")
+    return "\n".join(made)
+
+
+@functools.cache
+def field_order() -> Mapping[str, tuple[str, ...]]:
+    """The keys of each table as the source and every record have them; a schema sorts them."""
+    order: dict[str, tuple[str, ...]] = {}
+    for path in sorted((PROBE / "src").rglob("*.rs")):
+        source = path.read_text(encoding="utf-8")
+        order |= {name: tuple(FIELD.findall(body)) for name, body in STRUCT.findall(source)}
+        if listed := RESULT.search(source):
+            order["RunResult"] = tuple(FIELD.findall(listed[1]))
+    return order
+
+
+def _properties(part: SchemaPart, name: str) -> list[tuple[str, SchemaPart]]:
+    """The keys of a table with their schemas, in the order of a record."""
+    place = field_order()[name].index
+    return sorted(part["properties"].items(), key=lambda one: place(one[0]))
+
+
+def _parts(
+    part: SchemaPart, known: SchemaPart, path: str = "", of: str = "Record"
+) -> Iterator[tuple[str, str]]:
+    """Path and definition of every table; `*` is either end, `[]` each one of a list."""
+    for key, inner in _properties(part, of):
+        place, target = f"{path}{key}", inner
+        while "items" in target:
+            place, target = f"{place}[]", target["items"]
+        name = _definition(target)
+        if name.startswith("Ends"):
+            place, name = f"{place}.*", _definition(known[name]["properties"]["send"])
+        if "properties" in known.get(name, {}):
+            yield place, name
+            yield from _parts(known[name], known, f"{place}.", name)
+
+
+def _definition(part: SchemaPart) -> str:
+    return str(part.get("$ref", "")).rpartition("/")[2]
+
+
+def _key_table(part: SchemaPart, known: SchemaPart, name: str) -> str:
+    needed = part.get("required", ())
+    rows = [
+        (
+            f"`{key}`",
+            _schema_kind(inner, known),
+            "always" if key in needed else "",
+            _sentence(inner.get("description", "")),
+        )
+        for key, inner in _properties(part, name)
+    ]
+    return table(("key", "value", "there", "meaning"), rows)
+
+
+def _sentence(text: str) -> str:
+    return " ".join(text.split()).replace("`None`", "null")
+
+
+SCHEMA_KINDS = {
+    "array": "list",
+    "boolean": "true or false",
+    "integer": "whole number",
+    "null": "null",
+    "number": "number",
+    "object": "table",
+    "string": "text",
+}
+
+
+def _schema_kind(part: SchemaPart, known: SchemaPart) -> str:
+    """The kind of a value for people."""
+    name = _definition(part)
+    if name.startswith("Ends"):
+        each = known[name]["properties"]["send"]
+        return f"`send`, `recv`: {_schema_kind(each, known)} each"
+    if name:
+        return _schema_kind(known[name], known)
+    if "oneOf" in part:
+        return ", ".join(f"`{one['const']}`" for one in part["oneOf"])
+    if "items" in part:
+        flags = "enum" in part["items"]
+        return f"list of {'flags' if flags else _schema_kind(part['items'], known)}"
+    kinds = part.get("type", "object")
+    return " or ".join(
+        SCHEMA_KINDS[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds)
+    )
 
 
 def write(pages_of: Callable[[], Mapping[str, str]] = pages) -> None:
