@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from probe_lab import Lab, standing
+from probe_lab import REALTIME, STOOD_STILL, TRIES, Lab, standing
 from probe_record import Record
 
 CORES = sorted(os.sched_getaffinity(0))
@@ -73,6 +73,26 @@ TRAFFIC = {
     "a sender that waits actively": ("--rate", "5000/s"),
     "as fast as it goes": (),
 }
+
+
+@pytest.mark.parametrize("traffic", TRAFFIC)
+@pytest.mark.parametrize("direction", [(), ("--reverse",)], ids=["there", "back"])
+def test_counters_are_read_at_the_edges_of_the_window(
+    direct: Lab, traffic: str, direction: tuple[str, ...]
+) -> None:
+    """Also where the data threads leave others no time: no later than a tick of the counters."""
+    needs_two_cores()
+    options = (*TRAFFIC[traffic], "--duration", "0.4 s", *direction, *REALTIME)
+    apart = []
+    with direct.serving("--allow-realtime"):
+        for _ in range(TRIES):
+            record = direct.run("udp", 1000, *options)
+            windows = [record["cpu_modes"][side]["window_s"] for side in ("send", "recv")]
+            apart.append(max(abs(window_s - 0.4) for window_s in windows))
+            if apart[-1] <= TICK_S:
+                return
+            assert STOOD_STILL & set(record["flags"]), f"the counters' windows are {windows} s"
+    pytest.fail(f"the machine stood still in each of {TRIES} runs, {apart}: try when it is quiet")
 
 
 def test_a_busy_host_is_told_of(direct: Lab) -> None:

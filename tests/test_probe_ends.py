@@ -284,6 +284,25 @@ def test_a_run_that_ends_by_itself_puts_everything_back(direct: Lab, responder: 
     wait_until(lambda: responder.threads <= 3, "the run's threads end")
 
 
+@pytest.mark.parametrize("number", [*ASKED_TO_END, signal.SIGKILL])
+@pytest.mark.parametrize("stream", ["tcp", "udp back", "ethernet"])
+def test_a_run_whose_responder_goes_fails_and_puts_everything_back(
+    probe: Path, tmp_path: Path, stream: str, number: signal.Signals
+) -> None:
+    with standing(probe, "direct", tmp_path) as lab:
+        before = {host: state(lab, host) for host in lab.hosts}
+        with lab.serving("--mtu", "1450") as responder:
+            running = Running(lab, *STREAMS[stream])
+            assert state(lab, "B")["mtu"] == "1450"
+            responder.send(number)
+            says_why(running.end(), FAILED)
+            assert state(lab, "A") == before["A"]
+            responder.launcher.wait(PATIENCE_S)
+        if number != signal.SIGKILL:
+            assert state(lab, "B") == before["B"]
+        assert "panicked" not in responder.said
+
+
 @pytest.mark.parametrize("number", ASKED_TO_END)
 def test_a_campaign_that_is_asked_to_end_takes_its_network_down(
     probe: Path, tmp_path: Path, number: signal.Signals

@@ -187,7 +187,7 @@ impl Call {
         self.began_ns = clock::now_ns();
         if self.settings.reverse {
             let running = end.start(connections, Duration::ZERO)?;
-            self.await_ready()?;
+            self.channel.send(&Message::Ready)?; // whoever receives says when to send
             self.receive_traffic(running)
         } else {
             self.await_ready()?;

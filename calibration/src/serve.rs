@@ -13,6 +13,7 @@ use crate::session::{Channel, Limits, Message, Service, Stopper, serve_until};
 use crate::settings::{Role, RunSettings};
 use crate::transport::{self, Announce, Connection, Place, Prepared};
 use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -43,7 +44,7 @@ pub struct Responder {
     /// Raised when it is to end.
     pub stop: Stop,
     /// Runs that go on now.
-    pub running: AtomicUsize,
+    pub running: Arc<AtomicUsize>,
 }
 
 /// Answers callers who hold the key, until the process is ended.
@@ -58,13 +59,19 @@ pub fn respond(responder: Responder, address: SocketAddr, key: &Key) -> Result<(
     let limits = responder.limits.clone();
     let stopper = Stopper::of(&listener)?;
     let (flag, stop) = (stopper.flag(), responder.stop.clone());
+    let running = Arc::clone(&responder.running);
     std::thread::spawn(move || {
         while !stop.asked() {
             std::thread::sleep(LISTEN);
         }
         stopper.stop();
     });
-    serve_until(&listener, key, &limits, &flag, responder)
+    serve_until(&listener, key, &limits, &flag, responder)?;
+    // Runs heed the stop by themselves; this process must not end before they have put everything back.
+    while running.load(Ordering::SeqCst) > 0 {
+        std::thread::sleep(LOOK_AROUND);
+    }
+    Ok(())
 }
 
 impl Service for Responder {
@@ -248,7 +255,7 @@ impl Session<'_> {
         };
         let connections = self.establish(prepared, &peer)?;
         let finished = if self.settings.reverse {
-            self.channel.send(&Message::Ready)?;
+            self.await_ready()?;
             let running = end.start(connections, LEAD)?;
             self.send_traffic(running)?
         } else {
@@ -259,6 +266,14 @@ impl Session<'_> {
         self.report(finished)
     }
 
+    /// Waits until the caller, who receives, has its counters read and its threads running.
+    fn await_ready(&mut self) -> Result<()> {
+        match self.channel.receive(CONNECT_TIME)? {
+            Message::Ready => Ok(()),
+            other => Err(other.unexpected("ready")),
+        }
+    }
+
     fn establish(&mut self, prepared: Prepared, peer: &Announce) -> Result<Vec<Connection>> {
         let session = self.channel.session();
         prepared.establish(peer, &session.token(), session.tag(), CONNECT_TIME)
@@ -267,7 +282,7 @@ impl Session<'_> {
     /// This end sends or asks; the caller may ask for the time meanwhile.
     fn send_traffic(&mut self, running: Running) -> Result<Finished> {
         while !running.wait(Duration::ZERO) {
-            if let Err(error) = self.answer_clock() {
+            if let Err(error) = self.stop.check().and_then(|()| self.answer_clock()) {
                 running.stop();
                 return Err(error);
             }

@@ -11,7 +11,7 @@ use crate::units::{parse_bits_per_s, parse_bytes, parse_seconds};
 use clap::Args;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::atomic::AtomicUsize;
+use std::sync::Arc;
 
 /// Arguments of `icprobe serve`.
 #[derive(Debug, Args)]
@@ -82,7 +82,7 @@ impl Serve {
             cpus: cpus_of(self.cpus.as_deref())?,
             realtime: self.allow_realtime,
             stop,
-            running: AtomicUsize::new(0),
+            running: Arc::default(),
             interrupt_cpus: cpus_of(self.interrupt_cpus.as_deref())?,
             interface_settings: interface_settings(self.mtu, self.offloads.as_deref())?,
         };

@@ -307,10 +307,11 @@ fn round_trip_report(settings: &RunSettings, asked: &[StreamAsked]) -> RoundTrip
     }
 }
 
+/// Every round trip; `None` where none was timed.
 fn raw_round_trips(asked: &[StreamAsked]) -> Option<Vec<f64>> {
     let all = asked.iter().map(|s| s.raw_ns.clone());
-    let all = all.collect::<Option<Vec<_>>>()?;
-    Some(in_seconds(all.into_iter().flatten().collect()))
+    let all = all.collect::<Option<Vec<_>>>()?.concat();
+    (!all.is_empty()).then(|| in_seconds(all))
 }
 
 fn in_seconds(times_ns: Vec<i64>) -> Vec<f64> {

@@ -21,6 +21,9 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+/// Highest real-time priority there is (sched(7)).
+const REALTIME_MAX: u8 = 99;
+
 /// What one data thread did.
 #[derive(Debug)]
 pub(super) enum Stream {
@@ -115,7 +118,8 @@ impl Running {
             pin_io_threads(&end.layout.cores);
         }
         let before = Sample::take(interface.as_deref())?;
-        let sampler = spawn_sampler(&shared, interface)?;
+        let above = end.settings.realtime_priority.unwrap_or(0) + 1;
+        let sampler = spawn_sampler(&shared, interface, above.min(REALTIME_MAX))?;
         let data = connections
             .into_iter()
             .enumerate()
@@ -246,12 +250,16 @@ fn joined(thread: JoinHandle<io::Result<Stream>>) -> Result<Stream> {
     outcome.or_peer("the data connection broke")
 }
 
+/// Starts the thread that reads counters at the edges of the window. It goes before the data
+/// threads, where that is permitted: behind one that never waits it would read long after the edge.
 fn spawn_sampler(
     shared: &Arc<Shared>,
     interface: Option<String>,
+    priority: u8,
 ) -> Result<JoinHandle<Result<Samples>>> {
     let shared = Arc::clone(shared);
     let sample = move || {
+        let _ = set_realtime(priority); // without the right to it, it reads when its turn comes
         let take = || Sample::take(interface.as_deref());
         shared.wait_for(Edge::Opened);
         let opened = take()?;

@@ -384,6 +384,9 @@ impl<'a> Receiving<'a> {
             self.leave_window();
         }
         let closed = self.socket.closed.or_else(|| self.socket_count(receiver));
+        if self.phase == Phase::WarmUp && closed.is_some() {
+            self.received.socket_window_bytes = Some(0); // this stream had no frame in the window
+        }
         if let (Some(opened), Some(closed)) = (self.socket.opened, closed) {
             // What the socket delivered between two moments, corrected by the frames that the loop
             // counted outside the window but between these moments.
