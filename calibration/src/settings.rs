@@ -239,10 +239,11 @@ impl RunSettings {
         }
     }
 
-    /// The offered goodput: rate × payload × 8, in b/s; `None` where the rate is unlimited.
+    /// The offered goodput: rate × payload × 8, in b/s; `None` where the rate is unlimited. To the
+    /// digits in which a load that was asked for survives the division into frames.
     pub fn load_bps(&self) -> Option<f64> {
         self.rate_fps
-            .map(|rate| rate * f64::from(self.payload_bytes) * 8.0)
+            .map(|rate| to_15_digits(rate * f64::from(self.payload_bytes) * 8.0))
     }
 
     /// Refuses what no network could answer, whoever asks: a person, a plan, a peer.
@@ -355,6 +356,11 @@ impl RunSettings {
             "I/O threads, high-water mark and batch bytes belong to ZeroMQ: ask with --protocol zeromq".into()
         })
     }
+}
+
+/// A number to 15 significant digits, which every double keeps apart.
+fn to_15_digits(number: f64) -> f64 {
+    format!("{number:.14e}").parse().unwrap_or(number)
 }
 
 fn require(holds: bool, otherwise: impl FnOnce() -> String) -> Result<()> {

@@ -1,5 +1,6 @@
 //! `icprobe campaign`: a plan, a place, a file of records.
 
+use super::output::{print, print_json};
 use crate::campaign::place::{ProcessRunner, Remote, Workshop};
 use crate::campaign::{Campaign, Progress, duration_span};
 use crate::error::{Context as _, Error, Result};
@@ -187,7 +188,7 @@ impl CampaignArgs {
 
 fn list() -> Result<u8> {
     for (name, text) in catalogue::PLANS {
-        println!("{name:<20} {}", Plan::parse(text)?.description);
+        print(&format!("{name:<20} {}", Plan::parse(text)?.description))?;
     }
     Ok(0)
 }
@@ -201,14 +202,10 @@ fn dry_run(plan: &Plan, context: &Context) -> Result<u8> {
     let listed: Vec<_> = (points.iter())
         .map(|point| json!({"point": point, "arguments": point.arguments()}))
         .collect();
-    let text = serde_json::to_string_pretty(&json!({
+    print_json(&json!({
         "name": plan.name, "digest": digest, "context": context, "points": listed,
         "runs_least": least, "runs_most": most, "time_least_s": least_s, "time_most_s": most_s,
-    }));
-    println!(
-        "{}",
-        text.or_question("the points cannot be written as JSON")?
-    );
+    }))?;
     Ok(0)
 }
 

@@ -1,7 +1,8 @@
 //! `icprobe compare`: two runs or campaigns side by side.
 
 use crate::compare::{Comparison, Side, compare};
-use crate::error::{Context as _, Result};
+use super::output::{print, print_json};
+use crate::error::Result;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -32,13 +33,9 @@ impl CompareArgs {
         let (a, b) = (Side::load(&self.a)?, Side::load(&self.b)?);
         let comparison: Comparison = compare(&a, &b, &self.ignore, &self.metric);
         if self.json {
-            let text = serde_json::to_string_pretty(&comparison);
-            println!(
-                "{}",
-                text.or_question("the comparison cannot be written as JSON")?
-            );
+            print_json(&comparison)?;
         } else {
-            print!("{}", comparison.text(&self.metric));
+            print(comparison.text(&self.metric).trim_end())?;
         }
         Ok(u8::from(!comparison.environment.is_empty()))
     }

@@ -1,10 +1,10 @@
 //! `icprobe lab`: test networks on this machine.
 
+use super::output::print_json;
 use crate::error::{Context, Error, Result};
 use crate::lab::{self, Lab, Topology};
 use clap::Subcommand;
 use serde::Serialize;
-use std::io::Write;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 
 /// What to do with test networks.
@@ -84,10 +84,7 @@ fn name_of(topology: &str) -> Result<String> {
 }
 
 fn print(value: &impl Serialize) -> Result<u8> {
-    let text = serde_json::to_string_pretty(value).or_peer("the answer cannot be printed")?;
-    // Whoever stopped reading wants no more.
-    let _ = writeln!(std::io::stdout(), "{text}");
-    Ok(0)
+    print_json(value).map(|()| 0)
 }
 
 fn listing() -> Result<Listing> {

@@ -3,6 +3,7 @@
 mod campaign;
 mod compare;
 mod lab;
+mod output;
 mod run;
 mod schema;
 mod serve;

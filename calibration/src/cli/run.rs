@@ -1,5 +1,6 @@
 //! `icprobe run`: words to settings, one run, one record.
 
+use super::output::print;
 use crate::error::{Error, Result};
 use crate::host::settings::InterfaceSettings;
 use crate::interrupt::stop_at_end;
@@ -181,7 +182,7 @@ impl Run {
         let record = run(&self.question()?, &key, &stop)?;
         let line = serde_json::to_string(&record)
             .map_err(|e| Error::question(format!("the record cannot be written as JSON: {e}")))?;
-        println!("{line}");
+        print(&line)?;
         for flag in &record.flags {
             eprintln!("icprobe: this run is flagged {flag}");
         }

@@ -1,6 +1,7 @@
 //! The commands that take hardly an argument.
 
-use crate::error::{Context, Result};
+use super::output::print_json;
+use crate::error::Result;
 use crate::host::environment::Environment;
 use crate::host::selfcheck::Instrument;
 use clap::Args;
@@ -71,8 +72,5 @@ impl Schema {
 }
 
 fn print(value: &impl Serialize) -> Result<u8> {
-    let text = serde_json::to_string_pretty(value)
-        .or_question("what was measured cannot be written as JSON")?;
-    println!("{text}");
-    Ok(0)
+    print_json(value).map(|()| 0)
 }

@@ -33,6 +33,17 @@ fn a_rate_is_a_load_too() {
 }
 
 #[test]
+fn a_load_is_the_one_that_was_asked_for() {
+    for (load_bps, payload_bytes) in [(1e8, 1448), (5e9, 1472), (9.4e9, 65_535)] {
+        let settings = RunSettings {
+            rate_fps: Some(load_bps / 8.0 / f64::from(payload_bytes)),
+            ..RunSettings::new(Protocol::Udp, payload_bytes)
+        };
+        assert_eq!(settings.load_bps(), Some(load_bps));
+    }
+}
+
+#[test]
 fn every_option_that_was_asked_for_is_in_it_under_a_reserved_name() {
     let settings = RunSettings {
         rate_fps: Some(1.0),
