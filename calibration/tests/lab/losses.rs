@@ -4,9 +4,24 @@ use crate::standing::{Standing, alone, skipped};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::UdpSocket;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::thread;
 use std::time::Duration;
+
+/// Frames that are sent before the sender looks whether the receiver has taken them: far fewer
+/// than a socket's buffer holds, so that only the rule loses some, whoever is not let run.
+const UNSEEN: u32 = 20;
+
+/// Waits until a receiving socket holds nothing.
+fn wait_until_empty(socket: RawFd) {
+    let mut bytes: libc::c_int = 1;
+    while bytes > 0 {
+        thread::sleep(Duration::from_micros(500));
+        // SAFETY: FIONREAD writes one int.
+        let status = unsafe { libc::ioctl(socket, libc::FIONREAD, &raw mut bytes) };
+        assert_eq!(status, 0);
+    }
+}
 
 /// Sends datagrams and returns how many arrived.
 pub fn exchange(lab: &Standing, count: u32, payload_bytes: usize) -> u64 {
@@ -17,21 +32,21 @@ pub fn exchange(lab: &Standing, count: u32, payload_bytes: usize) -> u64 {
         socket
             .set_read_timeout(Some(Duration::from_millis(500)))
             .expect("set");
-        ready.send(()).expect("told");
+        ready.send(socket.as_raw_fd()).expect("told");
         let mut payload = vec![0; 65_536];
         (0..)
             .find(|_| socket.recv(&mut payload).is_err())
             .expect("an end")
     });
-    is_ready.recv().expect("listens");
+    let reads = is_ready.recv().expect("listens");
     let sender = lab.inside("A", move || {
         let socket = UdpSocket::bind((from, 0)).expect("a socket");
         for number in 0..count {
             socket
                 .send_to(&vec![0; payload_bytes], (to, 9))
                 .expect("sent");
-            if number % 20 == 0 {
-                thread::sleep(Duration::from_micros(500));
+            if number % UNSEEN == 0 {
+                wait_until_empty(reads);
             }
         }
     });
@@ -100,7 +115,7 @@ fn lost_ethernet_frames_are_those_the_rule_dropped() {
         let (ready, is_ready) = std::sync::mpsc::channel();
         let receiver = lab.inside("B", move || {
             let (mut socket, _) = raw_socket("to-A");
-            ready.send(()).expect("told");
+            ready.send(socket.as_raw_fd()).expect("told");
             let mut wait = libc::pollfd {
                 fd: socket.as_raw_fd(),
                 events: libc::POLLIN,
@@ -113,16 +128,16 @@ fn lost_ethernet_frames_are_those_the_rule_dropped() {
             }
             count
         });
-        is_ready.recv().expect("listens");
-        let sender = lab.inside("A", || {
+        let reads = is_ready.recv().expect("listens");
+        let sender = lab.inside("A", move || {
             let (mut socket, _) = raw_socket("to-B");
             let mut frame = [0u8; 114];
             frame[..6].copy_from_slice(&[2, 0, 0, 0, 1, 2]);
             frame[6..14].copy_from_slice(&[2, 0, 0, 0, 1, 1, 0x88, 0xb5]);
             for number in 0..2005 {
                 socket.write_all(&frame).expect("sent");
-                if number % 20 == 0 {
-                    thread::sleep(Duration::from_micros(500));
+                if number % UNSEEN == 0 {
+                    wait_until_empty(reads);
                 }
             }
         });
