@@ -1,6 +1,7 @@
 //! Several datagrams in one system call: sendmmsg where batching was asked for, recvmmsg for
 //! receivers that find more than one waiting.
 
+use super::socket::{self, counted, word};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
@@ -64,14 +65,21 @@ impl ReceiveBatch {
     #[inline]
     pub fn receive(&mut self, fd: RawFd, flags: i32) -> io::Result<usize> {
         let messages = &mut self.slots.messages;
-        let flags = flags | libc::MSG_WAITFORONE;
-        let no_time = std::ptr::null_mut();
+        let (fd, flags) = (word(fd), word(flags | libc::MSG_WAITFORONE));
+        let (list, length) = (messages.as_mut_ptr(), messages.len());
+        let no_time = std::ptr::null_mut::<libc::timespec>();
         // SAFETY: the list describes memory that this value owns; no time limit is given.
-        let count = unsafe {
-            let length = messages.len() as libc::c_uint;
-            libc::recvmmsg(fd, messages.as_mut_ptr(), length, flags, no_time)
-        };
-        usize::try_from(count).map_err(|_| io::Error::last_os_error())
+        counted(unsafe { libc::syscall(libc::SYS_recvmmsg, fd, list, length, flags, no_time) })
+    }
+
+    /// Waits for one datagram, unless `flags` say otherwise, and takes that one alone; cheaper
+    /// where no second is there.
+    #[inline]
+    pub fn receive_one(&mut self, fd: RawFd, flags: i32) -> io::Result<usize> {
+        let slot = &mut self.slots.bytes[..self.slots.slot_bytes];
+        let length = socket::receive(fd, slot, flags)?;
+        self.slots.messages[0].msg_len = length as libc::c_uint;
+        Ok(1)
     }
 
     /// The first `count` datagrams of the last read, in the order of arrival.
@@ -128,13 +136,10 @@ impl SendBatch {
     /// Sends what is held back from number `from` on; one system call. Returns how many it took.
     pub fn send(&mut self, fd: RawFd, from: usize, flags: i32) -> io::Result<usize> {
         let messages = &mut self.slots.messages[from..self.held];
-        let flags = flags | libc::MSG_NOSIGNAL;
+        let (fd, flags) = (word(fd), word(flags | libc::MSG_NOSIGNAL));
+        let (list, length) = (messages.as_mut_ptr(), messages.len());
         // SAFETY: the list describes memory that this value owns.
-        let count = unsafe {
-            let length = messages.len() as libc::c_uint;
-            libc::sendmmsg(fd, messages.as_mut_ptr(), length, flags)
-        };
-        usize::try_from(count).map_err(|_| io::Error::last_os_error())
+        counted(unsafe { libc::syscall(libc::SYS_sendmmsg, fd, list, length, flags) })
     }
 
     /// Forgets what is held back.

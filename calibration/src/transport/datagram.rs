@@ -61,15 +61,24 @@ const READ_FRAMES: usize = 64;
 /// Room for one read, in bytes: fewer datagrams where they are long.
 const READ_BYTES: usize = 256 * 1024;
 
-/// The reading half of a datagram socket: one system call and one look at the clock for all that
-/// waits. A receiver that keeps up finds one frame a call; one that lags catches up by more.
+/// Two reads that end within this time, in ns, had no sleep between them: the second datagram was
+/// waiting already, and so may a third.
+const HURRY_NS: u64 = 2_000;
+
+/// The reading half of a datagram socket: one system call and one look at the clock a read. A
+/// receiver that keeps up reads one datagram a call, one that lags all that wait.
 ///
-/// Measured over loopback at full speed beside one frame a call (medians of seven alternating
-/// runs): 1.3 times the frames of 64 B and of 1472 B received a second.
+/// Measured between two hosts of the lab at full speed (medians of seven alternating runs, 64 B and
+/// 1472 B): reading all that wait takes in 1.6 and 1.5 times as many frames a second as one a call.
+/// Where only one is there, as in round trips, it costs 0.2 µs more.
 pub struct Reader {
     fd: Arc<OwnedFd>,
     wait: Wait,
     batch: ReceiveBatch,
+    /// More than one datagram may wait.
+    lags: bool,
+    /// End of the last read that took something.
+    read_ns: u64,
 }
 
 impl Reader {
@@ -80,6 +89,8 @@ impl Reader {
             fd,
             wait: Wait::new(polling),
             batch: ReceiveBatch::new(frames, most_bytes),
+            lags: false,
+            read_ns: 0,
         }
     }
 
@@ -95,16 +106,31 @@ impl Reader {
         timeout: Duration,
         mut each: impl FnMut(u64, &[u8]),
     ) -> io::Result<usize> {
-        let (fd, batch) = (&*self.fd, &mut self.batch);
+        let (fd, batch, lags) = (&*self.fd, &mut self.batch, self.lags);
         let arm = |timeout| socket::set_timeout(fd, libc::SO_RCVTIMEO, timeout);
         let read = self.wait.call(timeout, arm, |at_once| {
             let flags = if at_once { libc::MSG_DONTWAIT } else { 0 };
-            batch.receive(fd.as_raw_fd(), flags)
+            match lags {
+                true => batch.receive(fd.as_raw_fd(), flags),
+                false => batch.receive_one(fd.as_raw_fd(), flags),
+            }
         })?;
         let now = crate::clock::now_ns();
         let count = read.unwrap_or(0);
+        self.note(now, count);
         self.batch.frames(count).for_each(|frame| each(now, frame));
         Ok(count)
+    }
+
+    /// Judges from a read that ended at `now` how to do the next: a single datagram that came in a
+    /// hurry is worth one look for more, several are worth another.
+    #[inline]
+    fn note(&mut self, now: u64, count: usize) {
+        let hurried = !self.lags && now.saturating_sub(self.read_ns) < HURRY_NS;
+        self.lags = count > 1 || (count == 1 && hurried);
+        if count > 0 {
+            self.read_ns = now;
+        }
     }
 }
 
@@ -116,4 +142,74 @@ pub fn drops(fd: &OwnedFd) -> Option<u64> {
     let length = socket::option_bytes(fd, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut memory).ok()?;
     let bytes: [u8; 4] = memory.get(DROPS_AT..length)?.try_into().ok()?;
     Some(u64::from(u32::from_ne_bytes(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    /// A reader of datagrams of one byte, and whom it hears.
+    fn pair() -> (Reader, OwnedFd) {
+        let open = || {
+            let fd = socket::open_for(Ipv4Addr::LOCALHOST.into(), libc::SOCK_DGRAM).unwrap();
+            socket::bind(
+                &fd,
+                &std::net::SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into(),
+            )
+            .unwrap();
+            fd
+        };
+        let (reads, sends) = (open(), open());
+        let at = socket::local_address(&reads).unwrap();
+        socket::connect(&sends, &at.into()).unwrap();
+        (Reader::new(Arc::new(reads), 1, false), sends)
+    }
+
+    fn read(reader: &mut Reader) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let each = |_, frame: &[u8]| bytes.extend_from_slice(frame);
+        let count = reader.receive(Duration::from_millis(5), each).unwrap();
+        assert_eq!(count, bytes.len());
+        bytes
+    }
+
+    #[test]
+    fn a_reader_that_lags_takes_all_that_wait() {
+        let (mut reader, sends) = pair();
+        for byte in 0..10 {
+            socket::send(sends.as_raw_fd(), &[byte], 0).unwrap();
+        }
+        reader.lags = true;
+        assert_eq!(read(&mut reader), (0..10).collect::<Vec<u8>>());
+        assert!(reader.lags);
+        assert!(read(&mut reader).is_empty());
+        assert!(!reader.lags);
+    }
+
+    #[test]
+    fn a_reader_that_keeps_up_takes_one() {
+        let (mut reader, sends) = pair();
+        for byte in 0..3 {
+            socket::send(sends.as_raw_fd(), &[byte], 0).unwrap();
+        }
+        assert_eq!(read(&mut reader), [0]);
+        assert!(!reader.lags);
+    }
+
+    #[test]
+    fn one_in_a_hurry_is_worth_one_look_for_more() {
+        let (mut reader, _sends) = pair();
+        let mut judged = |now, count| {
+            reader.note(now, count);
+            reader.lags
+        };
+        assert!(!judged(10_000, 1));
+        assert!(judged(11_000, 1));
+        assert!(!judged(12_000, 1));
+        assert!(judged(12_500, 1));
+        assert!(judged(99_000, 2));
+        assert!(!judged(99_500, 0));
+        assert!(!judged(200_000, 1));
+    }
 }

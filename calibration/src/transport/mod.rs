@@ -11,6 +11,7 @@ mod datagram;
 mod endpoint;
 pub mod ethernet;
 mod options;
+mod pause;
 mod socket;
 pub mod tcp;
 pub mod udp;

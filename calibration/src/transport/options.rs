@@ -39,6 +39,8 @@ pub struct Options {
     pub receive_buffer_bytes: Option<u32>,
     /// Data threads ask again and again instead of sleeping in the kernel.
     pub polling: bool,
+    /// A stream as fast as it goes.
+    pub full_speed: bool,
 }
 
 impl Options {
@@ -65,6 +67,7 @@ impl Options {
             send_buffer_bytes: settings.send_buffer_bytes,
             receive_buffer_bytes: settings.receive_buffer_bytes,
             polling: settings.waiting == Waiting::Polling,
+            full_speed: settings.pattern == Pattern::Stream && settings.rate_fps.is_none(),
         }
     }
 

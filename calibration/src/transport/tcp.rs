@@ -1,6 +1,7 @@
 //! TCP: frames of a fixed size one after the other in a byte stream, found again by counting.
 
 use super::options::{Options, SEND_PATIENCE};
+use super::pause;
 use super::socket::{self, Address};
 use super::{FrameReceiver, FrameSender, OPENING_BYTES, Opening, Token};
 use crate::clock::now_ns;
@@ -11,8 +12,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Room for one read, in bytes, rounded down to whole frames.
-const CHUNK_BYTES: usize = 256 * 1024;
+/// Room for one read, in bytes, rounded down to whole frames: small enough that what a reader took
+/// of a full buffer soon lets the sender go on.
+const CHUNK_BYTES: usize = 8 * 1024;
 /// A part of a frame up to this size is moved to the front of the buffer rather than read on behind.
 const MOVABLE_BYTES: usize = 4096;
 /// Bytes held back at most when batching.
@@ -253,6 +255,8 @@ impl FrameSender for Sender {
 pub struct Receiver {
     fd: Arc<OwnedFd>,
     wait: super::Wait,
+    /// Reads a stream as fast as it goes, and may pause where nothing waits.
+    pauses: bool,
     frame_bytes: usize,
     buffer: Vec<u8>,
     /// First byte not handed on; always the start of a frame.
@@ -271,6 +275,7 @@ impl Receiver {
         Self {
             fd,
             wait: super::Wait::new(options.polling),
+            pauses: options.full_speed && !options.polling,
             frame_bytes,
             buffer: vec![0; room],
             start: 0,
@@ -299,6 +304,19 @@ impl Receiver {
         }
     }
 
+    /// Reads into the room behind what is there; `None`: nothing came in time.
+    #[inline]
+    fn read(&mut self, timeout: Duration) -> io::Result<Option<usize>> {
+        let room = &mut self.buffer[self.end..];
+        if self.pauses {
+            match socket::receive(self.fd.as_raw_fd(), room, libc::MSG_DONTWAIT) {
+                Err(error) if socket::is_idle(&error) => pause::until_plenty(&self.fd),
+                read => return read.map(Some),
+            }
+        }
+        self.wait.read(&self.fd, timeout, room)
+    }
+
     /// Hands on the whole frames.
     #[inline]
     fn hand_on(&mut self, now: u64, each: &mut impl FnMut(u64, &[u8])) -> usize {
@@ -321,8 +339,7 @@ impl FrameReceiver for Receiver {
         let mut until = None;
         loop {
             self.make_room();
-            let room = &mut self.buffer[self.end..];
-            let read = self.wait.read(&self.fd, timeout, room)?;
+            let read = self.read(timeout)?;
             let now = now_ns();
             match read {
                 None => return Ok(0),

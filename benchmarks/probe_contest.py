@@ -1,0 +1,154 @@
+"""Alternating rounds of the tools, and the ratio of the judged one to the best of the others."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from benchmarks.pairs import Document, say, spread
+from benchmarks.probe_others import Watch
+
+TRIAL_ROUNDS = 5
+"""After so many rounds a rival that is hopeless no longer takes part."""
+HOPELESS = 0.85
+"""Of the best rival's median: what is further off than that cannot be the best of the end."""
+CALM_CORES = 0.05
+"""Others may use so much of the machine during a round."""
+MORE_ROUNDS = 0.5
+"""Of the asked rounds so many more, where others disturbed some."""
+CONFIDENCE = 0.95
+
+Told = TypeVar("Told")
+"""What one run of a tool tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant(Generic[Told]):
+    """A tool with its question: one run, and what may be done before it while another one runs."""
+
+    ask: Callable[[], Told]
+    prepare: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True, slots=True)
+class Round(Generic[Told]):
+    """What each tool told in one round, and how many cores others used meanwhile."""
+
+    told: Mapping[str, Told]
+    others_cores: float
+
+
+@dataclass(slots=True)
+class Contest(Generic[Told]):
+    """Rounds in which the tools take turns, forwards in one and backwards in the next.
+
+    Others disturb some rounds; then there are more, and the calmest count. Which rounds count
+    never depends on what the tools told.
+    """
+
+    contestants: Mapping[str, Contestant[Told]]
+    what: str
+    watch: Watch = field(default_factory=Watch)
+
+    def rounds(
+        self, pairs: int, hopeful: Callable[[Sequence[Round[Told]]], set[str]] | None = None
+    ) -> list[Round[Told]]:
+        """So many rounds; after the first few, only those that are ``hopeful`` go on."""
+        done: list[Round[Told]] = []
+        names = list(self.contestants)
+        most = pairs + math.floor(MORE_ROUNDS * pairs)
+        while len(done) < most and sum(map(calm, done)) < pairs:
+            if len(done) == TRIAL_ROUNDS and hopeful:
+                names = [name for name in names if name in hopeful(done)]
+            say(f"{self.what}: round {len(done) + 1}, {sum(map(calm, done))} of {pairs} calm ones")
+            done.append(self._round(names if len(done) % 2 == 0 else names[::-1]))
+        kept = sorted(range(len(done)), key=lambda k: (not calm(done[k]), done[k].others_cores))
+        return [done[k] for k in sorted(kept[:pairs])]
+
+    def _round(self, names: Sequence[str]) -> Round[Told]:
+        self.watch.cores()
+        told = {}
+        for name, following in zip(names, (*names[1:], None), strict=True):
+            if following:
+                self.contestants[following].prepare()
+            told[name] = self.contestants[name].ask()
+        return Round(told, self.watch.cores())
+
+
+def calm(one: Round[Told]) -> bool:
+    """Whether the tools had the machine for themselves."""
+    return one.others_cores <= CALM_CORES
+
+
+def hopeful(rounds: Sequence[Round[float]], judged: str, more_is_better: bool) -> set[str]:
+    """The judged tool, and the rivals that may still turn out to be the best."""
+    medians = {
+        name: statistics.median(one.told[name] for one in rounds)
+        for name in rounds[0].told
+        if name != judged
+    }
+    if more_is_better:
+        least = HOPELESS * max(medians.values())
+        return {judged} | {name for name, median in medians.items() if median >= least}
+    most = min(medians.values()) / HOPELESS
+    return {judged} | {name for name, median in medians.items() if median <= most}
+
+
+def verdict(rounds: Sequence[Round[float]], judged: str, more_is_better: bool) -> Document:
+    """The judged tool against the best of the others by its own median, pair by pair."""
+    names = sorted({name for one in rounds for name in one.told})
+    told = {n: [one.told[n] for one in rounds if n in one.told] for n in names}
+    rivals = [n for n in names if n != judged and len(told[n]) == len(rounds)]
+    best = (max if more_is_better else min)(rivals, key=lambda n: statistics.median(told[n]))
+    ratios = [our / their for our, their in zip(told[judged], told[best], strict=True)]
+    return {
+        "best": best,
+        "ratio": median_interval(ratios).to_dict(),
+        "values": {name: spread(values).to_dict() for name, values in told.items()},
+        "rounds": [dict(one.told) for one in rounds],
+    }
+
+
+def disturbance(rounds: Sequence[Round[Told]]) -> Document:
+    """How many rounds were calm, and how much others used at most."""
+    return {
+        "calm_rounds": sum(map(calm, rounds)),
+        "others_cores_most": max(one.others_cores for one in rounds),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """The median of some ratios and where the median of all such ratios lies."""
+
+    median: float
+    low: float
+    high: float
+    pairs: int
+
+    def to_dict(self) -> Document:
+        """As JSON has it."""
+        return {"median": self.median, "low": self.low, "high": self.high, "pairs": self.pairs}
+
+
+def median_interval(values: Sequence[float]) -> Interval:
+    """Median with its distribution-free interval between two order statistics.
+
+    The k-th smallest and the k-th greatest of n values enclose the median of all with a
+    probability of 1 - 2 P(X < k), X binomial with n and 1/2 (David and Nagaraja, Order Statistics,
+    section 7.1); k is the greatest that keeps it at 95 % or more. Fewer than six values do not
+    reach it: their interval is from the least to the greatest.
+    """
+    ordered = sorted(values)
+    n = len(ordered)
+    k, tail = 0, 0.0
+    while k < n // 2:
+        tail += math.comb(n, k) / 2**n
+        if 1 - 2 * tail < CONFIDENCE:
+            break
+        k += 1
+    k = max(k, 1)
+    return Interval(statistics.median(ordered), ordered[k - 1], ordered[n - k], n)

@@ -1,0 +1,331 @@
+"""How each measuring tool is asked for the same stream, and what of its answer counts.
+
+All values are the receiver's: what a sender thinks it sent says nothing of what arrived.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.probe_lab import RECEIVER, SENDER, Lab, Process, ToolError, listening
+
+BUFFER_BYTES = 1 << 20
+"""Asked for as the send and the receive buffer of every data socket."""
+SECONDS = 1
+"""Length of every run's window."""
+WARM_UP_S = 0.2
+"""What icprobe sends before its window; the other tools count from their first frame on."""
+REPLY_EVERY = 10
+"""sockperf writes down a send time for each frame that is answered; this one in so many is."""
+STALL_S = 1e-3
+"""A frame that leaves this late shows that something else had the core."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What all tools are asked: a protocol, a payload, and what is measured."""
+
+    protocol: str
+    payload_bytes: int
+    measure: str
+    """goodput, frames, rtt/2 or paced."""
+    rate_fps: int | None = None
+
+    @property
+    def name(self) -> str:
+        """For people and as a key of the document."""
+        return f"{self.protocol} {self.payload_bytes} B {self.measure}"
+
+    @property
+    def bits(self) -> int:
+        """Bits of a frame."""
+        return 8 * self.payload_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Pacing:
+    """How well a tool kept to the asked rate in one run."""
+
+    achieved_fps: float
+    error_p50_s: float
+    error_p99_s: float
+    stalled: bool
+
+
+class Tool(ABC):
+    """One of the tools, with what it keeps running on the receiving host."""
+
+    name: str
+    port: int
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+
+    @abstractmethod
+    def start(self) -> None:
+        """Start the server that answers all its runs, if it has one."""
+
+    @abstractmethod
+    def can(self, question: Question) -> bool:
+        """Whether the tool measures that at all."""
+
+    @abstractmethod
+    def ask(self, question: Question) -> float:
+        """Measure once: goodput in b/s, frames a second, or seconds."""
+
+
+class Icprobe(Tool):
+    """The one to be judged."""
+
+    name, port = "icprobe", 20120
+
+    def start(self) -> None:
+        """Start its responder."""
+        to = ("--bind", self.lab.address[RECEIVER], "--key", self.lab.key)
+        self.lab.start(RECEIVER, (self.lab.icprobe, "serve", *to), pinned=False)
+        listening(self.lab, "tcp", self.port)
+
+    def can(self, question: Question) -> bool:
+        """All of them."""
+        return True
+
+    def ask(self, question: Question) -> float:
+        """Measure once."""
+        return icprobe_value(self.record(question), question)
+
+    def pace(self, question: Question) -> Pacing:
+        """Measure a paced stream once."""
+        return icprobe_pacing(self.record(question))
+
+    def record(self, question: Question) -> dict[str, Any]:
+        """The record of one run."""
+        words: list[str | Path] = [self.lab.icprobe, "run", "--to", self.lab.address[RECEIVER]]
+        words += ["--key", self.lab.key, "--protocol", question.protocol, "--no-nagle"]
+        words += ["--payload", f"{question.payload_bytes} B", "--duration", f"{SECONDS} s"]
+        words += ["--warmup", f"{WARM_UP_S} s", "--baseline", "0 s"]
+        words += ["--send-buffer", f"{BUFFER_BYTES} B", "--receive-buffer", f"{BUFFER_BYTES} B"]
+        if question.measure == "rtt/2":
+            words += ["--pattern", "ping-pong"]
+        if question.rate_fps:
+            words += ["--rate", f"{question.rate_fps}/s"]
+        found: dict[str, Any] = json.loads(
+            self.lab.run(SENDER, words, pinned=False, codes=(0, 1))  # 1: flagged, as stalled
+        )
+        return found
+
+
+def icprobe_value(record: Mapping[str, Any], question: Question) -> float:
+    """What a record says of a question."""
+    result = record["result"]
+    if question.measure == "rtt/2":
+        return float(result["rtt_half_p50_s"])
+    goodput_bps = float(result["goodput_bps"])
+    return goodput_bps if question.measure == "goodput" else goodput_bps / question.bits
+
+
+def icprobe_pacing(record: Mapping[str, Any]) -> Pacing:
+    """What a record says of its pacing."""
+    pacing = record["pacing"]
+    return Pacing(
+        pacing["achieved_fps"],
+        pacing["send_error_p50_s"],
+        pacing["send_error_p99_s"],
+        "stalled" in record["flags"],
+    )
+
+
+class Iperf3(Tool):
+    """https://github.com/esnet/iperf."""
+
+    name, port = "iperf3", 5201
+
+    def start(self) -> None:
+        """Start its server."""
+        self.lab.start(RECEIVER, ("iperf3", "--server"))
+        listening(self.lab, "tcp", self.port)
+
+    def can(self, question: Question) -> bool:
+        """Streams."""
+        return question.measure in ("goodput", "frames")
+
+    def ask(self, question: Question) -> float:
+        """Measure once; a bit rate of 0 is none."""
+        words = ["iperf3", "--client", self.lab.address[RECEIVER], "--json"]
+        words += ["--time", str(SECONDS), "--length", str(question.payload_bytes)]
+        words += ["--window", str(BUFFER_BYTES)]
+        words += ["--udp", "--bitrate", "0"] if question.protocol == "udp" else ["--no-delay"]
+        return iperf3_value(self.lab.run(SENDER, words), question)
+
+
+def iperf3_value(printed: str, question: Question) -> float:
+    """What its JSON says the server received."""
+    try:
+        bps = float(json.loads(printed)["end"]["sum_received"]["bits_per_second"])
+    except (ValueError, KeyError) as error:
+        raise ToolError(f"iperf3 told no received rate: {printed[-300:]}") from error
+    return bps if question.measure == "goodput" else bps / question.bits
+
+
+class Nuttcp(Tool):
+    """https://www.nuttcp.net."""
+
+    name, port = "nuttcp", 5000
+
+    def start(self) -> None:
+        """Start its server, in the foreground."""
+        self.lab.start(RECEIVER, ("nuttcp", "-S", "--nofork", "-P", str(self.port)))
+        listening(self.lab, "tcp", self.port)
+
+    def can(self, question: Question) -> bool:
+        """Streams."""
+        return question.measure in ("goodput", "frames")
+
+    def ask(self, question: Question) -> float:
+        """Measure once; UDP has a limit of 1 Mb/s unless it is taken away."""
+        words = ["nuttcp", f"-T{SECONDS}", f"-l{question.payload_bytes}"]
+        words += [f"-w{BUFFER_BYTES // 1024}", f"-P{self.port}", "-fparse"]
+        words += ["-u", "-Ru"] if question.protocol == "udp" else ["-D"]
+        return nuttcp_value(self.lab.run(SENDER, (*words, self.lab.address[RECEIVER])), question)
+
+
+def nuttcp_value(printed: str, question: Question) -> float:
+    """What its parsable line says: the rate received, in 10^6 b/s."""
+    rate = re.search(r"rate_Mbps=([\d.]+)", printed)
+    if not rate:
+        raise ToolError(f"nuttcp told no rate: {printed[-300:]}")
+    bps = float(rate[1]) * 1e6
+    return bps if question.measure == "goodput" else bps / question.bits
+
+
+class Sockperf(Tool):
+    """https://github.com/Mellanox/sockperf.
+
+    Its client sleeps for two seconds before it sends. It is started while another tool runs and
+    stopped there until it is its turn.
+    """
+
+    name, port = "sockperf", 11111
+
+    MOST_BYTES = 65_507
+
+    def __init__(self, lab: Lab) -> None:
+        super().__init__(lab)
+        self.log = lab.folder / "sockperf.csv"
+        self._ready: tuple[Process, Process] | None = None
+
+    def start(self) -> None:
+        """Nothing: the server counts from its start on, so each run has its own."""
+
+    def can(self, question: Question) -> bool:
+        """All of them, up to the largest datagram, of TCP too."""
+        return question.payload_bytes <= self.MOST_BYTES
+
+    def prepare(self, question: Question) -> None:
+        """Start the server of a run, and its client up to its sleep."""
+        common = ["-i", self.lab.address[RECEIVER], "-p", str(self.port)]
+        common += ["--buffer-size", str(BUFFER_BYTES)]
+        common += ["--tcp"] if question.protocol == "tcp" else []
+        server = self.lab.start(RECEIVER, ("sockperf", "server", *common))
+        listening(self.lab, question.protocol, self.port)
+        words = ["sockperf", *self._mode(question), *common, "-t", str(SECONDS), "--dontwarmup"]
+        client = self.lab.start(SENDER, (*words, "-m", str(question.payload_bytes)))
+        client.hold_after("PORT")
+        self._ready = server, client
+
+    def _mode(self, question: Question) -> tuple[str, ...]:
+        if question.measure == "rtt/2":
+            return ("ping-pong",)
+        if question.measure == "paced":
+            rate = ("--mps", str(question.rate_fps), "--reply-every", str(REPLY_EVERY))
+            return ("under-load", *rate, "--full-log", str(self.log))
+        # Nagle's algorithm is on in this mode alone, and this switches it over.
+        return ("throughput", *(("--tcp-avoid-nodelay",) if question.protocol == "tcp" else ()))
+
+    def _run(self, question: Question) -> tuple[str, str]:
+        """What client and server printed; both block in the kernel, as is their default."""
+        if not self._ready:
+            self.prepare(question)
+        assert self._ready is not None
+        (server, client), self._ready = self._ready, None
+        return client.result(), server.interrupt()
+
+    def ask(self, question: Question) -> float:
+        """Measure once."""
+        client, server = self._run(question)
+        if question.measure == "rtt/2":
+            return sockperf_rtt_half_s(client)
+        fps = sockperf_received_fps(client, server)
+        return fps * question.bits if question.measure == "goodput" else fps
+
+    def pace(self, question: Question) -> Pacing:
+        """Measure a paced stream once."""
+        client, _ = self._run(question)
+        log = self.log.read_text(encoding="utf-8", errors="replace")
+        told = pacing_of(sockperf_send_times_s(log), REPLY_EVERY)
+        return replace(told, stalled=told.stalled or sockperf_dropped(client) > 0)
+
+
+def sockperf_received_fps(client: str, server: str) -> float:
+    """Frames the server handled over the seconds the client took: it tells no received rate itself."""
+    sent = re.search(r"Total of \d+ messages sent in ([\d.]+) sec", client)
+    received = re.search(r"Total (\d+) messages received and handled", server)
+    if not sent or not received:
+        raise ToolError(f"sockperf told no totals: {client[-300:]} {server[-300:]}")
+    return int(received[1]) / float(sent[1])
+
+
+def sockperf_rtt_half_s(client: str) -> float:
+    """Its median latency, which is half a round trip, in microseconds."""
+    median = re.search(r"percentile 50\.000 =\s*([\d.]+)", client)
+    if not median:
+        raise ToolError(f"sockperf told no median: {client[-300:]}")
+    return float(median[1]) * 1e-6
+
+
+def sockperf_send_times_s(log: str) -> list[float]:
+    """Send times of the answered frames, from the full log."""
+    rows = re.findall(r"^\d+, ([\d.]+), [\d.]+, [\d.]+$", log, re.MULTILINE)
+    if len(rows) < 3:
+        raise ToolError(f"sockperf logged no send times: {log[-300:]}")
+    return [float(row) for row in rows]
+
+
+def sockperf_dropped(client: str) -> int:
+    """Answers that never came, and are missing from the full log."""
+    dropped = re.search(r"# dropped messages = (\d+)", client)
+    if not dropped:
+        raise ToolError(f"sockperf told no losses: {client[-300:]}")
+    return int(dropped[1])
+
+
+def pacing_of(sent_s: Sequence[float], stride: int) -> Pacing:
+    """How well the send times of every so-many-th frame keep to a grid of their own.
+
+    The grid's step is the median slope of pairs half the run apart (a short Theil-Sen), so that a
+    stall does not bend it, and its origin the frame that was least late.
+    """
+    half = len(sent_s) // 2
+    step = statistics.median(
+        (later - earlier) / half for earlier, later in zip(sent_s, sent_s[half:], strict=False)
+    )
+    offsets = [at - place * step for place, at in enumerate(sent_s)]
+    errors = sorted(offset - min(offsets) for offset in offsets)
+    achieved = stride * (len(sent_s) - 1) / (sent_s[-1] - sent_s[0])
+    return Pacing(achieved, quantile(errors, 0.5), quantile(errors, 0.99), errors[-1] > STALL_S)
+
+
+def quantile(ascending: Sequence[float], q: float) -> float:
+    """The smallest value that at least the share ``q`` does not exceed."""
+    rank = max(1, -int(-q * len(ascending) // 1))
+    return ascending[rank - 1]
+
+
+TOOLS: tuple[type[Tool], ...] = (Icprobe, Iperf3, Sockperf, Nuttcp)
+"""The judged one first; sockperf neither first nor last, so that it can be prepared."""
