@@ -264,7 +264,7 @@ def _raw(record: Record) -> Iterator[str]:
     """The latencies one by one, where they were kept, give every other number anew."""
     for stem in ("latency", "rtt"):
         raw = record.get(f"raw_{stem}_s")
-        if not raw or {"latency-truncated", "negative-latency"} & set(record["flags"]):
+        if raw is None or {"latency-truncated", "negative-latency"} & set(record["flags"]):
             continue
         result, buckets = record["result"], record[f"{stem}_histogram"]["buckets"]
         values = sorted(round(value * 1e9) for value in raw)

@@ -1,7 +1,7 @@
 //! `icprobe compare`: two runs or campaigns side by side.
 
-use crate::compare::{Comparison, Side, compare};
 use super::output::{print, print_json};
+use crate::compare::{Comparison, Side, compare};
 use crate::error::Result;
 use clap::Args;
 use std::path::PathBuf;
