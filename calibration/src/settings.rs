@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// The layers that can be compared, because all carry the same frames.
 #[derive(
@@ -18,6 +19,17 @@ pub enum Protocol {
     Ethernet,
     /// ZeroMQ sockets over TCP (libzmq).
     Zeromq,
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tcp => "TCP",
+            Self::Udp => "UDP",
+            Self::Ethernet => "direct Ethernet",
+            Self::Zeromq => "ZeroMQ",
+        })
+    }
 }
 
 /// Who sends what when.
@@ -263,7 +275,7 @@ impl RunSettings {
         };
         require((1..=largest).contains(&self.payload_bytes), || {
             format!(
-                "a payload of {} B cannot be sent over {:?}: give 1 B to {largest} B",
+                "a payload of {} B cannot be sent over {}: give 1 B to {largest} B",
                 self.payload_bytes, self.protocol
             )
         })?;
