@@ -131,13 +131,13 @@ def icprobe_value(record: Mapping[str, Any], question: Question) -> float:
 
 
 def icprobe_pacing(record: Mapping[str, Any]) -> Pacing:
-    """What a record says of its pacing."""
+    """What a record says of its pacing; a stall is here what it is for the others, a frame sent late."""
     pacing = record["pacing"]
     return Pacing(
         pacing["achieved_fps"],
         pacing["send_error_p50_s"],
         pacing["send_error_p99_s"],
-        "stalled" in record["flags"],
+        pacing["send_error_max_s"] > STALL_S,
     )
 
 
