@@ -2,61 +2,53 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import math
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
 
+from icmodel.dataset_rows import (
+    AXES,
+    FILE_BASES,
+    METRIC_ENDINGS,
+    RATIOS,
+    REST,
+    Point,
+    read_held_out,
+    read_points,
+)
 from icmodel.errors import DatasetError
 
+__all__ = [
+    "AXES",
+    "FILE_BASES",
+    "HOW_TO_LIST",
+    "METRIC_ENDINGS",
+    "RATIOS",
+    "REST",
+    "SCHEMA_VERSION",
+    "Dataset",
+    "Interconnect",
+    "Point",
+    "StatedLimit",
+    "build",
+    "catalogue",
+    "find",
+    "load",
+    "read_document",
+    "read_points",
+    "shipped",
+]
+
 SCHEMA_VERSION = 1
-FILE_BASES = ("measured", "tabulated", "stated", "theory", "derived", "assumed")
-AXES = (
-    "protocol",
-    "payload_bytes",
-    "load_bps",
-    "cores",
-    "switches",
-    "endpoints",
-    "other_goodput_bps",
-)
-REST = ("metric", "value", "std", "low", "high", "n", "basis", "source")
-RATIOS = ("cpu_send", "cpu_recv", "loss_rate")
-METRIC_ENDINGS = ("_bps", "_s", "_cores", "_per_s")
+HELD_OUT_FILE = "held-out.csv"
 HOW_TO_LIST = "run `icmodel datasets list` for the bundled ones, or give the path of a folder"
-
-
-class Point(NamedTuple):
-    """One row of points.csv, in SI; ``None`` where the row does not say.
-
-    A named tuple, since a dataset has thousands and frozen dataclasses take three times as long.
-    """
-
-    line: int
-    protocol: str
-    payload_bytes: int | None
-    load_bps: float | None
-    cores: int | None
-    switches: int | None
-    endpoints: int | None
-    other_goodput_bps: float | None
-    options: tuple[str, ...]
-    metric: str
-    value: float
-    std: float | None
-    low: float | None
-    high: float | None
-    n: int | None
-    basis: str
-    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +117,40 @@ class Dataset:
         """What the numbers do not cover, in sentences."""
         limits = self.document.get("known_limits", [])
         return tuple(str(limit) for limit in limits) if isinstance(limits, list) else ()
+
+    @cached_property
+    def held_out_runs(self) -> Mapping[str, tuple[Point, ...]]:
+        """The runs that no fit may see: name of each and what it measured; none where none.
+
+        Read and verified when first asked for, since only a validation needs them.
+
+        Raises
+        ------
+        DatasetError
+            If their file is missing or damaged; the message names file, row and reason.
+        """
+        table = self.document.get("held_out")
+        if not isinstance(table, dict):
+            return MappingProxyType({})
+        path = self.folder / HELD_OUT_FILE
+        body = _read_bytes(path)
+        if table.get("sha256") != hashlib.sha256(body).hexdigest():
+            raise DatasetError(
+                f"{path} does not match the sha256 under [held_out] in dataset.toml: the file was "
+                "changed or cut; restore it, or fold the records again"
+            )
+        runs = read_held_out(path, body, self.option_axes)
+        if table.get("runs") != len(runs):
+            raise DatasetError(
+                f"{path} has {len(runs)} runs where dataset.toml says {table.get('runs')!r}: "
+                "correct runs under [held_out]"
+            )
+        return MappingProxyType(runs)
+
+    @property
+    def held_out(self) -> tuple[Point, ...]:
+        """The points of all held-out runs, run after run; each is one run (``n`` = 1)."""
+        return tuple(point for points in self.held_out_runs.values() for point in points)
 
     def option_values(self, axis: str) -> tuple[str, ...]:
         """The values an option axis has in the rows, sorted."""
@@ -316,165 +342,6 @@ def build(folder: Path, document: Mapping[str, object], body: bytes, digest: str
         document=MappingProxyType(dict(document)),
         points=points,
     )
-
-
-def read_points(path: Path, body: bytes) -> tuple[tuple[Point, ...], tuple[str, ...]]:
-    """The points of a points.csv and its option axes; every row is checked.
-
-    Raises
-    ------
-    DatasetError
-        If the header or a row breaks the format: file, line and reason.
-    """
-    try:
-        text = body.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = 1 + body.count(b"\n", 0, error.start)
-        raise DatasetError(f"{path} line {line}: not UTF-8, {error}") from error
-    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        header = next(lines, [])
-        option_axes = _option_axes(header, path)
-        points = tuple(_points(lines, option_axes, len(header), path))
-    except csv.Error as error:
-        raise DatasetError(f"{path} line {lines.line_num}: not CSV, {error}") from error
-    if not points:
-        raise DatasetError(f"{path} has no rows: a dataset needs at least one")
-    _check_order(points, path)
-    return points, option_axes
-
-
-def _option_axes(header: list[str], path: Path) -> tuple[str, ...]:
-    options = tuple(header[len(AXES) : len(header) - len(REST)])
-    if tuple(header) != (*AXES, *options, *REST) or list(options) != sorted(set(options)):
-        raise DatasetError(
-            f"{path} line 1: the columns must be {', '.join(AXES)}, then the option axes in "
-            f"alphabetical order, then {', '.join(REST)}; found {', '.join(header)}"
-        )
-    return options
-
-
-def _points(
-    lines: Iterator[list[str]], option_axes: tuple[str, ...], width: int, path: Path
-) -> Iterator[Point]:
-    for number, cells in enumerate(lines, start=2):
-        if len(cells) != width:
-            raise DatasetError(
-                f"{path} line {number}: {len(cells)} cells where the header has {width}; the row "
-                "is cut or has a stray comma"
-            )
-        try:
-            yield _point(number, cells, len(option_axes))
-        except ValueError as error:
-            raise DatasetError(f"{path} line {number}: {error}") from error
-
-
-def _point(line: int, cells: list[str], options: int) -> Point:
-    first = len(AXES)
-    metric, value, std, low, high, n, basis, source = cells[first + options :]
-    point = Point(
-        line=line,
-        protocol=cells[0],
-        payload_bytes=_count("payload_bytes", cells[1], 1),
-        load_bps=_real("load_bps", cells[2], infinite=True),
-        cores=_count("cores", cells[3], 1),
-        switches=_count("switches", cells[4], 0),
-        endpoints=_count("endpoints", cells[5], 1),
-        other_goodput_bps=_real("other_goodput_bps", cells[6], infinite=True),
-        options=tuple(cells[first : first + options]),
-        metric=metric,
-        value=_needed("value", _real("value", value)),
-        std=_real("std", std),
-        low=_real("low", low),
-        high=_real("high", high),
-        n=_count("n", n, 1),
-        basis=basis,
-        source=source,
-    )
-    _check_point(point)
-    return point
-
-
-def _real(name: str, text: str, *, infinite: bool = False) -> float | None:
-    if not text:
-        return None
-    try:
-        if not text.isascii() or "_" in text or text[0].isspace() or text[-1].isspace():
-            raise ValueError  # what Python takes for a number, but no CSV reader else
-        number = float(text)
-    except ValueError:
-        raise ValueError(f"{name} {text!r} is not a number in SI") from None
-    if math.isnan(number) or number < 0 or (math.isinf(number) and not infinite):
-        raise ValueError(f"{name} {text!r} is out of range: finite and 0 or more")
-    return number
-
-
-def _count(name: str, text: str, least: int) -> int | None:
-    if not text:
-        return None
-    if not text.isascii() or not text.isdigit() or int(text) < least:
-        raise ValueError(f"{name} {text!r} is not a whole number of at least {least}")
-    return int(text)
-
-
-def _needed(name: str, number: float | None) -> float:
-    if number is None:
-        raise ValueError(f"{name} is empty: every row is one number")
-    return number
-
-
-def _check_point(point: Point) -> None:
-    if not point.protocol:
-        raise ValueError("protocol is empty")
-    if point.metric not in RATIOS and not point.metric.endswith(METRIC_ENDINGS):
-        raise ValueError(
-            f"metric {point.metric!r} carries no unit: it must be one of {', '.join(RATIOS)} or "
-            f"end in one of {', '.join(METRIC_ENDINGS)}"
-        )
-    if point.basis not in FILE_BASES:
-        raise ValueError(f"basis {point.basis!r} is not one of {', '.join(FILE_BASES)}")
-    if not point.source:
-        raise ValueError("source is empty: every number says where it comes from")
-    low = point.value if point.low is None else point.low
-    high = point.value if point.high is None else point.high
-    if not low <= point.value <= high:
-        raise ValueError(f"value {point.value} is not between low {low} and high {high}")
-    if point.metric in RATIOS and high > 1:
-        raise ValueError(f"{point.metric} {high} is above 1: ratios run from 0 to 1")
-    if point.basis == "assumed" and (point.low is None or point.high is None):
-        raise ValueError("an assumed row needs low and high: say how wide the guess is")
-
-
-Key = tuple[float | str, ...]
-
-
-def _key(point: Point) -> Key:
-    """What rows are sorted by; empty cells come first, and no number is below 0."""
-    axes = (
-        point.payload_bytes,
-        point.load_bps,
-        point.cores,
-        point.switches,
-        point.endpoints,
-        point.other_goodput_bps,
-    )
-    numbers = [-1.0 if axis is None else axis for axis in axes]
-    return (point.protocol, *numbers, *point.options, point.metric)
-
-
-def _check_order(points: tuple[Point, ...], path: Path) -> None:
-    before: Key | None = None
-    for point in points:
-        key = _key(point)
-        if before is not None and key == before:
-            raise DatasetError(
-                f"{path} line {point.line}: a second row for the same point and metric"
-            )
-        if before is not None and key < before:
-            raise DatasetError(
-                f"{path} line {point.line}: rows must be sorted by the columns from left to right"
-            )
-        before = key
 
 
 # --- dataset.toml -----------------------------------------------------------------------------

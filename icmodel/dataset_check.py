@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -111,6 +112,14 @@ class VariantRows(Part):
     payload_bytes: tuple[Count, ...]
 
 
+class HeldOut(Part):
+    """The runs that no fit may see, in a file beside points.csv."""
+
+    file: Literal["held-out.csv"]
+    sha256: Text
+    runs: Count
+
+
 class DatasetDocument(Part):
     """dataset.toml: what was measured on what, by whom, and under which licence."""
 
@@ -129,6 +138,7 @@ class DatasetDocument(Part):
     interconnect: Link
     fabrics: dict[str, Fabric] = Field(default_factory=dict)
     hosts: Annotated[tuple[Host, ...], Field(min_length=1)]
+    held_out: HeldOut | None = None
     axes: dict[str, AxisEntry]
     stated_limits: tuple[Limit, ...] = ()
     absences: tuple[Absence, ...] = ()
@@ -176,12 +186,23 @@ def dataset_schema() -> dict[str, Any]:
     return DatasetDocument.model_json_schema()
 
 
-def _check_document(folder: Path) -> dict[str, object]:
-    document = read_document(folder)
+def check_document(document: Mapping[str, object], path: Path) -> None:
+    """Check every key of a dataset.toml that is read or is to be written.
+
+    Raises
+    ------
+    DatasetError
+        Naming the file, the key, what is wrong and what is allowed.
+    """
     try:
         DatasetDocument.model_validate(document)
     except ValidationError as error:
-        raise DatasetError(f"{folder / 'dataset.toml'}: {_first_problem(error)}") from error
+        raise DatasetError(f"{path}: {_first_problem(error)}") from error
+
+
+def _check_document(folder: Path) -> dict[str, object]:
+    document = read_document(folder)
+    check_document(document, folder / "dataset.toml")
     return document
 
 
@@ -205,6 +226,7 @@ def _check_names(data: Dataset) -> None:
     if data.id != folder:
         raise DatasetError(f"{path}: id {data.id!r} stands in the folder {folder!r}: make them one")
     columns = (*NUMBERED, *data.option_axes)
+    _ = data.held_out_runs  # reading them is their check
     for axis in _names(data.document.get("axes")):
         if axis not in columns:
             raise DatasetError(

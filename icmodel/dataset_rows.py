@@ -1,0 +1,255 @@
+"""The rows of points.csv and held-out.csv: what a cell may hold, and how rows are ordered."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import NamedTuple
+
+from icmodel.errors import DatasetError
+
+FILE_BASES = ("measured", "tabulated", "stated", "theory", "derived", "assumed")
+AXES = (
+    "protocol",
+    "payload_bytes",
+    "load_bps",
+    "cores",
+    "switches",
+    "endpoints",
+    "other_goodput_bps",
+)
+REST = ("metric", "value", "std", "low", "high", "n", "basis", "source")
+RUN = "run"
+"""First column of held-out.csv, before those of points.csv."""
+MODES = ("user", "system", "irq", "softirq", "steal")
+RATIOS = (
+    "cpu_send",
+    "cpu_recv",
+    "loss_rate",
+    *(f"cpu_{end}_{mode}" for end in ("send", "recv") for mode in MODES),
+)
+METRIC_ENDINGS = ("_bps", "_s", "_cores", "_per_s")
+
+
+class Point(NamedTuple):
+    """One row of points.csv, in SI; ``None`` where the row does not say.
+
+    A named tuple, since a dataset has thousands and frozen dataclasses take three times as long.
+    """
+
+    line: int
+    protocol: str
+    payload_bytes: int | None
+    load_bps: float | None
+    cores: int | None
+    switches: int | None
+    endpoints: int | None
+    other_goodput_bps: float | None
+    options: tuple[str, ...]
+    metric: str
+    value: float
+    std: float | None
+    low: float | None
+    high: float | None
+    n: int | None
+    basis: str
+    source: str
+
+
+def read_points(path: Path, body: bytes) -> tuple[tuple[Point, ...], tuple[str, ...]]:
+    """The points of a points.csv and its option axes; every row is checked.
+
+    Raises
+    ------
+    DatasetError
+        If the header or a row breaks the format: file, line and reason.
+    """
+    header, rows = _cells(path, body)
+    option_axes = _option_axes(header, path)
+    points = tuple(_points(rows, option_axes, len(header), path))
+    if not points:
+        raise DatasetError(f"{path} has no rows: a dataset needs at least one")
+    _check_order(points, path)
+    return points, option_axes
+
+
+def read_held_out(
+    path: Path, body: bytes, option_axes: tuple[str, ...]
+) -> dict[str, tuple[Point, ...]]:
+    """The runs of a held-out.csv: the name of each and its points.
+
+    Raises
+    ------
+    DatasetError
+        If the header or a row breaks the format: file, line and reason.
+    """
+    header, rows = _cells(path, body)
+    columns = [RUN, *AXES, *option_axes, *REST]
+    if header != columns:
+        raise DatasetError(
+            f"{path} line 1: the columns must be {', '.join(columns)}, as in points.csv; found "
+            f"{', '.join(header)}"
+        )
+    if not rows:
+        raise DatasetError(f"{path} has no rows: without held-out runs there is no such file")
+    names = [cells[0] if cells else "" for cells in rows]
+    points = tuple(_points([cells[1:] for cells in rows], option_axes, len(header) - 1, path))
+    if not all(names) or names != sorted(names):
+        raise DatasetError(f"{path}: every row names its run, and rows are sorted by it first")
+    runs: dict[str, tuple[Point, ...]] = {}
+    for name, group in groupby(zip(names, points, strict=True), key=itemgetter(0)):
+        runs[name] = tuple(point for _, point in group)
+        _check_order(runs[name], path)
+    return runs
+
+
+def _cells(path: Path, body: bytes) -> tuple[list[str], list[list[str]]]:
+    """The header and the other lines, in cells."""
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = 1 + body.count(b"\n", 0, error.start)
+        raise DatasetError(f"{path} line {line}: not UTF-8, {error}") from error
+    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        return next(lines, []), list(lines)
+    except csv.Error as error:
+        raise DatasetError(f"{path} line {lines.line_num}: not CSV, {error}") from error
+
+
+def _option_axes(header: list[str], path: Path) -> tuple[str, ...]:
+    options = tuple(header[len(AXES) : len(header) - len(REST)])
+    if tuple(header) != (*AXES, *options, *REST) or list(options) != sorted(set(options)):
+        raise DatasetError(
+            f"{path} line 1: the columns must be {', '.join(AXES)}, then the option axes in "
+            f"alphabetical order, then {', '.join(REST)}; found {', '.join(header)}"
+        )
+    return options
+
+
+def _points(
+    rows: list[list[str]], option_axes: tuple[str, ...], width: int, path: Path
+) -> Iterator[Point]:
+    for number, cells in enumerate(rows, start=2):
+        if len(cells) != width:
+            raise DatasetError(
+                f"{path} line {number}: {len(cells)} cells where the header has {width}; the row "
+                "is cut or has a stray comma"
+            )
+        try:
+            yield _point(number, cells, len(option_axes))
+        except ValueError as error:
+            raise DatasetError(f"{path} line {number}: {error}") from error
+
+
+def _point(line: int, cells: list[str], options: int) -> Point:
+    first = len(AXES)
+    metric, value, std, low, high, n, basis, source = cells[first + options :]
+    point = Point(
+        line=line,
+        protocol=cells[0],
+        payload_bytes=_count("payload_bytes", cells[1], 1),
+        load_bps=_real("load_bps", cells[2], infinite=True),
+        cores=_count("cores", cells[3], 1),
+        switches=_count("switches", cells[4], 0),
+        endpoints=_count("endpoints", cells[5], 1),
+        other_goodput_bps=_real("other_goodput_bps", cells[6], infinite=True),
+        options=tuple(cells[first : first + options]),
+        metric=metric,
+        value=_needed("value", _real("value", value)),
+        std=_real("std", std),
+        low=_real("low", low),
+        high=_real("high", high),
+        n=_count("n", n, 1),
+        basis=basis,
+        source=source,
+    )
+    _check_point(point)
+    return point
+
+
+def _real(name: str, text: str, *, infinite: bool = False) -> float | None:
+    if not text:
+        return None
+    try:
+        if not text.isascii() or "_" in text or text[0].isspace() or text[-1].isspace():
+            raise ValueError  # what Python takes for a number, but no CSV reader else
+        number = float(text)
+    except ValueError:
+        raise ValueError(f"{name} {text!r} is not a number in SI") from None
+    if math.isnan(number) or number < 0 or (math.isinf(number) and not infinite):
+        raise ValueError(f"{name} {text!r} is out of range: finite and 0 or more")
+    return number
+
+
+def _count(name: str, text: str, least: int) -> int | None:
+    if not text:
+        return None
+    if not text.isascii() or not text.isdigit() or int(text) < least:
+        raise ValueError(f"{name} {text!r} is not a whole number of at least {least}")
+    return int(text)
+
+
+def _needed(name: str, number: float | None) -> float:
+    if number is None:
+        raise ValueError(f"{name} is empty: every row is one number")
+    return number
+
+
+def _check_point(point: Point) -> None:
+    if not point.protocol:
+        raise ValueError("protocol is empty")
+    if point.metric not in RATIOS and not point.metric.endswith(METRIC_ENDINGS):
+        raise ValueError(
+            f"metric {point.metric!r} carries no unit: it must be one of {', '.join(RATIOS)} or "
+            f"end in one of {', '.join(METRIC_ENDINGS)}"
+        )
+    if point.basis not in FILE_BASES:
+        raise ValueError(f"basis {point.basis!r} is not one of {', '.join(FILE_BASES)}")
+    if not point.source:
+        raise ValueError("source is empty: every number says where it comes from")
+    low = point.value if point.low is None else point.low
+    high = point.value if point.high is None else point.high
+    if not low <= point.value <= high:
+        raise ValueError(f"value {point.value} is not between low {low} and high {high}")
+    if point.metric in RATIOS and high > 1:
+        raise ValueError(f"{point.metric} {high} is above 1: ratios run from 0 to 1")
+    if point.basis == "assumed" and (point.low is None or point.high is None):
+        raise ValueError("an assumed row needs low and high: say how wide the guess is")
+
+
+Key = tuple[float | str, ...]
+
+
+def row_key(point: Point) -> Key:
+    """What rows are sorted by; empty cells come first, and no number is below 0."""
+    axes = (
+        point.payload_bytes,
+        point.load_bps,
+        point.cores,
+        point.switches,
+        point.endpoints,
+        point.other_goodput_bps,
+    )
+    numbers = [-1.0 if axis is None else axis for axis in axes]
+    return (point.protocol, *numbers, *point.options, point.metric)
+
+
+def _check_order(points: tuple[Point, ...], path: Path) -> None:
+    before: Key | None = None
+    for point in points:
+        key = row_key(point)
+        if before is not None and key == before:
+            raise DatasetError(
+                f"{path} line {point.line}: a second row for the same point and metric"
+            )
+        if before is not None and key < before:
+            raise DatasetError(
+                f"{path} line {point.line}: rows must be sorted by the columns from left to right"
+            )
+        before = key
