@@ -1,0 +1,148 @@
+"""``icmodel fold``: records of the measuring tool become a dataset, and one command rebuilds it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from icmodel import units
+from icmodel.cli.output import Answer, Section, Table, emit
+from icmodel.cli.question import AsJson, option, room
+from icmodel.errors import RecordError
+
+if TYPE_CHECKING:
+    from icmodel.fold import Folded, Settings
+
+app = room()
+
+Records = Annotated[
+    list[Path],
+    typer.Argument(metavar="RECORDS", help="Files of records, plain or .gz; or a folded DIR."),
+]
+Folder = Annotated[
+    Path | None,
+    typer.Option(
+        "-o", "--output", metavar="DIR", help="Write the dataset here; its name is the id."
+    ),
+]
+Title = Annotated[str, option("title", "TEXT", "One line.", "made from the records")]
+LineRate = Annotated[
+    str | None, option("line-rate", "RATE", 'Line rate, "10 Gb/s".', "what a real card says")
+]
+Variant = Annotated[
+    str, option("variant", "NAME", "Variant of the model that answers by default.", "corrected")
+]
+About = Annotated[
+    Path | None,
+    option("about", "FILE", "TOML with keys of dataset.toml that stand over those made here."),
+]
+Tolerate = Annotated[
+    list[str] | None, option("tolerate", "FLAG", "This flag spoils nothing; can be repeated.")
+]
+Refuse = Annotated[
+    list[str] | None, option("refuse", "FLAG", "This flag spoils the whole run; can be repeated.")
+]
+Apart = Annotated[
+    list[str] | None,
+    option("apart", "NAME", "Where environments differ in this, an axis of it; can be repeated."),
+]
+
+
+@app.command(short_help="Make a dataset of the measuring tool's records.")
+def fold(
+    records: Records,
+    *,
+    output: Folder = None,
+    title: Title = "",
+    line_rate: LineRate = None,
+    variant: Variant = "corrected",
+    about: About = None,
+    tolerate: Tolerate = None,
+    refuse: Refuse = None,
+    apart: Apart = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a dataset of records: repeats grouped, environments compared, every record accounted for.
+
+    Metrics that a run's flags spoil are left out, held-out runs go to a file of their own, and the
+    records stay beside. A folded dataset is rebuilt from them by its folder alone.
+
+    \b
+    icmodel fold records.jsonl -o my-lab --line-rate "1 Gb/s"
+    icmodel fold monday.jsonl tuesday.jsonl.gz -o my-lab --apart kernel
+    icmodel fold my-lab
+    """  # noqa: D301
+    from icmodel.fold import Settings, fold_files, rebuild  # pydantic, not needed for the help
+
+    chosen = Settings(
+        title=title,
+        default_variant=variant,
+        line_rate_bps=None if line_rate is None else units.parse_bps(line_rate),
+        tolerate=tuple(tolerate or ()),
+        refuse=tuple(refuse or ()),
+        apart=tuple(apart or ()),
+        about={} if about is None else _about(about),
+    )
+    if output is not None:
+        folder, folded = output, fold_files(records, output, chosen)
+    else:
+        folder = _folded(records, chosen)
+        folded = rebuild(folder)
+    answer = Answer(
+        lambda: _sections(folder, folded), lambda: {"dataset": str(folder), **_counts(folded)}
+    )
+    emit(answer, as_json=as_json, output=None)
+
+
+def _folded(records: list[Path], chosen: Settings) -> Path:
+    """The one folder that is to be rebuilt, as its folded.json says and not otherwise."""
+    from icmodel.fold import Settings, is_folded
+
+    if len(records) != 1 or not records[0].is_dir():
+        raise RecordError("-o DIR is missing: say where the dataset goes")
+    if not is_folded(records[0]):
+        raise RecordError(f"{records[0]} holds no folded dataset: give files of records and -o DIR")
+    if chosen != Settings():
+        raise RecordError(
+            "a folder is rebuilt as its folded.json says: to choose otherwise, fold its "
+            "records.jsonl.gz into a new folder with -o"
+        )
+    return records[0]
+
+
+def _about(path: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RecordError(f"{path} cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise RecordError(f"{path} is not valid TOML: {error}") from error
+
+
+def _sections(folder: Path, folded: Folded) -> Iterator[Section]:
+    from icmodel.fold.account import APART, HELD_OUT, USED
+
+    account = folded.account
+    rows = [
+        (str(account.count(USED)), "runs used for points"),
+        (str(account.count(HELD_OUT)), "runs held out"),
+        *((str(n), f"{APART}: {why}") for why, n in account.reasons().items()),
+        (str(len(folded.points)), "rows in points.csv"),
+    ]
+    yield Section(f"{folder}: {folded.document['title']}", Table(("", "what"), tuple(rows)))
+    if flags := account.flags():
+        lines = tuple((flag, str(n["runs"]), str(n["spoilt"])) for flag, n in flags.items())
+        right = frozenset({"runs", "spoilt"})
+        yield Section("flags", Table(("flag", "runs", "spoilt"), lines, right))
+    if told := (*account.notes, *account.remarks):
+        yield Section("notes", tuple(f"- {note}" for note in told))
+
+
+def _counts(folded: Folded) -> dict[str, object]:
+    said = folded.account.document()
+    del said["runs"]
+    return {**said, "points": len(folded.points), "option_axes": list(folded.option_axes)}

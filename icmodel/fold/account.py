@@ -1,0 +1,204 @@
+"""The account: what became of every record, for folded.json and for README.md."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from icmodel.fold.environment import NOT_COMPARED
+from icmodel.fold.flags import SPOILS, WHY
+
+USED, HELD_OUT, APART = "used", "held out", "kept apart"
+BEGIN, END = "<!-- folded: begin -->", "<!-- folded: end -->"
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What became of one run.
+
+    Parameters
+    ----------
+    run : str
+        Its name.
+    fate : str
+        ``used``, ``held out`` or ``kept apart``.
+    why : str
+        For what reason it was kept apart.
+    left_out : mapping
+        Metrics of it that are in no row, and the flags that spoil them.
+    flags : tuple of str
+        Its flags.
+    """
+
+    run: str
+    fate: str
+    why: str = ""
+    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What became of all records, and what they have in common.
+
+    Parameters
+    ----------
+    settings : mapping
+        What a person chose.
+    sha256 : str
+        Of the records, unpacked.
+    duplicates : int
+        Records that were given twice.
+    fates : tuple of Fate
+        One a run, in order of time.
+    fixed : mapping
+        Options that all runs share.
+    explained : mapping
+        What of the environment differs and is told apart by axes.
+    notes, remarks : tuple of str
+        What was met in reading, and what the records themselves show.
+    """
+
+    settings: Mapping[str, object]
+    sha256: str
+    duplicates: int
+    fates: tuple[Fate, ...]
+    fixed: Mapping[str, str]
+    explained: Mapping[str, tuple[str, ...]]
+    notes: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
+
+    def count(self, fate: str) -> int:
+        """How many runs had a fate."""
+        return sum(item.fate == fate for item in self.fates)
+
+    def reasons(self) -> dict[str, int]:
+        """Why runs were kept apart, and how many."""
+        found = Counter(item.why for item in self.fates if item.fate == APART)
+        return dict(sorted(found.items()))
+
+    def flags(self) -> dict[str, dict[str, int]]:
+        """Each flag: how many runs have it, and in how many it spoilt a metric."""
+        seen = Counter(flag for item in self.fates for flag in item.flags)
+        spoilt = Counter(
+            flag
+            for item in self.fates
+            for flag in {flag for flags in item.left_out.values() for flag in flags}
+        )
+        return {flag: {"runs": seen[flag], "spoilt": spoilt[flag]} for flag in sorted(seen)}
+
+    def document(self) -> dict[str, object]:
+        """As folded.json says it."""
+        return {
+            "schema_version": 1,
+            "settings": dict(self.settings),
+            "records": {
+                "runs": len(self.fates),
+                "sha256": self.sha256,
+                "given_twice": self.duplicates,
+            },
+            "used": self.count(USED),
+            "held_out": self.count(HELD_OUT),
+            "kept_apart": self.reasons(),
+            "flags": self.flags(),
+            "same_in_all_runs": dict(self.fixed),
+            "environment": {
+                "told_apart_by_axes": {name: list(v) for name, v in self.explained.items()},
+                "not_compared": dict(NOT_COMPARED),
+            },
+            "notes": list(self.notes),
+            "remarks": list(self.remarks),
+            "runs": [_fate(item) for item in self.fates],
+        }
+
+    def json(self) -> bytes:
+        """The bytes of folded.json."""
+        return (json.dumps(self.document(), indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _fate(item: Fate) -> dict[str, object]:
+    said: dict[str, object] = {"run": item.run, "fate": item.fate}
+    if item.why:
+        said["why"] = item.why
+    if item.flags:
+        said["flags"] = list(item.flags)
+    by_flags: dict[tuple[str, ...], list[str]] = {}
+    for metric, flags in item.left_out.items() if item.fate != APART else ():
+        by_flags.setdefault(flags, []).append(metric)
+    if by_flags:
+        said["left_out"] = [
+            {"flags": list(flags), "metrics": sorted(metrics)}
+            for flags, metrics in sorted(by_flags.items())
+        ]
+    return said
+
+
+# --- README.md --------------------------------------------------------------------------------
+
+
+def readme(id_: str, title: str, account: Account, before: str | None) -> str:
+    """README.md with the account between two marks; the words around them stay as they are."""
+    made = "\n".join([BEGIN, *_prose(id_, account), END])
+    if before is None:
+        return f"# {title}\n\n{made}\n"
+    head, begin, rest = before.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not begin or not end:
+        return f"{before.rstrip()}\n\n{made}\n"
+    return f"{head}{made}{tail}"
+
+
+def _prose(id_: str, account: Account) -> list[str]:
+    told = (*account.notes, *account.remarks)
+    return [
+        f"`records.jsonl.gz` holds the {len(account.fates)} records of icprobe that this dataset was "
+        "folded from, as they were written. `folded.json` says of each what became of it.",
+        "",
+        *_table(("runs", "what became of them"), _fates(account)),
+        *_flag_lines(account),
+        *[f"- {note}" for note in told],
+        *([""] if told else []),
+        "Points are means over the runs of a point, with their number and their standard deviation. "
+        "A held-out run stands in `held-out.csv`, on its own, and no point is made of it.",
+        "",
+        "Rebuilt from these records, byte for byte, by",
+        "",
+        "```sh",
+        f"icmodel fold {id_}",
+        "```",
+    ]
+
+
+def _fates(account: Account) -> list[tuple[str, str]]:
+    rows = [(str(account.count(USED)), "used for points")]
+    if held := account.count(HELD_OUT):
+        rows.append((str(held), "held out by the plan"))
+    rows += [(str(n), f"kept apart: {why}") for why, n in account.reasons().items()]
+    if account.duplicates:
+        rows.append((str(account.duplicates), "given twice, counted once"))
+    return rows
+
+
+def _flag_lines(account: Account) -> list[str]:
+    flags = account.flags()
+    if not flags:
+        return []
+    rows = [
+        (flag, str(n["runs"]), _spoils(flag, n["spoilt"]), WHY.get(flag, "not known here"))
+        for flag, n in flags.items()
+    ]
+    return _table(("flag", "runs", "spoils", "since"), rows)
+
+
+def _spoils(flag: str, spoilt: int) -> str:
+    if not spoilt:
+        return "nothing"
+    prefixes = SPOILS.get(flag, ("",)) or ("",)
+    return "everything" if "" in prefixes else ", ".join(f"`{p}*`" for p in prefixes)
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return [*(f"| {' | '.join(line)} |" for line in lines), ""]

@@ -1,0 +1,164 @@
+"""dataset.toml of folded records: hosts, link, axes, and what a reader must know."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from icmodel.dataset_rows import Point
+from icmodel.fold.axes import OptionAxes, axis_entries
+from icmodel.fold.flags import SPOILS
+from icmodel.fold.record import Record
+from icmodel.fold.settings import Settings
+
+VIRTUAL = ("veth", "tun", "bridge", "dummy")
+"""Drivers of links that are no wire; the speed they state is a fiction."""
+AXIS_MEANINGS: Mapping[str, tuple[str, str]] = {
+    "payload_bytes": ("useful bytes of one frame", "B"),
+    "load_bps": ("goodput that was asked for, over all streams; inf: as fast as it goes", "b/s"),
+    "cores": ("cores of each end, one data thread and one connection each", "1"),
+    "switches": ("switches on the way", "1"),
+    "endpoints": ("streams that send to the receiving interface, this one included", "1"),
+    "other_goodput_bps": ("goodput that the other endpoints asked for", "b/s"),
+}
+
+
+def dataset_document(
+    settings: Settings,
+    records: Sequence[Record],
+    points: Sequence[Point],
+    axes: OptionAxes,
+    apart: Mapping[str, str],
+) -> dict[str, object]:
+    """dataset.toml without its seals."""
+    made: dict[str, object] = {
+        "id": settings.id,
+        "title": settings.title or _title(records),
+        "edition": "1",
+        "default_variant": settings.default_variant,
+        "default_protocol": _most_common([point.protocol for point in points]),
+        "licence": "Not stated.",
+        "citation": _citation(records),
+        "known_limits": _limits(records, axes),
+        "tool": {"name": "icprobe", "version": _versions(records)},
+        "interconnect": _interconnect(settings, records[0]),
+        "hosts": _hosts(records[0]),
+        "axes": _axes(points) | axis_entries(axes, apart),
+    }
+    return _over(made, settings.about)
+
+
+def _over(made: Mapping[str, object], about: Mapping[str, object]) -> dict[str, object]:
+    """What a person says stands over what was made; known limits are added."""
+    merged: dict[str, object] = dict(made)
+    for key, said in about.items():
+        before = merged.get(key)
+        if isinstance(before, Mapping) and isinstance(said, Mapping):
+            merged[key] = _over(before, said)
+        elif key == "known_limits" and isinstance(before, list) and isinstance(said, list):
+            merged[key] = [*said, *before]
+        else:
+            merged[key] = said
+    return merged
+
+
+def _title(records: Sequence[Record]) -> str:
+    protocols = sorted({str(record.point["protocol"]) for record in records})
+    host = records[0].host("caller")
+    return f"{', '.join(protocols)} measured with icprobe on {host.get('cpu_model', 'own hosts')}"
+
+
+def _citation(records: Sequence[Record]) -> str:
+    days = sorted({record.document.started_utc[:10] for record in records})
+    span = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    return f"Own measurement with icprobe {_versions(records)}, {span}."
+
+
+def _versions(records: Sequence[Record]) -> str:
+    return ", ".join(sorted({record.document.tool.version for record in records}))
+
+
+def _most_common(words: Sequence[str]) -> str:
+    counts = Counter(words)
+    return min(counts, key=lambda word: (-counts[word], word))
+
+
+def _interconnect(settings: Settings, record: Record) -> dict[str, object]:
+    host = record.host("caller")
+    loopback = host.get("interface") == "lo"
+    link: dict[str, object] = {"kind": "loopback" if loopback else "ethernet"}
+    rate = settings.line_rate_bps
+    if rate is None and not loopback and host.get("driver") not in VIRTUAL:
+        rate = _positive(host.get("link_speed_bps"))
+    if rate is not None:
+        link["line_rate_bps"] = rate
+    mtu = record.point.get("mtu_bytes", host.get("mtu_bytes"))
+    if _positive(mtu) is not None:
+        link["mtu_bytes"] = mtu
+    return link
+
+
+def _positive(value: object) -> float | None:
+    good = isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
+    return float(value) if good else None  # type: ignore[arg-type]
+
+
+def _hosts(record: Record) -> list[dict[str, str]]:
+    return [
+        _host(record.host(end), role)
+        for end, role in (("caller", "caller"), ("responder", "responder"))
+    ]
+
+
+def _host(host: Mapping[str, Any], role: str) -> dict[str, str]:
+    driver, firmware = host.get("driver"), host.get("firmware")
+    nic = " ".join(str(part) for part in (driver, firmware) if part)
+    cpu = f"{host.get('cpu_model', '')}, {host.get('cpus', '?')} cores"
+    said = {
+        "name": f"{host.get('hostname', 'host')} ({role})",
+        "cpu": cpu,
+        "nic": nic,
+        "os": f"Linux {host.get('kernel', '')}".strip(),
+    }
+    return {key: value for key, value in said.items() if value}
+
+
+def _axes(points: Sequence[Point]) -> dict[str, dict[str, str]]:
+    return {
+        axis: {"meaning": meaning, "unit": unit}
+        for axis, (meaning, unit) in AXIS_MEANINGS.items()
+        if any(getattr(point, axis) is not None for point in points)
+    }
+
+
+def _limits(records: Sequence[Record], axes: OptionAxes) -> list[str]:
+    """What the numbers do not cover, as far as the records tell."""
+    host = records[0].host("caller")
+    limits = []
+    if host.get("driver") in VIRTUAL:
+        limits.append(
+            "The hosts are joined by a virtual link of one machine: no wire, no network card, no "
+            "interrupt, and the ends share memory and caches."
+        )
+    if host.get("hypervisor") is True:
+        limits.append("The hosts are virtual machines themselves.")
+    limits += _disturbances(records)
+    if axes.fixed:
+        said = ", ".join(f"{name} {value}" for name, value in axes.fixed.items())
+        limits.append(f"Every run was made with {said}; the dataset says nothing of other values.")
+    limits.append(
+        "IPv4 and TCP time stamps are taken for granted, as the systems' defaults: the records do "
+        "not say."
+    )
+    return limits
+
+
+def _disturbances(records: Sequence[Record]) -> list[str]:
+    counts = Counter(
+        flag for record in records for flag in record.flags if not SPOILS.get(flag, ("",))
+    )
+    said = [f"{flag} in {n} of {len(records)} runs" for flag, n in sorted(counts.items())]
+    if not said:
+        return []
+    return [f"The hosts were disturbed, which is part of the spread: {', '.join(said)}."]

@@ -1,0 +1,210 @@
+"""Environments: one dataset is one pair of hosts, and what differs is refused or told apart.
+
+What a host is must not differ at all. How it is set may differ where the points say so already:
+by their MTU, or by a label that a person gave them, such as ``offload``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from icmodel.dataset_rows import AXES
+from icmodel.errors import RecordError
+from icmodel.fold.axes import DERIVED, MEANINGS, cell
+from icmodel.fold.record import Record
+
+HOST = (
+    "hostname",
+    "kernel",
+    "kernel_cmdline",
+    "cpu_model",
+    "cpus",
+    "smt",
+    "clock_source",
+    "hypervisor",
+    "memory_bytes",
+    "driver",
+    "firmware",
+    "governor",
+    "icprobe",
+)
+"""What a host is."""
+SETTING = ("mtu_bytes", "offloads", "qdisc", "link_speed_bps", "sysctls", "libzmq")
+"""How it is set."""
+NOT_COMPARED: Mapping[str, str] = {
+    "interface": "a name",
+    "mac": "a name; another card shows in driver, firmware or speed",
+    "receive_steering": "icprobe sets it by the cores of the run",
+}
+ENDS = ("caller", "responder")
+LENGTH = "duration"
+BY_NAME: Mapping[str, str] = {
+    LENGTH: "how long the window of a run was asked to be",
+    "plan": "the plan that the run belongs to",
+    "flags": "the flags of the run",
+}
+"""What else runs can be kept apart by."""
+
+OPTIONS = {*AXES, *DERIVED, *MEANINGS} - {"mtu_bytes"}
+"""Keys of a point that do not set a host up; what else stands there is a label."""
+
+Told = dict[str, str]
+"""What one record says of its environment: a word for each thing, of both ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What came of comparing environments.
+
+    Parameters
+    ----------
+    labels : mapping
+        Run -> axis -> value, for what is kept apart by name.
+    meanings : mapping
+        Axis -> what it means.
+    explained : mapping
+        What differs and is told apart by the points' own options -> its values.
+    """
+
+    labels: Mapping[str, Mapping[str, str]]
+    meanings: Mapping[str, str]
+    explained: Mapping[str, tuple[str, ...]]
+
+
+def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
+    """Compare the environments of all records.
+
+    Parameters
+    ----------
+    records : sequence of Record
+        All that become rows.
+    apart : sequence of str
+        What becomes an option axis of its own.
+
+    Raises
+    ------
+    RecordError
+        If something differs that nothing tells apart: what, the values, and what to do.
+    """
+    check_apart(apart)
+    if LENGTH not in apart:
+        _check_lengths(records)
+    told = [_told(record) for record in records]
+    names = sorted({name for one in told for name in one})
+    differing = [name for name in names if len({one.get(name, "none") for one in told}) > 1]
+    open_ones = [name for name in differing if _field(name) not in apart]
+    explained = {}
+    for name in open_ones:
+        values = [one.get(name, "none") for one in told]
+        if _field(name) in HOST or not _follows(values, [_labels(record) for record in records]):
+            raise RecordError(_refusal(name, values, records))
+        explained[name] = tuple(sorted(set(values)))
+    return Compared(
+        labels={
+            record.run: {axis: _label(axis, record, one, differing) for axis in apart}
+            for record, one in zip(records, told, strict=True)
+        },
+        meanings={
+            axis: BY_NAME.get(axis, f"{axis} of the hosts: caller / responder") for axis in apart
+        },
+        explained=explained,
+    )
+
+
+def check_apart(names: Sequence[str]) -> None:
+    """Refuse to keep runs apart by what is not compared.
+
+    Raises
+    ------
+    RecordError
+        If a name is none of what is compared.
+    """
+    known = (*BY_NAME, *HOST, *(name for name in SETTING if name != "mtu_bytes"))
+    for name in names:
+        if name not in known:
+            raise RecordError(
+                f"--apart {name!r} is not compared: it can be one of {', '.join(known)}"
+            )
+
+
+def _check_lengths(records: Sequence[Record]) -> None:
+    """Repeats of a point are alike: the longer a window, the greater its greatest latency."""
+    lengths: dict[str, Record] = {}
+    for record in records:
+        point = json.dumps(dict(record.point), sort_keys=True)
+        first = lengths.setdefault(point, record)
+        if first.length != record.length:
+            raise RecordError(
+                f"runs of one point are not alike: run {first.run} measured for {first.length} and "
+                f"run {record.run} for {record.length}; fold them into two datasets, or keep them "
+                f"apart by an axis with --apart {LENGTH}"
+            )
+
+
+def _told(record: Record) -> Told:
+    """What both ends say, word by word; offloads and kernel settings each on their own."""
+    hosts = {end: dict(_words(record.host(end))) for end in ENDS}
+    names = sorted(set(hosts["caller"]) | set(hosts["responder"]))
+    return {name: _both(*(hosts[end].get(name, "none") for end in ENDS)) for name in names}
+
+
+def _words(host: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    for name in (*HOST, *SETTING):
+        value = host.get(name)
+        if isinstance(value, Mapping):
+            yield from ((f"{name}.{key}", _word(inner)) for key, inner in sorted(value.items()))
+        elif name == "memory_bytes" and isinstance(value, int):
+            yield name, f"{round(value / 2**30)} GiB"  # what the kernel keeps differs by boot
+        elif value is not None:
+            yield name, _word(value)
+
+
+def _word(value: object) -> str:
+    return cell(value) if isinstance(value, (bool, int, float, str)) else str(value)
+
+
+def _both(caller: str, responder: str) -> str:
+    return caller if caller == responder else f"{caller} / {responder}"
+
+
+def _field(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def _labels(record: Record) -> tuple[tuple[str, str], ...]:
+    """What of a point may tell settings apart: its MTU, and what a person labelled it with."""
+    point = record.point
+    return tuple((name, str(point[name])) for name in sorted(point) if name not in OPTIONS)
+
+
+def _follows(values: Sequence[str], reasons: Sequence[object]) -> bool:
+    """Whether each reason goes with one value only."""
+    return len(set(zip(reasons, values, strict=True))) == len(set(reasons))
+
+
+def _refusal(name: str, values: Sequence[str], records: Sequence[Record]) -> str:
+    first = next(k for k, value in enumerate(values) if value != values[0])
+    return (
+        f"the runs are not of one environment: {name} is {values[0]!r} in run {records[0].run} and "
+        f"{values[first]!r} in run {records[first].run}; fold them into two datasets, or keep them "
+        f"apart by an axis with --apart {_field(name)}"
+    )
+
+
+def _label(axis: str, record: Record, told: Told, differing: Sequence[str]) -> str:
+    if axis == "plan":
+        return "none" if record.document.plan is None else cell(record.document.plan.name)
+    if axis == LENGTH:
+        return record.length
+    if axis == "flags":
+        return " ".join(record.flags) or "none"
+    if axis in told:
+        return told[axis]
+    parts = [
+        f"{name.partition('.')[2]}={told.get(name, 'none')}"
+        for name in differing
+        if _field(name) == axis
+    ]
+    return " ".join(parts) or "same"

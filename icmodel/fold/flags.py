@@ -1,0 +1,126 @@
+"""What a flag of a run does to each of its metrics.
+
+A flag of one kind says that a number is wrong, or is another quantity than its name: the metrics it
+spoils are left out. A flag of the other kind says that the hosts were disturbed: such runs stay,
+since leaving them out would choose runs by their results and make the tail look better than it is;
+what a model predicts is one more run on these hosts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from icmodel.errors import RecordError
+
+EVERY = ("",)
+"""A prefix of every metric."""
+CPU = ("cpu_send", "cpu_recv")
+LATENCIES = ("latency_",)
+BESIDE = "overlapping"
+"""The flag of a responder that answered two runs at once."""
+BESIDE_ON_PURPOSE = ("cpu_recv", "packets_received")
+"""What it spoils where the plan itself lets others send to the same interface."""
+
+SPOILS: Mapping[str, tuple[str, ...]] = {
+    "incomplete": EVERY,
+    "overlapping": EVERY,
+    "shared-cores": EVERY,
+    "pacing-error": EVERY,
+    "no-realtime": EVERY,
+    "negative-latency": LATENCIES,
+    "clocks-unknown": LATENCIES,
+    "clock-bound": LATENCIES,
+    "latency-truncated": LATENCIES,
+    "no-steady-state": LATENCIES,
+    "unsteered": CPU,
+    "foreign-frames": (*CPU, "packets_"),
+    "busy-host": (),
+    "preempted": (),
+    "stalled": (),
+    "steal": (),
+}
+"""Flag -> beginnings of the metrics it spoils; none where it only tells of a disturbed host."""
+
+WHY: Mapping[str, str] = {
+    "incomplete": "the window is empty or cut short",
+    "overlapping": "another run went on at the same responder",
+    "shared-cores": "the ends worked on the same cores, so they are not two hosts",
+    "pacing-error": "the load that the point names was not offered",
+    "no-realtime": "the run did not have the priority that its point names",
+    "negative-latency": "the clocks do not fit",
+    "clocks-unknown": "the clocks could not be brought together",
+    "clock-bound": "the clocks may be wrong by more than half the latency",
+    "latency-truncated": "only the first frames were timed",
+    "no-steady-state": "the latency had not settled, so its mean depends on the window's length",
+    "unsteered": "the CPU of the two ends is mixed",
+    "foreign-frames": "frames of others were received and worked on",
+    "busy-host": "the hosts had other work, whose mean is taken off the CPU values",
+    "preempted": "a data thread lost its core to other work",
+    "stalled": "the machine stood still for a while",
+    "steal": "the hypervisor took time from a core",
+}
+
+
+PROCESS_CPU: Mapping[str, tuple[str, ...]] = {
+    "unsteered": ("cpu_send_process_cores", "cpu_recv_process_cores"),
+    "foreign-frames": ("cpu_send_process_cores", "cpu_recv_process_cores"),
+}
+"""Metrics that a flag leaves alone though they begin like those it spoils: time of the process
+alone is not touched by what soils the time of whole cores."""
+
+
+def spoilt_by(flag: str, metric: str, *, others: bool = False) -> bool:
+    """Whether a flag spoils a metric; one that is not known spoils all.
+
+    Parameters
+    ----------
+    flag, metric : str
+        Their names.
+    others : bool
+        Whether the point itself says that others send to the same interface.
+    """
+    prefixes = BESIDE_ON_PURPOSE if others and flag == BESIDE else SPOILS.get(flag, EVERY)
+    return metric.startswith(prefixes) and metric not in PROCESS_CPU.get(flag, ())
+
+
+def spoilers(
+    flags: Sequence[str],
+    metric: str,
+    tolerate: Sequence[str],
+    refuse: Sequence[str],
+    *,
+    others: bool = False,
+) -> tuple[str, ...]:
+    """The flags for which a metric of a run is left out.
+
+    Parameters
+    ----------
+    flags : sequence of str
+        The run's.
+    metric : str
+        Its name.
+    tolerate : sequence of str
+        Flags that spoil nothing this time.
+    refuse : sequence of str
+        Flags that spoil everything this time.
+    others : bool
+        Whether the point itself says that others send to the same interface.
+    """
+    return tuple(
+        flag
+        for flag in flags
+        if flag in refuse or (flag not in tolerate and spoilt_by(flag, metric, others=others))
+    )
+
+
+def check_flags(names: Sequence[str], option: str) -> None:
+    """Refuse a flag that is none.
+
+    Raises
+    ------
+    RecordError
+        If a name is no flag of icprobe.
+    """
+    for name in names:
+        if name not in SPOILS:
+            raise RecordError(f"{option} {name!r} is no flag: the flags are {', '.join(SPOILS)}")

@@ -1,0 +1,151 @@
+"""The folder of a folded dataset: written with its records beside, and rebuilt from them."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from icmodel.dataset import Dataset, load
+from icmodel.dataset_check import check_document
+from icmodel.dataset_write import DOCUMENT_FILE, write_dataset
+from icmodel.errors import RecordError
+from icmodel.fold.account import readme
+from icmodel.fold.folding import Folded, fold, records_text
+from icmodel.fold.reading import read_records, unpacked
+from icmodel.fold.settings import Settings, settings_of
+
+RECORDS_FILE = "records.jsonl.gz"
+ACCOUNT_FILE = "folded.json"
+README_FILE = "README.md"
+
+
+def fold_files(files: Iterable[str | Path], folder: str | Path, settings: Settings) -> Folded:
+    """Fold files of records into a new folder; its name is the dataset's.
+
+    Raises
+    ------
+    RecordError
+        If a record cannot be used, or the folder holds something already.
+    DatasetError
+        If the folder cannot be written.
+    """
+    target = Path(folder)
+    if target.is_dir() and any(target.iterdir()):
+        raise RecordError(
+            f"{target} is not empty: name a new folder, or rebuild a folded one with "
+            f"`icmodel fold {target}`"
+        )
+    reading = read_records(files)
+    named = replace(settings, id=target.resolve().name)
+    folded = fold(reading.records, named, duplicates=reading.duplicates, notes=reading.notes)
+    write_folded(target, folded)
+    return folded
+
+
+def rebuild(folder: str | Path) -> Folded:
+    """Fold the records of a folded dataset anew, as folded.json says; the same bytes come out.
+
+    Raises
+    ------
+    RecordError
+        If the folder has no records or account of folding, or they were changed.
+    DatasetError
+        If the folder cannot be written.
+    """
+    target = Path(folder)
+    account = _account(target)
+    counted = account.get("records")
+    kept = counted if isinstance(counted, dict) else {}
+    settings = account.get("settings")
+    chosen = settings_of(settings if isinstance(settings, dict) else {})
+    reading = read_records([target / RECORDS_FILE])
+    text = records_text(reading.records)
+    if kept.get("sha256") != hashlib.sha256(text.encode()).hexdigest():
+        raise RecordError(
+            f"{target / RECORDS_FILE} is not what {ACCOUNT_FILE} was made of: restore it, or fold "
+            "it into a new folder with -o"
+        )
+    notes = account.get("notes")
+    folded = fold(
+        reading.records,
+        replace(chosen, id=target.resolve().name),
+        duplicates=int(kept.get("given_twice", 0)),
+        notes=[str(note) for note in notes] if isinstance(notes, list) else (),
+    )
+    write_folded(target, folded)
+    return folded
+
+
+def write_folded(folder: str | Path, folded: Folded) -> Dataset:
+    """Write a folded dataset: rows, document, held-out runs, records, account and README.
+
+    Packed records that stand there already and hold the same lines stay as they are, and so do
+    the words of README.md around the account.
+
+    Raises
+    ------
+    DatasetError
+        If the document breaks the format, or the folder cannot be written.
+    """
+    target = Path(folder)
+    check_document(
+        {**folded.document, "schema_version": 1, "protocols": ["any"]}, target / DOCUMENT_FILE
+    )
+    account = folded.account
+    name, title = str(folded.document["id"]), str(folded.document["title"])
+    extra = {
+        RECORDS_FILE: _packed(target / RECORDS_FILE, records_text(folded.records).encode()),
+        ACCOUNT_FILE: account.json(),
+        README_FILE: readme(name, title, account, _text(target / README_FILE)).encode(),
+    }
+    write_dataset(
+        target, folded.document, folded.option_axes, folded.points, extra, folded.held_out
+    )
+    return load(target)
+
+
+def is_folded(folder: Path) -> bool:
+    """Whether a folder holds a folded dataset."""
+    return (folder / ACCOUNT_FILE).is_file()
+
+
+def _packed(path: Path, body: bytes) -> bytes:
+    """The lines packed without name and time, so that the same lines give the same bytes.
+
+    Another library may pack the same lines into other bytes: what stands there stays.
+    """
+    if path.is_file():
+        before = path.read_bytes()
+        if unpacked(before, path) == body:
+            return before
+    packed = io.BytesIO()
+    with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=packed, mtime=0) as file:
+        file.write(body)
+    return packed.getvalue()
+
+
+def _text(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.is_file() else None
+
+
+def _account(folder: Path) -> dict[str, object]:
+    path = folder / ACCOUNT_FILE
+    try:
+        account = json.loads(path.read_bytes())
+    except OSError as error:
+        raise RecordError(
+            f"{path} cannot be read ({error.strerror}): only a folder that `icmodel fold -o` made "
+            "can be rebuilt"
+        ) from error
+    except ValueError as error:
+        raise RecordError(f"{path} is damaged ({error}): restore it") from error
+    if not isinstance(account, dict) or account.get("schema_version") != 1:
+        raise RecordError(
+            f"{path} has another schema version than 1: fold its records anew with -o"
+        )
+    return account

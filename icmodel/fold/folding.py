@@ -1,0 +1,173 @@
+"""Fold: records of runs become points, held-out runs, a document and an account of every record."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from icmodel.dataset_rows import Point
+from icmodel.errors import RecordError
+from icmodel.fold.account import APART, HELD_OUT, USED, Account, Fate
+from icmodel.fold.axes import OptionAxes, option_axes
+from icmodel.fold.document import dataset_document
+from icmodel.fold.environment import compare
+from icmodel.fold.merging import merged, place_of, single, where
+from icmodel.fold.record import Record
+from icmodel.fold.remarks import remarks
+from icmodel.fold.settings import Settings
+
+SEARCH = "a trial of a search: its load was the search's choice"
+UNCOVERED = "a stream beside it did not run from before to after it"
+ELSEWHERE = "its point is held out by the plan of another run, so a fit may not see it"
+SPOILT = "its flags spoil every metric"
+EMPTY = "it measured nothing that a dataset can hold"
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """What records become.
+
+    Parameters
+    ----------
+    document : mapping
+        dataset.toml without its seals.
+    option_axes : tuple of str
+        The option axes, in alphabetical order.
+    points : tuple of Point
+        One row a point and metric: mean, spread and number of runs.
+    held_out : mapping
+        Held-out runs by name, each with its own rows.
+    account : Account
+        What became of every record.
+    records : tuple of Record
+        All of them, in order of time.
+    """
+
+    document: Mapping[str, object]
+    option_axes: tuple[str, ...]
+    points: tuple[Point, ...]
+    held_out: Mapping[str, tuple[Point, ...]]
+    account: Account
+    records: tuple[Record, ...]
+
+
+def fold(
+    records: Sequence[Record],
+    settings: Settings | None = None,
+    *,
+    duplicates: int = 0,
+    notes: Sequence[str] = (),
+) -> Folded:
+    """Fold records into a dataset.
+
+    Parameters
+    ----------
+    records : sequence of Record
+        Each run once; the order says nothing.
+    settings : Settings, optional
+        What a person chose.
+    duplicates, notes
+        What was met in reading, for the account.
+
+    Raises
+    ------
+    RecordError
+        If the runs are not of one pair of hosts, or no run is left for points.
+    """
+    chosen = settings or Settings()
+    ordered = sorted(records, key=lambda record: (record.document.started_utc, record.run))
+    set_aside = {record.run: why for record in ordered if (why := _set_aside(record))}
+    rest = [record for record in ordered if record.run not in set_aside]
+    if not rest:
+        raise RecordError(f"there is no run to make points of: {_counted(set_aside)}")
+    compared = compare(rest, chosen.apart)
+    axes = option_axes(rest, compared.labels)
+    sorting = _Sorting(rest, axes, chosen)
+    fates = {run: Fate(run, APART, why) for run, why in set_aside.items()} | sorting.fates
+    if not sorting.points:
+        raise RecordError(
+            f"no run is left to make points of: {_counted({f.run: f.why for f in fates.values()})}"
+        )
+    document = dataset_document(chosen, rest, sorting.points, axes, compared.meanings)
+    account = Account(
+        settings=chosen.document(),
+        sha256=hashlib.sha256(records_text(ordered).encode()).hexdigest(),
+        duplicates=duplicates,
+        fates=tuple(_with_flags(fates[record.run], record) for record in ordered),
+        fixed=axes.fixed,
+        explained=compared.explained,
+        notes=tuple(notes),
+        remarks=remarks(rest, document),
+    )
+    return Folded(
+        document, axes.names, tuple(sorting.points), sorting.held_out, account, tuple(ordered)
+    )
+
+
+def records_text(records: Sequence[Record]) -> str:
+    """The lines of records as they were read, one a line."""
+    return "".join(f"{record.line}\n" for record in records)
+
+
+class _Sorting:
+    """The runs sorted into points, held-out ones and those kept apart."""
+
+    def __init__(self, records: Sequence[Record], axes: OptionAxes, settings: Settings) -> None:
+        placed = [(place_of(record, axes), record) for record in records]
+        closed = {where(place) for place, record in placed if record.held_out}
+        self.fates: dict[str, Fate] = {}
+        self.held_out: dict[str, tuple[Point, ...]] = {}
+        open_runs = []
+        for place, record in placed:
+            if record.held_out:
+                self._hold_out(place, record, settings)
+            elif where(place) in closed:
+                self.fates[record.run] = Fate(record.run, APART, ELSEWHERE)
+            else:
+                open_runs.append((place, record))
+        self.points = self._merge(open_runs, settings)
+
+    def _hold_out(self, place: Point, record: Record, settings: Settings) -> None:
+        rows, left_out = single(place, record, settings)
+        if rows:
+            self.held_out[record.run] = tuple(rows)
+            self.fates[record.run] = Fate(record.run, HELD_OUT, left_out=left_out)
+        else:
+            self.fates[record.run] = _spoilt(record, left_out)
+
+    def _merge(self, runs: Sequence[tuple[Point, Record]], settings: Settings) -> list[Point]:
+        rows, left_out = merged(runs, settings)
+        for place, record in runs:
+            gone = left_out.get(record.run, {})
+            mine, _ = single(place, record, settings)
+            fate = Fate(record.run, USED, left_out=gone) if mine else _spoilt(record, gone)
+            self.fates[record.run] = fate
+        return rows
+
+
+def _spoilt(record: Record, left_out: Mapping[str, tuple[str, ...]]) -> Fate:
+    why = SPOILT if left_out else EMPTY
+    flags = sorted({flag for flags in left_out.values() for flag in flags})
+    return Fate(record.run, APART, f"{why}: {', '.join(flags)}" if flags else why, left_out)
+
+
+def _with_flags(fate: Fate, record: Record) -> Fate:
+    return Fate(fate.run, fate.fate, fate.why, fate.left_out, record.flags)
+
+
+def _set_aside(record: Record) -> str:
+    """Why a run is no run of a point, or nothing."""
+    plan = record.document.plan
+    if plan is None:
+        return ""
+    if plan.kind == "search":
+        return SEARCH
+    return "" if all(stream.covered for stream in plan.background) else UNCOVERED
+
+
+def _counted(reasons: Mapping[str, str]) -> str:
+    counts: dict[str, int] = {}
+    for why in reasons.values():
+        counts[why] = counts.get(why, 0) + 1
+    return "; ".join(f"{n} runs: {why}" for why, n in sorted(counts.items()))

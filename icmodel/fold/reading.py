@@ -1,0 +1,111 @@
+"""Files of records, one JSON object a line, plain or gzip; each run once, in order of time."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from icmodel.errors import RecordError
+from icmodel.fold.record import HOW_TO_MAKE, Record, record_of
+
+_GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The records of some files, and what was met on the way."""
+
+    records: tuple[Record, ...]
+    duplicates: int = 0
+    notes: tuple[str, ...] = ()
+
+
+def read_records(files: Iterable[str | Path]) -> Reading:
+    """The records of all files, each run once, in order of time whatever the order of the files.
+
+    A last line that was cut while it was written is left out and noted, as the campaign itself
+    would measure it again. The same run in two files counts once.
+
+    Raises
+    ------
+    RecordError
+        If a file cannot be read or a line is no record: file, line and reason.
+    """
+    found: dict[str, Record] = {}
+    notes: list[str] = []
+    duplicates = 0
+    for file in files:
+        path = Path(file)
+        lines, torn = _lines(path)
+        if torn:
+            notes.append(f"{path.name}: the last line was cut while it was written and is left out")
+        for number, line in lines:
+            record = _record(path, number, line)
+            before = found.setdefault(record.run, record)
+            if before is not record:
+                _check_same(before, record, path, number)
+                duplicates += 1
+    if not found:
+        raise RecordError(f"there is no record in what was given: {HOW_TO_MAKE}")
+    ordered = sorted(found.values(), key=lambda record: (record.document.started_utc, record.run))
+    return Reading(tuple(ordered), duplicates, tuple(notes))
+
+
+def unpacked(body: bytes, path: Path) -> bytes:
+    """The bytes of a file, unpacked where gzip packed them.
+
+    Raises
+    ------
+    RecordError
+        If they are packed and damaged.
+    """
+    if not body.startswith(_GZIP):
+        return body
+    try:
+        return gzip.decompress(body)
+    except (OSError, EOFError, zlib.error) as error:
+        raise RecordError(f"{path} is damaged gzip ({error}): copy it again") from error
+
+
+def _lines(path: Path) -> tuple[list[tuple[int, str]], bool]:
+    """Numbered lines that are not empty, and whether a cut last one was left out."""
+    try:
+        body = unpacked(path.read_bytes(), path)
+    except OSError as error:
+        raise RecordError(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise RecordError(f"{path} is not UTF-8 ({error.reason}): {HOW_TO_MAKE}") from error
+    lines = text.split("\n")
+    torn = bool(lines[-1].strip()) and not _is_json(lines[-1])
+    kept = lines[:-1] if torn else lines
+    numbered = [(n, line.rstrip("\r")) for n, line in enumerate(kept, start=1) if line.strip()]
+    return numbered, torn and bool(numbered)
+
+
+def _is_json(line: str) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
+def _record(path: Path, number: int, line: str) -> Record:
+    try:
+        return record_of(line)
+    except RecordError as error:
+        raise RecordError(f"{path} line {number}: {error}") from error
+
+
+def _check_same(before: Record, record: Record, path: Path, number: int) -> None:
+    if before.line != record.line:
+        raise RecordError(
+            f"{path} line {number}: run {record.run} stands in two forms, one of them was changed; "
+            "give the file that icprobe wrote"
+        )

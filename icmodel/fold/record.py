@@ -1,0 +1,172 @@
+"""A record of icprobe: the parts of it that a dataset is made of, checked, and its line as it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from icmodel.errors import RecordError
+
+HOW_TO_MAKE = "`icprobe run` and `icprobe campaign` write records, one JSON object a line"
+
+Text = Annotated[str, Field(min_length=1)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Label = bool | int | float | str
+
+
+class Part(BaseModel):
+    """A part of a record; what a dataset has no use for is passed over."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+
+class ToolMark(Part):
+    """What measured."""
+
+    name: Text
+    version: Text
+
+
+class Background(Part):
+    """A stream that ran beside the measured one."""
+
+    covered: bool
+
+
+class PlanMark(Part):
+    """Place of the run in a campaign."""
+
+    name: Text
+    digest: Text
+    point: Text
+    repeat: int
+    kind: str
+    held_out: bool
+    background: tuple[Background, ...] = Field(default=(), strict=False)
+
+
+class Hosts(Part):
+    """The host of each end."""
+
+    send: dict[str, Any]
+    recv: dict[str, Any]
+
+
+class RecordDocument(Part):
+    """What of a record a dataset is made of; the probe's own schema describes all of it."""
+
+    schema_version: Literal[1]
+    run: Text
+    started_utc: Text
+    tool: ToolMark
+    point: dict[str, Label]
+    settings: dict[str, Any] = Field(default_factory=dict)
+    result: dict[str, Number]
+    environment: Hosts
+    flags: list[str]
+    plan: PlanMark | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One run: what it says, and the line that says it."""
+
+    line: str
+    document: RecordDocument
+
+    @property
+    def run(self) -> str:
+        """Name of the run."""
+        return self.document.run
+
+    @property
+    def point(self) -> Mapping[str, Label]:
+        """What was asked: axes and options."""
+        return self.document.point
+
+    @property
+    def result(self) -> Mapping[str, float]:
+        """What was measured."""
+        return self.document.result
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What the reader must know, sorted."""
+        return tuple(sorted(self.document.flags))
+
+    @property
+    def held_out(self) -> bool:
+        """Whether the plan keeps this run from every fit."""
+        return self.document.plan is not None and self.document.plan.held_out
+
+    @property
+    def kind(self) -> str:
+        """Why the run is in its plan; ``grid`` where there is none."""
+        return "grid" if self.document.plan is None else self.document.plan.kind
+
+    @property
+    def others(self) -> bool:
+        """Whether the point itself says that others send to the same interface."""
+        endpoints = self.point.get("endpoints", 1)
+        return isinstance(endpoints, int) and endpoints > 1
+
+    @property
+    def length(self) -> str:
+        """How long the window was asked to be, in frames or seconds."""
+        asked = self.document.settings
+        frames = asked.get("frames")
+        return f"{frames} frames" if frames is not None else f"{asked.get('duration_s', '?')} s"
+
+    @property
+    def source(self) -> str:
+        """What the record is found by: plan and point, or else the run."""
+        plan = self.document.plan
+        return f"run {self.run}" if plan is None else f"plan {plan.name} point {plan.point}"
+
+    def host(self, end: str) -> Mapping[str, Any]:
+        """The host that called (``caller``) or answered: a reversed run has them swapped."""
+        reverse = self.point.get("reverse") is True
+        hosts = self.document.environment
+        return hosts.send if (end == "caller") != reverse else hosts.recv
+
+
+def record_of(line: str) -> Record:
+    """The record of one line.
+
+    Raises
+    ------
+    RecordError
+        If the line is no record of schema version 1: the key that is wrong and why.
+    """
+    try:
+        document = RecordDocument.model_validate_json(line)
+    except ValidationError as error:
+        raise RecordError(f"not a record of icprobe, {_problem(error)}: {HOW_TO_MAKE}") from error
+    for key in ("protocol", "payload_bytes", "cores"):
+        if key not in document.point:
+            raise RecordError(f"not a record of icprobe, point.{key} is missing: {HOW_TO_MAKE}")
+    _check_ranges(document)
+    return Record(line, document)
+
+
+def _problem(error: ValidationError) -> str:
+    problem = error.errors(include_url=False)[0]
+    place = ".".join(str(part) for part in problem["loc"])
+    said = problem["msg"][0].lower() + problem["msg"][1:]
+    return f"{place} {said}" if place else said
+
+
+def _check_ranges(document: RecordDocument) -> None:
+    """No result is negative, no ratio above 1 and no load endless: such a run is not believed."""
+    for metric, value in document.result.items():
+        if value < 0 or (metric == "loss_rate" and value > 1):
+            raise RecordError(
+                f"run {document.run} has {metric} {value:g}, which cannot be: the record is damaged"
+            )
+    load = document.point.get("load_bps", 1.0)
+    if isinstance(load, (bool, str)) or not 0 < load < math.inf:
+        raise RecordError(f"run {document.run} has load_bps {load!r}: it is above 0, or absent")

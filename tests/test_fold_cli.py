@@ -1,0 +1,79 @@
+"""``icmodel fold``: from records to a dataset and back, and what it refuses in one sentence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fold_case import line, write
+from icmodel.cli import main
+from icmodel.dataset_check import check_dataset
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Path:
+    held = {"held_out": True, "kind": "held-out"}
+    return write(
+        tmp_path / "r.jsonl",
+        line("a", flags=("stalled",)),
+        line("b"),
+        line("c", payload_bytes=700, plan=held),
+        line("d", flags=("incomplete",)),
+    )
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
+    assert main(["fold", *map(str, words)]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    return said
+
+
+def test_records_become_a_dataset(
+    records: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "lab"
+    words = ["fold", str(records), "-o", str(target), "--line-rate", "100 Mb/s", "--title", "Mine"]
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    assert "Mine" in said
+    assert "its flags spoil every metric: incomplete" in said
+    data = check_dataset(target)
+    assert data.interconnect.line_rate_bps == 1e8
+    assert (len(data.points), len(data.held_out_runs)) == (3, 1)
+
+
+def test_json_says_the_same(
+    records: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["fold", str(records), "-o", str(tmp_path / "lab"), "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert (made["used"], made["held_out"], made["points"]) == (2, 1, 3)
+    assert main(["fold", str(tmp_path / "lab"), "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again == made
+
+
+def test_what_a_person_says_of_it_comes_from_a_file(records: Path, tmp_path: Path) -> None:
+    about = tmp_path / "about.toml"
+    about.write_text('licence = "CC0-1.0"\n[interconnect]\ncable_length_m = 2.0\n')
+    target = tmp_path / "lab"
+    assert main(["fold", str(records), "-o", str(target), "--about", str(about)]) == 0
+    assert check_dataset(target).interconnect.cable_length_m == 2.0
+
+
+def test_refusals_are_sentences(
+    records: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "-o DIR is missing" in refused(capsys, records)
+    assert "holds no folded dataset" in refused(capsys, tmp_path)
+    assert "cannot be read" in refused(capsys, tmp_path / "none", "-o", tmp_path / "x")
+    assert "is no flag" in refused(capsys, records, "-o", tmp_path / "x", "--refuse", "slow")
+    assert "not compared" in refused(capsys, records, "-o", tmp_path / "x", "--apart", "mac")
+    assert "not valid TOML" in refused(capsys, records, "-o", tmp_path / "x", "--about", records)
+    assert not (tmp_path / "x").exists()
+    main(["fold", str(records), "-o", str(tmp_path / "lab")])
+    capsys.readouterr()
+    assert "as its folded.json says" in refused(capsys, tmp_path / "lab", "--title", "New")
