@@ -1,0 +1,230 @@
+"""``icmodel ingest``: results of other tools become a dataset."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from icmodel import ingest as rooms
+from icmodel import units
+from icmodel.cli.output import Answer, Section, Table, emit, progress_bar
+from icmodel.cli.question import AsJson, option, read_options, room, shares
+from icmodel.dataset import Interconnect
+from icmodel.errors import DatasetError, ScenarioError
+from icmodel.ingest import About, Ingested, Labels
+from icmodel.model import VARIANTS
+
+app = room()
+
+REFUSED = 2
+"""Exit code where a file was refused: the data is damaged, whatever the others held."""
+LINK_KINDS = ("ethernet", "infiniband", "roce", "rapidio", "loopback")
+
+Files = Annotated[
+    list[Path], typer.Argument(metavar="FILE...", help="Files of results.", show_default=False)
+]
+ToolName = Annotated[
+    str | None, option("tool", "NAME", "Whose output all files are.", "found by their text")
+]
+MapFile = Annotated[
+    Path | None, option("map", "FILE", "TOML that says what the columns of CSV or XLSX are.")
+]
+LabelsFile = Annotated[
+    Path | None, option("labels", "FILE", "TOML with labels by file name or pattern.")
+]
+Folder = Annotated[
+    Path, typer.Option("-o", "--output", metavar="DIR", help="Folder of the dataset; its id.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Labels of all files as they were typed: what the files do not say themselves."""
+
+    protocol: Annotated[str | None, option("protocol", "NAME", "Protocol, e.g. tcp.")] = None
+    payload: Annotated[
+        str | None, option("payload", "SIZE", 'Useful bytes of one frame, e.g. "1448 B".')
+    ] = None
+    load: Annotated[
+        str | None,
+        option("load", "RATE", 'Goodput the runs were limited to, e.g. "1 Gb/s", or unlimited.'),
+    ] = None
+    cores: Annotated[str | None, option("cores", "N", "Parallel processes, one a core.")] = None
+    switches: Annotated[str | None, option("switches", "N", "Switches on the path.")] = None
+    endpoints: Annotated[
+        str | None, option("endpoints", "N", "Senders into the interface, this one included.")
+    ] = None
+    other_goodput: Annotated[
+        str | None, option("other-goodput", "RATE", "What the other endpoints sent, in sum.")
+    ] = None
+    host_cores: Annotated[
+        str | None,
+        option("host-cores", "N", "Cores of each host, for tools that print a share of them."),
+    ] = None
+    option: Annotated[
+        list[str] | None,
+        option("option", "KEY=VALUE", "A further axis of the dataset; can be repeated."),
+    ] = None
+
+    def labels(self) -> Labels:
+        """The labels in SI."""
+        texts = {field.name: getattr(self, field.name) for field in fields(self)}
+        given: dict[str, object] = {
+            name: text for name, text in texts.items() if name != "option" and text is not None
+        }
+        return rooms.read_labels({**given, "options": read_options(self.option)}, "command line")
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What a person says of the dataset as it was typed."""
+
+    interconnect: Annotated[
+        str | None, option("interconnect", "KIND", f"{', '.join(LINK_KINDS)}.")
+    ] = None
+    line_rate: Annotated[
+        str | None,
+        option("line-rate", "RATE", "Rate of the line; the numbers are held against it."),
+    ] = None
+    mtu: Annotated[str | None, option("mtu", "SIZE", 'MTU of the line, e.g. "1500 B".')] = None
+    title: Annotated[str | None, option("title", "TEXT", "Title of the dataset.")] = None
+    licence: Annotated[str | None, option("licence", "TEXT", "Licence of the numbers.")] = None
+    citation: Annotated[str | None, option("citation", "TEXT", "How to cite them.")] = None
+    default_variant: Annotated[
+        str | None,
+        option("default-variant", "NAME", "Variant of the model it answers with.", "corrected"),
+    ] = None
+
+    def link(self) -> Interconnect | None:
+        """The interconnect, as far as it is said."""
+        if self.interconnect is None and self.line_rate is None and self.mtu is None:
+            return None
+        if self.interconnect is not None and self.interconnect not in LINK_KINDS:
+            raise ScenarioError(
+                f"--interconnect {self.interconnect!r} is unknown: it is one of "
+                f"{', '.join(LINK_KINDS)}"
+            )
+        return Interconnect(
+            kind=self.interconnect or "",
+            line_rate_bps=None if self.line_rate is None else units.parse_bps(self.line_rate),
+            mtu_bytes=None if self.mtu is None else units.parse_bytes(self.mtu),
+        )
+
+    def about(self, command: str) -> About:
+        """The same in the words of `icmodel.ingest`, with the command that makes it again."""
+        variant = self.default_variant or "corrected"
+        if variant not in VARIANTS:
+            raise DatasetError(
+                f"the variant {variant!r} is unknown: it is one of {', '.join(VARIANTS)}"
+            )
+        return About(
+            self.title or "", self.licence or "", self.citation or "", variant, self.link(), command
+        )
+
+
+@app.command(short_help="Make a dataset of other tools' results.")
+@shares(Described, "described")
+@shares(Said, "said")
+def ingest(
+    *,
+    files: Files,
+    tool: ToolName = None,
+    map_file: MapFile = None,
+    labels_file: LabelsFile = None,
+    said: Said,
+    described: Described,
+    output: Folder,
+    as_json: AsJson = False,
+) -> int:
+    """Make a dataset of results of iperf3, nuttcp, netperf, sockperf and others.
+
+    Also libzmq's perf tools, zperfmq, perftest, qperf and NTttcp, and tables (CSV, XLSX) with --map.
+    What a file does not say itself, such as sockperf's payload, is said by options for all files
+    or in a TOML file by name. A file that is broken, contradicts itself, the wire (--line-rate) or
+    the other files is refused and named: the dataset is made of the others and the code is 2.
+
+    \b
+    icmodel ingest runs/*.json --line-rate "10 Gb/s" -o my-link
+    icmodel ingest sockperf-*.txt --labels labels.toml -o my-latency
+    icmodel ingest table.xlsx --map columns.toml --protocol tcp -o my-table
+    """  # noqa: D301
+    options = {"tool": tool, "map": map_file, "labels": labels_file}
+    about = described.about(_command(files, options, said, described, output))
+    with progress_bar("ingest") as progress:
+        ingested = rooms.ingest(
+            files,
+            tool,
+            labels=said.labels(),
+            by_file=None if labels_file is None else rooms.read_labels_file(labels_file),
+            columns=None if map_file is None else rooms.read_mapping(map_file),
+            link=about.link,
+            progress=progress,
+        )
+    rooms.write_ingested(ingested, output, about)
+    answer = Answer(
+        lambda: _sections(ingested, output, about), lambda: _document(ingested, output, about)
+    )
+    emit(answer, as_json=as_json, output=None)
+    return REFUSED if ingested.refused else 0
+
+
+def _command(
+    files: list[Path],
+    options: Mapping[str, str | Path | None],
+    said: Said,
+    described: Described,
+    folder: Path,
+) -> str:
+    """The command line that makes the folder again where its files lie."""
+    given: dict[str, object] = dict(options)
+    for part in (said, described):
+        given |= {field.name: getattr(part, field.name) for field in fields(part)}
+    words = ["icmodel", "ingest", *sorted({file.name for file in files})]
+    for name, value in given.items():
+        for one in value if isinstance(value, list) else [value]:
+            if one is not None:
+                text = one.name if isinstance(one, Path) else str(one)
+                words += [f"--{name.replace('_', '-')}", text]
+    return shlex.join([*words, "-o", folder.resolve().name])
+
+
+def _sections(ingested: Ingested, folder: Path, about: About) -> list[Section]:
+    rows = tuple(
+        (
+            file.file,
+            ", ".join(sorted({f"{r.tool} {r.version}".strip() for r in file.results})),
+            str(sum(len(result.numbers) for result in file.results)),
+        )
+        for file in ingested.taken
+    )
+    heading = (
+        f"{folder}: {len(ingested.points)} rows from {len(ingested.taken)} files, "
+        f"variant {about.default_variant}"
+    )
+    sections = [Section(heading, Table(("file", "tool", "numbers"), rows, frozenset({"numbers"})))]
+    if ingested.refused:
+        refused = tuple(f"{one.file}: {one.reason}" for one in ingested.refused)
+        sections.append(Section(f"Refused: {len(refused)} files", refused))
+    if ingested.notes:
+        sections.append(Section("What to know", ingested.notes))
+    return sections
+
+
+def _document(ingested: Ingested, folder: Path, about: About) -> dict[str, object]:
+    return {
+        "schema_version": 1,
+        "dataset": folder.resolve().name,
+        "variant": about.default_variant,
+        "rows": len(ingested.points),
+        "files": [
+            {"file": file.file, "sha256": file.sha256, "results": len(file.results)}
+            for file in ingested.taken
+        ],
+        "refused": [{"file": one.file, "reason": one.reason} for one in ingested.refused],
+        "notes": list(ingested.notes),
+    }

@@ -1,0 +1,23 @@
+"""Ingest: results of other tools become datasets, their traps handled and broken files refused."""
+
+from __future__ import annotations
+
+from icmodel.ingest.folder import About, write_ingested
+from icmodel.ingest.intake import Ingested, ingest
+from icmodel.ingest.labels import Labels, read_labels, read_labels_file
+from icmodel.ingest.mapping import ColumnMap, column_map, read_mapping
+from icmodel.ingest.result import Refusal
+
+__all__ = [
+    "About",
+    "ColumnMap",
+    "Ingested",
+    "Labels",
+    "Refusal",
+    "column_map",
+    "ingest",
+    "read_labels",
+    "read_labels_file",
+    "read_mapping",
+    "write_ingested",
+]

@@ -1,0 +1,209 @@
+"""Folder: ingested results as a dataset folder, with an account of every file and number."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from icmodel.dataset import Interconnect
+from icmodel.dataset_write import write_dataset
+from icmodel.ingest.gather import Axis
+from icmodel.ingest.intake import Ingested
+from icmodel.ingest.result import Number, Result
+
+ACCOUNT = "ingested.json"
+SCHEMA_VERSION = 1
+LOCAL = ("127.", "::1", "localhost")
+LINK_KEYS = ("line_rate_bps", "mtu_bytes", "switch_latency_s", "cable_length_m")
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a person says of the dataset; empty where nothing is said.
+
+    Parameters
+    ----------
+    command
+        The command line that makes it again of the same files.
+    """
+
+    title: str = ""
+    licence: str = ""
+    citation: str = ""
+    default_variant: str = "corrected"
+    link: Interconnect | None = None
+    command: str = ""
+
+
+def write_ingested(ingested: Ingested, folder: str | Path, about: About) -> None:
+    """Write the dataset of ingested results: points.csv, dataset.toml, README.md, ingested.json.
+
+    Raises
+    ------
+    DatasetError
+        If the folder cannot be written.
+    """
+    target = Path(folder)
+    document = _document(ingested, target.resolve().name, about)
+    extra = {
+        "README.md": _readme(ingested, document, about.command).encode(),
+        ACCOUNT: _json(account(ingested)),
+    }
+    write_dataset(target, document, [axis.name for axis in ingested.axes], ingested.points, extra)
+
+
+def _json(document: Mapping[str, object]) -> bytes:
+    return (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+# --- the account ------------------------------------------------------------------------------
+
+
+def account(ingested: Ingested) -> dict[str, object]:
+    """Every file with its hash, what was taken of it with who counted, and what was refused."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "files": [
+            {
+                "file": file.file,
+                "sha256": file.sha256,
+                "results": [_result(result) for result in file.results],
+            }
+            for file in ingested.taken
+        ],
+        "refused": [{"file": one.file, "reason": one.reason} for one in ingested.refused],
+    }
+
+
+def _result(result: Result) -> dict[str, object]:
+    labels = result.labels
+    return {
+        "tool": result.tool,
+        "version": result.version,
+        "place": result.place,
+        "sender": result.sender,
+        "receiver": result.receiver,
+        "streams": result.streams,
+        "protocol": labels.protocol,
+        "payload_bytes": labels.payload_bytes,
+        "load_bps": "inf" if labels.load_bps == float("inf") else labels.load_bps,
+        "options": dict(labels.options),
+        "numbers": [_number(number) for number in result.numbers],
+        "notes": list(result.notes),
+    }
+
+
+def _number(number: Number) -> dict[str, object]:
+    return {
+        "metric": number.metric,
+        "value": number.value,
+        "side": number.side,
+        "latency_kind": number.latency_kind,
+        "cpu_scope": number.cpu_scope,
+        "quality": number.quality,
+    }
+
+
+# --- dataset.toml -----------------------------------------------------------------------------
+
+
+def _document(ingested: Ingested, name: str, about: About) -> dict[str, object]:
+    results = [result for file in ingested.taken for result in file.results]
+    tools = sorted({result.tool for result in results})
+    versions = sorted({f"{r.tool} {r.version}" for r in results if r.version})
+    protocols = sorted({point.protocol for point in ingested.points})
+    link, limits = _link(results, about.link)
+    files = len(ingested.taken)
+    return {
+        "id": name,
+        "title": about.title or f"Results of {', '.join(tools)} for {', '.join(protocols)}",
+        "edition": "1",
+        "default_variant": about.default_variant,
+        "default_protocol": "tcp" if "tcp" in protocols else protocols[0],
+        "licence": about.licence or "not stated",
+        "citation": about.citation or f"own results of {', '.join(tools)}, {files} files",
+        "known_limits": [*limits, *ingested.notes],
+        "tool": {"name": ", ".join(tools), "version": ", ".join(versions) or "not stated"},
+        "interconnect": link,
+        "hosts": [{"name": host} for host in _hosts(results)],
+        "axes": {
+            axis.name: {"meaning": axis.meaning, "default": axis.default} for axis in ingested.axes
+        },
+    }
+
+
+def _link(results: list[Result], said: Interconnect | None) -> tuple[dict[str, object], list[str]]:
+    """The interconnect as it is said, as the files name it, or by default, which is a limit."""
+    kinds = {result.kind for result in results if result.kind}
+    ends = [end for result in results for end in (result.sender, result.receiver) if end]
+    limits = []
+    if said is not None and said.kind:
+        kind = said.kind
+    elif len(kinds) == 1:
+        kind = kinds.pop()
+    elif ends and all(end.startswith(LOCAL) for end in ends):
+        kind = "loopback"
+    else:
+        kind = "ethernet"
+        limits.append("No file says what the interconnect is: ethernet stands by assumption.")
+    link: dict[str, object] = {"kind": kind}
+    for key in LINK_KEYS:
+        if said is not None and getattr(said, key) is not None:
+            link[key] = getattr(said, key)
+    if "line_rate_bps" not in link and kind != "loopback":
+        limits.append("The line rate is not said: no number was held against what the wire allows.")
+    return link, limits
+
+
+def _hosts(results: list[Result]) -> list[str]:
+    sides = (("sender", "sender"), ("receiver", "receiver"))
+    named = dict.fromkeys(
+        f"{getattr(result, side)} ({word})"
+        for side, word in sides
+        for result in results
+        if getattr(result, side)
+    )
+    return list(named) or ["not named"]
+
+
+# --- README -----------------------------------------------------------------------------------
+
+
+def _readme(ingested: Ingested, document: Mapping[str, object], command: str) -> str:
+    return "\n".join(_readme_lines(ingested, document, command)) + "\n"
+
+
+def _readme_lines(
+    ingested: Ingested, document: Mapping[str, object], command: str
+) -> Iterator[str]:
+    yield f"# {document['title']}"
+    yield ""
+    yield (
+        f"{len(ingested.points)} rows from {len(ingested.taken)} files, read by `icmodel ingest`. "
+        f"`{ACCOUNT}` lists every file with its hash, every number that was taken of it and the end "
+        "that counted it, and every file that was refused."
+    )
+    yield ""
+    yield "## Files"
+    yield ""
+    for file in ingested.taken:
+        tools = ", ".join(sorted({result.tool for result in file.results}))
+        yield f"- `{file.file}`: {tools}, {len(file.results)} results"
+    if command:
+        yield from ("", "It is made again, byte for byte, where these files lie, by", "")
+        yield from ("```text", command, "```")
+    if ingested.refused:
+        yield from ("", "## Refused", "")
+        yield from (f"- `{one.file}`: {one.reason}" for one in ingested.refused)
+    if ingested.notes:
+        yield from ("", "## What to know", "")
+        yield from (f"- {note}" for note in ingested.notes)
+    if ingested.axes:
+        yield from ("", "## Option axes", "")
+        yield from (_axis(axis) for axis in ingested.axes)
+
+
+def _axis(axis: Axis) -> str:
+    return f"- `{axis.name}`: {axis.meaning}; by default `{axis.default}`"

@@ -1,0 +1,217 @@
+"""Gather: results to points; repeats of one point become a mean, a spread and a count."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, stdev
+from typing import NamedTuple
+
+from icmodel.dataset import Point
+from icmodel.ingest.result import Number, Result
+
+FAMILIES = {"cpu_send_host": "cpu_send_cores", "cpu_recv_host": "cpu_recv_cores"}
+"""A share of a whole host becomes busy cores, once somebody says how many cores it has."""
+TABLE = "table"
+"""The tool of a person's own table, which hides how many runs are behind a number."""
+UNNAMED = "unnamed"
+"""What stands in an axis that splits a metric for a result that does not say."""
+WEAKEST = ("measured", "tabulated", "stated", "derived")
+MEANINGS = {
+    "hosts": "sender and receiver of the stream, as the files name them",
+    "streams": "parallel connections of the run, in sum over which the numbers are",
+    "tool": "what measured, where several tools give the same metric",
+    "transport": "kind of connection of RDMA: rc, uc, ud, ...",
+    "stack": "what stands in place of the kernel's sockets; empty where nothing does",
+}
+"""Option axes that ingesting may make, and what they mean."""
+
+
+class Found(NamedTuple):
+    """A number with the file and the result it is of."""
+
+    file: str
+    result: Result
+    number: Number
+
+
+Word = Callable[[Found], str]
+"""What an axis says of a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """An option axis with its meaning and the value that unasked questions take."""
+
+    name: str
+    meaning: str
+    default: str
+
+
+def gather(found: Sequence[Found]) -> tuple[tuple[Point, ...], tuple[Axis, ...]]:
+    """The points of some numbers in the order of points.csv's columns, and their option axes."""
+    found = _completed(found)
+    extra = _extra_axes(found)
+    names = sorted({axis for one in found for axis in one.result.labels.options} | set(extra))
+    groups: dict[tuple[object, ...], list[Found]] = defaultdict(list)
+    for one in found:
+        options = tuple(_option(one, name, extra) for name in names)
+        groups[(*_axes(one.result), options, one.number.metric)].append(one)
+    points = tuple(_point(key, some) for key, some in groups.items())
+    axes = tuple(
+        Axis(name, MEANINGS.get(name, "as the labels say"), _default(points, at))
+        for at, name in enumerate(names)
+    )
+    return points, axes
+
+
+def in_cores(number: Number, host_cores: int | None) -> Number | None:
+    """A host's share of CPU in busy cores; none where nobody says how many cores it has."""
+    if number.metric not in FAMILIES:
+        return number
+    if host_cores is None:
+        return None
+    return number._replace(metric=FAMILIES[number.metric], value=number.value * host_cores)
+
+
+def _axes(result: Result) -> tuple[object, ...]:
+    labels = result.labels
+    return (
+        labels.protocol,
+        labels.payload_bytes,
+        labels.load_bps,
+        labels.cores,
+        labels.switches,
+        labels.endpoints,
+        labels.other_goodput_bps,
+    )
+
+
+# --- option axes ------------------------------------------------------------------------------
+
+
+def _extra_axes(found: Sequence[Found]) -> dict[str, Mapping[tuple[str | None, str], bool]]:
+    """The axes that keep apart what is not the same, and the metrics each one splits."""
+    split = {name: _split(found, word) for name, word in WORDS.items()}
+    if any(one.result.streams != 1 for one in found):
+        split["streams"] = dict.fromkeys(split["streams"], True)
+    return {name: metrics for name, metrics in split.items() if any(metrics.values())}
+
+
+def _split(found: Sequence[Found], word: Word) -> Mapping[tuple[str | None, str], bool]:
+    """Whether each metric of a protocol comes with more than one word."""
+    values: dict[tuple[str | None, str], set[str]] = defaultdict(set)
+    for one in found:
+        values[_metric(one)].update(filter(None, [word(one)]))
+    return {metric: len(some) > 1 for metric, some in values.items()}
+
+
+def _completed(found: Sequence[Found]) -> list[Found]:
+    """Results that name one host take the other from the only pair it can belong to."""
+    pairs = {(one.result.sender, one.result.receiver) for one in found}
+    whole = [pair for pair in pairs if all(pair)]
+    completed = []
+    for one in found:
+        ends = (one.result.sender, one.result.receiver)
+        fitting = [p for p in whole if all(e in ("", w) for e, w in zip(ends, p, strict=True))]
+        if any(ends) and len(fitting) == 1:
+            sender, receiver = fitting[0]
+            result = replace(one.result, sender=sender, receiver=receiver)
+            completed.append(one._replace(result=result))
+        else:
+            completed.append(one)
+    return completed
+
+
+def _metric(one: Found) -> tuple[str | None, str]:
+    return one.result.labels.protocol, one.number.metric
+
+
+def _tool(one: Found) -> str:
+    return one.result.tool
+
+
+def _streams(one: Found) -> str:
+    return str(one.result.streams)
+
+
+def _hosts(one: Found) -> str:
+    ends = (one.result.sender, one.result.receiver)
+    if not any(ends):
+        return ""
+    return " to ".join(end or "unnamed" for end in ends).lower().replace(",", " ")
+
+
+WORDS: Mapping[str, Word] = {"tool": _tool, "streams": _streams, "hosts": _hosts}
+
+
+def _option(
+    one: Found, name: str, extra: Mapping[str, Mapping[tuple[str | None, str], bool]]
+) -> str:
+    said = one.result.labels.options.get(name)
+    if said is not None or name not in extra:
+        return said or ""
+    return WORDS[name](one) or UNNAMED if extra[name][_metric(one)] else ""
+
+
+def _default(points: Sequence[Point], at: int) -> str:
+    """The value most rows have, and of equals the first; empty where an empty cell is a choice too.
+
+    It is one where rows of the same metric have a value and others none: then an unasked question
+    takes those without.
+    """
+    cells: dict[tuple[str, str], set[bool]] = defaultdict(set)
+    for point in points:
+        cells[point.protocol, point.metric].add(bool(point.options[at]))
+    if any(len(kinds) > 1 for kinds in cells.values()):
+        return ""
+    counted = Counter(point.options[at] for point in points if point.options[at])
+    return min(counted, key=lambda value: (-counted[value], value)) if counted else ""
+
+
+# --- one point --------------------------------------------------------------------------------
+
+
+def _point(key: tuple[object, ...], some: Sequence[Found]) -> Point:
+    protocol, payload, load, cores, switches, endpoints, other, options, metric = key
+    numbers = [one.number for one in some]
+    values = [number.value for number in numbers]
+    alone = numbers[0] if len(numbers) == 1 else None
+    return Point(
+        line=0,
+        protocol=str(protocol),
+        payload_bytes=payload,  # type: ignore[arg-type]
+        load_bps=load,  # type: ignore[arg-type]
+        cores=cores,  # type: ignore[arg-type]
+        switches=switches,  # type: ignore[arg-type]
+        endpoints=endpoints,  # type: ignore[arg-type]
+        other_goodput_bps=other,  # type: ignore[arg-type]
+        options=options,  # type: ignore[arg-type]
+        metric=str(metric),
+        value=values[0] if alone else fmean(values),
+        std=None if alone else stdev(values),
+        low=alone.low if alone else None,
+        high=alone.high if alone else None,
+        n=_runs(some[0]) if alone else len(values),
+        basis=max((number.basis for number in numbers), key=WEAKEST.index),
+        source=_source(some),
+    )
+
+
+def _runs(one: Found) -> int | None:
+    """How many runs a single number is of: what the tool averaged, else one; a table may not say."""
+    return one.number.n or (None if one.result.source or one.result.tool == TABLE else 1)
+
+
+def _source(some: Sequence[Found]) -> str:
+    """Tool, version and files of a point, and who counted."""
+    tools = dict.fromkeys(_named(one) for one in some)
+    files = list(dict.fromkeys(f"{one.file} {one.result.place}" for one in some))
+    shown = "; ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
+    sides = dict.fromkeys(one.number.side for one in some)
+    return f"{' / '.join(tools)}: {shown}; counted by {' / '.join(sides)}"
+
+
+def _named(one: Found) -> str:
+    return one.result.source or f"{one.result.tool} {one.result.version}".strip()

@@ -1,0 +1,246 @@
+"""Intake: files of results to points, with an account of every file and number."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from icmodel.dataset import AXES, Interconnect, Point
+from icmodel.errors import RecordError
+from icmodel.ingest.between import contradictions
+from icmodel.ingest.gather import Axis, Found, gather, in_cores
+from icmodel.ingest.labels import Labels, fill, labels_of, merge
+from icmodel.ingest.mapping import ColumnMap
+from icmodel.ingest.readers import reader_of, table
+from icmodel.ingest.result import Number, Refusal, Result, Taken
+from icmodel.ingest.source import Source, read_source
+from icmodel.ingest.within import point_of, problems, unlike
+
+NEEDED = {"protocol": "--protocol NAME", "payload_bytes": '--payload "SIZE"'}
+"""Labels no row can do without, and how a person says them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """What files of results came to.
+
+    Parameters
+    ----------
+    points
+        The rows of a dataset, in no order.
+    axes
+        Its option axes, in the order of ``Point.options``.
+    taken
+        The files whose results are in the points.
+    refused
+        The files of which nothing is, each with the reason.
+    """
+
+    points: tuple[Point, ...]
+    axes: tuple[Axis, ...]
+    taken: tuple[Taken, ...]
+    refused: tuple[Refusal, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is not taken of the files and what a reader must know, each once, with its tool."""
+        counted = Counter(
+            f"{result.tool}: {note}"
+            for file in self.taken
+            for result in file.results
+            for note in result.notes
+        )
+        return tuple(counted)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a person says of the files: labels for all, labels by file name, and the link."""
+
+    labels: Labels = field(default_factory=Labels)
+    by_file: Mapping[str, Labels] = field(default_factory=dict)
+    link: Interconnect | None = None
+
+
+def ingest(
+    files: Iterable[str | Path],
+    tool: str | None = None,
+    *,
+    labels: Labels | None = None,
+    by_file: Mapping[str, Labels] | None = None,
+    columns: ColumnMap | None = None,
+    link: Interconnect | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Ingested:
+    """Read files of results of other tools; what is broken or contradictory is refused by name.
+
+    Parameters
+    ----------
+    files
+        In any order; the same file twice counts once.
+    tool
+        Whose output all files are; found by their text where it is not given.
+    labels, by_file
+        What the files do not say themselves: for all of them, and by file name or pattern.
+    columns
+        Makes the files tables (CSV, XLSX) and says what their columns are.
+    link
+        The interconnect, against whose bounds the numbers are held.
+    progress
+        Called with the files read and all files.
+
+    Raises
+    ------
+    RecordError
+        If no file is left to take; the message names the first reason.
+    """
+    given = Given(labels or Labels(), by_file or {}, link)
+    paths = sorted(map(Path, files), key=lambda path: (path.name, path.as_posix()))
+    names = _names(paths)
+    taken: dict[str, Taken] = {}
+    refused: list[Refusal] = []
+    hashes: dict[str, str] = {}
+    for at, path in enumerate(paths, start=1):
+        name = names[path]
+        try:
+            source = read_source(path)
+            if source.sha256 in hashes:
+                raise RecordError(f"it is the same as {hashes[source.sha256]}, which counts once")
+            hashes[source.sha256] = name
+            taken[name] = Taken(name, source.sha256, _results(source, tool, columns, given))
+        except RecordError as error:
+            refused.append(Refusal(name, str(error)))
+        if progress is not None:
+            progress(at, len(paths))
+    wrong = _twice(taken.values())
+    others = {file: some.results for file, some in taken.items() if file not in wrong}
+    wrong |= contradictions(others)
+    refused += [Refusal(file, reason) for file, reason in wrong.items()]
+    kept = [file for name, file in taken.items() if name not in wrong]
+    return _ingested(kept, refused)
+
+
+def _twice(taken: Iterable[Taken]) -> dict[str, str]:
+    """Files that report a run which another file reports too, with more numbers."""
+    fullest: dict[str, Taken] = {}
+    wrong = {}
+    for file in sorted(taken, key=lambda file: -sum(len(r.numbers) for r in file.results)):
+        for run in {result.run for result in file.results if result.run}:
+            if run in fullest:
+                wrong[file.file] = (
+                    f"it reports the same run as {fullest[run].file}, seen from the other end or "
+                    "kept twice: it counts once"
+                )
+            fullest.setdefault(run, file)
+    return wrong
+
+
+def _names(paths: Sequence[Path]) -> dict[Path, str]:
+    """A short name for each file: as much of the end of its path as tells it from the others."""
+    names = {path: path.name for path in paths}
+    for parts in range(2, max((len(path.parts) for path in paths), default=0) + 1):
+        counted = Counter(names.values())
+        if len(counted) == len(names):
+            break
+        for path in names:
+            if counted[names[path]] > 1:
+                names[path] = "/".join(path.parts[-parts:])
+    return names
+
+
+def _ingested(kept: Sequence[Taken], refused: Sequence[Refusal]) -> Ingested:
+    if not kept:
+        first = refused[0] if refused else Refusal("no file", "give at least one")
+        more = f" ({len(refused)} files are refused)" if len(refused) > 1 else ""
+        raise RecordError(f"{first.file}: {first.reason}{more}")
+    found = [
+        Found(file.file, result, number)
+        for file in kept
+        for result in file.results
+        for number in result.numbers
+    ]
+    points, axes = gather(found)
+    return Ingested(points, axes, tuple(kept), tuple(refused))
+
+
+def _results(
+    source: Source, tool: str | None, columns: ColumnMap | None, given: Given
+) -> tuple[Result, ...]:
+    """The results of a file with their labels, each held against itself and the wire."""
+    try:
+        read = table.read(source, columns) if columns else reader_of(source, tool).read(source)
+    except (ArithmeticError, ValueError, LookupError) as error:
+        # Every tool writes sound numbers; what else stands in their places, nobody foresees.
+        raise RecordError(f"it is damaged: a number in it cannot be read ({error})") from error
+    by_name = labels_of(source.name, given.by_file)
+    results = tuple(_labelled(result, by_name, given) for result in _once(read))
+    for problem in unlike(results):
+        raise RecordError(problem)
+    return _as_repeats(results)
+
+
+def _as_repeats(results: tuple[Result, ...]) -> tuple[Result, ...]:
+    """The results, with a note on those that share their point with another of the file."""
+    counted = Counter(map(point_of, results))
+    note = (
+        "several results of one point in one file count as repeats: streams that ran at the same "
+        "time must be summed first"
+    )
+    return tuple(
+        replace(result, notes=(*result.notes, note)) if counted[point_of(result)] > 1 else result
+        for result in results
+    )
+
+
+def _once(results: Iterable[Result]) -> list[Result]:
+    """Results without those that the tool printed twice."""
+    seen: dict[object, Result] = {}
+    for result in results:
+        seen.setdefault(_content(result), result)
+    return list(seen.values())
+
+
+def _content(result: Result) -> object:
+    axes = (getattr(result.labels, name) for name in AXES)
+    return (result.tool, *axes, tuple(sorted(result.labels.options.items())), result.numbers)
+
+
+def _labelled(result: Result, by_name: Labels, given: Given) -> Result:
+    labels = merge(result.labels, by_name, "the label of the file")
+    labels = merge(labels, _open(given.labels, labels), "the label of all files")
+    labels = fill(labels, result.unless)
+    for name, how in NEEDED.items():
+        if getattr(labels, name) is None:
+            raise RecordError(
+                f"{result.place}: it does not say its {name}: give it with {how}, or a file with "
+                "--labels"
+            )
+    whole = replace(result, labels=labels)
+    for problem in problems(whole, given.link):
+        raise RecordError(f"{result.place}: {problem}")
+    return _with_cores(whole)
+
+
+def _open(general: Labels, said: Labels) -> Labels:
+    """The general labels but for cores of hosts, which the file may know better."""
+    return general if said.host_cores is None else replace(general, host_cores=None)
+
+
+def _with_cores(result: Result) -> Result:
+    """Shares of a host in busy cores; left out, and noted, where its cores are not known."""
+    numbers: list[Number] = []
+    notes = list(result.notes)
+    for number in result.numbers:
+        known = in_cores(number, result.labels.host_cores)
+        if known is not None:
+            numbers.append(known)
+    if len(numbers) < len(result.numbers):
+        notes.append(
+            "CPU is a share of the whole host whose cores are not said: not taken; give "
+            "--host-cores"
+        )
+    if not numbers:
+        raise RecordError(f"{result.place}: nothing of it can be taken: {notes[-1]}")
+    return replace(result, numbers=tuple(numbers), notes=tuple(notes))

@@ -1,0 +1,172 @@
+"""Labels: where a result lies, as the tool says it or as a person says it for the tool.
+
+What a file says about itself is never overruled: a label that contradicts it is refused.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from icmodel import units
+from icmodel.errors import RecordError, UnitError
+
+UNLIMITED = "unlimited"
+HOST_CORES = "host_cores"
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The axes of a result, in SI; ``None`` where nobody said.
+
+    Parameters
+    ----------
+    host_cores : int, optional
+        Cores of each host: what a share of a whole host's CPU is a share of. No axis.
+    options : mapping
+        Option axes and their values.
+    """
+
+    protocol: str | None = None
+    payload_bytes: int | None = None
+    load_bps: float | None = None
+    cores: int | None = None
+    switches: int | None = None
+    endpoints: int | None = None
+    other_goodput_bps: float | None = None
+    host_cores: int | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise UnitError(f"{text!r} is not a whole number: write digits alone, such as 2")
+    return int(text)
+
+
+def _rate(text: str) -> float:
+    return float("inf") if text == UNLIMITED else units.parse_bps(text)
+
+
+def _protocol(text: str) -> str:
+    if not text or text != text.lower() or "," in text or text.split() != [text]:
+        raise UnitError(f"the protocol {text!r} is no name: write it in lower case, such as tcp")
+    return text
+
+
+SPELLINGS: Mapping[str, tuple[str, Callable[[str], object]]] = {
+    "protocol": ("protocol", _protocol),
+    "payload": ("payload_bytes", units.parse_bytes),
+    "load": ("load_bps", _rate),
+    "cores": ("cores", _count),
+    "switches": ("switches", _count),
+    "endpoints": ("endpoints", _count),
+    "other_goodput": ("other_goodput_bps", units.parse_bps),
+    "host_cores": ("host_cores", _count),
+}
+"""How a person writes a label: its key, the field it fills, and what reads its text."""
+
+
+def read_labels(said: Mapping[str, object], where: str) -> Labels:
+    """Labels of keys and texts with units, such as ``payload = "64 KiB"``.
+
+    Raises
+    ------
+    RecordError
+        If a key is unknown or a text is no such quantity.
+    """
+    values: dict[str, object] = {}
+    options: dict[str, str] = {}
+    for key, value in said.items():
+        if key == "options" and isinstance(value, Mapping):
+            options = {str(axis): str(text) for axis, text in value.items()}
+            continue
+        if key not in SPELLINGS:
+            known = ", ".join((*SPELLINGS, "options"))
+            raise RecordError(f"{where}: the label {key!r} is unknown: it is one of {known}")
+        name, read = SPELLINGS[key]
+        try:
+            values[name] = read(str(value))
+        except UnitError as error:
+            raise RecordError(f"{where}: {key}: {error}") from error
+    return Labels(**values, options=options)  # type: ignore[arg-type]
+
+
+def read_labels_file(path: Path) -> dict[str, Labels]:
+    """Labels by file name or pattern, from a TOML file with one table a name.
+
+    Raises
+    ------
+    RecordError
+        If it cannot be read or a label is wrong.
+    """
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RecordError(f"{path} cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise RecordError(f"{path} is not valid TOML: {error}") from error
+    for name, table in document.items():
+        if not isinstance(table, dict):
+            raise RecordError(
+                f"{path}: {name!r} is no table: write one a file, such as "
+                '["run-1.txt"] and under it payload = "64 B"'
+            )
+    return {name: read_labels(table, f"{path} [{name}]") for name, table in document.items()}
+
+
+def labels_of(name: str, by_name: Mapping[str, Labels]) -> Labels:
+    """The labels of every pattern that a file name matches, together.
+
+    Raises
+    ------
+    RecordError
+        If two patterns contradict each other.
+    """
+    found = Labels()
+    for pattern, labels in by_name.items():
+        if name == pattern or fnmatchcase(name, pattern):
+            found = merge(found, labels, "another pattern that matches the file")
+    return found
+
+
+def merge(first: Labels, second: Labels, who: str) -> Labels:
+    """What both say; ``second`` fills what ``first`` leaves open.
+
+    Raises
+    ------
+    RecordError
+        If they contradict each other; ``who`` said the second.
+    """
+    filled: dict[str, object] = {}
+    for part in fields(Labels):
+        if part.name == "options":
+            continue
+        one, other = getattr(first, part.name), getattr(second, part.name)
+        if one is not None and other is not None and one != other:
+            raise RecordError(
+                f"the result says {part.name} {_said(one)}, {who} says {_said(other)}: one of them "
+                "is wrong, so leave the label out or correct it"
+            )
+        filled[part.name] = other if one is None else one
+    for axis, value in second.options.items():
+        if first.options.get(axis, value) != value:
+            raise RecordError(
+                f"the result says {axis} = {first.options[axis]}, {who} says {value}: one of them "
+                "is wrong, so leave the label out or correct it"
+            )
+    return replace(first, **filled, options={**first.options, **second.options})  # type: ignore[arg-type]
+
+
+def fill(first: Labels, second: Labels) -> Labels:
+    """What the first says, and of the second what the first leaves open."""
+    names = [part.name for part in fields(Labels) if part.name != "options"]
+    filled = {name: getattr(second, name) for name in names if getattr(first, name) is None}
+    return replace(first, **filled, options={**second.options, **first.options})
+
+
+def _said(value: object) -> str:
+    return f"{value:.10g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,70 @@
+"""Readers: one module a tool; each knows its own tool's output and nothing of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from icmodel.errors import RecordError
+from icmodel.ingest.readers import (
+    iperf3,
+    libzmq,
+    netperf,
+    ntttcp,
+    nuttcp,
+    perftest,
+    qperf,
+    sockperf,
+    zperfmq,
+)
+from icmodel.ingest.result import Result
+from icmodel.ingest.source import Source
+
+
+class Reader(NamedTuple):
+    """What a tool's module offers: does a text look like its output, and the results of a file."""
+
+    recognises: Callable[[str], bool]
+    read: Callable[[Source], list[Result]]
+
+
+READERS: Mapping[str, Reader] = MappingProxyType(
+    {
+        part.NAME: Reader(part.recognises, part.read)
+        for part in (
+            sockperf,
+            ntttcp,
+            perftest,
+            netperf,
+            nuttcp,
+            zperfmq,
+            libzmq,
+            qperf,
+            iperf3,
+        )
+    }
+)
+"""By the tool's name, in the order they are asked: the surest marks first."""
+
+
+def reader_of(source: Source, tool: str | None) -> Reader:
+    """The reader of a named tool, or of the tool whose output a file looks like.
+
+    Raises
+    ------
+    RecordError
+        If the name is unknown, or no reader knows the text.
+    """
+    known = ", ".join(sorted(READERS))
+    if tool is not None:
+        if tool not in READERS:
+            raise RecordError(f"the tool {tool!r} is unknown: it is one of {known}")
+        return READERS[tool]
+    found = next((reader for reader in READERS.values() if reader.recognises(source.text)), None)
+    if found is None:
+        raise RecordError(
+            f"it is not output of a tool that icmodel knows ({known}): name the tool with --tool, "
+            "or map the columns of a table with --map"
+        )
+    return found

@@ -1,0 +1,265 @@
+"""iperf3: the JSON of ``-J`` and the lines of ``--json-stream``.
+
+Bytes are divided by the seconds of the same block. CPU is that of the process alone, and which end
+is ``host`` depends on who sends. Loss is made of gaps in a sequence number, so a lost tail is not
+in it: where the sender's count is known, the range runs up to the loss with the tail.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from icmodel.errors import RecordError
+from icmodel.ingest.labels import Labels
+from icmodel.ingest.result import RECEIVER, SENDER, Number, Result, Side
+from icmodel.ingest.source import Source, documents, real, shifted, table, tables, text_of
+
+NAME = "iperf3"
+_TEXT = re.compile(r"^\[ *(?:ID|SUM|\d+) *\]", re.M)
+_JSON = re.compile(r'"(?:cpu_utilization_percent|connecting_to|accepted_connection|json-stream)"')
+_EVENT = re.compile(r'^\{"event":', re.M)
+_MULTITHREADED = (3, 16)
+OMITTED = 1.5
+"""With -O what was under way when the sender began to count arrives in the receiver's window."""
+_SLACK = 1.1
+"""A process' CPU may lie that much above its threads: the counters tick."""
+
+Document = Mapping[str, object]
+
+
+def recognises(text: str) -> bool:
+    """Whether a text looks like output of iperf3."""
+    json_like = "{" in text and (_JSON.search(text) or _EVENT.search(text))
+    failed = '"intervals"' in text and '"start"' in text
+    return bool(json_like or failed or (_TEXT.search(text) and "/sec" in text))
+
+
+def read(source: Source) -> list[Result]:
+    """The results of a file.
+
+    Raises
+    ------
+    RecordError
+        If it is text, broken, or a run that failed.
+    """
+    if _TEXT.search(source.text) and not _EVENT.search(source.text) and "{" not in source.text:
+        raise RecordError(
+            "it is iperf3's text, which rounds to three digits and names no sides: run iperf3 "
+            "with -J and ingest the JSON"
+        )
+    parts = [part for part in documents(source.text) if isinstance(part, dict)]
+    runs = list(_streamed(parts)) if any("event" in part for part in parts) else parts
+    if not runs:
+        raise RecordError("it holds no JSON of iperf3: run iperf3 with -J")
+    return [_result(run, number) for number, run in enumerate(runs, start=1)]
+
+
+def _streamed(events: Sequence[Document]) -> Iterator[Document]:
+    """The runs of a JSON stream: each from its start event to its end event."""
+    start: object = None
+    intervals: list[object] = []
+    for event in events:
+        name, data = event.get("event"), event.get("data")
+        if name == "start":
+            start, intervals = data, []
+        elif name == "interval":
+            intervals.append(data)
+        elif name == "error":
+            raise RecordError(f"the run failed: {data}")
+        elif name == "end":
+            yield {"start": start or {}, "intervals": intervals, "end": data}
+            start, intervals = None, []
+    if start is not None or intervals:
+        raise RecordError(
+            "its JSON stream has intervals without an end event: the run was cut off, or only "
+            "intervals were kept, and those are no result"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """The parts of one run that the readers below share."""
+
+    start: Document
+    end: Document
+    test: Document
+    protocol: str
+    local_sends: bool
+    at_server: bool
+    sent_packets: float | None
+
+    @property
+    def local(self) -> Side:
+        return SENDER if self.local_sends else RECEIVER
+
+
+def _result(document: Document, number: int) -> Result:
+    run = _checked(document)
+    notes: list[str] = []
+    numbers = [*_goodput(run, notes), *_loss(run, notes), *_cpu(run)]
+    if not any(n.metric in ("goodput_bps", "sent_bps") for n in numbers):
+        raise RecordError("no end of the run counted a byte: the run is broken")
+    if omitted := real(run.test, "omit"):
+        notes.append(
+            f"the first {omitted:g} s are left out at both ends by their own clocks, so the "
+            "receiver may count more than the sender sent"
+        )
+    streams = int(real(run.test, "num_streams") or 1)
+    return Result(
+        tool=NAME,
+        version=text_of(run.start, "version").removeprefix("iperf").strip(),
+        place=f"document {number}",
+        labels=_labels(run, streams),
+        unless=Labels(load_bps=math.inf if run.protocol == "tcp" else None),
+        numbers=tuple(numbers),
+        **_hosts(run),
+        streams=streams,
+        most_cores=_SLACK * (1 + streams if _version(run) >= _MULTITHREADED else 1),
+        windows=OMITTED if real(run.test, "omit") else 1.05,
+        notes=tuple(notes),
+        run=text_of(run.start, "cookie"),
+    )
+
+
+def _checked(document: Document) -> _Run:
+    start, end = table(document, "start"), table(document, "end")
+    if said := document.get("error"):
+        raise RecordError(f"the run failed: iperf3 says {said!s}")
+    if not start and not end:
+        raise RecordError(
+            "it is a fragment of iperf3's JSON: it has neither start nor end, so nothing says what "
+            "was measured"
+        )
+    if not end or not tables(document, "intervals"):
+        raise RecordError("the run ended before it measured: it has no intervals or no end")
+    test = table(start, "test_start")
+    if not test:
+        raise RecordError("it has no test_start, which says protocol and size: the run is broken")
+    if real(test, "bidir") or "sum_bidir_reverse" in end or "sum_sent_bidir_reverse" in end:
+        raise RecordError(
+            "both ends sent at once (--bidir): each way loads the other and the CPU belongs to "
+            "both, so measure one way at a time"
+        )
+    if not real(test, "blksize"):
+        raise RecordError("test_start has no blksize: the payload is not said")
+    client = bool(table(start, "connecting_to"))
+    return _Run(
+        start=start,
+        end=end,
+        test=test,
+        protocol=text_of(test, "protocol").lower(),
+        local_sends=client != bool(real(test, "reverse")),
+        at_server=not client,
+        sent_packets=_sent_packets(document, end),
+    )
+
+
+def _version(run: _Run) -> tuple[int, ...]:
+    found = re.search(r"(\d+)\.(\d+)", text_of(run.start, "version"))
+    return tuple(map(int, found.groups())) if found else (0, 0)
+
+
+def _labels(run: _Run, streams: int) -> Labels:
+    target = real(run.test, "target_bitrate")
+    load = None if target is None else target * streams or math.inf
+    return Labels(
+        protocol=run.protocol,
+        payload_bytes=int(real(run.test, "blksize") or 0),
+        load_bps=load,
+        cores=1 if streams == 1 else None,
+    )
+
+
+def _hosts(run: _Run) -> dict[str, str]:
+    ends = next(iter(tables(run.start, "connected")), {})
+    local, remote = text_of(ends, "local_host"), text_of(ends, "remote_host")
+    here, there = ("sender", "receiver") if run.local_sends else ("receiver", "sender")
+    return {here: local, there: remote}
+
+
+# --- counts -----------------------------------------------------------------------------------
+
+
+def _goodput(run: _Run, notes: list[str]) -> list[Number]:
+    received = _rate(table(run.end, "sum_received"))
+    sent = _rate(table(run.end, "sum_sent"))
+    numbers = []
+    if received:
+        numbers.append(Number("goodput_bps", received, RECEIVER))
+    if run.protocol == "udp" and not received:
+        sent = sent or _rate(table(run.end, "sum"))
+        numbers += _counted_goodput(run, notes)
+    if sent:
+        numbers.append(Number("sent_bps", sent, SENDER))
+    return numbers
+
+
+def _rate(block: Document) -> float | None:
+    size, seconds = real(block, "bytes"), real(block, "seconds")
+    return 8 * size / seconds if size and seconds and seconds > 0 else None
+
+
+def _counted_goodput(run: _Run, notes: list[str]) -> list[Number]:
+    """UDP of versions that print the sender's bytes alone: what arrived follows from packets."""
+    block = table(run.end, "sum")
+    packets, lost, seconds = (real(block, key) for key in ("packets", "lost_packets", "seconds"))
+    size = real(run.test, "blksize")
+    if not packets or lost is None or not seconds or not size or lost < 0:
+        return []
+    notes.append(
+        "this version prints the sender's bytes alone: goodput is worked out of the packets that "
+        "arrived, their size and the sender's seconds"
+    )
+    value = 8 * size * (packets - lost) / seconds
+    return [Number("goodput_bps", value, RECEIVER, basis="derived")]
+
+
+def _sent_packets(document: Document, end: Document) -> float | None:
+    """UDP packets the sender counted over its intervals, or says it sent."""
+    said = real(table(end, "sum_sent"), "packets")
+    blocks = [table(interval, "sum") for interval in tables(document, "intervals")]
+    counted = [real(block, "packets") for block in blocks if not block.get("omitted")]
+    if any(block.get("sender") is False for block in blocks):
+        return said
+    whole = sum(count or 0 for count in counted)
+    return max(said or 0, whole) or None
+
+
+def _loss(run: _Run, notes: list[str]) -> list[Number]:
+    if run.protocol != "udp":
+        return []
+    block = table(run.end, "sum_received") or table(run.end, "sum")
+    packets, lost = real(block, "packets"), real(block, "lost_packets")
+    if not packets or lost is None:
+        return []
+    if not 0 <= lost <= packets:
+        raise RecordError(
+            f"it counts {lost:.0f} lost of {packets:.0f} packets, which is impossible: iperf3's "
+            "32-bit counter overflowed; run shorter or with --udp-counters-64bit"
+        )
+    value = lost / packets
+    sent, received = run.sent_packets, packets - lost
+    if sent is None or sent <= packets or real(run.test, "omit"):
+        return [Number("loss_rate", value, RECEIVER)]
+    notes.append(
+        f"{sent:.0f} packets were sent and {packets:.0f} are accounted for: the tail is lost or "
+        "late, which loss_rate leaves out and its high takes in"
+    )
+    high = 1 - received / sent
+    return [Number("loss_rate", value, RECEIVER, low=value, high=high, quality="tail not counted")]
+
+
+def _cpu(run: _Run) -> list[Number]:
+    """CPU of both processes; a server never learns that of its client and prints 0."""
+    block = table(run.end, "cpu_utilization_percent")
+    sides = {"host": run.local_sends, "remote": not run.local_sends}
+    numbers = []
+    for name, sends in sides.items():
+        percent = real(block, f"{name}_total")
+        if percent is not None and not (name == "remote" and run.at_server and percent == 0):
+            metric = f"cpu_{'send' if sends else 'recv'}_process_cores"
+            numbers.append(Number(metric, shifted(percent, -2), SENDER if sends else RECEIVER))
+    return numbers

@@ -1,0 +1,101 @@
+"""libzmq's perf tools: local_thr and remote_lat, as they print.
+
+A latency is the time of all round trips over twice their number. local_thr starts its clock after
+the first message and divides all messages by it: its rates are (N - 1) / N of what it prints. Its
+Mb are 10^6 b.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from icmodel.errors import RecordError
+from icmodel.ingest.labels import Labels
+from icmodel.ingest.result import BOTH, RECEIVER, Number, Result
+from icmodel.ingest.source import Source, shifted
+
+NAME = "libzmq"
+_SIZE = re.compile(r"^message size: (\d+) \[B\]", re.M)
+_COUNT = re.compile(r"^(?:message|roundtrip) count: (\d+)", re.M)
+_LATENCY = re.compile(r"^average latency: ([0-9.]+) \[(us|µs|μs|ms|ns)\]", re.M)
+_MESSAGES = re.compile(r"^mean throughput: ([0-9.]+) \[msg/s\]", re.M)
+_BITS = re.compile(r"^mean throughput: ([0-9.]+) \[Mb/s\]", re.M)
+_MARK = re.compile(r"^(?:average latency|mean throughput): ", re.M)
+_NETMQ = "Latency Benchmark"
+POWERS = {"ms": -3, "us": -6, "µs": -6, "μs": -6, "ns": -9}
+
+
+def recognises(text: str) -> bool:
+    """Whether a text looks like output of libzmq's perf tools, or of NetMQ's."""
+    return _MARK.search(text) is not None or (_NETMQ in text and "Throughput Benchmark" in text)
+
+
+def read(source: Source) -> list[Result]:
+    """The results of a file: each begins with its message size.
+
+    Raises
+    ------
+    RecordError
+        If it is NetMQ's own table, or a result is incomplete.
+    """
+    if _NETMQ in source.text:
+        raise RecordError(
+            "it is the table of NetMQ's own benchmark, not of libzmq's perf tools: write it as CSV "
+            "and ingest it with a column mapping (--map)"
+        )
+    starts = [found.start() for found in _SIZE.finditer(source.text)]
+    if not starts:
+        raise RecordError("it has no line 'message size: N [B]': it is cut off")
+    ends = [*starts[1:], len(source.text)]
+    return [
+        _result(source.text[start:end], number)
+        for number, (start, end) in enumerate(zip(starts, ends, strict=True), start=1)
+    ]
+
+
+def _result(text: str, number: int) -> Result:
+    size, count = _SIZE.search(text), _COUNT.search(text)
+    latency, messages = _LATENCY.search(text), _MESSAGES.search(text)
+    if size is None or count is None or (latency is None and messages is None):
+        raise RecordError(f"result {number} has no count or no value: it is cut off")
+    payload, runs = int(size[1]), int(count[1])
+    notes: list[str]
+    if latency is not None:
+        value = shifted(latency[1], POWERS[latency[2]])
+        numbers = [Number("rtt_half_mean_s", value, BOTH)]
+        load = None
+        notes = ["latency is half a round trip, not a one-way measurement; no spread is printed"]
+    else:
+        assert messages is not None, "one of the two was found"
+        numbers = _throughput(float(messages[1]), payload, runs, _BITS.search(text))
+        load = math.inf
+        notes = [f"rates are {runs - 1}/{runs} of what is printed: the clock misses one message"]
+    return Result(
+        tool=NAME,
+        version="",
+        place=f"result {number}",
+        labels=Labels(protocol="zeromq", payload_bytes=payload, load_bps=load, cores=1),
+        numbers=tuple(numbers),
+        notes=tuple(notes),
+    )
+
+
+def _throughput(
+    messages: float, payload: int, runs: int, bits: re.Match[str] | None
+) -> list[Number]:
+    if runs < 2 or payload < 1:
+        raise RecordError("it counts fewer than two messages, or of no size: there is no rate")
+    printed = messages * payload * 8
+    if bits is not None and not math.isclose(
+        float(bits[1]) * 1e6, printed, rel_tol=2e-3, abs_tol=1e6
+    ):
+        raise RecordError(
+            f"it prints {bits[1]} Mb/s, but {messages:.0f} messages/s of {payload} B are "
+            f"{printed / 1e6:.3f} Mb/s: one of the numbers was changed"
+        )
+    counted = (runs - 1) / runs
+    return [
+        Number("frames_per_s", messages * counted, RECEIVER),
+        Number("goodput_bps", printed * counted, RECEIVER),
+    ]

@@ -1,0 +1,137 @@
+"""netperf's omni output: key=value, CSV and columns; -1 means not asked for."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from icmodel.errors import RecordError
+from icmodel.ingest.readers.netperf_test import Test, in_bps, labels_of, made, round_trip
+from icmodel.ingest.readers.netperf_words import COLUMNS, LATENCIES, UNITS
+from icmodel.ingest.result import BOTH, RECEIVER, SENDER, Number, Result, Side
+from icmodel.ingest.source import number, shifted
+
+
+def pairs_of(lines: Sequence[str]) -> dict[str, str]:
+    """What omni printed by its keys, whichever of its three forms; empty if it is no omni."""
+    pairs = dict(
+        line.split("=", 1) for line in lines if re.match(r"[A-Z][A-Z0-9_]+=", line.strip())
+    )
+    if pairs:
+        return pairs
+    for head, row in pairwise(lines):
+        if head.startswith("Throughput,") or ",Throughput" in head:
+            return _keyed(next(csv.reader([head])), next(csv.reader([row])))
+    return _columns(lines)
+
+
+def _keyed(names: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
+    if len(cells) > len(names) + 1:
+        raise RecordError(f"a row has {len(cells)} cells under {len(names)} names: it was changed")
+    return {
+        COLUMNS.get(name.strip(), name.strip()): cell
+        for name, cell in zip(names, cells, strict=False)
+    }
+
+
+def _columns(lines: Sequence[str]) -> dict[str, str]:
+    """Omni's columns of names over several lines; only the two that need no guess are read."""
+    rows = [line.split() for line in lines if line.strip()]
+    if len(rows) >= 3 and rows[0] == ["Throughput", "Throughput"] and rows[1] == ["Units"]:
+        return {"THROUGHPUT": rows[-1][0], "THROUGHPUT_UNITS": " ".join(rows[-1][1:])}
+    return {}
+
+
+def from_omni(test: Test, pairs: Mapping[str, str]) -> Result:
+    """The result of what omni printed by its keys.
+
+    Raises
+    ------
+    RecordError
+        If it has no throughput, or one without a unit.
+    """
+    unit = pairs.get("THROUGHPUT_UNITS", "").strip() or _flagged(test)
+    if "THROUGHPUT" not in pairs:
+        raise RecordError(f"{test.place}: omni was not asked for THROUGHPUT: nothing to take")
+    rate = number(pairs["THROUGHPUT"].strip(), "THROUGHPUT")
+    notes: list[str] = []
+    if unit == "Trans/s":
+        numbers = [*round_trip(test, rate, notes), *_latencies(pairs, notes)]
+    elif unit in UNITS:
+        numbers = _omni_stream(test, in_bps(rate, unit), notes)
+        if any(key in pairs for key in LATENCIES):
+            notes.append("the latency of a STREAM test is how long a send call took: not taken")
+    else:
+        raise RecordError(
+            f"{test.place}: THROUGHPUT has no unit: ask omni for THROUGHPUT_UNITS beside it"
+        )
+    numbers += _omni_cpu(pairs)
+    width, runs = _known(pairs, "THROUGHPUT_CONFID"), _known(pairs, "CONFIDENCE_ITERATION")
+    if width:
+        notes.append(f"netperf's confidence interval of the throughput is {width:g} % wide")
+    if runs and runs > 1:
+        numbers = [part._replace(n=int(runs)) for part in numbers]
+    payload = _known(pairs, "REQUEST_SIZE" if unit == "Trans/s" else "LOCAL_SEND_SIZE")
+    response = _known(pairs, "RESPONSE_SIZE")
+    if unit == "Trans/s" and payload and response and payload != response:
+        raise RecordError(
+            f"{test.place}: requests of {payload:.0f} B and responses of {response:.0f} B have no "
+            "payload in common: measure with equal sizes"
+        )
+    labels = labels_of(test, int(payload) if payload else None, _omni_protocol(pairs))
+    cores = _known(pairs, "LOCAL_CPU_COUNT")
+    if cores:
+        labels = replace(labels, host_cores=int(cores))
+    return made(test, labels, numbers, notes)
+
+
+def _flagged(test: Test) -> str:
+    """The unit of ``-f`` on the command line; without it none is known."""
+    flag = re.search(r"\s-f\s*([kmgKMG])\b", test.command)
+    names = {"k": "10^3bits/s", "m": "10^6bits/s", "g": "10^9bits/s"}
+    names |= {"K": "KBytes/s", "M": "MBytes/s", "G": "GBytes/s"}
+    return names[flag[1]] if flag and not test.round_trips else ""
+
+
+def _omni_stream(test: Test, value: float, notes: list[str]) -> list[Number]:
+    if test.protocol == "udp":
+        notes.append("omni's THROUGHPUT of UDP is what was sent: no goodput")
+        return [Number("sent_bps", value, SENDER)]
+    return [Number("goodput_bps", value, SENDER)]
+
+
+def _omni_protocol(pairs: Mapping[str, str]) -> str | None:
+    said = pairs.get("PROTOCOL", "").strip().lower()
+    return said if said in ("tcp", "udp", "sctp") else None
+
+
+def _known(pairs: Mapping[str, str], key: str) -> float | None:
+    """The number of a key; none where it is missing, empty or -1, which is not asked for."""
+    text = pairs.get(key, "").strip()
+    value = number(text, key) if text else -1.0
+    return value if value >= 0 else None
+
+
+def _latencies(pairs: Mapping[str, str], notes: list[str]) -> list[Number]:
+    numbers = []
+    for key, name in LATENCIES.items():
+        value = _known(pairs, key)
+        if value == 0:
+            notes.append(f"{key} is 0 us, which netperf prints where it has none: not taken")
+        elif value is not None:
+            numbers.append(Number(f"rtt_{name}_s", shifted(pairs[key].strip(), -6), BOTH))
+    return numbers
+
+
+def _omni_cpu(pairs: Mapping[str, str]) -> list[Number]:
+    ends: tuple[tuple[str, str, Side], ...] = (
+        ("LOCAL_CPU_UTIL", "cpu_send_host", SENDER),
+        ("REMOTE_CPU_UTIL", "cpu_recv_host", RECEIVER),
+    )
+    values = ((name, side, _known(pairs, key)) for key, name, side in ends)
+    return [
+        Number(name, shifted(value, -2), side) for name, side, value in values if value is not None
+    ]

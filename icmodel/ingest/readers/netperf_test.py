@@ -1,0 +1,114 @@
+"""netperf's test: what all its forms share, from the banner to the labels of a result."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from icmodel.errors import RecordError
+from icmodel.ingest.labels import Labels
+from icmodel.ingest.readers.netperf_words import PROTOCOLS, UNITS
+from icmodel.ingest.result import BOTH, Number, Result
+
+NAME = "netperf"
+_CELLS = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
+_SIZE = re.compile(r"(?:^|\s)-(?P<key>[mr])\s*(?P<size>\d+)(?P<unit>[kKmM]?)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """One test: its banner's words, what was typed for it, and the lines under it."""
+
+    words: str
+    migrated: bool
+    host: str
+    command: str
+    lines: tuple[str, ...]
+    place: str
+    burst: int
+
+    @property
+    def protocol(self) -> str | None:
+        """The protocol the banner names, if it names one."""
+        return next((p for word, p in PROTOCOLS.items() if self.words.startswith(word)), None)
+
+    @property
+    def round_trips(self) -> bool:
+        """Whether it sends requests and waits for each response."""
+        return "REQUEST/RESPONSE" in self.words.upper()
+
+
+def cells_of(line: str) -> list[str]:
+    """The cells of a line that is nothing but numbers; none of any other line."""
+    cells = line.split()
+    return cells if len(cells) > 2 and all(_CELLS.fullmatch(cell) for cell in cells) else []
+
+
+def made(
+    test: Test,
+    labels: Labels,
+    numbers: Sequence[Number],
+    notes: Sequence[str],
+    local_sends: bool = True,
+) -> Result:
+    """A result of a test.
+
+    Raises
+    ------
+    RecordError
+        If there is no number in it.
+    """
+    if not numbers:
+        raise RecordError(f"{test.place}: the test printed no number that icmodel knows")
+    return Result(
+        tool=NAME,
+        version="",
+        place=test.place,
+        labels=labels,
+        numbers=tuple(numbers),
+        unless=Labels(load_bps=None if _answers(numbers) else float("inf")),
+        receiver=test.host if local_sends else "",
+        sender="" if local_sends else test.host,
+        notes=tuple(notes),
+    )
+
+
+def _answers(numbers: Sequence[Number]) -> bool:
+    """Whether the numbers are of requests and responses, which no load drives."""
+    return any(number.metric == "frames_per_s" for number in numbers)
+
+
+def _asked(test: Test) -> int | None:
+    """The size that the command line asks for behind its ``--``, if it is there."""
+    for found in _SIZE.finditer(test.command.partition(" -- ")[2]):
+        if found["key"] == ("r" if test.round_trips else "m"):
+            return int(found["size"]) * {"": 1, "k": 1024, "m": 2**20}[found["unit"].lower()]
+    return None
+
+
+def labels_of(test: Test, payload: int | None, protocol: str | None = None) -> Labels:
+    """Where a test lies: what it printed, then what its command line asked for."""
+    return Labels(
+        protocol=protocol or test.protocol,
+        payload_bytes=payload or _asked(test),
+        cores=1,
+    )
+
+
+def round_trip(test: Test, rate: float, notes: list[str]) -> list[Number]:
+    """Transactions per second, and the round trip they are the reciprocal of."""
+    numbers = [Number("frames_per_s", rate, BOTH)]
+    if test.burst:
+        notes.append(
+            f"{test.burst} further requests were under way, so 1 / rate is no round trip: not taken"
+        )
+    elif rate > 0:
+        numbers.append(Number("rtt_mean_s", 1 / rate, BOTH, basis="derived"))
+    return numbers
+
+
+def in_bps(value: float, unit: str) -> float:
+    """A throughput in bits per second, converted exactly."""
+    return float(Decimal(str(value)) * UNITS[unit.removesuffix("ec")])

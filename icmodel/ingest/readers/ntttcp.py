@@ -1,0 +1,182 @@
+"""NTttcp: the XML of Windows and Linux, and the console text of Linux.
+
+Windows' MB are 2^20 B, Linux' are 10^6 B; both print 10^6 b/s, which is taken and checked against
+bytes and seconds. Each end writes its own file: the sender's rate of UDP says nothing of what
+arrived. CPU is of the whole host.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from xml.etree import ElementTree
+
+from icmodel.errors import RecordError
+from icmodel.ingest.labels import Labels
+from icmodel.ingest.result import RECEIVER, SENDER, Number, Result
+from icmodel.ingest.source import Source, number, shifted
+
+NAME = "ntttcp"
+_XML = re.compile(r"<ntttcp([sr])\b")
+_CONSOLE = re.compile(r"NTTTCP for Linux ([0-9.]+)", re.I)
+_FIELD = re.compile(r"INFO:\s+([a-z /()]+?)\s*:\s*([0-9.]+)\s*(\S*)\s*$", re.M)
+_SPEEDS = {"Gbps": 1e9, "Mbps": 1e6, "Kbps": 1e3, "bps": 1.0}
+
+
+def recognises(text: str) -> bool:
+    """Whether a text looks like output of NTttcp."""
+    return _XML.search(text) is not None or _CONSOLE.search(text) is not None
+
+
+def read(source: Source) -> list[Result]:
+    """The result of a file: one end's.
+
+    Raises
+    ------
+    RecordError
+        If it is cut off, or the bytes do not make the rate.
+    """
+    return [_of_xml(source.text)] if _XML.search(source.text) else [_of_console(source.text)]
+
+
+# --- XML --------------------------------------------------------------------------------------
+
+
+def _of_xml(text: str) -> Result:
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:
+        raise RecordError("its XML declares entities, which NTttcp never writes")
+    try:
+        root = ElementTree.fromstring(text.strip())
+    except ElementTree.ParseError as error:
+        raise RecordError(f"it is not valid XML ({error}): it is cut off or changed") from error
+
+    def said(path: str) -> str:
+        return (root.findtext(path) or "").strip()
+
+    linux = "linux" in root.get("version", "")
+    sends = root.tag == "ntttcps"
+    udp = said("parameters/udp") == "True"
+    notes = [] if udp or sends else ["the receiver's own count"]
+    rate = shifted(number(said("throughput[@metric='mbps']"), "the throughput"), 6)
+    _check_rate(said, rate, linux)
+    threads = len(root.findall("thread"))
+    if not threads:
+        notes.append("its threads are not listed: how many streams ran is not known")
+    sides = ("send", SENDER) if sends else ("recv", RECEIVER)
+    metric = "sent_bps" if sends else "goodput_bps"
+    numbers = [Number(metric, rate, sides[1]), *_host_cpu(said, sides[0], notes)]
+    size = said("bufferLen")
+    return Result(
+        tool=NAME,
+        version=root.get("version", ""),
+        place=f"<{root.tag}>",
+        labels=Labels(
+            protocol="udp" if udp else "tcp",
+            payload_bytes=int(size) if size.isdigit() and int(size) > 0 else None,
+            load_bps=math.inf,
+            cores=threads if threads == 1 else None,
+            host_cores=_host_cores(said),
+        ),
+        numbers=tuple(numbers),
+        sender=root.get("computername", "") if sends else "",
+        receiver="" if sends else root.get("computername", ""),
+        streams=max(threads, 1),
+        notes=tuple(notes),
+    )
+
+
+def _check_rate(said: Callable[[str], str], rate: float, linux: bool) -> None:
+    """Bytes over seconds must make the rate; else a unit is not what this version prints."""
+    size = number(said("total_bytes"), "total_bytes") * (10**6 if linux else 2**20)
+    seconds = number(said("realtime"), "realtime")
+    if seconds <= 0 or rate <= 0:
+        raise RecordError("it moved no byte or took no time: the run failed")
+    if not math.isclose(8 * size / seconds, rate, rel_tol=5e-3):
+        raise RecordError(
+            f"{size:.0f} B in {seconds:g} s are {8 * size / seconds / 1e6:.3f} Mb/s, not the "
+            f"{rate / 1e6:.3f} Mb/s it prints: a number or a unit was changed"
+        )
+
+
+def _host_cores(said: Callable[[str], str]) -> int | None:
+    cores = said("cpu_cores") or said("num_processors")
+    return int(cores) if cores.isdigit() and int(cores) else None
+
+
+def _host_cpu(said: Callable[[str], str], end: str, notes: list[str]) -> list[Number]:
+    side = SENDER if end == "send" else RECEIVER
+    modes = [said(mode) for mode in ("user", "system", "softirq")]
+    if all(modes):
+        percent = sum(number(mode, "a CPU mode") for mode in modes)
+        notes.append(
+            "CPU is user, system and softirq time of the whole host; cpu_busy_all counts otherwise"
+        )
+    elif said("cpu") and number(said("cpu"), "cpu") <= 100:
+        percent = number(said("cpu"), "cpu")
+    else:
+        if said("cpu"):
+            notes.append(f"CPU of {said('cpu')} % does not say of how many cores: not taken")
+        return []
+    return [Number(f"cpu_{end}_host", shifted(round(percent, 6), -2), side)]
+
+
+# --- console ----------------------------------------------------------------------------------
+
+
+def _of_console(text: str) -> Result:
+    version = _CONSOLE.search(text)
+    fields = {name.strip(): (value, unit) for name, value, unit in _FIELD.findall(text)}
+    missing = [key for key in ("test duration", "total bytes", "throughput") if key not in fields]
+    if missing:
+        raise RecordError(f"it has no {missing[0]!r}: the run failed or was cut off")
+    value, unit = fields["throughput"]
+    if unit not in _SPEEDS:
+        raise RecordError(f"its throughput has the unknown unit {unit!r}")
+    size, seconds = (number(fields[k][0], k) for k in ("total bytes", "test duration"))
+    if not size or not seconds:
+        raise RecordError("it moved no byte or took no time: the run failed")
+    rate = 8 * size / seconds
+    if not math.isclose(rate, number(value, "throughput") * _SPEEDS[unit], rel_tol=5e-3):
+        raise RecordError(
+            f"{size:.0f} B in {seconds:g} s are {rate / 1e9:.2f} Gb/s, not the {value} {unit} it "
+            "prints: a number was changed"
+        )
+    notes = ["the rate is worked out of bytes and seconds, finer than what is printed"]
+    return _console_result(text, version[1] if version else "", fields, rate, notes)
+
+
+def _console_result(
+    text: str, version: str, fields: dict[str, tuple[str, str]], rate: float, notes: list[str]
+) -> Result:
+    role = re.search(r"ntttcp\s.*?-(s|r)\b", text)
+    if role is None and "connections created in" in text:
+        sends = True  # who connects is who sends
+    elif role is None:
+        raise RecordError(
+            "it does not say which end wrote it: keep the command line in the file, or use -x"
+        )
+    else:
+        sends = role[1] == "s"
+    end, side = ("send", SENDER) if sends else ("recv", RECEIVER)
+    metric = "sent_bps" if sends else "goodput_bps"
+    cores = fields.get("cpu cores", ("", ""))[0]
+    threads = re.search(r"(\d+) (?:threads|connections) ", text)
+    streams = int(threads[1]) if threads else 1
+    return Result(
+        tool=NAME,
+        version=version,
+        place="totals",
+        labels=Labels(
+            protocol="udp" if re.search(r"ntttcp\s.*\s-u\b", text) else "tcp",
+            load_bps=math.inf,
+            cores=1 if streams == 1 else None,
+            host_cores=int(cores) if cores.isdigit() else None,
+        ),
+        numbers=(
+            Number(metric, rate, side),
+            *_host_cpu(lambda key: fields.get(key, ("", ""))[0], end, notes),
+        ),
+        streams=streams,
+        notes=tuple(notes),
+    )

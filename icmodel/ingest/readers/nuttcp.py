@@ -1,0 +1,153 @@
+"""nuttcp: its one line a run, with ``-i`` or without, and ``-fparse``.
+
+MB are 2^20 B while Mbps are 10^6 b/s. %TX and %RX are of the process in whole per cent; under a
+rate limit the sender spins, so %TX of UDP, which has a limit unless told otherwise, is not taken.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from icmodel.errors import RecordError
+from icmodel.ingest.labels import Labels
+from icmodel.ingest.result import RECEIVER, SENDER, Number, Result
+from icmodel.ingest.source import Source, shifted
+
+NAME = "nuttcp"
+MEBIBYTE = 2**20
+_LINE = re.compile(
+    r"^\s*(?P<mb>[0-9.]+) MB /\s*(?P<s>[0-9.]+) sec =\s*(?P<mbps>[0-9.]+) Mbps(?P<rest>.*)$"
+)
+_PARSED = re.compile(r"^\s*megabytes=(?P<mb>[0-9.]+) real_seconds=(?P<s>[0-9.]+)(?P<rest>.*)$")
+_CPU = re.compile(r"(?P<tx>\d+) %TX\s+(?P<rx>\d+) %RX")
+_DROPS = re.compile(r"(?P<drop>\d+) /\s*(?P<pkt>\d+) drop/pkt")
+_COMMAND = re.compile(r"(?:^|\s)nuttcp\s+(?P<options>-.*)$")
+_LENGTH = re.compile(r"-l\s*(?P<size>\d+)(?P<unit>[kKmM]?)\b")
+_RATE = re.compile(r"-R(?:i\s*)?(?P<rate>\d+(?:\.\d+)?)(?P<unit>[kKmMgG]?)\b")
+_MARK = re.compile(r"\d sec =\s*[0-9.]+ Mbps|^megabytes=[0-9.]+ real_seconds=|^nuttcp-[tr]:", re.M)
+
+
+def recognises(text: str) -> bool:
+    """Whether a text looks like output of nuttcp."""
+    return _MARK.search(text) is not None
+
+
+def read(source: Source) -> list[Result]:
+    """The results of a file: every line that ends a run.
+
+    Raises
+    ------
+    RecordError
+        If there is none.
+    """
+    results = []
+    command = ""
+    for number, line in enumerate(source.lines, start=1):
+        if found := _COMMAND.search(line):
+            command = found["options"]
+        parsed = _PARSED.match(line)
+        if parsed is not None:
+            results.append(_parsed(parsed, number))
+        elif (final := _LINE.match(line)) is not None and _CPU.search(final["rest"]):
+            results.append(_result(final, command, number))
+    if not results:
+        raise RecordError(
+            "it has no line with %TX and %RX, which ends a run of nuttcp: interval lines alone and "
+            "the old style of -v are no result"
+        )
+    return results
+
+
+def _result(line: re.Match[str], command: str, number: int) -> Result:
+    cpu, drops = _CPU.search(line["rest"]), _DROPS.search(line["rest"])
+    assert cpu is not None, "the caller looked for it"
+    counts = (int(drops["drop"]), int(drops["pkt"])) if drops else None
+    mbps = float(line["mbps"])
+    return _made(
+        mbps, float(line["mb"]), (int(cpu["tx"]), int(cpu["rx"])), counts, _told(command), number
+    )
+
+
+def _parsed(line: re.Match[str], number: int) -> Result:
+    pairs = dict(re.findall(r"(\w+)=([0-9.]+)", line["rest"]))
+    needed = ("rate_Mbps", "tx_cpu", "rx_cpu", *(("drop",) if "pkt" in pairs else ()))
+    missing = [key for key in needed if key not in pairs]
+    if missing:
+        raise RecordError(f"line {number} has no {missing[0]}: the line is cut off")
+    counts = (int(pairs["drop"]), int(pairs["pkt"])) if "pkt" in pairs else None
+    cpu = (int(pairs["tx_cpu"]), int(pairs["rx_cpu"]))
+    return _made(float(pairs["rate_Mbps"]), float(line["mb"]), cpu, counts, (None, None), number)
+
+
+def _made(
+    mbps: float,
+    mebibytes: float,
+    cpu: tuple[int, int],
+    counts: tuple[int, int] | None,
+    told: tuple[int | None, float | None],
+    number: int,
+) -> Result:
+    """The result of a line; ``told`` is payload and load as the command line has them."""
+    if counts is not None and not 0 <= counts[0] <= counts[1] > 0:
+        raise RecordError(
+            f"line {number} counts {counts[0]} lost of {counts[1]} packets, which is impossible"
+        )
+    payload, load = told
+    numbers = [Number("goodput_bps", shifted(mbps, 6), RECEIVER)]
+    notes = ["the round trip and retransmissions are of the connection, not of frames: not taken"]
+    if counts is None and load in (None, math.inf):
+        numbers.append(_cpu("cpu_send_process_cores", cpu[0]))
+    else:
+        notes.append(
+            "%TX is not taken: a sender keeps its rate by spinning, and UDP has a rate unless told "
+            "otherwise, so it says what the waiting costs"
+        )
+    if counts is not None:
+        payload = _payload(mebibytes, counts) or payload
+        numbers.append(Number("loss_rate", counts[0] / counts[1], RECEIVER))
+    numbers.append(_cpu("cpu_recv_process_cores", cpu[1]))
+    return Result(
+        tool=NAME,
+        version="",
+        place=f"line {number}",
+        labels=Labels(
+            protocol="udp" if counts else "tcp",
+            payload_bytes=payload,
+            load_bps=load,
+            cores=1,
+        ),
+        unless=Labels(load_bps=None if counts else math.inf),
+        numbers=tuple(numbers),
+        most_cores=1.1,
+        notes=tuple(notes),
+    )
+
+
+def _cpu(metric: str, percent: int) -> Number:
+    side = SENDER if "send" in metric else RECEIVER
+    low, high = max(percent - 0.5, 0) / 100, (percent + 0.5) / 100
+    return Number(metric, percent / 100, side, low=low, high=high, quality="whole per cent")
+
+
+def _payload(mebibytes: float, counts: tuple[int, int]) -> int | None:
+    """The size of a datagram, if one whole number alone explains the bytes that arrived."""
+    arrived = counts[1] - counts[0]
+    if arrived <= 0:
+        return None
+    low, high = ((mebibytes + off) * MEBIBYTE / arrived for off in (-0.00006, 0.00006))
+    first, last = math.ceil(low), math.floor(high)
+    if first == last:
+        return first
+    powers = [2**power for power in range(17) if first <= 2**power <= last]
+    return powers[0] if len(powers) == 1 else None
+
+
+def _told(command: str) -> tuple[int | None, float | None]:
+    length, rate = _LENGTH.search(command), _RATE.search(command)
+    scales = {"": 1, "k": 1024, "m": MEBIBYTE}
+    payload = int(length["size"]) * scales[length["unit"].lower()] if length else None
+    # A bare number after -R is in kb/s.
+    speeds = {"": 1e3, "k": 1e3, "m": 1e6, "g": 1e9}
+    load = float(rate["rate"]) * speeds[rate["unit"].lower()] if rate else None
+    return payload, load or (math.inf if rate else None)

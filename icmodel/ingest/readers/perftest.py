@@ -1,0 +1,142 @@
+"""perftest: the tables of ib_write_bw, ib_send_lat and their kin, raw Ethernet included.
+
+"MB/sec" and "MiB/sec" are 2^20 B/s. Latencies are half a round trip, of READ and ATOMIC the whole.
+t_max is the second largest sample and t_stdev is worked out in whole microseconds: not taken.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from icmodel.errors import RecordError
+from icmodel.ingest.labels import Labels
+from icmodel.ingest.result import BOTH, SENDER, Number, Result
+from icmodel.ingest.source import Source, shifted
+
+NAME = "perftest"
+MEBI = 2**20
+_TITLE = re.compile(
+    r"^\s*(RDMA_Write|RDMA_Read|Send|Atomic\w*|Write|Read)(?: \w+)? (BW|Latency) Test", re.M
+)
+_CELL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_QPS = re.compile(r"Number of qps\s*:\s*(\d+)")
+_CONNECTION = re.compile(r"Connection type\s*:\s*(\w+)")
+_LINK = re.compile(r"Link type\s*:\s*(\w+)")
+_BANDWIDTH = re.compile(r"BW average\[(MB|MiB|Gb)/sec\]")
+_OLD_JSON = re.compile(r"^\s*test_info:\s*\{", re.M)
+WIDTHS = {"MB": 8 * MEBI, "MiB": 8 * MEBI, "Gb": 10**9}
+VERBS = {"RDMA_Write": "rdma-write", "RDMA_Read": "rdma-read", "Send": "rdma-send"}
+
+
+def recognises(text: str) -> bool:
+    """Whether a text looks like output of perftest."""
+    return _TITLE.search(text) is not None or _OLD_JSON.search(text) is not None
+
+
+def read(source: Source) -> list[Result]:
+    """The results of a file: a row of its table each; rows that both ends print count once.
+
+    Raises
+    ------
+    RecordError
+        If it has no table, or holds different tests.
+    """
+    text = source.text
+    if _OLD_JSON.search(text) or '"test_info"' in text:
+        raise RecordError(
+            "it is perftest's --out_json of before 2024, which is not valid JSON: keep the table "
+            "it prints instead"
+        )
+    titles = {(found[1], found[2]) for found in _TITLE.finditer(text)}
+    if len(titles) != 1:
+        raise RecordError("it holds several tests of perftest: keep each in a file of its own")
+    verb, what = titles.pop()
+    results = [
+        _result(text, verb, what, row, line)
+        for line, row in enumerate(map(_cells, source.lines), start=1)
+        if row
+    ]
+    once = {result.labels.payload_bytes: result for result in reversed(results)}
+    if not results:
+        raise RecordError("its table has no row of numbers: the run failed or was cut off")
+    if len({(r.labels.payload_bytes, r.numbers) for r in results}) != len(once):
+        raise RecordError("it has two different rows of one size: keep each run in its own file")
+    return [once[size] for size in sorted(once, key=lambda size: size or 0)]
+
+
+def _cells(line: str) -> list[str]:
+    cells = line.split()
+    return cells if len(cells) >= 5 and all(map(_CELL.fullmatch, cells)) else []
+
+
+def _result(text: str, verb: str, what: str, row: list[str], line: int) -> Result:
+    notes: list[str] = []
+    connection = _CONNECTION.search(text)
+    raw = connection is not None and connection[1] == "RawEth"
+    if what == "BW":
+        numbers = _bandwidth(text, row, line)
+        notes.append("the peak is of single batches: not taken")
+        if "CPU_Util" in text:
+            notes.append(
+                "CPU_Util is user time over user and idle time of the whole host: not taken"
+            )
+    else:
+        numbers = _latency(verb, row, line, notes)
+    queues = _QPS.search(text)
+    streams = int(queues[1]) if queues else 1
+    if raw:
+        notes.append("frames go past the kernel: no model of a host's own stack")
+    link = _LINK.search(text)
+    kind = "infiniband" if link and link[1] == "IB" else "ethernet" if raw else "roce"
+    return Result(
+        tool=NAME,
+        version="",
+        place=f"line {line}",
+        labels=Labels(
+            protocol="ethernet" if raw else VERBS.get(verb, "rdma-atomic"),
+            payload_bytes=int(row[0]),
+            load_bps=math.inf if what == "BW" else None,
+            cores=1,
+            options={"transport": connection[1].lower()} if connection and not raw else {},
+        ),
+        numbers=tuple(numbers),
+        kind=kind if link else "",
+        streams=streams,
+        notes=tuple(notes),
+    )
+
+
+def _bandwidth(text: str, row: list[str], line: int) -> list[Number]:
+    unit = _BANDWIDTH.search(text)
+    if unit is None or len(row) < 5:
+        raise RecordError(f"line {line}: the head does not say the unit of the bandwidth")
+    value = float(row[3]) * WIDTHS[unit[1]]
+    rate = shifted(row[4], 6)
+    moved = rate * int(row[0]) * 8
+    slack = 0.5e-6 * 1e6 * int(row[0]) * 8 + 0.005 * WIDTHS[unit[1]]
+    if not math.isclose(value, moved, rel_tol=2e-3, abs_tol=slack):
+        raise RecordError(
+            f"line {line}: {row[3]} {unit[1]}/s is not {row[4]} M messages/s of {row[0]} B: the "
+            "head's unit or a number was changed"
+        )
+    return [Number("frames_per_s", rate, SENDER), Number("goodput_bps", value, SENDER)]
+
+
+def _latency(verb: str, row: list[str], line: int, notes: list[str]) -> list[Number]:
+    if len(row) < 6:
+        raise RecordError(f"line {line}: a row of latencies has {len(row)} numbers, 6 are needed")
+    whole = verb not in ("RDMA_Write", "Send", "Write")
+    kind = "rtt" if whole else "rtt_half"
+    if whole:
+        notes.append("a read waits for its answer: perftest prints the whole round trip")
+    else:
+        notes.append("latency is half a round trip, not a one-way measurement")
+    notes.append("t_max is the second largest sample and t_stdev of whole us: not taken")
+    places = {"min": 2, "p50": 4, "mean": 5, "p99": 7, "p999": 8}
+    least = {"p99": 100, "p999": 1000}
+    numbers = []
+    for name, place in places.items():
+        if place < len(row) and int(float(row[1])) >= least.get(name, 1):
+            numbers.append(Number(f"{kind}_{name}_s", shifted(row[place], -6), BOTH))
+    return numbers

@@ -1,0 +1,172 @@
+"""sockperf: ping-pong, under-load and throughput summaries, and the head of a full log.
+
+Latencies are half a round trip unless --full-rtt was asked for. "MBps" are 2^20 B/s, its "Mbps"
+2^20 b/s, and both count what the sender sent: they are checked, and the rate of messages is taken.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from icmodel.errors import RecordError
+from icmodel.ingest.labels import Labels
+from icmodel.ingest.result import BOTH, SENDER, Number, Result
+from icmodel.ingest.source import Source, shifted
+
+NAME = "sockperf"
+MEBI = 2**20
+_VERSION = re.compile(r"== version #(\S+) ==")
+_PEER = re.compile(r"IP = (\S+)\s+PORT =\s*\d+\s*# (TCP|UDP)")
+_SIZE = re.compile(r"(?:msg-size[= ]|(?<=\s)-m\s+)(\d+)")
+_PACE = re.compile(r"\bmps[= ](\d+)\b")
+_MEAN = re.compile(r"====> avg-(lat|latency|rtt)=\s*([0-9.]+) \(std-dev=\s*([0-9.]+)")
+_VALID = re.compile(r"\[Valid Duration\] RunTime=([0-9.]+) sec; SentMessages=(\d+)")
+_COUNT = re.compile(r"Total (\d+) observations")
+_AT = re.compile(r"---> (<MAX> observation|<MIN> observation|percentile ([0-9.]+)) =\s*([0-9.]+)")
+_RATE = re.compile(r"Message Rate is (\d+) \[msg/sec\]")
+_WIDTH = re.compile(r"BandWidth is ([0-9.]+) (\w+) \(([0-9.]+) (\w+)\)")
+_LOST = re.compile(
+    r"dropped messages = (\d+); # duplicated messages = (\d+); # out-of-order messages = (\d+)"
+)
+_MARK = re.compile(r"^sockperf: |^sockperf\[", re.M)
+TAKEN = {"50.000": "p50", "90.000": "p90", "99.000": "p99", "99.900": "p999"}
+LEAST = {"p50": 2, "p90": 10, "p99": 100, "p999": 1000}
+"""Observations under which a quantile says nothing."""
+
+
+def recognises(text: str) -> bool:
+    """Whether a text looks like output of sockperf."""
+    return _MARK.search(text) is not None
+
+
+def read(source: Source) -> list[Result]:
+    """The result of a file.
+
+    Raises
+    ------
+    RecordError
+        If it holds none, or several.
+    """
+    text = source.text.partition("\npacket, txTime")[0]
+    if len(_VERSION.findall(text)) > 1 or len(_MEAN.findall(text)) > 1:
+        raise RecordError("it holds several runs of sockperf: keep each in a file of its own")
+    if _RATE.search(text) and _WIDTH.search(text):
+        return [_throughput(text)]
+    if _MEAN.search(text):
+        return [_latency(text)]
+    raise RecordError(
+        "it has neither a latency nor a message rate: the run of sockperf failed or was cut off"
+    )
+
+
+def _labels(text: str, payload: int | None, load: float | None) -> Labels:
+    peer = _PEER.search(text)
+    if peer is not None:
+        protocol: str | None = peer[2].lower()
+    else:
+        protocol = "tcp" if re.search(r"\ssockperf .*--tcp\b", text) else None
+    return Labels(protocol=protocol, payload_bytes=payload, load_bps=load, cores=1)
+
+
+def _size(text: str) -> int | None:
+    # "consider using --msg-size=1472" is advice, not what was done.
+    found = _SIZE.search(re.sub(r"For getting maximum.*|\(and consider.*", "", text))
+    return int(found[1]) if found else None
+
+
+def _pace(text: str) -> float | None:
+    found = _PACE.search(re.sub(r"For getting maximum.*", "", text))
+    return float(found[1]) if found else None
+
+
+def _result(text: str, labels: Labels, numbers: list[Number], notes: list[str]) -> Result:
+    version, peer = _VERSION.search(text), _PEER.search(text)
+    options = dict(labels.options)
+    if "VMA INFO" in text:
+        options["stack"] = "vma"
+        notes.append("the sockets were taken over by VMA, past the kernel: kept apart by stack")
+    return Result(
+        tool=NAME,
+        version=version[1] if version else "",
+        place="summary",
+        labels=Labels(
+            labels.protocol, labels.payload_bytes, labels.load_bps, labels.cores, options=options
+        ),
+        numbers=tuple(numbers),
+        receiver=peer[1] if peer else "",
+        notes=tuple(notes),
+    )
+
+
+# --- latency ----------------------------------------------------------------------------------
+
+
+def _latency(text: str) -> Result:
+    mean, valid, count = _MEAN.search(text), _VALID.search(text), _COUNT.search(text)
+    if mean is None or valid is None or count is None:
+        raise RecordError("it has no valid duration or no count of observations: it is cut off")
+    seconds, seen = float(valid[1]), int(count[1])
+    if seconds <= 0 or seen < 2:
+        raise RecordError(
+            f"it rests on {seen} observation in {valid[1]} s of valid time: every percentile "
+            "repeats it, so run longer"
+        )
+    kind = "rtt" if mean[1] == "rtt" else "rtt_half"
+    notes = [] if kind == "rtt" else ["latency is half a round trip, not a one-way measurement"]
+    numbers = [
+        Number(f"{kind}_mean_s", shifted(mean[2], -6), BOTH),
+        Number(f"{kind}_std_s", shifted(mean[3], -6), BOTH),
+        *_quantiles(text, kind, seen, notes),
+    ]
+    lost = _LOST.search(text)
+    if lost is not None and any(map(int, lost.groups())):
+        notes.append(
+            "messages were dropped, doubled or out of order, and have no latency: the percentiles "
+            "are of the others"
+        )
+    payload, pace = _size(text), _pace(text)
+    load = pace * payload * 8 if pace and payload else None
+    return _result(text, _labels(text, payload, load), numbers, notes)
+
+
+def _quantiles(text: str, kind: str, seen: int, notes: list[str]) -> list[Number]:
+    numbers, few = [], []
+    for what, percentile, value in _AT.findall(text):
+        name = TAKEN.get(percentile) or {"<M": what[1:4].lower()}.get(what[:2], "")
+        if not name:
+            continue
+        if seen < LEAST.get(name, 2):
+            few.append(name)
+            continue
+        numbers.append(Number(f"{kind}_{name}_s", shifted(value, -6), BOTH))
+    if few:
+        notes.append(f"{', '.join(sorted(few))} not taken: {seen} observations are too few for it")
+    return numbers
+
+
+# --- throughput -------------------------------------------------------------------------------
+
+
+def _throughput(text: str) -> Result:
+    rate, width, payload = _RATE.search(text), _WIDTH.search(text), _size(text)
+    assert rate is not None, "the caller looked for both"
+    assert width is not None, "the caller looked for both"
+    per_second = float(rate[1])
+    if payload is None:
+        payload = round(float(width[1]) * MEBI / per_second) if per_second else None
+    if not payload or not per_second:
+        raise RecordError("it sent no message: the run failed")
+    sent = per_second * payload * 8
+    if not math.isclose(float(width[1]) * MEBI * 8, sent, rel_tol=2e-3, abs_tol=0.001 * MEBI * 8):
+        raise RecordError(
+            f"it prints {width[1]} {width[2]}, but {rate[1]} messages/s of {payload} B are "
+            f"{sent / 8 / MEBI:.3f} MiB/s: one of the numbers was changed or the size is wrong"
+        )
+    notes = [
+        "counted where it was sent: what arrived is not known, so it is sent_bps, no goodput",
+        "its MBps and Mbps are of 2^20; the rate of messages times their size is taken",
+    ]
+    pace = _pace(text)
+    load = pace * payload * 8 if pace else math.inf
+    return _result(text, _labels(text, payload, load), [Number("sent_bps", sent, SENDER)], notes)

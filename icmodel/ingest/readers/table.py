@@ -1,0 +1,135 @@
+"""CSV and XLSX tables, read by a mapping of their columns that a person writes."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+
+from icmodel.errors import RecordError, UnitError
+from icmodel.ingest.labels import Labels
+from icmodel.ingest.mapping import BESIDE, NUMBERED, UNLIMITED, Column, ColumnMap
+from icmodel.ingest.readers.spreadsheet import sheet_rows
+from icmodel.ingest.result import BOTH, RECEIVER, SENDER, Number, Result, Side
+from icmodel.ingest.source import Source
+
+NAME = "table"
+
+
+def read(source: Source, columns: ColumnMap) -> list[Result]:
+    """The results of a table: each row is one, unless it is empty.
+
+    Raises
+    ------
+    RecordError
+        If a mapped column is missing or a cell is not what its column should hold.
+    """
+    rows = list(_rows(source, columns))
+    if len(rows) <= columns.header_row + 1:
+        raise RecordError(f"it has no rows under line {columns.header_row + 1}")
+    header = [cell.strip() for cell in rows[columns.header_row]]
+    places = {name: _place(header, name) for name in columns.columns}
+    results = []
+    for line, row in enumerate(rows[columns.header_row + 1 :], start=columns.header_row + 2):
+        cells = {name: row[at].strip() if at < len(row) else "" for name, at in places.items()}
+        if any(cells.values()):
+            results.append(_result(cells, columns, line))
+    if not results:
+        raise RecordError("all of its rows are empty in the mapped columns")
+    return results
+
+
+def _rows(source: Source, columns: ColumnMap) -> Iterator[Sequence[str]]:
+    if source.body[:4] == b"PK\x03\x04":
+        yield from sheet_rows(source.body, columns.sheet)
+        return
+    try:
+        yield from csv.reader(
+            io.StringIO(source.text, newline=""), delimiter=columns.delimiter, strict=True
+        )
+    except csv.Error as error:
+        raise RecordError(f"it is not CSV: {error}") from error
+
+
+def _place(header: Sequence[str], name: str) -> int:
+    if header.count(name) != 1:
+        found = ", ".join(repr(cell) for cell in header if cell) or "nothing"
+        many = "no column" if name not in header else "more than one column"
+        raise RecordError(f"it has {many} {name!r}: its header has {found}")
+    return header.index(name)
+
+
+def _result(cells: Mapping[str, str], columns: ColumnMap, line: int) -> Result:
+    axes: dict[str, object] = {}
+    options: dict[str, str] = dict(columns.options)
+    numbers = []
+    for name, column in columns.columns.items():
+        text = cells[name]
+        if not text or column.field in BESIDE:
+            continue
+        if column.option:
+            options[column.field] = text.lower()
+        elif column.field == "protocol":
+            axes["protocol"] = text.lower()
+        elif column.field in NUMBERED:
+            axes[column.field] = _axis(column, _value(column, text, columns, line), line)
+        else:
+            numbers.append(_number(column, cells, columns, line))
+    if not numbers:
+        raise RecordError(f"line {line} has no value of any metric")
+    return Result(
+        tool=NAME,
+        version="",
+        place=f"line {line}",
+        labels=Labels(**axes, options=options),  # type: ignore[arg-type]
+        numbers=tuple(numbers),
+        source=columns.source,
+    )
+
+
+def _axis(column: Column, value: float, line: int) -> float | int:
+    if column.field.endswith("_bps"):
+        return value
+    if value % 1:
+        raise RecordError(f"line {line}: {column.field} {value:g} is no whole number")
+    return int(value)
+
+
+def _number(column: Column, cells: Mapping[str, str], columns: ColumnMap, line: int) -> Number:
+    value = _value(column, cells[column.name], columns, line)
+    low, high = (
+        _value(beside, cells[beside.name], columns, line) if beside and cells[beside.name] else None
+        for beside in (columns.beside(column, "low"), columns.beside(column, "high"))
+    )
+    count = columns.beside(column, "n")
+    n = cells[count.name] if count else ""
+    if n and not n.isdigit():
+        raise RecordError(f"line {line}: n {n!r} is no whole number")
+    return Number(
+        column.field,
+        value,
+        _side(column.field),
+        low=low,
+        high=high,
+        n=int(n) if n else None,
+        basis=columns.basis,
+    )
+
+
+def _side(metric: str) -> Side:
+    if metric.startswith(("cpu_send", "sent_", "shortfall")):
+        return SENDER
+    return RECEIVER if metric.startswith(("cpu_recv", "goodput", "frames")) else BOTH
+
+
+def _value(column: Column, text: str, columns: ColumnMap, line: int) -> float:
+    """A cell in SI, by the unit of its column."""
+    plain = text.strip().lower()
+    if columns.decimal != ".":
+        plain = plain.replace(".", "").replace(columns.decimal, ".")
+    if column.field == "load_bps" and plain in UNLIMITED:
+        return float("inf")
+    try:
+        return column.parse(plain)
+    except UnitError as error:
+        raise RecordError(f"line {line}, column {column.name!r}: {error}") from error

@@ -1,0 +1,155 @@
+"""Source: a file of results as text without what terminals and shells leave in it."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import NoReturn
+
+from icmodel.errors import RecordError
+
+LARGEST_BYTES = 256 * 2**20
+_ESCAPES = re.compile(r"(?:\x1b|\^\[)\[[0-9;?]*[A-Za-z]")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file: its name, its bytes as they are, and its text in plain lines."""
+
+    path: Path
+    body: bytes
+    text: str
+
+    @property
+    def name(self) -> str:
+        """The name of the file without its folder."""
+        return self.path.name
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the bytes as they are."""
+        return hashlib.sha256(self.body).hexdigest()
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines without their ends."""
+        return self.text.split("\n")
+
+
+def read_source(path: Path) -> Source:
+    """Read a file; ``.gz`` is unpacked.
+
+    Raises
+    ------
+    RecordError
+        If it cannot be read, is empty or too large.
+    """
+    try:
+        size = path.stat().st_size
+        if size > LARGEST_BYTES:
+            raise RecordError(f"it has {size} B, more than the {LARGEST_BYTES} B icmodel reads")
+        body = path.read_bytes()
+    except OSError as error:
+        raise RecordError(f"it cannot be read: {error.strerror}") from error
+    plain = _unpacked(body) if path.suffix.lower() == ".gz" else body
+    if not plain.strip():
+        raise RecordError("it is empty: the tool wrote nothing, so run it again")
+    return Source(path, body, _text(plain))
+
+
+def _unpacked(body: bytes) -> bytes:
+    try:
+        unpacker = zlib.decompressobj(wbits=31)
+        plain = unpacker.decompress(body, LARGEST_BYTES)
+    except (zlib.error, gzip.BadGzipFile) as error:
+        raise RecordError(f"it is no gzip file: {error}") from error
+    if not unpacker.eof:
+        raise RecordError("its gzip stream is cut off or unpacks to too much: pack it again")
+    return plain
+
+
+def _text(body: bytes) -> str:
+    coding = "utf-16" if body[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    text = body.decode(coding, errors="replace")
+    return _ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def documents(text: str) -> Iterator[dict[str, object] | list[object]]:
+    """Every JSON object or list in a text, whatever stands before and between them.
+
+    Raises
+    ------
+    RecordError
+        If one begins and does not end, or is no JSON.
+    """
+    decoder = json.JSONDecoder(parse_constant=_no_constant)
+    at = 0
+    while (found := re.compile(r"^[ \t]*[{\[]", re.M).search(text, at)) is not None:
+        start = found.end() - 1
+        try:
+            document, at = decoder.raw_decode(text, start)
+        except json.JSONDecodeError as error:
+            raise RecordError(
+                f"line {error.lineno}: it is not valid JSON ({error.msg}): the file is cut off or "
+                "was changed"
+            ) from error
+        except RecursionError:
+            raise RecordError("its JSON is nested deeper than any tool writes") from None
+        yield document
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise RecordError(f"it holds {name} where a number is needed: the run is broken")
+
+
+def table(document: object, key: str) -> Mapping[str, object]:
+    """The object under a key; an empty one where there is none."""
+    value = document.get(key) if isinstance(document, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
+
+
+def tables(document: object, key: str) -> list[Mapping[str, object]]:
+    """The objects in the list under a key; none where there is none."""
+    value = document.get(key) if isinstance(document, Mapping) else None
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+
+
+def real(document: Mapping[str, object], key: str) -> float | None:
+    """The number under a key, if there is one."""
+    value = document.get(key)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def text_of(document: Mapping[str, object], key: str) -> str:
+    """The text under a key without space around it; empty where there is none."""
+    value = document.get(key)
+    return value.strip() if isinstance(value, str) else ""
+
+
+def shifted(value: str | float, places: int) -> float:
+    """A decimal number with its point moved: exact, as per cent and microseconds need it.
+
+    ``shifted("25.869", -6)`` is 2.5869e-05, which multiplying by 1e-6 misses.
+    """
+    return float(Decimal(str(value)).scaleb(places))
+
+
+def number(text: str, what: str) -> float:
+    """The number a text is.
+
+    Raises
+    ------
+    RecordError
+        If it is none.
+    """
+    if _NUMBER.fullmatch(text) is None:
+        raise RecordError(f"{what} is {text!r}, which is no number: the run is broken or cut off")
+    return float(text)

@@ -1,0 +1,62 @@
+"""What the tests of ingesting share: the cases by name, and short ways to read results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import checkout
+from icmodel.dataset import Interconnect
+from icmodel.ingest import ColumnMap, Ingested, Labels, ingest
+from icmodel.ingest.result import Number, Result, Side
+
+CASES = checkout.ROOT / "tests" / "cases" / "ingest"
+TEN_GIGABIT = Interconnect(kind="ethernet", line_rate_bps=10e9, mtu_bytes=1500)
+
+
+def read(name: str, tool: str | None = None, **labels: object) -> Ingested:
+    """One case, with labels in SI for what it does not say itself."""
+    return ingest([CASES / name], tool, labels=Labels(**labels))  # type: ignore[arg-type]
+
+
+def numbers(got: Ingested, **axes: object) -> dict[str, float]:
+    """The values by metric, of the rows with these axes."""
+    return {
+        point.metric: point.value
+        for point in got.points
+        if all(getattr(point, name) == value for name, value in axes.items())
+    }
+
+
+def results(got: Ingested) -> list[Result]:
+    """All results of all files."""
+    return [result for file in got.taken for result in file.results]
+
+
+def sides(got: Ingested) -> dict[str, Side]:
+    """The end that counted, by metric."""
+    return {number.metric: number.side for result in results(got) for number in result.numbers}
+
+
+def made(
+    values: Mapping[str, float], payload_bytes: int = 1000, protocol: str = "tcp", **labels: object
+) -> Result:
+    """A result that no tool wrote."""
+    where = Labels(protocol, payload_bytes, **labels)  # type: ignore[arg-type]
+    parts = tuple(Number(name, value, "receiver") for name, value in values.items())
+    return Result("tool", "1", "line 1", where, parts)
+
+
+def in_files(folder: Path, texts: Mapping[str, str]) -> list[Path]:
+    """Files of these texts in a folder."""
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return [folder / name for name in texts]
+
+
+def tables(
+    folder: Path, texts: Mapping[str, str], columns: ColumnMap, link: Interconnect | None = None
+) -> Ingested:
+    """Tables of these texts, ingested together as TCP."""
+    files: Sequence[Path] = in_files(folder, texts)
+    return ingest(files, columns=columns, labels=Labels(protocol="tcp"), link=link)

@@ -1,0 +1,341 @@
+"""Ingesting files: labels, repeats, what is refused, and the dataset that comes of it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import re
+import shlex
+import shutil
+from pathlib import Path
+from statistics import stdev
+
+import pytest
+
+import icmodel
+from icmodel.cli import main
+from icmodel.dataset import Interconnect, load
+from icmodel.dataset_check import check_dataset
+from icmodel.errors import RecordError
+from icmodel.ingest import About, Labels, ingest, read_labels, read_labels_file, write_ingested
+from icmodel.ingest.source import read_source
+from ingest_cases import CASES, in_files, numbers, results
+
+ABOUT = About()
+LATENCY = "message size: {size} [B]\nroundtrip count: 1000\naverage latency: {us} [us]\n"
+
+
+def latency(size: int, us: float) -> str:
+    """What remote_lat prints."""
+    return LATENCY.format(size=size, us=us)
+
+
+# --- files ------------------------------------------------------------------------------------
+
+
+def test_files_of_several_tools_make_one_dataset(tmp_path: Path) -> None:
+    names = ("iperf3/tcp.json", "nuttcp/udp.txt", "qperf/verbose.txt", "perftest/write_lat.txt")
+    write_ingested(ingest([CASES / name for name in names]), tmp_path / "mixed", ABOUT)
+    data = check_dataset(tmp_path / "mixed")
+    assert data.protocols == ("rdma-write", "tcp", "udp")
+    assert data.default_protocol == "tcp"
+    assert all(point.basis in ("measured", "derived") for point in data.points)
+
+
+def test_a_prediction_at_an_ingested_point_is_the_point(tmp_path: Path) -> None:
+    write_ingested(ingest([CASES / "iperf3" / "tcp.json"]), tmp_path / "mine", ABOUT)
+    data = load(tmp_path / "mine")
+    [goodput] = [p.value for p in data.points if p.metric == "goodput_bps"]
+    answer = icmodel.Model(data).predict(protocol="tcp", payload="1448 B")
+    assert answer.goodput_bps.value == goodput
+    assert answer.goodput_bps.basis == "measured"
+
+
+def test_the_order_of_files_changes_no_byte(tmp_path: Path) -> None:
+    files = in_files(tmp_path, {f"{n}.txt": latency(64, 20 + n) for n in range(4)})
+    for name, order in (("one", files), ("two", files[::-1])):
+        write_ingested(ingest(order), tmp_path / name / "set", ABOUT)
+    one, two = ((tmp_path / n / "set" / "points.csv").read_bytes() for n in ("one", "two"))
+    assert one == two
+
+
+@pytest.mark.parametrize("coding", ["utf-8-sig", "utf-16", "gzip", "escapes"])
+def test_what_terminals_and_shells_leave_in_a_file_does_not_matter(
+    tmp_path: Path, coding: str
+) -> None:
+    text = latency(64, 20.5)
+    file = tmp_path / ("log.txt.gz" if coding == "gzip" else "log.txt")
+    if coding == "gzip":
+        file.write_bytes(gzip.compress(text.encode()))
+    elif coding == "escapes":
+        file.write_text("^[[2;35m" + text.replace("\n", "\x1b[0m\r\n"))
+    else:
+        file.write_text(text, encoding=coding)
+    assert numbers(ingest([file])) == {"rtt_half_mean_s": 20.5e-6}
+
+
+def test_broken_files_are_refused_by_name(tmp_path: Path) -> None:
+    good = latency(64, 20.5)
+    files = in_files(
+        tmp_path,
+        {"good.txt": good, "empty.txt": " \n", "other.txt": "hello", "same.txt": good},
+    )
+    broken = tmp_path / "broken.gz"
+    broken.write_bytes(gzip.compress(good.encode())[:-9])
+    got = ingest([*files, broken, tmp_path / "missing.txt"])
+    reasons = {refusal.file: refusal.reason for refusal in got.refused}
+    assert [file.file for file in got.taken] == ["good.txt"]
+    assert "empty" in reasons["empty.txt"]
+    assert "not output of a tool" in reasons["other.txt"]
+    assert "same as good.txt" in reasons["same.txt"]
+    assert "cut off" in reasons["broken.gz"]
+    assert "cannot be read" in reasons["missing.txt"]
+
+
+def test_files_of_one_name_are_told_apart_by_no_more_than_it_takes(tmp_path: Path) -> None:
+    for folder, us in (("a", 20), ("b", 21)):
+        (tmp_path / folder / "runs").mkdir(parents=True)
+        in_files(tmp_path / folder / "runs", {"one.txt": latency(64, us)})
+    got = ingest(tmp_path.rglob("one.txt"))
+    assert [file.file for file in got.taken] == ["a/runs/one.txt", "b/runs/one.txt"]
+
+
+def test_no_file_left_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match=r"empty\.txt: it is empty"):
+        ingest(in_files(tmp_path, {"empty.txt": ""}))
+
+
+def test_a_tool_can_be_named(tmp_path: Path) -> None:
+    [file] = in_files(tmp_path, {"log.txt": latency(64, 20.5)})
+    assert numbers(ingest([file], "libzmq")) == {"rtt_half_mean_s": 20.5e-6}
+    with pytest.raises(RecordError, match="message size"):
+        ingest([CASES / "nuttcp" / "tcp.txt"], "libzmq")
+
+
+# --- labels -----------------------------------------------------------------------------------
+
+
+def test_a_missing_label_is_named_with_its_option() -> None:
+    with pytest.raises(RecordError, match="--payload"):
+        ingest([CASES / "sockperf" / "ping_pong_udp.txt"])
+
+
+def test_a_label_never_overrules_the_file() -> None:
+    with pytest.raises(RecordError, match="the result says payload_bytes 1448"):
+        ingest([CASES / "iperf3" / "tcp.json"], labels=Labels(payload_bytes=64))
+
+
+def test_labels_by_file_name_and_pattern(tmp_path: Path) -> None:
+    for size in (64, 1024):
+        shutil.copy(CASES / "sockperf" / "ping_pong_udp.txt", tmp_path / f"udp-{size}.txt")
+        text = (tmp_path / f"udp-{size}.txt").read_text().replace("7.588", f"{7 + size / 1000:.3f}")
+        (tmp_path / f"udp-{size}.txt").write_text(text)
+    labels = tmp_path / "labels.toml"
+    labels.write_text(
+        '["udp-64.txt"]\npayload = "64 B"\n["udp-1024.txt"]\npayload = "1 KiB"\n'
+        '["udp-*"]\nswitches = 1\n[ "udp-64*".options]\npriority = "high"\n'
+    )
+    got = ingest(sorted(tmp_path.glob("udp-*")), by_file=read_labels_file(labels))
+    assert {(point.payload_bytes, point.switches) for point in got.points} == {(64, 1), (1024, 1)}
+    assert {point.options for point in got.points if point.payload_bytes == 64} == {("high",)}
+
+
+def test_labels_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
+    labels = tmp_path / "labels.toml"
+    labels.write_text('["*.txt"]\npayload = "64 B"\n["ping*"]\npayload = "65 B"\n')
+    with pytest.raises(RecordError, match="another pattern"):
+        ingest([CASES / "sockperf" / "ping_pong_udp.txt"], by_file=read_labels_file(labels))
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ({"payload": "64"}, "no unit"),
+        ({"payload": "64 KB"}, "unclear prefix"),
+        ({"cores": "two"}, "whole number"),
+        ({"protocol": "TCP"}, "lower case"),
+        ({"colour": "red"}, "unknown"),
+    ],
+)
+def test_a_wrong_label_says_what_is_allowed(said: dict[str, object], reason: str) -> None:
+    with pytest.raises(RecordError, match=reason):
+        read_labels(said, "command line")
+
+
+# --- repeats and axes -------------------------------------------------------------------------
+
+
+def test_repeats_become_mean_spread_and_count(tmp_path: Path) -> None:
+    values = [20.0, 21.5, 24.0]
+    files = in_files(tmp_path, {f"{us}.txt": latency(64, us) for us in values})
+    [point] = ingest(files).points
+    assert point.n == 3
+    assert point.value == pytest.approx(sum(values) / 3 * 1e-6)
+    assert point.std == pytest.approx(stdev(values) * 1e-6)
+
+
+def test_one_run_has_no_spread(tmp_path: Path) -> None:
+    [point] = ingest(in_files(tmp_path, {"one.txt": latency(64, 20)})).points
+    assert (point.n, point.std) == (1, None)
+
+
+def test_repeats_of_two_tools_are_kept_apart() -> None:
+    names = ("iperf3/udp.json", "nuttcp/udp.txt")
+    got = ingest([CASES / name for name in names])
+    [axis] = [axis for axis in got.axes if axis.name == "tool"]
+    at = [axis.name for axis in got.axes].index("tool")
+    assert {point.options[at] for point in got.points if point.metric == "goodput_bps"} == {
+        "iperf3",
+        "nuttcp",
+    }
+    assert {point.options[at] for point in got.points if point.metric == "sent_bps"} == {""}
+    assert axis.meaning
+
+
+def test_pairs_of_hosts_are_kept_apart() -> None:
+    got = ingest([CASES / "iperf3" / name for name in ("tcp.json", "tcp_reverse.json")])
+    assert [axis.name for axis in got.axes] == ["hosts"]
+    assert {point.options[0] for point in got.points} == {
+        "10.77.0.1 to 10.77.0.2",
+        "10.77.0.2 to 10.77.0.1",
+    }
+
+
+def test_where_no_value_is_a_choice_the_unasked_question_takes_it(tmp_path: Path) -> None:
+    case = (CASES / "sockperf" / "ping_pong_udp.txt").read_text(encoding="utf-8")
+    texts = {"kernel.txt": case, "vma.txt": " VMA INFO: VMA_VERSION: 8.6.10\n" + case}
+    got = ingest(in_files(tmp_path, texts), labels=Labels(payload_bytes=64))
+    assert [(axis.name, axis.default) for axis in got.axes] == [("stack", "")]
+    assert {point.options for point in got.points} == {("",), ("vma",)}
+
+
+def test_a_round_trip_and_half_of_one_stay_two_metrics(tmp_path: Path) -> None:
+    [half] = in_files(tmp_path, {"half.txt": latency(64, 20)})
+    kinds = {
+        number.latency_kind
+        for result in results(ingest([half, CASES / "netperf" / "udp_rr_cpu.txt"]))
+        for number in result.numbers
+        if number.latency_kind
+    }
+    assert kinds == {"rtt", "rtt/2"}
+
+
+# --- the folder -------------------------------------------------------------------------------
+
+
+def test_the_account_names_every_file_and_who_counted(tmp_path: Path) -> None:
+    files = [CASES / "iperf3" / name for name in ("tcp.json", "bidir.json")]
+    write_ingested(ingest(files), tmp_path / "mine", ABOUT)
+    account = json.loads((tmp_path / "mine" / "ingested.json").read_text())
+    [taken], [refused] = account["files"], account["refused"]
+    assert taken["sha256"] == read_source(files[0]).sha256
+    assert {n["metric"]: n["side"] for n in taken["results"][0]["numbers"]} == {
+        "goodput_bps": "receiver",
+        "sent_bps": "sender",
+        "cpu_send_process_cores": "sender",
+        "cpu_recv_process_cores": "receiver",
+    }
+    assert refused["file"] == "bidir.json"
+    assert "bidir.json" in (tmp_path / "mine" / "README.md").read_text()
+
+
+def test_no_path_of_the_machine_is_written(tmp_path: Path) -> None:
+    [file] = in_files(tmp_path, {"one.txt": latency(64, 20)})
+    write_ingested(ingest([file]), tmp_path / "mine", ABOUT)
+    for path in (tmp_path / "mine").iterdir():
+        assert str(tmp_path) not in path.read_text()
+
+
+def test_what_is_said_of_the_dataset_is_in_it(tmp_path: Path) -> None:
+    link = Interconnect(kind="ethernet", line_rate_bps=100e9, mtu_bytes=9000)
+    about = About("Mine", "CC0", "me, 2026", "corrected", link)
+    write_ingested(ingest([CASES / "iperf3" / "tcp.json"], link=link), tmp_path / "mine", about)
+    data = check_dataset(tmp_path / "mine")
+    assert (data.title, data.licence, data.citation) == ("Mine", "CC0", "me, 2026")
+    assert (data.interconnect.line_rate_bps, data.interconnect.mtu_bytes) == (100e9, 9000)
+
+
+def test_what_nobody_says_of_the_link_is_a_known_limit(tmp_path: Path) -> None:
+    write_ingested(ingest([CASES / "iperf3" / "tcp.json"]), tmp_path / "mine", ABOUT)
+    limits = " ".join(check_dataset(tmp_path / "mine").known_limits)
+    assert "ethernet stands by assumption" in limits
+    assert "line rate is not said" in limits
+
+
+def test_perftest_says_its_link(tmp_path: Path) -> None:
+    write_ingested(ingest([CASES / "perftest" / "write_bw_mib.txt"]), tmp_path / "ib", ABOUT)
+    assert check_dataset(tmp_path / "ib").interconnect.kind == "infiniband"
+
+
+# --- the command ------------------------------------------------------------------------------
+
+
+def test_the_command_writes_a_dataset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    case, folder = CASES / "sockperf" / "ping_pong_udp.txt", tmp_path / "mine"
+    line = ["ingest", str(case), "--payload", "1 KiB", "--switches", "1", "-o", str(folder)]
+    assert main([*line, "--option", "priority=high", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["dataset"], document["variant"], document["refused"]) == (
+        "mine",
+        "corrected",
+        [],
+    )
+    data = check_dataset(folder)
+    assert document["rows"] == len(data.points)
+    assert {(p.payload_bytes, p.switches, p.options) for p in data.points} == {(1024, 1, ("high",))}
+
+
+def test_the_readme_says_the_command_that_makes_the_folder_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(CASES / "sockperf" / "ping_pong_udp.txt", tmp_path / "a run.txt")
+    folder = tmp_path / "mine"
+    words = ["--payload", "1 KiB", "--option", "priority=high", "--option", "nagle=off"]
+    assert main(["ingest", str(tmp_path / "a run.txt"), *words, "-o", str(folder)]) == 0
+    first = {path.name: path.read_bytes() for path in folder.iterdir()}
+    [command] = re.findall(r"^icmodel ingest .*$", first["README.md"].decode(), re.M)
+    shutil.rmtree(folder)
+    monkeypatch.chdir(tmp_path)
+    assert main(shlex.split(command)[1:]) == 0
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == first
+    capsys.readouterr()
+
+
+def test_a_refused_file_is_named_and_ends_with_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [str(CASES / "iperf3" / name) for name in ("tcp.json", "bidir.json")]
+    assert main(["ingest", *files, "-o", str(tmp_path / "mine")]) == 2
+    assert "bidir.json: both ends sent at once" in capsys.readouterr().out
+    assert check_dataset(tmp_path / "mine").points
+
+
+def test_nothing_to_take_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    case = str(CASES / "iperf3" / "bidir.json")
+    assert main(["ingest", case, "-o", str(tmp_path / "mine")]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("icmodel: bidir.json: both ends sent at once")
+    assert not (tmp_path / "mine").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--default-variant", "best"], "variant"),
+        (["--interconnect", "string"], "ethernet"),
+        (["--line-rate", "10"], "no unit"),
+        (["--tool", "ping"], "iperf3"),
+    ],
+)
+def test_a_wrong_option_says_what_is_allowed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], reason: str
+) -> None:
+    case = str(CASES / "iperf3" / "tcp.json")
+    assert main(["ingest", case, "-o", str(tmp_path / "mine"), *words]) == 2
+    assert reason in capsys.readouterr().err
+    assert not (tmp_path / "mine").exists()
+
+
+def test_unlimited_is_a_load() -> None:
+    assert read_labels({"load": "unlimited"}, "command line").load_bps == math.inf
