@@ -91,7 +91,8 @@ class Curve:
     ``load_bps`` is ``inf`` for unlimited and NaN where the source does not say.  ``ends`` has the
     shape (3, n): value, low, high.  ``rows`` are indices of dataset rows.  A single number without
     a payload is a curve of one point that holds everywhere (``anywhere``), as ``extrapolated``: its
-    payload is not said.
+    payload is not said.  Where points were put between benchmarked ones, ``rows`` is the benchmarked
+    one before and ``next_rows`` the one behind; where they go beyond, ``domain`` is where it ended.
     """
 
     load_bps: float
@@ -100,15 +101,21 @@ class Curve:
     basis: Codes
     rows: Ints
     anywhere: bool = False
+    next_rows: Ints | None = None
+    domain: tuple[float, float] | None = None
 
     @property
     def first(self) -> float:
         """Least payload [B]."""
+        if self.domain is not None:
+            return self.domain[0]
         return 1.0 if self.anywhere else float(self.payload_bytes[0])
 
     @property
     def last(self) -> float:
         """Greatest payload [B]."""
+        if self.domain is not None:
+            return self.domain[1]
         return float("inf") if self.anywhere else float(self.payload_bytes[-1])
 
     def at(self, payload_bytes: Floats) -> Floats:
@@ -184,13 +191,14 @@ def _on_cells(curve: Curve, knots: Floats) -> _Cells:
         rows = np.stack([curve.rows[before]] * 2)
         return _Cells(value, slope, unsaid, rows, np.ones(len(left), dtype=bool))
     on = np.where(own[before] == left, curve.basis[before], off)
-    inside = (left >= curve.first) & (left <= curve.last)
+    inside = (left >= own[0]) & (left <= own[-1])
     inside[0] = False
+    behind_rows = curve.rows[behind] if curve.next_rows is None else curve.next_rows[before]
     return _Cells(
         value,
         slope,
         np.stack([off, on]).astype(np.int8),
-        np.stack([curve.rows[before], curve.rows[behind]]),
+        np.stack([curve.rows[before], behind_rows]),
         inside,
     )
 

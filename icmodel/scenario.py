@@ -9,18 +9,53 @@ from dataclasses import dataclass
 from icmodel import units
 from icmodel.errors import ScenarioError
 
+
+def _parse_clock(text: str) -> float:
+    """Read ``1.5`` or ``150 %``: a clock relative to that of the dataset's hosts."""
+    plain = text.strip()
+    try:
+        return float(plain.removesuffix("%")) / (100 if plain.endswith("%") else 1)
+    except ValueError:
+        raise ScenarioError(
+            f"cpu_clock {text!r} is not a ratio: give the clock relative to that of the dataset's "
+            'hosts, e.g. "1.5" or "150 %"'
+        ) from None
+
+
 TEXT_SPELLINGS: Mapping[str, tuple[str, Callable[[str], float]]] = {
     "payload": ("payload_bytes", units.parse_bytes),
     "rate": ("rate_fps", units.parse_rate),
     "requested_goodput": ("requested_goodput_bps", units.parse_bps),
     "other_goodput": ("other_goodput_bps", units.parse_bps),
     "distance": ("distance_m", units.parse_metres),
+    "line_rate": ("line_rate_bps", units.parse_bps),
+    "cpu_clock": ("cpu_clock_ratio", _parse_clock),
 }
 """Parameter without unit suffix -> (SI name, parser of its text with a unit)."""
 MOST = 2**53
 """The greatest whole number every count may have: up to it floats are exact."""
 ROUNDING = 2
 """Last places by which rate × payload × 8 may miss the goodput the rate was made from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hosts:
+    """Hosts and link other than the dataset's: a line rate [b/s] and a clock relative to its own."""
+
+    line_rate_bps: float | None = None
+    cpu_clock_ratio: float = 1.0
+
+    def texts(self, own_bps: float | None) -> tuple[str, ...]:
+        """On which axes this lies outside the dataset, and how far."""
+        said = []
+        if self.line_rate_bps is not None and own_bps is not None:
+            asked, own = units.format_bps(self.line_rate_bps, 3), units.format_bps(own_bps, 3)
+            said.append(f"extrapolated on line rate: {asked}, measured at {own}")
+        if self.cpu_clock_ratio != 1.0:
+            said.append(
+                f"extrapolated on CPU clock: {self.cpu_clock_ratio:g} times that of the hosts"
+            )
+        return tuple(said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +82,10 @@ class Scenario:
         Cable length [m]; ``None`` is the length the dataset was measured with.
     options : tuple of (axis, value)
         Values on the dataset's own axes, sorted by axis.
+    line_rate_bps : float or None
+        Of the link [b/s]; ``None`` is the dataset's own.
+    cpu_clock_ratio : float
+        Clock of the hosts' processors relative to those of the dataset.
 
     Raises
     ------
@@ -63,6 +102,8 @@ class Scenario:
     other_goodput_bps: float = 0.0
     distance_m: float | None = None
     options: tuple[tuple[str, str], ...] = ()
+    line_rate_bps: float | None = None
+    cpu_clock_ratio: float = 1.0
 
     def __post_init__(self) -> None:
         _check_count("payload_bytes", self.payload_bytes, 1, "B")
@@ -90,6 +131,21 @@ class Scenario:
                 f"distance_m {self.distance_m!r} is not a distance: give a finite number of "
                 "metres, 0 or more"
             )
+        if self.line_rate_bps is not None and not 0 < self.line_rate_bps < math.inf:
+            raise ScenarioError(
+                f"line_rate_bps {self.line_rate_bps!r} is not a line rate: give a finite number of "
+                "bits per second above 0"
+            )
+        if not 0 < self.cpu_clock_ratio < math.inf:
+            raise ScenarioError(
+                f"cpu_clock_ratio {self.cpu_clock_ratio!r} is not a ratio: give the clock relative "
+                "to that of the dataset's hosts, above 0"
+            )
+
+    @property
+    def hosts(self) -> Hosts:
+        """In which ways hosts and link are not the dataset's."""
+        return Hosts(self.line_rate_bps, self.cpu_clock_ratio)
 
     @property
     def requested_goodput_bps(self) -> float:
@@ -115,6 +171,8 @@ class Scenario:
             "endpoints": self.endpoints,
             "other_goodput_bps": self.other_goodput_bps,
             "distance_m": self.distance_m,
+            "line_rate_bps": self.line_rate_bps,
+            "cpu_clock_ratio": self.cpu_clock_ratio,
             "options": dict(self.options),
         }
 
@@ -158,6 +216,8 @@ def scenario(**words: object) -> Scenario:
         else 0.0,
         distance_m=_number(values, "distance_m") if "distance_m" in values else None,
         options=tuple(sorted(options.items())),
+        line_rate_bps=_number(values, "line_rate_bps") if "line_rate_bps" in values else None,
+        cpu_clock_ratio=_number(values, "cpu_clock_ratio") if "cpu_clock_ratio" in values else 1.0,
     )
 
 
@@ -172,6 +232,8 @@ SI_NAMES = frozenset(
         "endpoints",
         "other_goodput_bps",
         "distance_m",
+        "line_rate_bps",
+        "cpu_clock_ratio",
     }
 )
 """Every parameter of a question under its SI name."""

@@ -29,7 +29,16 @@ STRENGTH = (
     "assumed",
     "extrapolated",
 )
-RATIOS = ("cpu_send", "cpu_recv", "loss_rate")
+RATIOS = (
+    "cpu_send",
+    "cpu_recv",
+    "loss_rate",
+    *(
+        f"cpu_{e}_{m}"
+        for e in ("send", "recv")
+        for m in ("user", "system", "irq", "softirq", "steal")
+    ),
+)
 TOLERANCE = 1.005  # E14
 CLOSE = 1e-9  # a request counts as carried up to this relative excess
 LOW, VALUE, HIGH = 0, 1, 2

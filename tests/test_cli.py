@@ -153,6 +153,8 @@ def test_the_defaults_of_predict(icmodel_says: Any) -> None:
         "other_goodput_bps": 0.0,
         "distance_m": None,
         "options": {},
+        "line_rate_bps": None,
+        "cpu_clock_ratio": 1.0,
     }
 
 
@@ -172,6 +174,8 @@ def test_every_parameter_reaches_the_scenario(icmodel_says: Any) -> None:
         "other_goodput_bps": 1e9,
         "distance_m": 50.0,
         "options": {"nagle": "off"},
+        "line_rate_bps": None,
+        "cpu_clock_ratio": 1.0,
     }
 
 

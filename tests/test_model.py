@@ -21,11 +21,11 @@ import icmodel
 from icmodel.dataset import Dataset, load
 from icmodel.errors import OutOfDomain, ScenarioError, UnitError
 from icmodel.estimate import Prediction
-from icmodel.model import VARIANTS, Model
+from icmodel.model import PUBLISHED, Model
 from icmodel.scenario import Scenario
 from points import Row
 
-BOTH = pytest.mark.parametrize("variant", VARIANTS)
+BOTH = pytest.mark.parametrize("variant", PUBLISHED)
 CENTRAL = load("ethernet-10g-2012")
 MODEL = Model(CENTRAL)
 TABLE_8_1: dict[str, Any] = {
@@ -494,7 +494,7 @@ def test_a_payload_outside_the_loss_table_leaves_the_loss_open_in_overload() -> 
 
 
 def test_without_goodput_nothing_is_said_of_what_was_sent() -> None:
-    for variant in VARIANTS:
+    for variant in PUBLISHED:
         data = generated.from_rows([row("rtt_mean_s", "0.00002")], LINK)
         told = Model(data, variant).predict(protocol="tcp", payload_bytes=1000)
         for metric in ("goodput_bps", "sent_bps", "shortfall_bps", "frames_per_s", "loss_rate"):

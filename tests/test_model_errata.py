@@ -19,10 +19,10 @@ import generated
 from icmodel.dataset import load
 from icmodel.errors import OutOfDomain
 from icmodel.estimate import Prediction
-from icmodel.model import VARIANTS, Model
+from icmodel.model import PUBLISHED, Model
 from points import Row
 
-BOTH = pytest.mark.parametrize("variant", VARIANTS)
+BOTH = pytest.mark.parametrize("variant", PUBLISHED)
 GBPS = 1e9
 US = 1e-6
 LINK = {
@@ -95,9 +95,9 @@ ROWS = [
     *row("ethernet", "loss_rate", UNLIMITED, 0.01),
 ]  # fmt: skip
 DATA = generated.from_rows(ROWS, LINK)
-MODELS = {variant: Model(DATA, variant) for variant in VARIANTS}
+MODELS = {variant: Model(DATA, variant) for variant in PUBLISHED}
 CENTRAL = load("ethernet-10g-2012")
-CENTRALS = {variant: Model(CENTRAL, variant) for variant in VARIANTS}
+CENTRALS = {variant: Model(CENTRAL, variant) for variant in PUBLISHED}
 
 
 def ask(variant: str, protocol: str, request_bps: float | None = None, **more: Any) -> Prediction:
@@ -487,7 +487,7 @@ def test_appendix_h_breaks_goodput_at_most_what_is_not_lost() -> None:
 @pytest.mark.parametrize("payload", [1024, 1500])
 def test_appendix_h_breaks_the_bound_of_the_wire(payload: int) -> None:
     question: dict[str, Any] = {"protocol": "ethernet", "payload_bytes": payload}
-    told = {variant: CENTRALS[variant].predict(**question) for variant in VARIANTS}
+    told = {variant: CENTRALS[variant].predict(**question) for variant in PUBLISHED}
     bound = CENTRALS["corrected"].greatest_goodput_bps(told["corrected"].scenario)
     assert bound is not None
     assert told["appendix-h"].goodput_bps.value > bound
@@ -510,7 +510,7 @@ def test_appendix_h_breaks_latency_at_least_propagation() -> None:
         "rate_fps": 1000,
         "distance_m": 1e5,
     }
-    told = {variant: CENTRALS[variant].predict(**question) for variant in VARIANTS}
+    told = {variant: CENTRALS[variant].predict(**question) for variant in PUBLISHED}
     propagation = 1e5 * 4.27e-9
     assert told["appendix-h"].latency_mean_s.value < propagation
     assert told["corrected"].latency_mean_s.value > propagation

@@ -13,7 +13,7 @@ import generated
 from icmodel.dataset import Dataset, catalogue, load
 from icmodel.errors import OutOfDomain
 from icmodel.estimate import Prediction
-from icmodel.model import VARIANTS, Model
+from icmodel.model import PUBLISHED, Model
 from icmodel.scenario import Scenario
 from model_twin import Answers, Twin
 
@@ -71,7 +71,7 @@ def answer(model: Model, scenario: Scenario, outside: str) -> Prediction | None:
         raise
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", PUBLISHED)
 @pytest.mark.parametrize("protocol", ["ethernet", "tcp", "udp"])
 def test_the_central_dataset_agrees_with_the_twin(protocol: str, variant: str) -> None:
     data = load(CENTRAL)
@@ -79,7 +79,7 @@ def test_the_central_dataset_agrees_with_the_twin(protocol: str, variant: str) -
     assert compare(data, variant, scenarios) > 180
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", PUBLISHED)
 def test_the_central_dataset_agrees_with_the_twin_beyond_its_domain(variant: str) -> None:
     data = load(CENTRAL)
     scenarios = generated.Asker(data, seed=2, beyond=True).scenarios(300)
@@ -89,14 +89,14 @@ def test_the_central_dataset_agrees_with_the_twin_beyond_its_domain(variant: str
 @pytest.mark.parametrize("name", [name for name in catalogue() if name != CENTRAL])
 def test_every_other_bundled_dataset_agrees_with_the_twin(name: str) -> None:
     data = load(name)
-    for variant in VARIANTS:
+    for variant in PUBLISHED:
         assert compare(data, variant, generated.Asker(data, seed=3).scenarios(25)) == 25
         beyond = generated.Asker(data, seed=4, beyond=True).scenarios(10)
         assert compare(data, variant, beyond, extrapolate=True) == 10
 
 
 @settings(max_examples=60)
-@given(generated.datasets, st.integers(0, 1000), st.sampled_from(VARIANTS), st.booleans())
+@given(generated.datasets, st.integers(0, 1000), st.sampled_from(PUBLISHED), st.booleans())
 def test_generated_datasets_agree_with_the_twin(
     data: Dataset, seed: int, variant: str, beyond: bool
 ) -> None:

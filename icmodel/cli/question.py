@@ -82,6 +82,14 @@ class Question:
         str | None,
         option("distance", "LENGTH", 'Length of cable, e.g. "50 m".', "as measured"),
     ] = None
+    line_rate: Annotated[
+        str | None,
+        option("line-rate", "RATE", 'Of another link, e.g. "25 Gb/s" (hybrid).', "as measured"),
+    ] = None
+    cpu_clock: Annotated[
+        str | None,
+        option("cpu-clock", "RATIO", 'Of other hosts, e.g. "1.5" (hybrid).', "1"),
+    ] = None
     option: Annotated[
         list[str] | None,
         option("option", "KEY=VALUE", "A further axis of the dataset; can be repeated."),
@@ -212,6 +220,10 @@ def question_text(asked: Scenario) -> str:
         parts.append(f"{asked.endpoints} endpoints ({others} of others)")
     if asked.distance_m is not None:
         parts.append(units.format_metres(asked.distance_m))
+    if asked.line_rate_bps is not None:
+        parts.append(f"a link of {units.format_bps(asked.line_rate_bps)}")
+    if asked.cpu_clock_ratio != 1.0:
+        parts.append(f"{asked.cpu_clock_ratio:g} times the CPU clock")
     parts += [f"{axis} = {value}" for axis, value in asked.options]
     return ", ".join(parts)
 

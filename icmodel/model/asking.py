@@ -29,6 +29,8 @@ DEFAULTS: Mapping[str, float] = {
     "endpoints": 1.0,
     "other_goodput_bps": 0.0,
     "distance_m": np.nan,
+    "line_rate_bps": np.nan,
+    "cpu_clock_ratio": 1.0,
 }
 """What stands where a numeric parameter is left out; NaN is the dataset's own."""
 

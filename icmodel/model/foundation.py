@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
 
 from icmodel.dataset import Dataset
 from icmodel.errors import DatasetError, OutOfDomain
 from icmodel.model.ground import Ground, lay_ground
+from icmodel.model.physics import frames_on_wire
 from icmodel.model.rules import ProtocolRules, Rules, protocol_rules
+from icmodel.scenario import Hosts
+
+if TYPE_CHECKING:
+    from icmodel.hybrid.refine import Refiner as Fitted
 
 Options = tuple[tuple[str, str], ...]
 
@@ -19,6 +26,9 @@ class Foundation:
     def __init__(self, data: Dataset, variant: str) -> None:
         self.data = data
         self.variant = variant
+        self.changes: tuple[str, ...] = ()
+        self._refiner = _refiner(data) if variant == "hybrid" else None
+        self._changed = lru_cache(maxsize=16)(self._change)
         self._grounds = lru_cache(maxsize=64)(self._lay)
         self._rules = lru_cache(maxsize=256)(self._find_rules)
 
@@ -39,6 +49,39 @@ class Foundation:
         pairs = tuple(sorted(dict(options).items()))
         return self._grounds(pairs, protocols or self.data.protocols, extend)
 
+    def changed(self, hosts: Hosts) -> Foundation:
+        """The same for hosts or a link other than the dataset's; itself where they are those.
+
+        Raises
+        ------
+        OutOfDomain
+            If the variant or the dataset cannot say.
+        """
+        if hosts.line_rate_bps == self.data.interconnect.line_rate_bps:
+            hosts = replace(hosts, line_rate_bps=None)
+        return self if hosts == Hosts() else self._changed(hosts)
+
+    def _change(self, hosts: Hosts) -> Foundation:
+        if problem := hosts_problem(self.data, self.variant, hosts):
+            raise OutOfDomain(problem)
+        data = self.data
+        if (rate := hosts.line_rate_bps) is not None:
+            data = replace(
+                data,
+                interconnect=replace(data.interconnect, line_rate_bps=rate),
+                fabrics={
+                    key: replace(link, line_rate_bps=rate) for key, link in data.fabrics.items()
+                },
+            )
+        other = Foundation(data, self.variant)
+        other._refiner = self._fitted().changed(hosts, partial(frames_on_wire, data))
+        other.changes = hosts.texts(self.data.interconnect.line_rate_bps)
+        return other
+
+    def _fitted(self) -> Fitted:
+        assert self._refiner is not None
+        return self._refiner
+
     def rules_of(self, protocol: str, options: Options) -> ProtocolRules:
         """What one protocol can be asked."""
         return self._rules(protocol, options)
@@ -57,7 +100,13 @@ class Foundation:
     def _lay(self, options: Options, protocols: tuple[str, ...], extend: bool) -> Ground:
         try:
             ground = lay_ground(
-                self.data, dict(options), self.variant, protocols=protocols, extend=extend
+                self.data,
+                dict(options),
+                self.variant,
+                protocols=protocols,
+                extend=extend,
+                refiner=self._refiner,
+                changes=self.changes,
             )
         except DatasetError as error:
             raise OutOfDomain(str(error)) from error
@@ -68,3 +117,23 @@ class Foundation:
                 f"datasets show {self.data.id}` for the values each protocol has"
             )
         return ground
+
+
+def hosts_problem(data: Dataset, variant: str, hosts: Hosts) -> str:
+    """Why other hosts or another link cannot be answered; empty where they can."""
+    if hosts == Hosts():
+        return ""
+    if variant != "hybrid":
+        return (
+            f"the variant {variant} knows the dataset's own hosts and link only: leave line_rate "
+            "and cpu_clock out, or ask the variant hybrid"
+        )
+    if hosts.line_rate_bps is not None and data.interconnect.line_rate_bps is None:
+        return f"{data.id} does not say its line rate: leave line_rate out"
+    return ""
+
+
+def _refiner(data: Dataset) -> Fitted:
+    from icmodel.hybrid.refine import Refiner  # only where something is fitted
+
+    return Refiner(data, partial(frames_on_wire, data))

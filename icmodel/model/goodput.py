@@ -81,6 +81,9 @@ def corrected_flow(
     goodput = np.minimum(chosen(by_lossy, arriving, asked.request_bps), share)
     sent = chosen(by_lossy, sent, goodput)
     overloaded = over_own | (share * (1 + CLOSE) < asked.request_bps)
+    if ground.carried is not None:
+        arriving = np.where(overloaded, 1.0, ground.carried[part].take(asked.protocol))
+        goodput, sent = goodput * arriving, sent * arriving
     return Flow(own, limit, share, sent, goodput, table, over_own, over_total, overloaded)
 
 

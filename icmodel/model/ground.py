@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.dataset import Dataset, Interconnect, Point
-from icmodel.interpolation import left_knots, payload_knots
+from icmodel.interpolation import Curve, left_knots, payload_knots
 from icmodel.model.lookup import Lookup, Press, crossings, most_measured
 from icmodel.model.physics import Wire, wire
 from icmodel.model.shelf import (
     RATIOS,
+    Curves,
     Numbered,
     Shelf,
     by_load,
@@ -30,9 +32,50 @@ ANY_CORES = ("latency_", "rtt_", "cpu_")
 """Metrics that rows at another core count answer: latency as it is, CPU scaled (E6, E11)."""
 
 
+class Refiner(Protocol):
+    """What draws curves anew from fits of a dataset's metrics."""
+
+    def carried(self, protocols: Sequence[str]) -> Floats:
+        """Goodput over request while it is carried: value, low and high, (3, protocols)."""
+
+    def knots(self, protocols: Sequence[str], options: Mapping[str, str]) -> Sequence[float]:
+        """The payloads [B] that curves are drawn at."""
+
+    def refined(
+        self, metric: str, curve: Curve, payload_bytes: Sequence[float], *, extend: bool
+    ) -> Curve:
+        """A benchmarked curve, drawn at some payloads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """How the curves of one ground are drawn: as benchmarked where there is no refiner."""
+
+    refiner: Refiner | None
+    payload_bytes: Sequence[float]
+    extend: bool
+
+    def curves(self, metric: str, curves: Curves) -> Curves:
+        """All curves of a metric as they are drawn."""
+        refiner = self.refiner
+        if refiner is None:
+            return curves
+        return {
+            place: [
+                refiner.refined(metric, curve, self.payload_bytes, extend=self.extend)
+                for curve in found
+            ]
+            for place, found in curves.items()
+        }
+
+
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Everything a variant of the model looks up, for one dataset and one set of options."""
+    """Everything a variant of the model looks up, for one dataset and one set of options.
+
+    ``carried`` (3, protocols) is what arrives of a carried request, value, low and high; ``None`` is
+    all of it.
+    """
 
     data: Dataset
     options: Mapping[str, str]
@@ -57,6 +100,8 @@ class Ground:
     limits: Mapping[str, tuple[Floats, Floats]]
     points: tuple[Point, ...]
     extended: bool
+    changes: tuple[str, ...] = ()
+    carried: Floats | None = None
 
     @property
     def same_places(self) -> bool:
@@ -71,6 +116,8 @@ def lay_ground(
     *,
     protocols: Sequence[str] | None = None,
     extend: bool = False,
+    refiner: Refiner | None = None,
+    changes: tuple[str, ...] = (),
 ) -> Ground:
     """Compile a dataset's rows at some options for one variant of the model.
 
@@ -80,7 +127,14 @@ def lay_ground(
         Only these (a single prediction needs one); all of the dataset by default.
     extend : bool
         Answer beyond the benchmarked payloads, marked ``extrapolated``.
+    refiner : Refiner, optional
+        Draws every curve anew from what it fitted (``hybrid``).
+    changes : tuple of str
+        In which ways hosts and link are not the dataset's.
     """
+    drawing = Drawing(refiner, (), extend)
+    if refiner is not None:
+        drawing = replace(drawing, payload_bytes=refiner.knots(data.protocols, options))
     chosen = tuple(protocols or data.protocols)
     numbered = [
         (index, point)
@@ -90,15 +144,19 @@ def lay_ground(
     ]
     alone = [(i, p) for i, p in numbered if p.endpoints in (None, 1) and not p.other_goodput_bps]
     shelf = Shelf(data, chosen, tuple(alone))
-    unlimited = shelf.goodput(limited=False)
-    capacity = unlimited if variant == "appendix-h" else shelf.goodput(limited=True)
-    loss = shelf.curves("loss_rate")
+    drawn = drawing.curves
+    unlimited = drawn("goodput_bps", shelf.goodput(limited=False))
+    capacity = unlimited
+    if variant != "appendix-h":
+        capacity = drawn("goodput_bps", shelf.goodput(limited=True))
+    loss = drawn("loss_rate", shelf.curves("loss_rate"))
     others = {
-        metric: shelf.curves(metric)
+        metric: drawn(metric, shelf.curves(metric))
         for metric in sorted({p.metric for _, p in alone} - set(BY_FLOW))
     }
-    fair = fair_shares(data, chosen, numbered)
-    knots, loads = _grid(data, options, variant)
+    shares = fair_shares(data, chosen, numbered)
+    fair = {count: drawn("goodput_bps", curves) for count, curves in shares.items()}
+    knots, loads = _grid(data, options, variant, drawing)
     everyone = Shelf(data, chosen, tuple(numbered))
     press = Press(data, chosen, everyone.cores, everyone.switch_counts, knots, loads, extend)
     carried = None if variant == "appendix-h" else capacity
@@ -136,10 +194,14 @@ def lay_ground(
         limits={m: press.limits(m) for m in metrics if extend or _is_limited(data, m)},
         points=data.points,
         extended=extend,
+        changes=changes,
+        carried=None if refiner is None else refiner.carried(chosen),
     )
 
 
-def _grid(data: Dataset, options: Mapping[str, str], variant: str) -> tuple[Floats, Floats]:
+def _grid(
+    data: Dataset, options: Mapping[str, str], variant: str, drawing: Drawing
+) -> tuple[Floats, Floats]:
     """Payload knots and load levels of all protocols at some options.
 
     One grid whichever protocols are asked, so that the same question gives the same bits.
@@ -160,9 +222,10 @@ def _grid(data: Dataset, options: Mapping[str, str], variant: str) -> tuple[Floa
     if variant != "appendix-h":
         alone = tuple((i, p) for i, p in rows if p.endpoints in (None, 1))
         capacity = Shelf(data, data.protocols, alone).goodput(limited=True)
+        capacity = drawing.curves("goodput_bps", capacity)
         places = {most_measured(capacity, protocol) for protocol in data.protocols}
         beside = crossings([capacity[place] for place in places if place in capacity], loads)
-    return payload_knots(curves.values(), beside), loads
+    return payload_knots(curves.values(), (*beside, *drawing.payload_bytes)), loads
 
 
 def _gaps(lost: Lookup, reached: Lookup) -> bool:

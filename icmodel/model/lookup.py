@@ -190,7 +190,15 @@ def _held(curve: Curve, over: Bools, lower: Curve) -> Curve:
         ends=np.where(over, lower.at(curve.payload_bytes), curve.ends),
         basis=np.where(over, EXTRAPOLATED, curve.basis).astype(np.int8),
         rows=np.where(over, lower.rows[nearest], curve.rows),
+        next_rows=_next_rows(curve, lower, nearest, over),
     )
+
+
+def _next_rows(curve: Curve, lower: Curve, nearest: Ints, over: Bools) -> Ints | None:
+    if curve.next_rows is None:
+        return None
+    held = lower.rows if lower.next_rows is None else lower.next_rows
+    return np.where(over, held[nearest], curve.next_rows)
 
 
 def most_measured(curves: Curves, protocol: str) -> Place:

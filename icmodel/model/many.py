@@ -16,12 +16,13 @@ from icmodel.estimate import BASES, BOTTLENECKS
 from icmodel.interpolation import HIGH, LOW, VALUE
 from icmodel.model import basis
 from icmodel.model.answer import Course, answer, course, metric_names, sending_demand
-from icmodel.model.asking import Asker, Piece, Table, codes, table
+from icmodel.model.asking import DEFAULTS, Asker, Piece, Table, codes, table
 from icmodel.model.block import Block, Wires
 from icmodel.model.bottleneck import UNKNOWN, bottleneck
 from icmodel.model.foundation import Foundation
 from icmodel.model.goodput import known
 from icmodel.model.ground import Ground
+from icmodel.scenario import Hosts
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -51,12 +52,17 @@ def predict_many(model: Foundation, question: Mapping[str, object], wishes: Wish
     size = len(questions)
     out: Columns = {}
     refused = np.zeros(size, dtype=bool)
-    groups = list(_option_groups(model, questions))
-    for options, where in groups:
-        ground = model.ground(options, extend=wishes.outside == "extrapolate")
+    groups = [
+        (foundation, options, where)
+        for hosts, there in _host_groups(questions)
+        for foundation in [model.changed(hosts)]
+        for options, where in _option_groups(foundation, questions, there)
+    ]
+    for foundation, options, where in groups:
+        ground = foundation.ground(options, extend=wishes.outside == "extrapolate")
         _allocate(out, ground, wishes, size, cleared=len(groups) > 1)
-        asker = Asker(ground, model.rules(ground), questions)
-        _run(_Worker(model, ground, asker, wishes, out, refused), size, where)
+        asker = Asker(ground, foundation.rules(ground), questions)
+        _run(_Worker(foundation, ground, asker, wishes, out, refused), size, where)
     if wishes.outside != "nan" and refused.any():
         raise OutOfDomain(_refusal(model, refused, questions))
     return _fold(model, out, questions)
@@ -72,14 +78,39 @@ def _refusal(model: Foundation, refused: Bools, questions: Table) -> str:
 
 
 OptionGroup = tuple[tuple[tuple[str, str], ...], Ints | None]
+HOSTS = ("line_rate_bps", "cpu_clock_ratio")
 
 
-def _option_groups(model: Foundation, questions: Table) -> Iterator[OptionGroup]:
-    """Questions with the same option values; ``None`` as place is all of them."""
+def _host_groups(questions: Table) -> Iterator[tuple[Hosts, Ints | None]]:
+    """Questions about the same hosts and link; ``None`` as place is all of them."""
+    if not any(name in questions.columns for name in HOSTS):
+        yield Hosts(), None
+        return
+    size = len(questions)
+    given = [
+        questions.columns[name].astype(np.float64)
+        if name in questions.columns
+        else np.full(size, DEFAULTS[name])
+        for name in HOSTS
+    ]
+    unique, inverse = np.unique(np.stack(given), axis=1, return_inverse=True)
+    if (unique <= 0).any() or np.isinf(unique).any():
+        raise ScenarioError(
+            "line_rate_bps or cpu_clock_ratio has an impossible value: finite and above 0"
+        )
+    for k, (rate, clock) in enumerate(unique.T.tolist()):
+        hosts = Hosts(None if np.isnan(rate) else rate, clock)
+        yield hosts, np.flatnonzero(inverse.reshape(-1) == k)
+
+
+def _option_groups(
+    model: Foundation, questions: Table, there: Ints | None
+) -> Iterator[OptionGroup]:
+    """Questions with the same option values, of all or of some; ``None`` is all of them."""
     fixed = {name: v for name, v in questions.options.items() if isinstance(v, str)}
     coded = {name: v for name, v in questions.options.items() if not isinstance(v, str)}
     if not coded:
-        yield tuple(sorted(fixed.items())), None
+        yield tuple(sorted(fixed.items())), there
         return
     for name, value in coded.items():
         if name not in model.data.option_axes:
@@ -92,7 +123,11 @@ def _option_groups(model: Foundation, questions: Table) -> Iterator[OptionGroup]
             name: model.data.option_values(name)[code]
             for name, code in zip(coded, combination, strict=True)
         }
-        yield tuple(sorted({**fixed, **values}.items())), np.flatnonzero(inverse.reshape(-1) == k)
+        where = np.flatnonzero(inverse.reshape(-1) == k)
+        if there is not None:
+            where = np.intersect1d(where, there, assume_unique=True)
+        if len(where):
+            yield tuple(sorted({**fixed, **values}.items())), where
 
 
 def _allocate(out: Columns, ground: Ground, wishes: Wishes, size: int, *, cleared: bool) -> None:

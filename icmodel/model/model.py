@@ -16,11 +16,11 @@ from icmodel.interpolation import HIGH, LOW, VALUE
 from icmodel.model import present
 from icmodel.model.answer import VARIANTS, answer, course, metric_names
 from icmodel.model.block import Block, Questions, block, wire_times
-from icmodel.model.foundation import Foundation
+from icmodel.model.foundation import Foundation, hosts_problem
 from icmodel.model.ground import Ground
 from icmodel.model.physics import wire
 from icmodel.model.rules import problems
-from icmodel.scenario import Scenario
+from icmodel.scenario import Hosts, Scenario
 
 if TYPE_CHECKING:
     import xarray
@@ -35,9 +35,10 @@ class Model:
     ----------
     data : Dataset
         From :func:`icmodel.load`.
-    variant : "corrected" or "appendix-h", optional
+    variant : "corrected", "appendix-h" or "hybrid", optional
         ``appendix-h`` is the original's pseudo-code to the letter where it can be executed;
-        ``corrected`` mends what the background page on errata lists.  Default: the dataset's.
+        ``corrected`` mends what the background page on errata lists; ``hybrid`` answers as
+        ``corrected`` does, from curves fitted to all rows.  Default: the dataset's.
 
     Raises
     ------
@@ -85,7 +86,8 @@ class Model:
             raise ScenarioError(f"outside={outside!r} is not one of {REFUSE}, {EXTRAPOLATE}")
         asked = self._complete(asked)
         extend = outside == EXTRAPOLATE
-        ground = self._foundation.ground(asked.options, (asked.protocol,), extend=extend)
+        foundation = self._foundation.changed(asked.hosts)
+        ground = foundation.ground(asked.options, (asked.protocol,), extend=extend)
         self._check_parameters(asked, ground, extend=extend)
         return self._predict(asked, ground)
 
@@ -133,7 +135,13 @@ class Model:
             )
 
     def _problems(self, asked: Scenario) -> dict[str, str]:
-        return problems(self.data, self._foundation.rules_of(asked.protocol, asked.options), asked)
+        rules = self._foundation.rules_of(asked.protocol, asked.options)
+        found = problems(self.data, rules, asked)
+        for name in ("line_rate_bps", "cpu_clock_ratio"):
+            hosts = replace(Hosts(), **{name: getattr(asked, name)})
+            if problem := hosts_problem(self.data, self.variant, hosts):
+                found[name] = problem
+        return found
 
     def fit_question(self, scenario: Scenario) -> tuple[Scenario, tuple[str, ...]]:
         """The scenario without what this dataset has no axis or rule for, and a note on each."""
@@ -142,6 +150,7 @@ class Model:
         problems = self._problems(asked)
         least_switches = self._foundation.rules_of(asked.protocol, asked.options).least_switches
         blank: dict[str, object] = {"distance_m": None, "cores": None, "endpoints": 1}
+        blank |= {"line_rate_bps": None, "cpu_clock_ratio": 1.0}
         blank["switches"] = least_switches
         changed = {name: blank[name] for name in problems}
         if "endpoints" in changed:
@@ -157,12 +166,13 @@ class Model:
 
     def least_latency_s(self, scenario: Scenario) -> float | None:
         """Theory's minimum one-way latency [s]; ``None`` where the link's rate is not known."""
-        link = self.data.link(dict(scenario.options))
+        data = self._foundation.changed(scenario.hosts).data
+        link = data.link(dict(scenario.options))
         if link.line_rate_bps is None:
             return None
         payload = np.array([float(scenario.payload_bytes)])
         bits = float(
-            wire(self.data, scenario.protocol, dict(scenario.options)).serialisation_s(payload)[0]
+            wire(data, scenario.protocol, dict(scenario.options)).serialisation_s(payload)[0]
         )
         distance = link.cable_length_m if scenario.distance_m is None else scenario.distance_m
         switches = scenario.switches * (link.switch_latency_s or 0.0)
@@ -170,7 +180,8 @@ class Model:
 
     def greatest_goodput_bps(self, scenario: Scenario) -> float | None:
         """Theory's bound on the goodput [b/s]; ``None`` where the link's rate is not known."""
-        path = wire(self.data, scenario.protocol, dict(scenario.options))
+        data = self._foundation.changed(scenario.hosts).data
+        path = wire(data, scenario.protocol, dict(scenario.options))
         payload = np.array([float(scenario.payload_bytes)])
         bound = float(path.goodput_bound_bps(payload, path.serialisation_s(payload))[0])
         return bound if math.isfinite(bound) else None

@@ -50,6 +50,21 @@ class Wire:
             "roce or rapidio, or leave line_rate_bps out"
         )
 
+    def packets(self, payload_bytes: Floats) -> Floats:
+        """Packets a frame becomes, shape of the payloads [B]; 1 where there is no theory."""
+        whole = payload_bytes.astype(np.int64)
+        kind, mtu = self.link.kind, self.link.mtu_bytes
+        if kind == "ethernet":
+            return ethernet.packets(whole, self._packets()).astype(np.float64)
+        if kind == "infiniband":
+            framing = infiniband.Framing(mtu or 4096)
+            return infiniband.packets(whole, framing).astype(np.float64)
+        if kind == "roce":
+            return roce.packets(whole, roce.Framing(mtu_bytes=mtu or 4096)).astype(np.float64)
+        if kind == "rapidio":
+            return rapidio.packets(whole, rapidio.Framing()).astype(np.float64)
+        return np.ones_like(payload_bytes)
+
     def goodput_bound_bps(self, payload_bytes: Floats, serialisation_s: Floats) -> Floats:
         """Greatest goodput [b/s] the wire allows, shape of the payloads [B].
 
@@ -92,3 +107,17 @@ class Wire:
 def wire(data: Dataset, protocol: str, options: Mapping[str, str]) -> Wire:
     """The wire of a protocol; of a dataset with several fabrics, that of the chosen one."""
     return Wire(protocol, data.link(options))
+
+
+def frames_on_wire(
+    data: Dataset, protocol: str, options: Mapping[str, str], payload_bytes: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Packets, wire time [s] and least interval [s] of frames; impossible ones as the greatest.
+
+    The least interval is shorter than the wire time where a stream is merged into full packets.
+    """
+    path = wire(data, protocol, options)
+    possible = np.minimum(payload_bytes, path.greatest_payload_bytes() or np.inf)
+    wire_s = path.serialisation_s(possible)
+    least_s = payload_bytes * 8 / path.goodput_bound_bps(possible, wire_s)
+    return path.packets(possible), wire_s, least_s

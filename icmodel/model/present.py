@@ -187,6 +187,8 @@ def _bounds(block: Block, way: Course) -> dict[str, float]:
 
 def _why(ground: Ground, block: Block, name: str, way: Course, rows: Sequence[int]) -> str:
     """Why a metric is ``extrapolated``: the axis, and how far."""
+    if ground.changes:
+        return "; ".join(ground.changes)
     by_flow = name in (*BY_FLOW, "frames_per_s") and not np.isnan(way.flows[VALUE].goodput_bps[0])
     lookup = ground.capacity if by_flow else _lookup(ground, name)
     if lookup is None:
@@ -241,12 +243,12 @@ def _notes(
             "loss behind a switch was not measured at this core count: the unswitched table stands "
             "in (E17)"
         )
-    if asked.endpoints > 2 and variant == "corrected":
+    if asked.endpoints > 2 and variant != "appendix-h":
         notes.append(
             "the share is exact for equal other endpoints, a lower bound for unequal ones (E2)"
         )
     if (
-        variant == "corrected"
+        variant != "appendix-h"
         and block.unlimited(ground.capacity, VALUE)[0] > block.wire.bound_bps[0]
     ):
         notes.append("the benchmarked goodput lies above theory's bound and was clamped to it")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from icmodel.dataset import RATIOS as RATIOS
 from icmodel.dataset import Dataset, Point
 from icmodel.estimate import BASES
 from icmodel.interpolation import (
@@ -20,7 +21,6 @@ from icmodel.interpolation import (
 
 Floats = NDArray[np.float64]
 
-RATIOS = ("cpu_send", "cpu_recv", "loss_rate")
 Count = int | None
 Place = tuple[str, Count, int]
 """Protocol, cores and switches."""

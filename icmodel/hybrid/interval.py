@@ -1,0 +1,67 @@
+"""How wide an interval is: conformal scores of leaving out one row at a time.
+
+The rank of split conformal prediction is taken of |error| / scale.  The scale is how far off rows
+nearby were, times how much farther a site lies from known rows than those do from each other.  A new
+row of the same kind is then covered with 90 %, whatever the distribution of the errors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icmodel.hybrid.blend import LEAST_ERROR, Blend
+from icmodel.hybrid.candidates import Process
+from icmodel.hybrid.kernel import Distances
+from icmodel.interpolation import COVERAGE, LONE_WIDTH
+
+Floats = NDArray[np.float64]
+
+ONE_NEW_RUN = 1.645
+"""Normal quantile of a two-sided 90 % interval."""
+MOST_CORRECTION = 2.5
+"""Errors of rows that helped to choose the fit are too small: at most by this factor; assumed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Widths:
+    """Half-widths at any site: a conformal factor on a local scale, and the spread of one run."""
+
+    blend: Blend
+    process: Process
+    factor: float
+    spread: float
+
+    def half_width(self, apart: Distances) -> Floats:
+        """Half of the 90 % interval for one new run so far from the known ones, in log time."""
+        nearby = self.blend.nearby(
+            apart, np.stack([self.process.deviations, np.abs(self.blend.errors)], axis=1)
+        )
+        scale = (nearby[:, 1] + LEAST_ERROR) * self.process.deviation(apart) / nearby[:, 0]
+        return np.asarray(np.hypot(self.factor * scale, ONE_NEW_RUN * self.spread))
+
+
+def widths(blended: Blend, process: Process, spread: float, chosen: int) -> Widths:
+    """The widths of a blend.
+
+    Parameters
+    ----------
+    process : Process
+        Says how much farther one site lies from known rows than another.
+    spread : float
+        Relative standard deviation between runs.
+    chosen : int
+        How many numbers were fitted to the rows.
+    """
+    usual = blended.nearby_left_out(process.deviations)
+    off = blended.nearby_left_out(np.abs(blended.errors)) + LEAST_ERROR
+    scores = np.sort(np.abs(blended.errors) / (off * process.deviations / usual))
+    count = len(scores)
+    correction = min(count / max(count - chosen, 1), MOST_CORRECTION)
+    rank = int(np.ceil(COVERAGE * (count + 1)))
+    factor = float(scores[min(rank, count) - 1]) * correction
+    if rank > count:  # too few to say: what is assumed of a lone point
+        factor = max(factor, LONE_WIDTH / float(np.median(off)))
+    return Widths(blended, process, factor, spread)

@@ -1,0 +1,195 @@
+"""The rows of one metric as arrays: where they were taken, and how sure they are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icmodel.dataset import Dataset, Point
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Label = tuple[str, ...]
+Carrier = Callable[[str, Mapping[str, str], Floats], tuple[Floats, Floats, Floats]]
+"""Protocol, options and payloads [B] to packets a frame, its wire time and least interval [s]."""
+
+UNLIMITED, UNSAID, LIMITED, OVERLOAD = "unlimited", "unsaid", "limited", "overload"
+FULLEST = 0.97
+"""A load counts as at most this share of the capacity, which itself is known to some percent."""
+OVERLOADED = 1.005
+"""A limit counts as carried up to this times the best goodput there (E14)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sites:
+    """Where a metric is known or asked: columns of equal length n.
+
+    ``labels`` (n, axes) says protocol, options, counts and regime by name; two sites with equal
+    labels differ in payload and load alone.
+    """
+
+    payload_bytes: Floats
+    load_bps: Floats  # 1 where not limited
+    packets: Floats
+    wire_s: Floats
+    least_s: Floats
+    labels: NDArray[np.str_]
+    frames_per_s: Floats  # carried there; 0 where not known
+    queue: Floats  # frames that wait, in units of one service; 0 where no limit was carried
+
+    def __len__(self) -> int:
+        return len(self.payload_bytes)
+
+    def take(self, where: Ints) -> Sites:
+        """Some of the sites."""
+        return Sites(
+            self.payload_bytes[where],
+            self.load_bps[where],
+            self.packets[where],
+            self.wire_s[where],
+            self.least_s[where],
+            self.labels[where],
+            self.frames_per_s[where],
+            self.queue[where],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Observations:
+    """Rows of one metric: sites, values, and the relative variance of each mean (0: not said)."""
+
+    sites: Sites
+    values: Floats
+    variance: Floats
+    spread: float
+    """Relative standard deviation between runs, pooled over the rows that say it; 0 of none."""
+
+
+def label(data: Dataset, point: Point, regime: str) -> Label:
+    """Protocol, options (empty cells as their default), counts and regime of a row."""
+    options = (
+        value or data.option_defaults[axis]
+        for axis, value in zip(data.option_axes, point.options, strict=True)
+    )
+    counts = (point.cores, point.switches or 0, point.endpoints or 1, point.other_goodput_bps or 0)
+    return (point.protocol, *options, *(str(count) for count in counts), regime)
+
+
+def sites(
+    data: Dataset,
+    carrier: Carrier,
+    payload_bytes: Floats,
+    load_bps: Floats,
+    labels: Sequence[Label],
+) -> Sites:
+    """Sites of some payloads and loads, with what a frame becomes on each protocol's wire."""
+    packets = np.ones_like(payload_bytes)
+    wire_s, least_s = np.zeros_like(payload_bytes), np.zeros_like(payload_bytes)
+    names = np.array(labels, dtype=np.str_).reshape(len(payload_bytes), -1)
+    kinds: dict[Label, list[int]] = {}
+    for index, full in enumerate(labels):
+        kinds.setdefault(full[: 1 + len(data.option_axes)], []).append(index)
+    for (protocol, *values), members in kinds.items():
+        options = {
+            axis: value for axis, value in zip(data.option_axes, values, strict=True) if value
+        }
+        frame = carrier(protocol, options, payload_bytes[members])
+        packets[members], wire_s[members], least_s[members] = frame
+    finite = np.isfinite(load_bps) & (load_bps > 0)
+    nothing = np.zeros_like(payload_bytes)
+    load = np.where(finite, load_bps, 1.0)
+    return Sites(payload_bytes, load, packets, wire_s, least_s, names, nothing, nothing)
+
+
+def unlimited(where: Sites) -> Sites:
+    """The same sites at full speed."""
+    labels = where.labels.copy()
+    if len(labels):
+        labels = np.array([[*row[:-1], UNLIMITED] for row in labels.tolist()], dtype=np.str_)
+    return replace(where, load_bps=np.ones_like(where.payload_bytes), labels=labels)
+
+
+def flowing(where: Sites, capacity_bps: Floats) -> Sites:
+    """The sites with the frames that flow there, from the goodput at full speed [b/s].
+
+    The mean number that waits is ρ / (1 − ρ), as of a queue with Poisson arrivals; near ρ = 1 a run
+    is too short to fill it.
+    """
+    able = capacity_bps / (8 * where.payload_bytes)
+    asked = where.load_bps / (8 * where.payload_bytes)
+    regime = where.labels[:, -1] if len(where) else np.array([], dtype=np.str_)
+    limited, unsaid = regime == LIMITED, regime == UNSAID
+    rho = np.minimum(np.divide(asked, able, out=np.ones_like(able), where=able > 0), FULLEST)
+    carried = np.where(limited, np.fmin(asked, able), np.where(unsaid, 0.0, able))
+    return replace(
+        where,
+        frames_per_s=np.nan_to_num(carried),
+        queue=np.nan_to_num(np.where(limited, rho / (1 - rho), 0.0)),
+    )
+
+
+def observations(data: Dataset, metric: str, carrier: Carrier) -> Observations | None:
+    """All rows of a metric that say their payload; ``None`` of fewer than three.
+
+    Of the goodput only rows that no limit held back: a carried one says nothing of what could be had.
+    """
+    points = [p for p in data.points if p.metric == metric and p.payload_bytes is not None]
+    regimes = regimes_of(data, points)
+    if metric == "goodput_bps":
+        free = [k for k, regime in enumerate(regimes) if regime != LIMITED]
+        points = [points[k] for k in free]
+        regimes = [OVERLOAD if regimes[k] == OVERLOAD else UNLIMITED for k in free]
+    if len(points) < 3:
+        return None
+    labels = [label(data, p, regime) for p, regime in zip(points, regimes, strict=True)]
+    payload = np.array([float(p.payload_bytes or 1) for p in points])
+    load = np.array([math.nan if p.load_bps is None else p.load_bps for p in points])
+    values = np.array([p.value for p in points])
+    variance, spread = _variance(points)
+    return Observations(sites(data, carrier, payload, load, labels), values, variance, spread)
+
+
+def regimes_of(data: Dataset, points: Sequence[Point]) -> list[str]:
+    """How the load of each row stands to what was carried there."""
+    best: dict[tuple[object, ...], float] = {}
+    if any(p.load_bps is not None and math.isfinite(p.load_bps) for p in points):
+        for p in data.points:
+            if p.metric == "goodput_bps":
+                place = (p.protocol, p.options, p.payload_bytes)
+                best[place] = max(p.value, best.get(place, 0.0))
+    return [_regime(p, best.get((p.protocol, p.options, p.payload_bytes))) for p in points]
+
+
+def _regime(point: Point, best: float | None) -> str:
+    load = math.nan if point.load_bps is None else point.load_bps
+    over = best is not None and math.isfinite(load) and load > OVERLOADED * best
+    return OVERLOAD if over else regime_of(load)
+
+
+def regime_of(load_bps: float) -> str:
+    """Whether a load [b/s] is unlimited, not said (NaN) or a limit."""
+    if math.isnan(load_bps):
+        return UNSAID
+    return UNLIMITED if math.isinf(load_bps) else LIMITED
+
+
+def _variance(points: Sequence[Point]) -> tuple[Floats, float]:
+    """Relative variance of each row's mean, and the pooled relative spread between runs.
+
+    A spread of few runs is itself uncertain, so half of it is the pooled one.
+    """
+    said = [
+        p.std / abs(p.value) for p in points if p.std is not None and (p.n or 0) > 1 and p.value
+    ]
+    pooled = float(np.median(said)) if said else 0.0
+    variance = np.zeros(len(points))
+    for k, p in enumerate(points):
+        if not p.value:
+            continue
+        if p.std is not None and p.n is not None and p.n > 1:
+            variance[k] = (0.5 * (p.std / p.value) ** 2 + 0.5 * pooled**2) / p.n
+    return variance, pooled

@@ -1,0 +1,263 @@
+"""Put fits on curves: each benchmarked curve again, dense, smooth and with the breaks in it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icmodel.dataset import Dataset
+from icmodel.hybrid.carried import carried_shares
+from icmodel.hybrid.fit import Fit, fit
+from icmodel.hybrid.hosts import factor, frames, widening
+from icmodel.hybrid.observations import (
+    UNLIMITED,
+    Carrier,
+    Label,
+    Sites,
+    flowing,
+    label,
+    observations,
+    regime_of,
+    sites,
+    unlimited,
+)
+from icmodel.hybrid.quantity import Quantity, quantity
+from icmodel.interpolation import EXTRAPOLATED, INTERPOLATED, Curve
+from icmodel.scenario import Hosts
+
+Floats = NDArray[np.float64]
+
+PER_OCTAVE = 4
+BEYOND = 2.0**6
+"""How far beyond its payloads a curve is continued, as a factor."""
+KINDS = ("latency_", "rtt_", "cpu_")
+FLOWS = ("_bps", "_per_s")
+"""Metrics that vary alike over payload, load and options: what is smooth in one is in the others."""
+BUSY = ("cpu_send", "cpu_recv")
+BREAKS = 4
+"""Fragment multiples that get a knot on each side; beyond them one packet more changes little."""
+
+
+@dataclass(frozen=True, slots=True)
+class FittedMetric:
+    """A fit and how its metric turns into log time."""
+
+    fit: Fit
+    quantity: Quantity
+
+
+class Refiner:
+    """Fits a dataset's metrics, each once, and draws curves from the fits."""
+
+    def __init__(self, data: Dataset, carrier: Carrier) -> None:
+        self.data = data
+        self.carrier = carrier
+        self.hosts: Hosts | None = None
+        self.changed_carrier = carrier
+        self._fitted = lru_cache(maxsize=None)(self._fit)
+        self._drawn: dict[tuple[object, ...], Curve] = {}
+        self._values: dict[tuple[object, ...], Floats] = {}
+
+    def changed(self, hosts: Hosts, carrier: Carrier) -> Refiner:
+        """The same fits, drawn for other hosts and another link."""
+        other = Refiner(self.data, self.carrier)
+        other._fitted, other._values = self._fitted, self._values
+        other.hosts, other.changed_carrier = hosts, carrier
+        return other
+
+    def _fit(self, metric: str) -> FittedMetric | None:
+        observed = observations(self.data, metric, self.carrier)
+        if observed is None:
+            return None
+        if metric != "goodput_bps":
+            observed = replace(observed, sites=self._flowing(observed.sites))
+        measure = quantity(metric, observed.values)
+        log_time = measure.log_time(observed.values, observed.sites.payload_bytes)
+        first = self._first_of_kind(metric)
+        like = None if first == metric else self._fitted(first)
+        return FittedMetric(fit(observed, log_time, None if like is None else like.fit), measure)
+
+    def _flowing(self, where: Sites) -> Sites:
+        """The sites with the frames that flow there, by the fitted goodput."""
+        return flowing(where, self._value("goodput_bps", unlimited(where)))
+
+    def _first_of_kind(self, metric: str) -> str:
+        """The metric whose kernels serve all of a kind: its mean, or the first by name."""
+        kind = next((kind for kind in KINDS if metric.startswith(kind)), metric)
+        alike = [name for name in self.data.metrics if name.startswith(kind)]
+        if metric.endswith(FLOWS):
+            alike = [name for name in self.data.metrics if name.endswith(FLOWS)]
+            return "goodput_bps" if "goodput_bps" in alike else alike[0]
+        return next((name for name in alike if name.endswith("_mean_s")), alike[0])
+
+    def carried(self, protocols: Sequence[str]) -> Floats:
+        """Goodput over request while it is carried: value, low and high, (3, protocols)."""
+        return carried_shares(self.data, protocols)
+
+    def knots(self, protocols: Sequence[str], options: Mapping[str, str]) -> Sequence[float]:
+        """Payloads every curve gets: so many an octave, and both sides of each break [B]."""
+        payloads = [p.payload_bytes for p in self.data.points if p.payload_bytes is not None]
+        if not payloads:
+            return ()
+        top = math.log2(max(payloads) * BEYOND)
+        grid = np.round(2 ** np.arange(0, top, 1 / PER_OCTAVE))
+        found = set(grid.tolist())
+        for protocol in protocols:
+            found |= self._breaks(protocol, options)
+        return tuple(sorted(found))
+
+    def _breaks(self, protocol: str, options: Mapping[str, str]) -> set[float]:
+        """Both sides of the payloads at which a frame becomes one packet more."""
+        payload = np.arange(1.0, 2**16)
+        packets, *_ = self.carrier(protocol, options, payload)
+        last = payload[np.flatnonzero(np.diff(packets) > 0)][:BREAKS]
+        return set(last.tolist()) | set((last + 1).tolist())
+
+    def refined(
+        self, metric: str, curve: Curve, payload_bytes: Sequence[float], *, extend: bool
+    ) -> Curve:
+        """A curve from the metric's fit; as it stands where it has no payloads or no fit."""
+        fitted = None if curve.anywhere else self._fitted(metric)
+        if fitted is None:
+            return curve
+        key = (metric, curve.load_bps, curve.rows.tobytes(), tuple(payload_bytes), extend)
+        if key not in self._drawn:
+            self._drawn[key] = self._draw(fitted, metric, curve, payload_bytes, extend=extend)
+        return self._drawn[key]
+
+    def _draw(
+        self,
+        fitted: FittedMetric,
+        metric: str,
+        curve: Curve,
+        payload_bytes: Sequence[float],
+        *,
+        extend: bool,
+    ) -> Curve:
+        """A curve of some rows, with the points between and beyond them."""
+        first, last = curve.payload_bytes[[0, -1]]
+        reach = BEYOND if extend else 1.0
+        knots = np.array(payload_bytes, dtype=float)
+        inside = knots[(knots >= first / reach) & (knots <= last * reach)]
+        payload = np.union1d(inside, curve.payload_bytes)
+        ends = self._ends(fitted, metric, curve, payload)
+        before = np.clip(
+            np.searchsorted(curve.payload_bytes, payload, side="right") - 1,
+            0,
+            len(curve.payload_bytes) - 1,
+        )
+        behind = np.clip(
+            np.searchsorted(curve.payload_bytes, payload, side="left"),
+            0,
+            len(curve.payload_bytes) - 1,
+        )
+        basis = np.maximum(np.maximum(curve.basis[before], curve.basis[behind]), INTERPOLATED)
+        beyond = (payload < first) | (payload > last)
+        return Curve(
+            curve.load_bps,
+            payload,
+            ends,
+            np.where(beyond | (self.hosts is not None), EXTRAPOLATED, basis).astype(np.int8),
+            curve.rows[before],
+            next_rows=curve.rows[np.minimum(before + 1, len(curve.rows) - 1)],
+            domain=(float(first), float(last)),
+        )
+
+    def _ends(self, fitted: FittedMetric, metric: str, curve: Curve, payload: Floats) -> Floats:
+        """Value, low and high at some payloads; own points lie inside."""
+        point = self.data.points[int(curve.rows[0])]
+        regime = UNLIMITED if metric == "goodput_bps" else regime_of(curve.load_bps)
+        labels: list[Label] = [label(self.data, point, regime)] * len(payload)
+        load = np.full(len(payload), curve.load_bps)
+        where = sites(self.data, self.carrier, payload, load, labels)
+        if metric != "goodput_bps":
+            where = self._flowing(where)
+        log_time, half = fitted.fit.at(where)
+        if metric == "goodput_bps":
+            log_time = log_time + self._limited(fitted, curve, payload, log_time, half)
+        measure = fitted.quantity
+        value, one, other = (
+            measure.value(log_time + sign * half, payload) for sign in (0.0, -1.0, 1.0)
+        )
+        low, high = (other, one) if measure.falls else (one, other)
+        below, above = self._said(curve, payload)
+        low = value - np.hypot(value - low, value * below)
+        high = value + np.hypot(high - value, value * above)
+        ends = np.stack([value, np.clip(low, 0.0, value), np.maximum(high, value)])
+        if self.hosts is not None:
+            return self._moved(metric, regime, ends, where, labels)
+        own = np.searchsorted(payload, curve.payload_bytes)
+        ends[1, own] = np.minimum(ends[1, own], curve.ends[0])
+        ends[2, own] = np.maximum(ends[2, own], curve.ends[0])
+        return ends
+
+    def _moved(
+        self, metric: str, regime: str, ends: Floats, where: Sites, labels: list[Label]
+    ) -> Floats:
+        """Value, low and high on other hosts."""
+        assert self.hosts is not None
+        payload = where.payload_bytes
+        there = sites(self.data, self.changed_carrier, payload, where.load_bps, labels)
+        full = unlimited(where)
+        goodput = self._value("goodput_bps", full)
+        full = flowing(full, goodput)
+        busy = np.fmax(*(self._value(name, full) for name in BUSY))
+        here_s = np.where(np.isnan(goodput), where.least_s, 8 * payload / goodput)
+        frame = frames(here_s, busy, where, there, self.hosts)
+        by = factor(metric, regime, ends[0], frame, where, there, self.hosts)
+        rate = self.data.interconnect.line_rate_bps
+        wider = np.exp(widening(by, self.hosts, rate))
+        moved = np.stack([ends[0] * by, ends[1] * by / wider, ends[2] * by * wider])
+        if metric == "goodput_bps":
+            moved[2] *= frame.there_s / frame.fastest_s
+        return moved
+
+    def _value(self, metric: str, where: Sites) -> Floats:
+        """A metric at some sites; NaN where the dataset has no fit of it."""
+        key = (metric, where.payload_bytes.tobytes(), where.labels.tobytes())
+        if key not in self._values:
+            fitted = self._fitted(metric)
+            self._values[key] = (
+                np.full(len(where), np.nan)
+                if fitted is None
+                else fitted.quantity.value(fitted.fit.at(where)[0], where.payload_bytes)
+            )
+        return self._values[key]
+
+    def _said(self, curve: Curve, payload: Floats) -> tuple[Floats, Floats]:
+        """How far below and above its value a row's own range reaches, relative, between rows too.
+
+        What a source assumes or rounds is off alike at neighbouring rows: no fit averages it out.
+        """
+        points = [self.data.points[row] for row in curve.rows.tolist()]
+        ranges = [
+            (1 - p.low / p.value, p.high / p.value - 1)
+            if p.value and p.low is not None and p.high is not None
+            else (0.0, 0.0)
+            for p in points
+        ]
+        at, own = np.log(payload), np.log(curve.payload_bytes)
+        below, above = np.array(ranges).T
+        return np.interp(at, own, below), np.interp(at, own, above)
+
+    def _limited(
+        self,
+        fitted: FittedMetric,
+        curve: Curve,
+        payload: Floats,
+        log_time: Floats,
+        half: Floats,
+    ) -> Floats:
+        """What a limit changes where a limited run reached more than the unlimited one can."""
+        own = np.searchsorted(payload, curve.payload_bytes)
+        loads = [self.data.points[row].load_bps for row in curve.rows.tolist()]
+        limited = np.array([load is not None and math.isfinite(load) for load in loads])
+        reached = fitted.quantity.log_time(curve.ends[0], curve.payload_bytes)
+        change = reached - log_time[own]
+        change = np.where(limited & (change < -half[own]), change, 0.0)
+        return np.interp(np.log(payload), np.log(curve.payload_bytes), change)

@@ -1,0 +1,385 @@
+"""The hybrid variant: what it fits, how sure it is, and what must hold of its answers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import icmodel
+from hybrid_case import LINE_RATE_BPS, LOADS_BPS, NOISE, PAYLOADS, SEND, dataset, lab, row, truth
+from icmodel.dataset import Point
+from icmodel.errors import OutOfDomain, ScenarioError
+from icmodel.hybrid.blend import blend
+from icmodel.hybrid.carried import carried_shares
+from icmodel.hybrid.fit import fit
+from icmodel.hybrid.hosts import frames
+from icmodel.hybrid.kernel import SHAPES, Kernel, distances
+from icmodel.hybrid.mechanism import COSTS, Mechanism, non_negative
+from icmodel.hybrid.observations import Sites, observations
+from icmodel.hybrid.quantity import quantity
+from icmodel.hybrid.refine import Refiner
+from icmodel.model import Model
+from icmodel.model.physics import frames_on_wire
+from icmodel.scenario import Hosts
+
+LAB = lab()
+MODEL = Model(LAB, "hybrid")
+CORRECTED = Model(LAB, "corrected")
+MPI = icmodel.load("mpi-infiniband-roce")
+
+
+def carrier(protocol: str, options: object, payload_bytes: np.ndarray) -> object:
+    return frames_on_wire(LAB, protocol, {}, payload_bytes)
+
+
+def sites(payload_bytes: object, labels: object = None) -> Sites:
+    """Sites of one configuration, or of those some labels say."""
+    payload = np.asarray(payload_bytes, dtype=float)
+    names = np.full((len(payload), 1), "one") if labels is None else np.asarray(labels)
+    nothing = np.zeros_like(payload)
+    return Sites(
+        payload, np.ones_like(payload), np.ceil(payload / 1448), nothing, nothing, names,
+        nothing, nothing,
+    )  # fmt: skip
+
+
+# --- mechanism --------------------------------------------------------------------------------
+
+
+def test_costs_a_frame_a_byte_and_a_packet_are_found_again() -> None:
+    where = sites(PAYLOADS)
+    frame, byte, packet = SEND
+    time = frame + byte * where.payload_bytes + packet * where.packets
+    found = Mechanism(COSTS, where, np.log(time))
+    assert found.costs(("one",)) == pytest.approx(SEND, rel=1e-6)
+    beyond = sites([1_000_000])
+    expected = frame + byte * 1e6 + packet * beyond.packets[0]
+    assert np.exp(found.log_time(beyond))[0] == pytest.approx(expected, rel=1e-6)
+
+
+@given(
+    arrays(np.float64, (6, 3), elements=st.floats(0.1, 10)),
+    arrays(np.float64, 6, elements=st.floats(-5, 5)),
+)
+def test_non_negative_least_squares_meets_its_conditions(
+    matrix: np.ndarray, target: np.ndarray
+) -> None:
+    x = non_negative(matrix, target)
+    gradient = matrix.T @ (target - matrix @ x)
+    assert (x >= 0).all()
+    assert (gradient <= 1e-6 * np.abs(matrix).sum()).all()
+    assert np.abs(gradient[x > 1e-9]).max(initial=0.0) <= 1e-6 * np.abs(matrix).sum()
+
+
+def test_costs_are_never_negative_even_where_times_fall_with_the_payload() -> None:
+    where = sites([64, 256, 1024, 4096])
+    costs = Mechanism(COSTS, where, np.log([4e-6, 3e-6, 2e-6, 1e-6])).costs(("one",))
+    assert (costs >= 0).all()
+
+
+# --- kernel and fit ---------------------------------------------------------------------------
+
+
+@given(
+    st.lists(st.integers(1, 100_000), min_size=2, max_size=12, unique=True),
+    st.sampled_from(sorted(SHAPES)),
+    st.sampled_from((0.0, 0.5, 2.0)),
+    st.sampled_from((0.0, 0.9, 1.0)),
+)
+def test_every_covariance_is_one(payloads: list[int], shape: str, jump: float, like: float) -> None:
+    labels = [["a"] if k % 2 else ["b"] for k in range(len(payloads))]
+    where = sites(payloads, labels)
+    kernel = Kernel(shape, jump=jump, likeness={0: like})
+    covariance = distances(where, where, (0,)).covariance(kernel)
+    assert covariance == pytest.approx(covariance.T)
+    assert np.linalg.eigvalsh(covariance).min() > -1e-8
+
+
+def test_leaving_out_in_closed_form_is_leaving_out() -> None:
+    observed = observations(LAB, "latency_mean_s", carrier)  # type: ignore[arg-type]
+    assert observed is not None
+    log_time = np.log(observed.values)
+    process = fit(observed, log_time).widths.process
+    where, k = observed.sites, 17
+    rest = np.delete(np.arange(len(where)), k)
+    residual = log_time - process.mechanism.log_time(where)
+    columns = tuple(sorted(process.kernel.likeness))
+    covariance = np.linalg.inv(process.inverse)
+    weights = np.linalg.solve(covariance[np.ix_(rest, rest)], residual[rest])
+    known = distances(where.take(np.array([k])), where.take(rest), columns)
+    told = (known.covariance(process.kernel) @ weights)[0]
+    assert process.errors[k] == pytest.approx(residual[k] - told, rel=1e-6, abs=1e-9)
+
+
+def test_a_blend_follows_the_candidate_that_is_right_nearby() -> None:
+    where = sites([16, 32, 64, 128, 4096, 8192, 16384, 32768])
+    first_right = np.array([0, 0, 0, 0, 0.3, 0.3, 0.3, 0.3])
+    errors = np.stack([first_right, 0.3 - first_right])
+    blended = blend(where, (), errors)
+    asked = sites([48, 12000])
+    weights = blended.weights(distances(asked, where, ()))
+    assert weights.sum(axis=0) == pytest.approx(1.0)
+    assert weights[0, 0] > 0.9
+    assert weights[1, 1] > 0.9
+
+
+@pytest.mark.parametrize("metric", ["goodput_bps", "frames_per_s", "cpu_send", "rtt_mean_s"])
+def test_a_quantity_goes_there_and_back(metric: str) -> None:
+    values, payload = np.array([0.2, 0.7, 0.0 if metric == "cpu_send" else 0.1]), np.full(3, 99.0)
+    measure = quantity(metric, values)
+    assert measure.value(measure.log_time(values, payload), payload) == pytest.approx(values)
+
+
+def test_of_fewer_than_three_rows_nothing_is_fitted() -> None:
+    few = dataset([row("tcp", 64, math.inf, "goodput_bps", np.array([1e9]))] * 2)
+    assert observations(few, "goodput_bps", carrier) is None  # type: ignore[arg-type]
+    assert Model(few, "hybrid").predict(protocol="tcp", payload_bytes=64).goodput_bps.value == 1e9
+
+
+def test_both_sides_of_each_break_are_knots() -> None:
+    knots = Refiner(LAB, carrier).knots(("tcp", "udp"), {})  # type: ignore[arg-type]
+    assert {1448, 1449, 2896, 2897, 1472, 1473} <= set(knots)
+
+
+# --- accuracy on known truth ------------------------------------------------------------------
+
+
+def held_out(seed: int, count: int = 40) -> list[Point]:
+    """Single runs at payloads and loads that the lab has not measured together."""
+    random = np.random.default_rng(seed)
+    rows = []
+    for _ in range(count):
+        protocol = str(random.choice(("tcp", "udp")))
+        payload, load = int(2 ** random.uniform(4, 15.9)), float(random.choice(LOADS_BPS))
+        for metric in ("latency_mean_s", "cpu_send", "cpu_recv"):
+            run = truth(protocol, payload, load)[metric] * np.exp(NOISE * random.normal())
+            rows.append(row(protocol, payload, load, metric, np.array([min(run, 1.0)])))
+    return rows
+
+
+def asked(point: Point) -> dict[str, Any]:
+    load = point.load_bps or math.inf
+    wish = {} if math.isinf(load) else {"requested_goodput_bps": load}
+    return {"protocol": point.protocol, "payload_bytes": point.payload_bytes, **wish}
+
+
+def test_held_out_runs_are_met_within_the_noise_and_mostly_covered() -> None:
+    rows = held_out(5)
+    told = [MODEL.predict(**asked(point)).metrics[point.metric] for point in rows]
+    errors = np.array([abs(e.value / p.value - 1) for e, p in zip(told, rows, strict=True)])
+    assert np.median(errors) < 1.25 * NOISE
+    inside = np.mean([e.low <= p.value <= e.high for e, p in zip(told, rows, strict=True)])
+    assert inside >= 0.8
+
+
+def test_the_points_beside_the_break_are_told_by_the_others() -> None:
+    quiet = lab(noise=0.001)
+    out = (1024, 1448, 1449, 2048)
+    rest = replace(quiet, points=tuple(p for p in quiet.points if p.payload_bytes not in out))
+    model = Model(rest, "hybrid")
+    for point in quiet.points:
+        beside = point.payload_bytes in (1024, 2048) and point.load_bps == LOADS_BPS[0]
+        if beside and point.metric == "latency_mean_s":
+            told = model.predict(**asked(point)).latency_mean_s
+            assert told.value == pytest.approx(point.value, rel=0.1)
+
+
+def test_a_sister_configuration_lends_its_break() -> None:
+    """One suite of mpi-infiniband-roce knows what the other left out."""
+    out = [p for p in MPI.points if p.payload_bytes in (8192, 16384) and "imb" in p.options]
+    rest = replace(MPI, points=tuple(p for p in MPI.points if p not in out))
+    model = Model(rest, "hybrid")
+    for point in out:
+        told = model.predict(
+            protocol="mpi", payload_bytes=point.payload_bytes,
+            partition=point.options[0], suite="imb",
+        )  # fmt: skip
+        assert told.rtt_half_mean_s.value == pytest.approx(point.value, rel=0.1)
+
+
+# --- what must always hold --------------------------------------------------------------------
+
+QUESTIONS = st.fixed_dictionaries(
+    {
+        "protocol": st.sampled_from(("tcp", "udp")),
+        "payload_bytes": st.integers(16, 65_000),
+        "requested_goodput_bps": st.floats(1e6, 2e10),
+    }
+)
+
+
+@settings(max_examples=60)
+@given(QUESTIONS)
+def test_physics_holds(question: dict[str, Any]) -> None:
+    told = MODEL.predict(**question)
+    request = question["requested_goodput_bps"]
+    loss = told.loss_rate.value
+    assert 0 <= loss <= 1
+    assert told.goodput_bps.value <= request * (1 - loss) * (1 + 1e-9)
+    assert told.goodput_bps.high <= told.bounds["wire"] * (1 + 1e-9)
+    assert told.latency_mean_s.low >= (MODEL.least_latency_s(told.scenario) or 0.0) * (1 - 1e-9)
+    for estimate in told.metrics.values():
+        if not estimate.absent:
+            assert estimate.low <= estimate.value <= estimate.high
+    assert max(told.cpu_send.value, told.cpu_recv.value) <= 1
+
+
+@settings(max_examples=30)
+@given(QUESTIONS, st.floats(1, 10))
+def test_goodput_does_not_fall_with_the_request_nor_rise_with_endpoints(
+    question: dict[str, Any], more: float
+) -> None:
+    question["protocol"] = "tcp"
+    less = MODEL.predict(**question).goodput_bps.value
+    question["requested_goodput_bps"] *= more
+    assert MODEL.predict(**question).goodput_bps.value >= less * (1 - 0.05)
+    shared = MODEL.predict(**question, endpoints=2, other_goodput_bps=3e9)
+    assert shared.goodput_bps.value <= MODEL.predict(**question).goodput_bps.value * (1 + 1e-9)
+
+
+def test_every_measured_point_lies_in_its_interval() -> None:
+    for point in LAB.points[::7]:
+        if point.metric in ("latency_mean_s", "cpu_send", "cpu_recv"):
+            told = MODEL.predict(**asked(point)).metrics[point.metric]
+            best = truth(point.protocol, point.payload_bytes or 1, math.inf)["goodput_bps"]
+            load = point.load_bps or math.inf
+            carried = math.isinf(load) or load <= best
+            if carried:
+                assert told.low * (1 - 1e-9) <= point.value <= told.high * (1 + 1e-9)
+
+
+def test_one_question_and_many_give_the_same_numbers() -> None:
+    payload = np.array([16, 100, 1448, 1449, 5000, 65_000])
+    many = MODEL.predict_many(protocol="udp", payload_bytes=payload, requested_goodput_bps=2e8)
+    for k, size in enumerate(payload.tolist()):
+        one = MODEL.predict(protocol="udp", payload_bytes=size, requested_goodput_bps=2e8)
+        for name in ("goodput_bps", "latency_mean_s", "cpu_recv", "loss_rate"):
+            assert many[name].values[k] == one.metrics[name].value
+            assert many[f"{name}_low"].values[k] == one.metrics[name].low
+
+
+def test_the_same_question_gives_the_same_bytes() -> None:
+    question: dict[str, Any] = {"protocol": "tcp", "payload_bytes": 3000}
+    again = Model(lab(), "hybrid").predict(**question)
+    assert again.to_dict() == MODEL.predict(**question).to_dict()
+
+
+def test_outside_the_payloads_it_refuses_or_says_so() -> None:
+    with pytest.raises(OutOfDomain, match="outside simulated"):
+        MODEL.predict(protocol="tcp", payload_bytes=4)
+    told = MODEL.predict(protocol="tcp", payload_bytes=4, outside="extrapolate")
+    assert told.goodput_bps.basis == "extrapolated"
+    assert "12 B beyond 16 B" in told.goodput_bps.why
+    expected = truth("tcp", 4, math.inf)["goodput_bps"]
+    assert told.goodput_bps.low <= expected <= told.goodput_bps.high
+
+
+def test_a_prediction_names_the_rows_on_both_sides() -> None:
+    told = MODEL.predict(protocol="tcp", payload_bytes=3000)
+    payloads = {used.payload_bytes for used in told.rows if used.metric == "goodput_bps"}
+    assert payloads == {2048, 4096}
+    assert told.variant == "hybrid"
+    assert told.goodput_bps.basis == "interpolated"
+
+
+# --- other hosts ------------------------------------------------------------------------------
+
+
+def test_a_slower_line_limits_and_says_that_it_is_extrapolated() -> None:
+    told = MODEL.predict(protocol="tcp", payload_bytes=65_000, line_rate="1 Gb/s")
+    assert told.goodput_bps.value == pytest.approx(told.bounds["wire"])
+    assert told.goodput_bps.value < 1e9
+    assert told.bottleneck == "wire"
+    assert told.goodput_bps.basis == "extrapolated"
+    assert told.goodput_bps.why == "extrapolated on line rate: 1 Gb/s, measured at 10 Gb/s"
+
+
+def test_a_faster_line_helps_a_host_that_waits_for_it_and_no_other() -> None:
+    for payload, helps in ((65_000, True), (64, False)):
+        here = MODEL.predict(protocol="tcp", payload_bytes=payload).goodput_bps.value
+        there = MODEL.predict(protocol="tcp", payload_bytes=payload, line_rate_bps=25e9)
+        assert (there.goodput_bps.value > 1.1 * here) == helps
+
+
+def test_a_faster_clock_shortens_the_hosts_part() -> None:
+    here = MODEL.predict(protocol="udp", payload_bytes=64, requested_goodput_bps=2e8)
+    there = MODEL.predict(
+        protocol="udp", payload_bytes=64, requested_goodput_bps=2e8, cpu_clock="200 %"
+    )
+    assert there.cpu_send.value == pytest.approx(here.cpu_send.value / 2, rel=1e-6)
+    assert there.latency_mean_s.value < here.latency_mean_s.value
+    full = MODEL.predict(protocol="udp", payload_bytes=64, cpu_clock_ratio=2.0)
+    slow = MODEL.predict(protocol="udp", payload_bytes=64)
+    assert full.goodput_bps.value == pytest.approx(2 * slow.goodput_bps.value, rel=1e-6)
+
+
+def test_intervals_widen_with_the_distance() -> None:
+    widths = [
+        math.log(told.latency_mean_s.high / told.latency_mean_s.low)
+        for clock in (1.0, 1.5, 4.0)
+        for told in [MODEL.predict(protocol="tcp", payload_bytes=64, cpu_clock_ratio=clock)]
+    ]
+    assert widths == sorted(widths)
+
+
+def test_many_questions_may_ask_of_several_links() -> None:
+    rates = np.array([1e9, 25e9, math.nan])
+    many = MODEL.predict_many(protocol="tcp", payload_bytes=65_000, line_rate_bps=rates)
+    for k, rate in enumerate((1e9, 25e9, None)):
+        one = MODEL.predict(protocol="tcp", payload_bytes=65_000, line_rate_bps=rate)
+        assert many.goodput_bps.values[k] == one.goodput_bps.value
+
+
+def test_only_hybrid_answers_for_other_hosts() -> None:
+    with pytest.raises(OutOfDomain, match="ask the variant hybrid"):
+        CORRECTED.predict(protocol="tcp", payload_bytes=64, line_rate="25 Gb/s")
+    with pytest.raises(OutOfDomain, match="does not say its line rate"):
+        Model(icmodel.load("rdma-connectx7"), "hybrid").predict(
+            protocol="rdma-read", payload_bytes=64, queue_pairs="1", line_rate="25 Gb/s"
+        )
+    with pytest.raises(ScenarioError, match="not a ratio"):
+        MODEL.predict(protocol="tcp", payload_bytes=64, cpu_clock="fast")
+
+
+def test_a_question_is_fitted_to_a_variant_that_knows_its_own_hosts_only() -> None:
+    wish = icmodel.Scenario("tcp", 64, line_rate_bps=25e9, cpu_clock_ratio=2.0)
+    fitted, notes = CORRECTED.fit_question(wish)
+    assert fitted == icmodel.Scenario("tcp", 64)
+    assert len(notes) == 2
+    assert MODEL.fit_question(wish) == (wish, ())
+
+
+def test_where_the_wire_hid_the_host_the_busy_share_says_how_fast_it_is() -> None:
+    old, new = (replace(sites([1000.0]), least_s=np.array([8000.0 / rate])) for rate in (1e9, 1e11))
+    here = old.least_s
+    known = frames(here, np.array([0.25]), old, new, Hosts(1e11))
+    assert known.there_s[0] == pytest.approx(here[0] / 4)
+    unknown = frames(here, np.array([math.nan]), old, new, Hosts(1e11))
+    assert unknown.there_s[0] == pytest.approx(here[0])
+    assert unknown.fastest_s[0] == pytest.approx(new.least_s[0])
+
+
+# --- what arrives of a request ----------------------------------------------------------------
+
+
+def test_what_arrives_of_a_carried_request_is_what_did() -> None:
+    rows = [
+        row("tcp", 1000 + k, 1e8, "goodput_bps", np.array([1e8 * (0.99 + 0.001 * k)]))
+        for k in range(20)
+    ]
+    value, low, high = carried_shares(dataset(rows), ("tcp", "udp")).T[0]
+    assert 0.99 <= low < value <= 1.0 < high
+    assert carried_shares(dataset(rows), ("udp",)).T[0] == pytest.approx([1, 1, 1])
+
+
+def test_the_line_rate_of_the_dataset_itself_changes_nothing() -> None:
+    plain = MODEL.predict(protocol="tcp", payload_bytes=999)
+    same = MODEL.predict(protocol="tcp", payload_bytes=999, line_rate_bps=LINE_RATE_BPS)
+    assert same.metrics == plain.metrics
