@@ -1,0 +1,99 @@
+"""Command line: ``python -m benchmarks.accuracy`` prints a table, ``--json`` a document."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+
+from benchmarks.accuracy.curves import (
+    akima,
+    hockney,
+    interpolated,
+    linear,
+    pchip,
+    simgrid_factors,
+)
+from benchmarks.accuracy.extra_p import extra_p
+from benchmarks.accuracy.learners import boosting, gaussian_process
+from benchmarks.accuracy.models import variant
+from benchmarks.accuracy.predictor import Contestant
+from benchmarks.accuracy.race import document, race
+from benchmarks.accuracy.table import text
+from benchmarks.pairs import say
+from benchmarks.start import CommandError
+from icmodel.dataset import catalogue, load
+from icmodel.validate.validation import KINDS, LEAVE_ONE
+
+EXTRA_P = "extra-p"
+PREDICTORS: Mapping[str, Contestant] = {
+    "appendix-h": variant("appendix-h"),
+    "corrected": variant("corrected"),
+    "hybrid": variant("hybrid"),
+    "linear": interpolated(linear),
+    "pchip": interpolated(pchip),
+    "akima": interpolated(akima),
+    "gaussian-process": gaussian_process,
+    "boosting": boosting,
+    "hockney": hockney,
+    "simgrid-factors": simgrid_factors,
+}
+NAMES = (*PREDICTORS, EXTRA_P)
+MOST = 400
+"""Folds of a dataset at most, unless told: drawn evenly by a fixed seed."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Race, print, and return the exit code."""
+    asked = _parser().parse_args(arguments)
+    names = asked.predictor or list(NAMES)
+    with ExitStack() as stack:
+        predictors = stack.enter_context(contestants(names))
+        found = []
+        for name in asked.only or catalogue():
+            data = load(name)
+            found.append(race(data, predictors, kind=asked.folds, most=asked.most, say=say))
+    told = json.dumps(document(found), indent=2) + "\n" if asked.json else text(found, asked.folds)
+    sys.stdout.write(told)
+    return 0
+
+
+@contextmanager
+def contestants(names: Sequence[str]) -> Iterator[dict[str, Contestant]]:
+    """The predictors of some names, in that order; Extra-P only while it can be installed."""
+    with ExitStack() as stack:
+        found = {}
+        for name in names:
+            if name != EXTRA_P:
+                found[name] = PREDICTORS[name]
+                continue
+            try:
+                found[name] = stack.enter_context(extra_p())
+            except CommandError as error:
+                say(f"{EXTRA_P} is left out: {str(error).splitlines()[0]}")
+        yield found
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.accuracy", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print a JSON document")
+    parser.add_argument(
+        "--only", action="append", metavar="DATASET", help="name or path; can be repeated"
+    )
+    parser.add_argument(
+        "--predictor", action="append", choices=NAMES, help="only these; can be repeated"
+    )
+    parser.add_argument("--folds", choices=KINDS, default=LEAVE_ONE, help="default: %(default)s")
+    parser.add_argument(
+        "--most", type=int, default=MOST, help="folds of a dataset at most (%(default)s)"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # rivals warn of their own fits
+        raise SystemExit(main())

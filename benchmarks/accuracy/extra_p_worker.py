@@ -1,0 +1,55 @@
+"""Runs in Extra-P's environment: a line of JSON in is one curve, a line out is its answer.
+
+In: ``{"x": [...], "y": [...], "at": number}``.  Out: ``{"value": number}`` or ``{"why": text}``.
+Before the first line in, ``{"value": 1.0}`` is written: a curve of its own was modelled, so all that
+is needed is there.  Nine points and more go to Extra-P's segmented modeler, five and more to its
+basic one, as its own manual asks.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import warnings
+from collections.abc import Sequence
+
+from extrap.entities.coordinate import Coordinate  # type: ignore[import-not-found]
+from extrap.entities.measurement import Measurement  # type: ignore[import-not-found]
+from extrap.modelers.single_parameter.basic import SingleParameterModeler  # type: ignore[import-not-found]
+from extrap.modelers.single_parameter.segmented import SegmentedModeler  # type: ignore[import-not-found]
+
+FEWEST, SEGMENTED = 5, 9
+
+
+def answer(x: Sequence[float], y: Sequence[float], at: float) -> dict[str, object]:
+    """The value of Extra-P's model of a curve at one place."""
+    if len(x) < FEWEST:
+        return {"why": "fewer than five other points on the curve, which Extra-P needs"}
+    modeler = SegmentedModeler() if len(x) >= SEGMENTED else SingleParameterModeler()
+    rows = [Measurement(Coordinate(a), None, None, [b]) for a, b in zip(x, y, strict=True)]
+    function = modeler.create_model(rows).hypothesis.function
+    value = float(function.evaluate(at))
+    if math.isnan(value):  # between Extra-P's two segments: the mean of both
+        value = sum(float(part.evaluate(at)) for part in function.segments) / 2
+    return {"value": value} if math.isfinite(value) else {"why": "Extra-P's model is not finite"}
+
+
+def main() -> None:
+    """Answer until the input ends."""
+    warnings.simplefilter("ignore")
+    answer(
+        [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0], [1.0, 4.0, 9.0, 16.0, 25.0] + [3.0] * 4, 2.0
+    )
+    print(json.dumps({"value": 1.0}), flush=True)
+    for line in sys.stdin:
+        asked = json.loads(line)
+        try:
+            told = answer(asked["x"], asked["y"], asked["at"])
+        except (ArithmeticError, ValueError, IndexError, TypeError) as error:
+            told = {"why": f"Extra-P failed: {type(error).__name__}"}
+        print(json.dumps(told), flush=True)
+
+
+if __name__ == "__main__":
+    main()

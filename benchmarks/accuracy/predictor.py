@@ -1,0 +1,139 @@
+"""Predictor: what every contestant is, and the forms in which rows are handed to it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icmodel.dataset import Dataset, Point
+from icmodel.estimate import Estimate, absent
+from icmodel.validate.folds import Fold
+from icmodel.validate.places import curve
+
+Floats = NDArray[np.float64]
+
+Answerer = Callable[[Fold], Sequence[Estimate]]
+"""Learns a fold's training rows and answers its test rows, one estimate each."""
+Contestant = Callable[[Dataset], Answerer]
+"""Makes an answerer for the folds of one dataset."""
+
+PER_SECOND = ("frames_per_s", "packets_sent_per_s", "packets_received_per_s")
+TIMES = ("latency_", "rtt_")
+
+
+class Unanswerable(Exception):  # noqa: N818  (says more than an Error at its end would)
+    """A predictor has no answer to one row; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The training rows beside one test row: the same metric along one axis, all else equal."""
+
+    x: Floats
+    y: Floats
+    at: float
+
+    @property
+    def inside(self) -> bool:
+        """Whether training rows stand on both sides."""
+        return len(self.x) > 0 and bool(self.x[0] < self.at < self.x[-1])
+
+
+def guess(value: float, low: float = math.nan, high: float = math.nan) -> Estimate:
+    """An answer without icmodel's bases; one that is no number is none."""
+    if not math.isfinite(value):
+        return absent("the answer is no finite number")
+    return Estimate(value, low, high, "interpolated")
+
+
+def one_by_one(answer: Callable[[Fold, Point], Estimate]) -> Answerer:
+    """An answerer that takes rows one at a time and turns refusals into absent estimates."""
+
+    def answers(fold: Fold) -> list[Estimate]:
+        found = []
+        for point in fold.test:
+            try:
+                found.append(answer(fold, point))
+            except Unanswerable as refusal:
+                found.append(absent(str(refusal)))
+        return found
+
+    return answers
+
+
+def along_payload(fold: Fold, point: Point) -> Line:
+    """Training rows of the curve that a test row lies on.
+
+    Raises
+    ------
+    Unanswerable
+        If the row has no payload.
+    """
+    if point.payload_bytes is None:
+        raise Unanswerable("the row has no payload")
+    here = curve(fold.train, point)
+    rows = [
+        (p.payload_bytes, p.value)
+        for p in fold.train.points
+        if p.metric == point.metric
+        and p.protocol == point.protocol
+        and p.payload_bytes is not None
+        and curve(fold.train, p) == here
+    ]
+    return _line(rows, point.payload_bytes)
+
+
+def along_load(fold: Fold, point: Point) -> Line:
+    """Training rows at a test row's payload and other loads; unlimited ones have no place."""
+    if point.load_bps is None or math.isinf(point.load_bps):
+        return _line([], 1.0)
+    here = curve(fold.train, point)[:-1]
+    rows = [
+        (p.load_bps, p.value)
+        for p in fold.train.points
+        if p.metric == point.metric
+        and p.payload_bytes == point.payload_bytes
+        and p.load_bps is not None
+        and math.isfinite(p.load_bps)
+        and curve(fold.train, p)[:-1] == here
+    ]
+    return _line(rows, point.load_bps)
+
+
+def _line(rows: Sequence[tuple[float, float]], at: float) -> Line:
+    known = dict(sorted(rows))
+    return Line(np.array(list(known), dtype=float), np.array(list(known.values())), float(at))
+
+
+# --- time of one message ------------------------------------------------------------------------
+
+
+def is_time_or_rate(metric: str) -> bool:
+    """Whether a metric is a time, or a rate that the time of one message makes."""
+    return metric.startswith(TIMES) or metric.endswith("goodput_bps") or metric in PER_SECOND
+
+
+def to_time(metric: str, payload_bytes: Floats, value: Floats) -> Floats:
+    """The time of one message [s] that a metric means, itself where it is neither time nor rate."""
+    if metric.endswith("_bps"):
+        return payload_bytes * 8 / value
+    return 1 / value if metric in PER_SECOND else value
+
+
+def from_time(metric: str, payload_bytes: float, seconds: float) -> float:
+    """The metric that a time of one message makes.
+
+    Raises
+    ------
+    Unanswerable
+        If the time is not above 0: a rate of it is none.
+    """
+    if not metric.endswith("_bps") and metric not in PER_SECOND:
+        return seconds
+    if not seconds > 0:
+        raise Unanswerable("the model's time of one message is not above 0")
+    return payload_bytes * 8 / seconds if metric.endswith("_bps") else 1 / seconds

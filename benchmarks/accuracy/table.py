@@ -1,0 +1,137 @@
+"""The race as text: a table a dataset, then who was closest how often, and where we were not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from benchmarks.accuracy.race import Race
+from icmodel.validate.scores import ABSOLUTE, Score
+
+OURS = "hybrid"
+ENOUGH = 0.9
+"""Only who answered this part of the rows anyone answered can be closest: the easy ones are no race."""
+TIE = 5e-5
+"""Errors no further apart are printed alike: both are closest."""
+
+NUMBERS = ("median", "p95")
+
+
+@dataclass(frozen=True, slots=True)
+class Final:
+    """Who was closest in one number of one metric of one dataset, and how far we were from it."""
+
+    dataset: str
+    metric: str
+    number: str
+    kind: str
+    best: tuple[str, ...]
+    least: float
+    ours: float | None
+
+    @property
+    def won(self) -> bool:
+        """Whether we were closest, alone or with others."""
+        return OURS in self.best
+
+
+def text(races: Sequence[Race], kind: str) -> str:
+    """Everything for people."""
+    lines = [f"errors by {kind}, the same folds for all; relative, of ratios absolute"]
+    for one in races:
+        lines += ["", *_one(one)]
+    judged = finals(races)
+    if judged:
+        lines += ["", *_conclusions(judged)]
+    return "\n".join(lines) + "\n"
+
+
+def _one(one: Race) -> Iterator[str]:
+    if not one.folds:
+        yield f"{one.dataset}: too few, no metric has 30 measured or tabulated rows here"
+        return
+    yield f"{one.dataset}, {one.folds} folds"
+    scores = one.scores
+    for metric in next(iter(scores.values())):
+        yield f"  {metric:<36}{'rows':>6}{'median':>10}{'p95':>10}{'covered':>9}  without an answer"
+        for predictor, metrics in scores.items():
+            yield _row(predictor, metrics[metric])
+
+
+def _row(predictor: str, found: Score) -> str:
+    covered = "–" if found.coverage is None else f"{100 * found.coverage.share:.0f} %"
+    silent = f"{found.unanswered}: {next(iter(found.reasons))[:70]}" if found.unanswered else ""
+    median, p95 = (_error(found.kind, n) if found.n else "–" for n in (found.median, found.p95))
+    row = f"    {predictor:<34}{found.n:>6}{median:>10}{p95:>10}"
+    return f"{row}{covered:>9}  {silent}".rstrip()
+
+
+def _error(kind: str, number: float) -> str:
+    return f"{number:.4f}" if kind == ABSOLUTE else f"{100 * number:.2f} %"
+
+
+# --- conclusions --------------------------------------------------------------------------------
+
+
+def finals(races: Sequence[Race]) -> list[Final]:
+    """Who was closest, for each dataset, metric, and both median and 95th percentile."""
+    return [
+        final
+        for one in races
+        if one.folds
+        for metric in next(iter(one.scores.values()))
+        for number in NUMBERS
+        if (final := _final(one, metric, number)) is not None
+    ]
+
+
+def _final(one: Race, metric: str, number: str) -> Final | None:
+    scores = {name: metrics[metric] for name, metrics in one.scores.items()}
+    rows = max(found.n for found in scores.values())
+    able = {
+        name: float(getattr(found, number))
+        for name, found in scores.items()
+        if found.n and found.n >= ENOUGH * rows
+    }
+    if not able:
+        return None
+    least = min(able.values())
+    best = tuple(name for name, error in able.items() if error <= least + TIE)
+    kind = next(iter(scores.values())).kind
+    return Final(one.dataset, metric, number, kind, best, least, able.get(OURS))
+
+
+def won_datasets(judged: Sequence[Final]) -> Mapping[str, tuple[int, int]]:
+    """For each number: the datasets in most of whose metrics we were closest, and all datasets."""
+    names = list(dict.fromkeys(final.dataset for final in judged))
+    found = {}
+    for number in NUMBERS:
+        won = 0
+        for name in names:
+            here = [f.won for f in judged if (f.dataset, f.number) == (name, number)]
+            won += 2 * sum(here) > len(here)
+        found[number] = (won, len(names))
+    return found
+
+
+def _conclusions(judged: Sequence[Final]) -> Iterator[str]:
+    yield f"closest, among those that answered {100 * ENOUGH:.0f} % of what anyone answered"
+    yield f"  {'':<36}{'metrics, median':>18}{'metrics, p95':>18}"
+    names = dict.fromkeys(name for final in judged for name in final.best)
+    for name in sorted(names, key=lambda n: -sum(n in f.best for f in judged)):
+        parts = [[f for f in judged if f.number == number] for number in NUMBERS]
+        cells = (f"{sum(name in f.best for f in part)} of {len(part)}" for part in parts)
+        yield f"    {name:<34}" + "".join(f"{cell:>18}" for cell in cells)
+    if all(final.ours is None for final in judged):
+        return
+    for number, (won, datasets) in won_datasets(judged).items():
+        yield f"{OURS} has the lowest {number} on most metrics of {won} of {datasets} datasets"
+    lost = [final for final in judged if not final.won]
+    if lost:
+        yield f"where {OURS} is not closest:"
+    for final in lost:
+        ours = "too few answers" if final.ours is None else _error(final.kind, final.ours)
+        yield (
+            f"  {final.dataset}, {final.metric}, {final.number}: {ours} against "
+            f"{_error(final.kind, final.least)} of {', '.join(final.best)}"
+        )

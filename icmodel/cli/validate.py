@@ -1,0 +1,271 @@
+"""``icmodel validate``: a model asked for rows that were kept from it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from icmodel import units
+from icmodel.cli.output import (
+    Answer,
+    Section,
+    Table,
+    check_ending,
+    emit,
+    json_text,
+    progress_bar,
+    write_file,
+    write_text,
+)
+from icmodel.cli.question import AsJson, Output, VariantName, listed, option, quantity_text, room
+from icmodel.dataset import Dataset, Point, load
+from icmodel.errors import ScenarioError
+from icmodel.validate import Trial, Validation, Wishes, document, records, validate
+from icmodel.validate.scores import ABSOLUTE, Coverage, Outcome, Score, kind
+from icmodel.validate.validation import HELD_OUT, KINDS, LEAVE_ONE
+
+app = room()
+
+PICTURES = (".png", ".svg")
+NUMBERS = (
+    "rows",
+    "points",
+    "median",
+    "p25",
+    "p75",
+    "p95",
+    "greatest",
+    "noise",
+    "no answer",
+    "covered",
+)
+WORST_NUMBERS = ("payload", "load", "value", "predicted", "low", "high", "error")
+RIGHT = frozenset((*NUMBERS, *WORST_NUMBERS))
+
+Name = Annotated[str, typer.Argument(metavar="DATASET", help="Bundled name or path of a folder.")]
+FoldKinds = Annotated[
+    list[str] | None, option("folds", "KINDS", f"{', '.join(KINDS)}; can be repeated.", "all")
+]
+Metrics = Annotated[
+    list[str] | None,
+    option("metric", "NAMES", "Only these; can be repeated.", "all with 30 rows or more"),
+]
+Breaks = Annotated[
+    list[str] | None,
+    option("break", "SIZE", 'Greatest payload before a break, e.g. "1448 B".', "each curve's own"),
+]
+Most = Annotated[
+    str | None, option("most", "N", "At most so many folds of a kind, drawn evenly.", "all")
+]
+Worst = Annotated[str, option("worst", "N", "Worst points listed for a metric.", "5")]
+Plot = Annotated[
+    Path | None,
+    typer.Option("--plot", metavar="FILE", help="Draw the errors over the payload: SVG or PNG."),
+]
+
+
+@app.command(short_help="Errors on rows kept from the model.")
+def validate_rows(
+    name: Name,
+    *,
+    variant: VariantName = None,
+    folds: FoldKinds = None,
+    metric: Metrics = None,
+    at_break: Breaks = None,
+    most: Most = None,
+    worst: Worst = "5",
+    plot: Plot = None,
+    as_json: AsJson = False,
+    output: Output = None,
+) -> None:
+    """Ask a model for measured rows that were kept from it, and compare.
+
+    Leaves out one point at a time, one curve, what stands beside a break, and asks for the runs
+    a campaign held out. Gives the errors by metric and region, how often the 90 % intervals held
+    the row, the noise from repeat to repeat beside it, and the worst points. Only measured and
+    tabulated rows are learned from and scored; a metric with fewer than 30 of them is too few.
+
+    \b
+    icmodel validate mpi-infiniband-roce
+    icmodel validate ethernet-1g-2010 --variant corrected --metric rtt_half_mean_s --json
+    icmodel validate my-dataset --folds held-out --plot errors.svg
+    """  # noqa: D301
+    if plot is not None:
+        check_ending(plot, (*PICTURES, ".json"))
+    wishes = Wishes(
+        kinds=tuple(listed(folds)) or KINDS,
+        metrics=tuple(listed(metric)),
+        breaks_bytes=tuple(units.parse_bytes(size) for size in listed(at_break)) or None,
+        most=None if most is None else _count("most", most, 1),
+        worst=_count("worst", worst, 0),
+    )
+    data = load(name)
+    with progress_bar("folds") as progress:
+        found = validate(data, variant, wishes, progress)
+    if plot is not None:
+        _draw(found, plot)
+    answer = Answer(
+        sections=lambda: _sections(found),
+        document=lambda: document(found),
+        records=lambda: records(found),
+    )
+    emit(answer, as_json=as_json, output=output)
+
+
+def _count(name: str, text: str, least: int) -> int:
+    if not re.fullmatch(r"[0-9]{1,9}", text.strip()) or int(text) < least:
+        raise ScenarioError(
+            f"--{name} {text!r} is not possible: give a whole number of at least {least}"
+        )
+    return int(text)
+
+
+def _draw(found: Validation, path: Path) -> None:
+    from icmodel.report.errors import error_plot  # the report, not needed without a plot
+    from icmodel.report.plots import save
+
+    spec = error_plot(found)
+    if path.suffix.lower() in PICTURES:
+        save(spec, path)
+    else:
+        write_file(path, {".json": lambda beside: write_text(beside, json_text(spec))})
+
+
+# --- for people -------------------------------------------------------------------------------
+
+
+def _sections(found: Validation) -> Iterator[Section]:
+    yield Section(
+        "",
+        (
+            f"{found.data.id}, variant {found.variant}",
+            "errors are relative; those of ratios (cpu_send, cpu_recv, loss_rate) absolute",
+        ),
+    )
+    for trial in found.trials:
+        folds = f"{trial.folds} fold{'' if trial.folds == 1 else 's'}"
+        yield Section(f"{trial.kind}, {folds}", _scores(found, trial))
+        if trial.kind in (LEAVE_ONE, HELD_OUT):
+            yield Section("by region", _regions(trial))
+        if any(tested.worst for tested in trial.metrics.values()):
+            yield Section("worst points", _worst(found.data, trial))
+        silent = tuple(_silences(trial))
+        if silent:
+            yield Section("without an answer", silent)
+    if found.too_few:
+        few = (f"- {metric}: {n} rows" for metric, n in found.too_few.items())
+        yield Section("too few measured or tabulated rows to score (under 30)", tuple(few))
+
+
+def _scores(found: Validation, trial: Trial) -> Table:
+    columns = (
+        "metric",
+        "rows",
+        "points",
+        "median",
+        "p25",
+        "p75",
+        "p95",
+        "greatest",
+        "covered",
+        "95 % of it",
+    )
+    rows = tuple(
+        (
+            metric,
+            str(tested.score.n),
+            str(tested.score.points),
+            *_errors(tested.score),
+            *_coverage(tested.score.coverage),
+            _noise(found, metric),
+            str(tested.score.unanswered or "–"),
+        )
+        for metric, tested in trial.metrics.items()
+    )
+    return Table((*columns, "noise", "no answer"), rows, RIGHT)
+
+
+def _errors(score: Score) -> tuple[str, ...]:
+    numbers = (score.median, score.p25, score.p75, score.p95, score.greatest)
+    return tuple(_error(score.kind, number) for number in numbers)
+
+
+def _error(of: str, number: float) -> str:
+    """A relative error in per cent, an absolute one as it is."""
+    if number != number:
+        return "–"
+    return f"{number:.4f}" if of == ABSOLUTE else f"{100 * number:.2f} %"
+
+
+def _coverage(coverage: Coverage | None) -> tuple[str, str]:
+    if coverage is None:
+        return "–", "–"
+    return f"{100 * coverage.share:.1f} %", f"{100 * coverage.low:.1f} … {100 * coverage.high:.1f}"
+
+
+def _noise(found: Validation, metric: str) -> str:
+    noise = found.noise.get(metric)
+    if noise is None:
+        return "–"
+    return _error(kind(metric), noise.run)
+
+
+def _regions(trial: Trial) -> Table:
+    rows = tuple(
+        (
+            metric,
+            name,
+            str(part.n),
+            _error(part.kind, part.median),
+            _error(part.kind, part.p95),
+            *_coverage(part.coverage),
+        )
+        for metric, tested in trial.metrics.items()
+        for name, part in tested.regions.items()
+        if part.n
+    )
+    return Table(
+        ("metric", "region", "rows", "median", "p95", "covered", "95 % of it"), rows, RIGHT
+    )
+
+
+def _worst(data: Dataset, trial: Trial) -> Table:
+    columns = ("metric", "point", "payload", "load", "value", "predicted", "low", "high", "error")
+    rows = tuple(
+        _outcome(data, metric, one)
+        for metric, tested in trial.metrics.items()
+        for one in tested.worst
+    )
+    return Table(columns, rows, RIGHT)
+
+
+def _outcome(data: Dataset, metric: str, one: Outcome) -> tuple[str, ...]:
+    point, said = one.point, one.estimate
+    numbers = (point.value, said.value, said.low, said.high)
+    return (
+        metric,
+        _where(data, point),
+        quantity_text("payload_bytes", point.payload_bytes),
+        quantity_text("load_bps", point.load_bps),
+        *(quantity_text(metric, None if n != n else float(f"{n:.4g}")) for n in numbers),
+        _error(kind(metric), one.error),
+    )
+
+
+def _where(data: Dataset, point: Point) -> str:
+    """Protocol, options and counts that differ from what is usual."""
+    options = zip(data.option_axes, point.options, strict=True)
+    counts = (("cores", point.cores), ("switches", point.switches), ("endpoints", point.endpoints))
+    usual = {("switches", 0), ("endpoints", 1)}
+    said = [f"{name}={n}" for name, n in counts if n is not None and (name, n) not in usual]
+    return ", ".join([point.protocol, *(f"{a}={v}" for a, v in options if v), *said])
+
+
+def _silences(trial: Trial) -> Iterator[str]:
+    for metric, tested in trial.metrics.items():
+        for why, n in list(tested.score.reasons.items())[:3]:
+            yield f"- {metric}, {n} row{'' if n == 1 else 's'}: {why}"

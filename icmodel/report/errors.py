@@ -1,0 +1,145 @@
+"""The errors of a validation as a Vega-Lite specification: over the payload, metric by metric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from icmodel.errors import ReportError
+from icmodel.report.drawing import (
+    COLOURS,
+    GRID,
+    INK,
+    LIMIT,
+    PREDICTED,
+    QUIET,
+    SCHEMA,
+    WIDTH,
+    Row,
+    Spec,
+)
+from icmodel.report.words import quantity
+from icmodel.validate import Trial, Validation
+from icmodel.validate.scores import ABSOLUTE
+
+HEIGHT = 150
+LEAST = 1e-4
+"""Errors below this are drawn on the lower edge: a logarithm has no place for 0."""
+HELD, MISSED, NONE = "interval holds it", "interval misses it", "no interval"
+NOISE, MEDIAN = "noise of one run", "median error"
+
+
+def error_plot(found: Validation) -> Spec:
+    """Every error over the payload; the median and the noise of one run are lines.
+
+    Raises
+    ------
+    ReportError
+        If nothing with a payload was answered.
+    """
+    plots = [
+        _plot(found, trial, metric)
+        for trial in found.trials
+        for metric in trial.metrics
+        if any(_rows(trial, metric))
+    ]
+    if not plots:
+        raise ReportError(
+            f"{found.data.id} has no scored answers to draw: a metric needs 30 measured or "
+            "tabulated rows with payloads"
+        )
+    return {
+        "$schema": SCHEMA,
+        "title": {
+            "text": f"Errors of {found.variant} on rows kept from it",
+            "subtitle": found.data.id,
+            "anchor": "start",
+        },
+        "columns": 2,
+        "concat": plots,
+        "config": {
+            "view": {"stroke": None},
+            "title": {"color": INK, "subtitleColor": QUIET, "fontSize": 13},
+            "axis": {"labelColor": QUIET, "titleColor": INK, "gridColor": GRID},
+        },
+    }
+
+
+def _plot(found: Validation, trial: Trial, metric: str) -> Spec:
+    score = trial.metrics[metric].score
+    lines: list[Row] = [{"line": MEDIAN, "error": max(score.median, LEAST)}]
+    if metric in found.noise:
+        lines.append({"line": NOISE, "error": max(found.noise[metric].run, LEAST)})
+    absolute = score.kind == ABSOLUTE
+    return {
+        "title": {"text": metric, "subtitle": f"{trial.kind}, {score.n} rows"},
+        "width": WIDTH,
+        "height": HEIGHT,
+        "layer": [_dots(trial, metric, absolute=absolute), _rules(lines)],
+    }
+
+
+def _dots(trial: Trial, metric: str, *, absolute: bool) -> Spec:
+    axis: Spec = {"title": "absolute error" if absolute else "relative error"}
+    axis["format"] = "~g" if absolute else "~%"
+    colours = {HELD: COLOURS[PREDICTED], MISSED: COLOURS[LIMIT], NONE: QUIET}
+    return {
+        "data": {"values": list(_rows(trial, metric))},
+        "mark": {"type": "point", "size": 24},
+        "encoding": {
+            "x": {
+                "field": "payload_bytes",
+                "type": "quantitative",
+                "scale": {"type": "log", "base": 2, "nice": False},
+                "axis": {"title": "payload [B]", "format": ",d"},
+            },
+            "y": {
+                "field": "error",
+                "type": "quantitative",
+                "scale": {"type": "log"},
+                "axis": axis,
+            },
+            "color": {
+                "field": "interval",
+                "type": "nominal",
+                "scale": {"domain": list(colours), "range": list(colours.values())},
+                "legend": {"title": None, "orient": "bottom"},
+            },
+            "shape": {
+                "field": "interval",
+                "type": "nominal",
+                "scale": {"domain": list(colours), "range": ["circle", "cross", "square"]},
+            },
+            "tooltip": [{"field": "said", "title": metric}, {"field": "source"}],
+        },
+    }
+
+
+def _rules(lines: list[Row]) -> Spec:
+    return {
+        "data": {"values": lines},
+        "mark": {"type": "rule"},
+        "encoding": {
+            "y": {"field": "error", "type": "quantitative"},
+            "strokeDash": {
+                "field": "line",
+                "type": "nominal",
+                "scale": {"domain": [MEDIAN, NOISE], "range": [[1, 0], [4, 3]]},
+                "legend": {"title": None, "orient": "bottom"},
+            },
+        },
+    }
+
+
+def _rows(trial: Trial, metric: str) -> Iterator[Row]:
+    for one in trial.outcomes:
+        if one.point.metric != metric or one.estimate.absent or one.point.payload_bytes is None:
+            continue
+        interval = NONE if one.covered is None else HELD if one.covered else MISSED
+        measured, said = (quantity(metric, n) for n in (one.point.value, one.estimate.value))
+        yield {
+            "payload_bytes": one.point.payload_bytes,
+            "error": max(one.error, LEAST),
+            "interval": interval,
+            "said": f"{said}, measured {measured}",
+            "source": one.point.source,
+        }

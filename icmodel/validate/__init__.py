@@ -1,0 +1,6 @@
+"""Validation: how well a model predicts rows that were kept from it, and whether intervals hold."""
+
+from icmodel.validate.document import document, records
+from icmodel.validate.validation import Trial, Validation, Wishes, validate
+
+__all__ = ["Trial", "Validation", "Wishes", "document", "records", "validate"]

@@ -1,0 +1,97 @@
+"""Breaks of a curve along the payload, and the two measured points that stand beside each.
+
+On Ethernet the break is where a frame no longer fits one packet.  Elsewhere, and for every stack
+that changes its protocol on the way, it is the curve's own: the step between two neighbouring
+payloads whose slope, on log axes, differs most from the slopes on both sides of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import numpy as np
+
+from icmodel.dataset import Dataset, Interconnect, Point
+from icmodel.theory import ethernet
+from icmodel.validate.places import Key, curve, grouped, place
+
+Pair = tuple[int, int]
+DEFAULT_MTU_BYTES = 1500
+"""Ethernet's, where a dataset does not say."""
+FEWEST = 4
+"""Points a curve needs so that a step has a slope on both sides."""
+
+
+def beside(
+    data: Dataset, points: Iterable[Point], breaks_bytes: Sequence[int] | None = None
+) -> dict[Key, Key]:
+    """The place of each point of one metric beside a break -> its curve and the break's two sizes.
+
+    Parameters
+    ----------
+    points : iterable of Point
+        Rows of one metric.
+    breaks_bytes : sequence of int, optional
+        Greatest payloads before a break; each curve's own by default.
+    """
+    found: dict[Key, Key] = {}
+    for line, members in grouped(points, lambda p: curve(data, p)).items():
+        for below, above in _pairs(data, members, breaks_bytes):
+            for point in members:
+                if point.payload_bytes in (below, above):
+                    found[place(data, point)] = (*line, float(below), float(above))
+    return found
+
+
+def _pairs(
+    data: Dataset, members: Sequence[Point], breaks_bytes: Sequence[int] | None
+) -> list[Pair]:
+    sized = {p.payload_bytes: p.value for p in members if p.payload_bytes is not None}
+    sizes = sorted(sized)
+    if breaks_bytes is None:
+        one = _first_packet(data, members[0], sizes) or step(sizes, [sized[s] for s in sizes])
+        return [one] if one else []
+    between = (_between(sizes, at) for at in sorted(breaks_bytes))
+    return [pair for pair in between if pair]
+
+
+def _between(sizes: Sequence[int], at: int) -> Pair | None:
+    """The greatest size up to a break and the least above it."""
+    below, above = [s for s in sizes if s <= at], [s for s in sizes if s > at]
+    return (below[-1], above[0]) if below and above else None
+
+
+def _first_packet(data: Dataset, point: Point, sizes: Sequence[int]) -> Pair | None:
+    """The sizes beside the greatest payload of one packet; none where the link has no packets."""
+    options = zip(data.option_axes, point.options, strict=True)
+    link = data.link({axis: value for axis, value in options if value})
+    if link.kind != "ethernet":
+        return None
+    return _between(sizes, one_packet_bytes(link, point.protocol))
+
+
+def one_packet_bytes(link: Interconnect, protocol: str) -> int:
+    """The greatest payload that an Ethernet link carries in one packet [B]."""
+    mtu = link.mtu_bytes or DEFAULT_MTU_BYTES
+    carrier: Literal["udp", "ethernet", "tcp"] = "tcp"
+    if protocol == "udp":
+        carrier = "udp"
+    elif protocol == "ethernet":
+        carrier = "ethernet"
+    version: Literal[4, 6] = 6 if link.ip_version == 6 else 4
+    framing = ethernet.Framing(
+        carrier, mtu, version, timestamps=link.tcp_timestamps and carrier == "tcp"
+    )
+    sizes = np.arange(1, mtu + 1)
+    return int(sizes[ethernet.packets(sizes, framing) == 1].max())
+
+
+def step(sizes: Sequence[int], values: Sequence[float]) -> Pair | None:
+    """The neighbours between which a curve steps most, on log axes; none of too short a curve."""
+    if len(sizes) < FEWEST or min(values) <= 0:
+        return None
+    slopes = np.diff(np.log(values)) / np.diff(np.log(sizes))
+    departure = np.abs(slopes[1:-1] - (slopes[:-2] + slopes[2:]) / 2)
+    where = int(np.argmax(departure)) + 1
+    return sizes[where], sizes[where + 1]

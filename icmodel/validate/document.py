@@ -1,0 +1,124 @@
+"""A validation as a document for JSON; numbers that are not known are ``None``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from icmodel.dataset import Dataset, Point
+from icmodel.estimate import number_or_none
+from icmodel.validate.scores import Coverage, Outcome, Score
+from icmodel.validate.validation import Tested, Validation
+
+SCHEMA_VERSION = 1
+
+
+def document(found: Validation) -> dict[str, object]:
+    """The JSON document of ``icmodel validate --json``."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "dataset": {"id": found.data.id, "sha256": found.data.sha256},
+        "variant": found.variant,
+        "folds": {
+            trial.kind: {
+                "folds": trial.folds,
+                "metrics": {
+                    metric: _tested(found.data, tested) for metric, tested in trial.metrics.items()
+                },
+            }
+            for trial in found.trials
+        },
+        "too_few": dict(found.too_few),
+        "noise": {
+            metric: {"rows": noise.rows, "run": noise.run, "mean": noise.mean}
+            for metric, noise in found.noise.items()
+        },
+    }
+
+
+def _tested(data: Dataset, tested: Tested) -> dict[str, object]:
+    return {
+        **score_document(tested.score),
+        "regions": {name: score_document(part) for name, part in tested.regions.items()},
+        "worst": [outcome_document(data, one) for one in tested.worst],
+    }
+
+
+def score_document(score: Score) -> dict[str, object]:
+    """One score; coverage is the share of rows inside, beside the ends of its 95 % interval."""
+    return {
+        "error": score.kind,
+        "n": score.n,
+        "points": score.points,
+        "median": number_or_none(score.median),
+        "p25": number_or_none(score.p25),
+        "p75": number_or_none(score.p75),
+        "p95": number_or_none(score.p95),
+        "greatest": number_or_none(score.greatest),
+        "bias": number_or_none(score.bias),
+        **_coverage(score.coverage),
+        "unanswered": score.unanswered,
+        "reasons": dict(score.reasons),
+    }
+
+
+def _coverage(coverage: Coverage | None) -> Mapping[str, object]:
+    if coverage is None:
+        return {"coverage": None, "coverage_low": None, "coverage_high": None, "intervals": 0}
+    return {
+        "coverage": coverage.share,
+        "coverage_low": coverage.low,
+        "coverage_high": coverage.high,
+        "intervals": coverage.n,
+    }
+
+
+def outcome_document(data: Dataset, one: Outcome) -> dict[str, object]:
+    """One row, what was answered, and how far off that is."""
+    return {
+        **point_document(data, one.point),
+        "value": one.point.value,
+        "predicted": number_or_none(one.estimate.value),
+        "low": number_or_none(one.estimate.low),
+        "high": number_or_none(one.estimate.high),
+        "basis": one.estimate.basis,
+        "error": number_or_none(one.error),
+        "covered": one.covered,
+        "source": one.point.source,
+    }
+
+
+def point_document(data: Dataset, point: Point) -> dict[str, object]:
+    """Where a row stands; an unlimited load is the text ``inf``."""
+    load: object = point.load_bps
+    if point.load_bps is not None:
+        load = "inf" if number_or_none(point.load_bps) is None else point.load_bps
+    return {
+        "protocol": point.protocol,
+        "payload_bytes": point.payload_bytes,
+        "load_bps": load,
+        "cores": point.cores,
+        "switches": point.switches,
+        "endpoints": point.endpoints,
+        "other_goodput_bps": point.other_goodput_bps,
+        "options": {
+            axis: value
+            for axis, value in zip(data.option_axes, point.options, strict=True)
+            if value
+        },
+    }
+
+
+def records(found: Validation) -> Iterator[dict[str, object]]:
+    """One line of CSV a row that was asked for."""
+    for trial in found.trials:
+        for one in trial.outcomes:
+            line = outcome_document(found.data, one)
+            said = line.pop("options")
+            options = dict(said) if isinstance(said, dict) else {}
+            yield {
+                "folds": trial.kind,
+                "metric": one.point.metric,
+                **line,
+                "options": " ".join(f"{axis}={value}" for axis, value in options.items()),
+                "why": one.estimate.why,
+            }

@@ -1,0 +1,190 @@
+"""Scores: errors of answers, their spread, the coverage of their intervals, and the noise floor.
+
+The error of an answer is relative, |answer − row| / row, but for ratios (``cpu_send``,
+``cpu_recv``, ``loss_rate``) absolute, in parts of 1: near an idle core or a lossless link a
+relative error says nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from icmodel.dataset import RATIOS, Point
+from icmodel.estimate import Estimate, absent
+
+POINT = slice(Point._fields.index("protocol"), Point._fields.index("metric"))
+"""The cells of a row that say where it stands."""
+RELATIVE, ABSOLUTE = "relative", "absolute"
+CLOSE = 1e-9
+"""Relative slack at an interval's ends: a row on the end is inside, whatever the rounding."""
+NORMAL_95 = 1.959963984540054
+"""The 97.5 % quantile of the normal distribution."""
+TRUTH_IS_ZERO = "the row is 0, and a relative error needs another number"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One row that was asked for: what was answered, and how far that is from it.
+
+    ``error`` and ``bias`` are NaN where there is no answer, ``estimate.why`` says the reason;
+    ``covered`` is ``None`` where the answer has no interval.
+    """
+
+    fold: str
+    point: Point
+    estimate: Estimate
+    error: float
+    bias: float
+    covered: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How often the 90 % interval held the row, with the 95 % interval of that share (Wilson)."""
+
+    inside: int
+    n: int
+    share: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Errors of one metric over many rows; NaN in all numbers where nothing was answered.
+
+    ``points`` is at how many different points the ``n`` answered rows stand: runs of one point
+    share the model's error there, and say less than as many runs of different points.
+    """
+
+    metric: str
+    kind: str
+    n: int
+    points: int
+    median: float
+    p25: float
+    p75: float
+    p95: float
+    greatest: float
+    bias: float
+    coverage: Coverage | None
+    unanswered: int
+    reasons: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Repeat-to-repeat noise of one metric in the kind of its errors.
+
+    The median over ``rows`` rows with a spread of at least two repeats: ``run`` is the standard
+    deviation of one run, ``mean`` that of the mean that the row states, std / √n.
+    """
+
+    rows: int
+    run: float
+    mean: float
+
+
+def kind(metric: str) -> str:
+    """Whether errors of a metric are relative or absolute."""
+    return ABSOLUTE if metric in RATIOS else RELATIVE
+
+
+def outcome(fold: str, point: Point, estimate: Estimate) -> Outcome:
+    """An answer beside its row."""
+    scale = 1.0 if kind(point.metric) == ABSOLUTE else point.value
+    if scale == 0 and not estimate.absent:
+        estimate = absent(TRUTH_IS_ZERO)
+    if estimate.absent:
+        return Outcome(fold, point, estimate, math.nan, math.nan, None)
+    bias = (estimate.value - point.value) / scale
+    return Outcome(fold, point, estimate, abs(bias), bias, covers(estimate, point.value))
+
+
+def covers(estimate: Estimate, value: float) -> bool | None:
+    """Whether an answer's interval holds a value; ``None`` where it has no interval."""
+    if math.isnan(estimate.low) or math.isnan(estimate.high):
+        return None
+    slack = CLOSE * abs(value)
+    return estimate.low - slack <= value <= estimate.high + slack
+
+
+def by_metric(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:
+    """Outcomes of each metric, metrics by name."""
+    groups: dict[str, list[Outcome]] = {}
+    for one in outcomes:
+        groups.setdefault(one.point.metric, []).append(one)
+    return dict(sorted(groups.items()))
+
+
+def score(outcomes: Sequence[Outcome]) -> Score:
+    """The score of some outcomes of one metric; at least one is needed."""
+    metric = outcomes[0].point.metric
+    answered = [one for one in outcomes if not one.estimate.absent]
+    reasons = Counter(one.estimate.why for one in outcomes if one.estimate.absent)
+    errors = np.array([one.error for one in answered])
+    p25, median, p75, p95, most = (
+        np.quantile(errors, [0.25, 0.5, 0.75, 0.95, 1.0]) if answered else np.full(5, np.nan)
+    )
+    return Score(
+        metric=metric,
+        kind=kind(metric),
+        n=len(answered),
+        points=len({one.point[POINT] for one in answered}),
+        median=float(median),
+        p25=float(p25),
+        p75=float(p75),
+        p95=float(p95),
+        greatest=float(most),
+        bias=float(np.median([one.bias for one in answered])) if answered else math.nan,
+        coverage=coverage([one.covered for one in answered if one.covered is not None]),
+        unanswered=len(outcomes) - len(answered),
+        reasons=dict(reasons.most_common()),
+    )
+
+
+def coverage(covered: Sequence[bool]) -> Coverage | None:
+    """Share of intervals that held their row; ``None`` of none."""
+    n, inside = len(covered), sum(covered)
+    if not n:
+        return None
+    low, high = wilson(inside, n)
+    return Coverage(inside, n, inside / n, low, high)
+
+
+def wilson(inside: int, n: int) -> tuple[float, float]:
+    """95 % interval of a share seen ``inside`` times in ``n``: E. B. Wilson, JASA 22, 1927."""
+    z2 = NORMAL_95**2
+    share = inside / n
+    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = NORMAL_95 * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n)
+    low = 0.0 if inside == 0 else middle - half
+    high = 1.0 if inside == n else middle + half
+    return low, high
+
+
+def worst(outcomes: Iterable[Outcome], count: int) -> list[Outcome]:
+    """The outcomes with the greatest errors, greatest first; ties in the order given."""
+    answered = [one for one in outcomes if not one.estimate.absent]
+    return sorted(answered, key=lambda one: -one.error)[:count]
+
+
+def noise(points: Iterable[Point]) -> dict[str, Noise]:
+    """The noise floor of each metric that has rows with a spread of at least two repeats."""
+    spreads: dict[str, list[tuple[float, float]]] = {}
+    for point in points:
+        scale = 1.0 if kind(point.metric) == ABSOLUTE else point.value
+        if point.std is not None and (point.n or 0) >= 2 and scale > 0:
+            run = point.std / scale
+            spreads.setdefault(point.metric, []).append((run, run / math.sqrt(point.n or 1)))
+    return {
+        metric: Noise(
+            len(pairs), *(float(np.median(column)) for column in zip(*pairs, strict=True))
+        )
+        for metric, pairs in sorted(spreads.items())
+    }

@@ -1,0 +1,224 @@
+"""Validation of a model on one dataset: every kind of fold, every metric with enough rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from icmodel.dataset import Dataset
+from icmodel.errors import DatasetError, ScenarioError
+from icmodel.model import Model
+from icmodel.validate.breaks import beside
+from icmodel.validate.folds import (
+    LEAST_ROWS,
+    Fold,
+    Folds,
+    counts,
+    held_out,
+    leave_a_break_out,
+    leave_a_curve_out,
+    leave_break_sizes_out,
+    leave_one_out,
+    scored,
+)
+from icmodel.validate.places import Key, place
+from icmodel.validate.questions import answers
+from icmodel.validate.regions import lay_map, regions
+from icmodel.validate.scores import Noise, Outcome, Score, by_metric, noise, outcome, score, worst
+
+LEAVE_ONE, LEAVE_CURVE, LEAVE_BREAK, LEAVE_SIZES, HELD_OUT = (
+    "leave-one-out",
+    "leave-a-curve-out",
+    "leave-a-break-out",
+    "leave-break-sizes-out",
+    "held-out",
+)
+KINDS = (LEAVE_ONE, LEAVE_CURVE, LEAVE_BREAK, LEAVE_SIZES, HELD_OUT)
+Progress = Callable[[int, int], None]
+"""Called with the folds done and all folds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What is validated: kinds of folds, metrics (all with enough rows), folds of a kind at most."""
+
+    kinds: tuple[str, ...] = KINDS
+    metrics: tuple[str, ...] = ()
+    breaks_bytes: tuple[int, ...] | None = None
+    most: int | None = None
+    worst: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """One metric under one kind of fold: its score, the score of each region, the worst points."""
+
+    score: Score
+    regions: Mapping[str, Score]
+    worst: tuple[Outcome, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One kind of fold: how many there were, and what came of each metric."""
+
+    kind: str
+    folds: int
+    metrics: Mapping[str, Tested]
+    outcomes: tuple[Outcome, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """What validating one variant on one dataset found.
+
+    ``too_few`` names the metrics with fewer than 30 scored rows, with their number; ``noise`` is
+    the repeat-to-repeat noise of the dataset's own rows.
+    """
+
+    data: Dataset
+    variant: str
+    trials: tuple[Trial, ...]
+    too_few: Mapping[str, int]
+    noise: Mapping[str, Noise]
+
+
+def validate(
+    data: Dataset,
+    variant: str | None = None,
+    wishes: Wishes | None = None,
+    progress: Progress | None = None,
+) -> Validation:
+    """Score a variant of the model on rows kept from it.
+
+    Parameters
+    ----------
+    variant : str, optional
+        The dataset's default variant by default.
+    wishes : Wishes, optional
+        Everything by default.
+    progress : callable, optional
+        Called after each fold with the folds done and all folds.
+
+    Raises
+    ------
+    ScenarioError
+        If there is no such variant or kind of fold.
+    DatasetError
+        If a metric asked for has no scored rows.
+    """
+    asked = wishes or Wishes()
+    model = Model(data, variant)  # refuses what is no variant, before anything is worked out
+    known = counts(scored(data))
+    _check(data, asked, known)
+    rows = {m: known.get(m, 0) for m in data.metrics if m in (asked.metrics or data.metrics)}
+    chosen = [metric for metric, n in rows.items() if n >= LEAST_ROWS]
+    plans = {
+        kind: plan for kind in KINDS if kind in asked.kinds and (plan := _plan(kind, data, chosen, asked))
+    }  # fmt: skip
+    count = _Count(sum(map(_length, plans.values())), progress)
+    near = {metric: beside(data, scored(data, metric), asked.breaks_bytes) for metric in chosen}
+    trials = tuple(
+        _trial(kind, data, _run(plan, model.variant, chosen, count), _length(plan), near, asked)
+        for kind, plan in plans.items()
+    )
+    return Validation(
+        data=data,
+        variant=model.variant,
+        trials=trials,
+        too_few={metric: n for metric, n in rows.items() if n < LEAST_ROWS},
+        noise={m: n for m, n in noise(scored(data)).items() if m in chosen},
+    )
+
+
+def _check(data: Dataset, asked: Wishes, known: Mapping[str, int]) -> None:
+    for kind in asked.kinds:
+        if kind not in KINDS:
+            raise ScenarioError(
+                f"there is no kind of fold {kind!r}: it is one of {', '.join(KINDS)}"
+            )
+    for metric in asked.metrics:
+        if metric not in known:
+            have = ", ".join(known) or "none at all"
+            raise DatasetError(
+                f"{data.id} has no measured or tabulated rows of {metric!r}: it has {have}"
+            )
+
+
+Plan = Sequence[Folds | tuple[Fold, ...]]
+
+
+def _plan(kind: str, data: Dataset, chosen: Sequence[str], asked: Wishes) -> Plan:
+    """The folds of one kind; none where the kind has nothing to leave out."""
+    if not chosen:
+        return ()
+    if kind == LEAVE_ONE:
+        return (leave_one_out(data, most=asked.most),)
+    if kind == LEAVE_CURVE:
+        curves = leave_a_curve_out(data, most=asked.most)
+        return (curves,) if len(curves) > 1 else ()
+    if kind in (LEAVE_BREAK, LEAVE_SIZES):
+        leave = leave_a_break_out if kind == LEAVE_BREAK else leave_break_sizes_out
+        breaks = (
+            leave(data, metric, breaks_bytes=asked.breaks_bytes, most=asked.most)
+            for metric in chosen
+        )
+        return tuple(folds for folds in breaks if len(folds))
+    held = held_out(data)
+    return (held,) if held else ()
+
+
+def _length(plan: Plan) -> int:
+    return sum(len(folds) for folds in plan)
+
+
+@dataclass(slots=True)
+class _Count:
+    """Counts folds for a progress bar."""
+
+    total: int
+    progress: Progress | None
+    done: int = 0
+
+    def one_more(self) -> None:
+        self.done += 1
+        if self.progress is not None:
+            self.progress(self.done, self.total)
+
+
+def _run(plan: Plan, variant: str, chosen: Collection[str], count: _Count) -> list[Outcome]:
+    found: list[Outcome] = []
+    for folds in plan:
+        for fold in folds:
+            said = answers(fold, variant)
+            found += (
+                outcome(fold.name, point, one)
+                for point, one in zip(fold.test, said, strict=True)
+                if point.metric in chosen
+            )
+            count.one_more()
+    return found
+
+
+def _trial(
+    kind: str,
+    data: Dataset,
+    outcomes: Sequence[Outcome],
+    folds: int,
+    near: Mapping[str, Mapping[Key, Key]],
+    asked: Wishes,
+) -> Trial:
+    trained = {place(data, point) for point in scored(data)} if kind == HELD_OUT else None
+    here = lay_map(data, near, trained)
+    metrics = {}
+    for metric, members in by_metric(outcomes).items():
+        parts: dict[str, list[Outcome]] = {}
+        for one in members:
+            for name in regions(here, one):
+                parts.setdefault(name, []).append(one)
+        metrics[metric] = Tested(score(members), _scores(parts), tuple(worst(members, asked.worst)))
+    return Trial(kind, folds, metrics, tuple(outcomes))
+
+
+def _scores(parts: Mapping[str, Sequence[Outcome]]) -> dict[str, Score]:
+    return {name: score(parts[name]) for name in sorted(parts)}

@@ -1,0 +1,177 @@
+"""Folds: what leaves together, what may be learned from, and which points stand beside a break."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from icmodel.dataset import Dataset, Interconnect, Point, load
+from icmodel.validate.breaks import beside, one_packet_bytes, step
+from icmodel.validate.folds import (
+    counts,
+    held_out,
+    leave_a_break_out,
+    leave_a_curve_out,
+    leave_break_sizes_out,
+    leave_one_out,
+    scored,
+    training,
+)
+from icmodel.validate.places import curve, place
+from validate_case import LOADS, METRICS, PAYLOADS, law
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    return law(tmp_path_factory.mktemp("law"))
+
+
+def test_a_point_leaves_with_all_its_metrics(data: Dataset) -> None:
+    folds = list(leave_one_out(data))
+    assert len(folds) == len(PAYLOADS) * len(LOADS)
+    for fold in folds:
+        assert sorted(point.metric for point in fold.test) == sorted(METRICS)
+        (asked,) = {place(data, point) for point in fold.test}
+        assert asked not in {place(data, point) for point in fold.train.points}
+        assert len(fold.train.points) == len(data.points) - len(METRICS)
+    assert Counter(point for fold in folds for point in fold.test) == Counter(data.points)
+
+
+def test_one_metric_is_asked_and_the_others_of_its_point_leave_all_the_same(data: Dataset) -> None:
+    for fold in leave_one_out(data, "goodput_bps"):
+        assert [point.metric for point in fold.test] == ["goodput_bps"]
+        assert len(fold.train.points) == len(data.points) - len(METRICS)
+
+
+def test_rows_that_answer_the_same_question_leave_together() -> None:
+    """A load that is not said, no switches said, an option at its default: one question."""
+    data = load("mpi-infiniband-roce")
+    twins = [
+        p for p in data.points if p.payload_bytes == 1024 and p.options[0] == "ib-gcc9-impi-verbs"
+    ]
+    osu = [p for p in twins if p.options[1] == "osu"]
+    assert {p.load_bps for p in osu} == {None, math.inf}
+    (fold,) = [f for f in leave_one_out(data) if osu[0] in f.test]
+    assert set(osu) == set(fold.test)
+    unsaid = twins[0]._replace(options=("ib-gcc9-impi-verbs", ""), switches=0, endpoints=None)
+    assert place(data, unsaid) == place(data, osu[0])
+    imb = next(p for p in twins if p.options[1] == "imb")
+    assert place(data, imb) != place(data, osu[0])
+
+
+def test_only_measured_and_tabulated_rows_are_learned_from() -> None:
+    data = load("ethernet-10g-2012")
+    assert {p.basis for p in data.points} > {"assumed", "derived", "stated"}
+    assert {p.basis for p in training(data).points} == {"tabulated"}
+    for fold in leave_one_out(data, most=5):
+        assert {p.basis for p in (*fold.train.points, *fold.test)} == {"tabulated"}
+    assert counts(scored(data))["goodput_bps"] == 35
+
+
+def test_a_curve_leaves_whole(data: Dataset) -> None:
+    folds = list(leave_a_curve_out(data))
+    assert len(folds) == len(LOADS)
+    for fold in folds:
+        (line,) = {curve(data, point) for point in fold.test}
+        assert line not in {curve(data, point) for point in fold.train.points}
+        assert len(fold.test) == len(PAYLOADS) * len(METRICS)
+
+
+def test_both_points_beside_a_break_leave_together(data: Dataset) -> None:
+    folds = list(leave_a_break_out(data, "latency_mean_s"))
+    assert len(folds) == len(LOADS)
+    for fold in folds:
+        assert [p.payload_bytes for p in fold.test] == [1024, 2048]  # TCP's 1448 lies between
+        assert not {1024, 2048} & {
+            p.payload_bytes
+            for p in fold.train.points
+            if curve(data, p) == curve(data, fold.test[0])
+        }
+
+
+def test_the_sizes_beside_a_break_leave_on_every_curve(data: Dataset) -> None:
+    (fold,) = leave_break_sizes_out(data, "latency_mean_s")
+    assert Counter(p.payload_bytes for p in fold.test) == {1024: len(LOADS), 2048: len(LOADS)}
+    assert {p.metric for p in fold.test} == {"latency_mean_s"}
+    assert not {1024, 2048} & {p.payload_bytes for p in fold.train.points}
+    assert len(fold.train.points) == len(data.points) - 2 * len(LOADS) * len(METRICS)
+    mpi = load("mpi-infiniband-roce")  # breaks of the curves' own: each pair of sizes is a fold
+    folds = list(leave_break_sizes_out(mpi, "rtt_half_mean_s"))
+    near = beside(mpi, scored(mpi, "rtt_half_mean_s"))
+    assert len(folds) == len({at[-2:] for at in near.values()})
+    assert sum(len(fold.test) for fold in folds) == len(near)
+
+
+def test_a_break_can_be_named(data: Dataset) -> None:
+    sizes = [
+        sorted({p.payload_bytes for p in fold.test if p.payload_bytes is not None})
+        for fold in leave_a_break_out(data, "latency_mean_s", breaks_bytes=(100, 8192, 10**6))
+    ]
+    assert sizes == [[64, 128], [8192, 16384]] * len(LOADS)  # nothing above 1 MB: no fold
+
+
+def test_fewer_folds_are_drawn_evenly_and_the_same_each_time(data: Dataset) -> None:
+    names = [fold.name for fold in leave_one_out(data)]
+    drawn = [fold.name for fold in leave_one_out(data, most=12)]
+    assert len(set(drawn)) == len(drawn) == 12
+    assert drawn == [fold.name for fold in leave_one_out(data, most=12)]
+    assert [name for name in names if name in drawn] == drawn
+    assert len(leave_one_out(data, most=1000)) == len(names)
+
+
+def test_without_held_out_runs_there_is_no_fold_of_them(data: Dataset) -> None:
+    assert held_out(data) == ()
+
+
+ETHERNET = Interconnect(kind="ethernet", line_rate_bps=1e9, mtu_bytes=1500)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "link", "most"),
+    [
+        ("tcp", ETHERNET, 1448),
+        ("tcp", replace(ETHERNET, tcp_timestamps=False), 1460),
+        ("udp", ETHERNET, 1472),
+        ("udp", replace(ETHERNET, ip_version=6), 1452),
+        ("ethernet", ETHERNET, 1500),
+        ("udp", replace(ETHERNET, mtu_bytes=9000), 8972),
+        ("zeromq", replace(ETHERNET, mtu_bytes=None), 1448),
+    ],
+)
+def test_the_greatest_payload_of_one_packet(protocol: str, link: Interconnect, most: int) -> None:
+    assert one_packet_bytes(link, protocol) == most
+
+
+@given(st.integers(3, 13), st.floats(1.5, 10.0), st.floats(-1.0, 1.0))
+def test_a_step_in_a_power_law_is_found(at: int, jump: float, slope: float) -> None:
+    sizes = [2**k for k in range(17)]
+    values = [float(s) ** slope * (jump if s > 2**at else 1.0) for s in sizes]
+    assert step(sizes, values) == (2**at, 2 ** (at + 1))
+
+
+def test_a_short_curve_has_no_step() -> None:
+    assert step([1, 2, 4], [1.0, 2.0, 8.0]) is None
+    assert step([1, 2, 4, 8], [0.0, 2.0, 8.0, 9.0]) is None
+
+
+def test_where_there_are_no_packets_the_curve_shows_its_own_break() -> None:
+    data = load("mpi-infiniband-roce")
+    near = beside(data, scored(data, "rtt_half_mean_s"))
+    curves = {curve(data, point) for point in scored(data, "rtt_half_mean_s")}
+    assert len(near) == 2 * len(curves)
+    jumping = {at[-2:] for key, at in near.items() if "ib-gcc9-impi-verbs" in key and "osu" in key}
+    assert jumping == {(131072.0, 262144.0)}  # its README: threefold from 128 to 256 KiB
+
+
+def test_the_dataset_itself_is_not_changed(data: Dataset) -> None:
+    before = data.points
+    list(leave_one_out(data, most=3))
+    assert data.points is before
+    assert isinstance(before[0], Point)
+    assert np.isfinite([p.value for p in before]).all()
