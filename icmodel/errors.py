@@ -37,3 +37,11 @@ class ProbeMissing(IcmodelError):  # noqa: N818  (says more than an Error at its
 
 class ReportError(IcmodelError):
     """A report or plot cannot be written as asked."""
+
+
+class CalibrationError(IcmodelError):
+    """A calibration cannot begin, go on or end as asked."""
+
+
+class MeasurementFailed(CalibrationError):  # noqa: N818  (says more than an Error at its end would)
+    """A run failed for want of the peer or the network; another time it may succeed."""

@@ -78,8 +78,8 @@ except ProbeMissing as error:
 @pytest.fixture
 def places(tmp_path: Path) -> Places:
     clone = tmp_path / "clone"
-    (clone / "icmodel").mkdir(parents=True)
-    for name in ("__init__.py", "calibrate.py", "errors.py"):
+    (clone / "icmodel" / "calibrate").mkdir(parents=True)
+    for name in ("__init__.py", "calibrate/__init__.py", "calibrate/probe.py", "errors.py"):
         shutil.copy2(checkout.ROOT / "icmodel" / name, clone / "icmodel" / name)
     folders = (tmp_path / "first", tmp_path / "second")
     return Places(empty_venv(tmp_path / "venv"), clone, folders)
@@ -175,15 +175,35 @@ def test_the_check_shows_what_the_probe_says(
     }
 
 
-@pytest.mark.parametrize("line", [line for line in LINES if line != ("--check",)])
-def test_the_loop_is_not_pretended(
-    line: tuple[str, ...], stand_in: Path, capsys: pytest.CaptureFixture[str]
+WRONG = [
+    ((), "no folder to measure into"),
+    (("--hosts", "a", "b"), "no folder to measure into"),
+    (("--lab", "--hosts", "a", "b", "-o", "here"), "--lab and --hosts are both given"),
+    (("--budget", "10", "-o", "here"), "has no unit"),
+    (("--error", "0 %", "-o", "here"), "end nothing"),
+    (("--protocol", "pigeon", "-o", "here"), "pigeon cannot be measured"),
+    (("--usecase", "pigeons", "-o", "here"), "pigeons"),
+    (("--variant", "pigeon", "-o", "here"), "pigeon"),
+    (("-o", "here"), "ended with exit code 2"),
+]
+
+
+@pytest.mark.parametrize(("line", "said"), WRONG)
+def test_what_cannot_be_calibrated_is_said_in_one_sentence(
+    line: tuple[str, ...],
+    said: str,
+    stand_in: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """The stand-in can do nothing but say what it is, so no loop begins."""
+    monkeypatch.chdir(stand_in.parent)
     assert main(["calibrate", *line]) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert "no calibration loop" in said.err
-    assert str(stand_in) in said.err
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert said in told.err
+    assert told.err.count("\n") == 1
+    assert not (stand_in.parent / "here" / "points.csv").exists()
 
 
 def test_the_real_probe_works(

@@ -33,6 +33,7 @@ QUESTION = ("--payload", "65535 B", "--rate", "6700/s", "--cores", "4", "--switc
 ROOMS_OF_PREDICT = {
     "cli",
     "dataset",
+    "dataset_rows",
     "errors",
     "estimate",
     "interpolation",
@@ -115,6 +116,7 @@ def test_what_is_not_predicted_needs_not_even_numpy(words: tuple[str, ...], tmp_
         ("evaluate", "--help"),
         ("plot", "--help"),
         ("calibrate", "--help"),
+        ("fold", "--help"),
         ("compare", "--protocol", "tcp,udp", "--payload", "1448 B"),
         ("theory", "ethernet", "--payload", "1448 B..9 kB"),
     ],

@@ -29,7 +29,10 @@ COMMANDS = (
     "usecases",
     "theory",
     "plot",
+    "fold",
+    "ingest",
     "calibrate",
+    "validate",
 )
 """Each is the module of its name here, imported when it is asked for."""
 
@@ -106,6 +109,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is not None:
         return _run(arguments)
     gc.set_threshold(RARELY)
+    # Before numpy is imported: the matrices of a fit are small, and its threads would only wait.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # no µ on this terminal: better ? than nothing

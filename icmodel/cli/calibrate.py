@@ -1,48 +1,175 @@
-"""``icmodel calibrate``: is the measuring tool there, and does it work."""
+"""``icmodel calibrate``: measure until the model is good enough; or check the measuring tool."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from icmodel import units
 from icmodel.calibrate import Probe, check_probe, find_probe
 from icmodel.cli.output import Answer, Section, Table, emit
-from icmodel.cli.question import AsJson, Output, quantity_text, room
-from icmodel.errors import IcmodelError, UnitError
+from icmodel.cli.question import AsJson, listed, option, quantity_text, room
+from icmodel.errors import CalibrationError, UnitError
+
+TYPE_CHECKING = False  # what type checkers take as true
+if TYPE_CHECKING:
+    from icmodel.calibrate.calibration import Calibration
 
 app = room()
+
+UNDECIDED = 3
+"""Exit code where the budget ended before the stated error."""
 
 Check = Annotated[
     bool, typer.Option("--check", help="Only look whether icprobe is installed and works.")
 ]
+Lab = Annotated[
+    bool, typer.Option("--lab", help="Measure in a test network on this machine (the default).")
+]
+HostNames = Annotated[
+    tuple[str, str] | None,
+    typer.Option("--hosts", metavar="A B", help="Measure from A to B, both reached by ssh."),
+]
+Topology = Annotated[
+    str, option("topology", "NAME", "Test network: a name of icprobe's or a TOML file.", "direct")
+]
+Address = Annotated[
+    str | None,
+    option("address", "ADDRESS", "Of B on the measured network, with --hosts.", "that of B"),
+]
+UseCaseName = Annotated[
+    str | None,
+    option("usecase", "NAME", "Choose runs for the verdict of this use case, not for the error."),
+]
+Budget = Annotated[str, option("budget", "TIME", "Measuring time.", "10 min")]
+ErrorRatio = Annotated[
+    str | None,
+    option("error", "PERCENT", "Stop when the error is down to this.", "use up the budget"),
+]
+Protocols = Annotated[
+    list[str] | None, option("protocol", "NAMES", "tcp, udp, ethernet, zeromq.", "tcp, udp")
+]
+LineRate = Annotated[
+    str | None,
+    option("line-rate", "RATE", "What loads are shares of.", "the goodput of the first run"),
+]
+Mtu = Annotated[str, option("mtu", "SIZE", "MTU of the path, where packets break.", "1500 B")]
+Cores = Annotated[int, option("cores", "N", "Cores of each end.", "1")]
+Window = Annotated[str, option("window", "TIME", "Length of a run.", "2 s")]
+Seed = Annotated[int, option("seed", "N", "Of what is drawn by lot.", "1")]
+Variant = Annotated[
+    str, option("variant", "NAME", "Variant of the model whose error counts.", "hybrid")
+]
+Place = Annotated[
+    Path | None,
+    typer.Option(
+        "-o", "--output", metavar="DIR", help="Folder of the dataset; with --check a file."
+    ),
+]
 
 
-@app.command(
-    short_help="Check the measuring tool icprobe.",
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-)
-def calibrate(*, check: Check = False, as_json: AsJson = False, output: Output = None) -> None:
-    """Check the measuring tool icprobe: where it is, its version, what it measures of itself.
+@app.command(short_help="Measure until the model is good enough.")
+def calibrate(
+    *,
+    lab: Lab = False,
+    hosts: HostNames = None,
+    topology: Topology = "direct",
+    address: Address = None,
+    usecase: UseCaseName = None,
+    budget: Budget = "10 min",
+    error: ErrorRatio = None,
+    protocol: Protocols = None,
+    line_rate: LineRate = None,
+    mtu: Mtu = "1500 B",
+    cores: Cores = 1,
+    window: Window = "2 s",
+    seed: Seed = 1,
+    variant: Variant = "hybrid",
+    check: Check = False,
+    as_json: AsJson = False,
+    output: Place = None,
+) -> int:
+    """Measure, fit and choose the next runs, until an error or a budget is reached.
 
-    The loop that plans, measures and fits by itself is not part of this version: without --check
-    the command says so, or what to install, and ends with code 2, whatever else is asked. Own
-    measurements are made with icprobe campaign.
+    Runs in a test network of this machine (as root), or between two hosts that ssh reaches and
+    that have icprobe. What is measured is kept in DIR run by run: the same command goes on after
+    any interruption, and a greater budget continues. In the end DIR is a dataset.
+
+    Exit codes: 0 done, 3 the stated error was not reached; with --usecase those of its verdict
+    (0 met, 1 not met, 3 undecided).
 
     \b
+    icmodel calibrate -o my-lab
+    icmodel calibrate --hosts alice bob --budget "30 min" --error "5 %" -o my-network
+    icmodel calibrate --usecase imaging -o my-lab-imaging
     icmodel calibrate --check
-    icmodel calibrate --check --json
     """  # noqa: D301
-    path = find_probe()
-    if not check:
-        raise IcmodelError(
-            "this version of icmodel has no calibration loop: measure with `icprobe campaign` "
-            f"({path}), or look with `icmodel calibrate --check` whether it works"
-        )
-    probe = check_probe(path)
-    emit(
-        Answer(lambda: [_section(probe)], lambda: _document(probe)), as_json=as_json, output=output
+    probe = find_probe()
+    if check:
+        found = check_probe(probe)
+        answer = Answer(lambda: [_section(found)], lambda: _document(found))
+        emit(answer, as_json=as_json, output=output)
+        return 0
+    if output is None:
+        raise CalibrationError("there is no folder to measure into: give one with -o DIR")
+    if lab and hosts is not None:
+        raise CalibrationError("--lab and --hosts are both given: measure in one of them")
+    from icmodel.calibrate.calibration import Wish, carry_out
+    from icmodel.cli.watching import watching
+
+    wish = Wish(
+        folder=output,
+        hosts=hosts,
+        topology=topology,
+        address=address,
+        words={
+            "protocols": tuple(listed(protocol)) or ("tcp", "udp"),
+            "mtu_bytes": units.parse_bytes(mtu),
+            "cores": cores,
+            "line_rate_bps": None if line_rate is None else units.parse_bps(line_rate),
+            "budget_s": units.parse_seconds(budget),
+            "error_ratio": None if error is None else units.parse_ratio(error),
+            "usecase": usecase,
+            "window_s": units.parse_seconds(window),
+            "seed": seed,
+            "variant": variant,
+        },
     )
+    with watching() as watch:
+        made = carry_out(probe, wish, watch)
+    emit(Answer(lambda: _sections(made), lambda: made.to_dict()), as_json=as_json, output=None)
+    return _exit_code(made, error=error is not None)
+
+
+def _exit_code(made: Calibration, *, error: bool) -> int:
+    verdict = made.result.progress.verdict
+    if verdict:
+        return {"met": 0, "not met": 1}.get(verdict, UNDECIDED)
+    return UNDECIDED if error and made.result.reason != "error" else 0
+
+
+def _sections(made: Calibration) -> list[Section]:
+    from icmodel.cli.watching import ratio_text
+
+    stand = made.result.progress
+    rows = tuple(
+        (one.metric, str(one.count), *map(ratio_text, (one.middle, one.p95, one.noise)))
+        for one in stand.scores
+    )
+    columns = ("metric", "left out", "error", "95 % below", "noise of a run")
+    right = frozenset(columns[1:])
+    lines = (
+        f"{stand.runs} runs in {stand.spent_s:.0f} s of measuring, {len(made.result.refused)} "
+        f"refused; ended by: {made.result.reason}",
+        *((f"verdict of the use case: {stand.verdict}",) if stand.verdict else ()),
+        f"dataset {made.dataset} in {made.folder}, variant {made.variant}",
+    )
+    found = [Section(f"calibrated {made.system}", lines)]
+    if rows:
+        found.append(Section("error at runs left out", Table(columns, rows, right)))
+    return found
 
 
 def _section(probe: Probe) -> Section:

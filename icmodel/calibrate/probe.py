@@ -1,4 +1,4 @@
-"""The way to own measurements. So far: find the measuring tool icprobe, and see that it works."""
+"""The measuring tool icprobe: where it stands, and whether it works."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _places() -> Iterator[Path]:
     if on_path is not None:
         yield Path(on_path)
     yield Path(sysconfig.get_path("scripts")) / PROBE
-    checkout = Path(__file__).resolve().parent.parent
+    checkout = Path(__file__).resolve().parent.parent.parent
     yield checkout / "calibration" / "target" / "release" / PROBE
 
 

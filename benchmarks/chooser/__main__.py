@@ -1,0 +1,102 @@
+"""``python -m benchmarks.chooser``: errors on a quarter of the full grid's runs, over its error."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.chooser.arena import Arena, made_up, recorded
+from benchmarks.chooser.contest import QUARTER, Outcome, contest, spread
+from benchmarks.chooser.synthetic import TRUTHS, TUNING
+from icmodel.calibrate.run import Record
+
+SEEDS = 20
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the contest and print it."""
+    asked = _parser().parse_args(words)
+    document = {}
+    for name, arenas in _arenas(asked):
+        outcomes = []
+        for seed, arena in enumerate(arenas, start=asked.first_seed):
+            varied = replace(arena, settings=replace(arena.settings, variant=asked.variant))
+            outcomes.append(contest(varied, seed, asked.share))
+            print(f"{name}, seed {seed}: {_line(outcomes[-1])}", file=sys.stderr, flush=True)
+        document[name] = _summary(outcomes)
+    print(json.dumps(document, indent=2) if asked.json else _text(document))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.chooser", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--first-seed", type=int, default=1)
+    parser.add_argument("--share", type=float, action="append", help="of the full grid's runs")
+    parser.add_argument("--variant", default="hybrid")
+    parser.add_argument("--records", type=Path, help="records of a full grid, to replay instead")
+    parser.add_argument("--mtu", type=int, default=1500, help="of the records' path")
+    parser.add_argument("--tuning", action="store_true", help="the system the chooser was tried on")
+    parser.add_argument("--only", type=int, help="one of the made-up systems, from 0")
+    parser.add_argument("--json", action="store_true")
+    return parser
+
+
+def _arenas(asked: argparse.Namespace) -> list[tuple[str, list[Arena]]]:
+    asked.share = tuple(asked.share or (QUARTER,))
+    seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
+    if asked.records is not None:
+        arena = recorded(_read(asked.records), asked.records.parent.name, asked.mtu)
+        return [(arena.name, [arena] * asked.seeds)]
+    truths = (TUNING,) if asked.tuning else TRUTHS
+    some = truths if asked.only is None else (truths[asked.only],)
+    return [(truth.name, [made_up(truth, seed) for seed in seeds]) for truth in some]
+
+
+def _read(path: Path) -> list[Record]:
+    body = path.read_bytes()
+    text = gzip.decompress(body) if path.suffix == ".gz" else body
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def _line(outcomes: Sequence[Outcome]) -> str:
+    return ", ".join(f"{one.strategy} {one.runs}: {one.ratio:.2f}" for one in outcomes)
+
+
+def _summary(seeds: Sequence[Sequence[Outcome]]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for column in zip(*seeds, strict=True):
+        first = column[0]
+        found[f"{first.strategy}, {first.share:.0%}"] = {
+            "runs": first.runs,
+            "ratio": spread([one.ratio for one in column]),
+            "errors": {
+                metric: spread([one.errors[metric] for one in column])["median"]
+                for metric in first.errors
+            },
+        }
+    return found
+
+
+def _text(document: dict[str, dict[str, object]]) -> str:
+    lines = []
+    for name, strategies in document.items():
+        lines += [name, "  strategy, share    runs  ratio (quartiles)   reached  errors"]
+        for strategy, said in strategies.items():
+            ratio: dict[str, float] = said["ratio"]  # type: ignore[index]
+            told: dict[str, float] = said["errors"]  # type: ignore[index]
+            errors = ", ".join(f"{metric} {value:.2%}" for metric, value in told.items())
+            lines.append(
+                f"  {strategy:18} {said['runs']:>4}  {ratio['median']:.2f} "  # type: ignore[index]
+                f"({ratio['p25']:.2f}–{ratio['p75']:.2f})  {ratio['reached']}/{ratio['n']}  {errors}"
+            )
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+"""The way to own measurements: plan, measure, fold, fit, and choose the next run.
+
+The public names are loaded when they are first asked for: to find the measuring tool needs
+nothing but Python.
+"""
+
+from importlib import import_module
+
+TYPE_CHECKING = False  # what type checkers take as true
+if TYPE_CHECKING:
+    from icmodel.calibrate.loop import Progress as Progress
+    from icmodel.calibrate.loop import Result as Result
+    from icmodel.calibrate.loop import calibrate as calibrate
+    from icmodel.calibrate.probe import Probe as Probe
+    from icmodel.calibrate.probe import check_probe as check_probe
+    from icmodel.calibrate.probe import find_probe as find_probe
+    from icmodel.calibrate.run import Run as Run
+    from icmodel.calibrate.settings import Settings as Settings
+    from icmodel.calibrate.system import Refused as Refused
+    from icmodel.calibrate.system import System as System
+
+__all__ = [
+    "Probe",
+    "Progress",
+    "Refused",
+    "Result",
+    "Run",
+    "Settings",
+    "System",
+    "calibrate",
+    "check_probe",
+    "find_probe",
+]
+
+_MODULE_OF = {
+    "Probe": "probe",
+    "Progress": "loop",
+    "Refused": "system",
+    "Result": "loop",
+    "Run": "run",
+    "Settings": "settings",
+    "System": "system",
+    "calibrate": "loop",
+    "check_probe": "probe",
+    "find_probe": "probe",
+}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name not in _MODULE_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+        globals()[name] = value
+        return value

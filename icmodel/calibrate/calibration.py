@@ -1,0 +1,106 @@
+"""Calibration: from the words of a command to measured runs and a dataset in a folder."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from icmodel.calibrate.hosts import Hosts
+from icmodel.calibrate.loop import Result, Watch, calibrate
+from icmodel.calibrate.pair import LabPair, Pair, SshPair
+from icmodel.calibrate.settings import Settings
+from icmodel.calibrate.written import write
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is to be calibrated.
+
+    ``hosts`` are two names that ssh knows; without them a lab of ``topology`` is built.
+    ``words`` are fields of `Settings`.
+    """
+
+    folder: Path
+    hosts: tuple[str, str] | None = None
+    topology: str = "direct"
+    address: str | None = None
+    words: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What became of it: how the loop ended, and the dataset that was made."""
+
+    system: str
+    folder: Path
+    dataset: str
+    sha256: str
+    variant: str
+    result: Result
+
+    def to_dict(self) -> dict[str, object]:
+        """The JSON document of ``icmodel calibrate --json``."""
+        stand = self.result.progress
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "system": self.system,
+            "folder": str(self.folder),
+            "dataset": {"id": self.dataset, "sha256": self.sha256},
+            "variant": self.variant,
+            "reason": self.result.reason,
+            "runs": stand.runs,
+            "refused": [
+                {"point": one.run.identity, "words": list(one.run.words()), "why": one.why}
+                for one in self.result.refused
+            ],
+            "spent_s": stand.spent_s,
+            "budget_s": stand.budget_s,
+            "error": _number(stand.error),
+            "metrics": {
+                one.metric: {
+                    "n": one.count,
+                    "median": _number(one.middle),
+                    "p95": _number(one.p95),
+                    "noise": _number(one.noise),
+                }
+                for one in stand.scores
+            },
+            "verdict": stand.verdict or None,
+        }
+
+
+def carry_out(probe: Path, wish: Wish, watch: Watch | None = None) -> Calibration:
+    """Measure until error or budget are reached, and write the dataset.
+
+    Raises
+    ------
+    CalibrationError
+        If the folder is another calibration's, hosts cannot be reached, or nothing was measured.
+    """
+    pair = _pair(probe, wish)
+    settings = Settings(system=pair.description, **wish.words)
+    result = calibrate(Hosts(probe, pair, settings), settings, wish.folder, watch)
+    data = write(wish.folder, settings)
+    return Calibration(
+        system=pair.description,
+        folder=wish.folder,
+        dataset=data.id,
+        sha256=data.sha256,
+        variant=settings.variant,
+        result=result,
+    )
+
+
+def _pair(probe: Path, wish: Wish) -> Pair:
+    if wish.hosts is None:
+        return LabPair(probe, wish.topology, wish.folder)
+    return SshPair(probe, *wish.hosts, address=wish.address)
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None

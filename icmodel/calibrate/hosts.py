@@ -1,0 +1,147 @@
+"""Hosts: two hosts as a system; a responder on B, and `icprobe run` on A for every run."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from icmodel.calibrate.commands import ended, printed, reason
+from icmodel.calibrate.pair import BRIEF_S, Pair
+from icmodel.calibrate.run import Record, Run
+from icmodel.calibrate.settings import Settings
+from icmodel.calibrate.system import Refused
+from icmodel.errors import MeasurementFailed
+
+DONE, FLAGGED, REFUSED = 0, 1, 2
+"""Exit codes of ``icprobe run``: both of the first print a record."""
+LOOK_S = 0.02
+MOST_SAID_BYTES = 65536
+PATIENCE_S = 30.0
+"""What a run may take beside idle time, warm-up and window."""
+
+
+class Hosts:
+    """A system of two hosts.
+
+    Parameters
+    ----------
+    probe : Path
+        The icprobe of this machine.
+    pair : Pair
+        Which two.
+    settings : Settings
+        How long a run is.
+    """
+
+    def __init__(self, probe: Path, pair: Pair, settings: Settings) -> None:
+        self.description = pair.description
+        self._probe = probe
+        self._pair = pair
+        self._stack = ExitStack()
+        self._times = (
+            *("--duration", f"{settings.window_s:g} s"),
+            *("--warmup", f"{settings.warmup_s:g} s"),
+            *("--baseline", f"{settings.baseline_s:g} s"),
+        )
+        self._longest_s = settings.cost_s + PATIENCE_S
+        self._responder: _Responder | None = None
+
+    def _answers(self) -> bool:
+        return self._responder is not None and self._responder.alive
+
+    def measure(self, run: Run, repeat: int) -> Record | Refused:
+        """One record of icprobe; what it calls a wrong question, the hosts refuse."""
+        done = ended(self._pair.asking((*run.words(), *self._times)), self._longest_s)
+        if done.returncode == REFUSED and self._answers():
+            return Refused(reason(done.stderr))
+        if done.returncode not in (DONE, FLAGGED):
+            raise MeasurementFailed(
+                f"`icprobe run` ended with exit code {done.returncode} ({reason(done.stderr)}): "
+                "look at the hosts and start again to go on"
+            )
+        return _record(done.stdout)
+
+    # --- coming and going ---------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            key = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ic"))) / "key"
+            printed((str(self._probe), "key", str(key)), BRIEF_S)
+            self._pair.up(key)
+            stack.callback(self._pair.down)
+            self._responder = stack.enter_context(_Responder(self._pair.answering()))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+
+class _Responder:
+    """An ``icprobe serve`` that answers."""
+
+    def __init__(self, command: list[str]) -> None:
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115  (closed in __exit__)
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=self._said,
+            stderr=self._said,
+            start_new_session=True,
+        )
+
+    def __enter__(self) -> Self:
+        deadline = time.monotonic() + BRIEF_S
+        while "answers on" not in self._text():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                said = reason(self._text().encode("utf-8"))
+                self.__exit__()
+                raise MeasurementFailed(
+                    f"`icprobe serve` does not answer ({said}): put that right and start again"
+                )
+            time.sleep(LOOK_S)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            self._process.wait(timeout=1.0)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._process.pid, signal.SIGTERM)
+            self._process.wait()
+        self._said.close()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still runs."""
+        return self._process.poll() is None
+
+    def _text(self) -> str:
+        """All it said so far; where it writes on stays where it is."""
+        return os.pread(self._said.fileno(), MOST_SAID_BYTES, 0).decode("utf-8", "replace")
+
+
+def _record(said: bytes) -> dict[str, Any]:
+    try:
+        record = json.loads(said)
+    except ValueError as error:
+        raise MeasurementFailed(
+            f"`icprobe run` printed no record ({error}): is the icprobe of both hosts the same?"
+        ) from error
+    if not isinstance(record, dict):
+        raise MeasurementFailed("`icprobe run` printed no record: look at it by hand")
+    return record

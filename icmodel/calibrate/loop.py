@@ -1,0 +1,176 @@
+"""Loop: plan, measure, fold, fit and choose, until the error or the budget is reached.
+
+What is asked next follows from the settings and the records of the steps before, and from nothing
+else: a step that was cut off is decided again, the same way, and what it lacks is measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from icmodel.calibrate.planner import Decided, Planner, Turn
+from icmodel.calibrate.run import Record, Run
+from icmodel.calibrate.score import Score, worst
+from icmodel.calibrate.settings import Settings
+from icmodel.calibrate.state import Done, Folder
+from icmodel.calibrate.system import Refused, System
+from icmodel.errors import CalibrationError, MeasurementFailed
+
+TRIES = 2
+"""How often a run that failed is tried before the loop ends."""
+MOST_REFUSED = 3
+"""So many refusals at the start, and no record, are an error of the whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a calibration stands after a run, or after a step (then with its scores)."""
+
+    step: int
+    runs: int
+    spent_s: float
+    budget_s: float
+    last: Run | None
+    scores: tuple[Score, ...] = ()
+    verdict: str = ""
+
+    @property
+    def error(self) -> float:
+        """The error that is to fall: the greatest of the metrics' middle ones."""
+        return worst(self.scores)
+
+
+Watch = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a calibration ended: ``reason`` is error, verdict, budget or exhausted."""
+
+    reason: str
+    records: tuple[Record, ...]
+    refused: tuple[Done, ...]
+    progress: Progress
+
+
+def calibrate(
+    system: System, settings: Settings, folder: Path, watch: Watch | None = None
+) -> Result:
+    """Measure until the error or the budget is reached; one that was cut off goes on.
+
+    Parameters
+    ----------
+    system : System
+        What is measured; its description must be that of the settings.
+    settings : Settings
+        What is to be found out, and how.
+    folder : Path
+        Where records are kept; a calibration that is here already is continued.
+    watch : callable, optional
+        Told after every run and every step.
+
+    Raises
+    ------
+    CalibrationError
+        If the folder is another calibration's, a run fails twice, or nothing can be measured.
+    """
+    if system.description != settings.system:
+        raise CalibrationError(
+            f"the calibration is of {settings.system!r}, and {system.description!r} was given: "
+            "use another folder"
+        )
+    plan = Planner(settings)
+    loop = _Loop(system, plan, Folder(folder, settings), watch or _nobody)
+    with system:
+        return loop.go()
+
+
+def _nobody(_: Progress) -> None:
+    return None
+
+
+class _Loop:
+    """One calibration at work."""
+
+    def __init__(self, system: System, plan: Planner, folder: Folder, watch: Watch) -> None:
+        self.system = system
+        self.settings = plan.settings
+        self.folder = folder
+        self.watch = watch
+        self.done = folder.done()
+        self.plan = plan
+
+    def go(self) -> Result:
+        """Step by step, from the one that was cut off."""
+        step = max((one.step for one in self.done), default=0)
+        while True:
+            before = [one for one in self.done if one.step < step]
+            decided = self.plan.decide(step, before)
+            self._tell(step, decided)
+            if decided.reason:
+                return self._result(decided.reason, step, decided)
+            if not self._measure(step, decided.turns):
+                return self._result("budget", step, decided)
+            step += 1
+
+    def _measure(self, step: int, turns: Sequence[Turn]) -> bool:
+        """Measure what the step still lacks; False when the budget is used up before its end."""
+        have = {(one.run, one.repeat) for one in self.done if one.step == step}
+        for run, repeat in turns:
+            if (run, repeat) in have:
+                continue
+            if self.spent_s + self.settings.cost_s > self.settings.budget_s:
+                return False
+            self.done.append(self._one(step, run, repeat))
+            self.watch(self._progress(step, run))
+        return True
+
+    def _one(self, step: int, run: Run, repeat: int) -> Done:
+        answer = self._answer(run, repeat)
+        if not isinstance(answer, Refused):
+            return self.folder.keep(step, run, repeat, answer)
+        if not any(one.record for one in self.done) and len(self.done) + 1 >= MOST_REFUSED:
+            raise CalibrationError(
+                f"the hosts refuse every run ({answer.why}): put that right and start again"
+            )
+        return self.folder.refuse(step, run, repeat, answer.why)
+
+    def _answer(self, run: Run, repeat: int) -> Record | Refused:
+        for _ in range(TRIES - 1):
+            try:
+                return self.system.measure(run, repeat)
+            except MeasurementFailed:
+                continue
+        return self.system.measure(run, repeat)
+
+    @property
+    def spent_s(self) -> float:
+        """Measuring time so far."""
+        return self.settings.cost_s * sum(1 for one in self.done if one.record is not None)
+
+    def _progress(self, step: int, last: Run | None) -> Progress:
+        runs = sum(1 for one in self.done if one.record is not None)
+        return Progress(step, runs, self.spent_s, self.settings.budget_s, last)
+
+    def _tell(self, step: int, decided: Decided) -> None:
+        if decided.scores:
+            self.watch(self._scored(step, decided))
+
+    def _scored(self, step: int, decided: Decided) -> Progress:
+        runs = sum(1 for one in self.done if one.record is not None)
+        verdict = decided.standing.verdict if decided.standing else ""
+        return Progress(
+            step, runs, self.spent_s, self.settings.budget_s, None, decided.scores, verdict
+        )
+
+    def _result(self, reason: str, step: int, decided: Decided) -> Result:
+        records = tuple(one.record for one in self.done if one.record is not None)
+        if not records:
+            raise CalibrationError(
+                f"the budget of {self.settings.budget_s:g} s has no time for one run, which takes "
+                f"{self.settings.cost_s:g} s: give more"
+            )
+        refused = tuple(one for one in self.done if one.record is None)
+        return Result(reason, records, refused, self._scored(step, decided))

@@ -1,0 +1,183 @@
+"""Pair: two hosts where icprobe can be run; namespaces of a lab, or real ones over SSH."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from icmodel.calibrate.commands import printed
+from icmodel.errors import CalibrationError
+
+BRIEF_S = 30.0
+"""Longest that anything but a run takes."""
+RESPONDER = '{serve} & p=$!; trap "kill $p 2>/dev/null" EXIT; cat >/dev/null'
+"""Over SSH the responder ends when the connection does: `cat` reads its end."""
+KEEP_KEY = 'umask 077; f=$(mktemp) && cat >"$f" && printf %s "$f"'
+
+
+class Pair(Protocol):
+    """A sends and asks, B receives and answers."""
+
+    @property
+    def description(self) -> str:
+        """Which two, in a few words."""
+        ...
+
+    @property
+    def address(self) -> str:
+        """Address of B as A reaches it."""
+        ...
+
+    def up(self, key: Path) -> None:
+        """Make both ready, and hand each the key."""
+        ...
+
+    def asking(self, words: Sequence[str]) -> list[str]:
+        """The command on this machine that runs ``icprobe run`` with these options on A."""
+        ...
+
+    def answering(self) -> list[str]:
+        """The command that runs ``icprobe serve`` on B until its standard input ends."""
+        ...
+
+    def down(self) -> None:
+        """Leave nothing behind."""
+        ...
+
+
+class LabPair:
+    """Two namespaces of a test network that stands for this calibration alone.
+
+    Parameters
+    ----------
+    probe : Path
+        The icprobe that builds and measures.
+    topology : str
+        Name or file of a topology with hosts A and B.
+    folder : Path
+        Of the calibration; a network it left behind when it was killed is replaced.
+    """
+
+    def __init__(self, probe: Path, topology: str, folder: Path) -> None:
+        self.description = f"lab {topology}"
+        self.address = ""
+        self._probe = str(probe)
+        self._topology = topology
+        place = hashlib.sha256(str(folder.resolve()).encode("utf-8")).hexdigest()
+        self.name = f"cal-{place[:8]}"
+        self._key = ""
+
+    def up(self, key: Path) -> None:
+        """Build the network."""
+        self._key = str(key)
+        built = json.loads(
+            printed((self._probe, "lab", "up", self._topology, "--as", self.name), BRIEF_S)
+        )
+        hosts = {host["name"]: host for host in built["hosts"]}
+        if not {"A", "B"} <= hosts.keys():
+            self.down()
+            raise CalibrationError(
+                f"the topology {self._topology} has no hosts A and B: take one that has, such as "
+                "direct"
+            )
+        self.address = hosts["B"]["addresses"][0]
+
+    def asking(self, words: Sequence[str]) -> list[str]:
+        """``icprobe run`` in the namespace of A."""
+        return [*self._on("A"), "run", "--to", self.address, "--key", self._key, *words]
+
+    def answering(self) -> list[str]:
+        """``icprobe serve`` in the namespace of B; it ends with the network."""
+        return [*self._on("B"), "serve", "--bind", self.address, "--key", self._key]
+
+    def down(self) -> None:
+        """Take the network away, with what runs in it."""
+        printed((self._probe, "lab", "down", self.name), BRIEF_S)
+
+    def _on(self, host: str) -> list[str]:
+        return [self._probe, "lab", "exec", "--lab", self.name, host, "--", self._probe]
+
+
+class SshPair:
+    """Two hosts that the OpenSSH client reaches, each with icprobe.
+
+    Parameters
+    ----------
+    local : Path
+        The icprobe of this machine, which makes the key.
+    first, second : str
+        A and B as ``ssh`` takes them.
+    address : str or None
+        Of B on the measured network, as A reaches it; the name of B by default.
+    probe : str
+        What icprobe is called on the hosts.
+    options : sequence of str
+        Further options of ``ssh``.
+    """
+
+    def __init__(
+        self,
+        local: Path,
+        first: str,
+        second: str,
+        address: str | None = None,
+        probe: str = "icprobe",
+        options: Sequence[str] = (),
+    ) -> None:
+        self.description = f"hosts {first} {second}" + (f" over {address}" if address else "")
+        self.address = address or second.rpartition("@")[2]
+        self._local = local
+        self._hosts = (first, second)
+        self._probe = probe
+        self.keys: list[str] = []
+        self._options: tuple[str, ...] = tuple(options)
+
+    def up(self, key: Path) -> None:
+        """Hand both hosts the key, over connections that the runs share."""
+        self.address = _number(self.address)
+        sockets = key.parent / "%C"
+        self._options += (
+            *("-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=15"),
+            *("-o", "ControlMaster=auto", "-o", "ControlPersist=60"),
+            *("-o", f"ControlPath={sockets}"),
+        )
+        secret = key.read_bytes()
+        for host in self._hosts:
+            self.keys.append(printed(self._ssh(host, KEEP_KEY), BRIEF_S, secret).strip())
+
+    def asking(self, words: Sequence[str]) -> list[str]:
+        """``icprobe run`` on A."""
+        told = (self._probe, "run", "--to", self.address, "--key", self.keys[0], *words)
+        return self._ssh(self._hosts[0], shlex.join(told))
+
+    def answering(self) -> list[str]:
+        """``icprobe serve`` on B, which ends with the connection."""
+        told = (self._probe, "serve", "--bind", self.address, "--key", self.keys[1])
+        return self._ssh(self._hosts[1], RESPONDER.format(serve=shlex.join(told)))
+
+    def down(self) -> None:
+        """Remove the keys and end the connections."""
+        for host, key in zip(self._hosts, self.keys, strict=False):
+            printed(self._ssh(host, f"rm -f {shlex.quote(key)}"), BRIEF_S)
+            printed(["ssh", *self._options, "-O", "exit", host], BRIEF_S)
+        self.keys = []
+
+    def _ssh(self, host: str, command: str) -> list[str]:
+        return ["ssh", *self._options, host, command]
+
+
+def _number(address: str) -> str:
+    """An address as a number, which both hosts understand alike."""
+    try:
+        found = socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise CalibrationError(
+            f"{address} has no address known here ({error.strerror}): give the one of the "
+            "measured network with --address"
+        ) from error
+    return str(found[0][4][0])

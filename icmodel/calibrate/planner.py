@@ -1,0 +1,150 @@
+"""Planner: what is measured in which step, a pure function of settings and steps before."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from icmodel.calibrate.choose import Purpose, choose
+from icmodel.calibrate.grid import candidates, domain, first_runs, pilot
+from icmodel.calibrate.observed import is_spoilt, observed
+from icmodel.calibrate.run import Record, Run
+from icmodel.calibrate.score import Score, scores, worst
+from icmodel.calibrate.settings import Settings
+from icmodel.calibrate.state import Done
+from icmodel.calibrate.surface import surfaces
+from icmodel.calibrate.table import table
+from icmodel.calibrate.verdict import Standing, asked_runs, own_runs, required_metrics, standing
+from icmodel.errors import CalibrationError
+from icmodel.usecase import load_usecase
+
+MOST_SPOILT = 3
+"""A run whose flags spoilt everything so often is not asked again."""
+
+Turn = tuple[Run, int]
+"""A run and which of its repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What a step is: the runs to measure, or the reason to end, and how good the model was."""
+
+    turns: tuple[Turn, ...] = ()
+    reason: str = ""
+    scores: tuple[Score, ...] = ()
+    standing: Standing | None = None
+
+
+class Planner:
+    """What is measured in which step: a pure function of the settings and the steps before."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.variant = settings.variant
+        self.case = None if settings.usecase is None else load_usecase(settings.usecase)
+        self.metrics = tuple(
+            dict.fromkeys((*settings.metrics, *required_metrics(settings.usecase)))
+        )
+
+    def decide(self, step: int, before: Sequence[Done]) -> Decided:
+        """The turns of a step, from what was done in the steps before it."""
+        counts = Counter(one.run for one in before)
+        if step == 0:
+            return Decided(((pilot(self.settings), 0),))
+        reference_bps = self._reference_bps(before)
+        refused = _given_up(before)
+        if step == 1:
+            wanted = (*self._own_runs(), *first_runs(self.settings, reference_bps))
+            runs = [run for run in dict.fromkeys(wanted) if run not in refused]
+            runs *= self.settings.repeats
+            runs = _without_done(runs, counts)
+            random.Random(self.settings.seed).shuffle(runs)
+            return Decided(_turns(runs, counts))
+        return self._next(before, counts, refused, reference_bps)
+
+    def _next(
+        self,
+        before: Sequence[Done],
+        counts: Counter[Run],
+        refused: set[Run],
+        reference_bps: float,
+    ) -> Decided:
+        records = [one.record for one in before if one.record is not None]
+        data = table(records, self.settings)
+        judged = scores(data, self.variant, self.settings.metrics)
+        stand = (
+            None if self.case is None else standing(self.case, data, self.variant, self.settings)
+        )
+        reason = self._reason(judged, stand)
+        if reason:
+            return Decided((), reason, judged, stand)
+        undecided = stand.decisions if stand else ()
+        wanted = {*candidates(self.settings, reference_bps), *asked_runs(undecided)} - refused
+        purpose = Purpose(domain(self.settings, reference_bps), undecided)
+        chosen = self.choose(records, sorted(wanted), purpose)
+        reason = "" if chosen else "exhausted"
+        return Decided(_turns(chosen, counts), reason, judged, stand)
+
+    def choose(
+        self, records: Sequence[Record], wanted: Sequence[Run], purpose: Purpose
+    ) -> tuple[Run, ...]:
+        """The next runs of some candidates."""
+        known = surfaces(observed(records, self.metrics), self.settings.mtu_bytes)
+        return choose(known, wanted, purpose, self.settings.batch)
+
+    def _reason(self, judged: Sequence[Score], stand: Standing | None) -> str:
+        if stand is not None and stand.decided:
+            return "verdict"
+        limit, error = self.settings.error_ratio, worst(judged)
+        every = all(one.count for one in judged)
+        if limit is not None and every and not math.isnan(error) and error <= limit:
+            return "error"
+        return ""
+
+    def _own_runs(self) -> tuple[Run, ...]:
+        """What the use case asks about: no verdict rests on other runs alone."""
+        return () if self.case is None else own_runs(self.case, self.settings)
+
+    def _reference_bps(self, before: Sequence[Done]) -> float:
+        """What shares of the load mean: as set, else the goodput of the first record."""
+        if self.settings.line_rate_bps is not None:
+            return self.settings.line_rate_bps
+        for one in before:
+            if one.record is not None and "goodput_bps" in one.record["result"]:
+                return float(f"{one.record['result']['goodput_bps']:.1e}")
+        raise CalibrationError(
+            f"the first run was refused ({before[0].why if before else 'none was made'}): leave "
+            "its protocol out, or give the line rate"
+        )
+
+
+def _given_up(before: Sequence[Done]) -> set[Run]:
+    """Runs that the hosts refused, or that flags have spoilt as often as they may."""
+    spoilt = Counter(one.run for one in before if one.record is not None and is_spoilt(one.record))
+    often = {run for run, count in spoilt.items() if count >= MOST_SPOILT}
+    return often | {one.run for one in before if one.record is None}
+
+
+def _without_done(runs: Sequence[Run], counts: Counter[Run]) -> list[Run]:
+    """The runs without as many of each as were done."""
+    left = Counter(counts)
+    kept = []
+    for run in runs:
+        if left[run]:
+            left[run] -= 1
+        else:
+            kept.append(run)
+    return kept
+
+
+def _turns(runs: Sequence[Run], counts: Counter[Run]) -> tuple[Turn, ...]:
+    """Each run with the number of its repeat."""
+    seen = Counter(counts)
+    turns = []
+    for run in runs:
+        turns.append((run, seen[run]))
+        seen[run] += 1
+    return tuple(turns)

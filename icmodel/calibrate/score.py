@@ -1,0 +1,121 @@
+"""Score: how wrong a model is on points it was not shown, by leaving them out in turn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from icmodel.calibrate.observed import ABSOLUTE
+from icmodel.dataset import Dataset, Point
+from icmodel.errors import DatasetError, OutOfDomain, ScenarioError
+from icmodel.model import Model
+
+FOLDS = 8
+"""Into so many parts the measured runs are dealt; each is left out once."""
+REFUSALS = (OutOfDomain, ScenarioError, DatasetError)
+
+Place = tuple[str, int, float, int]
+"""Protocol, payload, load and cores of a measured run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Errors of one metric at runs left out: relative, but the difference of a share from 0 to 1.
+
+    ``noise`` is the median deviation of one repeat from the mean of its run, on the same scale;
+    NaN where nothing was repeated.
+    """
+
+    metric: str
+    count: int
+    middle: float
+    p95: float
+    noise: float
+
+
+def scores(data: Dataset, variant: str, metrics: Sequence[str]) -> tuple[Score, ...]:
+    """Errors of each metric on runs left out of the dataset, a part of them at a time.
+
+    The ends of every curve stay, since without them the question would be another one: how the
+    model extrapolates.
+    """
+    inner = _inner(data.points)
+    errors: dict[str, list[float]] = {metric: [] for metric in metrics}
+    for fold in range(FOLDS):
+        left = frozenset(inner[fold::FOLDS])
+        if left:
+            _add(errors, data, left, variant)
+    return tuple(_score(metric, found, data) for metric, found in errors.items())
+
+
+def _place(point: Point) -> Place:
+    load = math.inf if point.load_bps is None else point.load_bps
+    return (point.protocol, point.payload_bytes or 0, load, point.cores or 1)
+
+
+def _inner(points: Sequence[Point]) -> list[Place]:
+    """Places between the least and the greatest payload of their curve."""
+    curves: dict[tuple[str, float, int], list[int]] = {}
+    for protocol, payload, load, cores in {_place(point) for point in points}:
+        curves.setdefault((protocol, load, cores), []).append(payload)
+    return [
+        (protocol, payload, load, cores)
+        for (protocol, load, cores), payloads in sorted(curves.items())
+        for payload in sorted(payloads)[1:-1]
+    ]
+
+
+def _add(
+    errors: Mapping[str, list[float]], data: Dataset, left: frozenset[Place], variant: str
+) -> None:
+    """The errors at the places left out."""
+    shown = tuple(point for point in data.points if _place(point) not in left)
+    model = Model(replace(data, points=shown), variant)
+    truth: dict[Place, dict[str, float]] = {}
+    for point in data.points:
+        if _place(point) in left and point.metric in errors:
+            truth.setdefault(_place(point), {})[point.metric] = point.value
+    for place, values in truth.items():
+        for metric, error in _errors(model, place, values):
+            errors[metric].append(error)
+
+
+def _errors(model: Model, place: Place, values: Mapping[str, float]) -> list[tuple[str, float]]:
+    protocol, payload, load, cores = place
+    rate = None if math.isinf(load) else load / 8 / payload
+    try:
+        said = model.predict(
+            protocol=protocol, payload_bytes=payload, rate_fps=rate, cores=cores
+        ).metrics
+    except REFUSALS:
+        return []
+    return [
+        (metric, _error(metric, said[metric].value, value))
+        for metric, value in values.items()
+        if metric in said and not said[metric].absent and (value > 0 or metric in ABSOLUTE)
+    ]
+
+
+def _error(metric: str, predicted: float, measured: float) -> float:
+    difference = abs(predicted - measured)
+    return difference if metric in ABSOLUTE else difference / measured
+
+
+def _score(metric: str, errors: Sequence[float], data: Dataset) -> Score:
+    noise = [
+        0.6745 * (point.std if metric in ABSOLUTE else point.std / point.value)
+        for point in data.points
+        if point.metric == metric and point.std is not None and point.value > 0
+    ]
+    ordered = sorted(errors)
+    if not ordered:
+        return Score(metric, 0, math.nan, math.nan, median(noise) if noise else math.nan)
+    p95 = ordered[min(math.ceil(0.95 * len(ordered)), len(ordered)) - 1]
+    return Score(metric, len(ordered), median(ordered), p95, median(noise) if noise else math.nan)
+
+
+def worst(found: Sequence[Score]) -> float:
+    """The greatest of the middle errors: what a stated error is held against; NaN of none."""
+    return max((one.middle for one in found if one.count), default=math.nan)

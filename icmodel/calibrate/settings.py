@@ -1,0 +1,150 @@
+"""Settings: what a calibration is to find out, and how it measures; frozen, kept beside it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import asdict, dataclass, fields
+
+from icmodel.errors import CalibrationError
+from icmodel.model import VARIANTS
+
+SCHEMA_VERSION = 1
+PROTOCOLS = ("tcp", "udp", "ethernet", "zeromq")
+METRICS = ("goodput_bps", "latency_mean_s", "cpu_send", "cpu_recv")
+OVERHEAD_S = 0.5
+"""Seconds that a run costs beside idle time, warm-up and window: clocks, connection, counters."""
+ENDS = ("budget_s", "error_ratio")
+"""What only says when to stop: it may change when a calibration goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One calibration.
+
+    Parameters
+    ----------
+    system : str
+        Description of the system; a folder holds one system's records.
+    protocols : tuple of str
+        Whom to measure.
+    loads : tuple of float
+        Requested goodputs as shares of the line rate; infinite is as fast as it goes.
+    least_payload_bytes, most_payload_bytes : int
+        The domain; what a protocol cannot carry is left out.
+    mtu_bytes : int
+        Packets break here.
+    cores : int
+        Cores of each end.
+    line_rate_bps : float or None
+        What shares of the load mean [b/s]; None is the goodput of the first run, two digits.
+    budget_s : float
+        Measuring time, in seconds: idle time, warm-up, window and overhead of each run.
+    error_ratio : float or None
+        Stop when the model's error is down to this, 0…1; None is to use up the budget.
+    metrics : tuple of str
+        What the error is of.
+    variant : str
+        Of the model whose error and verdict count.
+    usecase : str or None
+        Name or path of a use case: choose for its verdict rather than for the error.
+    window_s, warmup_s, baseline_s : float
+        Of each run.
+    repeats : int
+        Of each run of the first round, to know the noise.
+    batch : int
+        Runs chosen at a time.
+    seed : int
+        Of what is drawn by lot.
+    """
+
+    system: str
+    protocols: tuple[str, ...] = ("tcp", "udp")
+    loads: tuple[float, ...] = (0.001, 0.01, 0.1, 0.5, 0.9, math.inf)
+    least_payload_bytes: int = 32
+    most_payload_bytes: int = 65535
+    mtu_bytes: int = 1500
+    cores: int = 1
+    line_rate_bps: float | None = None
+    budget_s: float = 600.0
+    error_ratio: float | None = None
+    metrics: tuple[str, ...] = METRICS
+    variant: str = "hybrid"
+    usecase: str | None = None
+    window_s: float = 2.0
+    warmup_s: float = 0.2
+    baseline_s: float = 0.5
+    repeats: int = 2
+    batch: int = 4
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        unknown = sorted(set(self.protocols) - set(PROTOCOLS))
+        if unknown or not self.protocols:
+            raise CalibrationError(
+                f"the protocols {', '.join(unknown) or 'none'} cannot be measured: give some of "
+                f"{', '.join(PROTOCOLS)}"
+            )
+        if not 1 <= self.least_payload_bytes < self.most_payload_bytes:
+            raise CalibrationError(
+                f"payloads from {self.least_payload_bytes} to {self.most_payload_bytes} B are no "
+                "range: give a least one of at least 1 B and a greater one"
+            )
+        if not self.loads or math.inf not in self.loads or min(self.loads) <= 0:
+            raise CalibrationError(
+                "the loads must hold 'as fast as it goes' and otherwise shares above 0"
+            )
+        if self.variant not in VARIANTS:
+            raise CalibrationError(
+                f"there is no variant {self.variant!r}: it is one of {', '.join(VARIANTS)}"
+            )
+        if self.budget_s <= 0 or (self.error_ratio is not None and not 0 < self.error_ratio < 1):
+            raise CalibrationError(
+                f"a budget of {self.budget_s:g} s and an error of {self.error_ratio} end nothing: "
+                "give a time above 0 and an error between 0 % and 100 %"
+            )
+
+    @property
+    def cost_s(self) -> float:
+        """What one run costs of the budget."""
+        return self.baseline_s + self.warmup_s + self.window_s + OVERHEAD_S
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that decides what is measured: everything but when to stop."""
+        said = {name: value for name, value in self._document().items() if name not in ENDS}
+        return hashlib.sha256(json.dumps(said, sort_keys=True).encode("utf-8")).hexdigest()
+
+    def to_json(self) -> str:
+        """The file loop.json."""
+        return json.dumps(self._document(), indent=2) + "\n"
+
+    def _document(self) -> dict[str, object]:
+        said = asdict(self)
+        said["loads"] = [None if math.isinf(load) else load for load in self.loads]
+        return {"schema_version": SCHEMA_VERSION, **said}
+
+
+def settings_of(text: str) -> Settings:
+    """The settings of a file loop.json.
+
+    Raises
+    ------
+    CalibrationError
+        If it is damaged or of another version.
+    """
+    try:
+        said = json.loads(text)
+        if said.pop("schema_version") != SCHEMA_VERSION:
+            raise ValueError("another schema_version")
+        said["loads"] = [math.inf if load is None else load for load in said["loads"]]
+        known = {field.name for field in fields(Settings)}
+        if said.keys() - known:
+            raise ValueError(f"unknown keys {', '.join(sorted(said.keys() - known))}")
+        lists = {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
+        return Settings(**{**said, **lists})
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CalibrationError(
+            f"loop.json cannot be read ({error}): restore it, or calibrate into a new folder"
+        ) from error

@@ -1,0 +1,58 @@
+"""Table: the records so far as a dataset in memory, to ask a model of it between two steps."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+
+from icmodel.calibrate.run import Record
+from icmodel.calibrate.settings import Settings
+from icmodel.dataset import Dataset, build
+from icmodel.dataset_write import DOCUMENT_FILE, POINTS_FILE, dataset_files
+from icmodel.fold import Settings as Folding
+from icmodel.fold import fold, record_of
+
+NEEDED = (
+    "schema_version",
+    "run",
+    "started_utc",
+    "tool",
+    "point",
+    "result",
+    "environment",
+    "flags",
+    "plan",
+)
+"""What of a record becomes rows; histograms are most of its length and do not."""
+
+
+def table(records: Iterable[Record], settings: Settings) -> Dataset:
+    """The records folded; the dataset is in no folder.
+
+    Raises
+    ------
+    RecordError
+        If they are of several pairs of hosts, or none can be used.
+    """
+    read = [
+        record_of(json.dumps({key: record[key] for key in NEEDED if key in record}))
+        for record in records
+    ]
+    folded = fold(read, folding("calibration", settings))
+    files = dataset_files(folded.document, folded.option_axes, folded.points)
+    body = files[POINTS_FILE]
+    document = tomllib.loads(files[DOCUMENT_FILE].decode("utf-8"))
+    return build(Path("calibration"), document, body, hashlib.sha256(body).hexdigest())
+
+
+def folding(name: str, settings: Settings) -> Folding:
+    """How the records of a calibration are folded."""
+    return Folding(
+        id=name,
+        title=f"Calibration of {settings.system}",
+        default_variant=settings.variant,
+        line_rate_bps=settings.line_rate_bps,
+    )

@@ -1,0 +1,58 @@
+"""Watching: a calibration under way, drawn on a terminal, else a plain line a step."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from icmodel import units
+from icmodel.calibrate import Progress
+
+
+@contextmanager
+def watching() -> Iterator[Callable[[Progress], None]]:
+    """What to tell how a calibration stands; it is shown on standard error."""
+    if not sys.stderr.isatty():
+        yield _plain
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        bar = bars.add_task("calibrating", total=None)
+
+        def draw(stand: Progress) -> None:
+            if stand.scores:
+                bars.console.print(step_line(stand), markup=False, highlight=False)
+            done = f"run {stand.runs}, {_times(stand)}"
+            bars.update(bar, description=done, completed=stand.spent_s, total=stand.budget_s)
+
+        yield draw
+
+
+def _plain(stand: Progress) -> None:
+    if stand.scores:
+        print(step_line(stand), file=sys.stderr, flush=True)  # noqa: T201
+
+
+def step_line(stand: Progress) -> str:
+    """How good the model is after so many runs, in one line."""
+    errors = ", ".join(
+        f"{one.metric} {ratio_text(one.middle)}" for one in stand.scores if one.count
+    )
+    verdict = f"; verdict {stand.verdict}" if stand.verdict else ""
+    return (
+        f"{stand.runs} runs, {_times(stand)}: error {ratio_text(stand.error)} ({errors}){verdict}"
+    )
+
+
+def _times(stand: Progress) -> str:
+    return f"{stand.spent_s:.0f} of {stand.budget_s:.0f} s"
+
+
+def ratio_text(value: float) -> str:
+    """An error in percent, a dash where there is none."""
+    return "–" if value != value else units.format_ratio(value, 3)

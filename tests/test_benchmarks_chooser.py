@@ -1,0 +1,128 @@
+"""The chooser's contest: its systems keep physics, its strategies their budget, its sums are right."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.chooser.arena import Arena, made_up, recorded
+from benchmarks.chooser.contest import contest, errors, ratio, spread
+from benchmarks.chooser.strategies import STRATEGIES, even_grid
+from benchmarks.chooser.synthetic import TRUTHS, TUNING, Noise, Synthetic, Truth
+from icmodel.calibrate.grid import packets
+from icmodel.calibrate.run import Run
+from icmodel.calibrate.system import Refused
+
+SIZES = (32, 1448, 1449, 9000, 65507)
+LOADS = (1e6, 1e9, math.inf)
+RUNS = tuple(Run(name, size, load) for name in ("tcp", "udp") for size in SIZES for load in LOADS)
+
+
+def small(seed: int) -> Arena:
+    """A grid of a few payloads and loads."""
+    arena = made_up(TUNING, seed)
+    kept = [
+        (run, repeat)
+        for run, repeat in arena.turns
+        if run.load_bps in (1e9, math.inf) and run.payload_bytes in (32, 256, 1448, 1449, 4096)
+    ]
+    ends = [(run, repeat) for run, repeat in kept if run.payload_bytes in (32, 4096) and not repeat]
+    asked = tuple(
+        (run, values)
+        for run, values in arena.questions
+        if run.load_bps in (1e9, math.inf) and run.payload_bytes <= 4096
+    )
+    settings = replace(arena.settings, variant="corrected")
+    return replace(arena, settings=settings, turns=tuple(kept), first=tuple(ends), questions=asked)
+
+
+@pytest.mark.parametrize("truth", [TUNING, *TRUTHS], ids=lambda truth: truth.name)
+def test_made_up_systems_keep_the_laws_of_real_ones(truth: Truth) -> None:
+    for run in RUNS:
+        found = truth.result(run)
+        bits = 8 * run.payload_bytes
+        count = packets(run.protocol, run.payload_bytes, truth.mtu_bytes)
+        wire_s = (bits + 8 * 66 * count) / truth.line_rate_bps
+        assert found["goodput_bps"] <= min(run.load_bps, bits / wire_s) * (1 + 1e-12)
+        assert found["goodput_bps"] == pytest.approx(found["sent_bps"] * (1 - found["loss_rate"]))
+        assert found["latency_mean_s"] >= truth.base_s + wire_s
+        for metric in ("cpu_send", "cpu_recv", "loss_rate"):
+            assert 0 <= found[metric] <= 1
+        if run.protocol == "tcp":
+            assert found["loss_rate"] == 0
+
+
+def test_a_repeat_is_always_the_same_and_seeds_differ() -> None:
+    run = Run("udp", 1024)
+    assert Synthetic(TUNING, 1).measure(run, 0) == Synthetic(TUNING, 1).measure(run, 0)
+    assert Synthetic(TUNING, 1).measure(run, 0) != Synthetic(TUNING, 1).measure(run, 1)
+    assert Synthetic(TUNING, 1).measure(run, 0) != Synthetic(TUNING, 2).measure(run, 0)
+
+
+def test_the_noise_is_as_large_as_it_says() -> None:
+    run = Run("udp", 1024, 1e8)
+    system = Synthetic(TUNING, 1, Noise(latency=0.08))
+    records = [system.measure(run, repeat) for repeat in range(500)]
+    true = TUNING.result(run)["latency_mean_s"]
+    logs = [
+        math.log(one["result"]["latency_mean_s"] / true)
+        for one in records
+        if not isinstance(one, Refused)
+    ]
+    assert float(np.mean(logs)) == pytest.approx(0.0, abs=0.015)
+    assert float(np.std(logs)) == pytest.approx(0.08, rel=0.1)
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_a_strategy_keeps_its_budget_and_buys_what_there_is(name: str) -> None:
+    arena = small(1)
+    for budget in (6, 11, len(arena.turns)):
+        bought = STRATEGIES[name](arena, budget, 1)
+        assert len(bought) <= budget
+        assert len(set(bought)) == len(bought)
+        assert set(bought) <= set(arena.turns)
+        if name != "grid":
+            assert len(bought) == budget
+
+
+def test_a_coarser_grid_keeps_both_ends_of_every_curve() -> None:
+    arena = small(1)
+    sizes = {run.payload_bytes for run, _ in even_grid(arena, 9, 1)}
+    assert {32, 4096} <= sizes
+
+
+def test_the_full_grid_is_the_measure_and_its_error_small() -> None:
+    arena = small(2)
+    whole, *others = contest(arena, 2, (0.5,))
+    assert (whole.strategy, whole.ratio, whole.runs) == ("full grid", 1.0, len(arena.turns))
+    assert [one.strategy for one in others] == list(STRATEGIES)
+    assert whole.errors == errors(arena, arena.turns)
+    assert whole.errors["goodput_bps"] < 0.1
+
+
+def test_ratio_and_spread() -> None:
+    assert ratio({"a": 0.2, "b": 0.1}, {"a": 0.1, "b": 0.8}) == pytest.approx(0.5)
+    found = spread([0.5, 1.0, 1.5, 2.0])
+    assert (found["median"], found["reached"], found["n"]) == (1.25, 2, 4)
+
+
+def test_recorded_campaigns_are_asked_for_what_they_held_out() -> None:
+    system = Synthetic(TUNING, 1)
+    records = []
+    for run in RUNS:
+        for repeat in range(2):
+            record = system.measure(run, repeat)
+            assert not isinstance(record, Refused)
+            held = run.payload_bytes == 9000
+            plan = {"name": "made up", "digest": "0", "point": run.identity, "repeat": repeat}
+            records.append({**record, "plan": {**plan, "kind": "grid", "held_out": held}})
+    arena = recorded(records, "made up", 1500)
+    assert {run.payload_bytes for run, _ in arena.questions} == {9000}
+    assert {run.payload_bytes for run in arena.runs} == {32, 1448, 1449, 65507}
+    assert len(arena.turns) == 2 * len(arena.runs)
+    assert {run.payload_bytes for run, _ in arena.first} == {32, 65507}
+    bought = STRATEGIES["chosen"](arena, 30, 1)
+    assert len(bought) == 30

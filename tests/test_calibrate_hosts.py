@@ -1,0 +1,204 @@
+"""Real hosts: namespaces of a lab, and an OpenSSH server on loopback; a few short runs each."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from icmodel.calibrate.commands import ended, printed
+from icmodel.calibrate.hosts import Hosts
+from icmodel.calibrate.pair import LabPair, SshPair
+from icmodel.calibrate.run import Run, run_of
+from icmodel.calibrate.settings import Settings
+from icmodel.calibrate.system import Refused
+from icmodel.cli import main
+from icmodel.dataset import load
+from icmodel.errors import CalibrationError, MeasurementFailed
+
+SSHD = Path("/usr/sbin/sshd")
+SHORT = {"window_s": 0.1, "warmup_s": 0.05, "baseline_s": 0.05}
+PACED = Run("udp", 1472, 1e7)
+TOO_LARGE = Run("ethernet", 60000)
+
+
+def settings(system: str) -> Settings:
+    return Settings(system=system, **SHORT)  # type: ignore[arg-type]
+
+
+# --- commands ---------------------------------------------------------------------------------
+
+
+def test_what_a_command_prints_and_how_it_fails() -> None:
+    assert printed(("cat",), 5.0, b"told") == "told"
+    with pytest.raises(MeasurementFailed, match=r"exit code 3 \(broken\)"):
+        printed(("sh", "-c", "echo broken >&2; exit 3"), 5.0)
+    with pytest.raises(MeasurementFailed, match="does not start"):
+        printed(("/no/such/program",), 5.0)
+
+
+def test_a_command_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
+    alive = tmp_path / "alive"
+    script = f"(sleep 2; touch {alive}) & sleep 60"
+    before = time.monotonic()
+    with pytest.raises(MeasurementFailed, match=r"did not end within 0\.2 s"):
+        ended(("sh", "-c", script), 0.2)
+    assert time.monotonic() - before < 2.0
+    time.sleep(2.2)
+    assert not alive.exists()
+
+
+# --- a lab ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def lab(probe: Path, tmp_path: Path) -> Path:
+    """The icprobe, where test networks can be built."""
+    name = f"try-{os.getpid()}"
+    up = ended((str(probe), "lab", "up", "direct", "--as", name), 30.0)
+    if up.returncode == 2:
+        pytest.skip(f"needs a test network: {up.stderr.decode()}")
+    ended((str(probe), "lab", "down", name), 30.0)
+    return probe
+
+
+def networks(probe: Path) -> set[str]:
+    return {one["name"] for one in json.loads(printed((str(probe), "lab", "list"), 30.0))["up"]}
+
+
+def test_a_lab_answers_refuses_and_leaves_nothing(lab: Path, tmp_path: Path) -> None:
+    pair = LabPair(lab, "direct", tmp_path)
+    with Hosts(lab, pair, settings(pair.description)) as hosts:
+        record = hosts.measure(PACED, 0)
+        assert not isinstance(record, Refused)
+        assert run_of(record) == PACED
+        assert record["settings"]["duration_s"] == SHORT["window_s"]
+        refused = hosts.measure(TOO_LARGE, 0)
+        assert isinstance(refused, Refused)
+        assert "does not fit" in refused.why
+        assert pair.name in networks(lab)
+    assert pair.name not in networks(lab)
+
+
+def test_a_topology_without_both_hosts_is_said(lab: Path, tmp_path: Path) -> None:
+    topology = tmp_path / "others.toml"
+    topology.write_text(
+        'name = "others"\ndescription = "other names"\nhosts = ["C", "D"]\n'
+        '[[links]]\na = "C"\nb = "D"\n',
+        encoding="utf-8",
+    )
+    pair = LabPair(lab, str(topology), tmp_path)
+    with (
+        pytest.raises(CalibrationError, match="no hosts A and B"),
+        Hosts(lab, pair, settings(pair.description)),
+    ):
+        pass
+    assert pair.name not in networks(lab)
+
+
+def test_the_command_makes_a_dataset_in_a_lab(
+    lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A few runs, cut off by the budget; a greater one goes on with the same runs."""
+    monkeypatch.setenv("PATH", f"{lab.parent}{os.pathsep}{os.environ['PATH']}")
+    folder = tmp_path / "made"
+    words = ["calibrate", "--protocol", "tcp", "--window", "100 ms", "-o", str(folder), "--json"]
+    assert main([*words, "--budget", "4 s"]) == 0
+    first = json.loads(capfd.readouterr().out)
+    assert (first["reason"], first["runs"]) == ("budget", 3)
+    assert main([*words, "--budget", "7 s"]) == 0
+    second = json.loads(capfd.readouterr().out)
+    assert second["runs"] == 5
+    data = load(folder)
+    assert (data.id, data.default_variant, data.protocols) == ("made", "hybrid", ("tcp",))
+    assert second["dataset"] == {"id": "made", "sha256": data.sha256}
+
+
+# --- over SSH ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Server:
+    """An OpenSSH server on loopback, and the options with which `ssh` reaches it."""
+
+    options: tuple[str, ...]
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    if not SSHD.is_file() or shutil.which("ssh") is None or os.geteuid() != 0:
+        pytest.skip("needs OpenSSH's client and server, and root: `make system` installs them")
+    for name in ("host", "user"):
+        printed(("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / name)), 30.0)
+    Path("/run/sshd").mkdir(exist_ok=True)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    config = tmp_path / "sshd_config"
+    config.write_text(
+        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {tmp_path / 'host'}\nUsePAM no\n"
+        f"AuthorizedKeysFile {tmp_path / 'user.pub'}\nStrictModes no\nPidFile none\n"
+        "PermitRootLogin yes\n",
+        encoding="utf-8",
+    )
+    client = tmp_path / "ssh_config"
+    client.write_text(
+        f"Host alice bob\nHostName 127.0.0.1\nPort {port}\nIdentityFile {tmp_path / 'user'}\n"
+        "IdentitiesOnly yes\nStrictHostKeyChecking no\nUserKnownHostsFile /dev/null\n"
+        "LogLevel ERROR\n",
+        encoding="utf-8",
+    )
+    process = subprocess.Popen(
+        [str(SSHD), "-D", "-e", "-f", str(config)], stderr=subprocess.DEVNULL
+    )
+    try:
+        _wait_for(port)
+        yield Server(("-F", str(client)))
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _wait_for(port: int) -> None:
+    deadline = time.monotonic() + 20.0
+    while time.monotonic() < deadline:
+        with socket.socket() as one:
+            if one.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.02)
+    raise AssertionError("the OpenSSH server does not listen")
+
+
+def test_hosts_over_ssh_answer_and_keep_nothing(server: Server, probe: Path) -> None:
+    """Keys are removed, and the responder ends with the connection."""
+    pair = SshPair(probe, "alice", "bob", "127.0.0.1", str(probe), server.options)
+    with Hosts(probe, pair, settings(pair.description)) as hosts:
+        record = hosts.measure(Run("tcp", 1448, 1e7), 0)
+        assert not isinstance(record, Refused)
+        assert run_of(record) == Run("tcp", 1448, 1e7)
+        keys = [Path(key) for key in pair.keys]
+        assert [key.stat().st_mode & 0o777 for key in keys] == [0o600, 0o600]
+        assert isinstance(hosts.measure(Run("udp", 70000), 0), Refused)
+    assert not any(key.exists() for key in keys)
+    with socket.socket() as left:
+        left.settimeout(5.0)
+        assert left.connect_ex(("127.0.0.1", 20120)) != 0
+
+
+def test_a_host_that_ssh_does_not_reach_is_said(probe: Path) -> None:
+    if shutil.which("ssh") is None:
+        pytest.skip("needs OpenSSH's client: `make system` installs it")
+    pair = SshPair(probe, "nobody@127.0.0.1", "nobody@127.0.0.1", options=("-p", "1"))
+    with (
+        pytest.raises(MeasurementFailed, match="ended with exit code 255"),
+        Hosts(probe, pair, settings(pair.description)),
+    ):
+        pass

@@ -1,0 +1,247 @@
+"""The loop on a made-up system: resumable at every cut, within its budget, and open about why."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pytest
+
+from benchmarks.chooser.synthetic import TUNING, Synthetic
+from icmodel.calibrate import Progress, Refused, Result, Run, Settings, calibrate
+from icmodel.calibrate.run import Record
+from icmodel.calibrate.state import RECORDS, REFUSED, SETTINGS
+from icmodel.calibrate.written import write
+from icmodel.dataset import load
+from icmodel.errors import CalibrationError, MeasurementFailed
+
+LIMITS = {"window_s": 0.3, "warmup_s": 0.1, "baseline_s": 0.1}
+"""A run costs 1 s of the budget with them."""
+
+
+def settings(**more: Any) -> Settings:
+    words: dict[str, Any] = {
+        "system": "made up",
+        "loads": (0.1, 0.9, float("inf")),
+        "line_rate_bps": TUNING.line_rate_bps,
+        "variant": "corrected",
+        "budget_s": 42.0,
+        **LIMITS,
+        **more,
+    }
+    return Settings(**words)
+
+
+@dataclass
+class System:
+    """A synthetic system that can be cut off, can fail, and refuses some runs."""
+
+    cut_after: int = 1 << 30
+    failures: int = 0
+    refused: frozenset[Run] = frozenset()
+    description: str = "made up"
+    asked: list[Run] = field(default_factory=list)
+
+    def measure(self, run: Run, repeat: int) -> Record | Refused:
+        self.asked.append(run)
+        if len(self.asked) > self.cut_after:
+            raise KeyboardInterrupt
+        if self.failures:
+            self.failures -= 1
+            raise MeasurementFailed("the cable is out: put it in")
+        if run in self.refused:
+            return Refused("it does not fit")
+        return Synthetic(TUNING, 5).measure(run, repeat)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        return None
+
+
+def made(folder: Path) -> dict[str, bytes]:
+    """The bytes of each file but the account of when to stop."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != SETTINGS}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A calibration that nobody cut off."""
+    folder = tmp_path_factory.mktemp("whole") / "lab"
+    result = calibrate(System(), settings(), folder)
+    assert (result.reason, len(result.records)) == ("budget", 42)
+    write(folder, settings())
+    return folder
+
+
+# --- cut off ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cut_after", [0, 2, 16, 32, 34, 41])
+def test_cut_off_after_any_run_the_same_dataset_comes_out(
+    cut_after: int, whole: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "lab"
+    with pytest.raises(KeyboardInterrupt):
+        calibrate(System(cut_after), settings(), folder)
+    calibrate(System(), settings(), folder)
+    write(folder, settings())
+    assert made(folder) == made(whole)
+
+
+def test_cut_off_again_and_again_with_torn_lines(whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "lab"
+    for _ in range(6):
+        with pytest.raises(KeyboardInterrupt):
+            calibrate(System(6), settings(), folder)
+        with (folder / RECORDS).open("ab") as file:
+            file.write(b'{"point": {"protoc')
+    calibrate(System(), settings(), folder)
+    write(folder, settings())
+    assert made(folder) == made(whole)
+
+
+def test_a_greater_budget_goes_on_where_the_smaller_one_ended(whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "lab"
+    for budget_s in (0.5, 1.0, 12.5, 33.0, 42.0):
+        short = settings(budget_s=budget_s)
+        if budget_s < 1.0:
+            with pytest.raises(CalibrationError, match="no time for one run"):
+                calibrate(System(), short, folder)
+        else:
+            assert len(calibrate(System(), short, folder).records) == int(budget_s)
+    write(folder, settings())
+    assert made(folder) == made(whole)
+
+
+def test_what_is_done_is_not_measured_again(whole: Path) -> None:
+    system = System()
+    assert calibrate(system, settings(), whole).reason == "budget"
+    assert system.asked == []
+
+
+# --- what ends it -----------------------------------------------------------------------------
+
+
+def test_it_ends_at_the_stated_error_and_tells_it_on_the_way(tmp_path: Path) -> None:
+    told: list[Progress] = []
+    asked = settings(error_ratio=0.5, budget_s=300.0, metrics=("goodput_bps", "cpu_send"))
+    result = calibrate(System(), asked, tmp_path / "lab", told.append)
+    assert result.reason == "error"
+    assert 0 <= result.progress.error <= 0.5
+    assert result.progress.spent_s == len(result.records) < 300
+    assert [one.runs for one in told] == sorted(one.runs for one in told)
+    assert {one.metric for one in result.progress.scores} == {"goodput_bps", "cpu_send"}
+
+
+def test_records_are_folded_into_a_dataset_of_the_folder_s_name(whole: Path) -> None:
+    data = load(whole)
+    assert (data.id, data.default_variant) == ("lab", "corrected")
+    assert data.interconnect.line_rate_bps == TUNING.line_rate_bps
+    runs = sum(point.n or 0 for point in data.points if point.metric == "goodput_bps")
+    assert runs == 42
+
+
+def test_records_say_the_step_they_were_chosen_in(whole: Path) -> None:
+    lines = (whole / RECORDS).read_text(encoding="utf-8").splitlines()
+    marks = [json.loads(line)["plan"] for line in lines]
+    steps = [int(mark["name"].rpartition(" ")[2]) for mark in marks]
+    assert steps == sorted(steps)
+    assert steps[0] == 0
+    assert steps.count(2) == settings().batch
+    assert not any(mark["held_out"] for mark in marks)
+
+
+# --- what goes wrong --------------------------------------------------------------------------
+
+
+def test_a_failure_is_tried_once_more_and_then_said(tmp_path: Path) -> None:
+    assert len(calibrate(System(failures=1), settings(budget_s=2), tmp_path / "a").records) == 2
+    with pytest.raises(MeasurementFailed, match="the cable is out"):
+        calibrate(System(failures=2), settings(budget_s=2), tmp_path / "b")
+    assert len(calibrate(System(), settings(budget_s=2), tmp_path / "b").records) == 2
+
+
+def test_a_refused_run_costs_nothing_and_is_not_asked_again(tmp_path: Path) -> None:
+    refused = Run("udp", 65507, 9e9)
+    system = System(refused=frozenset({refused}))
+    result: Result = calibrate(system, settings(budget_s=34), tmp_path / "lab")
+    assert system.asked.count(refused) == 2  # both repeats of the first round
+    assert {one.run for one in result.refused} == {refused}
+    assert len(result.records) == 34
+    assert (tmp_path / "lab" / REFUSED).read_text(encoding="utf-8").count("\n") == 2
+
+
+def test_a_run_whose_records_are_spoilt_is_given_up(tmp_path: Path) -> None:
+    class Unsteady(System):
+        def measure(self, run: Run, repeat: int) -> Record | Refused:
+            record = super().measure(run, repeat)
+            spoilt = run.payload_bytes == 32 and not isinstance(record, Refused)
+            return {**record, "flags": ["pacing-error"]} if spoilt else record  # type: ignore[dict-item]
+
+    system = Unsteady()
+    calibrate(system, settings(budget_s=60), tmp_path / "lab")
+    assert max(system.asked.count(run) for run in system.asked if run.payload_bytes == 32) <= 3
+
+
+def test_hosts_that_refuse_everything_are_said(tmp_path: Path) -> None:
+    class Refusing(System):
+        def measure(self, run: Run, repeat: int) -> Record | Refused:
+            return Refused("no such interface")
+
+    with pytest.raises(CalibrationError, match=r"first run was refused \(no such interface\)"):
+        calibrate(Refusing(), settings(line_rate_bps=None), tmp_path / "a")
+    with pytest.raises(CalibrationError, match=r"refuse every run \(no such interface\)"):
+        calibrate(Refusing(), settings(), tmp_path / "b")
+
+
+def test_another_calibration_s_folder_is_refused(whole: Path, tmp_path: Path) -> None:
+    with pytest.raises(CalibrationError, match="other settings"):
+        calibrate(System(), settings(seed=2), whole)
+    with pytest.raises(CalibrationError, match="of 'made up'"):
+        calibrate(System(description="other"), settings(), whole)
+    (tmp_path / "note.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(CalibrationError, match="not empty"):
+        calibrate(System(), settings(), tmp_path)
+
+
+@pytest.mark.parametrize("body", ["{", "[]", '{"schema_version": 2}', '{"schema_version": 1}'])
+def test_damaged_settings_are_said(body: str, tmp_path: Path) -> None:
+    (tmp_path / SETTINGS).write_text(body, encoding="utf-8")
+    with pytest.raises(CalibrationError, match=r"loop\.json cannot be read"):
+        calibrate(System(), settings(), tmp_path)
+
+
+def test_damaged_records_are_said(tmp_path: Path) -> None:
+    folder = tmp_path / "lab"
+    calibrate(System(), settings(budget_s=3), folder)
+    good = (folder / RECORDS).read_bytes()
+    for bad, said in ((b"{\n", "line 1 is no JSON"), (b'{"plan": {}}\n', "of no calibration")):
+        (folder / RECORDS).write_bytes(bad + good)
+        with pytest.raises(CalibrationError, match=said):
+            calibrate(System(), settings(), folder)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"protocols": ("carrier pigeon",)}, "carrier pigeon cannot be measured"),
+        ({"protocols": ()}, "none cannot be measured"),
+        ({"least_payload_bytes": 0}, "no range"),
+        ({"loads": (0.5,)}, "as fast as it goes"),
+        ({"budget_s": 0.0}, "end nothing"),
+        ({"error_ratio": 1.0}, "end nothing"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(words: dict[str, Any], said: str) -> None:
+    with pytest.raises(CalibrationError, match=said):
+        replace(settings(), **words)
