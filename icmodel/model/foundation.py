@@ -23,11 +23,17 @@ Options = tuple[tuple[str, str], ...]
 class Foundation:
     """A dataset read in one variant; each ground is compiled once."""
 
-    def __init__(self, data: Dataset, variant: str) -> None:
+    def __init__(
+        self,
+        data: Dataset,
+        variant: str,
+        refiner: Fitted | None = None,
+        changes: tuple[str, ...] = (),
+    ) -> None:
         self.data = data
         self.variant = variant
-        self.changes: tuple[str, ...] = ()
-        self._refiner = _refiner(data) if variant == "hybrid" else None
+        self.changes = changes
+        self._refiner = refiner
         self._changed = lru_cache(maxsize=16)(self._change)
         self._grounds = lru_cache(maxsize=64)(self._lay)
         self._rules = lru_cache(maxsize=256)(self._find_rules)
@@ -73,14 +79,10 @@ class Foundation:
                     key: replace(link, line_rate_bps=rate) for key, link in data.fabrics.items()
                 },
             )
-        other = Foundation(data, self.variant)
-        other._refiner = self._fitted().changed(hosts, partial(frames_on_wire, data))
-        other.changes = hosts.texts(self.data.interconnect.line_rate_bps)
-        return other
-
-    def _fitted(self) -> Fitted:
-        assert self._refiner is not None
-        return self._refiner
+        assert self._refiner is not None  # only the hybrid variant has no problem with them
+        refiner = self._refiner.changed(hosts, partial(frames_on_wire, data))
+        changes = hosts.texts(self.data.interconnect.line_rate_bps)
+        return Foundation(data, self.variant, refiner, changes)
 
     def rules_of(self, protocol: str, options: Options) -> ProtocolRules:
         """What one protocol can be asked."""
@@ -133,7 +135,10 @@ def hosts_problem(data: Dataset, variant: str, hosts: Hosts) -> str:
     return ""
 
 
-def _refiner(data: Dataset) -> Fitted:
+def foundation(data: Dataset, variant: str) -> Foundation:
+    """The foundation of a variant, with what it fits."""
+    if variant != "hybrid":
+        return Foundation(data, variant)
     from icmodel.hybrid.refine import Refiner  # only where something is fitted
 
-    return Refiner(data, partial(frames_on_wire, data))
+    return Foundation(data, variant, Refiner(data, partial(frames_on_wire, data)))

@@ -16,7 +16,7 @@ from icmodel.interpolation import HIGH, LOW, VALUE
 from icmodel.model import present
 from icmodel.model.answer import VARIANTS, answer, course, metric_names
 from icmodel.model.block import Block, Questions, block, wire_times
-from icmodel.model.foundation import Foundation, hosts_problem
+from icmodel.model.foundation import foundation, hosts_problem
 from icmodel.model.ground import Ground
 from icmodel.model.physics import wire
 from icmodel.model.rules import problems
@@ -54,7 +54,7 @@ class Model:
             )
         self.data = data
         self.variant = chosen
-        self._foundation = Foundation(data, chosen)
+        self._foundation = foundation(data, chosen)
 
     def __repr__(self) -> str:
         return f"Model({self.data.id!r}, variant={self.variant!r})"
@@ -86,8 +86,8 @@ class Model:
             raise ScenarioError(f"outside={outside!r} is not one of {REFUSE}, {EXTRAPOLATE}")
         asked = self._complete(asked)
         extend = outside == EXTRAPOLATE
-        foundation = self._foundation.changed(asked.hosts)
-        ground = foundation.ground(asked.options, (asked.protocol,), extend=extend)
+        base = self._foundation.changed(asked.hosts)
+        ground = base.ground(asked.options, (asked.protocol,), extend=extend)
         self._check_parameters(asked, ground, extend=extend)
         return self._predict(asked, ground)
 
