@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -118,12 +118,19 @@ fn every_plan_runs_in_its_short_form() {
 
 fn start(records: &Path) -> Child {
     let mut command = campaign("held-out");
+    let said = fs::File::create(records.with_extension("said")).unwrap();
     command
         .arg("-o")
         .arg(records)
         .stdout(Stdio::null())
-        .stderr(Stdio::null());
+        .stderr(said);
     command.spawn().unwrap()
+}
+
+/// What a campaign on these records ended with must be 0 or 1; else what it said is shown.
+fn check_end(status: ExitStatus, records: &Path) {
+    let said = fs::read_to_string(records.with_extension("said")).unwrap();
+    assert!(matches!(status.code(), Some(0 | 1)), "{status}: {said}");
 }
 
 /// Moments between 50 ms and 1.3 s after the start.
@@ -168,7 +175,8 @@ fn killed_for_real_a_campaign_makes_exactly_the_plans_runs() {
     while kills < KILLS {
         let mut other = start(&records);
         thread::sleep(moment());
-        if other.try_wait().unwrap().is_some() {
+        if let Some(status) = other.try_wait().unwrap() {
+            check_end(status, &records);
             complete();
             fs::remove_file(&records).unwrap();
             continue;
@@ -183,10 +191,7 @@ fn killed_for_real_a_campaign_makes_exactly_the_plans_runs() {
         Vec::<String>::new(),
         "children outlive the campaign"
     );
-    assert!(matches!(
-        start(&records).wait().unwrap().code(),
-        Some(0 | 1)
-    ));
+    check_end(start(&records).wait().unwrap(), &records);
     complete();
     assert!(!folder.0.join("records.jsonl.work").exists());
 }

@@ -10,6 +10,11 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a lock is waited for.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// An open file of records that no other campaign can write to.
 #[derive(Debug)]
@@ -135,13 +140,26 @@ fn read_line(record: &serde_json::Value, digest: &str) -> Result<(RunId, Reading
     Ok((reading::run_id(&mark), Reading::of(record)?))
 }
 
+/// Locks the records. A campaign that was killed while it started a child leaves the lock to that
+/// child until the child sees that its parent is gone: hence the patience.
 fn lock(file: &File, path: &Path) -> Result<()> {
-    // SAFETY: flock takes a descriptor that `file` keeps open, and no memory.
-    if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
-        return Ok(());
+    let until = Instant::now() + PATIENCE;
+    loop {
+        // SAFETY: flock takes a descriptor that `file` keeps open, and no memory.
+        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
+            return Ok(());
+        }
+        let error = std::io::Error::last_os_error();
+        let held = error.kind() == std::io::ErrorKind::WouldBlock;
+        if !held || Instant::now() > until {
+            return Err(not_locked(&error, path));
+        }
+        thread::sleep(Duration::from_millis(20));
     }
-    let error = std::io::Error::last_os_error();
-    Err(Error::question(match error.kind() {
+}
+
+fn not_locked(error: &std::io::Error, path: &Path) -> Error {
+    Error::question(match error.kind() {
         std::io::ErrorKind::WouldBlock => {
             format!(
                 "another campaign is writing to {}: wait for it or give another file",
@@ -149,7 +167,7 @@ fn lock(file: &File, path: &Path) -> Result<()> {
             )
         }
         _ => format!("{} cannot be locked: {error}", path.display()),
-    }))
+    })
 }
 
 #[cfg(test)]
