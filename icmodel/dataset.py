@@ -53,7 +53,11 @@ HOW_TO_LIST = "run `icmodel datasets list` for the bundled ones, or give the pat
 
 @dataclass(frozen=True, slots=True)
 class Interconnect:
-    """The link of a dataset; ``None`` where its source does not say."""
+    """The link of a dataset; ``None`` where its source does not say.
+
+    ``burst_bytes`` passes at once before the line rate holds: the depth of the token bucket that
+    stands for a wire on a virtual link, 0 of a real one.
+    """
 
     kind: str
     line_rate_bps: float | None = None
@@ -63,6 +67,7 @@ class Interconnect:
     cable_length_m: float | None = None
     ip_version: int = 4
     tcp_timestamps: bool = True
+    burst_bytes: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,4 +436,5 @@ def _interconnect(table: Mapping[str, object], path: Path) -> Interconnect:
         cable_length_m=known("cable_length_m"),
         ip_version=int(_quantity(table, "ip_version", path, 4.0)),
         tcp_timestamps=table.get("tcp_timestamps", True) is True,
+        burst_bytes=_quantity(table, "burst_bytes", path, 0.0),
     )

@@ -57,6 +57,7 @@ class Link(Part):
     coding: Text | None = None
     ip_version: Literal[4, 6] | None = None
     tcp_timestamps: bool | None = None
+    burst_bytes: Positive | None = None
 
 
 class Fabric(Link):

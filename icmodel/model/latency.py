@@ -12,6 +12,7 @@ from icmodel.interpolation import HIGH, LOW
 from icmodel.model.block import Block, LoadSlot
 from icmodel.model.ground import Ground
 from icmodel.model.lookup import Lookup
+from icmodel.model.physics import less_burst
 
 Floats = NDArray[np.float64]
 
@@ -62,7 +63,7 @@ def path_s(ground: Ground, block: Block, lookup: Lookup, *, with_distance: bool)
 
 
 def least_s(ground: Ground, block: Block) -> Floats:
-    """Theory's minimum over the measured cable, one way [s]: serialisation and propagation."""
+    """Theory's minimum over the measured cable, one way [s]: a frame alone, and propagation."""
     link = ground.link
     propagation = (link.cable_length_m or 0.0) * (link.propagation_s_per_m or 0.0)
-    return block.wire.serialisation_s + propagation
+    return less_burst(link, block.wire.serialisation_s) + propagation

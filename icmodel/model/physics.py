@@ -50,6 +50,14 @@ class Wire:
             "roce or rapidio, or leave line_rate_bps out"
         )
 
+    def lone_frame_s(self, payload_bytes: Floats) -> Floats:
+        """Least time [s] a frame takes that comes alone, shape of the payloads [B].
+
+        A token bucket lets its depth pass at once (C.-S. Chang, Performance Guarantees in
+        Communication Networks, 2000, section 1.2: traffic of burst σ and rate ρ).
+        """
+        return less_burst(self.link, self.serialisation_s(payload_bytes))
+
     def packets(self, payload_bytes: Floats) -> Floats:
         """Packets a frame becomes, shape of the payloads [B]; 1 where there is no theory."""
         whole = payload_bytes.astype(np.int64)
@@ -104,6 +112,13 @@ class Wire:
         return ethernet.Framing("ethernet", self.link.mtu_bytes or 1500)
 
 
+def less_burst(link: Interconnect, serialisation_s: Floats) -> Floats:
+    """What is left of a serialisation [s] when a burst passes at once."""
+    if not link.burst_bytes or link.line_rate_bps is None:
+        return serialisation_s
+    return np.maximum(serialisation_s - 8 * link.burst_bytes / link.line_rate_bps, 0.0)
+
+
 def wire(data: Dataset, protocol: str, options: Mapping[str, str]) -> Wire:
     """The wire of a protocol; of a dataset with several fabrics, that of the chosen one."""
     return Wire(protocol, data.link(options))
@@ -114,10 +129,12 @@ def frames_on_wire(
 ) -> tuple[Floats, Floats, Floats]:
     """Packets, wire time [s] and least interval [s] of frames; impossible ones as the greatest.
 
+    The wire time is that of a frame alone, in which a burst takes none.
+
     The least interval is shorter than the wire time where a stream is merged into full packets.
     """
     path = wire(data, protocol, options)
     possible = np.minimum(payload_bytes, path.greatest_payload_bytes() or np.inf)
     wire_s = path.serialisation_s(possible)
     least_s = payload_bytes * 8 / path.goodput_bound_bps(possible, wire_s)
-    return path.packets(possible), wire_s, least_s
+    return path.packets(possible), less_burst(path.link, wire_s), least_s

@@ -1,0 +1,26 @@
+"""The wire of a dataset: what a frame alone takes, where a token bucket stands for a cable."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from icmodel.dataset import Interconnect
+from icmodel.model.physics import Wire
+
+
+def test_of_a_wire_a_lone_frame_takes_its_serialisation() -> None:
+    wire = Wire("udp", Interconnect("ethernet", 1e9, 1500))
+    payload = np.array([1472.0])
+    assert wire.lone_frame_s(payload) == pytest.approx(8 * 1538 / 1e9)
+
+
+def test_what_a_bucket_holds_passes_at_once_and_the_rest_at_the_line_rate() -> None:
+    bucket = Wire("udp", Interconnect("ethernet", 1e9, 1500, burst_bytes=15_380.0))
+    small, great = bucket.lone_frame_s(np.array([1472.0, 65_507.0]))
+    assert small == 0.0
+    whole = bucket.serialisation_s(np.array([65_507.0]))[0]
+    assert great == pytest.approx(whole - 8 * 15_380 / 1e9)
+    assert bucket.goodput_bound_bps(np.array([1472.0]), np.array([8 * 1538e-9])) == pytest.approx(
+        1472e9 / 1538
+    )
