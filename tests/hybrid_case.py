@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import icmodel
 from icmodel.dataset import Dataset, Interconnect, Point
+from icmodel.hybrid.observations import Sites
 from icmodel.theory import ethernet
 
 Floats = NDArray[np.float64]
@@ -116,3 +117,14 @@ def dataset(points: Sequence[Point]) -> Dataset:
         variants={},
         fabrics={},
     )
+
+
+def sites(payload_bytes: object, labels: object = None) -> Sites:
+    """Sites of one configuration, or of those some labels say."""
+    payload = np.asarray(payload_bytes, dtype=float)
+    names = np.full((len(payload), 1), "one") if labels is None else np.asarray(labels)
+    nothing = np.zeros_like(payload)
+    return Sites(
+        payload, np.ones_like(payload), np.ceil(payload / 1448), nothing, nothing, names,
+        nothing, nothing,
+    )  # fmt: skip

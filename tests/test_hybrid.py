@@ -1,4 +1,4 @@
-"""The hybrid variant: what it fits, how sure it is, and what must hold of its answers."""
+"""The hybrid variant as a whole: how near and how sure it is, and what must hold of its answers."""
 
 from __future__ import annotations
 
@@ -10,19 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 import icmodel
-from hybrid_case import LINE_RATE_BPS, LOADS_BPS, NOISE, PAYLOADS, SEND, dataset, lab, row, truth
+from hybrid_case import LINE_RATE_BPS, LOADS_BPS, NOISE, dataset, lab, row, sites, truth
 from icmodel.dataset import Point
 from icmodel.errors import OutOfDomain, ScenarioError
-from icmodel.hybrid.blend import blend
 from icmodel.hybrid.carried import carried_shares
-from icmodel.hybrid.fit import fit
 from icmodel.hybrid.hosts import frames
-from icmodel.hybrid.kernel import SHAPES, Kernel, distances
-from icmodel.hybrid.mechanism import COSTS, Mechanism, non_negative
-from icmodel.hybrid.observations import Sites, observations
+from icmodel.hybrid.observations import observations
 from icmodel.hybrid.quantity import quantity
 from icmodel.hybrid.refine import Refiner
 from icmodel.model import Model
@@ -39,95 +34,7 @@ def carrier(protocol: str, options: object, payload_bytes: np.ndarray) -> object
     return frames_on_wire(LAB, protocol, {}, payload_bytes)
 
 
-def sites(payload_bytes: object, labels: object = None) -> Sites:
-    """Sites of one configuration, or of those some labels say."""
-    payload = np.asarray(payload_bytes, dtype=float)
-    names = np.full((len(payload), 1), "one") if labels is None else np.asarray(labels)
-    nothing = np.zeros_like(payload)
-    return Sites(
-        payload, np.ones_like(payload), np.ceil(payload / 1448), nothing, nothing, names,
-        nothing, nothing,
-    )  # fmt: skip
-
-
-# --- mechanism --------------------------------------------------------------------------------
-
-
-def test_costs_a_frame_a_byte_and_a_packet_are_found_again() -> None:
-    where = sites(PAYLOADS)
-    frame, byte, packet = SEND
-    time = frame + byte * where.payload_bytes + packet * where.packets
-    found = Mechanism(COSTS, where, np.log(time))
-    assert found.costs(("one",)) == pytest.approx(SEND, rel=1e-6)
-    beyond = sites([1_000_000])
-    expected = frame + byte * 1e6 + packet * beyond.packets[0]
-    assert np.exp(found.log_time(beyond))[0] == pytest.approx(expected, rel=1e-6)
-
-
-@given(
-    arrays(np.float64, (6, 3), elements=st.floats(0.1, 10)),
-    arrays(np.float64, 6, elements=st.floats(-5, 5)),
-)
-def test_non_negative_least_squares_meets_its_conditions(
-    matrix: np.ndarray, target: np.ndarray
-) -> None:
-    x = non_negative(matrix, target)
-    gradient = matrix.T @ (target - matrix @ x)
-    assert (x >= 0).all()
-    assert (gradient <= 1e-6 * np.abs(matrix).sum()).all()
-    assert np.abs(gradient[x > 1e-9]).max(initial=0.0) <= 1e-6 * np.abs(matrix).sum()
-
-
-def test_costs_are_never_negative_even_where_times_fall_with_the_payload() -> None:
-    where = sites([64, 256, 1024, 4096])
-    costs = Mechanism(COSTS, where, np.log([4e-6, 3e-6, 2e-6, 1e-6])).costs(("one",))
-    assert (costs >= 0).all()
-
-
-# --- kernel and fit ---------------------------------------------------------------------------
-
-
-@given(
-    st.lists(st.integers(1, 100_000), min_size=2, max_size=12, unique=True),
-    st.sampled_from(sorted(SHAPES)),
-    st.sampled_from((0.0, 0.5, 2.0)),
-    st.sampled_from((0.0, 0.9, 1.0)),
-)
-def test_every_covariance_is_one(payloads: list[int], shape: str, jump: float, like: float) -> None:
-    labels = [["a"] if k % 2 else ["b"] for k in range(len(payloads))]
-    where = sites(payloads, labels)
-    kernel = Kernel(shape, jump=jump, likeness={0: like})
-    covariance = distances(where, where, (0,)).covariance(kernel)
-    assert covariance == pytest.approx(covariance.T)
-    assert np.linalg.eigvalsh(covariance).min() > -1e-8
-
-
-def test_leaving_out_in_closed_form_is_leaving_out() -> None:
-    observed = observations(LAB, "latency_mean_s", carrier)  # type: ignore[arg-type]
-    assert observed is not None
-    log_time = np.log(observed.values)
-    process = fit(observed, log_time).widths.process
-    where, k = observed.sites, 17
-    rest = np.delete(np.arange(len(where)), k)
-    residual = log_time - process.mechanism.log_time(where)
-    columns = tuple(sorted(process.kernel.likeness))
-    covariance = np.linalg.inv(process.inverse)
-    weights = np.linalg.solve(covariance[np.ix_(rest, rest)], residual[rest])
-    known = distances(where.take(np.array([k])), where.take(rest), columns)
-    told = (known.covariance(process.kernel) @ weights)[0]
-    assert process.errors[k] == pytest.approx(residual[k] - told, rel=1e-6, abs=1e-9)
-
-
-def test_a_blend_follows_the_candidate_that_is_right_nearby() -> None:
-    where = sites([16, 32, 64, 128, 4096, 8192, 16384, 32768])
-    first_right = np.array([0, 0, 0, 0, 0.3, 0.3, 0.3, 0.3])
-    errors = np.stack([first_right, 0.3 - first_right])
-    blended = blend(where, (), errors)
-    asked = sites([48, 12000])
-    weights = blended.weights(distances(asked, where, ()))
-    assert weights.sum(axis=0) == pytest.approx(1.0)
-    assert weights[0, 0] > 0.9
-    assert weights[1, 1] > 0.9
+# --- rows and quantities ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("metric", ["goodput_bps", "frames_per_s", "cpu_send", "rtt_mean_s"])

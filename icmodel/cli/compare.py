@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from icmodel import units
+from icmodel.cli.fitting import fitted
 from icmodel.cli.output import Answer, Section, Table, emit
 from icmodel.cli.predict import metric_records
 from icmodel.cli.question import (
@@ -25,7 +26,6 @@ from icmodel.cli.question import (
 from icmodel.dataset import Dataset, load
 from icmodel.errors import OutOfDomain
 from icmodel.estimate import Prediction
-from icmodel.model import Model
 from icmodel.scenario import scenario
 
 app = room()
@@ -107,10 +107,11 @@ def _column(
     data: Dataset, variant: str, protocol: str, question: Question, *, extrapolate: bool
 ) -> Column:
     asked = scenario(**question.words(protocol))
-    model = Model(data, variant)
+    outside = "extrapolate" if extrapolate else "refuse"
     try:
-        outside = "extrapolate" if extrapolate else "refuse"
-        return Column(data.id, variant, protocol, model.predict(asked, outside=outside), "")
+        with fitted(data, variant) as model:
+            prediction = model.predict(asked, outside=outside)
+        return Column(data.id, variant, protocol, prediction, "")
     except OutOfDomain as refusal:
         return Column(data.id, variant, protocol, None, str(refusal))
 

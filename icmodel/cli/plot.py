@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from icmodel.cli.fitting import fitted
 from icmodel.cli.output import check_ending, json_text, print_text, write_file, write_text
 from icmodel.cli.question import (
     DEFAULT_DATASET,
@@ -21,7 +22,6 @@ from icmodel.cli.question import (
 )
 from icmodel.dataset import Dataset, load
 from icmodel.errors import OutOfDomain, ReportError, ScenarioError
-from icmodel.model import Model
 from icmodel.scenario import scenario
 
 app = room()
@@ -67,10 +67,10 @@ def plot(
     from icmodel.report.plots import metric_plot, save  # the report, not needed by other commands
 
     data = load(dataset)
-    model = Model(data, variant)
     chosen = protocol or data.default_protocol
     asked = scenario(**_with_payload(question, over, data, chosen))
-    spec = metric_plot(model, metric, over, asked)
+    with fitted(data, variant) as model:
+        spec = metric_plot(model, metric, over, asked)
     if as_json:
         print_text(json_text(spec))
     if output is None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from icmodel import units
+from icmodel.cli.fitting import fitted
 from icmodel.cli.output import Answer, Section, Table, emit
 from icmodel.cli.question import (
     DEFAULT_DATASET,
@@ -23,7 +24,6 @@ from icmodel.cli.question import (
 )
 from icmodel.dataset import load
 from icmodel.estimate import Estimate, Prediction, UsedRow, number_or_none
-from icmodel.model import Model
 from icmodel.scenario import scenario
 
 app = room()
@@ -58,7 +58,8 @@ def predict(
     data = load(dataset)
     asked = scenario(**question.words(protocol or data.default_protocol))
     outside = "extrapolate" if extrapolate else "refuse"
-    prediction = Model(data, variant).predict(asked, outside=outside)
+    with fitted(data, variant) as model:
+        prediction = model.predict(asked, outside=outside)
     answer = Answer(
         sections=lambda: _sections(prediction),
         document=prediction.to_dict,

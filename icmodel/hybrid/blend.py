@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from icmodel.hybrid.kernel import Distances, distances
-from icmodel.hybrid.observations import Sites
+from icmodel.hybrid.kernel import Distances
 
 Floats = NDArray[np.float64]
 
@@ -22,7 +21,7 @@ OCTAVES = 1.5
 OTHER_LABEL = 0.3
 """What an error counts where one label differs."""
 POWER = 3.0
-"""Weights fall with this power of the mean error nearby."""
+"""Weights fall with this power of the typical error nearby."""
 TINY = 1e-300
 LEAST_ERROR = 1e-5
 """An error below this is none: it comes of rounding."""
@@ -30,47 +29,69 @@ LEAST_ERROR = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class Blend:
-    """Errors of each candidate (candidates, rows) at known sites, and of their blend (rows)."""
+    """Errors of each candidate (candidates, rows) at known sites, and of their blend (rows).
 
-    sites: Sites
-    columns: tuple[int, ...]
+    ``others`` (rows, rows) is how much each other row counts at each.
+    """
+
     candidates: Floats
     errors: Floats
+    others: Floats
 
-    def weights(self, apart: Distances) -> Floats:
-        """Weight of each candidate at sites so far away, (candidates, n); they sum to 1."""
-        return _weights(_nearness(apart), self.candidates)
+    def mean(self, told: Floats, apart: Distances) -> Floats:
+        """The blend of what candidates tell (candidates, n) of sites so far away; NaN tells nothing."""
+        return _blended(told, self.candidates, self.nearness(apart))
 
-    def nearby(self, apart: Distances, rows: Floats) -> Floats:
-        """The mean of something each row has, near rows counting most."""
-        return np.asarray(_nearness(apart) @ rows)
+    def nearness(self, apart: Distances) -> Floats:
+        """How much each known row counts at each site, (n, rows); rows sum to 1."""
+        return _normal(_nearness(apart))
 
     def nearby_left_out(self, rows: Floats) -> Floats:
-        """The same at the rows themselves, each left out."""
-        return np.asarray(_others(self.sites, self.columns) @ rows)
+        """The mean of something each row has, at the rows themselves, each left out."""
+        return np.asarray(self.others @ rows)
 
 
-def blend(sites: Sites, columns: tuple[int, ...], candidates: Floats) -> Blend:
-    """The blend of candidates from their errors (candidates, rows) of leaving out each row."""
-    weights = _weights(_others(sites, columns), candidates)
-    return Blend(sites, columns, candidates, (weights * candidates).sum(axis=0))
+def blend(apart: Distances, candidates: Floats) -> Blend:
+    """The blend of candidates from their errors (candidates, rows) of leaving out each row.
+
+    ``apart`` is between the rows.  An error is NaN where a candidate has no answer; the first
+    always has one.
+    """
+    others = _others(apart)
+    return Blend(candidates, _blended(candidates, candidates, others), others)
+
+
+def _blended(told: Floats, errors: Floats, nearness: Floats) -> Floats:
+    weights = np.where(np.isnan(told), 0.0, _weights(nearness, errors))
+    return np.asarray((weights * np.nan_to_num(told)).sum(axis=0) / weights.sum(axis=0))
 
 
 def _nearness(apart: Distances) -> Floats:
-    """How much each known row counts at each site; rows sum to 1."""
     near = np.exp(-np.abs(apart.payload) / OCTAVES - apart.load)
-    for differs in apart.differs.values():
-        near *= np.where(differs, OTHER_LABEL, 1.0)
-    return np.asarray(near / np.maximum(near.sum(axis=1, keepdims=True), TINY))
+    for (_, label), differs in apart.differ.items():
+        if not label:
+            near *= np.where(differs, OTHER_LABEL, 1.0)
+    return np.asarray(near)
 
 
-def _others(sites: Sites, columns: tuple[int, ...]) -> Floats:
-    near = _nearness(distances(sites, sites, columns))
+def _others(apart: Distances) -> Floats:
+    near = _nearness(apart)
     np.fill_diagonal(near, 0.0)
+    return _normal(near)
+
+
+def _normal(near: Floats) -> Floats:
     return np.asarray(near / np.maximum(near.sum(axis=1, keepdims=True), TINY))
 
 
-def _weights(nearness: Floats, candidates: Floats) -> Floats:
-    typical = nearness @ np.abs(candidates).T + LEAST_ERROR
-    weights = (typical / typical.min(axis=1, keepdims=True)) ** -POWER
-    return np.asarray((weights / weights.sum(axis=1, keepdims=True)).T)
+def _weights(nearness: Floats, errors: Floats) -> Floats:
+    """Weight of each candidate at each site, (candidates, n), the best nearby having 1.
+
+    Typical is the square of the mean root: one wild row nearby does not decide.
+    """
+    known = ~np.isnan(errors)
+    roots = nearness @ np.sqrt(np.abs(np.where(known, errors, 0.0))).T
+    counted = nearness @ known.astype(np.float64).T
+    typical = np.where(counted > TINY, roots / np.maximum(counted, TINY), np.inf) ** 2 + LEAST_ERROR
+    best = np.minimum(typical.min(axis=1, keepdims=True), 1 / TINY)
+    return np.asarray(((typical / best) ** -POWER).T)

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.hybrid.blend import LEAST_ERROR, Blend
-from icmodel.hybrid.candidates import Process
 from icmodel.hybrid.kernel import Distances
+from icmodel.hybrid.observations import Sites
+from icmodel.hybrid.process import Process
 from icmodel.interpolation import COVERAGE, LONE_WIDTH
 
 Floats = NDArray[np.float64]
@@ -34,12 +35,11 @@ class Widths:
     factor: float
     spread: float
 
-    def half_width(self, apart: Distances) -> Floats:
+    def half_width(self, sites: Sites, apart: Distances) -> Floats:
         """Half of the 90 % interval for one new run so far from the known ones, in log time."""
-        nearby = self.blend.nearby(
-            apart, np.stack([self.process.deviations, np.abs(self.blend.errors)], axis=1)
-        )
-        scale = (nearby[:, 1] + LEAST_ERROR) * self.process.deviation(apart) / nearby[:, 0]
+        rows = np.stack([self.process.deviations, np.abs(self.blend.errors)], axis=1)
+        usual, off = (self.blend.nearness(apart) @ rows).T
+        scale = (off + LEAST_ERROR) * self.process.deviation(sites, apart) / usual
         return np.asarray(np.hypot(self.factor * scale, ONE_NEW_RUN * self.spread))
 
 

@@ -1,8 +1,14 @@
-"""How alike a metric's residual is at two sites: covariance over payload, load and labels."""
+"""How alike a metric's residual is at two sites: covariance over payload, load and labels.
+
+What is left of a time after its mechanism has three parts: a configuration's costs differ from its
+protocol's, its level does, and the rest varies with payload and load.  Two forms say how labels and
+load part two sites: in a product each makes them less alike, whatever the payload; joined they
+lengthen the one distance on which the covariance rests.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -12,75 +18,101 @@ from numpy.typing import NDArray
 from icmodel.hybrid.observations import Sites
 
 Floats = NDArray[np.float64]
+Group = tuple[int, str]
+"""Label column and one of its labels: sites differ if one has it; or ``""``: if labels differ."""
+
+PRODUCT, JOINED = "product", "joined"
+SMOOTH, SMOOTHER = "smooth", "smoother"
+ROOT_3, ROOT_5 = 3.0**0.5, 5.0**0.5
+COMMON = 1.0
+"""Variance of what all configurations share beside the mechanism, and of its costs: the residual's."""
+NUMBERS = ("costs", "level", "residual", "noise", "length", "load_length", "jump")
 
 
-def _rough(distance: Floats) -> Floats:
-    return np.asarray(np.exp(-distance))
+def _smooth(distance: Floats) -> tuple[Floats, Floats]:
+    falling = np.exp(-ROOT_3 * distance)
+    return (1 + ROOT_3 * distance) * falling, -3.0 * falling
 
 
-def _smooth(distance: Floats) -> Floats:
-    scaled = np.sqrt(3.0) * distance
-    return np.asarray((1 + scaled) * np.exp(-scaled))
+def _smoother(distance: Floats) -> tuple[Floats, Floats]:
+    falling = np.exp(-ROOT_5 * distance)
+    slope = (1 + ROOT_5 * distance) * falling
+    return slope + 5.0 / 3.0 * distance**2 * falling, -5.0 / 3.0 * slope
 
 
-def _smoother(distance: Floats) -> Floats:
-    scaled = np.sqrt(5.0) * distance
-    return np.asarray((1 + scaled + scaled**2 / 3) * np.exp(-scaled))
-
-
-SHAPES: Mapping[str, Callable[[Floats], Floats]] = MappingProxyType(
-    {"rough": _rough, "smooth": _smooth, "smoother": _smoother}
+SHAPES: Mapping[str, Callable[[Floats], tuple[Floats, Floats]]] = MappingProxyType(
+    {SMOOTH: _smooth, SMOOTHER: _smoother}
 )
-"""Matérn covariances of smoothness 1/2, 3/2 and 5/2."""
-
-
-FIRST_LIKENESS = 0.9
-"""How alike the residuals of two configurations are held before anything is known; assumed."""
+"""Matérn covariances of smoothness 3/2 and 5/2, and their slopes over the distance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A covariance and its choices.
+    """A covariance and its numbers; variances are in units of the residual's mean square.
 
     Parameters
     ----------
-    shape : "rough", "smooth" or "smoother"
+    form : "product" or "joined"
+        How labels and load part two sites.
+    shape : "smooth" or "smoother"
         Of the residual over the payload.
-    length : float
-        Octaves of payload over which residuals are alike.
-    load_length : float
-        Octaves of load over which they are alike.
+    costs, level : float
+        Variance of a configuration's own costs and of its own level; nothing where joined.
+    residual, noise : float
+        Variance of the rest, and of a row beyond what its spread says.
+    length, load_length : float
+        Octaves of payload and of load over which residuals are alike.
     jump : float
         Octaves that the break between one packet and more counts as.
-    level : float
-        Variance of a configuration's own level, the residual's shape having 1.
-    noise : float
-        Variance of a row beyond what its spread says.
-    likeness : mapping of label column to 0…1
-        How alike the residuals are where that label differs; columns left out do not differ.
+    apart : mapping of group to float
+        How far a difference in labels parts two sites.
     """
 
-    shape: str = "smooth"
+    form: str = PRODUCT
+    shape: str = SMOOTH
+    costs: float = 0.3
+    level: float = 0.3
+    residual: float = 1.0
+    noise: float = 1e-2
     length: float = 4.0
     load_length: float = 4.0
     jump: float = 0.5
-    level: float = 1.0
-    noise: float = 1e-3
-    likeness: Mapping[int, float] = field(default_factory=dict)
+    apart: Mapping[Group, float] = field(default_factory=dict)
 
-    def on(self, columns: tuple[int, ...]) -> Kernel:
-        """The same kernel where other label columns differ."""
-        likeness = {k: self.likeness.get(k, FIRST_LIKENESS) for k in columns}
-        return replace(self, likeness=likeness)
+    def on(self, groups: tuple[Group, ...]) -> Kernel:
+        """The same kernel where other labels differ; a difference not known parts as assumed."""
+        return replace(self, apart={group: self.apart.get(group, APART) for group in groups})
 
-    def with_likeness(self, column: int, value: float) -> Kernel:
-        """The same kernel with another likeness in one label column."""
-        return replace(self, likeness={**self.likeness, column: value})
+    def numbers(self) -> Floats:
+        """All its numbers, those of labels last."""
+        return np.array([getattr(self, name) for name in NUMBERS] + list(self.apart.values()))
+
+    def with_numbers(self, numbers: Floats) -> Kernel:
+        """The same kernel with other numbers."""
+        own = dict(zip(NUMBERS, numbers.tolist(), strict=False))
+        apart = dict(zip(self.apart, numbers[len(NUMBERS) :].tolist(), strict=True))
+        return replace(self, **own, apart=apart)
+
+
+APART = 0.2
+"""How far a difference in a label parts two sites before anything is known; assumed."""
+
+
+def groups_of(sites: Sites) -> dict[str, tuple[Group, ...]]:
+    """The label differences each form has a number for: each column's, or joined each label's."""
+    columns: list[Group] = []
+    labels: list[Group] = []
+    for column in range(sites.labels.shape[1]):
+        found = sorted(set(sites.labels[:, column].tolist()))
+        if len(found) > 1:
+            columns.append((column, ""))
+            labels += [(column, one) for one in found]
+    return {PRODUCT: tuple(columns), JOINED: tuple(labels)}
 
 
 @dataclass(frozen=True, slots=True)
 class Distances:
-    """What the kernel needs of each pair of sites, computed once; matrices of (left, right).
+    """What kernels need of each pair of sites, computed once; matrices of (left, right).
 
     ``payload`` and ``broken`` are signed differences: together they make one warped axis, since a
     smooth covariance of a sum of two distances need not be one.
@@ -89,29 +121,29 @@ class Distances:
     payload: Floats
     load: Floats
     broken: Floats
-    differs: Mapping[int, NDArray[np.bool_]]
-
-    def covariance(self, kernel: Kernel) -> Floats:
-        """The covariance of each pair, noise left out."""
-        alike = np.exp(self.load / -kernel.load_length)
-        for column, likeness in kernel.likeness.items():
-            alike *= np.where(self.differs[column], likeness, 1.0)
-        distance = np.abs(self.payload + kernel.jump * self.broken) / kernel.length
-        return np.asarray(kernel.level * (1 + alike) / 2 + alike * SHAPES[kernel.shape](distance))
+    differ: Mapping[Group, NDArray[np.bool_]]
 
 
-def distances(left: Sites, right: Sites, columns: tuple[int, ...]) -> Distances:
-    """The distances between two sets of sites; ``columns`` are the labels that differ anywhere.
+def distances(left: Sites, right: Sites, groups: Sequence[Group]) -> Distances:
+    """The distances between two sets of sites.
 
     Where the left sites differ in payload alone, one row of the other matrices stands for all.
     """
     first = left.take(np.arange(1)) if _one_curve(left) else left
     return Distances(
-        _apart(np.log2(left.payload_bytes), np.log2(right.payload_bytes)),
-        np.abs(_apart(np.log2(first.load_bps), np.log2(right.load_bps))),
-        _apart(np.minimum(left.packets, 2.0), np.minimum(right.packets, 2.0)),
-        {k: first.labels[:, k][:, None] != right.labels[:, k][None, :] for k in columns},
+        _between(np.log2(left.payload_bytes), np.log2(right.payload_bytes)),
+        np.abs(_between(np.log2(first.load_bps), np.log2(right.load_bps))),
+        _between(np.minimum(left.packets, 2.0), np.minimum(right.packets, 2.0)),
+        {group: _differ(first, right, group) for group in groups},
     )
+
+
+def _differ(left: Sites, right: Sites, group: Group) -> NDArray[np.bool_]:
+    column, label = group
+    one, other = left.labels[:, column], right.labels[:, column]
+    if label:
+        one, other = one == label, other == label
+    return np.asarray(one[:, None] != other[None, :])
 
 
 def _one_curve(sites: Sites) -> bool:
@@ -122,5 +154,66 @@ def _one_curve(sites: Sites) -> bool:
     )
 
 
-def _apart(left: Floats, right: Floats) -> Floats:
+def _between(left: Floats, right: Floats) -> Floats:
     return left[:, None] - right[None, :]
+
+
+class Covariance:
+    """The covariance of each pair of sites, noise left out, and its slopes over log numbers.
+
+    Parameters
+    ----------
+    left, right : array (n, costs)
+        Shares of each cost in the time (`Mechanism.shares`).
+    """
+
+    def __init__(self, kernel: Kernel, apart: Distances, left: Floats, right: Floats) -> None:
+        self.kernel = kernel
+        self._apart = apart
+        self._warped = apart.payload + kernel.jump * apart.broken
+        self._shares = left @ right.T
+        labels = np.zeros_like(apart.load)
+        for group, far in kernel.apart.items():
+            labels = labels + far * apart.differ[group]
+        squares = (self._warped / kernel.length) ** 2
+        if kernel.form == JOINED:
+            squares = squares + (apart.load / kernel.load_length) ** 2 + labels
+            self._alike = np.ones_like(labels)
+            self._own = np.zeros_like(labels)
+        else:
+            self._alike = np.exp(-apart.load / kernel.load_length - labels)
+            self._own = self._alike * (kernel.costs * self._shares + kernel.level)
+        self._smooth, self._slope = SHAPES[kernel.shape](np.sqrt(squares))
+        self._rest = kernel.residual * self._alike * self._smooth
+        self.values: Floats = COMMON * (self._shares + 1.0) + self._own + self._rest
+
+    def slopes(self, outer: Floats) -> Floats:
+        """Sum over pairs of ``outer`` × the slope over the log of each number; noise has none."""
+        kernel, apart = self.kernel, self._apart
+        bent = outer * kernel.residual * self._alike * self._slope
+        found = dict.fromkeys(NUMBERS, 0.0)
+        found["residual"] = _sum(outer, self._rest)
+        found["length"] = -_sum(bent, (self._warped / kernel.length) ** 2)
+        warped = bent * self._warped / kernel.length**2
+        found["jump"] = kernel.jump * _sum(warped, apart.broken)
+        if kernel.form == JOINED:
+            found["load_length"] = -_sum(bent, (apart.load / kernel.load_length) ** 2)
+            by_label = 0.5 * bent
+        else:
+            found["costs"] = kernel.costs * _sum(outer * self._alike, self._shares)
+            found["level"] = kernel.level * _sum(outer, self._alike)
+            by_label = -outer * (self._own + self._rest)
+            found["load_length"] = -_sum(by_label, apart.load) / kernel.load_length
+        labels = [far * _sum(by_label, apart.differ[group]) for group, far in kernel.apart.items()]
+        return np.array([*found.values(), *labels])
+
+
+def variance(kernel: Kernel, shares: Floats) -> Floats:
+    """Variance of each site by itself, noise left out."""
+    squares = np.sum(shares**2, axis=1)
+    own = kernel.costs * squares + kernel.level if kernel.form == PRODUCT else 0.0
+    return np.asarray(COMMON * (squares + 1.0) + own + kernel.residual)
+
+
+def _sum(one: Floats, other: Floats | NDArray[np.bool_]) -> float:
+    return float(np.sum(one * other))

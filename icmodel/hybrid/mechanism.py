@@ -1,7 +1,8 @@
 """What a frame costs: so much itself, so much a byte, so much a packet it becomes.
 
-The costs of each configuration are fitted by least squares of the relative error and are never
-negative, so that they can be read and extrapolated.
+The costs of each protocol are fitted by least squares of the relative error and are never negative,
+so that they can be read and extrapolated.  How far a configuration's own costs are from these is
+left to the processes over the residual, which know how sure that is.
 """
 
 from __future__ import annotations
@@ -14,43 +15,65 @@ from icmodel.hybrid.observations import Sites
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-LEAST_ROWS = 4
-"""Rows from which a configuration has costs of its own; others share those of all."""
+LEAST_ROWS = 5
+"""Rows from which a protocol has costs of its own; others share those of all."""
 CONSTANT, COSTS, QUEUE, WORK = "constant", "costs", "queue", "work"
-KINDS = (CONSTANT, COSTS, QUEUE, WORK)
-"""What a time may be made of: nothing but itself; costs; costs and what waits before them (a latency);
-costs times the frames that flow (processing time, by the utilisation law)."""
+KINDS = (COSTS, QUEUE, WORK)
+"""What a time may be made of: costs; costs and what waits before them (a latency); costs times the
+frames that flow (processing time, by the utilisation law).  A constant is nothing but itself."""
+SHORTEST_S = 1e-300
 
 
 class Mechanism:
-    """log(time) of each site from its configuration's costs, or its configuration's mean."""
+    """The time at each site from its protocol's costs.
+
+    Parameters
+    ----------
+    kind : str
+        What a time is made of.
+    sites : Sites
+        Where it is known.
+    log_time : array
+        Its logarithm there.
+    """
 
     def __init__(self, kind: str, sites: Sites, log_time: Floats) -> None:
         self.kind = kind
-        self._of: dict[tuple[str, ...], Floats] = {}
-        fitted = _fit(kind, sites, log_time)
-        self._common = fitted
-        for labels, members in configurations(sites).items():
-            least = 1 if kind == CONSTANT else LEAST_ROWS
-            if len(members) >= least:
-                self._of[labels] = _fit(kind, sites.take(members), log_time[members])
+        self._common = _fit(kind, sites, log_time)
+        self._of: dict[str, Floats] = {}
+        for protocol, members in protocols(sites).items():
+            if len(members) >= LEAST_ROWS:
+                self._of[protocol] = _fit(kind, sites.take(members), log_time[members])
 
     @property
     def parameters(self) -> int:
         """How many costs were fitted: those above 0."""
         return sum(int((costs > 0).sum()) for costs in self._of.values())
 
-    def costs(self, labels: tuple[str, ...]) -> Floats:
-        """Costs a frame [s], a byte [s/B] and a packet [s] of one configuration."""
-        return self._of.get(labels, self._common)
+    def costs(self, protocol: str) -> Floats:
+        """Costs a frame [s], a byte [s/B], a packet [s], and what the kind has beside them."""
+        return self._of.get(protocol, self._common)
 
     def log_time(self, sites: Sites) -> Floats:
         """Log of the time at some sites."""
-        found = np.empty(len(sites))
-        for labels, members in configurations(sites).items():
-            time = _features(self.kind, sites.take(members)) @ self.costs(labels)
-            found[members] = np.log(np.maximum(time, 1e-300))
-        return found
+        return np.asarray(np.log(np.maximum(self._parts(sites).sum(axis=1), SHORTEST_S)))
+
+    def shares(self, sites: Sites) -> Floats:
+        """The share of each cost in the time, (n, costs): how log time changes with log cost."""
+        parts = self._parts(sites)
+        return np.asarray(parts / np.maximum(parts.sum(axis=1, keepdims=True), SHORTEST_S))
+
+    def _parts(self, sites: Sites) -> Floats:
+        parts = _features(self.kind, sites)
+        for protocol, members in protocols(sites).items():
+            parts[members] *= self.costs(protocol)
+        return parts
+
+
+def protocols(sites: Sites) -> dict[str, Ints]:
+    """The sites of each protocol, which is the first label."""
+    names = sites.labels[:, 0]
+    return {str(name): np.flatnonzero(names == name) for name in np.unique(names)}
 
 
 def configurations(sites: Sites) -> dict[tuple[str, ...], Ints]:
@@ -80,7 +103,7 @@ def possible_kinds(sites: Sites) -> tuple[str, ...]:
 
 def _fit(kind: str, sites: Sites, log_time: Floats) -> Floats:
     if kind == CONSTANT:
-        return np.array([np.exp(log_time.mean())])
+        return np.array([np.exp(np.median(log_time))])
     relative = _features(kind, sites) / np.exp(log_time)[:, None]
     scale = np.linalg.norm(relative, axis=0)
     scale[scale == 0] = 1.0

@@ -180,16 +180,19 @@ def regime_of(load_bps: float) -> str:
 def _variance(points: Sequence[Point]) -> tuple[Floats, float]:
     """Relative variance of each row's mean, and the pooled relative spread between runs.
 
-    A spread of few runs is itself uncertain, so half of it is the pooled one.
+    A spread of few runs is itself uncertain, so half of it is the pooled one; that of a single run
+    is not known at all.  Pooled is the mean, none counting as more than thrice the median.
     """
     said = [
         p.std / abs(p.value) for p in points if p.std is not None and (p.n or 0) > 1 and p.value
     ]
-    pooled = float(np.median(said)) if said else 0.0
+    pooled = float(np.mean(np.minimum(said, 3 * np.median(said)))) if said else 0.0
     variance = np.zeros(len(points))
     for k, p in enumerate(points):
         if not p.value:
             continue
         if p.std is not None and p.n is not None and p.n > 1:
             variance[k] = (0.5 * (p.std / p.value) ** 2 + 0.5 * pooled**2) / p.n
+        elif p.n is not None:
+            variance[k] = pooled**2 / p.n
     return variance, pooled

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -38,9 +38,13 @@ BEYOND = 2.0**6
 KINDS = ("latency_", "rtt_", "cpu_")
 FLOWS = ("_bps", "_per_s")
 """Metrics that vary alike over payload, load and options: what is smooth in one is in the others."""
+MEDIAN, MEAN = "_p50_s", "_mean_s"
 BUSY = ("cpu_send", "cpu_recv")
 BREAKS = 4
 """Fragment multiples that get a knot on each side; beyond them one packet more changes little."""
+
+
+Watch = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +53,31 @@ class FittedMetric:
 
     fit: Fit
     quantity: Quantity
+    over: FittedMetric | None = None
+    """The metric of which this one is fitted as a multiple."""
+
+    def at(self, where: Sites) -> tuple[Floats, Floats]:
+        """Log time at some sites, and the half-width of a 90 % interval for one new run."""
+        log_time, half = self.fit.at(where)
+        if self.over is None:
+            return log_time, half
+        other, beside = self.over.at(where)
+        return log_time + other, np.hypot(half, beside)
 
 
 class Refiner:
-    """Fits a dataset's metrics, each once, and draws curves from the fits."""
+    """Fits a dataset's metrics, each once, and draws curves from the fits.
 
-    def __init__(self, data: Dataset, carrier: Carrier) -> None:
+    ``watch`` is told after each fit how many of how many metrics are fitted.
+    """
+
+    def __init__(self, data: Dataset, carrier: Carrier, watch: Watch | None = None) -> None:
         self.data = data
         self.carrier = carrier
+        self._watch = watch
         self.hosts: Hosts | None = None
         self.changed_carrier = carrier
-        self._fitted = lru_cache(maxsize=None)(self._fit)
+        self._fitted = lru_cache(maxsize=None)(self._watched)
         self._drawn: dict[tuple[object, ...], Curve] = {}
         self._values: dict[tuple[object, ...], Floats] = {}
 
@@ -69,6 +87,12 @@ class Refiner:
         other._fitted, other._values = self._fitted, self._values
         other.hosts, other.changed_carrier = hosts, carrier
         return other
+
+    def _watched(self, metric: str) -> FittedMetric | None:
+        fitted = self._fit(metric)
+        if self._watch is not None:
+            self._watch(self._fitted.cache_info().currsize + 1, len(self.data.metrics))
+        return fitted
 
     def _fit(self, metric: str) -> FittedMetric | None:
         observed = observations(self.data, metric, self.carrier)
@@ -80,6 +104,12 @@ class Refiner:
         log_time = measure.log_time(observed.values, observed.sites.payload_bytes)
         first = self._first_of_kind(metric)
         like = None if first == metric else self._fitted(first)
+        if like is not None and first.endswith(MEDIAN) and measure == like.quantity:
+            mean = first.removesuffix(MEDIAN) + MEAN
+            beside = None if mean in (metric, first) else self._fitted(mean)
+            multiple = log_time - like.at(observed.sites)[0]
+            found = fit(observed, multiple, None if beside is None else beside.fit)
+            return FittedMetric(found, measure, like)
         return FittedMetric(fit(observed, log_time, None if like is None else like.fit), measure)
 
     def _flowing(self, where: Sites) -> Sites:
@@ -87,13 +117,17 @@ class Refiner:
         return flowing(where, self._value("goodput_bps", unlimited(where)))
 
     def _first_of_kind(self, metric: str) -> str:
-        """The metric whose kernels serve all of a kind: its mean, or the first by name."""
+        """The metric that serves all of a kind: its median, its mean, or the first by name.
+
+        Of a median the others are multiples: a few stalls of a run change its mean, not its median.
+        """
         kind = next((kind for kind in KINDS if metric.startswith(kind)), metric)
         alike = [name for name in self.data.metrics if name.startswith(kind)]
         if metric.endswith(FLOWS):
             alike = [name for name in self.data.metrics if name.endswith(FLOWS)]
             return "goodput_bps" if "goodput_bps" in alike else alike[0]
-        return next((name for name in alike if name.endswith("_mean_s")), alike[0])
+        steady = [name for end in (MEDIAN, MEAN) for name in alike if name.endswith(end)]
+        return next(iter(steady), alike[0])
 
     def carried(self, protocols: Sequence[str]) -> Floats:
         """Goodput over request while it is carried: value, low and high, (3, protocols)."""
@@ -177,7 +211,7 @@ class Refiner:
         where = sites(self.data, self.carrier, payload, load, labels)
         if metric != "goodput_bps":
             where = self._flowing(where)
-        log_time, half = fitted.fit.at(where)
+        log_time, half = fitted.at(where)
         if metric == "goodput_bps":
             log_time = log_time + self._limited(fitted, curve, payload, log_time, half)
         measure = fitted.quantity
@@ -225,7 +259,7 @@ class Refiner:
             self._values[key] = (
                 np.full(len(where), np.nan)
                 if fitted is None
-                else fitted.quantity.value(fitted.fit.at(where)[0], where.payload_bytes)
+                else fitted.quantity.value(fitted.at(where)[0], where.payload_bytes)
             )
         return self._values[key]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
@@ -135,10 +135,12 @@ def hosts_problem(data: Dataset, variant: str, hosts: Hosts) -> str:
     return ""
 
 
-def foundation(data: Dataset, variant: str) -> Foundation:
-    """The foundation of a variant, with what it fits."""
+def foundation(
+    data: Dataset, variant: str, watch: Callable[[int, int], None] | None = None
+) -> Foundation:
+    """The foundation of a variant, with what it fits; ``watch`` is told of each fit."""
     if variant != "hybrid":
         return Foundation(data, variant)
     from icmodel.hybrid.refine import Refiner  # only where something is fitted
 
-    return Foundation(data, variant, Refiner(data, partial(frames_on_wire, data)))
+    return Foundation(data, variant, Refiner(data, partial(frames_on_wire, data), watch))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,9 @@ class Model:
         ``appendix-h`` is the original's pseudo-code to the letter where it can be executed;
         ``corrected`` mends what the background page on errata lists; ``hybrid`` answers as
         ``corrected`` does, from curves fitted to all rows.  Default: the dataset's.
+    watch : callable, optional
+        Told after each metric that ``hybrid`` fits, with the first question, how many of how many
+        are done.
 
     Raises
     ------
@@ -46,7 +50,12 @@ class Model:
         If there is no such variant.
     """
 
-    def __init__(self, data: Dataset, variant: str | None = None) -> None:
+    def __init__(
+        self,
+        data: Dataset,
+        variant: str | None = None,
+        watch: Callable[[int, int], None] | None = None,
+    ) -> None:
         chosen = variant or data.default_variant
         if chosen not in VARIANTS:
             raise ScenarioError(
@@ -54,7 +63,7 @@ class Model:
             )
         self.data = data
         self.variant = chosen
-        self._foundation = foundation(data, chosen)
+        self._foundation = foundation(data, chosen, watch)
 
     def __repr__(self) -> str:
         return f"Model({self.data.id!r}, variant={self.variant!r})"
@@ -171,9 +180,8 @@ class Model:
         if link.line_rate_bps is None:
             return None
         payload = np.array([float(scenario.payload_bytes)])
-        bits = float(
-            wire(data, scenario.protocol, dict(scenario.options)).serialisation_s(payload)[0]
-        )
+        path = wire(data, scenario.protocol, dict(scenario.options))
+        bits = float(path.lone_frame_s(payload)[0])
         distance = link.cable_length_m if scenario.distance_m is None else scenario.distance_m
         switches = scenario.switches * (link.switch_latency_s or 0.0)
         return bits + (distance or 0.0) * (link.propagation_s_per_m or 0.0) + switches

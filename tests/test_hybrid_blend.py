@@ -1,0 +1,40 @@
+"""The blend: who is right nearby counts, and who has no answer does not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hybrid_case import sites
+from icmodel.hybrid.blend import blend
+from icmodel.hybrid.kernel import distances
+
+WHERE = sites([16, 32, 64, 128, 4096, 8192, 16384, 32768])
+APART = distances(WHERE, WHERE, ())
+RIGHT_BELOW = np.array([0, 0, 0, 0, 0.3, 0.3, 0.3, 0.3])
+
+
+def test_a_blend_follows_the_candidate_that_is_right_nearby() -> None:
+    blended = blend(APART, np.stack([RIGHT_BELOW, 0.3 - RIGHT_BELOW]))
+    asked = sites([48, 12000])
+    told = blended.mean(np.array([[1.0, 1.0], [2.0, 2.0]]), distances(asked, WHERE, ()))
+    assert told[0] == pytest.approx(1.0, abs=0.05)
+    assert told[1] == pytest.approx(2.0, abs=0.05)
+    assert np.abs(blended.errors).max() < 0.05
+
+
+def test_one_that_says_nothing_does_not_count() -> None:
+    nothing = np.full(8, np.nan)
+    blended = blend(APART, np.stack([RIGHT_BELOW, nothing]))
+    assert blended.errors == pytest.approx(RIGHT_BELOW)
+    asked = sites([48])
+    told = blended.mean(np.array([[1.0], [np.nan]]), distances(asked, WHERE, ()))
+    assert told[0] == pytest.approx(1.0)
+
+
+def test_one_wild_row_does_not_decide() -> None:
+    wild = np.array([0.01, 0.01, 0.01, 5.0, 0.01, 0.01, 0.01, 0.01])
+    blended = blend(APART, np.stack([wild, np.full(8, 0.5)]))
+    asked = sites([48])
+    told = blended.mean(np.array([[1.0], [2.0]]), distances(asked, WHERE, ()))
+    assert told[0] == pytest.approx(1.0, abs=0.2)

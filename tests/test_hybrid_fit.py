@@ -1,0 +1,80 @@
+"""Fits: rows that are far off count less, medians carry the others, kinds share their numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hybrid_case import dataset, lab, row
+from icmodel.hybrid.fit import MOST_ROWS, doubted, fit
+from icmodel.hybrid.observations import observations
+from icmodel.hybrid.refine import Refiner
+from icmodel.model import Model
+from icmodel.model.physics import frames_on_wire
+
+LAB = lab()
+
+
+def carrier(protocol: str, options: object, payload_bytes: np.ndarray) -> object:
+    return frames_on_wire(LAB, protocol, {}, payload_bytes)
+
+
+def test_a_row_far_off_is_doubted_and_one_at_its_word_is_not() -> None:
+    observed = observations(LAB, "latency_mean_s", carrier)  # type: ignore[arg-type]
+    assert observed is not None
+    log_time = np.log(observed.values)
+    log_time[17] += 1.0
+    found = fit(observed, log_time).processes[0]
+    variance = doubted(found, observed.variance)
+    assert (variance >= observed.variance).all()
+    assert variance[17] > 10 * np.median(variance)
+    assert not doubted(found, np.zeros_like(variance)).any()
+
+
+def test_a_metric_of_a_kind_takes_the_numbers_of_its_first() -> None:
+    observed = observations(LAB, "latency_mean_s", carrier)  # type: ignore[arg-type]
+    assert observed is not None
+    assert len(observed.sites) > MOST_ROWS
+    first = fit(observed, np.log(observed.values))
+    second = fit(observed, np.log(3 * observed.values), first)
+    assert [p.kernel for p in second.processes] == [p.kernel for p in first.processes]
+    assert second.at(observed.sites)[0] == pytest.approx(
+        np.log(3) + first.at(observed.sites)[0], abs=1e-3
+    )
+
+
+def test_a_mean_that_stalls_disturb_is_told_by_the_median_and_a_smooth_multiple() -> None:
+    """Every fifth run has stalls that treble its mean and leave its median."""
+    random = np.random.default_rng(2)
+    points = []
+    for k, payload in enumerate(np.unique(np.round(2 ** np.linspace(5, 13, 40))).astype(int)):
+        median = 1e-5 + 2e-9 * payload
+        runs = median * np.exp(0.01 * random.standard_normal(3))
+        points.append(row("udp", int(payload), math.inf, "latency_p50_s", runs))
+        stall = 3.0 if k % 5 == 0 else 1.0
+        points.append(row("udp", int(payload), math.inf, "latency_mean_s", 1.2 * stall * runs))
+    whole = dataset([*points, *(p for p in LAB.points if p.metric == "goodput_bps")])
+    model = Model(replace(whole, interconnect=replace(whole.interconnect)), "hybrid")
+    errors = []
+    for payload in (100, 300, 900, 2500, 7000):
+        told = model.predict(protocol="udp", payload_bytes=payload).latency_mean_s
+        errors.append(abs(told.value / (1.2 * (1e-5 + 2e-9 * payload)) - 1))
+    assert np.median(errors) < 0.2
+
+
+def test_a_median_is_fitted_for_itself_and_the_rest_of_its_kind_over_it() -> None:
+    rows = [replace_metric(p) for p in LAB.points if p.metric == "latency_mean_s"]
+    refiner = Refiner(replace(LAB, points=(*LAB.points, *rows)), carrier)  # type: ignore[arg-type]
+    median, mean = refiner._fitted("latency_p50_s"), refiner._fitted("latency_mean_s")
+    assert median is not None
+    assert mean is not None
+    assert median.over is None
+    assert mean.over is median
+
+
+def replace_metric(point: object) -> object:
+    """The same row as a median."""
+    return point._replace(metric="latency_p50_s")  # type: ignore[attr-defined]
