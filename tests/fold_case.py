@@ -26,10 +26,14 @@ def document(
     host: dict[str, Any] | None = None,
     duration_s: float = 1.0,
     plan: dict[str, Any] | None = None,
+    steal: float = 0.0,
+    sender_idle: float = 1.0,
     **point: Any,
 ) -> dict[str, Any]:
     """One record as a dictionary; ``host`` changes both ends, ``point`` adds to the point.
 
+    ``steal`` is what the hypervisor took of the receiver's core, ``sender_idle`` how idle the
+    sender's core was before the run.
     A key of the point that is ``None`` is taken away.
     """
     made = copy.deepcopy(_FIRST)
@@ -38,6 +42,8 @@ def document(
     made["result"] = dict(RESULT if result is None else result)
     made["flags"] = list(flags)
     made["settings"]["duration_s"] = duration_s
+    made["cpu_modes"]["recv"]["cores"][made["cores"]["recv"][0]]["steal"] = steal
+    made["cpu_modes"]["send"]["baseline"]["cores"][made["cores"]["send"][0]]["idle"] = sender_idle
     for end in ("send", "recv"):
         made["environment"][end].update(host or {})
     said = {"load_bps": 1e7, "nagle": None, "rate_fps": None, **point}

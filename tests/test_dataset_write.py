@@ -61,12 +61,13 @@ def test_a_bundled_dataset_written_anew_is_the_same(name: str, tmp_path: Path) -
     data = load(name)
     points = list(data.points)
     random.Random(1).shuffle(points)
-    write_dataset(tmp_path / name, data.document, data.option_axes, points)
+    held_out = data.held_out_runs
+    write_dataset(tmp_path / name, data.document, data.option_axes, points, held_out=held_out)
     again = check_dataset(tmp_path / name)
     assert [p._replace(line=0) for p in again.points] == [p._replace(line=0) for p in data.points]
     unsealed = {**again.document, "sha256": data.sha256}
     assert unsealed == data.document
-    assert again.held_out == ()
+    assert again.held_out == data.held_out
 
 
 def test_rows_are_sorted_columns_in_order_and_numbers_exact(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import statistics
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -167,6 +168,35 @@ def test_trials_of_a_search_and_uncovered_runs_are_kept_apart_by_name() -> None:
     assert "beside it" in why(folded, "late")
     assert fate(folded, "good") == USED
     assert rows(folded)[0].n == 2
+
+
+def test_senders_on_one_core_are_not_hosts_of_their_own() -> None:
+    beside: dict[str, Any] = {"flags": ("busy-host",), "endpoints": 2, "other_goodput_bps": 1e6}
+    folded = fold(
+        [
+            record("alone", sender_idle=0.2, flags=("busy-host",)),
+            record("own", sender_idle=0.95, **beside),
+            record("shared", sender_idle=0.2, **beside),
+        ]
+    )
+    assert [fate(folded, run) for run in ("alone", "own", "shared")] == [USED, USED, APART]
+    assert "the sender's own cores" in why(folded, "shared")
+
+
+def test_runs_that_lost_their_cores_to_the_hypervisor_are_kept_apart_where_asked() -> None:
+    records = [record("a", steal=0.05), record("b", steal=0.051), record("c")]
+    assert rows(fold(records))[0].n == 3
+    folded = fold(records, Settings(most_steal=0.05))
+    assert rows(folded)[0].n == 2
+    assert why(folded, "b") == "the hypervisor took more than 5 % of a core in use"
+    with pytest.raises(RecordError, match="--most-steal 1 is not possible"):
+        Settings(most_steal=1.0)
+
+
+def test_what_is_left_of_sums_is_no_time_of_a_core() -> None:
+    result = {"cpu_recv_irq": 3e-18, "cpu_recv": 0.25, "latency_min_s": 1e-12}
+    found = {point.metric: point.value for point in fold([record("a", result=result)]).points}
+    assert found == {"cpu_recv_irq": 0.0, "cpu_recv": 0.25, "latency_min_s": 1e-12}
 
 
 def test_a_reference_run_is_a_run_of_its_point() -> None:

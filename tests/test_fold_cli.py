@@ -77,3 +77,16 @@ def test_refusals_are_sentences(
     main(["fold", str(records), "-o", str(tmp_path / "lab")])
     capsys.readouterr()
     assert "as its folded.json says" in refused(capsys, tmp_path / "lab", "--title", "New")
+
+
+def test_runs_are_kept_apart_and_records_cut_as_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(tmp_path / "r.jsonl", line("a"), line("b", steal=0.2))
+    words = ["fold", str(file), "-o", str(tmp_path / "lab"), "--most-steal", "5 %"]
+    assert main([*words, "--withhold", "hostname", "--histogram-digits", "1", "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["kept_apart"] == {"the hypervisor took more than 5 % of a core in use": 1}
+    assert made["settings"]["most_steal"] == 0.05
+    assert made["settings"]["withhold"] == ["hostname"]
+    assert check_dataset(tmp_path / "lab").document["hosts"][0]["name"] == "withheld (caller)"  # type: ignore[index]

@@ -39,6 +39,16 @@ def test_files_are_read_in_order_of_time_whatever_their_order(tmp_path: Path) ->
     assert runs(one, two) == runs(two, one) == ["a", "b", "c"]
 
 
+def test_reading_says_how_far_it_is_over_all_files(tmp_path: Path) -> None:
+    files = [
+        write(tmp_path / "1.jsonl", line("a"), line("b")),
+        write(tmp_path / "2.jsonl", line("c")),
+    ]
+    told: list[tuple[int, int]] = []
+    read_records(files, lambda done, total: told.append((done, total)))
+    assert told == [(1, 3), (2, 3), (3, 3)]
+
+
 def test_gzip_is_read_by_its_bytes_and_not_by_its_name(tmp_path: Path) -> None:
     plain = write(tmp_path / "plain.jsonl", line("a"), line("b"))
     packed = tmp_path / "packed"

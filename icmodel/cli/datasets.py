@@ -12,6 +12,7 @@ import typer
 from icmodel import units
 from icmodel.cli.output import Answer, Section, Table, emit
 from icmodel.cli.question import AsJson, Output, listed, option, quantity_text, read_options, room
+from icmodel.cli.repeats import repeat_noise, repeat_sections
 from icmodel.dataset import AXES, Dataset, Point, catalogue, load
 from icmodel.errors import OutOfDomain
 
@@ -103,7 +104,8 @@ def _catalogue(found: list[Dataset]) -> Table:
 def show(name: Name, *, as_json: AsJson = False, output: Output = None) -> None:
     """Show what a dataset holds: source, licence, hosts, axes, metrics and limits.
 
-    Says how many rows there are of each metric and basis, and what the source itself limits.
+    Says how many rows there are of each metric and basis, how much repeats differ, how many runs
+    were held out, and what the source itself limits.
 
     \b
     icmodel datasets show ethernet-10g-2012
@@ -125,6 +127,7 @@ def _shown(data: Dataset) -> Iterator[Section]:
     yield Section("metrics", _metrics(data))
     bases = Counter(point.basis for point in data.points)
     yield Section("basis", _counted("basis", bases))
+    yield from repeat_sections(data)
     if data.stated_limits:
         yield Section("limits the source states", _limits(data))
     if data.absences:
@@ -255,6 +258,7 @@ def _document(data: Dataset) -> dict[str, object]:
             for protocol in data.protocols
         },
         "bases": dict(sorted(Counter(point.basis for point in data.points).items())),
+        "noise": repeat_noise(data),
     }
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from icmodel import units
-from icmodel.cli.output import Answer, Section, Table, emit
+from icmodel.cli.output import Answer, Section, Table, emit, progress_bar
 from icmodel.cli.question import AsJson, option, room
 from icmodel.errors import RecordError
 
@@ -50,6 +50,18 @@ Apart = Annotated[
     list[str] | None,
     option("apart", "NAME", "Where environments differ in this, an axis of it; can be repeated."),
 ]
+MostSteal = Annotated[
+    str | None,
+    option("most-steal", "SHARE", "Runs that lost more of a core to the hypervisor stand apart."),
+]
+Withhold = Annotated[
+    list[str] | None,
+    option("withhold", "NAME", "Do not show this of the hosts in the records; can be repeated."),
+]
+Digits = Annotated[
+    int | None,
+    option("histogram-digits", "N", "Significant digits that the records' histograms keep.", "all"),
+]
 
 
 @app.command(short_help="Make a dataset of the measuring tool's records.")
@@ -64,6 +76,9 @@ def fold(
     tolerate: Tolerate = None,
     refuse: Refuse = None,
     apart: Apart = None,
+    most_steal: MostSteal = None,
+    withhold: Withhold = None,
+    histogram_digits: Digits = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a dataset of records: repeats grouped, environments compared, every record accounted for.
@@ -85,13 +100,17 @@ def fold(
         tolerate=tuple(tolerate or ()),
         refuse=tuple(refuse or ()),
         apart=tuple(apart or ()),
+        most_steal=None if most_steal is None else units.parse_ratio(most_steal),
+        withhold=tuple(withhold or ()),
+        histogram_digits=histogram_digits,
         about={} if about is None else _about(about),
     )
-    if output is not None:
-        folder, folded = output, fold_files(records, output, chosen)
-    else:
-        folder = _folded(records, chosen)
-        folded = rebuild(folder)
+    folder = _folded(records, chosen) if output is None else output
+    with progress_bar("records") as progress:
+        if output is None:
+            folded = rebuild(folder, progress)
+        else:
+            folded = fold_files(records, output, chosen, progress)
     answer = Answer(
         lambda: _sections(folder, folded), lambda: {"dataset": str(folder), **_counts(folded)}
     )

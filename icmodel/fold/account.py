@@ -154,7 +154,8 @@ def _prose(id_: str, account: Account) -> list[str]:
     told = (*account.notes, *account.remarks)
     return [
         f"`records.jsonl.gz` holds the {len(account.fates)} records of icprobe that this dataset was "
-        "folded from, as they were written. `folded.json` says of each what became of it.",
+        f"folded from, as they were written{_kept(account)}. `folded.json` says of each what "
+        "became of it.",
         "",
         *_table(("runs", "what became of them"), _fates(account)),
         *_flag_lines(account),
@@ -169,6 +170,16 @@ def _prose(id_: str, account: Account) -> list[str]:
         f"icmodel fold {id_}",
         "```",
     ]
+
+
+def _kept(account: Account) -> str:
+    """What of the records is not as it was written."""
+    names, digits = account.settings.get("withhold"), account.settings.get("histogram_digits")
+    said = []
+    if isinstance(names, list):
+        said.append(f"with {', '.join(f'`{name}`' for name in names)} withheld")
+    said += [] if digits is None else [f"with histograms of {digits} significant digits"]
+    return f", but {' and '.join(said)}" if said else ""
 
 
 def _fates(account: Account) -> list[tuple[str, str]]:

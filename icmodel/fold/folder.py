@@ -16,7 +16,7 @@ from icmodel.dataset_write import DOCUMENT_FILE, write_dataset
 from icmodel.errors import RecordError
 from icmodel.fold.account import readme
 from icmodel.fold.folding import Folded, fold, records_text
-from icmodel.fold.reading import read_records, unpacked
+from icmodel.fold.reading import Progress, read_records, unpacked
 from icmodel.fold.settings import Settings, settings_of
 
 RECORDS_FILE = "records.jsonl.gz"
@@ -24,7 +24,12 @@ ACCOUNT_FILE = "folded.json"
 README_FILE = "README.md"
 
 
-def fold_files(files: Iterable[str | Path], folder: str | Path, settings: Settings) -> Folded:
+def fold_files(
+    files: Iterable[str | Path],
+    folder: str | Path,
+    settings: Settings,
+    progress: Progress | None = None,
+) -> Folded:
     """Fold files of records into a new folder; its name is the dataset's.
 
     Raises
@@ -40,14 +45,14 @@ def fold_files(files: Iterable[str | Path], folder: str | Path, settings: Settin
             f"{target} is not empty: name a new folder, or rebuild a folded one with "
             f"`icmodel fold {target}`"
         )
-    reading = read_records(files)
+    reading = read_records(files, progress)
     named = replace(settings, id=target.resolve().name)
     folded = fold(reading.records, named, duplicates=reading.duplicates, notes=reading.notes)
     write_folded(target, folded)
     return folded
 
 
-def rebuild(folder: str | Path) -> Folded:
+def rebuild(folder: str | Path, progress: Progress | None = None) -> Folded:
     """Fold the records of a folded dataset anew, as folded.json says; the same bytes come out.
 
     Raises
@@ -63,7 +68,7 @@ def rebuild(folder: str | Path) -> Folded:
     kept = counted if isinstance(counted, dict) else {}
     settings = account.get("settings")
     chosen = settings_of(settings if isinstance(settings, dict) else {})
-    reading = read_records([target / RECORDS_FILE])
+    reading = read_records([target / RECORDS_FILE], progress)
     text = records_text(reading.records)
     if kept.get("sha256") != hashlib.sha256(text.encode()).hexdigest():
         raise RecordError(

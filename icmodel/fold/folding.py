@@ -12,12 +12,17 @@ from icmodel.fold.account import APART, HELD_OUT, USED, Account, Fate
 from icmodel.fold.axes import OptionAxes, option_axes
 from icmodel.fold.document import dataset_document
 from icmodel.fold.environment import compare
+from icmodel.fold.histograms import coarser
 from icmodel.fold.merging import merged, place_of, single, where
 from icmodel.fold.record import Record
 from icmodel.fold.remarks import remarks
 from icmodel.fold.settings import Settings
+from icmodel.fold.withholding import without
 
 SEARCH = "a trial of a search: its load was the search's choice"
+SAME_CORE = "another sender worked on the sender's own cores, so they are not two hosts"
+BUSY, BUSY_SHARE = "busy-host", 0.1
+"""The flag of an end that was busy before the run, and by how much; it does not say which end."""
 UNCOVERED = "a stream beside it did not run from before to after it"
 ELSEWHERE = "its point is held out by the plan of another run, so a fit may not see it"
 SPOILT = "its flags spoil every metric"
@@ -77,11 +82,12 @@ def fold(
     """
     chosen = settings or Settings()
     ordered = sorted(records, key=lambda record: (record.document.started_utc, record.run))
-    set_aside = {record.run: why for record in ordered if (why := _set_aside(record))}
-    rest = [record for record in ordered if record.run not in set_aside]
-    if not rest:
+    set_aside = {r.run: why for r in ordered if (why := _set_aside(r, chosen.most_steal))}
+    if len(set_aside) == len(ordered):
         raise RecordError(f"there is no run to make points of: {_counted(set_aside)}")
-    compared = compare(rest, chosen.apart)
+    compared = compare([record for record in ordered if record.run not in set_aside], chosen.apart)
+    ordered = [_kept(record, chosen) for record in ordered]
+    rest = [record for record in ordered if record.run not in set_aside]
     axes = option_axes(rest, compared.labels)
     sorting = _Sorting(rest, axes, chosen)
     fates = {run: Fate(run, APART, why) for run, why in set_aside.items()} | sorting.fates
@@ -156,14 +162,25 @@ def _with_flags(fate: Fate, record: Record) -> Fate:
     return Fate(fate.run, fate.fate, fate.why, fate.left_out, record.flags)
 
 
-def _set_aside(record: Record) -> str:
+def _kept(record: Record, settings: Settings) -> Record:
+    """A record as it goes into the folder."""
+    shown = without(record, settings.withhold)
+    digits = settings.histogram_digits
+    return shown if digits is None else coarser(shown, digits)
+
+
+def _set_aside(record: Record, most_steal: float | None) -> str:
     """Why a run is no run of a point, or nothing."""
     plan = record.document.plan
-    if plan is None:
-        return ""
-    if plan.kind == "search":
+    if plan is not None and plan.kind == "search":
         return SEARCH
-    return "" if all(stream.covered for stream in plan.background) else UNCOVERED
+    if plan is not None and not all(stream.covered for stream in plan.background):
+        return UNCOVERED
+    if record.others and BUSY in record.flags and record.sender_busy > BUSY_SHARE:
+        return SAME_CORE
+    if most_steal is not None and record.steal > most_steal:
+        return f"the hypervisor took more than {100 * most_steal:g} % of a core in use"
+    return ""
 
 
 def _counted(reasons: Mapping[str, str]) -> str:

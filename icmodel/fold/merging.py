@@ -23,6 +23,9 @@ NOT_METRICS = (
 DIGITS = 9
 """Significant digits that are kept; no clock here is good to half as many."""
 
+LEAST_SHARE = 1e-9
+"""Shares of a core below this are what is left of sums and differences, and no time: they are 0."""
+
 Place = tuple[object, ...]
 """The columns of a row before its metric."""
 
@@ -65,7 +68,7 @@ def where(place: Point) -> Place:
 def metrics_of(record: Record) -> dict[str, float]:
     """The metrics of a run that a dataset can hold."""
     return {
-        metric: value
+        metric: 0.0 if metric.startswith("cpu_") and value < LEAST_SHARE else value
         for metric, value in record.result.items()
         if metric not in NOT_METRICS and (metric in RATIOS or metric.endswith(METRIC_ENDINGS))
     }

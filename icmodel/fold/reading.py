@@ -5,13 +5,15 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from icmodel.errors import RecordError
 from icmodel.fold.record import HOW_TO_MAKE, Record, record_of
 
+Progress = Callable[[int, int], None]
+"""Called with the records read and all records."""
 _GZIP = b"\x1f\x8b"
 
 
@@ -24,11 +26,18 @@ class Reading:
     notes: tuple[str, ...] = ()
 
 
-def read_records(files: Iterable[str | Path]) -> Reading:
+def read_records(files: Iterable[str | Path], progress: Progress | None = None) -> Reading:
     """The records of all files, each run once, in order of time whatever the order of the files.
 
     A last line that was cut while it was written is left out and noted, as the campaign itself
     would measure it again. The same run in two files counts once.
+
+    Parameters
+    ----------
+    files : iterable of paths
+        Plain, or packed by gzip.
+    progress : callable, optional
+        Called after each record with the records read and all records.
 
     Raises
     ------
@@ -38,12 +47,15 @@ def read_records(files: Iterable[str | Path]) -> Reading:
     found: dict[str, Record] = {}
     notes: list[str] = []
     duplicates = 0
-    for file in files:
-        path = Path(file)
-        lines, torn = _lines(path)
+    opened = [(path, *_lines(path)) for path in map(Path, files)]
+    total, done = sum(len(lines) for _, lines, _ in opened), 0
+    for path, lines, torn in opened:
         if torn:
             notes.append(f"{path.name}: the last line was cut while it was written and is left out")
         for number, line in lines:
+            done += 1
+            if progress is not None:
+                progress(done, total)
             record = _record(path, number, line)
             before = found.setdefault(record.run, record)
             if before is not record:

@@ -56,6 +56,41 @@ class Hosts(Part):
     recv: dict[str, Any]
 
 
+class CoresMark(Part):
+    """The cores that each end's data threads worked on."""
+
+    send: list[int] = Field(default_factory=list)
+    recv: list[int] = Field(default_factory=list)
+
+
+class CoreTime(Part):
+    """What one core did, as shares of the time."""
+
+    core: int
+    steal: Number = 0.0
+    idle: Number = 1.0
+
+
+class Baseline(Part):
+    """The idle hosts before a run."""
+
+    cores: tuple[CoreTime, ...] = Field(default=(), strict=False)
+
+
+class Modes(Part):
+    """What the cores of one end did during the window, and before the run."""
+
+    cores: tuple[CoreTime, ...] = Field(default=(), strict=False)
+    baseline: Baseline | None = None
+
+
+class ModesMark(Part):
+    """The same of both ends."""
+
+    send: Modes = Modes()
+    recv: Modes = Modes()
+
+
 class RecordDocument(Part):
     """What of a record a dataset is made of; the probe's own schema describes all of it."""
 
@@ -69,6 +104,8 @@ class RecordDocument(Part):
     environment: Hosts
     flags: list[str]
     plan: PlanMark | None = None
+    cores: CoresMark = CoresMark()
+    cpu_modes: ModesMark = ModesMark()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +150,21 @@ class Record:
         """Whether the point itself says that others send to the same interface."""
         endpoints = self.point.get("endpoints", 1)
         return isinstance(endpoints, int) and endpoints > 1
+
+    @property
+    def steal(self) -> float:
+        """The share of its time that the hypervisor took from the core in use that lost most."""
+        used, modes = self.document.cores, self.document.cpu_modes
+        ends = ((used.send, modes.send), (used.recv, modes.recv))
+        lost = [core.steal for mine, end in ends for core in end.cores if core.core in mine]
+        return max(lost, default=0.0)
+
+    @property
+    def sender_busy(self) -> float:
+        """How busy the sender's busiest core was before the run, while others already sent."""
+        before, mine = self.document.cpu_modes.send.baseline, self.document.cores.send
+        cores = before.cores if before else ()
+        return max((1 - core.idle for core in cores if core.core in mine), default=0.0)
 
     @property
     def length(self) -> str:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, fields
 
 from icmodel.errors import RecordError
 from icmodel.fold.flags import check_flags
+from icmodel.fold.histograms import LEAST_DIGITS, MOST_DIGITS
+from icmodel.fold.withholding import check_withheld
 
 WORKED_OUT = ("schema_version", "id", "sha256", "protocols", "held_out", "tool")
 """Keys of dataset.toml that nobody may set: they follow from the records or from the folder."""
@@ -31,6 +33,12 @@ class Settings:
         Flags that spoil nothing, and flags that spoil the whole run.
     apart : tuple of str
         What of the environment becomes an option axis instead of being refused where it differs.
+    most_steal : float, optional
+        Runs of which the hypervisor took more than this share of a core in use are kept apart.
+    withhold : tuple of str
+        What hosts say of themselves that the records do not show.
+    histogram_digits : int, optional
+        Significant digits that the records' histograms keep.
     about : mapping
         Keys of dataset.toml that stand over those made from the records.
     """
@@ -42,11 +50,25 @@ class Settings:
     tolerate: tuple[str, ...] = ()
     refuse: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()
+    most_steal: float | None = None
+    withhold: tuple[str, ...] = ()
+    histogram_digits: int | None = None
     about: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_flags(self.tolerate, "--tolerate")
         check_flags(self.refuse, "--refuse")
+        check_withheld(self.withhold)
+        if self.most_steal is not None and not 0 <= self.most_steal < 1:
+            raise RecordError(
+                f"--most-steal {self.most_steal:g} is not possible: give a share of the time from 0 "
+                "up to, but not including, 1"
+            )
+        digits = self.histogram_digits
+        if digits is not None and not LEAST_DIGITS <= digits <= MOST_DIGITS:
+            raise RecordError(
+                f"--histogram-digits {digits} is not possible: give {LEAST_DIGITS} to {MOST_DIGITS}"
+            )
         for key in WORKED_OUT:
             if key in self.about:
                 raise RecordError(

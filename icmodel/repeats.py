@@ -1,0 +1,99 @@
+"""Repeats: how much runs of one point differ, in the kind that errors of a metric are told in.
+
+The error of an answer is relative, but for ratios (``cpu_send``, ``cpu_recv``, ``loss_rate``)
+absolute, in parts of 1: near an idle core or a lossless link a relative error says nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median, stdev
+
+from icmodel.dataset_rows import RATIOS, Point
+
+POINT = slice(Point._fields.index("protocol"), Point._fields.index("metric"))
+"""The cells of a row that say where it stands."""
+RELATIVE, ABSOLUTE = "relative", "absolute"
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Repeat-to-repeat noise of one metric in the kind of its errors.
+
+    The median over ``rows`` rows with a spread of at least two repeats: ``run`` is the standard
+    deviation of one run, ``mean`` that of the mean that the row states, std / √n.  The median error
+    of an answer that is right in the mean is 0.67 of ``run``, where runs are normally distributed.
+    """
+
+    rows: int
+    run: float
+    mean: float
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """What single runs of the same points say of one metric, in the kind of its errors.
+
+    ``run`` is the standard deviation of one run, the median over the points.  ``error`` is the
+    median error over the ``runs`` of an answer that is the mean of the point's other runs: what
+    somebody gets who measured the very point before.
+    """
+
+    points: int
+    runs: int
+    run: float
+    error: float
+
+
+def kind(metric: str) -> str:
+    """Whether errors of a metric are relative or absolute."""
+    return ABSOLUTE if metric in RATIOS else RELATIVE
+
+
+def noise(points: Iterable[Point]) -> dict[str, Noise]:
+    """The noise floor of each metric that has rows with a spread of at least two repeats."""
+    spreads: dict[str, list[tuple[float, float]]] = {}
+    for point in points:
+        scale = 1.0 if kind(point.metric) == ABSOLUTE else point.value
+        if point.std is not None and (point.n or 0) >= 2 and scale > 0:
+            run = point.std / scale
+            spreads.setdefault(point.metric, []).append((run, run / math.sqrt(point.n or 1)))
+    return {
+        metric: Noise(len(pairs), *(median(column) for column in zip(*pairs, strict=True)))
+        for metric, pairs in sorted(spreads.items())
+    }
+
+
+def repeats(points: Iterable[Point]) -> dict[str, Repeats]:
+    """What single runs say of each other, of each metric with two runs of a point.
+
+    Parameters
+    ----------
+    points : iterable of Point
+        Rows of one run each, as held-out runs have them.
+    """
+    groups: dict[str, dict[tuple[object, ...], list[float]]] = {}
+    for point in points:
+        places = groups.setdefault(point.metric, {})
+        places.setdefault(tuple(point)[POINT], []).append(point.value)
+    found = {metric: _repeats(metric, places.values()) for metric, places in groups.items()}
+    return {metric: one for metric, one in sorted(found.items()) if one is not None}
+
+
+def _repeats(metric: str, places: Iterable[Sequence[float]]) -> Repeats | None:
+    spreads, errors = [], []
+    absolute = kind(metric) == ABSOLUTE
+    for values in (runs for runs in places if len(runs) > 1):
+        total = math.fsum(values)
+        if absolute or total > 0:
+            spreads.append(stdev(values) / (1.0 if absolute else fmean(values)))
+        errors += [
+            abs((total - value) / (len(values) - 1) - value) / (1.0 if absolute else value)
+            for value in values
+            if absolute or value > 0
+        ]
+    if not spreads:
+        return None
+    return Repeats(len(spreads), len(errors), median(spreads), median(errors))
