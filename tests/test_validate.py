@@ -215,6 +215,19 @@ def test_the_plot_has_every_answer_once(found: Validation) -> None:
     assert [line["line"] for line in lines] == ["median error", "noise of one run"]
 
 
+def test_the_plot_names_no_noise_where_none_is_known_and_few_sizes_one_by_one(
+    found: Validation,
+) -> None:
+    near = [trial for trial in found.trials if trial.kind == LEAVE_SIZES]
+    plot = error_plot(replace(found, noise={}, trials=tuple(near)))
+    dots, rules = plot["concat"][0]["layer"]
+    assert rules["encoding"]["strokeDash"]["scale"]["domain"] == ["median error"]
+    sizes = {row["payload_bytes"] for row in dots["data"]["values"]}
+    assert set(dots["encoding"]["x"]["axis"]["values"]) == sizes
+    many = error_plot(found)["concat"][0]["layer"][0]
+    assert "values" not in many["encoding"]["x"]["axis"]
+
+
 def test_the_command_prints_json_table_and_files(
     data: Dataset, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,15 +13,12 @@ from scipy import stats
 
 from icmodel.dataset import Point
 from icmodel.estimate import Estimate, absent
+from icmodel.repeats import ABSOLUTE, RELATIVE, kind, noise, repeats
 from icmodel.validate.scores import (
-    ABSOLUTE,
-    RELATIVE,
     TRUTH_IS_ZERO,
     Outcome,
     by_metric,
     coverage,
-    kind,
-    noise,
     outcome,
     score,
     wilson,
@@ -137,6 +134,30 @@ def test_noise_is_the_median_spread_of_one_run_and_of_the_mean() -> None:
     assert found["goodput_bps"].run == pytest.approx(0.02)
     assert found["goodput_bps"].mean == pytest.approx(0.01)
     assert found["cpu_recv"].run == pytest.approx(0.02)  # absolute, as its errors are
+
+
+def test_repeats_say_what_the_mean_of_the_others_would_have_scored() -> None:
+    runs = [row(value) for value in (80.0, 100.0, 120.0)]
+    runs += [row(value, "cpu_recv") for value in (0.0, 0.5)]
+    runs += [row(0.0, "loss_rate"), row(5.0, "latency_mean_s"), row(0.0, "sent_bps")]
+    found = repeats(runs)
+    assert found.keys() == {"cpu_recv", "goodput_bps"}  # of the others there is one run a point
+    assert (found["goodput_bps"].points, found["goodput_bps"].runs) == (1, 3)
+    assert found["goodput_bps"].run == pytest.approx(0.2)
+    assert found["goodput_bps"].error == pytest.approx(30 / 120)  # of 30/80, 0, 30/120
+    assert found["cpu_recv"].error == pytest.approx(0.5)
+
+
+def test_repeats_of_normal_runs_are_as_far_off_as_their_spread_says() -> None:
+    source = random.Random(3)
+    places = [
+        row(source.gauss(1.0, 0.05))._replace(payload_bytes=k)
+        for k in range(300)
+        for _ in range(10)
+    ]
+    found = repeats(places)["goodput_bps"]
+    assert found.run == pytest.approx(0.05, rel=0.1)
+    assert found.error == pytest.approx(0.6745 * 0.05 * math.sqrt(10 / 9), rel=0.1)
 
 
 def test_the_worst_come_first_and_metrics_are_told_apart() -> None:

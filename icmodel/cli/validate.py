@@ -24,8 +24,9 @@ from icmodel.cli.output import (
 from icmodel.cli.question import AsJson, Output, VariantName, listed, option, quantity_text, room
 from icmodel.dataset import Dataset, Point, load
 from icmodel.errors import ScenarioError
+from icmodel.repeats import ABSOLUTE, kind
 from icmodel.validate import Trial, Validation, Wishes, document, records, validate
-from icmodel.validate.scores import ABSOLUTE, Coverage, Outcome, Score, kind
+from icmodel.validate.scores import Coverage, Outcome, Score
 from icmodel.validate.validation import HELD_OUT, KINDS, LEAVE_ONE
 
 app = room()
@@ -40,6 +41,8 @@ NUMBERS = (
     "p95",
     "greatest",
     "noise",
+    "noise there",
+    "of repeats",
     "no answer",
     "covered",
 )
@@ -173,6 +176,9 @@ def _scores(found: Validation, trial: Trial) -> Table:
         "greatest",
         "covered",
         "95 % of it",
+        "noise",
+        *(("noise there", "of repeats") if trial.kind == HELD_OUT else ()),
+        "no answer",
     )
     rows = tuple(
         (
@@ -182,11 +188,12 @@ def _scores(found: Validation, trial: Trial) -> Table:
             *_errors(tested.score),
             *_coverage(tested.score.coverage),
             _noise(found, metric),
+            *(_repeats(found, metric) if trial.kind == HELD_OUT else ()),
             str(tested.score.unanswered or "–"),
         )
         for metric, tested in trial.metrics.items()
     )
-    return Table((*columns, "noise", "no answer"), rows, RIGHT)
+    return Table(columns, rows, RIGHT)
 
 
 def _errors(score: Score) -> tuple[str, ...]:
@@ -212,6 +219,14 @@ def _noise(found: Validation, metric: str) -> str:
     if noise is None:
         return "–"
     return _error(kind(metric), noise.run)
+
+
+def _repeats(found: Validation, metric: str) -> tuple[str, str]:
+    """The noise of one run at the held-out points, and the error of what other runs there say."""
+    one = found.repeats.get(metric)
+    if one is None:
+        return "–", "–"
+    return _error(kind(metric), one.run), _error(kind(metric), one.error)
 
 
 def _regions(trial: Trial) -> Table:

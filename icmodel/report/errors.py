@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from icmodel.errors import ReportError
+from icmodel.repeats import ABSOLUTE
 from icmodel.report.drawing import (
     COLOURS,
     GRID,
@@ -19,11 +20,13 @@ from icmodel.report.drawing import (
 )
 from icmodel.report.words import quantity
 from icmodel.validate import Trial, Validation
-from icmodel.validate.scores import ABSOLUTE
 
 HEIGHT = 150
 LEAST = 1e-4
 """Errors below this are drawn on the lower edge: a logarithm has no place for 0."""
+FEW_SIZES = 6
+"""So few sizes are named on the axis one by one: round powers of two would stand beside them."""
+PADDING_PX = 8
 HELD, MISSED, NONE = "interval holds it", "interval misses it", "no interval"
 NOISE, MEDIAN = "noise of one run", "median error"
 
@@ -36,8 +39,9 @@ def error_plot(found: Validation) -> Spec:
     ReportError
         If nothing with a payload was answered.
     """
+    known = [MEDIAN, *([NOISE] if _noise_known(found) else [])]
     plots = [
-        _plot(found, trial, metric)
+        _plot(found, trial, metric, known)
         for trial in found.trials
         for metric in trial.metrics
         if any(_rows(trial, metric))
@@ -64,7 +68,11 @@ def error_plot(found: Validation) -> Spec:
     }
 
 
-def _plot(found: Validation, trial: Trial, metric: str) -> Spec:
+def _noise_known(found: Validation) -> bool:
+    return any(metric in found.noise for trial in found.trials for metric in trial.metrics)
+
+
+def _plot(found: Validation, trial: Trial, metric: str, known: list[str]) -> Spec:
     score = trial.metrics[metric].score
     lines: list[Row] = [{"line": MEDIAN, "error": max(score.median, LEAST)}]
     if metric in found.noise:
@@ -74,13 +82,18 @@ def _plot(found: Validation, trial: Trial, metric: str) -> Spec:
         "title": {"text": metric, "subtitle": f"{trial.kind}, {score.n} rows"},
         "width": WIDTH,
         "height": HEIGHT,
-        "layer": [_dots(trial, metric, absolute=absolute), _rules(lines)],
+        "layer": [_dots(trial, metric, absolute=absolute), _rules(lines, known)],
     }
 
 
 def _dots(trial: Trial, metric: str, *, absolute: bool) -> Spec:
     axis: Spec = {"title": "absolute error" if absolute else "relative error"}
     axis["format"] = "~g" if absolute else "~%"
+    payloads: Spec = {"title": "payload [B]", "format": ",d"}
+    asked = (one.point for one in trial.outcomes if one.point.metric == metric)
+    sizes = {point.payload_bytes for point in asked if point.payload_bytes is not None}
+    if len(sizes) <= FEW_SIZES:
+        payloads["values"] = sorted(sizes)
     colours = {HELD: COLOURS[PREDICTED], MISSED: COLOURS[LIMIT], NONE: QUIET}
     return {
         "data": {"values": list(_rows(trial, metric))},
@@ -89,8 +102,8 @@ def _dots(trial: Trial, metric: str, *, absolute: bool) -> Spec:
             "x": {
                 "field": "payload_bytes",
                 "type": "quantitative",
-                "scale": {"type": "log", "base": 2, "nice": False},
-                "axis": {"title": "payload [B]", "format": ",d"},
+                "scale": {"type": "log", "base": 2, "nice": False, "padding": PADDING_PX},
+                "axis": payloads,
             },
             "y": {
                 "field": "error",
@@ -114,7 +127,7 @@ def _dots(trial: Trial, metric: str, *, absolute: bool) -> Spec:
     }
 
 
-def _rules(lines: list[Row]) -> Spec:
+def _rules(lines: list[Row], known: list[str]) -> Spec:
     return {
         "data": {"values": lines},
         "mark": {"type": "rule"},
@@ -123,7 +136,7 @@ def _rules(lines: list[Row]) -> Spec:
             "strokeDash": {
                 "field": "line",
                 "type": "nominal",
-                "scale": {"domain": [MEDIAN, NOISE], "range": [[1, 0], [4, 3]]},
+                "scale": {"domain": known, "range": [[1, 0], [4, 3]][: len(known)]},
                 "legend": {"title": None, "orient": "bottom"},
             },
         },

@@ -32,6 +32,10 @@ def document(found: Validation) -> dict[str, object]:
             metric: {"rows": noise.rows, "run": noise.run, "mean": noise.mean}
             for metric, noise in found.noise.items()
         },
+        "held_out_repeats": {
+            metric: {"points": one.points, "runs": one.runs, "run": one.run, "error": one.error}
+            for metric, one in found.repeats.items()
+        },
     }
 
 

@@ -44,13 +44,17 @@ def lay_map(
 
 def regions(here: Map, outcome: Outcome) -> Iterator[str]:
     """The regions a row lies in; one row may lie in several."""
-    for look in (_size, _load, _break, _seen):
+    for look in (_protocol, _size, _load, _break, _seen):
         name = look(here, outcome.point)
         if name is not None:
             yield name
     if not outcome.estimate.absent:
         beyond = EXTRAPOLATED in (outcome.estimate.basis, *outcome.estimate.bases)
         yield EXTRAPOLATED if beyond else "inside what was learned from"
+
+
+def _protocol(here: Map, point: Point) -> str | None:
+    return f"protocol {point.protocol}" if len(here.data.protocols) > 1 else None
 
 
 def _size(here: Map, point: Point) -> str | None:

@@ -1,4 +1,4 @@
-"""Scores: errors of answers, their spread, the coverage of their intervals, and the noise floor.
+"""Scores: errors of answers, their spread, and the coverage of their intervals.
 
 The error of an answer is relative, |answer − row| / row, but for ratios (``cpu_send``,
 ``cpu_recv``, ``loss_rate``) absolute, in parts of 1: near an idle core or a lossless link a
@@ -14,12 +14,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from icmodel.dataset import RATIOS, Point
+from icmodel.dataset import Point
 from icmodel.estimate import Estimate, absent
+from icmodel.repeats import ABSOLUTE, POINT, kind
 
-POINT = slice(Point._fields.index("protocol"), Point._fields.index("metric"))
-"""The cells of a row that say where it stands."""
-RELATIVE, ABSOLUTE = "relative", "absolute"
+__all__ = [
+    "ABSOLUTE",
+    "POINT",
+    "Coverage",
+    "Outcome",
+    "Score",
+    "by_metric",
+    "coverage",
+    "covers",
+    "kind",
+    "outcome",
+    "score",
+    "wilson",
+    "worst",
+]
+
 CLOSE = 1e-9
 """Relative slack at an interval's ends: a row on the end is inside, whatever the rounding."""
 NORMAL_95 = 1.959963984540054
@@ -75,24 +89,6 @@ class Score:
     coverage: Coverage | None
     unanswered: int
     reasons: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Noise:
-    """Repeat-to-repeat noise of one metric in the kind of its errors.
-
-    The median over ``rows`` rows with a spread of at least two repeats: ``run`` is the standard
-    deviation of one run, ``mean`` that of the mean that the row states, std / √n.
-    """
-
-    rows: int
-    run: float
-    mean: float
-
-
-def kind(metric: str) -> str:
-    """Whether errors of a metric are relative or absolute."""
-    return ABSOLUTE if metric in RATIOS else RELATIVE
 
 
 def outcome(fold: str, point: Point, estimate: Estimate) -> Outcome:
@@ -172,19 +168,3 @@ def worst(outcomes: Iterable[Outcome], count: int) -> list[Outcome]:
     """The outcomes with the greatest errors, greatest first; ties in the order given."""
     answered = [one for one in outcomes if not one.estimate.absent]
     return sorted(answered, key=lambda one: -one.error)[:count]
-
-
-def noise(points: Iterable[Point]) -> dict[str, Noise]:
-    """The noise floor of each metric that has rows with a spread of at least two repeats."""
-    spreads: dict[str, list[tuple[float, float]]] = {}
-    for point in points:
-        scale = 1.0 if kind(point.metric) == ABSOLUTE else point.value
-        if point.std is not None and (point.n or 0) >= 2 and scale > 0:
-            run = point.std / scale
-            spreads.setdefault(point.metric, []).append((run, run / math.sqrt(point.n or 1)))
-    return {
-        metric: Noise(
-            len(pairs), *(float(np.median(column)) for column in zip(*pairs, strict=True))
-        )
-        for metric, pairs in sorted(spreads.items())
-    }

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from icmodel.dataset import Dataset
 from icmodel.errors import DatasetError, ScenarioError
 from icmodel.model import Model
+from icmodel.repeats import Noise, Repeats, noise, repeats
 from icmodel.validate.breaks import beside
 from icmodel.validate.folds import (
     LEAST_ROWS,
@@ -15,6 +16,7 @@ from icmodel.validate.folds import (
     Folds,
     counts,
     held_out,
+    is_scored,
     leave_a_break_out,
     leave_a_curve_out,
     leave_break_sizes_out,
@@ -24,7 +26,7 @@ from icmodel.validate.folds import (
 from icmodel.validate.places import Key, place
 from icmodel.validate.questions import answers
 from icmodel.validate.regions import lay_map, regions
-from icmodel.validate.scores import Noise, Outcome, Score, by_metric, noise, outcome, score, worst
+from icmodel.validate.scores import Outcome, Score, by_metric, outcome, score, worst
 
 LEAVE_ONE, LEAVE_CURVE, LEAVE_BREAK, LEAVE_SIZES, HELD_OUT = (
     "leave-one-out",
@@ -73,7 +75,8 @@ class Validation:
     """What validating one variant on one dataset found.
 
     ``too_few`` names the metrics with fewer than 30 scored rows, with their number; ``noise`` is
-    the repeat-to-repeat noise of the dataset's own rows.
+    the repeat-to-repeat noise of the dataset's own rows, ``repeats`` what the held-out runs of one
+    point say of each other, where they were asked for.
     """
 
     data: Dataset
@@ -81,6 +84,7 @@ class Validation:
     trials: tuple[Trial, ...]
     too_few: Mapping[str, int]
     noise: Mapping[str, Noise]
+    repeats: Mapping[str, Repeats] = field(default_factory=dict)
 
 
 def validate(
@@ -128,6 +132,7 @@ def validate(
         trials=trials,
         too_few={metric: n for metric, n in rows.items() if n < LEAST_ROWS},
         noise={m: n for m, n in noise(scored(data)).items() if m in chosen},
+        repeats=_repeats(data, chosen) if HELD_OUT in plans else {},
     )
 
 
@@ -218,6 +223,10 @@ def _trial(
                 parts.setdefault(name, []).append(one)
         metrics[metric] = Tested(score(members), _scores(parts), tuple(worst(members, asked.worst)))
     return Trial(kind, folds, metrics, tuple(outcomes))
+
+
+def _repeats(data: Dataset, chosen: Collection[str]) -> Mapping[str, Repeats]:
+    return repeats(p for p in data.held_out if is_scored(p) and p.metric in chosen)
 
 
 def _scores(parts: Mapping[str, Sequence[Outcome]]) -> dict[str, Score]:
