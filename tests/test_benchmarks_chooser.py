@@ -14,6 +14,7 @@ from benchmarks.chooser.strategies import STRATEGIES, even_grid
 from benchmarks.chooser.synthetic import TRUTHS, TUNING, Noise, Synthetic, Truth
 from icmodel.calibrate.grid import packets
 from icmodel.calibrate.run import Run
+from icmodel.calibrate.settings import Settings
 from icmodel.calibrate.system import Refused
 
 SIZES = (32, 1448, 1449, 9000, 65507)
@@ -79,7 +80,7 @@ def test_the_noise_is_as_large_as_it_says() -> None:
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_a_strategy_keeps_its_budget_and_buys_what_there_is(name: str) -> None:
     arena = small(1)
-    for budget in (6, 11, len(arena.turns)):
+    for budget in (6, 11, 30):
         bought = STRATEGIES[name](arena, budget, 1)
         assert len(bought) <= budget
         assert len(set(bought)) == len(bought)
@@ -119,7 +120,14 @@ def test_recorded_campaigns_are_asked_for_what_they_held_out() -> None:
             held = run.payload_bytes == 9000
             plan = {"name": "made up", "digest": "0", "point": run.identity, "repeat": repeat}
             records.append({**record, "plan": {**plan, "kind": "grid", "held_out": held}})
-    arena = recorded(records, "made up", 1500)
+    settings = Settings(system="made up", line_rate_bps=TUNING.line_rate_bps)
+    arena, other = (recorded(records, settings, seed) for seed in (1, 2))
+    first = [arena.answer(run, 0) for run in arena.runs]
+    assert first != [other.answer(run, 0) for run in other.runs]
+    truth = next(values for run, values in arena.questions if run == Run("udp", 9000, 1e6))
+    asked = [system.measure(Run("udp", 9000, 1e6), repeat) for repeat in range(2)]
+    late = [one["result"]["latency_mean_s"] for one in asked if not isinstance(one, Refused)]
+    assert truth["latency_mean_s"] == pytest.approx(sum(late) / 2)
     assert {run.payload_bytes for run, _ in arena.questions} == {9000}
     assert {run.payload_bytes for run in arena.runs} == {32, 1448, 1449, 65507}
     assert len(arena.turns) == 2 * len(arena.runs)

@@ -178,6 +178,7 @@ def test_the_check_shows_what_the_probe_says(
 WRONG = [
     ((), "no folder to measure into"),
     (("--hosts", "a", "b"), "no folder to measure into"),
+    (("--hosts", "a", "-o", "here"), "--hosts was given -o for a host: it takes two"),
     (("--lab", "--hosts", "a", "b", "-o", "here"), "--lab and --hosts are both given"),
     (("--budget", "10", "-o", "here"), "has no unit"),
     (("--error", "0 %", "-o", "here"), "end nothing"),

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from benchmarks.chooser.synthetic import TRUTHS, TUNING, Synthetic
-from icmodel.calibrate.between import Between
 from icmodel.calibrate.choose import Decision, Purpose, choose
 from icmodel.calibrate.grid import (
     breaks,
     candidates,
     domain,
+    ends,
     first_runs,
     loads,
     packets,
@@ -26,11 +26,12 @@ from icmodel.calibrate.observed import Observed, observed, scaled
 from icmodel.calibrate.replay import Replay
 from icmodel.calibrate.run import Run, run_of
 from icmodel.calibrate.settings import Settings
-from icmodel.calibrate.surface import Kernel, Surface, surfaces
+from icmodel.calibrate.surface import Surface, carried, surfaces
 from icmodel.calibrate.system import Refused
 from icmodel.errors import RecordError
 
 SETTINGS = Settings(system="made up", line_rate_bps=1e10)
+GRID = candidates(SETTINGS, 1e10)
 METRICS = ("goodput_bps", "latency_mean_s", "cpu_send", "cpu_recv")
 
 
@@ -41,8 +42,7 @@ def measured(runs: tuple[Run, ...]) -> dict[str, Observed]:
 
 @pytest.fixture(scope="module")
 def fitted() -> dict[str, Surface]:
-    inner = candidates(SETTINGS, 1e10)[::5]
-    runs = tuple(dict.fromkeys((*first_runs(SETTINGS, 1e10), *inner)))
+    runs = tuple(dict.fromkeys((*ends(GRID), *first_runs(GRID, SETTINGS), *GRID[::5])))
     return surfaces(measured(runs), SETTINGS.mtu_bytes)
 
 
@@ -65,15 +65,26 @@ def test_a_byte_above_a_break_takes_a_packet_more(protocol: str, mtu_bytes: int)
 
 
 def test_candidates_stand_on_both_sides_of_breaks_and_fit() -> None:
-    found = candidates(SETTINGS, 1e10)
-    sizes = {run.payload_bytes for run in found if run.protocol == "udp"}
+    sizes = {run.payload_bytes for run in GRID if run.protocol == "udp"}
     assert {32, 1472, 1473, 2952, 2953, 65507} <= sizes
     assert max(sizes) == 65507
     assert max(payloads("ethernet", replace(SETTINGS, protocols=("ethernet",)))) == 1500
-    assert set(first_runs(SETTINGS, 1e10)) <= set(found)
-    assert pilot(SETTINGS) in found
-    limits = {payload_limit(run.protocol, SETTINGS) for run in domain(SETTINGS, 1e10)}
+    assert pilot(SETTINGS) in GRID
+    assert {run.payload_bytes for run in ends(GRID)} == {32, 65507, 65535}
+    limits = {payload_limit(run.protocol, SETTINGS) for run in domain(GRID)}
     assert limits == {65535, 65507}
+
+
+def test_the_first_round_goes_as_fast_as_it_goes_and_brackets_the_first_break() -> None:
+    found = first_runs(GRID, SETTINGS)
+    assert set(found) <= set(GRID)
+    assert all(run.unlimited for run in found)
+    sizes = [run.payload_bytes for run in found if run.protocol == "tcp"]
+    assert len(sizes) == 6
+    assert {32, 1448, 1449, 65535} <= set(sizes)
+    only = [Run("ethernet", size) for size in (64, 1500)]
+    alone = replace(SETTINGS, protocols=("ethernet",))
+    assert first_runs(only, alone) == only
 
 
 def test_loads_are_shares_of_the_line_rate_with_two_digits() -> None:
@@ -118,23 +129,6 @@ def _law(run: Run) -> float:
     return 8 * run.payload_bytes / (2e-6 + 1e-6 * count + 2e-10 * run.payload_bytes)
 
 
-def test_leaving_out_in_closed_form_is_refitting(fitted: dict[str, Surface]) -> None:
-    surface = fitted["latency_mean_s"]
-    seen = surface.seen
-    for index in (0, 7, len(seen.runs) - 1):
-        keep = [other for other in range(len(seen.runs)) if other != index]
-        rest = Observed(
-            seen.metric,
-            tuple(seen.runs[other] for other in keep),
-            seen.values[keep],
-            seen.repeats[keep],
-            seen.spread,
-        )
-        again = Surface(rest, SETTINGS.mtu_bytes, surface.capacity, surface.kernel, surface.level)
-        mean, _ = again.predict([seen.runs[index]])
-        assert seen.values[index] - mean[0] == pytest.approx(surface.left_out()[index], rel=1e-4)
-
-
 def test_repeats_say_the_noise() -> None:
     system = Synthetic(TUNING, 1)
     runs = [Run("udp", 1024, 1e8), Run("udp", 2048, 1e8)]
@@ -162,7 +156,7 @@ def test_what_a_run_takes_away_in_closed_form_is_refitting(
 ) -> None:
     """A run is put in by hand, and the deviation at some places worked out anew."""
     surface = fitted["goodput_bps"]
-    asked = domain(SETTINGS, 1e10)[::7]
+    asked = domain(GRID)[::7]
     cross = surface.covariance(asked, [run])[:, 0]
     own = surface.covariance([run], [run])[0, 0] + surface.kernel.noise**2
     before = surface.predict(asked)[1] ** 2
@@ -187,46 +181,41 @@ def _after(surface: Surface, run: Run, asked: tuple[Run, ...]) -> np.ndarray:
     return again.predict(asked)[1]
 
 
-STRAIGHT = tuple(Run("udp", 2**power) for power in range(5, 16))
+def test_what_the_path_does_not_carry_is_not_asked_for(fitted: dict[str, Surface]) -> None:
+    """The truth is near enough: a fifth above what is carried is out, a fifth below it is in."""
+    kept = set(carried(fitted, GRID))
+    for run in GRID:
+        able = TUNING.result(replace(run, load_bps=math.inf))["goodput_bps"]
+        assert run in kept or not run.load_bps < 0.8 * able
+        assert run not in kept or run.unlimited or run.load_bps < 1.2 * able
+    assert carried({}, GRID) == list(GRID)
 
 
-def test_between_two_points_of_a_curve_the_greatest_bend_is_next() -> None:
-    """Ends and middle are known of a curve that is flat, then steep: the middle of that is next."""
-    values = np.array([0.0] * 6 + [1.0, 2.0, 3.0, 4.0, 5.0])
-    whole = Observed("goodput_bps", STRAIGHT, values, np.ones(11), math.nan)
-    kernel = Kernel(2.0, (8.0, 6.0, 4.0, 1.0), 0.01)
-    ends = replace(
-        whole,
-        runs=(STRAIGHT[0], STRAIGHT[5], STRAIGHT[10]),
-        values=values[[0, 5, 10]],
-        repeats=np.ones(3),
-    )
-    bent = Between(Surface(ends, 1500, kernel=kernel), STRAIGHT, STRAIGHT)
-    bent.measure(2)
-    gains = bent.gains(np.full(11, 0.2))
-    assert gains[[0, 2, 5, 10]].max() < gains[[1, 3, 4, 6, 7, 8, 9]].min()
-    assert gains[7] > gains[6] > gains[5]
+def test_a_capacity_is_learned_at_full_load_and_counts_where_it_limits(
+    fitted: dict[str, Surface],
+) -> None:
+    goodput = {"goodput_bps": fitted["goodput_bps"]}
+    low, full = Run("udp", 4096, 1e8), Run("udp", 4096)
+    assert list(goodput["goodput_bps"].counts([low, full])) == [0.0, 1.0]
+    assert choose(goodput, [low, full], Purpose(domain(GRID)), 1) == (full,)
+    cpu = {"cpu_send": fitted["cpu_send"]}
+    assert choose(cpu, [low], Purpose(domain(GRID)), 1) == (low,)
 
 
-def test_a_repeat_takes_away_noise_and_less_each_time() -> None:
-    kernel = Kernel(1.0, (8.0, 6.0, 4.0, 1.0), 0.1)
-    seen = Observed("cpu_send", STRAIGHT, np.zeros(11), np.ones(11), math.nan)
-    between = Between(Surface(seen, 1500, kernel=kernel), STRAIGHT, STRAIGHT)
-    gains = []
-    for _ in range(4):
-        gains.append(float(between.gains(np.zeros(11))[4]))
-        between.measure(4)
-    assert gains == sorted(gains, reverse=True)
-    assert gains[0] == pytest.approx((1 - 1 / math.sqrt(2)) / 11, rel=1e-6)
+def test_a_run_that_was_chosen_is_worth_less_each_time(fitted: dict[str, Surface]) -> None:
+    """What one run would take away falls when it is measured: twins of two protocols take turns."""
+    asked = (Run("tcp", 300, 1e8), Run("udp", 300, 1e8))
+    chosen = choose({"cpu_send": fitted["cpu_send"]}, asked, Purpose(asked), 8)
+    assert set(chosen) == set(asked)
 
 
 def test_several_runs_differ_and_come_from_the_candidates(fitted: dict[str, Surface]) -> None:
-    found = candidates(SETTINGS, 1e10)
-    chosen = choose(fitted, found, Purpose(domain(SETTINGS, 1e10)), 6)
+    found = GRID
+    chosen = choose(fitted, found, Purpose(domain(GRID)), 6)
     assert len(chosen) == 6
     assert set(chosen) <= set(found)
     assert len(set(chosen)) > 3
-    assert choose(fitted, found, Purpose(domain(SETTINGS, 1e10)), 6) == chosen
+    assert choose(fitted, found, Purpose(domain(GRID)), 6) == chosen
     assert choose({}, found, Purpose(()), 6) == ()
 
 
@@ -235,8 +224,8 @@ def test_a_decision_is_measured_where_it_falls(fitted: dict[str, Surface]) -> No
     where = Run("udp", 300, 1e9)
     mean, spread = fitted["latency_mean_s"].predict([where])
     limit = float(mean[0] - 0.5 * spread[0])
-    purpose = Purpose(domain(SETTINGS, 1e10), (Decision(where, "latency_mean_s", limit),))
-    found = (*candidates(SETTINGS, 1e10), where)
+    purpose = Purpose(domain(GRID), (Decision(where, "latency_mean_s", limit),))
+    found = (*GRID, where)
     near = [run for run in choose(fitted, found, purpose, 3) if run.protocol == "udp"]
     assert near
     assert all(100 <= run.payload_bytes <= 900 for run in near)
@@ -244,8 +233,8 @@ def test_a_decision_is_measured_where_it_falls(fitted: dict[str, Surface]) -> No
 
 def test_what_no_run_can_decide_does_not_count(fitted: dict[str, Surface]) -> None:
     far = Decision(Run("udp", 300, 1e9), "latency_mean_s", math.log(1e9))
-    whole = Purpose(domain(SETTINGS, 1e10))
-    found = candidates(SETTINGS, 1e10)
+    whole = Purpose(domain(GRID))
+    found = GRID
     only = {"goodput_bps": fitted["goodput_bps"]}
     assert choose(only, found, replace(whole, decisions=(far,)), 2) == choose(only, found, whole, 2)
 

@@ -3,69 +3,26 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import pytest
 
-from benchmarks.chooser.synthetic import TUNING, Synthetic
-from icmodel.calibrate import Progress, Refused, Result, Run, Settings, calibrate
+from benchmarks.chooser.synthetic import TUNING
+from calibrate_case import System, settings
+from icmodel.calibrate import Progress, Refused, Result, Run, calibrate
 from icmodel.calibrate.run import Record
 from icmodel.calibrate.state import RECORDS, REFUSED, SETTINGS
 from icmodel.calibrate.written import write
 from icmodel.dataset import load
 from icmodel.errors import CalibrationError, MeasurementFailed
-
-LIMITS = {"window_s": 0.3, "warmup_s": 0.1, "baseline_s": 0.1}
-"""A run costs 1 s of the budget with them."""
-
-
-def settings(**more: Any) -> Settings:
-    words: dict[str, Any] = {
-        "system": "made up",
-        "loads": (0.1, 0.9, float("inf")),
-        "line_rate_bps": TUNING.line_rate_bps,
-        "variant": "corrected",
-        "budget_s": 42.0,
-        **LIMITS,
-        **more,
-    }
-    return Settings(**words)
-
-
-@dataclass
-class System:
-    """A synthetic system that can be cut off, can fail, and refuses some runs."""
-
-    cut_after: int = 1 << 30
-    failures: int = 0
-    refused: frozenset[Run] = frozenset()
-    description: str = "made up"
-    asked: list[Run] = field(default_factory=list)
-
-    def measure(self, run: Run, repeat: int) -> Record | Refused:
-        self.asked.append(run)
-        if len(self.asked) > self.cut_after:
-            raise KeyboardInterrupt
-        if self.failures:
-            self.failures -= 1
-            raise MeasurementFailed("the cable is out: put it in")
-        if run in self.refused:
-            return Refused("it does not fit")
-        return Synthetic(TUNING, 5).measure(run, repeat)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        return None
 
 
 def made(folder: Path) -> dict[str, bytes]:
@@ -129,6 +86,45 @@ def test_what_is_done_is_not_measured_again(whole: Path) -> None:
     assert system.asked == []
 
 
+@contextmanager
+def another_process(folder: Path, runs: int) -> Iterator[None]:
+    """A process that calibrates into a folder, from so many of its runs on; killed in the end."""
+    root = Path(__file__).resolve().parent
+    paths = {"PYTHONPATH": os.pathsep.join((str(root.parent), str(root)))}
+    command = [sys.executable, str(root / "calibrate_case.py"), str(folder)]
+    records = folder / RECORDS
+    with subprocess.Popen(command, env={**os.environ, **paths}) as process:
+        while process.poll() is None:
+            if records.exists() and records.read_bytes().count(b"\n") >= runs:
+                break
+            time.sleep(0.002)
+        yield
+        process.kill()
+
+
+def test_killed_at_any_moment_the_same_dataset_comes_out(whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "lab"
+    for runs in (0, 7, 25, 33):
+        with another_process(folder, runs):
+            pass
+    calibrate(System(), settings(), folder)
+    write(folder, settings())
+    assert made(folder) == made(whole)
+
+
+def test_two_processes_do_not_calibrate_into_one_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "lab"
+    busy = pytest.raises(CalibrationError, match="another process is calibrating into")
+    with another_process(folder, 1), busy:
+        calibrate(System(), settings(), folder)
+    assert calibrate(System(), settings(budget_s=5), folder).reason == "budget"
+
+
+def test_killed_before_its_settings_stood_there_a_folder_is_taken_anew(tmp_path: Path) -> None:
+    (tmp_path / SETTINGS).with_suffix(".new").write_text("{", encoding="utf-8")
+    assert len(calibrate(System(), settings(budget_s=1), tmp_path).records) == 1
+
+
 # --- what ends it -----------------------------------------------------------------------------
 
 
@@ -157,7 +153,7 @@ def test_records_say_the_step_they_were_chosen_in(whole: Path) -> None:
     steps = [int(mark["name"].rpartition(" ")[2]) for mark in marks]
     assert steps == sorted(steps)
     assert steps[0] == 0
-    assert steps.count(2) == settings().batch
+    assert steps.count(3) == settings().batch
     assert not any(mark["held_out"] for mark in marks)
 
 
@@ -175,10 +171,10 @@ def test_a_refused_run_costs_nothing_and_is_not_asked_again(tmp_path: Path) -> N
     refused = Run("udp", 65507, 9e9)
     system = System(refused=frozenset({refused}))
     result: Result = calibrate(system, settings(budget_s=34), tmp_path / "lab")
-    assert system.asked.count(refused) == 2  # both repeats of the first round
+    assert system.asked.count(refused) == 1
     assert {one.run for one in result.refused} == {refused}
     assert len(result.records) == 34
-    assert (tmp_path / "lab" / REFUSED).read_text(encoding="utf-8").count("\n") == 2
+    assert (tmp_path / "lab" / REFUSED).read_text(encoding="utf-8").count("\n") == 1
 
 
 def test_a_run_whose_records_are_spoilt_is_given_up(tmp_path: Path) -> None:

@@ -6,14 +6,17 @@ import argparse
 import gzip
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.chooser.arena import Arena, made_up, recorded
 from benchmarks.chooser.contest import QUARTER, Outcome, contest, spread
 from benchmarks.chooser.synthetic import TRUTHS, TUNING
+from icmodel import units
 from icmodel.calibrate.run import Record
+from icmodel.calibrate.settings import Settings
+from icmodel.calibrate.table import slim
 
 SEEDS = 20
 
@@ -21,12 +24,13 @@ SEEDS = 20
 def main(words: Sequence[str] | None = None) -> int:
     """Run the contest and print it."""
     asked = _parser().parse_args(words)
+    shares = tuple(asked.share or (QUARTER,))
     document = {}
     for name, arenas in _arenas(asked):
         outcomes = []
         for seed, arena in enumerate(arenas, start=asked.first_seed):
             varied = replace(arena, settings=replace(arena.settings, variant=asked.variant))
-            outcomes.append(contest(varied, seed, asked.share))
+            outcomes.append(contest(varied, seed, shares))
             print(f"{name}, seed {seed}: {_line(outcomes[-1])}", file=sys.stderr, flush=True)
         document[name] = _summary(outcomes)
     print(json.dumps(document, indent=2) if asked.json else _text(document))
@@ -39,29 +43,37 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--share", type=float, action="append", help="of the full grid's runs")
     parser.add_argument("--variant", default="hybrid")
-    parser.add_argument("--records", type=Path, help="records of a full grid, to replay instead")
-    parser.add_argument("--mtu", type=int, default=1500, help="of the records' path")
+    parser.add_argument(
+        "--records", type=Path, nargs="+", help="of a full grid and held-out points, to replay"
+    )
+    parser.add_argument("--line-rate", default="1 Gb/s", help="of the records' path")
+    parser.add_argument("--mtu", default="1500 B", help="of the records' path")
     parser.add_argument("--tuning", action="store_true", help="the system the chooser was tried on")
     parser.add_argument("--only", type=int, help="one of the made-up systems, from 0")
     parser.add_argument("--json", action="store_true")
     return parser
 
 
-def _arenas(asked: argparse.Namespace) -> list[tuple[str, list[Arena]]]:
-    asked.share = tuple(asked.share or (QUARTER,))
+def _arenas(asked: argparse.Namespace) -> list[tuple[str, Iterator[Arena]]]:
     seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
     if asked.records is not None:
-        arena = recorded(_read(asked.records), asked.records.parent.name, asked.mtu)
-        return [(arena.name, [arena] * asked.seeds)]
+        told = [record for path in asked.records for record in _read(path)]
+        settings = Settings(
+            system="replay",
+            line_rate_bps=units.parse_bps(asked.line_rate),
+            mtu_bytes=units.parse_bytes(asked.mtu),
+        )
+        return [("replay", (recorded(told, settings, seed) for seed in seeds))]
     truths = (TUNING,) if asked.tuning else TRUTHS
     some = truths if asked.only is None else (truths[asked.only],)
-    return [(truth.name, [made_up(truth, seed) for seed in seeds]) for truth in some]
+    return [(truth.name, (made_up(truth, seed) for seed in seeds)) for truth in some]
 
 
 def _read(path: Path) -> list[Record]:
+    """Records without their histograms, which are most of their length."""
     body = path.read_bytes()
     text = gzip.decompress(body) if path.suffix == ".gz" else body
-    return [json.loads(line) for line in text.splitlines()]
+    return [slim(json.loads(line)) for line in text.splitlines()]
 
 
 def _line(outcomes: Sequence[Outcome]) -> str:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 
 from benchmarks.chooser.synthetic import Synthetic, Truth
-from icmodel.calibrate.grid import candidates, first_runs, loads, payload_limit
+from icmodel.calibrate.grid import candidates, ends, loads, payload_limit
 from icmodel.calibrate.replay import Replay
 from icmodel.calibrate.run import Record, Run, run_of
 from icmodel.calibrate.settings import METRICS, Settings
 from icmodel.calibrate.system import Refused
+from icmodel.fold.flags import spoilers
 
-REPEATS = 2
+REPEATS = 3
 """Of each run in the full grid of a made-up system."""
 TESTS = 240
 """Places where a made-up system's truth is asked, drawn over the domain by payload's logarithm."""
@@ -48,58 +50,50 @@ def made_up(truth: Truth, seed: int) -> Arena:
     )
     system = Synthetic(truth, seed)
     grid = candidates(settings, truth.line_rate_bps)
-    first = first_runs(settings, truth.line_rate_bps)
     return Arena(
         name=truth.name,
         settings=settings,
         turns=tuple((run, repeat) for run in grid for repeat in range(REPEATS)),
-        first=tuple((run, 0) for run in first),
+        first=tuple((run, 0) for run in ends(grid)),
         answer=lambda run, repeat: _record(system.measure(run, repeat)),
         questions=tuple((run, truth.result(run)) for run in _places(settings, seed)),
     )
 
 
-def recorded(records: Iterable[Record], name: str, mtu_bytes: int) -> Arena:
-    """A campaign that was carried out: held-out runs are the questions, the others the grid."""
-    told = list(records)
-    held = [one for one in told if one.get("plan", {}).get("held_out")]
-    replay = Replay(
-        one for one in told if not one.get("plan", {}).get("held_out") and _is_grid(one)
-    )
+def recorded(records: Iterable[Record], settings: Settings, seed: int) -> Arena:
+    """A campaign that was carried out: its full grid, and its held-out points as questions.
+
+    The seed says which repeat of a run is handed out first. The truth of a question is the mean of
+    its repeats: it has their noise, and less of it than one run.
+    """
+    told = [one for one in records if _is_plain(one)]
+    held: dict[Run, list[Record]] = {}
+    for one in told:
+        if one["plan"]["held_out"]:
+            held.setdefault(run_of(one), []).append(one)
+    grid = [one for one in told if not one["plan"]["held_out"]]
+    order = np.random.default_rng([seed, 13]).permutation(len(grid))
+    replay = Replay(grid[index] for index in order)
     runs = replay.runs
-    settings = Settings(
-        system=name,
-        protocols=tuple(sorted({run.protocol for run in runs})),
-        mtu_bytes=mtu_bytes,
-        cores=runs[0].cores,
-    )
     return Arena(
-        name=name,
+        name=settings.system,
         settings=settings,
         turns=tuple((run, repeat) for run in runs for repeat in range(replay.repeats(run))),
-        first=tuple((run, 0) for run in _ends(runs)),
+        first=tuple((run, 0) for run in ends(runs)),
         answer=lambda run, repeat: _record(replay.measure(run, repeat)),
-        questions=tuple((run_of(one), _values(one)) for one in held),
+        questions=tuple((run, _means(repeats)) for run, repeats in sorted(held.items())),
     )
 
 
-def _is_grid(record: Record) -> bool:
-    """Two hosts, a stream, one core, nothing else: what a run of the loop can ask."""
+def _is_plain(record: Record) -> bool:
+    """Two hosts, a stream, of the grid: what a run of the loop can ask, and no reference run."""
     point = record["point"]
-    plain = (
+    return bool(
         point.get("pattern", "stream") == "stream"
         and point.get("switches", 0) == 0
         and point.get("endpoints", 1) == 1
+        and record["plan"]["kind"] != "reference"
     )
-    return bool(plain and record.get("plan", {}).get("kind", "grid") == "grid")
-
-
-def _ends(runs: Sequence[Run]) -> list[Run]:
-    """The least and the greatest payload of every curve."""
-    curves: dict[tuple[str, float, int], list[Run]] = {}
-    for run in runs:
-        curves.setdefault((run.protocol, run.load_bps, run.cores), []).append(run)
-    return [run for curve in curves.values() for run in (curve[0], curve[-1])]
 
 
 def _places(settings: Settings, seed: int) -> list[Run]:
@@ -120,5 +114,12 @@ def _record(answer: Record | Refused) -> Record:
     return answer
 
 
-def _values(record: Record) -> dict[str, float]:
-    return {metric: record["result"][metric] for metric in METRICS if metric in record["result"]}
+def _means(repeats: Sequence[Record]) -> dict[str, float]:
+    """Of each metric over the repeats whose flags leave it as it is."""
+    found = {}
+    for metric in METRICS:
+        kept = [one["result"] for one in repeats if not spoilers(one["flags"], metric, (), ())]
+        values = [result[metric] for result in kept if metric in result]
+        if values:
+            found[metric] = fmean(values)
+    return found

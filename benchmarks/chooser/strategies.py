@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
 
 import numpy as np
 
@@ -13,34 +15,33 @@ from icmodel.calibrate.grid import domain
 from icmodel.calibrate.planner import Planner
 from icmodel.calibrate.run import Record, Run
 
+BATCH = 16
+"""Runs that are chosen at a time here: each as if those before had been measured."""
+
 Strategy = Callable[[Arena, int, int], list[Turn]]
 """From arena, budget in runs and seed to the turns that are bought."""
 
 
 def chosen(arena: Arena, budget: int, seed: int) -> list[Turn]:
-    """As `icmodel calibrate` chooses, after the first round."""
-    planner = Planner(arena.settings)
+    """As `icmodel calibrate` chooses: its opening, then run by run what helps most."""
+    planner = Planner(replace(arena.settings, batch=BATCH))
     left = Counter(run for run, _ in arena.turns)
     bought: list[Turn] = []
     records: list[Record] = []
-    purpose = Purpose(_domain(arena))
-    wanted = [run for run, _ in arena.first]
-    while len(bought) < budget and wanted:
+    purpose = Purpose(domain(arena.runs))
+    for step in count(1):
+        grid = [run for run in arena.runs if left[run]]
+        wanted = planner.opening(step, records, grid) * (arena.settings.repeats if step == 1 else 1)
+        wanted = wanted or list(planner.choose(records, grid, purpose))
         for run in wanted[: budget - len(bought)]:
             if left[run]:
                 repeat = sum(1 for one, _ in bought if one == run)
                 bought.append((run, repeat))
                 records.append(arena.answer(run, repeat))
                 left[run] -= 1
-        wanted = list(planner.choose(records, [run for run in arena.runs if left[run]], purpose))
+        if len(bought) == budget or not wanted:
+            break
     return bought
-
-
-def _domain(arena: Arena) -> tuple[Run, ...]:
-    """Payloads at equal ratios at every load of the grid."""
-    if arena.settings.line_rate_bps is not None:
-        return domain(arena.settings, arena.settings.line_rate_bps)
-    return arena.runs
 
 
 def at_random(arena: Arena, budget: int, seed: int) -> list[Turn]:

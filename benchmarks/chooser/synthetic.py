@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from icmodel.calibrate.grid import packets
 from icmodel.calibrate.run import Record, Run
-from icmodel.calibrate.system import Refused
+from icmodel.calibrate.system import Ready, Refused
 
 HOST = {"hostname": "made up"}
 
@@ -92,7 +91,7 @@ class Noise:
     cpu: float = 0.01
 
 
-class Synthetic:
+class Synthetic(Ready):
     """A system that measures a truth with noise; the same repeat is always the same record.
 
     Parameters
@@ -140,17 +139,6 @@ class Synthetic:
     def _full(self, run: Run) -> bool:
         """Whether the path carries less than was asked."""
         return self.truth.result(run)["goodput_bps"] < run.load_bps * (1.0 - 1e-9)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        return None
 
 
 def _share(value: float) -> float:

@@ -1,9 +1,9 @@
 """Choose: the runs that are next, from what was measured so far and nothing else.
 
 Of every candidate is known how much the surfaces would know more with it, in closed form: by
-default how much the expected error over the domain falls, for a use case how likely it decides
-what is undecided. Several at a time are chosen one after another, each as if those before had
-been measured.
+default how much the expected error over the domain falls, on all curves at once, for a use case
+how likely it decides what is undecided. Several at a time are chosen one after another, each as
+if those before had been measured.
 """
 
 from __future__ import annotations
@@ -15,16 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from icmodel.calibrate.between import Between
 from icmodel.calibrate.run import Run
 from icmodel.calibrate.surface import Surface
 
 Floats = NDArray[np.float64]
-SURPRISES = (0.5, 3.0)
-"""How far a place may count more or less, by how wrong the surface was beside it."""
-NEAR = 1.0
-"""How far a surprise reaches, in the length scales of the surface."""
-MEAN_TO_DEVIATION = math.sqrt(2.0 / math.pi)
 TINY = 1e-15
 NINETY_PERCENT = 1.6448536269514722
 """Standard deviations that 90 % lie within."""
@@ -67,11 +61,12 @@ def choose(
         How many.
     """
     states = [_State(one, candidates, purpose) for one in surfaces.values()]
+    asked = [state for state in states if state.asks] or states
     chosen: list[Run] = []
     for _ in range(min(count, len(candidates)) if states else 0):
         gains = np.sum([state.decided() for state in states], axis=0)
         if float(np.max(gains)) <= TINY:
-            gains = np.sum([state.gains() for state in states], axis=0)
+            gains = np.sum([state.gains() for state in asked], axis=0)
         best = int(np.argmax(gains))
         chosen.append(candidates[best])
         for state in states:
@@ -84,38 +79,42 @@ class _State:
 
     def __init__(self, surface: Surface, candidates: Sequence[Run], purpose: Purpose) -> None:
         asked = tuple(one for one in purpose.decisions if one.metric == surface.seen.metric)
-        self._places = [one.run for one in asked] or list(purpose.domain)
-        self._candidates = candidates
-        self._surface = surface
+        places = [one.run for one in asked] or list(purpose.domain)
+        tells = surface.tells(candidates)
         self._limits = np.array([one.limit for one in asked])
         self._noise = surface.kernel.noise**2
-        self._means, spread = surface.predict(self._places)
+        self._means, spread = surface.predict(places)
         self._variance = spread**2
-        self._own = surface.predict(candidates)[1] ** 2
-        self._cross = surface.covariance(self._places, candidates)
-        self._taken: list[Floats] = []
-        self._weights = np.ones(len(self._places)) if asked else _surprise(surface, self._places)
-        self._weights /= np.sum(self._weights)
-        self._between = None if asked else Between(surface, candidates, purpose.domain)
+        self._weights = np.ones(len(asked)) if asked else surface.counts(places)
+        self._among = surface.covariance(candidates, candidates) * np.outer(tells, tells)
+        self._cross = surface.covariance(places, candidates) * tells
+
+    @property
+    def asks(self) -> bool:
+        """Whether something undecided is of this metric."""
+        return len(self._limits) > 0
 
     def _shares(self) -> tuple[Floats, Floats]:
         """Variance at the places, and by how much each candidate would lessen it."""
-        less = self._cross**2 / (np.maximum(self._own, 0.0) + self._noise)
+        less = self._cross**2 / (np.maximum(np.diag(self._among), 0.0) + self._noise)
         return np.maximum(self._variance, 0.0), less
 
     def gains(self) -> Floats:
-        """By how much the expected error falls with each candidate."""
-        if self._between is not None:
-            return self._between.gains(np.sqrt(np.maximum(self._variance, 0.0)))
+        """What share of the expected error each candidate takes away.
+
+        The share, not the error itself: no metric counts more than another for being worse.
+        """
         variance, less = self._shares()
+        now = np.sqrt(variance)
         after = np.sqrt(np.maximum(variance[:, None] - less, 0.0))
-        fall = MEAN_TO_DEVIATION * (np.sqrt(variance)[:, None] - after)
-        return np.asarray(self._weights @ fall)
+        whole = float(self._weights @ now)
+        fall = self._weights @ (now[:, None] - after)
+        return np.asarray(fall / whole if whole > 0 else fall)
 
     def decided(self) -> Floats:
         """How many undecided limits each candidate is likely to decide."""
         variance, less = self._shares()
-        if not len(self._limits):
+        if not self.asks:
             return np.zeros(less.shape[1])
         left = np.sqrt(np.maximum(variance[:, None] - less, 0.0) + self._noise)
         moved = np.sqrt(np.maximum(less, TINY))
@@ -127,30 +126,11 @@ class _State:
 
     def measure(self, index: int) -> None:
         """Take a candidate as measured."""
-        if self._between is not None:
-            self._between.measure(index)
-        chosen = [self._candidates[index]]
-        among = self._surface.covariance(self._candidates, chosen)[:, 0]
-        for before in self._taken:
-            among = among - before * before[index]
-        scale = math.sqrt(max(float(among[index]), 0.0) + self._noise)
-        column, reach = among / scale, self._cross[:, index] / scale
-        self._taken.append(column)
+        scale = math.sqrt(max(float(self._among[index, index]), 0.0) + self._noise)
+        column, reach = self._among[:, index] / scale, self._cross[:, index] / scale
+        self._among = self._among - np.outer(column, column)
         self._cross = self._cross - np.outer(reach, column)
-        self._own = self._own - column**2
         self._variance = self._variance - reach**2
-
-
-def _surprise(surface: Surface, places: Sequence[Run]) -> Floats:
-    """How wrong the surface was beside each place, against what it said itself."""
-    here, there = surface.places(places), surface.places(surface.seen.runs)
-    scales = np.array(surface.kernel.scales)
-    steps = np.abs(here[:, None, :] - there[None, :, :]) / scales
-    nearness = np.exp(-np.sum(steps, axis=2) / NEAR)
-    scores = np.minimum(np.abs(surface.left_out_scores()), 2.0 * SURPRISES[1])
-    prior = 0.5
-    local = (nearness @ scores + prior * MEAN_TO_DEVIATION) / (nearness.sum(axis=1) + prior)
-    return np.asarray(np.clip(local / MEAN_TO_DEVIATION, *SURPRISES))
 
 
 def _normal(value: Floats) -> Floats:

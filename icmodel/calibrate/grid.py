@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from icmodel.calibrate.run import Run
 from icmodel.calibrate.settings import Settings
@@ -76,14 +77,21 @@ def candidates(settings: Settings, reference_bps: float) -> tuple[Run, ...]:
     )
 
 
-def domain(settings: Settings, reference_bps: float) -> tuple[Run, ...]:
-    """Where the model shall be right: payloads at equal ratios, at every load."""
+def domain(runs: Sequence[Run]) -> tuple[Run, ...]:
+    """Where the model shall be right: payloads at equal ratios on each curve of some runs."""
     return tuple(
-        Run(protocol, size, load, settings.cores)
-        for protocol in settings.protocols
-        for size in _even(settings.least_payload_bytes, payload_limit(protocol, settings))
-        for load in loads(settings, reference_bps)
+        replace(curve[0], payload_bytes=size)
+        for curve in curves(runs)
+        for size in _even(curve[0].payload_bytes, curve[-1].payload_bytes)
     )
+
+
+def curves(runs: Sequence[Run]) -> list[list[Run]]:
+    """Runs that differ in payload alone, least first."""
+    found: dict[tuple[str, float, int], list[Run]] = {}
+    for run in sorted(runs):
+        found.setdefault((run.protocol, run.load_bps, run.cores), []).append(run)
+    return list(found.values())
 
 
 def pilot(settings: Settings) -> Run:
@@ -92,22 +100,24 @@ def pilot(settings: Settings) -> Run:
     return Run(protocol, payload_limit(protocol, settings), math.inf, settings.cores)
 
 
-def first_runs(settings: Settings, reference_bps: float) -> tuple[Run, ...]:
-    """The first round: both ends of every load, and the sides of the first break at full load."""
+def first_runs(runs: Sequence[Run], settings: Settings) -> list[Run]:
+    """The first round: at full load both ends, both sides of the first break, and between them.
+
+    What the path carries follows from it; so does which loads make sense at which payloads.
+    """
     found: list[Run] = []
-    for protocol in settings.protocols:
-        sizes = payloads(protocol, settings)
-        for load in loads(settings, reference_bps):
-            inner = _beside_first_break(protocol, sizes, settings) if math.isinf(load) else ()
-            found += [
-                Run(protocol, size, load, settings.cores) for size in (sizes[0], *inner, sizes[-1])
-            ]
-    return tuple(found)
+    for curve in curves([run for run in runs if run.unlimited]):
+        at = breaks(curve[0].protocol, settings.mtu_bytes)[0]
+        below = [run for run in curve if run.payload_bytes <= at]
+        above = [run for run in curve if run.payload_bytes > at]
+        for part in (below, above):
+            found += [part[index] for index in sorted({0, len(part) // 2, len(part) - 1}) if part]
+    return found
 
 
-def _beside_first_break(protocol: str, sizes: Sequence[int], settings: Settings) -> tuple[int, ...]:
-    at = breaks(protocol, settings.mtu_bytes)[0]
-    return tuple(size for size in sizes[1:-1] if size in (at, at + 1))
+def ends(runs: Sequence[Run]) -> list[Run]:
+    """The least and the greatest payload of every curve."""
+    return [run for curve in curves(runs) for run in dict.fromkeys((curve[0], curve[-1]))]
 
 
 def _even(least: int, most: int) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from icmodel.calibrate.planner import Decided, Planner, Turn
 from icmodel.calibrate.run import Record, Run
 from icmodel.calibrate.score import Score, worst
 from icmodel.calibrate.settings import Settings
-from icmodel.calibrate.state import Done, Folder
+from icmodel.calibrate.state import Done, Folder, opened
 from icmodel.calibrate.system import Refused, System
 from icmodel.errors import CalibrationError, MeasurementFailed
 
@@ -74,7 +74,8 @@ def calibrate(
     Raises
     ------
     CalibrationError
-        If the folder is another calibration's, a run fails twice, or nothing can be measured.
+        If the folder is another calibration's, another process is at it, a run fails twice, or
+        nothing can be measured.
     """
     if system.description != settings.system:
         raise CalibrationError(
@@ -82,9 +83,8 @@ def calibrate(
             "use another folder"
         )
     plan = Planner(settings)
-    loop = _Loop(system, plan, Folder(folder, settings), watch or _nobody)
-    with system:
-        return loop.go()
+    with opened(folder, settings) as place, system:
+        return _Loop(system, plan, place, watch or _nobody).go()
 
 
 def _nobody(_: Progress) -> None:

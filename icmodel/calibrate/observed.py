@@ -40,11 +40,6 @@ def scaled(metric: str, value: float) -> float:
     return value if metric in ABSOLUTE else math.log(max(value, LEAST))
 
 
-def unscaled(metric: str, value: Floats) -> Floats:
-    """The inverse of `scaled`."""
-    return value if metric in ABSOLUTE else np.exp(value)
-
-
 def observed(records: Iterable[Record], metrics: Sequence[str]) -> dict[str, Observed]:
     """Every metric that was measured at two runs or more."""
     found: dict[str, dict[Run, list[float]]] = {metric: {} for metric in metrics}

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from icmodel.calibrate.choose import Purpose, choose
-from icmodel.calibrate.grid import candidates, domain, first_runs, pilot
+from icmodel.calibrate.grid import candidates, domain, ends, first_runs, pilot
 from icmodel.calibrate.observed import is_spoilt, observed
-from icmodel.calibrate.run import Record, Run
+from icmodel.calibrate.run import Record, Run, run_of
 from icmodel.calibrate.score import Score, scores, worst
 from icmodel.calibrate.settings import Settings
 from icmodel.calibrate.state import Done
-from icmodel.calibrate.surface import surfaces
+from icmodel.calibrate.surface import Surface, carried, surfaces
 from icmodel.calibrate.table import table
 from icmodel.calibrate.verdict import Standing, asked_runs, own_runs, required_metrics, standing
 from icmodel.errors import CalibrationError
@@ -51,28 +51,41 @@ class Planner:
 
     def decide(self, step: int, before: Sequence[Done]) -> Decided:
         """The turns of a step, from what was done in the steps before it."""
-        counts = Counter(one.run for one in before)
         if step == 0:
             return Decided(((pilot(self.settings), 0),))
-        reference_bps = self._reference_bps(before)
+        counts = Counter(one.run for one in before)
+        records = [one.record for one in before if one.record is not None]
         refused = _given_up(before)
+        every = candidates(self.settings, self._reference_bps(before))
+        grid = [run for run in every if run not in refused]
+        opening = self.opening(step, records, grid)
         if step == 1:
-            wanted = (*self._own_runs(), *first_runs(self.settings, reference_bps))
-            runs = [run for run in dict.fromkeys(wanted) if run not in refused]
-            runs *= self.settings.repeats
-            runs = _without_done(runs, counts)
+            own = [run for run in self._own_runs() if run not in refused]
+            opening = list(dict.fromkeys((*own, *opening))) * self.settings.repeats
+        if opening:
+            runs = _without_done(opening, counts)
             random.Random(self.settings.seed).shuffle(runs)
             return Decided(_turns(runs, counts))
-        return self._next(before, counts, refused, reference_bps)
+        return self._next(records, counts, grid, refused)
+
+    def opening(self, step: int, records: Sequence[Record], grid: Sequence[Run]) -> list[Run]:
+        """What is measured before anything is chosen; nothing after step 2.
+
+        First what the path carries, then both ends of every load where it is carried.
+        """
+        if step == 1:
+            return first_runs(grid, self.settings)
+        have = {run_of(record) for record in records}
+        found = ends(carried(self._known(records), grid)) if step == 2 else []
+        return [run for run in found if run not in have]
 
     def _next(
         self,
-        before: Sequence[Done],
+        records: Sequence[Record],
         counts: Counter[Run],
+        grid: Sequence[Run],
         refused: set[Run],
-        reference_bps: float,
     ) -> Decided:
-        records = [one.record for one in before if one.record is not None]
         data = table(records, self.settings)
         judged = scores(data, self.variant, self.settings.metrics)
         stand = (
@@ -82,18 +95,19 @@ class Planner:
         if reason:
             return Decided((), reason, judged, stand)
         undecided = stand.decisions if stand else ()
-        wanted = {*candidates(self.settings, reference_bps), *asked_runs(undecided)} - refused
-        purpose = Purpose(domain(self.settings, reference_bps), undecided)
-        chosen = self.choose(records, sorted(wanted), purpose)
-        reason = "" if chosen else "exhausted"
-        return Decided(_turns(chosen, counts), reason, judged, stand)
+        wanted = sorted({*grid, *asked_runs(undecided)} - refused)
+        chosen = self.choose(records, wanted, Purpose(domain(grid), undecided))
+        return Decided(_turns(chosen, counts), "" if chosen else "exhausted", judged, stand)
 
     def choose(
         self, records: Sequence[Record], wanted: Sequence[Run], purpose: Purpose
     ) -> tuple[Run, ...]:
         """The next runs of some candidates."""
-        known = surfaces(observed(records, self.metrics), self.settings.mtu_bytes)
-        return choose(known, wanted, purpose, self.settings.batch)
+        known = self._known(records)
+        return choose(known, carried(known, wanted), purpose, self.settings.batch)
+
+    def _known(self, records: Sequence[Record]) -> dict[str, Surface]:
+        return surfaces(observed(records, self.metrics), self.settings.mtu_bytes)
 
     def _reason(self, judged: Sequence[Score], stand: Standing | None) -> str:
         if stand is not None and stand.decided:

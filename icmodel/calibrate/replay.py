@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from types import TracebackType
-from typing import Self
 
 from icmodel.calibrate.run import Record, Run, run_of
-from icmodel.calibrate.system import Refused
+from icmodel.calibrate.system import Ready, Refused
 
 
-class Replay:
+class Replay(Ready):
     """A system whose answers are records that were made before.
 
     Parameters
@@ -42,14 +40,3 @@ class Replay:
         if repeat >= len(known):
             return Refused(f"{len(known)} repeats of it were recorded")
         return known[repeat]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        return None

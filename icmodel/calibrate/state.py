@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from icmodel.calibrate.lock import alone
 from icmodel.calibrate.run import Record, Run, run_of
 from icmodel.calibrate.settings import Settings, settings_of
 from icmodel.errors import CalibrationError
@@ -33,49 +35,55 @@ class Done:
     why: str = ""
 
 
-class Folder:
-    """Where a calibration keeps what it measured.
-
-    Parameters
-    ----------
-    path : Path
-        Made when it does not exist.
-    settings : Settings
-        Those of the calibration that is here already may differ in when to stop alone.
+@contextmanager
+def opened(path: Path, settings: Settings) -> Iterator[Folder]:
+    """The folder of a calibration, made when it does not exist, held until it is left.
 
     Raises
     ------
     CalibrationError
-        If another calibration is here, or the folder cannot be used.
+        If another calibration is here or another process at it, or it cannot be written.
     """
+    with _writable(path):
+        path.mkdir(parents=True, exist_ok=True)
+    with alone(path):
+        with _writable(path):
+            _claim(path, settings)
+        yield Folder(path, settings)
+
+
+@contextmanager
+def _writable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise CalibrationError(
+            f"{path} cannot be written ({error.strerror}): choose another folder"
+        ) from error
+
+
+def _claim(path: Path, settings: Settings) -> None:
+    """Take a folder for these settings; those that are here may differ in when to stop alone."""
+    place = path / SETTINGS
+    beside = place.with_suffix(".new")
+    if place.exists():
+        if settings_of(place.read_text(encoding="utf-8")).digest != settings.digest:
+            raise CalibrationError(
+                f"{path} holds a calibration with other settings: give the same ones to go on, or "
+                "another folder"
+            )
+    elif any(one != beside for one in path.iterdir()):
+        raise CalibrationError(f"{path} is not empty and holds no calibration: give a new folder")
+    beside.write_text(settings.to_json(), encoding="utf-8")
+    beside.replace(place)
+
+
+class Folder:
+    """Where a calibration keeps what it measured; `opened` makes it."""
 
     def __init__(self, path: Path, settings: Settings) -> None:
         self.path = path
         self.settings = settings
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-            self._claim()
-        except OSError as error:
-            raise CalibrationError(
-                f"{path} cannot be written ({error.strerror}): choose another folder"
-            ) from error
-
-    def _claim(self) -> None:
-        place = self.path / SETTINGS
-        if place.exists():
-            there = settings_of(place.read_text(encoding="utf-8"))
-            if there.digest != self.settings.digest:
-                raise CalibrationError(
-                    f"{self.path} holds a calibration with other settings: give the same ones to "
-                    "go on, or another folder"
-                )
-        elif any(self.path.iterdir()):
-            raise CalibrationError(
-                f"{self.path} is not empty and holds no calibration: give a new folder"
-            )
-        beside = place.with_suffix(".new")
-        beside.write_text(self.settings.to_json(), encoding="utf-8")
-        beside.replace(place)
 
     # --- reading ------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ of the variance. Scales are those of the greatest marginal likelihood on a small
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -41,6 +41,11 @@ OVER = 1.5
 """A load without limit counts as so many times what the path carries."""
 STEEP = 0.15
 JITTER = 1e-8
+MOST_ROWS = 96
+"""Rows that the scales are chosen by: the time it takes grows with their cube."""
+GOODPUT = "goodput_bps"
+CARRIED = 0.98
+"""Up to this share of what the path is thought to carry a load counts as carried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +83,8 @@ class Surface:
     mtu_bytes : int
         Where packets end.
     capacity : Surface or None
-        That of the goodput at unlimited load, which says where a load is above the path's.
+        That of the goodput at full load, which says where a load is above the path's; None for
+        the capacity itself, to which a load is nothing.
     kernel : Kernel or None
         Without one the best of the grid is taken.
     level : float or None
@@ -119,11 +125,26 @@ class Surface:
         if self.capacity is None:
             flat = np.zeros(len(runs))
             return np.stack([sizes - 10.0, needed, flat, flat], axis=1)
-        carried, _ = self.capacity.predict([replace(run, load_bps=math.inf) for run in runs])
-        limits = np.array([run.load_bps for run in runs])
-        share = np.log(np.minimum(limits / np.exp(carried), OVER))
+        share = np.log(np.minimum(self.capacity.shares(runs), OVER))
         above = 1.0 / (1.0 + np.exp(-share / STEEP))
         return np.stack([sizes - 10.0, needed, np.minimum(share, 0.0), above], axis=1)
+
+    def shares(self, runs: Sequence[Run]) -> Floats:
+        """Of a capacity: what runs ask for over what the path carries at their payload."""
+        carried, _ = self.predict(runs)
+        return np.array([run.load_bps for run in runs]) / np.exp(carried)
+
+    def counts(self, runs: Sequence[Run]) -> Floats:
+        """How much an error counts at runs: that of a capacity only where it limits."""
+        if self.capacity is not None:
+            return np.ones(len(runs))
+        return np.where(self.shares(runs) > CARRIED, 1.0, 0.0)
+
+    def tells(self, runs: Sequence[Run]) -> Floats:
+        """1 where a run says something: of a capacity only what is as fast as it goes."""
+        if self.capacity is not None:
+            return np.ones(len(runs))
+        return np.array([float(run.unlimited) for run in runs])
 
     # --- fitting ------------------------------------------------------------------------------
 
@@ -144,7 +165,12 @@ class Surface:
         return self._factors[axis, scale]
 
     def _best(self) -> Kernel:
-        """Coordinate by coordinate the value of the greatest likelihood."""
+        """Coordinate by coordinate the value of the greatest likelihood; of many rows by some."""
+        count = len(self.seen.runs)
+        if count > MOST_ROWS:
+            some = np.unique(np.linspace(0, count - 1, MOST_ROWS).astype(int)).tolist()
+            thinned = _part(self.seen, some)
+            return Surface(thinned, self._mtu_bytes, self.capacity, level=self.level).kernel
         spread = float(np.std(self._centred)) or 1.0
         known = self.seen.spread if math.isfinite(self.seen.spread) else 0.0
         kernel = Kernel(spread, START, max(known, NOISES[0] * spread, 1e-4))
@@ -194,14 +220,6 @@ class Surface:
         prior = self.kernel.between(here, there, _same(first, second))
         return prior - to_first @ self._inverse @ to_second.T
 
-    def left_out(self) -> Floats:
-        """What each observed value misses when it alone is left out."""
-        return self._weights / np.diag(self._inverse)
-
-    def left_out_scores(self) -> Floats:
-        """The same, in standard deviations of what is said without it."""
-        return self._weights / np.sqrt(np.diag(self._inverse))
-
     def _prior(self, places: Floats) -> Floats:
         slope = places[:, 0] ** 2 / 64.0
         return self.kernel.amplitude**2 * (1.0 + TREND * (1.0 + slope))
@@ -218,15 +236,32 @@ def _put(scales: tuple[float, ...], axis: int, one: float) -> tuple[float, ...]:
 
 
 def surfaces(seen: dict[str, Observed], mtu_bytes: int) -> dict[str, Surface]:
-    """A surface of each metric; empty before anything was measured at full load."""
-    goodput = seen.get("goodput_bps")
+    """A surface of each metric; empty before anything was measured at full load.
+
+    That of the goodput is the capacity: what is carried is what was asked.
+    """
+    goodput = seen.get(GOODPUT)
     if goodput is None:
         return {}
     full = [index for index, run in enumerate(goodput.runs) if run.unlimited]
     if len(full) < 2:
         return {}
     capacity = Surface(_part(goodput, full), mtu_bytes)
-    return {metric: Surface(one, mtu_bytes, capacity) for metric, one in seen.items()}
+    return {
+        metric: capacity if metric == GOODPUT else Surface(one, mtu_bytes, capacity)
+        for metric, one in seen.items()
+    }
+
+
+def carried(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
+    """The runs the path carries, and those as fast as it goes.
+
+    A run that asks for more tells nothing that the one at full load does not tell.
+    """
+    if GOODPUT not in known or not runs:
+        return list(runs)
+    over = known[GOODPUT].shares(runs) > CARRIED
+    return [run for run, much in zip(runs, over, strict=True) if run.unlimited or not much]
 
 
 def _part(seen: Observed, indices: Sequence[int]) -> Observed:

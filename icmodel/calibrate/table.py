@@ -37,15 +37,17 @@ def table(records: Iterable[Record], settings: Settings) -> Dataset:
     RecordError
         If they are of several pairs of hosts, or none can be used.
     """
-    read = [
-        record_of(json.dumps({key: record[key] for key in NEEDED if key in record}))
-        for record in records
-    ]
+    read = [record_of(json.dumps(slim(record))) for record in records]
     folded = fold(read, folding("calibration", settings))
     files = dataset_files(folded.document, folded.option_axes, folded.points)
     body = files[POINTS_FILE]
     document = tomllib.loads(files[DOCUMENT_FILE].decode("utf-8"))
     return build(Path("calibration"), document, body, hashlib.sha256(body).hexdigest())
+
+
+def slim(record: Record) -> dict[str, object]:
+    """A record without what no row needs."""
+    return {key: record[key] for key in NEEDED if key in record}
 
 
 def folding(name: str, settings: Settings) -> Folding:

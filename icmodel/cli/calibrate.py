@@ -28,9 +28,26 @@ Check = Annotated[
 Lab = Annotated[
     bool, typer.Option("--lab", help="Measure in a test network on this machine (the default).")
 ]
+
+
+def _two_hosts(names: tuple[str, str] | None) -> tuple[str, str] | None:
+    """Two names, neither of them the next option."""
+    option_name = next((name for name in names or () if name.startswith("-")), None)
+    if option_name is not None:
+        raise CalibrationError(
+            f"--hosts was given {option_name} for a host: it takes two, such as --hosts alice bob"
+        )
+    return names
+
+
 HostNames = Annotated[
     tuple[str, str] | None,
-    typer.Option("--hosts", metavar="A B", help="Measure from A to B, both reached by ssh."),
+    typer.Option(
+        "--hosts",
+        metavar="A B",
+        help="Measure from A to B, both reached by ssh.",
+        callback=_two_hosts,
+    ),
 ]
 Topology = Annotated[
     str, option("topology", "NAME", "Test network: a name of icprobe's or a TOML file.", "direct")

@@ -1,0 +1,38 @@
+"""Lock: one calibration at a time in a folder."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from icmodel.errors import CalibrationError
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Hold a folder; the kernel lets it go when the process ends, however it ends.
+
+    Raises
+    ------
+    CalibrationError
+        If another process holds it.
+    """
+    place = os.open(folder, os.O_RDONLY)
+    try:
+        _hold(place, folder)
+        yield
+    finally:
+        os.close(place)
+
+
+def _hold(place: int, folder: Path) -> None:
+    try:
+        fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise CalibrationError(
+            f"another process is calibrating into {folder}: wait until it ends, or give another "
+            "folder"
+        ) from error
