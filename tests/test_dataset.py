@@ -127,7 +127,7 @@ def test_a_bundled_dataset_says_what_it_is(name: str) -> None:
     assert all((data.title, data.citation, data.licence, data.known_limits))
     assert list(data.protocols) == sorted({point.protocol for point in data.points})
     assert data.default_protocol in data.protocols
-    assert data.default_variant in {"corrected", "appendix-h"}
+    assert data.default_variant in {"corrected", "appendix-h", "hybrid"}
 
 
 @pytest.mark.parametrize("name", catalogue())

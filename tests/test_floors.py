@@ -21,7 +21,7 @@ FLOORS = (
     ("units",),
     ("scenario",),
     ("estimate", "dataset_rows", "toml_text"),
-    ("requirement", "dataset", "interpolation", "theory"),
+    ("requirement", "dataset", "interpolation", "repeats", "theory"),
     ("hybrid",),
     ("model", "dataset_write"),
     ("usecase", "sweep", "dataset_check"),

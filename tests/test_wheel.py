@@ -23,8 +23,8 @@ IN_THE_WHEEL = {"icmodel": "icmodel", "data": "icmodel/data", "usecases": "icmod
 NOT_IN_THE_SDIST = {".ci/run", ".gitignore"}
 COMPILERS = ("cargo", "rustc", "rustup", "cc", "gcc", "c++", "g++")
 STRANGERS = ("benchmarks", "calibration", "data", "docs", "tests", "tools", "usecases")
-NOT_IN_THE_WHEEL = {"folded.json", "records.jsonl.gz"}
-"""What a dataset was folded from, and its account: they stay in the repository."""
+NOT_IN_THE_WHEEL = {"campaign", "folded.json", "records.jsonl.gz"}
+"""What a dataset was measured by and folded from, and its account stay in the repository."""
 DATASETS = sorted(path.parent.name for path in (checkout.ROOT / "data").glob("*/dataset.toml"))
 USE_CASES = sorted(path.stem for path in (checkout.ROOT / "usecases").glob("*.toml"))
 WHERE = "import icmodel; print(icmodel.__file__)"
@@ -41,7 +41,7 @@ def shipped(names: Iterable[Path]) -> set[str]:
     return {
         "/".join([IN_THE_WHEEL[name.parts[0]], *name.parts[1:]])
         for name in names
-        if name.parts[0] in IN_THE_WHEEL and name.name not in NOT_IN_THE_WHEEL
+        if name.parts[0] in IN_THE_WHEEL and NOT_IN_THE_WHEEL.isdisjoint(name.parts)
     }
 
 
