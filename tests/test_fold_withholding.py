@@ -83,3 +83,8 @@ def test_a_folder_with_less_in_its_records_is_rebuilt_byte_for_byte(tmp_path: Pa
     before = {path.name: path.read_bytes() for path in (tmp_path / "lab").iterdir()}
     rebuild(tmp_path / "lab")
     assert {path.name: path.read_bytes() for path in (tmp_path / "lab").iterdir()} == before
+
+
+def test_what_is_withheld_cannot_stand_in_the_rows() -> None:
+    with pytest.raises(RecordError, match="leave one of them out"):
+        Settings(withhold=("hostname",), apart=("hostname",))

@@ -57,7 +57,7 @@ def test_a_mean_that_stalls_disturb_is_told_by_the_median_and_a_smooth_multiple(
         stall = 3.0 if k % 5 == 0 else 1.0
         points.append(row("udp", int(payload), math.inf, "latency_mean_s", 1.2 * stall * runs))
     whole = dataset([*points, *(p for p in LAB.points if p.metric == "goodput_bps")])
-    model = Model(replace(whole, interconnect=replace(whole.interconnect)), "hybrid")
+    model = Model(whole, "hybrid")
     errors = []
     for payload in (100, 300, 900, 2500, 7000):
         told = model.predict(protocol="udp", payload_bytes=payload).latency_mean_s

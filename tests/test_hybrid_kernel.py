@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -27,7 +29,8 @@ FORMS = st.sampled_from((PRODUCT, JOINED))
 def mixed(payloads: list[int]) -> Sites:
     """Sites of two protocols and three options in turn."""
     labels = [["ab"[k % 2], "xyz"[k % 3]] for k in range(len(payloads))]
-    return sites(payloads, labels)
+    loads = np.exp2(np.arange(len(payloads), dtype=np.float64) % 4)
+    return replace(sites(payloads, labels), load_bps=loads)
 
 
 def shares(count: int) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
@@ -16,6 +18,7 @@ def piece(form: str, seed: int, noise: float, count: int = 40) -> tuple[Kernel, 
     random = np.random.default_rng(seed)
     payloads = np.unique(np.round(2 ** random.uniform(4, 16, count)))
     where = sites(payloads, [["ab"[k % 2]] for k in range(len(payloads))])
+    where = replace(where, load_bps=np.exp2(np.arange(len(payloads), dtype=np.float64) % 4))
     groups = groups_of(where)[form]
     apart = distances(where, where, groups)
     shares = np.full((len(where), 1), 1.0)

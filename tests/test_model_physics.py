@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from icmodel import Model, load
 from icmodel.dataset import Interconnect
 from icmodel.model.physics import Wire
 
@@ -24,3 +25,12 @@ def test_what_a_bucket_holds_passes_at_once_and_the_rest_at_the_line_rate() -> N
     assert bucket.goodput_bound_bps(np.array([1472.0]), np.array([8 * 1538e-9])) == pytest.approx(
         1472e9 / 1538
     )
+
+
+def test_the_terms_of_a_latency_take_no_wire_time_of_a_frame_that_passes_at_once() -> None:
+    told = Model(load("lab-1g-2026"), "corrected").predict(
+        protocol="udp", payload_bytes=65_507, requested_goodput_bps=1e8
+    )
+    assert told.terms["serialisation"] == 0.0
+    assert told.terms["stack"] > 0
+    assert sum(told.terms.values()) == pytest.approx(told.latency_mean_s.value)

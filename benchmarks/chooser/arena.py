@@ -87,12 +87,12 @@ def recorded(records: Iterable[Record], settings: Settings, seed: int) -> Arena:
 
 def _is_plain(record: Record) -> bool:
     """Two hosts, a stream, of the grid: what a run of the loop can ask, and no reference run."""
-    point = record["point"]
+    point, plan = record["point"], record.get("plan") or {}
     return bool(
         point.get("pattern", "stream") == "stream"
         and point.get("switches", 0) == 0
         and point.get("endpoints", 1) == 1
-        and record["plan"]["kind"] != "reference"
+        and plan.get("kind", "grid") != "reference"
     )
 
 

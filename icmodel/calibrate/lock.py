@@ -18,14 +18,25 @@ def alone(folder: Path) -> Iterator[None]:
     Raises
     ------
     CalibrationError
-        If another process holds it.
+        If another process holds it, or it cannot be held.
     """
-    place = os.open(folder, os.O_RDONLY)
+    place = _opened(folder)
     try:
         _hold(place, folder)
         yield
     finally:
         os.close(place)
+
+
+def _opened(folder: Path) -> int:
+    try:
+        return os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise _impossible(folder, error) from error
+
+
+def _impossible(folder: Path, error: OSError) -> CalibrationError:
+    return CalibrationError(f"{folder} cannot be locked ({error.strerror}): give another folder")
 
 
 def _hold(place: int, folder: Path) -> None:
@@ -36,3 +47,5 @@ def _hold(place: int, folder: Path) -> None:
             f"another process is calibrating into {folder}: wait until it ends, or give another "
             "folder"
         ) from error
+    except OSError as error:
+        raise _impossible(folder, error) from error

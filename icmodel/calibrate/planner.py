@@ -104,7 +104,9 @@ class Planner:
     ) -> tuple[Run, ...]:
         """The next runs of some candidates."""
         known = self._known(records)
-        return choose(known, carried(known, wanted), purpose, self.settings.batch)
+        asked = {one.run for one in purpose.decisions}
+        able = asked | set(carried(known, wanted))
+        return choose(known, [one for one in wanted if one in able], purpose, self.settings.batch)
 
     def _known(self, records: Sequence[Record]) -> dict[str, Surface]:
         return surfaces(observed(records, self.metrics), self.settings.mtu_bytes)

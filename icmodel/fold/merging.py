@@ -68,7 +68,7 @@ def where(place: Point) -> Place:
 def metrics_of(record: Record) -> dict[str, float]:
     """The metrics of a run that a dataset can hold."""
     return {
-        metric: 0.0 if metric.startswith("cpu_") and value < LEAST_SHARE else value
+        metric: 0.0 if metric.startswith("cpu_") and abs(value) < LEAST_SHARE else value
         for metric, value in record.result.items()
         if metric not in NOT_METRICS and (metric in RATIOS or metric.endswith(METRIC_ENDINGS))
     }

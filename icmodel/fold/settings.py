@@ -59,6 +59,11 @@ class Settings:
         check_flags(self.tolerate, "--tolerate")
         check_flags(self.refuse, "--refuse")
         check_withheld(self.withhold)
+        if both := sorted(set(self.withhold) & set(self.apart)):
+            raise RecordError(
+                f"--apart {both[0]} would show in the rows what --withhold {both[0]} withholds: leave "
+                "one of them out"
+            )
         if self.most_steal is not None and not 0 <= self.most_steal < 1:
             raise RecordError(
                 f"--most-steal {self.most_steal:g} is not possible: give a share of the time from 0 "

@@ -54,9 +54,10 @@ def _end_slope(near: float, far: float, slope: float, next_slope: float) -> floa
 
 
 def local(x: Floats, y: Floats, at: Floats) -> Floats:
-    """Cubic pieces whose slopes follow the straighter side (Akima, J. ACM 17, 1970).
+    """Cubic pieces whose slopes follow the straighter side (H. Akima, J. ACM 17, 1970).
 
-    Weights have the mean of both slopes in them, so that flat pieces stay flat.
+    Weights are the modified ones known as makima, with the mean of both slopes in them, so that flat
+    pieces stay flat.
     """
     if len(x) == LEAST_POINTS:
         return straight(x, y, at)

@@ -76,16 +76,19 @@ class Fit:
 
     @property
     def mechanism(self) -> Mechanism:
-        """The mechanism that leaves the least."""
+        """The mechanism whose residual is easiest to predict."""
         return self.processes[0].mechanism
 
-    def at(self, sites: Sites) -> tuple[Floats, Floats]:
-        """Log time at some sites, and the half-width of a 90 % interval for one new run."""
+    def at(self, sites: Sites, *, of_run: bool = True) -> tuple[Floats, Floats]:
+        """Log time at some sites, and the half-width of its 90 % interval.
+
+        That of one new run, or without ``of_run`` of the mean of many.
+        """
         apart = distances(sites, self.sites, self.groups)
         told = [one.log_time(sites, apart) for one in self.processes]
         told += [one.log_time(sites) for one in self.curves]
         mean = self.blend.mean(np.stack(told), apart)
-        return mean, self.widths.half_width(sites, apart)
+        return mean, self.widths.half_width(sites, apart, of_run=of_run)
 
 
 def fit(observed: Observations, log_time: Floats, like: Fit | None = None) -> Fit:
@@ -93,8 +96,13 @@ def fit(observed: Observations, log_time: Floats, like: Fit | None = None) -> Fi
 
     Parameters
     ----------
+    observed : Observations
+        The rows.
+    log_time : array
+        Natural logarithm of the time [s] at each, or of a multiple of another time.
     like : Fit, optional
-        Of a metric of the same kind: its mechanism and kernels are taken instead of searched for.
+        Of a metric of the same kind: its mechanism and kernels are taken instead of searched for,
+        but of at most ``MOST_ROWS`` rows.
     """
     if len(log_time) <= MOST_ROWS:
         like = None  # a search of its own takes no time to speak of
@@ -107,7 +115,8 @@ def fit(observed: Observations, log_time: Floats, like: Fit | None = None) -> Fi
         mechanism = constant if design.constant else physics
         kernel = like.processes[number].kernel if like else rows.likeliest(mechanism, design)
         if not processes:
-            rows = rows.doubting(rows.through(mechanism, kernel))
+            plain = rows.through(mechanism, kernel)
+            rows = rows.doubting(plain)
         processes.append(rows.through(mechanism, kernel))
     curves = [
         Curves(between, _beyond(between, physics), observed.sites, log_time) for between in BETWEEN
@@ -115,7 +124,7 @@ def fit(observed: Observations, log_time: Floats, like: Fit | None = None) -> Fi
     errors = [one.errors for one in processes] + [one.errors for one in curves]
     blended = blend(rows.apart, np.stack(errors))
     fitted = physics.parameters + len(NUMBERS) + len(rows.groups[PRODUCT])
-    measured = widths(blended, processes[0], observed.spread, fitted)
+    measured = widths(blended, plain, observed.spread, fitted)
     groups = tuple(rows.apart.differ)
     return Fit(observed.sites, groups, tuple(processes), tuple(curves), blended, measured)
 
@@ -192,13 +201,19 @@ def _beyond(between: Between | None, physics: Mechanism) -> Mechanism | None:
 
 
 def _pieces(sites: Sites) -> list[Ints]:
-    """Rows cut into pieces of about ``MOST_ROWS``; a configuration stays in one piece."""
+    """Rows cut into pieces of about ``MOST_ROWS``; a configuration of less stays in one piece."""
     cut: list[list[int]] = [[]]
-    for members in configurations(sites).values():
+    for members in (part for rows in configurations(sites).values() for part in _parts(rows)):
         if len(cut[-1]) + len(members) > MOST_ROWS and cut[-1]:
             cut.append([])
         cut[-1].extend(members.tolist())
     return [np.array(rows, dtype=np.int64) for rows in _some(cut)]
+
+
+def _parts(rows: Ints) -> list[Ints]:
+    """Every so many of the rows, so that no part has more than ``MOST_ROWS``."""
+    count = -(-len(rows) // MOST_ROWS)
+    return [rows[k::count] for k in range(count)]
 
 
 def _some(cut: Sequence[list[int]]) -> list[list[int]]:

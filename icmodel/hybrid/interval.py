@@ -35,12 +35,15 @@ class Widths:
     factor: float
     spread: float
 
-    def half_width(self, sites: Sites, apart: Distances) -> Floats:
-        """Half of the 90 % interval for one new run so far from the known ones, in log time."""
+    def half_width(self, sites: Sites, apart: Distances, *, of_run: bool) -> Floats:
+        """Half of the 90 % interval at sites so far from the known ones, in log time.
+
+        ``of_run``: for one new run, not for the mean of many.
+        """
         rows = np.stack([self.process.deviations, np.abs(self.blend.errors)], axis=1)
         usual, off = (self.blend.nearness(apart) @ rows).T
         scale = (off + LEAST_ERROR) * self.process.deviation(sites, apart) / usual
-        return np.asarray(np.hypot(self.factor * scale, ONE_NEW_RUN * self.spread))
+        return np.asarray(np.hypot(self.factor * scale, ONE_NEW_RUN * self.spread * of_run))
 
 
 def widths(blended: Blend, process: Process, spread: float, chosen: int) -> Widths:

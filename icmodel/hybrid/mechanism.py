@@ -48,7 +48,7 @@ class Mechanism:
     @property
     def parameters(self) -> int:
         """How many costs were fitted: those above 0."""
-        return sum(int((costs > 0).sum()) for costs in self._of.values())
+        return sum(int((costs > 0).sum()) for costs in (self._of or {"": self._common}).values())
 
     def costs(self, protocol: str) -> Floats:
         """Costs a frame [s], a byte [s/B], a packet [s], and what the kind has beside them."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.dataset import Dataset, Point
+from icmodel.hybrid.quantity import quantity
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -149,7 +150,7 @@ def observations(data: Dataset, metric: str, carrier: Carrier) -> Observations |
     payload = np.array([float(p.payload_bytes or 1) for p in points])
     load = np.array([math.nan if p.load_bps is None else p.load_bps for p in points])
     values = np.array([p.value for p in points])
-    variance, spread = _variance(points)
+    variance, spread = _variance(points, quantity(metric, values).shift)
     return Observations(sites(data, carrier, payload, load, labels), values, variance, spread)
 
 
@@ -177,22 +178,27 @@ def regime_of(load_bps: float) -> str:
     return UNLIMITED if math.isinf(load_bps) else LIMITED
 
 
-def _variance(points: Sequence[Point]) -> tuple[Floats, float]:
+def _variance(points: Sequence[Point], shift: float) -> tuple[Floats, float]:
     """Relative variance of each row's mean, and the pooled relative spread between runs.
 
+    Relative is to the value and what is added to it before its logarithm is fitted.
     A spread of few runs is itself uncertain, so half of it is the pooled one; that of a single run
     is not known at all.  Pooled is the mean, none counting as more than thrice the median.
     """
+    size = [abs(p.value) + shift for p in points]
     said = [
-        p.std / abs(p.value) for p in points if p.std is not None and (p.n or 0) > 1 and p.value
+        p.std / at
+        for p, at in zip(points, size, strict=True)
+        if p.std is not None and (p.n or 0) > 1 and at
     ]
-    pooled = float(np.mean(np.minimum(said, 3 * np.median(said)))) if said else 0.0
+    most = 3 * np.median(said) if said else 0.0
+    pooled = float(np.mean(np.minimum(said, most or np.inf))) if said else 0.0
     variance = np.zeros(len(points))
-    for k, p in enumerate(points):
-        if not p.value:
+    for k, (p, at) in enumerate(zip(points, size, strict=True)):
+        if not at:
             continue
         if p.std is not None and p.n is not None and p.n > 1:
-            variance[k] = (0.5 * (p.std / p.value) ** 2 + 0.5 * pooled**2) / p.n
+            variance[k] = (0.5 * (p.std / at) ** 2 + 0.5 * pooled**2) / p.n
         elif p.n is not None:
             variance[k] = pooled**2 / p.n
     return variance, pooled

@@ -61,7 +61,7 @@ class FittedMetric:
         log_time, half = self.fit.at(where)
         if self.over is None:
             return log_time, half
-        other, beside = self.over.at(where)
+        other, beside = self.over.fit.at(where, of_run=False)
         return log_time + other, np.hypot(half, beside)
 
 
@@ -78,6 +78,7 @@ class Refiner:
         self.hosts: Hosts | None = None
         self.changed_carrier = carrier
         self._fitted = lru_cache(maxsize=None)(self._watched)
+        self._known: set[str] = set()
         self._drawn: dict[tuple[object, ...], Curve] = {}
         self._values: dict[tuple[object, ...], Floats] = {}
 
@@ -90,8 +91,9 @@ class Refiner:
 
     def _watched(self, metric: str) -> FittedMetric | None:
         fitted = self._fit(metric)
-        if self._watch is not None:
-            self._watch(self._fitted.cache_info().currsize + 1, len(self.data.metrics))
+        if self._watch is not None and metric in self.data.metrics:
+            self._known.add(metric)
+            self._watch(len(self._known), len(self.data.metrics))
         return fitted
 
     def _fit(self, metric: str) -> FittedMetric | None:

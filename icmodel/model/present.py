@@ -18,6 +18,7 @@ from icmodel.model.bottleneck import bottleneck
 from icmodel.model.goodput import known
 from icmodel.model.ground import BY_FLOW, Ground
 from icmodel.model.lookup import Lookup
+from icmodel.model.physics import less_burst
 from icmodel.scenario import Scenario
 from icmodel.units import format_bps
 
@@ -162,7 +163,7 @@ def _terms(
     beyond = max(int(block.asked.switches[0]) - int(lookup.switches.take(block.config)[0]), 0)
     extra = 0.0 if variant == "appendix-h" else float(block.asked.extra_distance_m[0])
     terms = {
-        "serialisation": float(block.wire.serialisation_s[0]),
+        "serialisation": float(less_burst(link, block.wire.serialisation_s)[0]),
         "propagation": ((link.cable_length_m or 0.0) + extra) * (link.propagation_s_per_m or 0.0),
         "switches": beyond * (link.switch_latency_s or 0.0),
     }
