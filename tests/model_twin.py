@@ -622,7 +622,11 @@ class _Question:
     def least_latency_s(self) -> float:
         """Serialisation and propagation over the cable the benchmark had."""
         cable = self.link.cable_length_m or 0.0
-        return self.serialisation + cable * (self.link.propagation_s_per_m or 0.0)
+        propagation = cable * (self.link.propagation_s_per_m or 0.0)
+        if not self.link.burst_bytes:
+            return self.serialisation + propagation
+        at_once = 8 * self.link.burst_bytes / self.link.line_rate_bps
+        return max(self.serialisation - at_once, 0.0) + propagation
 
     def extra_distance_m(self) -> float:
         cable, asked = self.link.cable_length_m, self.asked.distance_m
