@@ -623,7 +623,7 @@ class _Question:
         """Serialisation and propagation over the cable the benchmark had."""
         cable = self.link.cable_length_m or 0.0
         propagation = cable * (self.link.propagation_s_per_m or 0.0)
-        if not self.link.burst_bytes:
+        if not self.link.burst_bytes or self.link.line_rate_bps is None:
             return self.serialisation + propagation
         at_once = 8 * self.link.burst_bytes / self.link.line_rate_bps
         return max(self.serialisation - at_once, 0.0) + propagation

@@ -209,8 +209,8 @@ def test_goodput_is_theorys_and_never_more(
             share = record["result"]["goodput_bps"] / theory
             assert share <= MOST, record["flags"]
             dropped = record["loss"]["interface_recv_dropped"]
-            assert dropped or record["result"]["frames_lost"] == 0
             if not dropped and not STOOD_STILL & set(record["flags"]):
+                assert record["result"]["frames_lost"] == 0
                 assert share >= LEAST, record["result"]
                 return
             flags.append([*record["flags"], f"{dropped} dropped"])
