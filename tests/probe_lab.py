@@ -28,7 +28,7 @@ NUMBERS = itertools.count()
 WATCHER = Path(probe_wire.__file__)
 STOOD_STILL = {"stalled", "steal"}
 """Flags of a run during which the machine stood still."""
-TRIES = 12
+TRIES = 40
 REALTIME = ("--realtime", "10")
 """Other programs of the machine then take nothing from the data threads, where that is permitted."""
 
