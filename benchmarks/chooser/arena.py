@@ -69,9 +69,9 @@ def recorded(records: Iterable[Record], settings: Settings, seed: int) -> Arena:
     told = [one for one in records if _is_plain(one)]
     held: dict[Run, list[Record]] = {}
     for one in told:
-        if one["plan"]["held_out"]:
+        if _held_out(one):
             held.setdefault(run_of(one), []).append(one)
-    grid = [one for one in told if not one["plan"]["held_out"]]
+    grid = [one for one in told if not _held_out(one)]
     order = np.random.default_rng([seed, 13]).permutation(len(grid))
     replay = Replay(grid[index] for index in order)
     runs = replay.runs
@@ -83,6 +83,11 @@ def recorded(records: Iterable[Record], settings: Settings, seed: int) -> Arena:
         answer=lambda run, repeat: _record(replay.measure(run, repeat)),
         questions=tuple((run, _means(repeats)) for run, repeats in sorted(held.items())),
     )
+
+
+def _held_out(record: Record) -> bool:
+    """Whether the plan keeps a run from every fit."""
+    return bool((record.get("plan") or {}).get("held_out"))
 
 
 def _is_plain(record: Record) -> bool:

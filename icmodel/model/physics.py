@@ -53,8 +53,8 @@ class Wire:
     def lone_frame_s(self, payload_bytes: Floats) -> Floats:
         """Least time [s] a frame takes that comes alone, shape of the payloads [B].
 
-        A token bucket lets its depth pass at once (C.-S. Chang, Performance Guarantees in
-        Communication Networks, 2000, section 1.2: traffic of burst σ and rate ρ).
+        A token bucket lets its depth pass at once: traffic of burst σ and rate ρ (R. L. Cruz,
+        A calculus for network delay, IEEE Trans. Information Theory 37, 1991).
         """
         return less_burst(self.link, self.serialisation_s(payload_bytes))
 
