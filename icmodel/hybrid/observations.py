@@ -19,6 +19,8 @@ Carrier = Callable[[str, Mapping[str, str], Floats], tuple[Floats, Floats, Float
 """Protocol, options and payloads [B] to packets a frame, its wire time and least interval [s]."""
 
 UNLIMITED, UNSAID, LIMITED, OVERLOAD = "unlimited", "unsaid", "limited", "overload"
+NO_PAYLOAD = "no payload"
+"""Label of rows that say none: a call without data, or a number for any; 1 B stands for it."""
 FULLEST = 0.97
 """A load counts as at most this share of the capacity, which itself is known to some percent."""
 OVERLOADED = 1.005
@@ -70,14 +72,18 @@ class Observations:
     """Relative standard deviation between runs, pooled over the rows that say it; 0 of none."""
 
 
-def label(data: Dataset, point: Point, regime: str) -> Label:
-    """Protocol, options (empty cells as their default), counts and regime of a row."""
-    options = (
-        value or data.option_defaults[axis]
-        for axis, value in zip(data.option_axes, point.options, strict=True)
-    )
+def label(
+    data: Dataset, point: Point, regime: str, options: Mapping[str, str] | None = None
+) -> Label:
+    """Protocol, options (empty cells as their default), counts, payload or none, and regime of a row.
+
+    With ``options`` as if it had those.
+    """
+    own = dict(zip(data.option_axes, point.options, strict=True)) if options is None else options
+    values = (own.get(axis) or data.option_defaults[axis] for axis in data.option_axes)
     counts = (point.cores, point.switches or 0, point.endpoints or 1, point.other_goodput_bps or 0)
-    return (point.protocol, *options, *(str(count) for count in counts), regime)
+    said = NO_PAYLOAD if point.payload_bytes is None else "payload"
+    return (point.protocol, *values, *(str(count) for count in counts), said, regime)
 
 
 def sites(
@@ -134,11 +140,11 @@ def flowing(where: Sites, capacity_bps: Floats) -> Sites:
 
 
 def observations(data: Dataset, metric: str, carrier: Carrier) -> Observations | None:
-    """All rows of a metric that say their payload; ``None`` of fewer than three.
+    """All rows of a metric; ``None`` of fewer than three.
 
     Of the goodput only rows that no limit held back: a carried one says nothing of what could be had.
     """
-    points = [p for p in data.points if p.metric == metric and p.payload_bytes is not None]
+    points = [p for p in data.points if p.metric == metric]
     regimes = regimes_of(data, points)
     if metric == "goodput_bps":
         free = [k for k, regime in enumerate(regimes) if regime != LIMITED]

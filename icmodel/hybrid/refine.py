@@ -10,11 +10,13 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from icmodel.dataset import Dataset
+from icmodel.dataset import Dataset, Point
 from icmodel.hybrid.carried import carried_shares
-from icmodel.hybrid.fit import Fit, fit
+from icmodel.hybrid.elsewhere import half_width
+from icmodel.hybrid.fit import MOST_ROWS, Fit, fit
 from icmodel.hybrid.hosts import factor, frames, widening
 from icmodel.hybrid.observations import (
+    OVERLOAD,
     UNLIMITED,
     Carrier,
     Label,
@@ -23,11 +25,12 @@ from icmodel.hybrid.observations import (
     label,
     observations,
     regime_of,
+    regimes_of,
     sites,
     unlimited,
 )
 from icmodel.hybrid.quantity import Quantity, quantity
-from icmodel.interpolation import EXTRAPOLATED, INTERPOLATED, Curve
+from icmodel.interpolation import EXTRAPOLATED, INTERPOLATED, Curve, Where
 from icmodel.scenario import Hosts
 
 Floats = NDArray[np.float64]
@@ -40,6 +43,8 @@ FLOWS = ("_bps", "_per_s")
 """Metrics that vary alike over payload, load and options: what is smooth in one is in the others."""
 MEDIAN, MEAN = "_p50_s", "_mean_s"
 BUSY = ("cpu_send", "cpu_recv")
+NAMED = -1
+"""Label columns before the regime: what tells configurations apart."""
 BREAKS = 4
 """Fragment multiples that get a knot on each side; beyond them one packet more changes little."""
 
@@ -63,6 +68,11 @@ class FittedMetric:
             return log_time, half
         other, beside = self.over.fit.at(where, of_run=False)
         return log_time + other, np.hypot(half, beside)
+
+    def elsewhere(self) -> float:
+        """Half-width, in log time, of what a configuration without rows adds."""
+        own = half_width(self.fit.processes[0], self.fit.sites.labels[:, :NAMED])
+        return own if self.over is None else math.hypot(own, self.over.elsewhere())
 
 
 class Refiner:
@@ -112,6 +122,8 @@ class Refiner:
             multiple = log_time - like.at(observed.sites)[0]
             found = fit(observed, multiple, None if beside is None else beside.fit)
             return FittedMetric(found, measure, like)
+        if like is not None and len(like.fit.sites) < min(len(observed.sites), MOST_ROWS):
+            like = None  # it saw too little to tell a metric of more rows what is alike
         return FittedMetric(fit(observed, log_time, None if like is None else like.fit), measure)
 
     def _flowing(self, where: Sites) -> Sites:
@@ -154,16 +166,25 @@ class Refiner:
         last = payload[np.flatnonzero(np.diff(packets) > 0)][:BREAKS]
         return set(last.tolist()) | set((last + 1).tolist())
 
+    def overloaded(self, points: Sequence[Point]) -> list[bool]:
+        """Which rows were asked for more than was reached there at any load."""
+        return [regime == OVERLOAD for regime in regimes_of(self.data, points)]
+
     def refined(
-        self, metric: str, curve: Curve, payload_bytes: Sequence[float], *, extend: bool
+        self, metric: str, curve: Curve, payload_bytes: Sequence[float], where: Where
     ) -> Curve:
-        """A curve from the metric's fit; as it stands where it has no payloads or no fit."""
-        fitted = None if curve.anywhere else self._fitted(metric)
+        """A curve from the metric's fit; as it stands where there is no fit.
+
+        A row without a payload stands as it is too, but for options that it was not taken at.
+        """
+        fitted = None if curve.anywhere and where.options is None else self._fitted(metric)
         if fitted is None:
             return curve
-        key = (metric, curve.load_bps, curve.rows.tobytes(), tuple(payload_bytes), extend)
+        options = None if where.options is None else tuple(sorted(where.options.items()))
+        kind = (where.extend, where.overloaded, options)
+        key = (metric, curve.load_bps, curve.rows.tobytes(), tuple(payload_bytes), kind)
         if key not in self._drawn:
-            self._drawn[key] = self._draw(fitted, metric, curve, payload_bytes, extend=extend)
+            self._drawn[key] = self._draw(fitted, metric, curve, payload_bytes, where)
         return self._drawn[key]
 
     def _draw(
@@ -172,16 +193,15 @@ class Refiner:
         metric: str,
         curve: Curve,
         payload_bytes: Sequence[float],
-        *,
-        extend: bool,
+        where: Where,
     ) -> Curve:
         """A curve of some rows, with the points between and beyond them."""
         first, last = curve.payload_bytes[[0, -1]]
-        reach = BEYOND if extend else 1.0
-        knots = np.array(payload_bytes, dtype=float)
+        reach = BEYOND if where.extend else 1.0
+        knots = np.array(() if curve.anywhere else payload_bytes, dtype=float)
         inside = knots[(knots >= first / reach) & (knots <= last * reach)]
         payload = np.union1d(inside, curve.payload_bytes)
-        ends = self._ends(fitted, metric, curve, payload)
+        ends = self._ends(fitted, metric, curve, payload, where)
         before = np.clip(
             np.searchsorted(curve.payload_bytes, payload, side="right") - 1,
             0,
@@ -194,27 +214,38 @@ class Refiner:
         )
         basis = np.maximum(np.maximum(curve.basis[before], curve.basis[behind]), INTERPOLATED)
         beyond = (payload < first) | (payload > last)
+        elsewhere = self.hosts is not None or where.options is not None
         return Curve(
             curve.load_bps,
             payload,
             ends,
-            np.where(beyond | (self.hosts is not None), EXTRAPOLATED, basis).astype(np.int8),
+            np.where(beyond | elsewhere, EXTRAPOLATED, basis).astype(np.int8),
             curve.rows[before],
+            anywhere=curve.anywhere,
             next_rows=curve.rows[np.minimum(before + 1, len(curve.rows) - 1)],
-            domain=(float(first), float(last)),
+            domain=None if curve.anywhere else (float(first), float(last)),
         )
 
-    def _ends(self, fitted: FittedMetric, metric: str, curve: Curve, payload: Floats) -> Floats:
+    def _ends(
+        self, fitted: FittedMetric, metric: str, curve: Curve, payload: Floats, where: Where
+    ) -> Floats:
         """Value, low and high at some payloads; own points lie inside."""
-        point = self.data.points[int(curve.rows[0])]
-        regime = UNLIMITED if metric == "goodput_bps" else regime_of(curve.load_bps)
-        labels: list[Label] = [label(self.data, point, regime)] * len(payload)
-        load = np.full(len(payload), curve.load_bps)
-        where = sites(self.data, self.carrier, payload, load, labels)
+        rows = [self.data.points[row] for row in curve.rows.tolist()]
+        regime, load_bps = regime_of(curve.load_bps), curve.load_bps
+        if where.overloaded:
+            regime, load_bps = OVERLOAD, max(row.load_bps or 1.0 for row in rows)
+        elif metric == "goodput_bps":
+            regime = UNLIMITED
+        labels: list[Label] = [label(self.data, rows[0], regime, where.options)] * len(payload)
+        load = np.full(len(payload), load_bps)
+        there = sites(self.data, self.carrier, payload, load, labels)
         if metric != "goodput_bps":
-            where = self._flowing(where)
-        log_time, half = fitted.at(where)
-        if metric == "goodput_bps":
+            there = self._flowing(there)
+        log_time, half = fitted.at(there)
+        own = where.options is None
+        if not own:
+            half = np.hypot(half, fitted.elsewhere())
+        if metric == "goodput_bps" and own and not where.overloaded:
             log_time = log_time + self._limited(fitted, curve, payload, log_time, half)
         measure = fitted.quantity
         value, one, other = (
@@ -226,10 +257,11 @@ class Refiner:
         high = value + np.hypot(high - value, value * above)
         ends = np.stack([value, np.clip(low, 0.0, value), np.maximum(high, value)])
         if self.hosts is not None:
-            return self._moved(metric, regime, ends, where, labels)
-        own = np.searchsorted(payload, curve.payload_bytes)
-        ends[1, own] = np.minimum(ends[1, own], curve.ends[0])
-        ends[2, own] = np.maximum(ends[2, own], curve.ends[0])
+            return self._moved(metric, regime, ends, there, labels)
+        if own:
+            at = np.searchsorted(payload, curve.payload_bytes)
+            ends[1, at] = np.minimum(ends[1, at], curve.ends[0])
+            ends[2, at] = np.maximum(ends[2, at], curve.ends[0])
         return ends
 
     def _moved(

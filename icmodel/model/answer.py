@@ -12,6 +12,7 @@ from icmodel.interpolation import VALUE
 from icmodel.model import cpu, goodput, latency, loss
 from icmodel.model.block import Block, LoadSlot, load_slot, overload
 from icmodel.model.choose import blank, mask
+from icmodel.model.cores import widened
 from icmodel.model.goodput import OPPOSITE, Flow
 from icmodel.model.ground import Ground
 
@@ -106,7 +107,10 @@ def answer(
     values.update(_curve_metrics(ground, block, variant, way, part, others))
     if "frames_per_s" in wanted:
         values["frames_per_s"] = _frames(block, values, way, part)
-    return {name: value for name, value in values.items() if name in wanted}
+    found = {name: value for name, value in values.items() if name in wanted}
+    if part == VALUE or variant != "hybrid":
+        return found
+    return widened(ground, block, found, part)
 
 
 def _curve_metrics(

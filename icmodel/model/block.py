@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,10 @@ class Questions:
     others_bps: Floats
     extra_distance_m: Floats
 
+    def take(self, where: Ints) -> Questions:
+        """Some of the questions."""
+        return Questions(*(getattr(self, field.name)[where] for field in fields(self)))
+
 
 @dataclass(frozen=True, slots=True)
 class WireTimes:
@@ -55,6 +59,13 @@ class Block:
     config: Ints
     cell: Ints
     dp: Floats
+
+    def take(self, where: Ints) -> Block:
+        """Some of the questions, for a ground of the same knots and counts."""
+        wire = WireTimes(self.wire.serialisation_s[where], self.wire.bound_bps[where])
+        return Block(
+            self.asked.take(where), wire, self.config[where], self.cell[where], self.dp[where]
+        )
 
     def place(self, lookup: Lookup, slot: Ints | int) -> Ints:
         """Where a metric's table answers these questions."""

@@ -36,6 +36,7 @@ class Foundation:
         self._refiner = refiner
         self._changed = lru_cache(maxsize=16)(self._change)
         self._grounds = lru_cache(maxsize=64)(self._lay)
+        self._overloads = lru_cache(maxsize=64)(self._lay_overloaded)
         self._rules = lru_cache(maxsize=256)(self._find_rules)
 
     def ground(
@@ -54,6 +55,16 @@ class Foundation:
         """
         pairs = tuple(sorted(dict(options).items()))
         return self._grounds(pairs, protocols or self.data.protocols, extend)
+
+    def overloaded(self, ground: Ground) -> Ground | None:
+        """The tables of runs that were asked for more than could be had, beside a ground.
+
+        ``None`` where the variant does not fit them, or where they lack a metric of the ground.
+        """
+        if self._refiner is None or self.changes:
+            return None
+        options = tuple(sorted(ground.options.items()))
+        return self._overloads(options, ground.protocols, ground.extended)
 
     def changed(self, hosts: Hosts) -> Foundation:
         """The same for hosts or a link other than the dataset's; itself where they are those.
@@ -95,21 +106,35 @@ class Foundation:
 
     def _find_rules(self, protocol: str, options: Options) -> ProtocolRules:
         try:
-            return protocol_rules(self.data, protocol, dict(options))
+            borrow = self._refiner is not None
+            return protocol_rules(self.data, protocol, dict(options), borrow=borrow)
         except DatasetError as error:
             raise OutOfDomain(str(error)) from error
 
+    def _lay_overloaded(
+        self, options: Options, protocols: tuple[str, ...], extend: bool
+    ) -> Ground | None:
+        beside = self.ground(options, protocols, extend=extend)
+        ground = self._compile(options, protocols, extend, overloaded=True)
+        return ground if set(beside.metrics) <= set(ground.metrics) else None
+
+    def _compile(
+        self, options: Options, protocols: tuple[str, ...], extend: bool, *, overloaded: bool
+    ) -> Ground:
+        return lay_ground(
+            self.data,
+            dict(options),
+            self.variant,
+            protocols=protocols,
+            extend=extend,
+            refiner=self._refiner,
+            changes=self.changes,
+            overloaded=overloaded,
+        )
+
     def _lay(self, options: Options, protocols: tuple[str, ...], extend: bool) -> Ground:
         try:
-            ground = lay_ground(
-                self.data,
-                dict(options),
-                self.variant,
-                protocols=protocols,
-                extend=extend,
-                refiner=self._refiner,
-                changes=self.changes,
-            )
+            ground = self._compile(options, protocols, extend, overloaded=False)
         except DatasetError as error:
             raise OutOfDomain(str(error)) from error
         if not ground.metrics and not ground.fair and ground.capacity.empty:

@@ -144,6 +144,19 @@ def appendix_h_flow(ground: Ground, block: Block, part: int, lossy: Bools) -> Fl
     return Flow(limit, limit, share, limited, goodput, table, over, over, overloaded)
 
 
+def asked_too_much(beside: Ground, block: Block, flow: Flow) -> Bools:
+    """Which limited requests the runs that were asked for too much answer.
+
+    Those above what a lone stream reaches, between the payloads of such runs.
+    """
+    group = beside.capacity.group.take(block.config)
+    payload = block.asked.payload_bytes
+    inside = (beside.capacity.first.take(group) <= payload) & (
+        payload <= beside.capacity.last.take(group)
+    )
+    return np.asarray(flow.over_own & np.isfinite(block.asked.request_bps) & (group > 0) & inside)
+
+
 def known(lookup: Lookup, block: Block) -> Bools:
     """Whether a metric has rows for each question's protocol and counts."""
     return np.asarray(lookup.group.take(block.config) > 0)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.dataset import Dataset, Interconnect, Point
-from icmodel.interpolation import Curve, left_knots, payload_knots
+from icmodel.interpolation import Curve, Where, left_knots, payload_knots
 from icmodel.model.lookup import Lookup, Press, crossings, most_measured
 from icmodel.model.physics import Wire, wire
+from icmodel.model.rows import rows_at
 from icmodel.model.shelf import (
     RATIOS,
     Curves,
@@ -41,8 +42,11 @@ class Refiner(Protocol):
     def knots(self, protocols: Sequence[str], options: Mapping[str, str]) -> Sequence[float]:
         """The payloads [B] that curves are drawn at."""
 
+    def overloaded(self, points: Sequence[Point]) -> Sequence[bool]:
+        """Which rows were asked for more than could be had."""
+
     def refined(
-        self, metric: str, curve: Curve, payload_bytes: Sequence[float], *, extend: bool
+        self, metric: str, curve: Curve, payload_bytes: Sequence[float], where: Where
     ) -> Curve:
         """A benchmarked curve, drawn at some payloads."""
 
@@ -53,7 +57,9 @@ class Drawing:
 
     refiner: Refiner | None
     payload_bytes: Sequence[float]
-    extend: bool
+    where: Where
+    options: Mapping[str, str]
+    borrowed: Mapping[str, str]
 
     def curves(self, metric: str, curves: Curves) -> Curves:
         """All curves of a metric as they are drawn."""
@@ -62,11 +68,15 @@ class Drawing:
             return curves
         return {
             place: [
-                refiner.refined(metric, curve, self.payload_bytes, extend=self.extend)
+                refiner.refined(metric, curve, self.payload_bytes, self._where(place[0]))
                 for curve in found
             ]
             for place, found in curves.items()
         }
+
+    def _where(self, protocol: str) -> Where:
+        """What the curves of a protocol are drawn for."""
+        return replace(self.where, options=self.options) if self.borrowed[protocol] else self.where
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +84,8 @@ class Ground:
     """Everything a variant of the model looks up, for one dataset and one set of options.
 
     ``carried`` (3, protocols) is what arrives of a carried request, value, low and high; ``None`` is
-    all of it.
+    all of it.  ``borrowed`` says of each protocol why rows of other options stand in, empty where
+    none do.  ``overloaded`` grounds know only runs that were asked for more than could be had.
     """
 
     data: Dataset
@@ -102,6 +113,8 @@ class Ground:
     extended: bool
     changes: tuple[str, ...] = ()
     carried: Floats | None = None
+    borrowed: Mapping[str, str] = field(default_factory=dict)
+    overloaded: bool = False
 
     @property
     def same_places(self) -> bool:
@@ -118,6 +131,7 @@ def lay_ground(
     extend: bool = False,
     refiner: Refiner | None = None,
     changes: tuple[str, ...] = (),
+    overloaded: bool = False,
 ) -> Ground:
     """Compile a dataset's rows at some options for one variant of the model.
 
@@ -131,17 +145,20 @@ def lay_ground(
         Draws every curve anew from what it fitted (``hybrid``).
     changes : tuple of str
         In which ways hosts and link are not the dataset's.
+    overloaded : bool
+        From runs alone whose limit was above what could be had, for requests of that kind
+        (``hybrid``).
     """
-    drawing = Drawing(refiner, (), extend)
+    chosen = tuple(protocols or data.protocols)
+    borrow = refiner is not None
+    found = {name: rows_at(data, name, options, borrow=borrow) for name in data.protocols}
+    borrowed = {name: rows.borrowed for name, rows in found.items()}
+    drawing = Drawing(refiner, (), Where(extend, overloaded), options, borrowed)
     if refiner is not None:
         drawing = replace(drawing, payload_bytes=refiner.knots(data.protocols, options))
-    chosen = tuple(protocols or data.protocols)
-    numbered = [
-        (index, point)
-        for protocol in chosen
-        for index, point in _numbered(data, protocol, options)
-        if _in_variant(data, variant, point)
-    ]
+    rows = _numbered(data, variant, [found[name].points for name in data.protocols])
+    every = [(index, point) for index, point in rows if point.protocol in chosen]
+    numbered = _overloaded(every, refiner) if overloaded and refiner else every
     alone = [(i, p) for i, p in numbered if p.endpoints in (None, 1) and not p.other_goodput_bps]
     shelf = Shelf(data, chosen, tuple(alone))
     drawn = drawing.curves
@@ -156,8 +173,8 @@ def lay_ground(
     }
     shares = fair_shares(data, chosen, numbered)
     fair = {count: drawn("goodput_bps", curves) for count, curves in shares.items()}
-    knots, loads = _grid(data, options, variant, drawing)
-    everyone = Shelf(data, chosen, tuple(numbered))
+    knots, loads = _grid(data, rows, variant, replace(drawing, where=Where(extend)))
+    everyone = Shelf(data, chosen, tuple(every))
     press = Press(data, chosen, everyone.cores, everyone.switch_counts, knots, loads, extend)
     carried = None if variant == "appendix-h" else capacity
     metrics = {
@@ -196,22 +213,33 @@ def lay_ground(
         extended=extend,
         changes=changes,
         carried=None if refiner is None else refiner.carried(chosen),
+        borrowed=borrowed,
+        overloaded=overloaded,
     )
 
 
+def _overloaded(numbered: Sequence[Numbered], refiner: Refiner) -> list[Numbered]:
+    """The rows that were asked for more than could be had, as unlimited ones.
+
+    Of several loads at a payload the greatest: how far beyond its capacity it is asked changes
+    little for a sender.
+    """
+    over = refiner.overloaded([point for _, point in numbered])
+    rows = [row for row, is_over in zip(numbered, over, strict=True) if is_over]
+    greatest: dict[tuple[object, ...], Numbered] = {}
+    for index, point in sorted(rows, key=lambda row: row[1].load_bps or 0.0):
+        key = (place_of(point), point.endpoints, point.metric, point.payload_bytes)
+        greatest[key] = (index, point._replace(load_bps=np.inf))
+    return sorted(greatest.values(), key=lambda row: row[0])
+
+
 def _grid(
-    data: Dataset, options: Mapping[str, str], variant: str, drawing: Drawing
+    data: Dataset, rows: Sequence[Numbered], variant: str, drawing: Drawing
 ) -> tuple[Floats, Floats]:
-    """Payload knots and load levels of all protocols at some options.
+    """Payload knots and load levels of the rows of all protocols.
 
     One grid whichever protocols are asked, so that the same question gives the same bits.
     """
-    rows = [
-        (index, point)
-        for protocol in data.protocols
-        for index, point in _numbered(data, protocol, options)
-        if _in_variant(data, variant, point)
-    ]
     loads = np.array(sorted({p.load_bps for _, p in rows if p.load_bps is not None} - {np.inf}))
     curves: dict[tuple[object, ...], list[float]] = {}
     for _, point in rows:
@@ -248,10 +276,15 @@ def _families(metrics: Mapping[str, Lookup]) -> dict[str, int]:
     return {name: numbers[key] for name, key in keys.items()}
 
 
-def _numbered(data: Dataset, protocol: str, options: Mapping[str, str]) -> list[Numbered]:
-    """The selected points with their index in the dataset; a named option beats an empty cell."""
+def _numbered(data: Dataset, variant: str, selected: Sequence[tuple[Point, ...]]) -> list[Numbered]:
+    """The selected rows that a variant reads, with their index in the dataset."""
     rank = {id(point): index for index, point in enumerate(data.points)}
-    return [(rank[id(point)], point) for point in data.select(protocol, options)]
+    return [
+        (rank[id(point)], point)
+        for points in selected
+        for point in points
+        if _in_variant(data, variant, point)
+    ]
 
 
 def _in_variant(data: Dataset, variant: str, point: Point) -> bool:

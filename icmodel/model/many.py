@@ -20,7 +20,7 @@ from icmodel.model.asking import DEFAULTS, Asker, Piece, Table, codes, table
 from icmodel.model.block import Block, Wires
 from icmodel.model.bottleneck import UNKNOWN, bottleneck
 from icmodel.model.foundation import Foundation
-from icmodel.model.goodput import known
+from icmodel.model.goodput import asked_too_much, known
 from icmodel.model.ground import Ground
 from icmodel.scenario import Hosts
 
@@ -194,6 +194,7 @@ class _Worker:
         self.out, self.refused = out, refused
         names = metric_names(ground)
         self.wanted = frozenset(wishes.metrics or names) & frozenset(names)
+        self.overloaded = model.overloaded(ground)
         self.parts = (VALUE, LOW, HIGH) if wishes.intervals else (VALUE,)
         self.wires = Wires(ground, len(asker.table))
 
@@ -202,25 +203,34 @@ class _Worker:
         asked, impossible = self.asker.questions(piece)
         here = self.wires.block(asked)
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            way = course(self.ground, here, self.variant, self.parts)
-            ends = {
-                part: answer(self.ground, here, self.variant, way, part, self.wanted)
-                for part in self.parts
-            }
-            for name, value in ends[VALUE].items():
-                self.out[name][piece] = value
-            if self.wishes.intervals:
-                self._write_intervals(piece, ends)
-            for name in self.wanted - ends[VALUE].keys():
-                self._blank(name, piece)
-            if self.wishes.intervals:
-                self._write_basis(piece, here, way)
-            if "bottleneck" in self.out:
-                self.out["bottleneck"][piece] = bottleneck(
-                    here, way.flows[VALUE], way.lossy, sending_demand(self.ground, here, way)
-                )
-        impossible |= np.isnan(way.flows[VALUE].goodput_bps) & known(self.ground.capacity, here)
+            way = self._write(piece, self.ground, here)
+            flow = way.flows[VALUE]
+            if self.overloaded is not None:
+                over = np.flatnonzero(asked_too_much(self.overloaded, here, flow))
+                if len(over):
+                    self._write(_some(piece, over), self.overloaded, here.take(over))
+        impossible |= np.isnan(flow.goodput_bps) & known(self.ground.capacity, here)
         self._refuse(piece, impossible)
+
+    def _write(self, piece: Piece, ground: Ground, here: Block) -> Course:
+        """Write the answers of one ground to some questions."""
+        way = course(ground, here, self.variant, self.parts)
+        ends = {
+            part: answer(ground, here, self.variant, way, part, self.wanted) for part in self.parts
+        }
+        for name, value in ends[VALUE].items():
+            self.out[name][piece] = value
+        if self.wishes.intervals:
+            self._write_intervals(piece, ends)
+        for name in self.wanted - ends[VALUE].keys():
+            self._blank(name, piece)
+        if self.wishes.intervals:
+            self._write_basis(piece, ground, here, way)
+        if "bottleneck" in self.out:
+            self.out["bottleneck"][piece] = bottleneck(
+                here, way.flows[VALUE], way.lossy, sending_demand(ground, here, way)
+            )
+        return way
 
     def _write_intervals(self, piece: Piece, ends: Mapping[int, Mapping[str, Floats]]) -> None:
         """Intervals that hold their values and do not go below 0."""
@@ -237,11 +247,11 @@ class _Worker:
         for ending in ("", "_low", "_high") if self.wishes.intervals else ("",):
             self.out[name + ending][piece] = np.nan
 
-    def _write_basis(self, piece: Piece, here: Block, way: Course) -> None:
+    def _write_basis(self, piece: Piece, ground: Ground, here: Block, way: Course) -> None:
         """The weakest basis of each metric, −1 where there is no value."""
-        traces = basis.traces(self.ground, here, way)
+        traces = basis.traces(ground, here, way)
         for name in self.wanted:
-            code = basis.rules(self.ground, here, way, name)
+            code = basis.rules(ground, here, way, name)
             for trace in traces.get(name, ()):
                 np.maximum(code, trace.codes(), out=code)
             missing = np.isnan(self.out[name][piece].astype(np.float64))
@@ -257,6 +267,11 @@ class _Worker:
             part = column[piece]
             part[outside] = np.nan if column.dtype.kind == "f" else blank
             column[piece] = part
+
+
+def _some(piece: Piece, where: Ints) -> Ints:
+    """Some places of a piece."""
+    return piece.start + where if isinstance(piece, slice) else piece[where]
 
 
 def _fold(model: Foundation, out: Columns, questions: Table) -> xr.Dataset:

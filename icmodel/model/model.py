@@ -18,6 +18,7 @@ from icmodel.model import present
 from icmodel.model.answer import VARIANTS, answer, course, metric_names
 from icmodel.model.block import Block, Questions, block, wire_times
 from icmodel.model.foundation import foundation, hosts_problem
+from icmodel.model.goodput import asked_too_much
 from icmodel.model.ground import Ground
 from icmodel.model.physics import wire
 from icmodel.model.rules import problems
@@ -98,13 +99,15 @@ class Model:
         base = self._foundation.changed(asked.hosts)
         ground = base.ground(asked.options, (asked.protocol,), extend=extend)
         self._check_parameters(asked, ground, extend=extend)
-        return self._predict(asked, ground)
+        return self._predict(asked, ground, base.overloaded(ground))
 
-    def _predict(self, asked: Scenario, ground: Ground) -> Prediction:
+    def _predict(self, asked: Scenario, ground: Ground, overloaded: Ground | None) -> Prediction:
         here = self._block(asked, ground)
         parts = (VALUE, LOW, HIGH)
         with np.errstate(invalid="ignore", divide="ignore"):
             way = course(ground, here, self.variant, parts)
+            if overloaded and asked_too_much(overloaded, here, way.flows[VALUE])[0]:
+                ground, way = overloaded, course(overloaded, here, self.variant, parts)
             wanted = frozenset(metric_names(ground))
             ends = [answer(ground, here, self.variant, way, part, wanted) for part in parts]
             return present.prediction(asked, ground, self.variant, here, way, ends)

@@ -190,6 +190,8 @@ def _why(ground: Ground, block: Block, name: str, way: Course, rows: Sequence[in
     """Why a metric is ``extrapolated``: the axis, and how far."""
     if ground.changes:
         return "; ".join(ground.changes)
+    if borrowed := ground.borrowed.get(ground.protocols[int(block.asked.protocol[0])]):
+        return borrowed
     by_flow = name in (*BY_FLOW, "frames_per_s") and not np.isnan(way.flows[VALUE].goodput_bps[0])
     lookup = ground.capacity if by_flow else _lookup(ground, name)
     if lookup is None:
@@ -256,10 +258,17 @@ def _notes(
     if variant == "appendix-h" and asked.distance_m is not None:
         notes.append("appendix-h has no distance term: the distance changes nothing (E19)")
     if flow.overloaded[0] and math.isfinite(asked.requested_goodput_bps):
-        notes.append("the request is not achieved: latency is that of the unlimited benchmark")
+        notes.append(f"the request is not achieved: {_instead(ground)}")
     if beyond := _cores_beyond(ground, block):
         notes.append(f"extrapolated on cores: {beyond}; goodput and loss are the nearest count's")
     return tuple(notes)
+
+
+def _instead(ground: Ground) -> str:
+    """What answers a request that is not achieved."""
+    if ground.overloaded:
+        return "all metrics are those of runs that were asked for more than they got"
+    return "latency is that of the unlimited benchmark"
 
 
 def _unswitched_loss(ground: Ground, block: Block) -> bool:

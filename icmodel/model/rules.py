@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.dataset import Dataset, Point
+from icmodel.model.rows import rows_at
 from icmodel.scenario import Scenario
 
 Floats = NDArray[np.float64]
@@ -33,15 +34,19 @@ class ProtocolRules:
         return max(self.cores, default=0)
 
 
-def protocol_rules(data: Dataset, protocol: str, options: Mapping[str, str]) -> ProtocolRules:
+def protocol_rules(
+    data: Dataset, protocol: str, options: Mapping[str, str], *, borrow: bool = False
+) -> ProtocolRules:
     """What a protocol can be asked: counts with rows, and rules that need a property of the link.
+
+    With ``borrow`` by the rows that stand in where there are none (`icmodel.model.rows`).
 
     Raises
     ------
     DatasetError
         If the dataset has no such option.
     """
-    points, link = data.select(protocol, options), data.link(options)
+    points, link = rows_at(data, protocol, options, borrow=borrow).points, data.link(options)
     goodput = [point for point in points if point.metric == "goodput_bps"]
     counts = {p.cores for p in goodput if p.cores is not None}
     counts = counts or {p.cores for p in points if p.cores is not None}

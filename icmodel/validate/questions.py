@@ -13,7 +13,8 @@ from icmodel.scenario import Scenario
 from icmodel.validate.folds import Fold
 from icmodel.validate.places import Key, place
 
-NO_PAYLOAD = "the row has no payload, and no question can be asked without one"
+LEAST = 1
+"""Payload [B] of a question about a row that says none: it carries no data, or holds for any."""
 
 
 def question(data: Dataset, point: Point) -> Scenario:
@@ -22,15 +23,15 @@ def question(data: Dataset, point: Point) -> Scenario:
     Raises
     ------
     ScenarioError
-        If the row is none: its payload is not said, or its counts are impossible together.
+        If the row is none: its counts are impossible together.
     """
     load = point.load_bps
     limited = load is not None and math.isfinite(load) and load > 0
-    payload = point.payload_bytes or 0
+    payload = point.payload_bytes or LEAST
     return Scenario(
         protocol=point.protocol,
         payload_bytes=payload,
-        rate_fps=load / (8 * payload) if limited and load and payload else None,
+        rate_fps=load / (8 * payload) if limited and load else None,
         cores=point.cores,
         switches=point.switches or 0,
         endpoints=point.endpoints or 1,
@@ -75,8 +76,6 @@ def answers_of(model: Model, data: Dataset, test: Sequence[Point]) -> tuple[Esti
 
 def _predicted(model: Model, data: Dataset, point: Point) -> dict[str, Estimate] | str:
     """Every metric of a row's place, or why there is none."""
-    if point.payload_bytes is None:
-        return NO_PAYLOAD
     try:
         asked = question(data, point)
         return dict(model.predict(asked, outside="extrapolate").metrics)

@@ -1,0 +1,60 @@
+"""Errors of leaving out whole configurations: in closed form, and by fitting anew without them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hybrid_case import lab, sites
+from icmodel.hybrid.elsewhere import half_width, left_out_together
+from icmodel.hybrid.fit import fit
+from icmodel.hybrid.kernel import Kernel, distances, groups_of
+from icmodel.hybrid.mechanism import CONSTANT, Mechanism
+from icmodel.hybrid.observations import observations
+from icmodel.hybrid.process import Process, process
+from icmodel.interpolation import LONE_WIDTH
+from icmodel.model.physics import frames_on_wire
+
+PAYLOADS = np.tile([64.0, 512.0, 4096.0], 4)
+NAMES = np.repeat(["a", "b", "c", "d"], 3)[:, None]
+LOG_TIME = np.random.default_rng(3).normal(size=12) + np.repeat([0.0, 1.0, 2.0, 3.0], 3)
+
+
+def through(rows: np.ndarray) -> Process:
+    """The same process, its mechanism that of all rows, through some of them."""
+    where = sites(PAYLOADS, NAMES)
+    mechanism = Mechanism(CONSTANT, where, LOG_TIME)
+    groups = groups_of(where)["product"]
+    some = where.take(rows)
+    residual = (LOG_TIME - mechanism.log_time(where))[rows]
+    kernel = Kernel().on(groups)
+    return process(
+        mechanism, kernel, some, distances(some, some, groups), residual, np.zeros(len(rows))
+    )
+
+
+def test_the_closed_form_is_that_of_fitting_without_them() -> None:
+    whole = through(np.arange(12))
+    found = left_out_together(whole, NAMES)
+    where = sites(PAYLOADS, NAMES)
+    for k in range(4):
+        own = np.arange(3 * k, 3 * k + 3)
+        rest = np.setdiff1d(np.arange(12), own)
+        without = through(rest)
+        apart = distances(where.take(own), where.take(rest), groups_of(where)["product"])
+        told = without.log_time(where.take(own), apart)
+        assert found[k] == pytest.approx(np.sqrt(np.mean((LOG_TIME[own] - told) ** 2)))
+
+
+def test_of_few_configurations_the_greatest_error_counts_and_no_less_than_a_lone_point_s() -> None:
+    whole = through(np.arange(12))
+    assert half_width(whole, NAMES) == max(left_out_together(whole, NAMES).max(), LONE_WIDTH)
+    data = lab(protocols=("udp",), noise=1e-6)
+
+    def carrier(protocol: str, options: object, payload_bytes: np.ndarray) -> object:
+        return frames_on_wire(data, protocol, {}, payload_bytes)
+
+    observed = observations(data, "latency_mean_s", carrier)  # type: ignore[arg-type]
+    assert observed is not None
+    one = fit(observed, np.log(observed.values)).processes[0]
+    assert half_width(one, observed.sites.labels[:, :1]) >= LONE_WIDTH
