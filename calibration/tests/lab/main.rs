@@ -2,6 +2,7 @@
 //!
 //! Most need root; they say so and pass elsewhere, and fail in CI (`CI` in the environment).
 
+mod calm;
 mod classes;
 mod leftovers;
 mod losses;
