@@ -6,18 +6,19 @@ import numpy as np
 import pytest
 
 from hybrid_case import sites
-from icmodel.hybrid.blend import blend
-from icmodel.hybrid.kernel import distances
+from icmodel.hybrid.blend import blend, nearness
+from icmodel.hybrid.distances import Known
 
 WHERE = sites([16, 32, 64, 128, 4096, 8192, 16384, 32768])
-APART = distances(WHERE, WHERE, ())
+KNOWN = Known(WHERE, ())
+APART = KNOWN.distances(WHERE)
 RIGHT_BELOW = np.array([0, 0, 0, 0, 0.3, 0.3, 0.3, 0.3])
 
 
 def test_a_blend_follows_the_candidate_that_is_right_nearby() -> None:
     blended = blend(APART, np.stack([RIGHT_BELOW, 0.3 - RIGHT_BELOW]))
     asked = sites([48, 12000])
-    told = blended.mean(np.array([[1.0, 1.0], [2.0, 2.0]]), distances(asked, WHERE, ()))
+    told = blended.mean(np.array([[1.0, 1.0], [2.0, 2.0]]), nearness(KNOWN.distances(asked)))
     assert told[0] == pytest.approx(1.0, abs=0.05)
     assert told[1] == pytest.approx(2.0, abs=0.05)
     assert np.abs(blended.errors).max() < 0.05
@@ -28,7 +29,7 @@ def test_one_that_says_nothing_does_not_count() -> None:
     blended = blend(APART, np.stack([RIGHT_BELOW, nothing]))
     assert blended.errors == pytest.approx(RIGHT_BELOW)
     asked = sites([48])
-    told = blended.mean(np.array([[1.0], [np.nan]]), distances(asked, WHERE, ()))
+    told = blended.mean(np.array([[1.0], [np.nan]]), nearness(KNOWN.distances(asked)))
     assert told[0] == pytest.approx(1.0)
 
 
@@ -36,5 +37,5 @@ def test_one_wild_row_does_not_decide() -> None:
     wild = np.array([0.01, 0.01, 0.01, 5.0, 0.01, 0.01, 0.01, 0.01])
     blended = blend(APART, np.stack([wild, np.full(8, 0.5)]))
     asked = sites([48])
-    told = blended.mean(np.array([[1.0], [2.0]]), distances(asked, WHERE, ()))
+    told = blended.mean(np.array([[1.0], [2.0]]), nearness(KNOWN.distances(asked)))
     assert told[0] == pytest.approx(1.0, abs=0.2)

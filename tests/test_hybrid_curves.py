@@ -9,20 +9,33 @@ from hypothesis import strategies as st
 from scipy.interpolate import Akima1DInterpolator, PchipInterpolator
 
 from hybrid_case import sites
-from icmodel.hybrid.curves import Curves, local, monotone, straight
+from icmodel.hybrid.curves import WAYS, Curves, local, monotone, straight
 from icmodel.hybrid.mechanism import COSTS, Mechanism
 
-STEPS = st.lists(st.tuples(st.floats(0.1, 3.0), st.floats(-3.0, 3.0)), min_size=3, max_size=12)
+VALUES = st.integers(-3000, 3000).map(lambda thousandths: thousandths / 1000)
+"""Not the least floats there are: their slopes overflow in scipy too."""
+STEPS = st.lists(st.tuples(st.floats(0.1, 3.0), VALUES), min_size=3, max_size=12)
+STRAIGHT, MONOTONE, LOCAL, OWN_COSTS = range(len(WAYS))
 
 
 @given(STEPS, st.floats(0, 1))
-def test_cubic_pieces_are_those_of_scipy(steps: list[tuple[float, float]], part: float) -> None:
+def test_pieces_are_those_of_scipy_and_numpy(steps: list[tuple[float, float]], part: float) -> None:
     x = np.cumsum([step for step, _ in steps])
     y = np.array([value for _, value in steps])
     at = np.array([x[0] + part * (x[-1] - x[0])])
+    assert straight(x, y, at) == pytest.approx(np.interp(at, x, y))
     assert monotone(x, y, at) == pytest.approx(PchipInterpolator(x, y)(at), abs=1e-7)
     expected = Akima1DInterpolator(x, y, method="makima")(at)
     assert local(x, y, at) == pytest.approx(expected, abs=1e-7)
+
+
+def test_a_stack_of_curves_says_what_each_says() -> None:
+    random = np.random.default_rng(2)
+    x = np.cumsum(random.uniform(0.5, 2.0, (3, 6)), axis=1)
+    y, at = random.normal(size=(3, 6)), random.uniform(-1, 14, (3, 9))
+    for between in (straight, monotone, local):
+        alone = [between(x[k], y[k], at[k]) for k in range(3)]
+        assert between(x, y, at) == pytest.approx(np.stack(alone))
 
 
 def test_two_points_are_joined_by_a_line() -> None:
@@ -33,20 +46,27 @@ def test_two_points_are_joined_by_a_line() -> None:
 
 def test_a_curve_of_costs_is_exact_also_beyond_its_ends() -> None:
     where = sites([64, 512, 4096, 16384])
-    curves = Curves(None, None, where, np.log(2e-6 + 1e-9 * where.payload_bytes))
+    curves = Curves(where, np.log(2e-6 + 1e-9 * where.payload_bytes), np.zeros(4))
     asked = sites([1, 1000, 1_000_000])
-    assert np.exp(curves.log_time(asked)) == pytest.approx(2e-6 + 1e-9 * asked.payload_bytes)
-    assert curves.errors == pytest.approx(0.0, abs=1e-9)
+    told = curves.log_time(asked, np.zeros(3))[OWN_COSTS]
+    assert np.exp(told) == pytest.approx(2e-6 + 1e-9 * asked.payload_bytes)
+    assert curves.errors[OWN_COSTS] == pytest.approx(0.0, abs=1e-9)
 
 
 def test_errors_are_those_of_leaving_out_a_payload_with_all_its_rows() -> None:
     where = sites([64, 64, 512, 4096, 16384])
     log_time = np.array([1.0, 1.2, 2.0, 2.5, 4.0])
-    curves = Curves(straight, None, where, log_time)
-    logs = np.log([64, 4096])
-    told = np.interp(np.log(512), logs, [1.1, 2.5])
-    assert curves.errors[2] == pytest.approx(2.0 - told)
-    assert np.isnan(curves.errors[[0, 1, 4]]).all()
+    curves = Curves(where, log_time, np.zeros(5))
+    logs = np.log([64, 512, 4096, 16384])
+    mean = np.array([1.1, 2.0, 2.5, 4.0])
+    rest = [0, 2, 3]
+    assert curves.errors[STRAIGHT, 2] == pytest.approx(
+        2.0 - np.interp(logs[1], logs[rest], mean[rest])
+    )
+    left_out = PchipInterpolator(logs[rest], mean[rest])(logs[1])
+    assert curves.errors[MONOTONE, 2] == pytest.approx(2.0 - left_out)
+    assert np.isnan(curves.errors[MONOTONE][[0, 1, 4]]).all()
+    assert curves.errors[STRAIGHT, 4] == pytest.approx(4.0 - 2.5)
 
 
 def test_beyond_its_ends_a_curve_goes_on_as_the_mechanism_or_says_nothing() -> None:
@@ -54,11 +74,17 @@ def test_beyond_its_ends_a_curve_goes_on_as_the_mechanism_or_says_nothing() -> N
     log_time = np.log(3 * (2e-6 + 1e-9 * where.payload_bytes))
     mechanism = Mechanism(COSTS, where, log_time - np.log(3))
     asked = sites([1_000_000])
-    told = Curves(straight, mechanism, where, log_time).log_time(asked)
-    assert np.exp(told)[0] == pytest.approx(3 * (2e-6 + 1e-3), rel=1e-6)
-    assert np.isnan(Curves(monotone, None, where, log_time).log_time(asked)[0])
+    curves = Curves(where, log_time, mechanism.at(where).log_time)
+    told = curves.log_time(asked, mechanism.at(asked).log_time)
+    assert np.exp(told[STRAIGHT, 0]) == pytest.approx(3 * (2e-6 + 1e-3), rel=1e-6)
+    assert np.isnan(told[[MONOTONE, LOCAL], 0]).all()
 
 
-def test_of_a_curve_it_does_not_know_it_says_nothing() -> None:
-    curves = Curves(straight, None, sites([64, 512], [["a"], ["a"]]), np.zeros(2))
-    assert np.isnan(curves.log_time(sites([100], [["b"]])))[0]
+def test_of_curves_that_it_does_not_know_or_that_have_one_point_it_says_nothing() -> None:
+    where = sites([64, 512, 64], [["a"], ["a"], ["one"]])
+    curves = Curves(where, np.zeros(3), np.zeros(3))
+    assert np.isnan(curves.errors).all()
+    asked = sites([100, 100, 100], [["a"], ["b"], ["one"]])
+    told = curves.log_time(asked, np.zeros(3))
+    assert not np.isnan(told[:, 0]).any()
+    assert np.isnan(told[:, 1:]).all()

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from hybrid_case import lab, sites
+from icmodel.hybrid.distances import Known
 from icmodel.hybrid.elsewhere import half_width, left_out_together
 from icmodel.hybrid.fit import fit
-from icmodel.hybrid.kernel import Kernel, distances, groups_of
+from icmodel.hybrid.kernel import Kernel, groups_of
 from icmodel.hybrid.mechanism import CONSTANT, Mechanism
-from icmodel.hybrid.observations import observations
+from icmodel.hybrid.observations import Observations, observations
 from icmodel.hybrid.process import Process, process
 from icmodel.interpolation import LONE_WIDTH
 from icmodel.model.physics import frames_on_wire
@@ -26,11 +27,9 @@ def through(rows: np.ndarray) -> Process:
     mechanism = Mechanism(CONSTANT, where, LOG_TIME)
     groups = groups_of(where)["product"]
     some = where.take(rows)
-    residual = (LOG_TIME - mechanism.log_time(where))[rows]
-    kernel = Kernel().on(groups)
-    return process(
-        mechanism, kernel, some, distances(some, some, groups), residual, np.zeros(len(rows))
-    )
+    observed = Observations(some, np.exp(LOG_TIME[rows]), np.zeros(len(rows)), np.zeros(len(rows)))
+    apart = Known(some, groups).distances(some)
+    return process(mechanism, Kernel().on(groups), observed, apart, LOG_TIME[rows])
 
 
 def test_the_closed_form_is_that_of_fitting_without_them() -> None:
@@ -41,8 +40,9 @@ def test_the_closed_form_is_that_of_fitting_without_them() -> None:
         own = np.arange(3 * k, 3 * k + 3)
         rest = np.setdiff1d(np.arange(12), own)
         without = through(rest)
-        apart = distances(where.take(own), where.take(rest), groups_of(where)["product"])
-        told = without.log_time(where.take(own), apart)
+        apart = Known(where.take(rest), groups_of(where)["product"]).distances(where.take(own))
+        modelled = without.mechanism.at(where.take(own))
+        told = without.log_time(modelled, without.covariance(modelled, apart))
         assert found[k] == pytest.approx(np.sqrt(np.mean((LOG_TIME[own] - told) ** 2)))
 
 

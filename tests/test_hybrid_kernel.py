@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid_case import sites
+from icmodel.hybrid.distances import Known
 from icmodel.hybrid.kernel import (
     JOINED,
     NUMBERS,
@@ -17,7 +18,6 @@ from icmodel.hybrid.kernel import (
     SHAPES,
     Covariance,
     Kernel,
-    distances,
     groups_of,
     variance,
 )
@@ -53,7 +53,7 @@ def test_every_covariance_is_one(
     groups = groups_of(where)[form]
     kernel = Kernel(form, shape, jump=jump, apart=dict.fromkeys(groups, far))
     parts = shares(len(where))
-    found = Covariance(kernel, distances(where, where, groups), parts, parts).values
+    found = Covariance(kernel, Known(where, groups).distances(where), parts, parts).values
     assert found == pytest.approx(found.T)
     assert np.linalg.eigvalsh(found).min() > -1e-8
     assert np.diag(found) == pytest.approx(variance(kernel, parts))
@@ -64,7 +64,7 @@ def test_every_covariance_is_one(
 def test_slopes_are_those_of_small_steps(form: str, shape: str) -> None:
     where = mixed([16, 100, 1000, 1500, 3000, 9000])
     groups = groups_of(where)[form]
-    apart, parts = distances(where, where, groups), shares(6)
+    apart, parts = Known(where, groups).distances(where), shares(6)
     kernel = Kernel(form, shape).on(groups)
     outer = np.cos(np.arange(36.0)).reshape(6, 6)
     outer = outer + outer.T

@@ -9,7 +9,8 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from hybrid_case import sites
-from icmodel.hybrid.kernel import JOINED, PRODUCT, Covariance, Kernel, distances, groups_of
+from icmodel.hybrid.distances import Known
+from icmodel.hybrid.kernel import JOINED, PRODUCT, Covariance, Kernel, groups_of
 from icmodel.hybrid.likelihood import Piece, likeliest, negative_log_likelihood
 
 
@@ -20,7 +21,7 @@ def piece(form: str, seed: int, noise: float, count: int = 40) -> tuple[Kernel, 
     where = sites(payloads, [["ab"[k % 2]] for k in range(len(payloads))])
     where = replace(where, load_bps=np.exp2(np.arange(len(payloads), dtype=np.float64) % 4))
     groups = groups_of(where)[form]
-    apart = distances(where, where, groups)
+    apart = Known(where, groups).distances(where)
     shares = np.full((len(where), 1), 1.0)
     true = Kernel(form, noise=noise, length=3.0).on(groups)
     covariance = Covariance(true, apart, shares, shares).values

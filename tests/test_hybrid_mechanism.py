@@ -20,20 +20,20 @@ def test_costs_a_frame_a_byte_and_a_packet_are_found_again() -> None:
     assert found.costs("one") == pytest.approx(SEND, rel=1e-6)
     beyond = sites([1_000_000])
     expected = frame + byte * 1e6 + packet * beyond.packets[0]
-    assert np.exp(found.log_time(beyond))[0] == pytest.approx(expected, rel=1e-6)
+    assert np.exp(found.at(beyond).log_time)[0] == pytest.approx(expected, rel=1e-6)
 
 
 def test_a_protocol_of_few_rows_shares_the_costs_of_all() -> None:
     where = sites([*PAYLOADS, 64], [["many"]] * len(PAYLOADS) + [["few"]])
     time = 1e-6 + 1e-9 * where.payload_bytes
     found = Mechanism(COSTS, where, np.log(time))
-    assert np.exp(found.log_time(sites([5000], [["few"]])))[0] == pytest.approx(6e-6, rel=1e-6)
+    assert np.exp(found.at(sites([5000], [["few"]])).log_time)[0] == pytest.approx(6e-6, rel=1e-6)
 
 
 def test_shares_say_how_log_time_changes_with_log_costs() -> None:
     where = sites(PAYLOADS)
     found = Mechanism(COSTS, where, np.log(2e-6 + 3e-10 * where.payload_bytes))
-    shares = found.shares(where)
+    shares = found.at(where).shares
     assert shares.sum(axis=1) == pytest.approx(1.0)
     assert shares[:, 1] == pytest.approx(
         3e-10 * where.payload_bytes / (2e-6 + 3e-10 * where.payload_bytes), abs=1e-6

@@ -6,22 +6,27 @@ import numpy as np
 import pytest
 
 from hybrid_case import PAYLOADS, sites
-from icmodel.hybrid.kernel import JOINED, PRODUCT, Covariance, Kernel, distances, groups_of
+from icmodel.hybrid.distances import Known
+from icmodel.hybrid.kernel import JOINED, PRODUCT, Covariance, Kernel, groups_of
 from icmodel.hybrid.mechanism import COSTS, Mechanism
+from icmodel.hybrid.observations import Observations
 from icmodel.hybrid.process import Process, process
+
+WHERE = sites([*PAYLOADS, *PAYLOADS], [["a"]] * len(PAYLOADS) + [["b"]] * len(PAYLOADS))
 
 
 def one(form: str) -> tuple[Process, np.ndarray]:
     """A process through noisy rows of two configurations, and their log times."""
     random = np.random.default_rng(4)
-    where = sites([*PAYLOADS, *PAYLOADS], [["a"]] * len(PAYLOADS) + [["b"]] * len(PAYLOADS))
-    log_time = np.log(1e-6 + 1e-9 * where.payload_bytes) + 0.1 * random.standard_normal(len(where))
-    groups = groups_of(where)[form]
-    mechanism = Mechanism(COSTS, where, log_time)
-    residual = log_time - mechanism.log_time(where)
-    kernel = Kernel(form).on(groups)
-    apart = distances(where, where, groups)
-    return process(mechanism, kernel, where, apart, residual, np.full(len(where), 1e-4)), residual
+    log_time = np.log(1e-6 + 1e-9 * WHERE.payload_bytes) + 0.1 * random.standard_normal(len(WHERE))
+    groups = groups_of(WHERE)[form]
+    mechanism = Mechanism(COSTS, WHERE, log_time)
+    observed = Observations(
+        WHERE, np.exp(log_time), np.full(len(WHERE), 1e-4), np.full(len(WHERE), 0.01)
+    )
+    apart = Known(WHERE, groups).distances(WHERE)
+    found = process(mechanism, Kernel(form).on(groups), observed, apart, log_time)
+    return found, log_time - mechanism.at(WHERE).log_time
 
 
 @pytest.mark.parametrize("form", [PRODUCT, JOINED])
@@ -40,17 +45,16 @@ def test_leaving_out_in_closed_form_is_leaving_out(form: str) -> None:
 @pytest.mark.parametrize("form", [PRODUCT, JOINED])
 def test_it_is_less_sure_far_from_its_rows(form: str) -> None:
     found, _ = one(form)
-    known = sites([*PAYLOADS, *PAYLOADS], [["a"]] * len(PAYLOADS) + [["b"]] * len(PAYLOADS))
-    groups = groups_of(known)[form]
     asked = sites([3000, 10_000_000], [["a"], ["a"]])
-    near, far = found.deviation(asked, distances(asked, known, groups))
+    apart = Known(WHERE, groups_of(WHERE)[form]).distances(asked)
+    modelled = found.mechanism.at(asked)
+    near, far = found.deviation(modelled, found.covariance(modelled, apart))
     assert far > 1.5 * near
 
 
 def test_its_covariance_is_that_of_its_kernel() -> None:
     found, _ = one(PRODUCT)
-    where = sites([*PAYLOADS, *PAYLOADS], [["a"]] * len(PAYLOADS) + [["b"]] * len(PAYLOADS))
-    apart = distances(where, where, groups_of(where)[PRODUCT])
+    apart = Known(WHERE, groups_of(WHERE)[PRODUCT]).distances(WHERE)
     told = Covariance(found.kernel, apart, found.shares, found.shares).values
     noise = np.linalg.inv(found.inverse) - told
     expected = found.kernel.noise + 1e-4 / found.scale**2

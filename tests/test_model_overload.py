@@ -62,6 +62,20 @@ def test_a_request_above_what_can_be_had_is_answered_from_its_likes(payload_byte
             assert float(many[name + end]) == pytest.approx(one)
 
 
+@pytest.mark.parametrize(("payload_bytes", "request_bps"), [(64, 2.3e8), (70, 2.5e8), (128, 4.8e8)])
+def test_a_paced_request_cannot_have_what_one_at_full_speed_gets(
+    payload_bytes: int, request_bps: float
+) -> None:
+    asked: dict[str, Any] = {"protocol": "tcp", "payload_bytes": payload_bytes}
+    true = truth(payload_bytes, request_bps)
+    assert true["goodput_bps"] < request_bps < truth(payload_bytes, math.inf)["goodput_bps"]
+    found = MODEL.predict(**asked, requested_goodput_bps=request_bps)
+    assert found.goodput_bps.value == pytest.approx(true["goodput_bps"], rel=0.05)
+    assert found.latency_mean_s.value == pytest.approx(true["latency_mean_s"], rel=0.1)
+    many = MODEL.predict_many(**asked, requested_goodput_bps=request_bps)
+    assert float(many.goodput_bps) == pytest.approx(found.goodput_bps.value)
+
+
 def test_unlimited_and_carried_requests_keep_their_own_rows() -> None:
     for load in (1e8, math.inf):
         wish: dict[str, Any] = {} if math.isinf(load) else {"requested_goodput_bps": load}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from icmodel.hybrid.kernel import Distances
+from icmodel.hybrid.distances import Distances
 
 Floats = NDArray[np.float64]
 
@@ -38,13 +38,12 @@ class Blend:
     errors: Floats
     others: Floats
 
-    def mean(self, told: Floats, apart: Distances) -> Floats:
-        """The blend of what candidates tell (candidates, n) of sites so far away; NaN tells nothing."""
-        return _blended(told, self.candidates, self.nearness(apart))
+    def mean(self, told: Floats, nearness: Floats) -> Floats:
+        """The blend of what candidates tell (candidates, n) of sites; NaN tells nothing.
 
-    def nearness(self, apart: Distances) -> Floats:
-        """How much each known row counts at each site, (n, rows); rows sum to 1."""
-        return _normal(_nearness(apart))
+        ``nearness`` (n, rows) is how much each known row counts at each site.
+        """
+        return _blended(told, self.candidates, nearness)
 
     def nearby_left_out(self, rows: Floats) -> Floats:
         """The mean of something each row has, at the rows themselves, each left out."""
@@ -61,12 +60,17 @@ def blend(apart: Distances, candidates: Floats) -> Blend:
     return Blend(candidates, _blended(candidates, candidates, others), others)
 
 
+def nearness(apart: Distances) -> Floats:
+    """How much each known row counts at each site, (n, rows); of a site all sum to 1."""
+    return _normal(_near(apart))
+
+
 def _blended(told: Floats, errors: Floats, nearness: Floats) -> Floats:
     weights = np.where(np.isnan(told), 0.0, _weights(nearness, errors))
     return np.asarray((weights * np.nan_to_num(told)).sum(axis=0) / weights.sum(axis=0))
 
 
-def _nearness(apart: Distances) -> Floats:
+def _near(apart: Distances) -> Floats:
     near = np.exp(-np.abs(apart.payload) / OCTAVES - apart.load)
     for (_, label), differs in apart.differ.items():
         if not label:
@@ -75,7 +79,7 @@ def _nearness(apart: Distances) -> Floats:
 
 
 def _others(apart: Distances) -> Floats:
-    near = _nearness(apart)
+    near = _near(apart)
     np.fill_diagonal(near, 0.0)
     return _normal(near)
 

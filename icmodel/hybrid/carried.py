@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.dataset import Dataset
-from icmodel.hybrid.observations import LIMITED, regimes_of
+from icmodel.hybrid.regimes import LIMITED, regimes_of
 from icmodel.interpolation import COVERAGE
 
 Floats = NDArray[np.float64]

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from icmodel.hybrid.blend import Blend, blend
-from icmodel.hybrid.curves import Between, Curves, local, monotone, straight
+from icmodel.hybrid.blend import Blend, blend, nearness
+from icmodel.hybrid.curves import Curves
+from icmodel.hybrid.distances import Distances, Group, Known
 from icmodel.hybrid.interval import Widths, widths
 from icmodel.hybrid.kernel import (
     JOINED,
@@ -21,10 +22,7 @@ from icmodel.hybrid.kernel import (
     PRODUCT,
     SMOOTH,
     SMOOTHER,
-    Distances,
-    Group,
     Kernel,
-    distances,
     groups_of,
 )
 from icmodel.hybrid.likelihood import Piece, likeliest
@@ -54,7 +52,6 @@ DESIGNS = (
     Design(False, JOINED, SMOOTH, 20.0),
 )
 """Unlike each other, so that they err apart."""
-BETWEEN: tuple[Between | None, ...] = (straight, monotone, local, None)
 FREEDOM = 3.0
 """Degrees of freedom of a row's noise; assumed."""
 MOST_ROWS = 96
@@ -67,28 +64,46 @@ MOST_PIECES = 3
 class Fit:
     """A fitted metric in log time: what each candidate says, blended, and how sure that is."""
 
-    sites: Sites
-    groups: tuple[Group, ...]
+    known: Known
     processes: tuple[Process, ...]
-    curves: tuple[Curves, ...]
+    curves: Curves
     blend: Blend
     widths: Widths
+
+    @property
+    def sites(self) -> Sites:
+        """Where the metric is known."""
+        return self.known.sites
 
     @property
     def mechanism(self) -> Mechanism:
         """The mechanism whose residual is easiest to predict."""
         return self.processes[0].mechanism
 
-    def at(self, sites: Sites, *, of_run: bool = True) -> tuple[Floats, Floats]:
-        """Log time at some sites, and the half-width of its 90 % interval.
+    def at(self, sites: Sites) -> tuple[Floats, Floats]:
+        """Log time at some sites, and the half-width of its 90 % interval for one new run."""
+        log_time, half, near = self._at(sites)
+        return log_time, self.widths.of_run(half, near)
 
-        That of one new run, or without ``of_run`` of the mean of many.
-        """
-        apart = distances(sites, self.sites, self.groups)
-        told = [one.log_time(sites, apart) for one in self.processes]
-        told += [one.log_time(sites) for one in self.curves]
-        mean = self.blend.mean(np.stack(told), apart)
-        return mean, self.widths.half_width(sites, apart, of_run=of_run)
+    def mean_at(self, sites: Sites) -> tuple[Floats, Floats]:
+        """Log time at some sites, and the half-width of its 90 % interval for the mean of many."""
+        log_time, half, _ = self._at(sites)
+        return log_time, half
+
+    def _at(self, sites: Sites) -> tuple[Floats, Floats, Floats]:
+        """Log time, its half-width for the mean of many, and how near each known row is."""
+        apart = self.known.distances(sites)
+        modelled = {one: one.at(sites) for one in {each.mechanism for each in self.processes}}
+        physics = modelled[self.mechanism]
+        crosses = [one.covariance(modelled[one.mechanism], apart) for one in self.processes]
+        told = [
+            one.log_time(modelled[one.mechanism], cross)
+            for one, cross in zip(self.processes, crosses, strict=True)
+        ]
+        told += [*self.curves.log_time(sites, physics.log_time)]
+        near = nearness(apart)
+        deviation = self.widths.process.deviation(physics, crosses[0])  # that before any doubt
+        return self.blend.mean(np.stack(told), near), self.widths.of_mean(near, deviation), near
 
 
 def fit(observed: Observations, log_time: Floats, like: Fit | None = None) -> Fit:
@@ -118,15 +133,12 @@ def fit(observed: Observations, log_time: Floats, like: Fit | None = None) -> Fi
             plain = rows.through(mechanism, kernel)
             rows = rows.doubting(plain)
         processes.append(rows.through(mechanism, kernel))
-    curves = [
-        Curves(between, _beyond(between, physics), observed.sites, log_time) for between in BETWEEN
-    ]
-    errors = [one.errors for one in processes] + [one.errors for one in curves]
-    blended = blend(rows.apart, np.stack(errors))
+    curves = Curves(observed.sites, log_time, physics.at(observed.sites).log_time)
+    blended = blend(rows.apart, np.stack([one.errors for one in processes] + [*curves.errors]))
     fitted = physics.parameters + len(NUMBERS) + len(rows.groups[PRODUCT])
-    measured = widths(blended, plain, observed.spread, fitted)
-    groups = tuple(rows.apart.differ)
-    return Fit(observed.sites, groups, tuple(processes), tuple(curves), blended, measured)
+    beyond = np.sqrt(np.maximum(observed.spread**2 - observed.variance, 0.0))
+    measured = widths(blended, plain, beyond, fitted)
+    return Fit(rows.known, tuple(processes), curves, blended, measured)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,17 +148,13 @@ class _Rows:
     observed: Observations
     log_time: Floats
     groups: Mapping[str, tuple[Group, ...]]
+    known: Known
     apart: Distances
 
     def through(self, mechanism: Mechanism, kernel: Kernel) -> Process:
         """The process of a kernel over what a mechanism leaves."""
-        sites, variance = self.observed.sites, self.observed.variance
         own = kernel.on(self.groups[kernel.form])
-        return process(mechanism, own, sites, self.apart, self.residual(mechanism), variance)
-
-    def residual(self, mechanism: Mechanism) -> Floats:
-        """What a mechanism leaves of the log time."""
-        return self.log_time - mechanism.log_time(self.observed.sites)
+        return process(mechanism, own, self.observed, self.apart, self.log_time)
 
     def easiest(self, mechanisms: Sequence[Mechanism]) -> Mechanism:
         """The mechanism whose residual is easiest to predict."""
@@ -158,15 +166,17 @@ class _Rows:
 
     def likeliest(self, mechanism: Mechanism, design: Design) -> Kernel:
         """The kernel under which what a mechanism leaves is likeliest."""
-        groups = self.groups[design.form]
-        residual = self.residual(mechanism)
+        modelled = mechanism.at(self.observed.sites)
+        residual = self.log_time - modelled.log_time
         scale = scale_of(residual)
+        variance = self.observed.variance / scale**2
+        groups = self.groups[design.form]
         pieces = []
         for where in _pieces(self.observed.sites):
             part = self.observed.sites.take(where)
-            apart, shares = distances(part, part, groups), mechanism.shares(part)
-            variance = self.observed.variance[where] / scale**2
-            pieces.append(Piece(apart, shares, residual[where] / scale, variance))
+            apart = Known(part, groups).distances(part)
+            shares = modelled.shares[where]
+            pieces.append(Piece(apart, shares, residual[where] / scale, variance[where]))
         return likeliest(Kernel(design.form, design.shape).on(groups), pieces, design.looseness)
 
     def doubting(self, found: Process) -> _Rows:
@@ -178,8 +188,8 @@ class _Rows:
 def _rows(observed: Observations, log_time: Floats) -> _Rows:
     sites = observed.sites
     groups = groups_of(sites)
-    apart = distances(sites, sites, (*groups[PRODUCT], *groups[JOINED]))
-    return _Rows(observed, log_time, groups, apart)
+    known = Known(sites, (*groups[PRODUCT], *groups[JOINED]))
+    return _Rows(observed, log_time, groups, known, known.distances(sites))
 
 
 def doubted(found: Process, variance: Floats) -> Floats:
@@ -193,11 +203,6 @@ def doubted(found: Process, variance: Floats) -> Floats:
     less_sure = np.maximum((FREEDOM + scores) / (FREEDOM + 1.0), 1.0) - 1.0
     noise = variance + found.kernel.noise * found.scale**2
     return np.where(variance > 0, variance + less_sure * noise, 0.0)
-
-
-def _beyond(between: Between | None, physics: Mechanism) -> Mechanism | None:
-    """What goes on beyond a curve's ends: said once, or the same would count as often as said."""
-    return physics if between is straight else None
 
 
 def _pieces(sites: Sites) -> list[Ints]:

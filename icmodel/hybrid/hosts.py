@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from icmodel.hybrid.observations import UNLIMITED, Sites
+from icmodel.hybrid.observations import Sites
+from icmodel.hybrid.regimes import UNLIMITED
 from icmodel.scenario import Hosts
 
 Floats = NDArray[np.float64]

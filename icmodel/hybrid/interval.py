@@ -13,8 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.hybrid.blend import LEAST_ERROR, Blend
-from icmodel.hybrid.kernel import Distances
-from icmodel.hybrid.observations import Sites
 from icmodel.hybrid.process import Process
 from icmodel.interpolation import COVERAGE, LONE_WIDTH
 
@@ -33,28 +31,37 @@ class Widths:
     blend: Blend
     process: Process
     factor: float
-    spread: float
+    spread: Floats
 
-    def half_width(self, sites: Sites, apart: Distances, *, of_run: bool) -> Floats:
-        """Half of the 90 % interval at sites so far from the known ones, in log time.
+    def of_mean(self, nearness: Floats, deviation: Floats) -> Floats:
+        """Half of the 90 % interval for the mean of many runs, in log time.
 
-        ``of_run``: for one new run, not for the mean of many.
+        Parameters
+        ----------
+        nearness : array (n, rows)
+            How much each known row counts at each site.
+        deviation : array
+            The standard deviation that the process expects there.
         """
         rows = np.stack([self.process.deviations, np.abs(self.blend.errors)], axis=1)
-        usual, off = (self.blend.nearness(apart) @ rows).T
-        scale = (off + LEAST_ERROR) * self.process.deviation(sites, apart) / usual
-        return np.asarray(np.hypot(self.factor * scale, ONE_NEW_RUN * self.spread * of_run))
+        usual, off = (nearness @ rows).T
+        return np.asarray(self.factor * ((off + LEAST_ERROR) * deviation / usual))
+
+    def of_run(self, of_mean: Floats, nearness: Floats) -> Floats:
+        """The same for one new run, from that for the mean of many."""
+        return np.hypot(of_mean, ONE_NEW_RUN * (nearness @ self.spread))
 
 
-def widths(blended: Blend, process: Process, spread: float, chosen: int) -> Widths:
+def widths(blended: Blend, process: Process, spread: Floats, chosen: int) -> Widths:
     """The widths of a blend.
 
     Parameters
     ----------
     process : Process
-        Says how much farther one site lies from known rows than another.
-    spread : float
-        Relative standard deviation between runs.
+        Says how much farther one site lies from known rows than another: the first of the fit's,
+        before any row was doubted.
+    spread : array
+        Relative standard deviation between runs, at each row.
     chosen : int
         How many numbers were fitted to the rows.
     """

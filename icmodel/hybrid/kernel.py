@@ -8,18 +8,17 @@ lengthen the one distance on which the covariance rests.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
+from icmodel.hybrid.distances import Distances, Group
 from icmodel.hybrid.observations import Sites
 
 Floats = NDArray[np.float64]
-Group = tuple[int, str]
-"""Label column and one of its labels: sites differ if one has it; or ``""``: if labels differ."""
 
 PRODUCT, JOINED = "product", "joined"
 SMOOTH, SMOOTHER = "smooth", "smoother"
@@ -110,54 +109,6 @@ def groups_of(sites: Sites) -> dict[str, tuple[Group, ...]]:
     return {PRODUCT: tuple(columns), JOINED: tuple(labels)}
 
 
-@dataclass(frozen=True, slots=True)
-class Distances:
-    """What kernels need of each pair of sites, computed once; matrices of (left, right).
-
-    ``payload`` and ``broken`` are signed differences: together they make one warped axis, since a
-    smooth covariance of a sum of two distances need not be one.
-    """
-
-    payload: Floats
-    load: Floats
-    broken: Floats
-    differ: Mapping[Group, NDArray[np.bool_]]
-
-
-def distances(left: Sites, right: Sites, groups: Sequence[Group]) -> Distances:
-    """The distances between two sets of sites.
-
-    Where the left sites differ in payload alone, one row of the other matrices stands for all.
-    """
-    first = left.take(np.arange(1)) if _one_curve(left) else left
-    return Distances(
-        _between(np.log2(left.payload_bytes), np.log2(right.payload_bytes)),
-        np.abs(_between(np.log2(first.load_bps), np.log2(right.load_bps))),
-        _between(np.minimum(left.packets, 2.0), np.minimum(right.packets, 2.0)),
-        {group: _differ(first, right, group) for group in groups},
-    )
-
-
-def _differ(left: Sites, right: Sites, group: Group) -> NDArray[np.bool_]:
-    column, label = group
-    one, other = left.labels[:, column], right.labels[:, column]
-    if label:
-        one, other = one == label, other == label
-    return np.asarray(one[:, None] != other[None, :])
-
-
-def _one_curve(sites: Sites) -> bool:
-    return bool(
-        len(sites) > 1
-        and (sites.load_bps == sites.load_bps[0]).all()
-        and (sites.labels == sites.labels[0]).all()
-    )
-
-
-def _between(left: Floats, right: Floats) -> Floats:
-    return left[:, None] - right[None, :]
-
-
 class Covariance:
     """The covariance of each pair of sites, noise left out, and its slopes over log numbers.
 
@@ -173,19 +124,21 @@ class Covariance:
         self._warped = apart.payload + kernel.jump * apart.broken
         self._shares = left @ right.T
         labels = np.zeros_like(apart.load)
-        for group, far in kernel.apart.items():
-            labels = labels + far * apart.differ[group]
+        for group in self._differing():
+            labels += kernel.apart[group] * apart.differ[group]
         squares = (self._warped / kernel.length) ** 2
         if kernel.form == JOINED:
-            squares = squares + (apart.load / kernel.load_length) ** 2 + labels
-            self._alike = np.ones_like(labels)
-            self._own = np.zeros_like(labels)
+            squares += (apart.load / kernel.load_length) ** 2
+            squares += labels
+            self._alike, self._own = np.ones(1), np.zeros(1)
         else:
             self._alike = np.exp(-apart.load / kernel.load_length - labels)
             self._own = self._alike * (kernel.costs * self._shares + kernel.level)
         self._smooth, self._slope = SHAPES[kernel.shape](np.sqrt(squares))
         self._rest = kernel.residual * self._alike * self._smooth
-        self.values: Floats = COMMON * (self._shares + 1.0) + self._own + self._rest
+        self.values: Floats = COMMON * (self._shares + 1.0)
+        self.values += self._own
+        self.values += self._rest
 
     def slopes(self, outer: Floats) -> Floats:
         """Sum over pairs of ``outer`` × the slope over the log of each number; noise has none."""
@@ -204,8 +157,14 @@ class Covariance:
             found["level"] = kernel.level * _sum(outer, self._alike)
             by_label = -outer * (self._own + self._rest)
             found["load_length"] = -_sum(by_label, apart.load) / kernel.load_length
-        labels = [far * _sum(by_label, apart.differ[group]) for group, far in kernel.apart.items()]
-        return np.array([*found.values(), *labels])
+        labels = dict.fromkeys(kernel.apart, 0.0)
+        for group in self._differing():
+            labels[group] = kernel.apart[group] * _sum(by_label, apart.differ[group])
+        return np.array([*found.values(), *labels.values()])
+
+    def _differing(self) -> list[Group]:
+        """The groups of the kernel in which some sites differ."""
+        return [group for group in self.kernel.apart if group in self._apart.differ]
 
 
 def variance(kernel: Kernel, shares: Floats) -> Floats:
@@ -215,5 +174,5 @@ def variance(kernel: Kernel, shares: Floats) -> Floats:
     return np.asarray(COMMON * (squares + 1.0) + own + kernel.residual)
 
 
-def _sum(one: Floats, other: Floats | NDArray[np.bool_]) -> float:
-    return float(np.sum(one * other))
+def _sum(one: Floats, other: Floats) -> float:
+    return float((one * other).sum())

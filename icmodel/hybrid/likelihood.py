@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from icmodel.hybrid.kernel import NUMBERS, Covariance, Distances, Kernel
+from icmodel.hybrid.distances import Distances
+from icmodel.hybrid.kernel import NUMBERS, Covariance, Kernel
 
 Floats = NDArray[np.float64]
 

@@ -7,6 +7,8 @@ left to the processes over the residual, which know how sure that is.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,6 +24,18 @@ KINDS = (COSTS, QUEUE, WORK)
 """What a time may be made of: costs; costs and what waits before them (a latency); costs times the
 frames that flow (processing time, by the utilisation law).  A constant is nothing but itself."""
 SHORTEST_S = 1e-300
+
+
+@dataclass(frozen=True, slots=True)
+class Modelled:
+    """What a mechanism says of some sites.
+
+    ``log_time`` is the log of the time; ``shares`` (n, costs) that of each cost in it, which is how
+    log time changes with log cost.
+    """
+
+    log_time: Floats
+    shares: Floats
 
 
 class Mechanism:
@@ -54,14 +68,11 @@ class Mechanism:
         """Costs a frame [s], a byte [s/B], a packet [s], and what the kind has beside them."""
         return self._of.get(protocol, self._common)
 
-    def log_time(self, sites: Sites) -> Floats:
-        """Log of the time at some sites."""
-        return np.asarray(np.log(np.maximum(self._parts(sites).sum(axis=1), SHORTEST_S)))
-
-    def shares(self, sites: Sites) -> Floats:
-        """The share of each cost in the time, (n, costs): how log time changes with log cost."""
+    def at(self, sites: Sites) -> Modelled:
+        """What it says of some sites."""
         parts = self._parts(sites)
-        return np.asarray(parts / np.maximum(parts.sum(axis=1, keepdims=True), SHORTEST_S))
+        time = np.maximum(parts.sum(axis=1), SHORTEST_S)
+        return Modelled(np.log(time), parts / time[:, None])
 
     def _parts(self, sites: Sites) -> Floats:
         parts = _features(self.kind, sites)

@@ -11,6 +11,14 @@ from numpy.typing import NDArray
 
 from icmodel.dataset import Dataset, Point
 from icmodel.hybrid.quantity import quantity
+from icmodel.hybrid.regimes import (
+    LIMITED,
+    OVERLOAD,
+    UNLIMITED,
+    UNSAID,
+    asked_too_much,
+    regimes_of,
+)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -18,13 +26,10 @@ Label = tuple[str, ...]
 Carrier = Callable[[str, Mapping[str, str], Floats], tuple[Floats, Floats, Floats]]
 """Protocol, options and payloads [B] to packets a frame, its wire time and least interval [s]."""
 
-UNLIMITED, UNSAID, LIMITED, OVERLOAD = "unlimited", "unsaid", "limited", "overload"
 NO_PAYLOAD = "no payload"
 """Label of rows that say none: a call without data, or a number for any; 1 B stands for it."""
 FULLEST = 0.97
 """A load counts as at most this share of the capacity, which itself is known to some percent."""
-OVERLOADED = 1.005
-"""A limit counts as carried up to this times the best goodput there (E14)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +73,9 @@ class Observations:
     sites: Sites
     values: Floats
     variance: Floats
-    spread: float
-    """Relative standard deviation between runs, pooled over the rows that say it; 0 of none."""
+    spread: Floats
+    """Relative standard deviation between runs at each row, half of it pooled over the rows that say
+    it; 0 where none does."""
 
 
 def label(
@@ -142,14 +148,16 @@ def flowing(where: Sites, capacity_bps: Floats) -> Sites:
 def observations(data: Dataset, metric: str, carrier: Carrier) -> Observations | None:
     """All rows of a metric; ``None`` of fewer than three.
 
-    Of the goodput only rows that no limit held back: a carried one says nothing of what could be had.
+    Of the goodput only rows that no limit held back: a carried one says nothing of what could be had,
+    but beside payloads that were asked for too much at least that.
     """
     points = [p for p in data.points if p.metric == metric]
     regimes = regimes_of(data, points)
     if metric == "goodput_bps":
-        free = [k for k, regime in enumerate(regimes) if regime != LIMITED]
+        over = asked_too_much(data, points)
+        free = [k for k, regime in enumerate(regimes) if regime != LIMITED or over[k]]
         points = [points[k] for k in free]
-        regimes = [OVERLOAD if regimes[k] == OVERLOAD else UNLIMITED for k in free]
+        regimes = [OVERLOAD if over[k] else UNLIMITED for k in free]
     if len(points) < 3:
         return None
     labels = [label(data, p, regime) for p, regime in zip(points, regimes, strict=True)]
@@ -160,32 +168,8 @@ def observations(data: Dataset, metric: str, carrier: Carrier) -> Observations |
     return Observations(sites(data, carrier, payload, load, labels), values, variance, spread)
 
 
-def regimes_of(data: Dataset, points: Sequence[Point]) -> list[str]:
-    """How the load of each row stands to what was carried there."""
-    best: dict[tuple[object, ...], float] = {}
-    if any(p.load_bps is not None and math.isfinite(p.load_bps) for p in points):
-        for p in data.points:
-            if p.metric == "goodput_bps":
-                place = (p.protocol, p.options, p.payload_bytes)
-                best[place] = max(p.value, best.get(place, 0.0))
-    return [_regime(p, best.get((p.protocol, p.options, p.payload_bytes))) for p in points]
-
-
-def _regime(point: Point, best: float | None) -> str:
-    load = math.nan if point.load_bps is None else point.load_bps
-    over = best is not None and math.isfinite(load) and load > OVERLOADED * best
-    return OVERLOAD if over else regime_of(load)
-
-
-def regime_of(load_bps: float) -> str:
-    """Whether a load [b/s] is unlimited, not said (NaN) or a limit."""
-    if math.isnan(load_bps):
-        return UNSAID
-    return UNLIMITED if math.isinf(load_bps) else LIMITED
-
-
-def _variance(points: Sequence[Point], shift: float) -> tuple[Floats, float]:
-    """Relative variance of each row's mean, and the pooled relative spread between runs.
+def _variance(points: Sequence[Point], shift: float) -> tuple[Floats, Floats]:
+    """Relative variance of each row's mean, and relative spread between its runs.
 
     Relative is to the value and what is added to it before its logarithm is fitted.
     A spread of few runs is itself uncertain, so half of it is the pooled one; that of a single run
@@ -199,12 +183,13 @@ def _variance(points: Sequence[Point], shift: float) -> tuple[Floats, float]:
     ]
     most = 3 * np.median(said) if said else 0.0
     pooled = float(np.mean(np.minimum(said, most or np.inf))) if said else 0.0
+    spread = np.full(len(points), pooled)
     variance = np.zeros(len(points))
     for k, (p, at) in enumerate(zip(points, size, strict=True)):
         if not at:
             continue
         if p.std is not None and p.n is not None and p.n > 1:
-            variance[k] = (0.5 * (p.std / at) ** 2 + 0.5 * pooled**2) / p.n
-        elif p.n is not None:
-            variance[k] = pooled**2 / p.n
-    return variance, pooled
+            spread[k] = math.sqrt(0.5 * (p.std / at) ** 2 + 0.5 * pooled**2)
+        if p.n is not None:
+            variance[k] = spread[k] ** 2 / p.n
+    return variance, spread

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from icmodel.hybrid.kernel import Covariance, Distances, Kernel, variance
-from icmodel.hybrid.mechanism import Mechanism
-from icmodel.hybrid.observations import Sites
+from icmodel.hybrid.distances import Distances
+from icmodel.hybrid.kernel import Covariance, Kernel, variance
+from icmodel.hybrid.mechanism import Mechanism, Modelled
+from icmodel.hybrid.observations import Observations
 
 Floats = NDArray[np.float64]
 LEAST_SCALE = 1e-6
@@ -41,20 +42,19 @@ class Process:
         """Standard deviation expected at each row when that row is left out."""
         return np.asarray(self.scale / np.sqrt(np.diag(self.inverse)))
 
-    def log_time(self, sites: Sites, apart: Distances) -> Floats:
-        """Log of the time at some sites, so far from the known ones."""
-        cross = self._cross(sites, apart)
-        return np.asarray(self.mechanism.log_time(sites) + self.scale * (cross @ self.weights))
+    def covariance(self, modelled: Modelled, apart: Distances) -> Floats:
+        """With the known rows, of sites so far from them of which its mechanism says that."""
+        return Covariance(self.kernel, apart, modelled.shares, self.shares).values
 
-    def deviation(self, sites: Sites, apart: Distances) -> Floats:
-        """Standard deviation expected of a new row at some sites."""
-        cross = self._cross(sites, apart)
+    def log_time(self, modelled: Modelled, cross: Floats) -> Floats:
+        """Log of the time at sites of that covariance with the known rows."""
+        return np.asarray(modelled.log_time + self.scale * (cross @ self.weights))
+
+    def deviation(self, modelled: Modelled, cross: Floats) -> Floats:
+        """Standard deviation expected of a new row at such sites."""
         known = np.sum((cross @ self.inverse) * cross, axis=1)
-        unknown = variance(self.kernel, self.mechanism.shares(sites)) - known
+        unknown = variance(self.kernel, modelled.shares) - known
         return np.asarray(self.scale * np.sqrt(np.maximum(unknown, 0.0) + self.kernel.noise))
-
-    def _cross(self, sites: Sites, apart: Distances) -> Floats:
-        return Covariance(self.kernel, apart, self.mechanism.shares(sites), self.shares).values
 
 
 def scale_of(residual: Floats) -> float:
@@ -65,25 +65,26 @@ def scale_of(residual: Floats) -> float:
 def process(
     mechanism: Mechanism,
     kernel: Kernel,
-    sites: Sites,
+    observed: Observations,
     apart: Distances,
-    residual: Floats,
-    row_variance: Floats,
+    log_time: Floats,
 ) -> Process:
     """The process through some rows.
 
     Parameters
     ----------
+    observed : Observations
+        The rows, and the relative variance that is said of each.
     apart : Distances
         Between the rows.
-    residual : array
-        Log time less the mechanism's.
-    row_variance : array
-        Relative variance that is said of each row.
+    log_time : array
+        Log time at each.
     """
+    modelled = mechanism.at(observed.sites)
+    residual = log_time - modelled.log_time
     scale = scale_of(residual)
-    shares = mechanism.shares(sites)
+    shares = modelled.shares
     covariance = Covariance(kernel, apart, shares, shares).values
-    noisy = covariance + np.diag(kernel.noise + row_variance / scale**2)
+    noisy = covariance + np.diag(kernel.noise + observed.variance / scale**2)
     inverse: Floats = np.asarray(np.linalg.inv(noisy), dtype=np.float64)
     return Process(mechanism, kernel, scale, shares, inverse, inverse @ residual / scale)

@@ -16,20 +16,17 @@ from icmodel.hybrid.elsewhere import half_width
 from icmodel.hybrid.fit import MOST_ROWS, Fit, fit
 from icmodel.hybrid.hosts import factor, frames, widening
 from icmodel.hybrid.observations import (
-    OVERLOAD,
-    UNLIMITED,
     Carrier,
     Label,
     Sites,
     flowing,
     label,
     observations,
-    regime_of,
-    regimes_of,
     sites,
     unlimited,
 )
 from icmodel.hybrid.quantity import Quantity, quantity
+from icmodel.hybrid.regimes import OVERLOAD, UNLIMITED, asked_too_much, regime_of
 from icmodel.interpolation import EXTRAPOLATED, INTERPOLATED, Curve, Where
 from icmodel.scenario import Hosts
 
@@ -66,7 +63,7 @@ class FittedMetric:
         log_time, half = self.fit.at(where)
         if self.over is None:
             return log_time, half
-        other, beside = self.over.fit.at(where, of_run=False)
+        other, beside = self.over.fit.mean_at(where)
         return log_time + other, np.hypot(half, beside)
 
     def elsewhere(self) -> float:
@@ -167,8 +164,8 @@ class Refiner:
         return set(last.tolist()) | set((last + 1).tolist())
 
     def overloaded(self, points: Sequence[Point]) -> list[bool]:
-        """Which rows were asked for more than was reached there at any load."""
-        return [regime == OVERLOAD for regime in regimes_of(self.data, points)]
+        """Which rows were asked for more than was reached, and those beside them."""
+        return asked_too_much(self.data, points)
 
     def refined(
         self, metric: str, curve: Curve, payload_bytes: Sequence[float], where: Where

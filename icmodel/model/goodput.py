@@ -20,6 +20,8 @@ from icmodel.model.lookup import Lookup
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+FAR = 1.1
+"""A paced request is too much from this times what runs that asked for too much reached; assumed."""
 OPPOSITE = {VALUE: VALUE, LOW: HIGH, HIGH: LOW}
 """A long latency and a high loss go with the least goodput: the flow's end that decides an end."""
 
@@ -147,14 +149,17 @@ def appendix_h_flow(ground: Ground, block: Block, part: int, lossy: Bools) -> Fl
 def asked_too_much(beside: Ground, block: Block, flow: Flow) -> Bools:
     """Which limited requests the runs that were asked for too much answer.
 
-    Those above what a lone stream reaches, between the payloads of such runs.
+    Those above what a lone stream reaches, or far above what such runs reached, between the payloads
+    of such runs.
     """
     group = beside.capacity.group.take(block.config)
     payload = block.asked.payload_bytes
     inside = (beside.capacity.first.take(group) <= payload) & (
         payload <= beside.capacity.last.take(group)
     )
-    return np.asarray(flow.over_own & np.isfinite(block.asked.request_bps) & (group > 0) & inside)
+    reached, _ = _reached(beside, block, VALUE)
+    over = flow.over_own | (block.asked.request_bps > reached * FAR)
+    return np.asarray(over & np.isfinite(block.asked.request_bps) & (group > 0) & inside)
 
 
 def known(lookup: Lookup, block: Block) -> Bools:

@@ -79,6 +79,8 @@ def _refusal(model: Foundation, refused: Bools, questions: Table) -> str:
 
 OptionGroup = tuple[tuple[tuple[str, str], ...], Ints | None]
 HOSTS = ("line_rate_bps", "cpu_clock_ratio")
+REQUESTS = frozenset(("rate_fps", "requested_goodput_bps"))
+"""Columns of questions of which some may be limited."""
 
 
 def _host_groups(questions: Table) -> Iterator[tuple[Hosts, Ints | None]]:
@@ -191,10 +193,11 @@ class _Worker:
         refused: Bools,
     ) -> None:
         self.variant, self.ground, self.asker, self.wishes = model.variant, ground, asker, wishes
+        limited = not REQUESTS.isdisjoint(asker.table.columns)
+        self.overloaded = model.overloaded(ground) if limited else None
         self.out, self.refused = out, refused
         names = metric_names(ground)
         self.wanted = frozenset(wishes.metrics or names) & frozenset(names)
-        self.overloaded = model.overloaded(ground)
         self.parts = (VALUE, LOW, HIGH) if wishes.intervals else (VALUE,)
         self.wires = Wires(ground, len(asker.table))
 

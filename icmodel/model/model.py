@@ -99,7 +99,8 @@ class Model:
         base = self._foundation.changed(asked.hosts)
         ground = base.ground(asked.options, (asked.protocol,), extend=extend)
         self._check_parameters(asked, ground, extend=extend)
-        return self._predict(asked, ground, base.overloaded(ground))
+        limited = math.isfinite(asked.requested_goodput_bps)
+        return self._predict(asked, ground, base.overloaded(ground) if limited else None)
 
     def _predict(self, asked: Scenario, ground: Ground, overloaded: Ground | None) -> Prediction:
         here = self._block(asked, ground)
