@@ -93,6 +93,28 @@ def test_broken_files_are_refused_by_name(tmp_path: Path) -> None:
     assert "cannot be read" in reasons["missing.txt"]
 
 
+def test_a_file_of_two_tools_is_refused_unless_one_is_named(tmp_path: Path) -> None:
+    half = (CASES / "sockperf" / "ping_pong_udp.txt").read_text(encoding="utf-8")
+    flow = (CASES / "netperf" / "udp_stream.txt").read_text(encoding="utf-8")
+    [file] = in_files(tmp_path, {"both.txt": half + flow})
+    with pytest.raises(RecordError, match=r"both\.txt: it holds output of sockperf and netperf"):
+        ingest([file], labels=Labels(payload_bytes=64))
+
+
+IRTT = (
+    '{"version": {"irtt": "0.9.2"}, "stats": {"rtt": {"n": 2, "mean": 500}}, '
+    '"round_trips": [{"seqno": 0, "lost": "false", "delay": {"rtt": 500}}]}'
+)
+ETHR = '{"Type": "TestResult", "Protocol": "TCP", "BitsPerSecond": "9.41G"}'
+
+
+@pytest.mark.parametrize("text", [IRTT, ETHR])
+def test_tools_whose_numbers_are_texts_are_not_taken_for_others(tmp_path: Path, text: str) -> None:
+    # Written by hand to their formats: words for truth values, and numbers with a suffix.
+    with pytest.raises(RecordError, match="not output of a tool that icmodel knows"):
+        ingest(in_files(tmp_path, {"log.json": text}))
+
+
 def test_files_of_one_name_are_told_apart_by_no_more_than_it_takes(tmp_path: Path) -> None:
     for folder, us in (("a", 20), ("b", 21)):
         (tmp_path / folder / "runs").mkdir(parents=True)

@@ -7,6 +7,7 @@ mistake made in one file must name that file and no other.
 from __future__ import annotations
 
 import math
+import random
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,9 +20,9 @@ from hypothesis import strategies as st
 from icmodel.dataset import Interconnect, catalogue, load
 from icmodel.fold import is_folded
 from icmodel.ingest import column_map
-from icmodel.ingest.between import contradictions
+from icmodel.ingest.between import contradictions, judged
 from icmodel.ingest.result import Number, Result
-from icmodel.ingest.slips import slip
+from icmodel.ingest.slips import BITS, COUNT, TIME, known
 from icmodel.ingest.within import problems
 from ingest_cases import TEN_GIGABIT, made, tables
 
@@ -112,12 +113,19 @@ def test_a_little_more_received_than_sent_is_two_windows() -> None:
 
 @given(st.sampled_from([8, 1e3, 1e6, 1 / 8, 1e-3, 1e-6]), st.floats(0.7, 1.4))
 def test_a_slip_is_known_by_its_factor(factor: float, noise: float) -> None:
-    assert slip(factor * noise, latency=False)
+    assert known(factor * noise, BITS)
 
 
-@given(st.floats(0.65, 1.5))
-def test_noise_is_no_slip(ratio: float) -> None:
-    assert slip(ratio, latency=True) == ""
+@given(st.floats(0.65, 1.5), st.sampled_from([BITS, TIME, COUNT]))
+def test_noise_is_no_slip(ratio: float, of: str) -> None:
+    assert known(ratio, of) is None
+
+
+@pytest.mark.parametrize("ratio", [8.0, 125.0, 8e3])
+def test_a_time_is_never_off_by_bits_for_bytes(ratio: float) -> None:
+    assert known(ratio, BITS)
+    assert known(ratio, TIME) is None
+    assert known(ratio, COUNT) is None
 
 
 def test_a_warm_up_left_out_lets_more_arrive_than_was_sent() -> None:
@@ -172,7 +180,8 @@ def test_nothing_of_a_true_curve_is_refused(name: str) -> None:
 def test_a_wrong_unit_in_one_file_names_that_file(name: str, data: st.DataObject) -> None:
     metric, curve = CURVES[name]
     at = data.draw(st.integers(1, len(curve) - 2))
-    factor = data.draw(st.sampled_from([1 / 8, 8, 1e3, 1e6]))
+    bits = [1 / 8, 8, 8e3] if metric == "goodput_bps" else []
+    factor = data.draw(st.sampled_from([1e-3, 1e3, 1e6, *bits]))
     wrong = [(p, v * factor if i == at else v) for i, (p, v) in enumerate(curve)]
     assert set(contradictions(files(metric, wrong))) == {str(curve[at][0])}
 
@@ -192,6 +201,22 @@ def test_exchanged_payloads_name_both_files() -> None:
     found = contradictions(files("goodput_bps", curve))
     assert set(found) == {str(SIZES[2]), str(SIZES[5])}
     assert "exchanged" in found[str(SIZES[2])]
+
+
+@pytest.mark.parametrize(
+    ("metric", "values"),
+    [
+        ("goodput_bps", [940e6 * size / (size + 300) for size in SIZES]),
+        ("rtt_half_mean_s", [12e-6 + size * 2e-9 for size in SIZES]),
+    ],
+)
+def test_payloads_exchanged_at_the_ends_of_a_curve_name_both_files(
+    metric: str, values: list[float]
+) -> None:
+    turned = [values[-1], *values[1:-1], values[0]]
+    found = contradictions(files(metric, list(zip(SIZES, turned, strict=True))))
+    assert set(found) == {str(SIZES[0]), str(SIZES[-1])}
+    assert all("exchanged" in reason for reason in found.values())
 
 
 def test_a_whole_sweep_in_another_unit_is_named() -> None:
@@ -214,9 +239,121 @@ def test_five_times_as_much_is_no_known_mistake() -> None:
     assert contradictions(pair) == {}
 
 
+def noisy(seed: int, repeats: int) -> dict[str, list[Result]]:
+    """Runs as a busy host makes them: stalls lengthen the mean tenfold and more, the rest less."""
+    draw = random.Random(seed)
+    found = {}
+    for size in SIZES:
+        for repeat in range(repeats):
+            floor = (10e-6 + size * 2e-9) * math.exp(0.1 * abs(draw.gauss(0, 1)))
+            middle = floor * (1.2 + abs(draw.gauss(0, 0.4)))
+            mean = middle * math.exp(abs(draw.gauss(0, 1.2)))
+            values = {
+                "goodput_bps": 5e6 * size / (1 + size / 4096) * math.exp(-abs(draw.gauss(0, 0.15))),
+                "latency_min_s": floor,
+                "latency_p50_s": middle,
+                "latency_mean_s": mean,
+            }
+            found[f"{size}-{repeat}"] = [made(values, size)]
+    return found
+
+
+@pytest.mark.parametrize("repeats", [1, 2, 3, 5])
+@pytest.mark.parametrize("seed", range(5))
+def test_nothing_of_noisy_runs_is_refused(seed: int, repeats: int) -> None:
+    assert contradictions(noisy(seed, repeats)) == {}
+
+
+def scaled(results: list[Result], factor: float, ending: str) -> list[Result]:
+    """The same with every number of a family times a factor."""
+    return [
+        replace(
+            result,
+            numbers=tuple(
+                number._replace(value=factor * number.value)
+                if number.metric.endswith(ending)
+                else number
+                for number in result.numbers
+            ),
+        )
+        for result in results
+    ]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    ("factor", "ending", "words"),
+    [
+        (8.0, "_bps", "bits taken for bytes"),
+        (1 / 8, "_bps", "bits taken for bytes"),
+        (1e3, "_bps", "a prefix"),
+        (1024 * 8, "_bps", "bits for bytes and a prefix"),
+        (1 / 125, "_bps", "a prefix the other"),
+        (1e3, "_s", "ms for us"),
+        (1e-6, "_s", "s for us"),
+    ],
+)
+def test_a_wrong_unit_among_noisy_runs_is_named(
+    seed: int, factor: float, ending: str, words: str
+) -> None:
+    runs = noisy(seed, 3)
+    runs["512-1"] = scaled(runs["512-1"], factor, ending)
+    refused, doubted = judged(runs)
+    named = {**doubted, **refused}
+    assert set(named) == {"512-1"}
+    assert words in named["512-1"]
+
+
+def test_a_run_of_another_state_is_told_and_taken() -> None:
+    # Overloaded: the queue stands, so every latency is a thousand times longer, and less arrives.
+    runs = noisy(1, 3)
+    slow = scaled(scaled(runs["512-1"], 1e3, "_s"), 0.5, "_bps")
+    assert judged({**runs, "512-1": slow})[0] == {}
+
+
+def test_what_may_be_a_mistake_and_may_be_noise_is_taken_and_told(tmp_path: Path) -> None:
+    # A mean alone, of repeats that scatter by half: twice as long may be the whole round trip.
+    runs = {
+        f"{size}-{at}": [made({"rtt_half_mean_s": 10e-6 * wide}, size)]
+        for size in SIZES
+        for at, wide in enumerate((0.75, 1.0, 1.33))
+    }
+    runs["512-3"] = [made({"rtt_half_mean_s": 20e-6}, 512)]
+    refused, doubted = judged(runs)
+    assert refused == {}
+    assert set(doubted) == {"512-3"}
+    texts = {f"{name}.csv": mean_row(some[0]) for name, some in runs.items()}
+    got = tables(tmp_path, texts, COLUMNS)
+    assert got.refused == ()
+    [note] = [note for note in got.notes if "512-3.csv" in note]
+    assert "a whole round trip labelled as half of one" in note
+    assert "look at it" in note
+
+
+def mean_row(result: Result) -> str:
+    """A table of the mean of half round trips alone."""
+    [number] = result.numbers
+    size = result.labels.payload_bytes
+    return f"size,rate,goodput,half,whole\n{size},,,{number.value * 1e6},\n"
+
+
+def test_a_pair_is_judged_by_the_curve_of_the_others() -> None:
+    runs = {str(size): [made({"goodput_bps": 1e6 * size}, size)] for size in SIZES}
+    runs["wrong"] = [made({"goodput_bps": 1e6 * 512 / 8}, 512)]
+    assert set(contradictions(runs)) == {"wrong"}
+
+
+def test_more_than_the_load_is_named() -> None:
+    said = problem({"goodput_bps": 100e6}, None, load_bps=100e3)
+    assert "above the load" in said
+    assert "a prefix" in said
+    assert problem({"sent_bps": 101e6}, None, load_bps=100e6) == ""
+    assert problem({"sent_bps": 101e6}, None, load_bps=math.inf) == ""
+
+
 def test_noisy_repeats_are_no_contradiction() -> None:
-    noisy = {str(n): [made({"goodput_bps": 1e9 * (0.5 + n / 10)})] for n in range(10)}
-    assert contradictions(noisy) == {}
+    wide = {str(n): [made({"goodput_bps": 1e9 * (0.5 + n / 10)})] for n in range(10)}
+    assert contradictions(wide) == {}
 
 
 def test_a_whole_round_trip_as_long_as_half_of_one_is_named() -> None:
@@ -227,6 +364,36 @@ def test_a_whole_round_trip_as_long_as_half_of_one_is_named() -> None:
     assert "in whole" in contradictions(pair)["half"]
     pair["half"] = [made({"rtt_half_mean_s": 20.5e-6})]
     assert contradictions(pair) == {}
+
+
+def test_a_slow_run_that_says_half_and_whole_alike_is_no_contradiction() -> None:
+    def run(wide: float) -> list[Result]:
+        return [made({"rtt_half_mean_s": 20e-6 * wide, "rtt_mean_s": 40e-6 * wide})]
+
+    assert contradictions({str(at): run(wide) for at, wide in enumerate((1, 1.1, 1.9))}) == {}
+
+
+def test_one_repeat_twice_as_long_as_two_others_is_told_and_taken() -> None:
+    runs = {str(us): [made({"rtt_half_mean_s": us * 1e-6})] for us in (20, 21, 40)}
+    refused, doubted = judged(runs)
+    assert (refused, set(doubted)) == ({}, {"40"})
+
+
+def test_a_round_trip_among_many_steady_halves_is_refused() -> None:
+    runs = {
+        f"{size}-{at}": [made({"rtt_half_mean_s": 20e-6 * (1 + at / 50)}, size)]
+        for size in SIZES
+        for at in range(3)
+    }
+    runs["512-3"] = [made({"rtt_half_mean_s": 40.5e-6}, 512)]
+    assert set(contradictions(runs)) == {"512-3"}
+
+
+@pytest.mark.parametrize("size", [SIZES[0], SIZES[-1]])
+@pytest.mark.parametrize("factor", [8, 1 / 8, 1e3, 1e-3])
+def test_a_wrong_unit_at_the_end_of_a_curve_names_that_file(size: int, factor: float) -> None:
+    curve = [(n, 940e6 * n / (n + 300) * (factor if n == size else 1)) for n in SIZES]
+    assert set(contradictions(files("goodput_bps", curve))) == {str(size)}
 
 
 def test_pairs_of_hosts_are_not_compared() -> None:

@@ -52,6 +52,24 @@ def test_a_comma_may_be_the_point() -> None:
     assert (point.payload_bytes, point.value) == (1024, 1234.5e6)
 
 
+@pytest.mark.parametrize(
+    ("cell", "value"), [("1.234,5", 1234.5), ("1.234", 1234.0), ("12,5", 12.5)]
+)
+def test_points_group_thousands_where_a_comma_is_the_point(
+    tmp_path: Path, cell: str, value: float
+) -> None:
+    text = f"size;goodput\n64;{cell}\n"
+    got = mapped(tmp_path, text, {"size": SIZE, "goodput": GOODPUT}, delimiter=";", decimal=",")
+    assert numbers(got) == {"goodput_bps": value * 1e6}
+
+
+@pytest.mark.parametrize("cell", ["1234.5", "1.5", "0.25", "1,5.2"])
+def test_a_point_that_groups_no_thousands_is_refused(tmp_path: Path, cell: str) -> None:
+    text = f"size;goodput\n64;{cell}\n"
+    with pytest.raises(RecordError, match="line 2, column 'goodput'"):
+        mapped(tmp_path, text, {"size": SIZE, "goodput": GOODPUT}, delimiter=";", decimal=",")
+
+
 def test_ranges_counts_options_and_loads(tmp_path: Path) -> None:
     got = mapped(
         tmp_path,
@@ -96,6 +114,8 @@ def test_a_number_comes_through_exactly(size: int, megabits: Decimal) -> None:
         ({"size": {"field": "cpu_recv", "unit": "percent"}}, "in % or 1"),
         ({"size": {"field": "low", "of": "goodput_bps", "unit": "b/s"}}, "no column holds"),
         ({"size": {**SIZE, "colour": "red"}}, "unknown key"),
+        ({"size": SIZE, "length": SIZE}, "'size' and 'length' both say payload_bytes"),
+        ({"run 1": GOODPUT, "run 2": GOODPUT}, "each run in a row of its own"),
     ],
 )
 def test_a_wrong_mapping_says_what_is_allowed(columns: dict[str, object], reason: str) -> None:
@@ -115,6 +135,7 @@ def test_a_wrong_mapping_says_what_is_allowed(columns: dict[str, object], reason
         ("size,goodput\n", "no rows"),
         ('size,goodput\n64,"10\n', "not CSV"),
         ("size,goodput\n,10\n", "payload_bytes"),
+        ("size,goodput\n64,1,5\n", "line 2 has 3 cells under 2 names"),
     ],
 )
 def test_a_wrong_table_names_line_and_column(tmp_path: Path, text: str, reason: str) -> None:

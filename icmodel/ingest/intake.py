@@ -9,7 +9,7 @@ from pathlib import Path
 
 from icmodel.dataset import AXES, Interconnect, Point
 from icmodel.errors import RecordError
-from icmodel.ingest.between import contradictions
+from icmodel.ingest.between import judged
 from icmodel.ingest.gather import Axis, Found, gather, in_cores
 from icmodel.ingest.labels import Labels, fill, labels_of, merge
 from icmodel.ingest.mapping import ColumnMap
@@ -36,12 +36,15 @@ class Ingested:
         The files whose results are in the points.
     refused
         The files of which nothing is, each with the reason.
+    doubted
+        The files that are taken though the others may contradict them, each with the reason.
     """
 
     points: tuple[Point, ...]
     axes: tuple[Axis, ...]
     taken: tuple[Taken, ...]
     refused: tuple[Refusal, ...] = ()
+    doubted: tuple[Refusal, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -52,7 +55,12 @@ class Ingested:
             for result in file.results
             for note in result.notes
         )
-        return tuple(counted)
+        doubts = (
+            f"{one.file}: {one.reason}; the others scatter too much to be sure, so it is taken: "
+            "look at it"
+            for one in self.doubted
+        )
+        return (*counted, *doubts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +124,14 @@ def ingest(
             progress(at, len(paths))
     wrong = _twice(taken.values())
     others = {file: some.results for file, some in taken.items() if file not in wrong}
-    wrong |= contradictions(others)
+    contradicted, doubted = judged(others)
+    wrong |= contradicted
     refused += [Refusal(file, reason) for file, reason in wrong.items()]
     kept = [file for name, file in taken.items() if name not in wrong]
-    return _ingested(kept, refused)
+    return replace(
+        _ingested(kept, refused),
+        doubted=tuple(Refusal(file, reason) for file, reason in doubted.items()),
+    )
 
 
 def _twice(taken: Iterable[Taken]) -> dict[str, str]:

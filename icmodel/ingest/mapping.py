@@ -128,6 +128,7 @@ def column_map(document: Mapping[str, object], where: str) -> ColumnMap:
         raise RecordError(f'{where} has no [columns."NAME"]: write one for each column to take')
     columns = {str(name): _column(str(name), entry, where) for name, entry in said.items()}
     _check_beside(columns, where)
+    _check_twice(columns, where)
     basis = str(document.get("basis", "measured"))
     if basis not in BASES:
         raise RecordError(f"{where}: the basis {basis!r} is not one of {', '.join(BASES)}")
@@ -198,6 +199,19 @@ def _check_column(column: Column, place: str) -> None:
 
 def _example(column: Column) -> str:
     return {"bytes": "B", "bps": "Mb/s", "fps": "/s", "s": "us", "share": "%"}[column.kind]
+
+
+def _check_twice(columns: Mapping[str, Column], where: str) -> None:
+    """Refuse two columns for one field: one would hide the other, or both pass for repeats."""
+    taken: dict[tuple[str, str], str] = {}
+    for column in columns.values():
+        key = (column.field, column.of)
+        if key in taken:
+            raise RecordError(
+                f"{where}: the columns {taken[key]!r} and {column.name!r} both say "
+                f"{column.field}: map one of them, or put each run in a row of its own"
+            )
+        taken[key] = column.name
 
 
 def _check_beside(columns: Mapping[str, Column], where: str) -> None:

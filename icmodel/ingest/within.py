@@ -13,7 +13,7 @@ from itertools import pairwise
 from icmodel.dataset import AXES, RATIOS, Interconnect
 from icmodel.errors import ScenarioError
 from icmodel.ingest.result import Result, value_of
-from icmodel.ingest.slips import hint
+from icmodel.ingest.slips import BITS, TIME, hint
 from icmodel.theory import ethernet
 
 QUANTILES = ("min", "p50", "p90", "p99", "p999", "max")
@@ -32,6 +32,8 @@ WHOLE = 4 / 3
 """A round trip is at least this much longer than the way there: the way back takes time too."""
 ROUNDING = 1.005
 """A count over a short window may lie that much over a bound: its ends are not frames' ends."""
+OVERSHOOT = 1.5
+"""Pacing keeps a mean rate: what is that far above its load was not held to it."""
 PRODUCT = 0.03
 """How far payload x rate may lie from the goodput: both are rounded, and three digits round most."""
 REPEATS = 2.0
@@ -44,6 +46,7 @@ def problems(result: Result, link: Interconnect | None) -> Iterator[str]:
     yield from _impossible(result)
     yield from _product(result)
     yield from _ends(result)
+    yield from _load(result)
     yield from _order(result)
     yield from _trips(result)
     if link is not None and link.line_rate_bps is not None:
@@ -102,7 +105,7 @@ def _product(result: Result) -> Iterator[str]:
     if abs(goodput / product - 1) > PRODUCT:
         yield (
             f"{rate:.6g} frames/s of {payload} B are {product:.6g} b/s, and it says a goodput of "
-            f"{goodput:.6g} b/s{hint(goodput, product)}"
+            f"{goodput:.6g} b/s{hint(goodput, product, BITS)}"
         )
 
 
@@ -113,6 +116,20 @@ def _ends(result: Result) -> Iterator[str]:
             f"{goodput:.6g} b/s arrived and only {sent:.6g} b/s were sent: sender and receiver are "
             "swapped, or one of them is in another unit"
         )
+
+
+def _load(result: Result) -> Iterator[str]:
+    """What was sent or arrived is not above the load the run was held to."""
+    load = result.labels.load_bps
+    if not load or math.isinf(load):
+        return
+    for metric in ("goodput_bps", "sent_bps"):
+        value = value_of(result.numbers, metric)
+        if value is not None and value > OVERSHOOT * load:
+            yield (
+                f"{metric} {value:.6g} b/s is above the load of {load:.6g} b/s it was held to"
+                f"{hint(value, load, BITS)}"
+            )
 
 
 def _order(result: Result) -> Iterator[str]:
@@ -188,7 +205,7 @@ def _wire(result: Result, link: Interconnect, line_rate_bps: float) -> Iterator[
         if value is not None and value > bound * ROUNDING:
             yield (
                 f"{metric} {value:.6g} b/s is above the {bound:.6g} b/s that a line of "
-                f"{line_rate_bps:.6g} b/s carries of {protocol}{hint(value, bound)}"
+                f"{line_rate_bps:.6g} b/s carries of {protocol}{hint(value, bound, BITS)}"
             )
     if payload is None:
         return
@@ -199,7 +216,7 @@ def _wire(result: Result, link: Interconnect, line_rate_bps: float) -> Iterator[
             if value is not None and value < trips * least / ROUNDING:
                 yield (
                     f"{family}_{name}_s {value:.6g} s is below the {trips * least:.6g} s that "
-                    f"{payload} B take on the wire{hint(value, trips * least)}"
+                    f"{payload} B take on the wire{hint(value, trips * least, TIME)}"
                 )
                 break
 

@@ -45,7 +45,7 @@ READERS: Mapping[str, Reader] = MappingProxyType(
         )
     }
 )
-"""By the tool's name, in the order they are asked: the surest marks first."""
+"""By the tool's name, in the order they are asked."""
 
 
 def reader_of(source: Source, tool: str | None) -> Reader:
@@ -54,17 +54,22 @@ def reader_of(source: Source, tool: str | None) -> Reader:
     Raises
     ------
     RecordError
-        If the name is unknown, or no reader knows the text.
+        If the name is unknown, or no reader knows the text, or several do.
     """
     known = ", ".join(sorted(READERS))
     if tool is not None:
         if tool not in READERS:
             raise RecordError(f"the tool {tool!r} is unknown: it is one of {known}")
         return READERS[tool]
-    found = next((reader for reader in READERS.values() if reader.recognises(source.text)), None)
-    if found is None:
+    found = [name for name, reader in READERS.items() if reader.recognises(source.text)]
+    if not found:
         raise RecordError(
             f"it is not output of a tool that icmodel knows ({known}): name the tool with --tool, "
             "or map the columns of a table with --map"
         )
-    return found
+    if len(found) > 1:
+        raise RecordError(
+            f"it holds output of {' and '.join(found)}, and only one of them could be taken: keep "
+            "each tool's output in a file of its own, or name the one to take with --tool"
+        )
+    return READERS[found[0]]

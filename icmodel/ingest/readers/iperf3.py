@@ -18,7 +18,7 @@ from icmodel.ingest.result import RECEIVER, SENDER, Number, Result, Side
 from icmodel.ingest.source import Source, documents, real, shifted, table, tables, text_of
 
 NAME = "iperf3"
-_TEXT = re.compile(r"^\[ *(?:ID|SUM|\d+) *\]", re.M)
+_TEXT = re.compile(r"^\[ *(?:ID|SUM|\d+) *\] +(?:Interval|local |[0-9.]+-)", re.M)
 _JSON = re.compile(r'"(?:cpu_utilization_percent|connecting_to|accepted_connection|json-stream)"')
 _EVENT = re.compile(r'^\{"event":', re.M)
 _MULTITHREADED = (3, 16)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from icmodel.errors import RecordError, UnitError
@@ -14,6 +15,7 @@ from icmodel.ingest.result import BOTH, RECEIVER, SENDER, Number, Result, Side
 from icmodel.ingest.source import Source
 
 NAME = "table"
+_GROUPS = re.compile(r"[0-9]{1,3}(?:\.[0-9]{3})+")
 
 
 def read(source: Source, columns: ColumnMap) -> list[Result]:
@@ -31,6 +33,7 @@ def read(source: Source, columns: ColumnMap) -> list[Result]:
     places = {name: _place(header, name) for name in columns.columns}
     results = []
     for line, row in enumerate(rows[columns.header_row + 1 :], start=columns.header_row + 2):
+        _check_width(row, len(header), line)
         cells = {name: row[at].strip() if at < len(row) else "" for name, at in places.items()}
         if any(cells.values()):
             results.append(_result(cells, columns, line))
@@ -49,6 +52,16 @@ def _rows(source: Source, columns: ColumnMap) -> Iterator[Sequence[str]]:
         )
     except csv.Error as error:
         raise RecordError(f"it is not CSV: {error}") from error
+
+
+def _check_width(row: Sequence[str], width: int, line: int) -> None:
+    """Refuse cells beyond the header: then a comma parts a number, and all behind it has moved."""
+    beyond = [cell for cell in row[width:] if cell.strip()]
+    if beyond:
+        raise RecordError(
+            f"line {line} has {len(row)} cells under {width} names: a delimiter stands inside a "
+            "number or text, so quote it, or say delimiter and decimal in the mapping"
+        )
 
 
 def _place(header: Sequence[str], name: str) -> int:
@@ -126,6 +139,11 @@ def _value(column: Column, text: str, columns: ColumnMap, line: int) -> float:
     """A cell in SI, by the unit of its column."""
     plain = text.strip().lower()
     if columns.decimal != ".":
+        if "." in plain and _GROUPS.fullmatch(plain.partition(columns.decimal)[0]) is None:
+            raise RecordError(
+                f"line {line}, column {column.name!r}: {text!r} has a point, which groups "
+                f"thousands where {columns.decimal!r} is the decimal: one of them is wrong"
+            )
         plain = plain.replace(".", "").replace(columns.decimal, ".")
     if column.field == "load_bps" and plain in UNLIMITED:
         return float("inf")
