@@ -16,6 +16,7 @@ from fold_case import document, line, record, write
 from icmodel.errors import RecordError
 from icmodel.fold import Settings, fold_files, read_records, rebuild
 from icmodel.fold.histograms import coarser, merged_buckets
+from icmodel.fold.record import Record, record_of
 from icmodel.fold.withholding import without
 
 SECRET = 'quiet root="/dev/x y" \\ end'
@@ -41,6 +42,38 @@ def test_labels_of_that_name_stay_and_the_record_still_fits_its_schema() -> None
     assert {shown.host(end)["hostname"] for end in ("caller", "responder")} == {"withheld"}
     schema = json.loads((checkout.ROOT / "calibration" / "record.schema.json").read_bytes())
     jsonschema.validate(json.loads(shown.line) | {"point": document("a")["point"]}, schema)
+
+
+def changed(before: str, after: str) -> Record:
+    """A record that says something in another form than icprobe does."""
+    whole = record("a", host={"kernel_cmdline": SECRET})
+    line = re.sub(before, after, whole.line)
+    assert line != whole.line
+    return record_of(line)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"mac": "[^"]*"', '"mac": ["02:00:00:00:00:01"]'),
+        ('"environment":', '"environment" :'),
+    ],
+)
+def test_what_cannot_be_withheld_is_refused_and_not_shown(before: str, after: str) -> None:
+    with pytest.raises(RecordError, match="says mac in a form that cannot be withheld"):
+        without(changed(before, after), ("mac",))
+
+
+def test_a_histogram_in_another_form_does_not_keep_its_digits_unseen() -> None:
+    text = (checkout.ROOT / "calibration" / "tests" / "golden" / "udp-paced.jsonl").read_text()
+    line = re.sub(
+        r'"significant_digits":(\d),"buckets":(\[\[.*?\]\])',
+        r'"buckets":\2,"significant_digits":\1',
+        text.strip(),
+    )
+    assert line != text.strip()
+    with pytest.raises(RecordError, match="whose digits cannot be cut"):
+        coarser(record_of(line), 1)
 
 
 def test_what_numbers_follow_from_is_not_withheld() -> None:

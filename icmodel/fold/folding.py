@@ -25,6 +25,7 @@ BUSY, BUSY_SHARE = "busy-host", 0.1
 """The flag of an end that was busy before the run, and by how much; it does not say which end."""
 UNCOVERED = "a stream beside it did not run from before to after it"
 ELSEWHERE = "its point is held out by the plan of another run, so a fit may not see it"
+HELD = "the plan holds it out, so a fit may not see it"
 SPOILT = "its flags spoil every metric"
 EMPTY = "it measured nothing that a dataset can hold"
 
@@ -93,7 +94,7 @@ def fold(
     fates = {run: Fate(run, APART, why) for run, why in set_aside.items()} | sorting.fates
     if not sorting.points:
         raise RecordError(
-            f"no run is left to make points of: {_counted({f.run: f.why for f in fates.values()})}"
+            f"no run is left to make points of: {_counted({f.run: f.why or HELD for f in fates.values()})}"
         )
     document = dataset_document(chosen, rest, sorting.points, axes, compared.meanings)
     account = Account(

@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Iterator
 
+from icmodel.errors import RecordError
 from icmodel.fold.record import Record, record_of
 
 KEPT = re.compile(r'"significant_digits":\s*(\d+),\s*"buckets":\s*(\[\s*\[[\d\s,\[\]]*\]\s*\])')
@@ -17,9 +19,33 @@ LEAST_DIGITS, MOST_DIGITS = 1, 3
 
 
 def coarser(record: Record, digits: int) -> Record:
-    """A record whose histograms have so many significant digits at most; the rest stays as it is."""
+    """A record whose histograms have so many significant digits at most; the rest stays as it is.
+
+    Raises
+    ------
+    RecordError
+        If it has a histogram in another form than icprobe writes, which would keep its digits.
+    """
     line = KEPT.sub(lambda found: _told(found, digits), record.line)
+    if any(kept > digits for kept in _digits(json.loads(line))):
+        raise RecordError(
+            f"run {record.run} has a histogram whose digits cannot be cut: give the file that "
+            "icprobe wrote"
+        )
     return record if line == record.line else record_of(line)
+
+
+def _digits(document: object) -> Iterator[int]:
+    """The significant digits of every histogram that holds counts."""
+    if isinstance(document, list):
+        for part in document:
+            yield from _digits(part)
+    elif isinstance(document, dict):
+        digits = document.get("significant_digits")
+        if isinstance(digits, int) and document.get("buckets"):
+            yield digits
+        for part in document.values():
+            yield from _digits(part)
 
 
 def _told(found: re.Match[str], digits: int) -> str:
