@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
+import sys
+import time
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +18,10 @@ import pytest
 import checkout
 import probe_record
 from conftest import Installed, clean_environment, empty_venv, run
-from icmodel.calibrate import check_probe
+from icmodel.calibrate import Progress, Result, check_probe
+from icmodel.calibrate.calibration import Calibration
 from icmodel.cli import main
+from icmodel.cli.calibrate import _exit_code
 from icmodel.errors import ProbeMissing
 
 SELFCHECK = '{"clock_resolution_s": 1e-9, "max_rate_fps": 500000.5, "new": 3, "note": "x"}'
@@ -185,6 +190,9 @@ WRONG = [
     (("--protocol", "pigeon", "-o", "here"), "pigeon cannot be measured"),
     (("--usecase", "pigeons", "-o", "here"), "pigeons"),
     (("--variant", "pigeon", "-o", "here"), "pigeon"),
+    (("--address", "192.0.2.1", "-o", "here"), "--address is of the second of two hosts"),
+    (("--hosts", "a", "b", "--topology", "direct", "-o", "here"), "--topology is of the lab"),
+    (("--cores", "0", "-o", "here"), "0 cores are not possible"),
     (("-o", "here"), "ended with exit code 2"),
 ]
 
@@ -205,6 +213,63 @@ def test_what_cannot_be_calibrated_is_said_in_one_sentence(
     assert said in told.err
     assert told.err.count("\n") == 1
     assert not (stand_in.parent / "here" / "points.csv").exists()
+
+
+SLEEPER = """#!/bin/sh
+trap 'echo put away >> "$0.log"; exit 1' TERM INT
+echo started >> "$0.log"
+sleep 30 & wait
+"""
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_however_it_is_ended_it_says_how_to_go_on(by: signal.Signals, tmp_path: Path) -> None:
+    """A hang-up or a request to terminate ends it as Ctrl-C does."""
+    executable(tmp_path / "icprobe", SLEEPER)
+    begun = tmp_path / "icprobe.log"
+    words = [sys.executable, "-m", "icmodel", "calibrate", "-o", "here"]
+    env = os.environ | {
+        "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(checkout.ROOT),
+    }
+    with subprocess.Popen(
+        words, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True, preexec_fn=_as_a_shell_does
+    ) as process:
+        for _ in range(200):
+            if begun.exists():
+                break
+            time.sleep(0.05)
+        process.send_signal(by)
+        _, told = process.communicate(timeout=20)
+    assert (process.returncode, told) == (
+        130,
+        "icmodel: interrupted: the same command goes on in here\n",
+    )
+
+
+def _as_a_shell_does() -> None:
+    """Signals as a command at a terminal has them, whoever runs these tests."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reason", "stated", "code"),
+    [
+        ("met", "verdict", True, 0),
+        ("not met", "verdict", True, 1),
+        ("undecided", "budget", True, 3),
+        ("", "budget", True, 3),
+        ("", "budget", False, 0),
+        ("", "error", True, 0),
+    ],
+)
+def test_the_exit_code_says_whether_the_stated_end_was_reached(
+    verdict: str, reason: str, stated: bool, code: int, tmp_path: Path
+) -> None:
+    stand = Progress(0, 1, 1.0, 2.0, None, (), verdict)
+    made = Calibration("lab", tmp_path, "lab", "", "hybrid", Result(reason, (), (), stand))
+    assert _exit_code(made, stated=stated) == code
 
 
 def test_the_real_probe_works(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -210,6 +211,23 @@ def test_another_calibration_s_folder_is_refused(whole: Path, tmp_path: Path) ->
         calibrate(System(), settings(), tmp_path)
 
 
+def test_where_nothing_was_measured_other_settings_may_take_the_folder(tmp_path: Path) -> None:
+    class Refusing(System):
+        def measure(self, run: Run, repeat: int) -> Record | Refused:
+            return Refused("no such interface")
+
+    with pytest.raises(CalibrationError, match="refuse every run"):
+        calibrate(Refusing(), settings(), tmp_path / "lab")
+    assert (tmp_path / "lab" / REFUSED).exists()
+    # Put right: the same runs are asked again, with the same settings or with others.
+    shutil.copytree(tmp_path / "lab", tmp_path / "other")
+    for name, wish in (("lab", settings(budget_s=3)), ("other", settings(budget_s=3, seed=2))):
+        made = calibrate(System(), wish, tmp_path / name)
+        assert made.records
+        assert not made.refused
+        assert not (tmp_path / name / REFUSED).exists()
+
+
 @pytest.mark.parametrize("body", ["{", "[]", '{"schema_version": 2}', '{"schema_version": 1}'])
 def test_damaged_settings_are_said(body: str, tmp_path: Path) -> None:
     (tmp_path / SETTINGS).write_text(body, encoding="utf-8")
@@ -236,6 +254,10 @@ def test_damaged_records_are_said(tmp_path: Path) -> None:
         ({"loads": (0.5,)}, "as fast as it goes"),
         ({"budget_s": 0.0}, "end nothing"),
         ({"error_ratio": 1.0}, "end nothing"),
+        ({"cores": 0}, "0 cores are not possible: give 1 to 256"),
+        ({"mtu_bytes": 10}, "an MTU of 10 B is not possible"),
+        ({"window_s": 0.0}, "a window of 0 s is not possible"),
+        ({"line_rate_bps": 0.0}, "carries nothing"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(words: dict[str, Any], said: str) -> None:

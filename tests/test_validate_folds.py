@@ -175,3 +175,12 @@ def test_the_dataset_itself_is_not_changed(data: Dataset) -> None:
     assert data.points is before
     assert isinstance(before[0], Point)
     assert np.isfinite([p.value for p in before]).all()
+
+
+def test_only_folds_that_ask_for_some_metrics_are_made_and_drawn() -> None:
+    data = load("rmi-1g-2009")
+    asked = leave_one_out(data, "goodput_bps")
+    assert len(asked) < len(leave_one_out(data))
+    assert len(leave_one_out(data, "goodput_bps", "frames_per_s")) == len(leave_one_out(data))
+    for folds in (asked, leave_one_out(data, "goodput_bps", most=5)):
+        assert all({p.metric for p in fold.test} == {"goodput_bps"} for fold in folds)

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.accuracy.race import Race
-from icmodel.validate.scores import ABSOLUTE, Score
+from icmodel.repeats import ABSOLUTE
+from icmodel.validate.scores import Score
 
 OURS = "hybrid"
 ENOUGH = 0.9

@@ -15,6 +15,10 @@ PROTOCOLS = ("tcp", "udp", "ethernet", "zeromq")
 METRICS = ("goodput_bps", "latency_mean_s", "cpu_send", "cpu_recv")
 OVERHEAD_S = 0.5
 """Seconds that a run costs beside idle time, warm-up and window: clocks, connection, counters."""
+MOST_CORES = 256
+LEAST_MTU, MOST_MTU = 68, 65535
+"""Least MTU of IPv4, and the longest packet it has."""
+LEAST_WINDOW_S, MOST_WINDOW_S = 0.1, 3600.0
 ENDS = ("budget_s", "error_ratio")
 """What only says when to stop: it may change when a calibration goes on."""
 
@@ -103,6 +107,29 @@ class Settings:
             raise CalibrationError(
                 f"a budget of {self.budget_s:g} s and an error of {self.error_ratio} end nothing: "
                 "give a time above 0 and an error between 0 % and 100 %"
+            )
+
+        self._check_runs()
+
+    def _check_runs(self) -> None:
+        """Refuse what no run can be, before a folder is made for it."""
+        if not 1 <= self.cores <= MOST_CORES:
+            raise CalibrationError(
+                f"{self.cores} cores are not possible: give 1 to {MOST_CORES}, one sender on each"
+            )
+        if not LEAST_MTU <= self.mtu_bytes <= MOST_MTU:
+            raise CalibrationError(
+                f"an MTU of {self.mtu_bytes} B is not possible: give {LEAST_MTU} B to {MOST_MTU} B"
+            )
+        if not LEAST_WINDOW_S <= self.window_s <= MOST_WINDOW_S:
+            raise CalibrationError(
+                f"a window of {self.window_s:g} s is not possible: give {LEAST_WINDOW_S:g} s to "
+                f"{MOST_WINDOW_S:g} s for a run"
+            )
+        if self.line_rate_bps is not None and self.line_rate_bps <= 0:
+            raise CalibrationError(
+                f"a line rate of {self.line_rate_bps:g} b/s carries nothing: leave it out to take "
+                "the goodput of the first run, or give the rate of the line"
             )
 
     @property

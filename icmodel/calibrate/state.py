@@ -63,11 +63,18 @@ def _writable(path: Path) -> Iterator[None]:
 
 
 def _claim(path: Path, settings: Settings) -> None:
-    """Take a folder for these settings; those that are here may differ in when to stop alone."""
+    """Take a folder for these settings; those that are here may differ in when to stop alone.
+
+    A calibration that never measured anything holds nothing to keep: what the hosts refused is
+    asked again, and other settings may take its place.
+    """
     place = path / SETTINGS
     beside = place.with_suffix(".new")
     if place.exists():
-        if settings_of(place.read_text(encoding="utf-8")).digest != settings.digest:
+        before = settings_of(place.read_text(encoding="utf-8"))
+        if not _has_records(path):
+            (path / REFUSED).unlink(missing_ok=True)
+        elif before.digest != settings.digest:
             raise CalibrationError(
                 f"{path} holds a calibration with other settings: give the same ones to go on, or "
                 "another folder"
@@ -76,6 +83,12 @@ def _claim(path: Path, settings: Settings) -> None:
         raise CalibrationError(f"{path} is not empty and holds no calibration: give a new folder")
     beside.write_text(settings.to_json(), encoding="utf-8")
     beside.replace(place)
+
+
+def _has_records(path: Path) -> bool:
+    """Whether a whole line of a record is here."""
+    records = path / RECORDS
+    return records.exists() and b"\n" in records.read_bytes()
 
 
 class Folder:

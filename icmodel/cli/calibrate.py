@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 app = room()
 
+UNSCORED = "it ended within the first round, so neither error nor verdict is known"
+DIRECT = "direct"
+"""The test network unless another is named."""
 UNDECIDED = 3
 """Exit code where the budget ended before the stated error."""
 
@@ -50,7 +53,8 @@ HostNames = Annotated[
     ),
 ]
 Topology = Annotated[
-    str, option("topology", "NAME", "Test network: a name of icprobe's or a TOML file.", "direct")
+    str | None,
+    option("topology", "NAME", "Test network: a name of icprobe's or a TOML file.", "direct"),
 ]
 Address = Annotated[
     str | None,
@@ -92,7 +96,7 @@ def calibrate(
     *,
     lab: Lab = False,
     hosts: HostNames = None,
-    topology: Topology = "direct",
+    topology: Topology = None,
     address: Address = None,
     usecase: UseCaseName = None,
     budget: Budget = "10 min",
@@ -133,13 +137,14 @@ def calibrate(
         raise CalibrationError("there is no folder to measure into: give one with -o DIR")
     if lab and hosts is not None:
         raise CalibrationError("--lab and --hosts are both given: measure in one of them")
+    _check_place(hosts, topology, address)
     from icmodel.calibrate.calibration import Wish, carry_out
-    from icmodel.cli.watching import watching
+    from icmodel.cli.watching import interruptible, watching
 
     wish = Wish(
         folder=output,
         hosts=hosts,
-        topology=topology,
+        topology=topology or DIRECT,
         address=address,
         words={
             "protocols": tuple(listed(protocol)) or ("tcp", "udp"),
@@ -154,17 +159,30 @@ def calibrate(
             "variant": variant,
         },
     )
-    with watching() as watch:
+    with interruptible(f"the same command goes on in {output}"), watching() as watch:
         made = carry_out(probe, wish, watch)
     emit(Answer(lambda: _sections(made), lambda: made.to_dict()), as_json=as_json, output=None)
-    return _exit_code(made, error=error is not None)
+    return _exit_code(made, stated=error is not None or usecase is not None)
 
 
-def _exit_code(made: Calibration, *, error: bool) -> int:
+def _check_place(hosts: tuple[str, str] | None, topology: str | None, address: str | None) -> None:
+    """Refuse what says something of the lab for hosts, or of hosts for the lab."""
+    if hosts is None and address is not None:
+        raise CalibrationError(
+            "--address is of the second of two hosts: give them with --hosts A B"
+        )
+    if hosts is not None and topology is not None:
+        raise CalibrationError(
+            "--topology is of the lab, and --hosts measures outside it: give one"
+        )
+
+
+def _exit_code(made: Calibration, *, stated: bool) -> int:
+    """The verdict's, or whether the ``stated`` end was reached: an error or a verdict."""
     verdict = made.result.progress.verdict
     if verdict:
         return {"met": 0, "not met": 1}.get(verdict, UNDECIDED)
-    return UNDECIDED if error and made.result.reason != "error" else 0
+    return UNDECIDED if stated and made.result.reason != "error" else 0
 
 
 def _sections(made: Calibration) -> list[Section]:
@@ -181,6 +199,7 @@ def _sections(made: Calibration) -> list[Section]:
         f"{stand.runs} runs in {stand.spent_s:.0f} s of measuring, {len(made.result.refused)} "
         f"refused; ended by: {made.result.reason}",
         *((f"verdict of the use case: {stand.verdict}",) if stand.verdict else ()),
+        *(() if stand.scores else (f"{UNSCORED}: give more with --budget, and it goes on",)),
         f"dataset {made.dataset} in {made.folder}, variant {made.variant}",
     )
     found = [Section(f"calibrated {made.system}", lines)]

@@ -18,7 +18,7 @@ from icmodel.scenario import Scenario
 DEFAULT_DATASET = "ethernet-10g-2012"
 
 DATASET_HELP = "Name of a bundled dataset or path of a folder."
-VARIANT_HELP = "Variant of the model: corrected or appendix-h."
+VARIANT_HELP = "Variant of the model: corrected, hybrid or appendix-h."
 OWN = "the dataset's own"
 PROTOCOL_HELP = "Protocol as the dataset names it."
 

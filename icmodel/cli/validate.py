@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -27,7 +27,11 @@ from icmodel.errors import ScenarioError
 from icmodel.repeats import ABSOLUTE, kind
 from icmodel.validate import Trial, Validation, Wishes, document, records, validate
 from icmodel.validate.scores import Coverage, Outcome, Score
-from icmodel.validate.validation import HELD_OUT, KINDS, LEAVE_ONE
+from icmodel.validate.validation import (
+    HELD_OUT,
+    KINDS,
+    LEAVE_ONE,
+)
 
 app = room()
 
@@ -48,6 +52,9 @@ NUMBERS = (
 )
 WORST_NUMBERS = ("payload", "load", "value", "predicted", "low", "high", "error")
 RIGHT = frozenset((*NUMBERS, *WORST_NUMBERS))
+
+SHOWN = 3
+"""Reasons for no answer that are listed for a metric."""
 
 Name = Annotated[str, typer.Argument(metavar="DATASET", help="Bundled name or path of a folder.")]
 FoldKinds = Annotated[
@@ -112,7 +119,7 @@ def validate_rows(
     if plot is not None:
         _draw(found, plot)
     answer = Answer(
-        sections=lambda: _sections(found),
+        sections=lambda: _sections(found, wishes.kinds),
         document=lambda: document(found),
         records=lambda: records(found),
     )
@@ -141,7 +148,7 @@ def _draw(found: Validation, path: Path) -> None:
 # --- for people -------------------------------------------------------------------------------
 
 
-def _sections(found: Validation) -> Iterator[Section]:
+def _sections(found: Validation, kinds: Sequence[str]) -> Iterator[Section]:
     yield Section(
         "",
         (
@@ -152,13 +159,18 @@ def _sections(found: Validation) -> Iterator[Section]:
     for trial in found.trials:
         folds = f"{trial.folds} fold{'' if trial.folds == 1 else 's'}"
         yield Section(f"{trial.kind}, {folds}", _scores(found, trial))
-        if trial.kind in (LEAVE_ONE, HELD_OUT):
-            yield Section("by region", _regions(trial))
+        by_region = _regions(trial)
+        if trial.kind in (LEAVE_ONE, HELD_OUT) and by_region.rows:
+            yield Section("by region", by_region)
         if any(tested.worst for tested in trial.metrics.values()):
             yield Section("worst points", _worst(found.data, trial))
         silent = tuple(_silences(trial))
         if silent:
             yield Section("without an answer", silent)
+    done = {trial.kind for trial in found.trials}
+    nothing = tuple(f"- {kind}" for kind in kinds if kind not in done)
+    if nothing:
+        yield Section("without folds, since there is nothing to leave out", nothing)
     if found.too_few:
         few = (f"- {metric}: {n} rows" for metric, n in found.too_few.items())
         yield Section("too few measured or tabulated rows to score (under 30)", tuple(few))
@@ -282,5 +294,9 @@ def _where(data: Dataset, point: Point) -> str:
 
 def _silences(trial: Trial) -> Iterator[str]:
     for metric, tested in trial.metrics.items():
-        for why, n in list(tested.score.reasons.items())[:3]:
+        reasons = list(tested.score.reasons.items())
+        for why, n in reasons[:SHOWN]:
             yield f"- {metric}, {n} row{'' if n == 1 else 's'}: {why}"
+        rest = sum(n for _, n in reasons[SHOWN:])
+        if rest:
+            yield f"- {metric}, {rest} row{'' if rest == 1 else 's'}: for other reasons (--json has all)"

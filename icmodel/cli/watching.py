@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,6 +32,30 @@ def watching() -> Iterator[Callable[[Progress], None]]:
             bars.update(bar, description=done, completed=stand.spent_s, total=stand.budget_s)
 
         yield draw
+
+
+@contextmanager
+def interruptible(then: str) -> Iterator[None]:
+    """Let whoever ends this process end it as Ctrl-C does: what it started is put away first.
+
+    A hang-up or a request to terminate would leave the measuring tool at work. ``then`` is told.
+    """
+
+    def stop(number: int, _: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, stop)
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f"icmodel: interrupted: {then}", file=sys.stderr, flush=True)  # noqa: T201
+        raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _plain(stand: Progress) -> None:

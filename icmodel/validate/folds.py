@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from icmodel.dataset import Dataset, Point
@@ -77,24 +77,22 @@ def counts(points: Iterable[Point]) -> Mapping[str, int]:
     return dict(sorted(Counter(point.metric for point in points).items()))
 
 
-def leave_one_out(data: Dataset, metric: str | None = None, *, most: int | None = None) -> Folds:
+def leave_one_out(data: Dataset, *metrics: str, most: int | None = None) -> Folds:
     """A fold for each point: the point is asked, all others are learned from.
 
     Parameters
     ----------
-    metric : str, optional
-        Ask for this one only; the others of the point are left out all the same.
+    *metrics : str
+        Ask for these only, or for all; the others of the point are left out all the same.
     most : int, optional
         At most so many folds, drawn evenly from all; the same ones each time.
     """
-    return _leave_out(data, metric, lambda point: place(data, point), most)
+    return _leave_out(data, metrics, lambda point: place(data, point), most)
 
 
-def leave_a_curve_out(
-    data: Dataset, metric: str | None = None, *, most: int | None = None
-) -> Folds:
+def leave_a_curve_out(data: Dataset, *metrics: str, most: int | None = None) -> Folds:
     """A fold for each curve along the payload: nothing of its load, counts and options is known."""
-    return _leave_out(data, metric, lambda point: curve(data, point), most)
+    return _leave_out(data, metrics, lambda point: curve(data, point), most)
 
 
 def leave_a_break_out(
@@ -116,7 +114,7 @@ def leave_a_break_out(
     """
     places = beside(data, scored(data, metric), breaks_bytes)
     near = tuple(p for p in scored(data) if place(data, p) in places)
-    return _leave_out(data, metric, lambda p: places[place(data, p)], most, near)
+    return _leave_out(data, (metric,), lambda p: places[place(data, p)], most, near)
 
 
 def leave_break_sizes_out(
@@ -154,7 +152,7 @@ def held_out(data: Dataset, metric: str | None = None) -> tuple[Fold, ...]:
 
 def _leave_out(
     data: Dataset,
-    metric: str | None,
+    metrics: Collection[str],
     key: Callable[[Point], Key],
     most: int | None,
     among: Iterable[Point] | None = None,
@@ -162,7 +160,7 @@ def _leave_out(
     known = scored(data)
     groups = grouped(known if among is None else among, key)
     asked = {
-        name: tuple(p for p in members if metric in (None, p.metric))
+        name: tuple(p for p in members if not metrics or p.metric in metrics)
         for name, members in groups.items()
     }
     names = in_order(name for name, test in asked.items() if test)

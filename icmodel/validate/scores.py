@@ -18,22 +18,6 @@ from icmodel.dataset import Point
 from icmodel.estimate import Estimate, absent
 from icmodel.repeats import ABSOLUTE, POINT, kind
 
-__all__ = [
-    "ABSOLUTE",
-    "POINT",
-    "Coverage",
-    "Outcome",
-    "Score",
-    "by_metric",
-    "coverage",
-    "covers",
-    "kind",
-    "outcome",
-    "score",
-    "wilson",
-    "worst",
-]
-
 CLOSE = 1e-9
 """Relative slack at an interval's ends: a row on the end is inside, whatever the rounding."""
 NORMAL_95 = 1.959963984540054

@@ -158,9 +158,9 @@ def _plan(kind: str, data: Dataset, chosen: Sequence[str], asked: Wishes) -> Pla
     if not chosen:
         return ()
     if kind == LEAVE_ONE:
-        return (leave_one_out(data, most=asked.most),)
+        return (leave_one_out(data, *chosen, most=asked.most),)
     if kind == LEAVE_CURVE:
-        curves = leave_a_curve_out(data, most=asked.most)
+        curves = leave_a_curve_out(data, *chosen, most=asked.most)
         return (curves,) if len(curves) > 1 else ()
     if kind in (LEAVE_BREAK, LEAVE_SIZES):
         leave = leave_a_break_out if kind == LEAVE_BREAK else leave_break_sizes_out

@@ -1,0 +1,51 @@
+"""What ``icmodel validate`` tells a person: also what it could not do, and how much it left unsaid."""
+
+from __future__ import annotations
+
+import pytest
+
+from icmodel.cli import main
+from icmodel.cli.validate import _sections
+from icmodel.dataset import load
+from icmodel.estimate import absent
+from icmodel.validate.scores import outcome, score
+from icmodel.validate.validation import KINDS, Trial, Validation
+from icmodel.validate.validation import Tested as OfMetric
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """What the command prints."""
+    assert main(["validate", *words]) == 0
+    return capsys.readouterr().out
+
+
+def test_a_kind_without_folds_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    said = told(capsys, "zeromq-1g-2010", "--folds", "held-out")
+    assert "without folds, since there is nothing to leave out\n- held-out\n" in said
+
+
+def test_only_folds_that_ask_for_a_metric_are_made(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("rmi-1g-2009", "--folds", "leave-one-out", "--metric", "goodput_bps")
+    said = told(capsys, *words)
+    assert "leave-one-out, 40 folds" in said
+    assert "leave-one-out, 4 folds" in told(capsys, *words, "--most", "4")
+
+
+def silent(reasons: int) -> Validation:
+    """A validation of so many rows, none of them answered, each for a reason of its own."""
+    data = load("zeromq-1g-2010")
+    points = [p for p in data.points if p.metric == "goodput_bps"][:reasons]
+    unanswered = [outcome("a fold", p, absent(f"reason {at}")) for at, p in enumerate(points)]
+    tested = OfMetric(score(unanswered), {"somewhere": score(unanswered)}, ())
+    trial = Trial("leave-one-out", reasons, {"goodput_bps": tested}, tuple(unanswered))
+    return Validation(data, "corrected", (trial,), {}, {})
+
+
+@pytest.mark.parametrize("reasons", [2, 3, 5])
+def test_no_table_stands_empty_and_no_reason_is_dropped_silently(reasons: int) -> None:
+    found = {section.heading: section.body for section in _sections(silent(reasons), KINDS[:1])}
+    assert "by region" not in found
+    lines = found["without an answer"]
+    assert isinstance(lines, tuple)
+    assert sum(int(line.split()[2]) for line in lines) == reasons
+    assert ("for other reasons (--json has all)" in lines[-1]) is (reasons > 3)
