@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import checkout
+from benchmarks.chooser.__main__ import _read
 from benchmarks.chooser.arena import Arena, made_up, recorded
 from benchmarks.chooser.contest import contest, errors, ratio, spread
 from benchmarks.chooser.strategies import STRATEGIES, even_grid
@@ -134,3 +137,13 @@ def test_recorded_campaigns_are_asked_for_what_they_held_out() -> None:
     assert {run.payload_bytes for run, _ in arena.first} == {32, 65507}
     bought = STRATEGIES["chosen"](arena, 30, 1)
     assert len(bought) == 30
+
+
+def test_a_folded_dataset_is_replayed_as_its_base_case_without_what_it_keeps_apart() -> None:
+    """Three runs a point at most: with options, or as disturbed ones made anew, they were more."""
+    settings = Settings(system="replay", line_rate_bps=1e9, mtu_bytes=1500)
+    arena = recorded(_read(checkout.ROOT / "data" / "lab-1g-2026"), settings, 1)
+    counts = Counter(run for run, _ in arena.turns)
+    assert len(counts) == 222
+    assert max(counts.values()) == 3
+    assert len(arena.questions) == 26

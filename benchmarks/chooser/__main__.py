@@ -44,7 +44,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--share", type=float, action="append", help="of the full grid's runs")
     parser.add_argument("--variant", default="hybrid")
     parser.add_argument(
-        "--records", type=Path, nargs="+", help="of a full grid and held-out points, to replay"
+        "--records",
+        type=Path,
+        nargs="+",
+        help="of a full grid and held-out points, to replay: files, or the folder of a dataset",
     )
     parser.add_argument("--line-rate", default="1 Gb/s", help="of the records' path")
     parser.add_argument("--mtu", default="1500 B", help="of the records' path")
@@ -70,10 +73,19 @@ def _arenas(asked: argparse.Namespace) -> list[tuple[str, Iterator[Arena]]]:
 
 
 def _read(path: Path) -> list[Record]:
-    """Records without their histograms, which are most of their length."""
+    """Records without their histograms, which are most of their length.
+
+    Of a folded dataset those that it did not keep apart.
+    """
+    apart: set[str] = set()
+    if path.is_dir():
+        runs = json.loads((path / "folded.json").read_bytes())["runs"]
+        apart = {run["run"] for run in runs if run["fate"] == "kept apart"}
+        path = path / "records.jsonl.gz"
     body = path.read_bytes()
     text = gzip.decompress(body) if path.suffix == ".gz" else body
-    return [slim(json.loads(line)) for line in text.splitlines()]
+    records = (json.loads(line) for line in text.splitlines())
+    return [slim(record) for record in records if record["run"] not in apart]
 
 
 def _line(outcomes: Sequence[Outcome]) -> str:

@@ -90,15 +90,25 @@ def _held_out(record: Record) -> bool:
     return bool((record.get("plan") or {}).get("held_out"))
 
 
+PLAIN = {
+    "pattern": "stream",
+    "switches": 0,
+    "endpoints": 1,
+    "cores": 1,
+    "nagle": True,
+    "waiting": "blocking",
+    "batch_frames": 1,
+    "io_threads": 1,
+    "zeromq_socket": "push-pull",
+}
+"""What a run of the loop asks, and where it says nothing icprobe does."""
+
+
 def _is_plain(record: Record) -> bool:
-    """Two hosts, a stream, of the grid: what a run of the loop can ask, and no reference run."""
+    """Of the grid, with no option: what a run of the loop can ask, and no reference run."""
     point, plan = record["point"], record.get("plan") or {}
-    return bool(
-        point.get("pattern", "stream") == "stream"
-        and point.get("switches", 0) == 0
-        and point.get("endpoints", 1) == 1
-        and plan.get("kind", "grid") != "reference"
-    )
+    plain = all(point.get(name, value) == value for name, value in PLAIN.items())
+    return plain and plan.get("kind", "grid") != "reference"
 
 
 def _places(settings: Settings, seed: int) -> list[Run]:
