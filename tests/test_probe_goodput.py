@@ -153,7 +153,10 @@ def test_the_windows_bytes_are_what_the_tcp_socket_delivered(
 def test_the_windows_packets_are_what_the_interface_took(
     direct: Lab, protocol: str, payload_bytes: int
 ) -> None:
-    """A packet a frame: the interface's counter, read at the window's edges, gives the same rate."""
+    """A packet a frame: the interface's counter, read at the window's edges, gives the same rate.
+
+    In a window during which the machine stood still it may, in any other it must.
+    """
     for _ in range(TRIES):
         options = ("--rate", "2000/s", "--duration", "1 s", *REALTIME)
         record = direct.run(protocol, payload_bytes, *options)
@@ -162,10 +165,14 @@ def test_the_windows_packets_are_what_the_interface_took(
         rate = packets / usage["window_s"]
         assert result["packets_received_per_s"] == pytest.approx(rate, rel=1e-9)
         dropped = record["loss"]["interface_recv_dropped"]
-        if not dropped and not STOOD_STILL & set(record["flags"]):
-            assert rate == pytest.approx(result["frames_per_s"], rel=SHARE)
-            assert result["goodput_bps"] == pytest.approx(record["point"]["load_bps"], rel=SHARE)
-            assert record["wire"]["packets_per_frame_received"] == pytest.approx(1, rel=SHARE)
+        told = (
+            rate / result["frames_per_s"],
+            result["goodput_bps"] / record["point"]["load_bps"],
+            record["wire"]["packets_per_frame_received"],
+        )
+        agreed = told == pytest.approx((1, 1, 1), rel=SHARE)
+        assert agreed or dropped or STOOD_STILL & set(record["flags"]), told
+        if agreed:
             return
     pytest.fail(f"the machine stood still in each of {TRIES} runs: try again when it is quiet")
 
@@ -197,7 +204,10 @@ def test_the_payloads_are_aligned_and_not() -> None:
 def test_goodput_is_theorys_and_never_more(
     probe: Path, tmp_path: Path, rate: int, traffic: tuple[str, int]
 ) -> None:
-    """Never above in any window; not below in one during which the machine did not stand still."""
+    """Never above in any window; not below in one during which the machine did not stand still.
+
+    One that reaches theory all the same is proof enough: a machine that stands still only takes away.
+    """
     theory = theory_bps(*traffic, rate * 1e6)
     flags = []
     with (
@@ -212,6 +222,7 @@ def test_goodput_is_theorys_and_never_more(
             if not dropped and not STOOD_STILL & set(record["flags"]):
                 assert record["result"]["frames_lost"] == 0
                 assert share >= LEAST, record["result"]
+            if share >= LEAST:
                 return
             flags.append([*record["flags"], f"{dropped} dropped"])
     pytest.fail(f"the machine stood still in {TRIES} windows, {flags}: try when it is quiet")
