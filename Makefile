@@ -28,7 +28,7 @@ endif
 # The steps of `make test` come one after the other; pytest is the last to speak.
 .NOTPARALLEL:
 
-.PHONY: help verdict test install develop system toolchain probe check check-probe format docs clean
+.PHONY: help verdict test install develop system toolchain probe check check-compiled probe format docs clean
 
 help:
 	@echo 'make verdict   install icmodel into $(VENV) and judge both use cases on 10 Gb/s Ethernet'
@@ -48,7 +48,10 @@ verdict: install
 		echo; \
 	done
 
-test: toolchain system develop check probe check-probe
+# cargo uses the processors while pip and apt wait for the network.
+test: toolchain
+	@$(MAKE) --no-print-directory -j2 compiled develop system
+	@$(MAKE) --no-print-directory check probe check-probe
 	$(BIN)/python -m pytest
 
 install: $(VENV)/icmodel
@@ -82,8 +85,10 @@ toolchain:
 			'it with rustup (https://rustup.rs); `make verdict` and icmodel itself need none' >&2; \
 		exit 1; }
 
-probe: toolchain install
+compiled: toolchain
 	$(CARGO) build --release --locked
+
+probe: compiled install
 	@$(INSTALL) ./calibration
 
 # The release build again, so that the crates are compiled once; clippy only reads them.
