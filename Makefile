@@ -28,7 +28,7 @@ endif
 # The steps of `make test` come one after the other; pytest is the last to speak.
 .NOTPARALLEL:
 
-.PHONY: help verdict test install develop system toolchain probe check check-compiled probe format docs clean
+.PHONY: help verdict test install develop system toolchain compiled probe check check-probe format docs clean
 
 help:
 	@echo 'make verdict   install icmodel into $(VENV) and judge both use cases on 10 Gb/s Ethernet'

@@ -41,7 +41,7 @@ fn shares(share: impl Fn(f64, f64) -> f64) -> Vec<f64> {
         let rate = |from: u64, to: u64| (to - from) as f64 / seconds;
         share(rate(before.0, after.0), rate(before.1, after.1))
     };
-    calm_windows(4, window, |shares| best(shares) > CARRIED)
+    calm_windows(2, window, |shares| best(shares) > CARRIED)
 }
 
 fn best(shares: &[f64]) -> f64 {
