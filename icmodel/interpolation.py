@@ -13,7 +13,7 @@ No formula of networks and no dataset is known here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -121,25 +121,6 @@ class Curve:
     def at(self, payload_bytes: Floats) -> Floats:
         """Value, low and high at some payloads, held beyond the ends; shape (3, n)."""
         return np.stack([np.interp(payload_bytes, self.payload_bytes, end) for end in self.ends])
-
-
-@dataclass(frozen=True, slots=True)
-class Where:
-    """What a curve is drawn for beside its payloads.
-
-    Parameters
-    ----------
-    extend : bool
-        Beyond its payloads too.
-    overloaded : bool
-        Asked for more than can be had, by a limited request.
-    options : mapping, optional
-        Those asked, where the rows have others.
-    """
-
-    extend: bool = False
-    overloaded: bool = False
-    options: Mapping[str, str] | None = None
 
 
 def payload_knots(curves: Iterable[Iterable[float]], extra: Iterable[float] = ()) -> Floats:

@@ -39,6 +39,25 @@ ROUNDING = 2
 
 
 @dataclass(frozen=True, slots=True)
+class Where:
+    """What a curve is drawn for beside its payloads.
+
+    Parameters
+    ----------
+    extend : bool
+        Beyond its payloads too.
+    overloaded : bool
+        Asked for more than can be had, by a limited request.
+    options : mapping, optional
+        Those asked, where the rows have others.
+    """
+
+    extend: bool = False
+    overloaded: bool = False
+    options: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Hosts:
     """Hosts and link other than the dataset's: a line rate [b/s] and a clock relative to its own."""
 

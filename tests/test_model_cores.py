@@ -32,7 +32,9 @@ def test_the_interval_widens_with_the_distance_in_cores() -> None:
 
 def test_no_end_passes_what_is_possible() -> None:
     found = predicted(16, requested_goodput_bps=1e8)
-    assert found["goodput_bps"][2] <= 1e8
+    for name in ("goodput_bps", "sent_bps", "shortfall_bps"):
+        assert found[name][2] <= 1e8
+    assert found["frames_per_s"][2] <= 1e8 / 8000
     assert found["cpu_send"][2] <= 1
     assert found["loss_rate"][2] <= 1
     assert predicted(16)["goodput_bps"][2] <= LINE_RATE_BPS

@@ -61,7 +61,7 @@ def widths(blended: Blend, process: Process, spread: Floats, chosen: int) -> Wid
         Says how much farther one site lies from known rows than another: the first of the fit's,
         before any row was doubted.
     spread : array
-        Relative standard deviation between runs, at each row.
+        Relative standard deviation of a new run at each row, beyond what the row's error has of it.
     chosen : int
         How many numbers were fitted to the rows.
     """

@@ -27,8 +27,8 @@ from icmodel.hybrid.observations import (
 )
 from icmodel.hybrid.quantity import Quantity, quantity
 from icmodel.hybrid.regimes import OVERLOAD, UNLIMITED, asked_too_much, regime_of
-from icmodel.interpolation import EXTRAPOLATED, INTERPOLATED, Curve, Where
-from icmodel.scenario import Hosts
+from icmodel.interpolation import EXTRAPOLATED, INTERPOLATED, Curve
+from icmodel.scenario import Hosts, Where
 
 Floats = NDArray[np.float64]
 

@@ -22,7 +22,8 @@ def widened(
 ) -> dict[str, Floats]:
     """One end of every interval, farther out where the core count was not measured.
 
-    A goodput stays below the request and theory's bound, a share below 1.
+    Goodput and frames stay below the request and theory's bound, what is sent or falls short below
+    the request, a share below 1.
     """
     wider = _factor(ground, block)
     if not (wider > 1).any():
@@ -47,8 +48,12 @@ def _factor(ground: Ground, block: Block) -> Floats:
 
 def _most(name: str, block: Block) -> Floats:
     """What a metric can be at most."""
+    request_bps = block.asked.request_bps
+    if name in ("sent_bps", "shortfall_bps"):
+        return request_bps
+    carried_bps = np.minimum(request_bps, block.wire.bound_bps)
     if name == "goodput_bps":
-        return np.minimum(block.asked.request_bps, block.wire.bound_bps)
-    if name in RATIOS:
-        return np.ones_like(block.asked.request_bps)
-    return np.full_like(block.asked.request_bps, np.inf)
+        return carried_bps
+    if name == "frames_per_s":
+        return np.asarray(carried_bps / (8 * block.asked.payload_bytes))
+    return np.ones_like(request_bps) if name in RATIOS else np.full_like(request_bps, np.inf)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.dataset import Dataset, Interconnect, Point
-from icmodel.interpolation import Curve, Where, left_knots, payload_knots
+from icmodel.interpolation import Curve, left_knots, payload_knots
 from icmodel.model.lookup import Lookup, Press, crossings, most_measured
 from icmodel.model.physics import Wire, wire
 from icmodel.model.rows import rows_at
@@ -24,6 +24,7 @@ from icmodel.model.shelf import (
     place_of,
     without_switched,
 )
+from icmodel.scenario import Where
 
 Floats = NDArray[np.float64]
 
