@@ -55,6 +55,7 @@ def test_the_guide_says_the_same_of_every_flag() -> None:
     [
         ("incomplete", set(METRICS)),
         ("pacing-error", set(METRICS)),
+        ("shared-cores", set(METRICS) - {"cpu_send_process_cores"}),
         ("negative-latency", {"latency_mean_s", "latency_p999_s"}),
         ("unsteered", {"cpu_send", "cpu_recv_softirq", "cpu_recv_cores"}),
         (

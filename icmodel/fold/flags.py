@@ -61,12 +61,10 @@ WHY: Mapping[str, str] = {
 }
 
 
-PROCESS_CPU: Mapping[str, tuple[str, ...]] = {
-    "unsteered": ("cpu_send_process_cores", "cpu_recv_process_cores"),
-    "foreign-frames": ("cpu_send_process_cores", "cpu_recv_process_cores"),
-}
-"""Metrics that a flag leaves alone though they begin like those it spoils: time of the process
-alone is not touched by what soils the time of whole cores."""
+PROCESS_CPU = ("cpu_send_process_cores", "cpu_recv_process_cores")
+"""Time of the process alone, which is not touched by what soils the time of whole cores."""
+NOT_OF_PROCESS = ("shared-cores", "unsteered", "foreign-frames")
+"""Flags that leave it alone though they spoil what else begins like it."""
 
 
 def spoilt_by(flag: str, metric: str, *, others: bool = False) -> bool:
@@ -80,7 +78,8 @@ def spoilt_by(flag: str, metric: str, *, others: bool = False) -> bool:
         Whether the point itself says that others send to the same interface.
     """
     prefixes = BESIDE_ON_PURPOSE if others and flag == BESIDE else SPOILS.get(flag, EVERY)
-    return metric.startswith(prefixes) and metric not in PROCESS_CPU.get(flag, ())
+    own = metric in PROCESS_CPU and flag in NOT_OF_PROCESS
+    return metric.startswith(prefixes) and not own
 
 
 def spoilers(

@@ -20,7 +20,7 @@ OCTAVES = 1.5
 """Octaves of payload over which an error says something of its neighbour."""
 OTHER_LABEL = 0.3
 """What an error counts where one label differs."""
-POWER = 3.0
+POWER = 4.0
 """Weights fall with this power of the typical error nearby."""
 TINY = 1e-300
 LEAST_ERROR = 1e-5
@@ -71,7 +71,7 @@ def _blended(told: Floats, errors: Floats, nearness: Floats) -> Floats:
 
 
 def _near(apart: Distances) -> Floats:
-    near = np.exp(-np.abs(apart.payload) / OCTAVES - apart.load)
+    near = np.exp(-np.abs(apart.payload) / OCTAVES - apart.asked)
     for (_, label), differs in apart.differ.items():
         if not label:
             near *= np.where(differs, OTHER_LABEL, 1.0)

@@ -19,8 +19,11 @@ from icmodel.hybrid.observations import Sites
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-WAYS = ("straight", "monotone", "local", "costs")
-"""The ways to go on from a curve's points; the last is affine in the payload."""
+WAYS = ("straight", "monotone", "monotone a byte", "local", "costs")
+"""The ways to go on from a curve's points; the last is affine in the payload.
+
+What is monotone depends on the axes: a goodput that stays level is a time a byte that does.
+"""
 LEAST_POINTS = 2
 """Points from which a line can be drawn."""
 
@@ -184,6 +187,7 @@ def _told(points: Floats, at: Floats, modelled: Floats) -> Floats:
         [
             np.where(outside, held, straight(x, y, at)),
             np.where(outside, np.nan, monotone(x, y, at)),
+            np.where(outside, np.nan, monotone(x, y - x, at) + at),
             np.where(outside, np.nan, local(x, y, at)),
             affine(x, y, at),
         ]

@@ -1,4 +1,4 @@
-"""How far sites lie from known ones: in payload, load and packets, and which labels differ."""
+"""How far sites lie from known ones: in payload, loads and packets, and which labels differ."""
 
 from __future__ import annotations
 
@@ -21,12 +21,15 @@ class Distances:
     """What kernels need of each pair of sites, computed once; matrices of (left, right).
 
     ``payload`` and ``broken`` are signed differences: together they make one warped axis, since a
-    smooth covariance of a sum of two distances need not be one.  ``differ`` is 1 where sites differ,
-    and has the groups alone in which some do.
+    smooth covariance of a sum of two distances need not be one.  ``asked`` is between the loads that
+    were asked for, ``carried`` between what flowed: as fast as it goes is far from every limit in the
+    one, and beside the greatest in the other.  ``differ`` is 1 where sites differ, and has the groups
+    alone in which some do.
     """
 
     payload: Floats
-    load: Floats
+    asked: Floats
+    carried: Floats
     broken: Floats
     differ: Mapping[Group, Floats]
 
@@ -49,18 +52,20 @@ class Known:
             column: np.unique(sites.labels[:, column]) for column, label in groups if not label
         }
         self._labels = self._compared(sites)
-        self._payload, self._load, self._packets = _axes(sites)
+        self._payload, self._asked, self._carried, self._packets = _axes(sites)
 
     def distances(self, sites: Sites) -> Distances:
         """From some sites to the known ones.
 
-        Where the sites differ in payload alone, one row of load and labels stands for all.
+        Where the sites differ in payload alone, one row of asked load and labels stands for all.
         """
-        payload, _, packets = _axes(sites)
-        first = sites.take(np.arange(1)) if _one_curve(sites) else sites
+        payload, asked, carried, packets = _axes(sites)
+        rows = 1 if _one_curve(sites) else len(sites)
+        first = sites.take(np.arange(rows))
         return Distances(
             payload[:, None] - self._payload,
-            np.abs(np.log2(first.load_bps)[:, None] - self._load),
+            np.abs(asked[:rows, None] - self._asked),
+            np.abs(carried[:, None] - self._carried),
             packets[:, None] - self._packets,
             dict(self._differ(first)),
         )
@@ -83,10 +88,15 @@ class Known:
         return found
 
 
-def _axes(sites: Sites) -> tuple[Floats, Floats, Floats]:
-    """Octaves of payload and load, and whether a frame becomes more than one packet."""
-    packets = np.minimum(sites.packets, 2.0)
-    return np.log2(sites.payload_bytes), np.log2(sites.load_bps), packets
+def _axes(sites: Sites) -> tuple[Floats, Floats, Floats, Floats]:
+    """Octaves of payload, of the load asked and of what flows, and one packet a frame or more.
+
+    Where it is not known what flows, it is what was asked.
+    """
+    asked = np.log2(sites.load_bps)
+    flow_bps = 8 * sites.payload_bytes * sites.frames_per_s
+    carried = np.log2(flow_bps, out=asked.copy(), where=flow_bps > 0)
+    return np.log2(sites.payload_bytes), asked, carried, np.minimum(sites.packets, 2.0)
 
 
 def _numbers(names: NDArray[np.str_], labels: NDArray[np.str_]) -> Ints:

@@ -116,19 +116,20 @@ def fit(observed: Observations, log_time: Floats, like: Fit | None = None) -> Fi
     log_time : array
         Natural logarithm of the time [s] at each, or of a multiple of another time.
     like : Fit, optional
-        Of a metric of the same kind: its mechanism and kernels are taken instead of searched for,
+        Of a metric of the same kind: the search for kernels begins at its own and takes few steps,
         but of at most ``MOST_ROWS`` rows.
     """
     if len(log_time) <= MOST_ROWS:
-        like = None  # a search of its own takes no time to speak of
+        like = None  # a whole search takes no time to speak of
     rows = _rows(observed, log_time)
-    kinds = possible_kinds(observed.sites) if like is None else (like.mechanism.kind,)
+    kinds = possible_kinds(observed.sites)
     physics = rows.easiest([Mechanism(kind, observed.sites, log_time) for kind in kinds])
     constant = Mechanism(CONSTANT, observed.sites, log_time)
     processes: list[Process] = []
     for number, design in enumerate(DESIGNS):
         mechanism = constant if design.constant else physics
-        kernel = like.processes[number].kernel if like else rows.likeliest(mechanism, design)
+        near = like.processes[number].kernel if like else None
+        kernel = rows.likeliest(mechanism, design, near)
         if not processes:
             plain = rows.through(mechanism, kernel)
             rows = rows.doubting(plain)
@@ -164,8 +165,8 @@ class _Rows:
 
         return mechanisms[0] if len(mechanisms) == 1 else min(mechanisms, key=error)
 
-    def likeliest(self, mechanism: Mechanism, design: Design) -> Kernel:
-        """The kernel under which what a mechanism leaves is likeliest."""
+    def likeliest(self, mechanism: Mechanism, design: Design, near: Kernel | None) -> Kernel:
+        """The kernel under which what a mechanism leaves is likeliest, maybe near a known one."""
         modelled = mechanism.at(self.observed.sites)
         residual = self.log_time - modelled.log_time
         scale = scale_of(residual)
@@ -177,7 +178,9 @@ class _Rows:
             apart = Known(part, groups).distances(part)
             shares = modelled.shares[where]
             pieces.append(Piece(apart, shares, residual[where] / scale, variance[where]))
-        return likeliest(Kernel(design.form, design.shape).on(groups), pieces, design.looseness)
+        prior = Kernel(design.form, design.shape).on(groups)
+        start = None if near is None else near.on(groups)
+        return likeliest(prior, pieces, design.looseness, start)
 
     def doubting(self, found: Process) -> _Rows:
         """The rows with less trust in those that a process finds far off."""

@@ -3,7 +3,8 @@
 What is left of a time after its mechanism has three parts: a configuration's costs differ from its
 protocol's, its level does, and the rest varies with payload and load.  Two forms say how labels and
 load part two sites: in a product each makes them less alike, whatever the payload; joined they
-lengthen the one distance on which the covariance rests.
+lengthen the one distance on which the covariance rests.  A load counts as what flows of it: hosts that
+carry as much are as busy, whether more was asked of them or not.
 """
 
 from __future__ import annotations
@@ -123,16 +124,16 @@ class Covariance:
         self._apart = apart
         self._warped = apart.payload + kernel.jump * apart.broken
         self._shares = left @ right.T
-        labels = np.zeros_like(apart.load)
+        labels = np.zeros_like(apart.asked)
         for group in self._differing():
             labels += kernel.apart[group] * apart.differ[group]
         squares = (self._warped / kernel.length) ** 2
         if kernel.form == JOINED:
-            squares += (apart.load / kernel.load_length) ** 2
+            squares += (apart.carried / kernel.load_length) ** 2
             squares += labels
             self._alike, self._own = np.ones(1), np.zeros(1)
         else:
-            self._alike = np.exp(-apart.load / kernel.load_length - labels)
+            self._alike = np.exp(-apart.carried / kernel.load_length - labels)
             self._own = self._alike * (kernel.costs * self._shares + kernel.level)
         self._smooth, self._slope = SHAPES[kernel.shape](np.sqrt(squares))
         self._rest = kernel.residual * self._alike * self._smooth
@@ -150,13 +151,13 @@ class Covariance:
         warped = bent * self._warped / kernel.length**2
         found["jump"] = kernel.jump * _sum(warped, apart.broken)
         if kernel.form == JOINED:
-            found["load_length"] = -_sum(bent, (apart.load / kernel.load_length) ** 2)
+            found["load_length"] = -_sum(bent, (apart.carried / kernel.load_length) ** 2)
             by_label = 0.5 * bent
         else:
             found["costs"] = kernel.costs * _sum(outer * self._alike, self._shares)
             found["level"] = kernel.level * _sum(outer, self._alike)
             by_label = -outer * (self._own + self._rest)
-            found["load_length"] = -_sum(by_label, apart.load) / kernel.load_length
+            found["load_length"] = -_sum(by_label, apart.carried) / kernel.load_length
         labels = dict.fromkeys(kernel.apart, 0.0)
         for group in self._differing():
             labels[group] = kernel.apart[group] * _sum(by_label, apart.differ[group])

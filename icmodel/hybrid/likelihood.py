@@ -18,6 +18,8 @@ HIGHEST = {"noise": 1.0, "length": 60.0, "load_length": 60.0, "jump": 8.0}
 LEAST_LENGTH, LEAST_APART, MOST_APART, MOST_VARIANCE = 0.3, 1e-3, 20.0, 100.0
 STEPS = 40
 """Steps of the search at most: what more of them change is less than rows are sure."""
+FEW_STEPS = 10
+"""And from numbers that were likeliest for rows of the same kind."""
 NOISE = NUMBERS.index("noise")
 NOT_POSITIVE = 1e10
 """What counts for a covariance that is none, so that the search turns back."""
@@ -36,23 +38,29 @@ class Piece:
     variance: Floats
 
 
-def likeliest(start: Kernel, pieces: Sequence[Piece], looseness: float) -> Kernel:
+def likeliest(
+    prior: Kernel, pieces: Sequence[Piece], looseness: float, near: Kernel | None = None
+) -> Kernel:
     """The kernel with the numbers under which some rows are likeliest.
 
     Parameters
     ----------
-    start : Kernel
-        Where the search begins, and what the prior is centred at.
+    prior : Kernel
+        What the prior is centred at, and where the search begins.
     looseness : float
         Standard deviation of the prior of the log of each number.
+    near : Kernel, optional
+        Where the search begins instead, to take few steps.
     """
     from scipy.optimize import minimize  # half a second that only fitting pays
 
-    centre = np.log(start.numbers())
-    limits = _limits(start)
+    centre = np.log(prior.numbers())
+    start = centre if near is None else np.log(near.numbers())
+    steps = STEPS if near is None else FEW_STEPS
+    limits = _limits(prior)
 
     def unlikely(logs: Floats) -> tuple[float, Floats]:
-        kernel = start.with_numbers(np.exp(logs))
+        kernel = prior.with_numbers(np.exp(logs))
         off = (logs - centre) / looseness
         value, slopes = 0.5 * float(off @ off), off / looseness
         for piece in pieces:
@@ -61,9 +69,9 @@ def likeliest(start: Kernel, pieces: Sequence[Piece], looseness: float) -> Kerne
         return value, slopes
 
     found = minimize(
-        unlikely, centre, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": STEPS}
+        unlikely, start, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": steps}
     )
-    return start.with_numbers(np.exp(np.asarray(found.x, dtype=np.float64)))
+    return prior.with_numbers(np.exp(np.asarray(found.x, dtype=np.float64)))
 
 
 def negative_log_likelihood(kernel: Kernel, piece: Piece) -> tuple[float, Floats]:
