@@ -20,7 +20,7 @@ OCTAVES = 1.5
 """Octaves of payload over which an error says something of its neighbour."""
 OTHER_LABEL = 0.3
 """What an error counts where one label differs."""
-POWER = 4.0
+POWER = 5.0
 """Weights fall with this power of the typical error nearby."""
 TINY = 1e-300
 LEAST_ERROR = 1e-5
