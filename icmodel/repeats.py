@@ -1,7 +1,7 @@
 """Repeats: how much runs of one point differ, in the kind that errors of a metric are told in.
 
-The error of an answer is relative, but for ratios (``cpu_send``, ``cpu_recv``, ``loss_rate``)
-absolute, in parts of 1: near an idle core or a lossless link a relative error says nothing.
+The error of an answer is relative, but for ratios (``loss_rate``, ``cpu_send``, ``cpu_recv`` and their
+parts by mode) absolute, in parts of 1: near an idle core or a lossless link a relative error says nothing.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import checkout
 from fold_case import record
 from icmodel.errors import RecordError
 from icmodel.fold import Settings, fold
-from icmodel.fold.account import USED
+from icmodel.fold.account import USED, readme
 from icmodel.fold.flags import SPOILS, WHY, spoilers, spoilt_by
 
 METRICS = (
@@ -91,6 +91,17 @@ def test_a_person_may_tolerate_or_refuse_a_flag() -> None:
     for option in ("tolerate", "refuse"):
         with pytest.raises(RecordError, match=f"--{option} 'slow' is no flag"):
             Settings(**{option: ("slow",)})  # type: ignore[arg-type]
+
+
+def test_the_readme_says_what_a_flag_spoilt_this_time() -> None:
+    runs = [
+        record("a", result={"goodput_bps": 1e6, "cpu_send": 0.2}),
+        record("b", result={"goodput_bps": 3e6, "cpu_send": 0.9}, flags=("unsteered",)),
+    ]
+    told = readme("x", "X", fold(runs).account, None)
+    assert "| unsteered | 1 | `cpu_send*`, `cpu_recv*`, but `cpu_*_process_cores` |" in told
+    told = readme("x", "X", fold(runs, Settings(refuse=("unsteered",))).account, None)
+    assert "| unsteered | 1 | everything |" in told
 
 
 def test_spoilt_metrics_are_left_out_by_run_and_named() -> None:

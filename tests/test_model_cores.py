@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hybrid_case import LINE_RATE_BPS, lab
+from hybrid_case import LINE_RATE_BPS, dataset, lab
+from icmodel.errors import OutOfDomain
 from icmodel.model import Model
 
 MODEL = Model(lab(protocols=("udp",)), "hybrid")
@@ -49,3 +50,30 @@ def test_many_questions_get_the_same_ends() -> None:
         for name, (value, low, high) in found.items():
             got = [float(many[name + end][k]) for end in ("", "_low", "_high")]
             assert got == pytest.approx([value, low, high]), name
+
+
+def test_a_count_at_which_one_metric_alone_was_measured_answers_that_metric() -> None:
+    """What a process takes at two cores is known, the goodput there is not."""
+    whole = lab(protocols=("udp",))
+    own = [p for p in whole.points if p.metric == "cpu_send"]
+    two = [p._replace(cores=2, metric="cpu_send_process_cores", value=1.4 * p.value) for p in own]
+    one = [p._replace(metric="cpu_send_process_cores") for p in own]
+    known = dataset([*whole.points, *one, *two])
+    asked: dict[str, Any] = {"protocol": "udp", "payload_bytes": 1024, "requested_goodput_bps": 2e8}
+    for variant in ("corrected", "hybrid"):
+        model = Model(known, variant)
+        with pytest.raises(OutOfDomain, match="goodput of udp was measured with 1"):
+            model.predict(**asked, cores=2)
+        at_one = model.predict(**asked, cores=1).metrics
+        at_two = model.predict(**asked, cores=2, outside="extrapolate").metrics
+        process = "cpu_send_process_cores"
+        assert at_two[process].value == pytest.approx(1.4 * at_one[process].value, rel=0.05)
+        assert at_two[process].basis == at_one[process].basis
+        assert at_two["goodput_bps"].basis == "extrapolated"
+        assert at_two["goodput_bps"].value == at_one["goodput_bps"].value
+        assert at_two["cpu_send"].value == pytest.approx(at_one["cpu_send"].value / 2)
+        assert "cores: 1 beyond 1" in at_two["goodput_bps"].why
+        many = model.predict_many(**asked, cores=np.array([1, 2]), outside="extrapolate")
+        for name in (process, "goodput_bps", "cpu_send"):
+            assert many[name].values.tolist() == [at_one[name].value, at_two[name].value]
+            assert many[f"{name}_high"].values.tolist() == [at_one[name].high, at_two[name].high]

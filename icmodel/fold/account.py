@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from icmodel.fold.environment import NOT_COMPARED
-from icmodel.fold.flags import NOT_OF_PROCESS, SPOILS, WHY
+from icmodel.fold.flags import SPARE_PROCESS_CPU, SPOILS, WHY
 
 USED, HELD_OUT, APART = "used", "held out", "kept apart"
 BEGIN, END = "<!-- folded: begin -->", "<!-- folded: end -->"
@@ -196,19 +196,22 @@ def _flag_lines(account: Account) -> list[str]:
     flags = account.flags()
     if not flags:
         return []
+    refused = account.settings.get("refuse", ())
     rows = [
-        (flag, str(n["runs"]), _spoils(flag, n["spoilt"]), WHY.get(flag, "not known here"))
+        (flag, str(n["runs"]), _spoils(flag, n["spoilt"], refused), WHY.get(flag, "not known here"))
         for flag, n in flags.items()
     ]
     return _table(("flag", "runs", "spoils", "since"), rows)
 
 
-def _spoils(flag: str, spoilt: int) -> str:
+def _spoils(flag: str, spoilt: int, refused: object) -> str:
     if not spoilt:
         return "nothing"
+    if isinstance(refused, Sequence) and flag in refused:
+        return "everything"
     prefixes = SPOILS.get(flag, ("",)) or ("",)
     told = "everything" if "" in prefixes else ", ".join(f"`{p}*`" for p in prefixes)
-    return f"{told}, but `cpu_*_process_cores`" if flag in NOT_OF_PROCESS else told
+    return f"{told}, but `cpu_*_process_cores`" if flag in SPARE_PROCESS_CPU else told
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -60,10 +60,9 @@ WHY: Mapping[str, str] = {
     "steal": "the hypervisor took time from a core",
 }
 
-
 PROCESS_CPU = ("cpu_send_process_cores", "cpu_recv_process_cores")
 """Time of the process alone, which is not touched by what soils the time of whole cores."""
-NOT_OF_PROCESS = ("shared-cores", "unsteered", "foreign-frames")
+SPARE_PROCESS_CPU = ("shared-cores", "unsteered", "foreign-frames")
 """Flags that leave it alone though they spoil what else begins like it."""
 
 
@@ -78,8 +77,8 @@ def spoilt_by(flag: str, metric: str, *, others: bool = False) -> bool:
         Whether the point itself says that others send to the same interface.
     """
     prefixes = BESIDE_ON_PURPOSE if others and flag == BESIDE else SPOILS.get(flag, EVERY)
-    own = metric in PROCESS_CPU and flag in NOT_OF_PROCESS
-    return metric.startswith(prefixes) and not own
+    spared = metric in PROCESS_CPU and flag in SPARE_PROCESS_CPU
+    return metric.startswith(prefixes) and not spared
 
 
 def spoilers(

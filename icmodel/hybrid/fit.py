@@ -116,8 +116,8 @@ def fit(observed: Observations, log_time: Floats, like: Fit | None = None) -> Fi
     log_time : array
         Natural logarithm of the time [s] at each, or of a multiple of another time.
     like : Fit, optional
-        Of a metric of the same kind: the search for kernels begins at its own and takes few steps,
-        but of at most ``MOST_ROWS`` rows.
+        Of a metric of the same kind: the search for kernels begins at its own and takes few steps;
+        ignored for at most ``MOST_ROWS`` rows.
     """
     if len(log_time) <= MOST_ROWS:
         like = None  # a whole search takes no time to speak of

@@ -61,7 +61,7 @@ class Kernel:
     residual, noise : float
         Variance of the rest, and of a row beyond what its spread says.
     length, load_length : float
-        Octaves of payload and of load over which residuals are alike.
+        Octaves of payload and of the load that flows over which residuals are alike.
     jump : float
         Octaves that the break between one packet and more counts as.
     apart : mapping of group to float

@@ -39,7 +39,7 @@ class Piece:
 
 
 def likeliest(
-    prior: Kernel, pieces: Sequence[Piece], looseness: float, near: Kernel | None = None
+    prior: Kernel, pieces: Sequence[Piece], looseness: float, start: Kernel | None = None
 ) -> Kernel:
     """The kernel with the numbers under which some rows are likeliest.
 
@@ -49,14 +49,14 @@ def likeliest(
         What the prior is centred at, and where the search begins.
     looseness : float
         Standard deviation of the prior of the log of each number.
-    near : Kernel, optional
+    start : Kernel, optional
         Where the search begins instead, to take few steps.
     """
     from scipy.optimize import minimize  # half a second that only fitting pays
 
     centre = np.log(prior.numbers())
-    start = centre if near is None else np.log(near.numbers())
-    steps = STEPS if near is None else FEW_STEPS
+    first = centre if start is None else np.log(start.numbers())
+    steps = STEPS if start is None else FEW_STEPS
     limits = _limits(prior)
 
     def unlikely(logs: Floats) -> tuple[float, Floats]:
@@ -69,7 +69,7 @@ def likeliest(
         return value, slopes
 
     found = minimize(
-        unlikely, start, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": steps}
+        unlikely, first, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": steps}
     )
     return prior.with_numbers(np.exp(np.asarray(found.x, dtype=np.float64)))
 

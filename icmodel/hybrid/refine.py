@@ -37,7 +37,8 @@ BEYOND = 2.0**6
 """How far beyond its payloads a curve is continued, as a factor."""
 KINDS = ("latency_", "rtt_", "cpu_")
 FLOWS = ("_bps", "_per_s")
-"""Metrics that vary alike over payload, load and options: what is smooth in one is in the others."""
+"""Metrics that vary alike over payload, load and options: the search for the numbers of one begins at
+those of another."""
 MEDIAN, MEAN = "_p50_s", "_mean_s"
 BUSY = ("cpu_send", "cpu_recv")
 NAMED = -1
@@ -128,7 +129,7 @@ class Refiner:
         return flowing(where, self._value("goodput_bps", unlimited(where)))
 
     def _first_of_kind(self, metric: str) -> str:
-        """The metric that serves all of a kind: its median, its mean, or the first by name.
+        """The metric of a kind that is fitted first: its median, its mean, or the first by name.
 
         Of a median the others are multiples: a few stalls of a run change its mean, not its median.
         """

@@ -12,6 +12,7 @@ from icmodel.interpolation import VALUE
 from icmodel.model import cpu, latency
 from icmodel.model.answer import Course
 from icmodel.model.block import Block, LoadSlot
+from icmodel.model.cores import nearest_cores
 from icmodel.model.ground import BY_FLOW, Ground
 from icmodel.model.lookup import Lookup
 
@@ -147,7 +148,7 @@ def rules(ground: Ground, block: Block, way: Course, name: str) -> Codes:
         _weaken_latency(code, ground, block, way, name)
     if (source := _utilisation(ground, name)) is not None:
         _weaken(code, _scaled(block, source), DERIVED)
-    _weaken(code, _beyond_cores(ground, block), EXTRAPOLATED)
+    _weaken(code, nearest_cores(ground, block, name) != block.asked.cores_count, EXTRAPOLATED)
     return code
 
 
@@ -205,9 +206,3 @@ def _utilisation(ground: Ground, name: str) -> Lookup | None:
 def _scaled(block: Block, lookup: Lookup) -> Bools:
     measured = lookup.cores.take(block.config)
     return np.asarray((measured > 0) & (measured != block.asked.cores_count))
-
-
-def _beyond_cores(ground: Ground, block: Block) -> Bools:
-    counts = np.array(ground.cores or (0,), dtype=float)
-    asked = block.asked.cores_count
-    return np.asarray((asked > 0) & (counts.take(block.asked.cores) != asked))

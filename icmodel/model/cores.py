@@ -11,6 +11,7 @@ from icmodel.model.block import Block
 from icmodel.model.ground import Ground
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 OF_CHANGE = 0.5
 """Half-width in log: this share of log(asked count / nearest measured one); assumed, as for other
@@ -25,25 +26,44 @@ def widened(
     Goodput and frames stay below the request and theory's bound, what is sent or falls short below
     the request, a share below 1.
     """
-    wider = _factor(ground, block)
-    if not (wider > 1).any():
+    if not unmeasured(ground, block).any():
         return values
+    return {name: _widened(ground, block, name, value, part) for name, value in values.items()}
+
+
+def _widened(ground: Ground, block: Block, name: str, value: Floats, part: int) -> Floats:
+    wider = _factor(block, nearest_cores(ground, block, name))
     if part == LOW:
-        return {name: value / wider for name, value in values.items()}
-    return {
-        name: np.minimum(value * wider, np.fmax(value, _most(name, block)))
-        for name, value in values.items()
-    }
+        return value / wider
+    return np.minimum(value * wider, np.fmax(value, _most(name, block)))
 
 
-def _factor(ground: Ground, block: Block) -> Floats:
-    """By how much an interval is wider than at the nearest measured count."""
+def unmeasured(ground: Ground, block: Block) -> Bools:
+    """Where the goodput was not measured at the asked core count."""
     asked = block.asked.cores_count
-    if not ground.cores:
-        return np.ones_like(asked)
-    nearest = np.array(ground.cores, dtype=float).take(block.asked.cores)
-    said = np.where(asked > 0, asked, nearest)
-    return np.asarray(np.exp(OF_CHANGE * np.abs(np.log(said / nearest))))
+    counts = np.array(ground.cores or (0,), dtype=float)
+    beyond = counts.take(block.asked.cores) != asked
+    for protocol, cores in ground.lent:
+        if protocol in ground.protocols:
+            beyond |= (block.asked.protocol == ground.protocols.index(protocol)) & (asked == cores)
+    return np.asarray((asked > 0) & beyond)
+
+
+def nearest_cores(ground: Ground, block: Block, metric: str) -> Floats:
+    """The core count whose rows answer a metric in place of the asked one, else the asked one."""
+    asked = block.asked.cores_count
+    lookup = ground.lookup_of(metric)
+    if lookup is None:
+        return asked
+    measured = lookup.cores.take(block.config)
+    return np.where(unmeasured(ground, block) & (measured > 0), measured, asked)
+
+
+def _factor(block: Block, nearest: Floats) -> Floats:
+    """By how much an interval is wider than at the core count whose rows answer."""
+    asked = block.asked.cores_count
+    ratio = np.divide(asked, nearest, out=np.ones_like(asked), where=(asked > 0) & (nearest > 0))
+    return np.asarray(np.exp(OF_CHANGE * np.abs(np.log(ratio))))
 
 
 def _most(name: str, block: Block) -> Floats:

@@ -87,6 +87,7 @@ class Ground:
     ``carried`` (3, protocols) is what arrives of a carried request, value, low and high; ``None`` is
     all of it.  ``borrowed`` says of each protocol why rows of other options stand in, empty where
     none do.  ``overloaded`` grounds know only runs that were asked for more than could be had.
+    ``lent`` are core counts of protocols at which the goodput was not measured, but other metrics were.
     """
 
     data: Dataset
@@ -116,6 +117,13 @@ class Ground:
     carried: Floats | None = None
     borrowed: Mapping[str, str] = field(default_factory=dict)
     overloaded: bool = False
+    lent: frozenset[tuple[str, int]] = frozenset()
+
+    def lookup_of(self, metric: str) -> Lookup | None:
+        """The table a metric of a prediction comes from; that of the goodput for all that flows."""
+        if metric in (*BY_FLOW, "frames_per_s"):
+            return self.capacity
+        return self.metrics.get(metric) or self.metrics.get(metric.removesuffix("_cores"))
 
     @property
     def same_places(self) -> bool:
@@ -176,7 +184,8 @@ def lay_ground(
     fair = {count: drawn("goodput_bps", curves) for count, curves in shares.items()}
     knots, loads = _grid(data, rows, variant, replace(drawing, where=Where(extend)))
     everyone = Shelf(data, chosen, tuple(every))
-    press = Press(data, chosen, everyone.cores, everyone.switch_counts, knots, loads, extend)
+    lent = _lent([p for _, p in every])
+    press = Press(data, chosen, everyone.cores, everyone.switch_counts, knots, loads, extend, lent)
     carried = None if variant == "appendix-h" else capacity
     metrics = {
         metric: press.lookup(
@@ -216,7 +225,16 @@ def lay_ground(
         carried=None if refiner is None else refiner.carried(chosen),
         borrowed=borrowed,
         overloaded=overloaded,
+        lent=lent,
     )
+
+
+def _lent(points: Sequence[Point]) -> frozenset[tuple[str, int]]:
+    """Protocols and core counts with rows, but none of a goodput that was measured at others."""
+    every = {(p.protocol, p.cores) for p in points if p.cores is not None}
+    carried = {(p.protocol, p.cores) for p in points if p.metric == "goodput_bps"}
+    protocols = {protocol for protocol, cores in carried if cores is not None}
+    return frozenset((name, cores) for name, cores in every - carried if name in protocols)
 
 
 def _overloaded(numbered: Sequence[Numbered], refiner: Refiner) -> list[Numbered]:

@@ -68,7 +68,11 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class Press:
-    """Compiles the curves of metrics on one set of knots, loads, protocols and counts."""
+    """Compiles the curves of metrics on one set of knots, loads, protocols and counts.
+
+    ``lent`` are the core counts of protocols that have rows, but none of the goodput: there the
+    nearest count answers for every metric without own rows.
+    """
 
     data: Dataset
     protocols: tuple[str, ...]
@@ -77,6 +81,7 @@ class Press:
     knots: Floats
     loads: Floats
     extend: bool
+    lent: frozenset[tuple[str, int]] = frozenset()
 
     def lookup(
         self,
@@ -106,7 +111,11 @@ class Press:
         for index in np.ndindex(shape):
             protocol = self.protocols[index[0]]
             asked = self.cores[index[1]] if self.cores else None
-            found = _nearest(places, protocol, asked, index[2], nearest_cores=nearest_cores)
+            own = [p for p in places if p[0] == protocol and p[2] <= index[2]]
+            if asked is not None and (protocol, asked) in self.lent:
+                found = _closest(own, asked)
+            else:
+                found = _standing_in(own, asked, nearest_cores=nearest_cores)
             group[index] = 0 if found is None else 1 + places.index(found)
         counts = [(0, 0), *((place[1] or 0, place[2]) for place in places)]
         flat = group.reshape(-1)
@@ -209,11 +218,15 @@ def most_measured(curves: Curves, protocol: str) -> Place:
     return max(places, key=lambda place: (-place[2], place[1] or 0))
 
 
-def _nearest(
-    places: list[Place], protocol: str, cores: Count, switches: int, *, nearest_cores: bool
-) -> Place | None:
-    """The place that answers: its own cores (or the most measured), most switches not above."""
-    own = [p for p in places if p[0] == protocol and p[2] <= switches]
+def _closest(own: list[Place], cores: int) -> Place | None:
+    """The place of the closest core count, the lower of two, with the most switches."""
+    return min(
+        own, key=lambda p: (abs((p[1] or cores) - cores), p[1] or cores, -p[2]), default=None
+    )
+
+
+def _standing_in(own: list[Place], cores: Count, *, nearest_cores: bool) -> Place | None:
+    """The place that answers: its own cores (or the most measured), with the most switches."""
     exact = [p for p in own if p[1] == cores or p[1] is None]
     if exact:
         return max(exact, key=lambda p: p[2])

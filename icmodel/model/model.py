@@ -137,8 +137,8 @@ class Model:
         counts = self._foundation.rules_of(asked.protocol, asked.options).cores
         if asked.cores is not None and counts and asked.cores not in counts and not extend:
             raise OutOfDomain(
-                f"{asked.cores} cores are outside {self.data.id}: {asked.protocol} was measured "
-                f"with {_listed(counts)}; ask one of these, or extrapolate"
+                f"{asked.cores} cores are outside {self.data.id}: goodput of {asked.protocol} was "
+                f"measured with {_listed(counts)}; ask one of these, or extrapolate"
             )
         first, last = present.goodput_domain(ground, self._block(asked, ground))
         if not extend and first <= last and not first <= asked.payload_bytes <= last:
@@ -239,8 +239,7 @@ class Model:
     def _block(self, asked: Scenario, ground: Ground) -> Block:
         """One question as a block of length 1."""
         cores = asked.cores or 0
-        counts = self._foundation.rules_of(asked.protocol, asked.options).cores or (0,)
-        nearest = min(counts, key=lambda count: (abs(count - cores), count))
+        nearest = self._foundation.rules_of(asked.protocol, asked.options).answering_cores(cores)
         cable = ground.link.cable_length_m
         extra = 0.0 if asked.distance_m is None or cable is None else asked.distance_m - cable
         payload = np.array([float(asked.payload_bytes)])

@@ -15,6 +15,7 @@ from icmodel.model import basis
 from icmodel.model.answer import Course, metric_names, sending_demand
 from icmodel.model.block import Block
 from icmodel.model.bottleneck import bottleneck
+from icmodel.model.cores import nearest_cores
 from icmodel.model.goodput import known
 from icmodel.model.ground import BY_FLOW, Ground
 from icmodel.model.lookup import Lookup
@@ -204,16 +205,16 @@ def _why(ground: Ground, block: Block, name: str, way: Course, rows: Sequence[in
     if not first <= payload <= last:
         edge = first if payload < first else last
         return f"extrapolated on payload: {abs(payload - edge):.0f} B beyond {edge:.0f} B"
-    if beyond := _cores_beyond(ground, block):
+    if beyond := _cores_beyond(ground, block, name):
         return f"extrapolated on cores: {beyond}"
     return _load_beyond(block, [ground.points[row].load_bps for row in rows])
 
 
-def _cores_beyond(ground: Ground, block: Block) -> str:
-    """How far the asked cores lie from the nearest measured count; empty where they do not."""
+def _cores_beyond(ground: Ground, block: Block, metric: str) -> str:
+    """How far the asked cores lie from those whose rows answer a metric; empty where they do not."""
     asked = int(block.asked.cores_count[0])
-    nearest = ground.cores[int(block.asked.cores[0])] if ground.cores else asked
-    return "" if asked in (0, nearest) else f"{abs(asked - nearest)} beyond {nearest}"
+    nearest = int(nearest_cores(ground, block, metric)[0])
+    return "" if asked == nearest else f"{abs(asked - nearest)} beyond {nearest}"
 
 
 def _load_beyond(block: Block, loads: Sequence[float | None]) -> str:
@@ -259,7 +260,7 @@ def _notes(
         notes.append("appendix-h has no distance term: the distance changes nothing (E19)")
     if flow.overloaded[0] and math.isfinite(asked.requested_goodput_bps):
         notes.append(f"the request is not achieved: {_instead(ground)}")
-    if beyond := _cores_beyond(ground, block):
+    if beyond := _cores_beyond(ground, block, "goodput_bps"):
         notes.append(f"extrapolated on cores: {beyond}; goodput and loss are the nearest count's")
     return tuple(notes)
 

@@ -19,10 +19,15 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class ProtocolRules:
-    """What one protocol of a dataset can be asked."""
+    """What one protocol of a dataset can be asked.
+
+    ``cores`` are the counts at which its goodput was measured, ``other_cores`` those at which other
+    metrics alone were.
+    """
 
     protocol: str
     cores: tuple[int, ...]
+    other_cores: tuple[int, ...]
     least_switches: int
     most_switches: float
     distance: bool
@@ -32,6 +37,12 @@ class ProtocolRules:
     def default_cores(self) -> int:
         """The most measured count; 0 where the dataset does not say."""
         return max(self.cores, default=0)
+
+    def answering_cores(self, asked: int) -> int:
+        """The asked count where any metric was measured at it, else the nearest of the goodput's."""
+        if asked in self.other_cores:
+            return asked
+        return min(self.cores, key=lambda count: (abs(count - asked), count), default=0)
 
 
 def protocol_rules(
@@ -48,12 +59,13 @@ def protocol_rules(
     """
     points, link = rows_at(data, protocol, options, borrow=borrow).points, data.link(options)
     goodput = [point for point in points if point.metric == "goodput_bps"]
-    counts = {p.cores for p in goodput if p.cores is not None}
-    counts = counts or {p.cores for p in points if p.cores is not None}
+    every = {p.cores for p in points if p.cores is not None}
+    counts = {p.cores for p in goodput if p.cores is not None} or every
     switches = [p.switches or 0 for p in goodput or points] or [0]
     return ProtocolRules(
         protocol,
-        tuple(sorted(c for c in counts if c is not None)),
+        tuple(sorted(counts)),
+        tuple(sorted(every - counts)),
         min(switches),
         np.inf if link.switch_latency_s is not None else _most_switches(points),
         link.propagation_s_per_m is not None and link.cable_length_m is not None,
@@ -110,9 +122,9 @@ class Rules:
         exact = np.zeros((len(rules), self.width), dtype=bool)
         for row, rule in enumerate(rules):
             for asked in range(self.width):
-                best = min(rule.cores, key=lambda c: (abs(c - asked), c), default=0)
+                best = rule.answering_cores(asked)
                 nearest[row, asked] = counts.index(best) if best in counts else 0
-                exact[row, asked] = best == asked
+                exact[row, asked] = asked in (rule.cores or (0,))
         self.nearest, self.exact = nearest.reshape(-1), exact.reshape(-1)
 
     def cores(self, protocol: Ints, asked: Floats) -> tuple[Floats, Ints, Bools]:

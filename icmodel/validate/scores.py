@@ -1,7 +1,7 @@
 """Scores: errors of answers, their spread, and the coverage of their intervals.
 
-The error of an answer is relative, |answer − row| / row, but for ratios (``cpu_send``,
-``cpu_recv``, ``loss_rate``) absolute, in parts of 1: near an idle core or a lossless link a
+The error of an answer is relative, |answer − row| / row, but for ratios (``loss_rate``,
+``cpu_send``, ``cpu_recv`` and their parts by mode) absolute, in parts of 1: near an idle core or a lossless link a
 relative error says nothing.
 """
 
