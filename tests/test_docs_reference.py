@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
@@ -87,56 +86,3 @@ def test_every_key_of_the_bundled_use_cases_is_explained(pages: dict[str, str]) 
         text = (checkout.ROOT / "usecases" / f"{name}.toml").read_text(encoding="utf-8")
         for key in set(re.findall(r"(?m)^([a-z_]+) =", text)):
             assert f"`{key}`" in page, key
-
-
-PROBE = checkout.ROOT / "calibration"
-
-
-def test_the_probe_s_commands_are_those_of_the_binary(probe: Path) -> None:
-    """The page takes them from there too; here nothing may be missing."""
-    page = (REFERENCE / "probe.md").read_text(encoding="utf-8")
-    made = reference.probe_commands(probe)
-    assert reference.with_part(page, "commands", made) == page
-    for command in ("key", "serve", "run", "campaign", "lab exec", "environment", "schema"):
-        assert f"### icprobe {command}\n" in made
-    assert max(map(len, made.splitlines())) <= 100
-
-
-def test_every_key_of_a_record_is_on_the_page_of_the_probe(pages: dict[str, str]) -> None:
-    schema = json.loads((PROBE / "record.schema.json").read_text(encoding="utf-8"))
-    for part in (schema, *schema["$defs"].values()):
-        for key in part.get("properties", {}):
-            ends = set(part["properties"]) == {"send", "recv"}
-            assert ends or f"\n| `{key}` |" in pages["probe.md"], key
-
-
-def test_every_key_of_a_point_is_on_the_page_of_the_probe(pages: dict[str, str]) -> None:
-    source = (PROBE / "src" / "record" / "point.rs").read_text(encoding="utf-8")
-    reserved = re.search(r"RESERVED: &\[&str\] = &\[(.*?)\];", source, re.S)
-    assert reserved
-    keys = re.findall(r'"(\w+)"', reserved[1])
-    assert len(keys) > 20
-    _, _, section = pages["probe.md"].partition("\n### `point`\n")
-    table = section.partition("\n#")[0]
-    assert [key for key in keys if f"`{key}`" not in table] == []
-
-
-def test_every_plan_and_topology_is_on_the_page_of_the_probe(pages: dict[str, str]) -> None:
-    for folder in ("plans", "topologies"):
-        names = [path.stem for path in (PROBE / folder).glob("*.toml")]
-        assert names
-        assert [name for name in names if f"\n| `{name}` |" not in pages["probe.md"]] == []
-
-
-def test_a_part_without_its_marks_is_refused() -> None:
-    with pytest.raises(ValueError, match="marks of the part 'keys'"):
-        reference.with_part("no marks here", "keys", "text")
-
-
-def test_a_part_is_renewed_and_the_rest_is_kept() -> None:
-    text = "a\n<!-- made: keys begin -->old<!-- made: keys end -->\nz\n"
-    once = reference.with_part(text, "keys", "new\n")
-    assert "old" not in once
-    assert once.startswith("a\n")
-    assert once.endswith("\nz\n")
-    assert reference.with_part(once, "keys", "new\n") == once

@@ -1,0 +1,1 @@
+"""The pages of docs/reference that are made from the program, from data/ and from the probe."""

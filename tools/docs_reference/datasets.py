@@ -1,0 +1,90 @@
+"""The page of the bundled datasets: what each has, where, and how to cite it."""
+
+from __future__ import annotations
+
+import typing
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from docs_reference.markdown import MADE, table
+from icmodel.dataset import Dataset, Point, catalogue, load
+
+
+def datasets_page() -> str:
+    """Every bundled dataset: what it has, where, and how to cite it."""
+    sets = [load(name) for name in catalogue()]
+    rows = [
+        (f"[`{one.id}`](#{one.id})", one.title, ", ".join(one.protocols), str(len(one.points)))
+        for one in sets
+    ]
+    intro = "Each has a README in its folder that says how its numbers were obtained.\n"
+    head = table(("dataset", "what", "protocols", "rows"), rows)
+    body = "\n".join(_dataset(one) for one in sets)
+    return f"# Datasets\n\n{MADE}\n{intro}\n{head}\n{body}".rstrip() + "\n"
+
+
+def _dataset(data: Dataset) -> str:
+    edition = data.document.get("edition", "")
+    parts = [
+        f"## {data.id}\n\n{data.title}. Edition {edition}, variant `{data.default_variant}`, "
+        f"protocol `{data.default_protocol}` by default.\n",
+        table(("link", ""), list(_link(data))),
+        table(("protocol", "metric", "payload", "load", "cores", "rows"), list(_coverage(data))),
+        table(("option axis", "meaning", "values", "default"), list(_options(data))),
+        f"Basis of the rows: {_bases(data)}.\n",
+        "Limits:\n\n" + "".join(f"- {limit}\n" for limit in data.known_limits),
+        f"Citation: {data.citation} Licence: {data.licence}.\n".replace("..", "."),
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _link(data: Dataset) -> Iterator[tuple[str, ...]]:
+    link = data.document["interconnect"]
+    for key, value in dict(typing.cast("Mapping[str, object]", link)).items():
+        yield f"`{key}`", f"`{value}`"
+
+
+def _coverage(data: Dataset) -> Iterator[tuple[str, ...]]:
+    """Each metric of each protocol: between which payloads and loads, at which core counts."""
+    groups: dict[tuple[str, str], list[Point]] = {}
+    for point in data.points:
+        groups.setdefault((point.protocol, point.metric), []).append(point)
+    for (protocol, metric), points in sorted(groups.items()):
+        yield (
+            protocol,
+            f"`{metric}`",
+            _span([p.payload_bytes for p in points], "B"),
+            _loads(points),
+            ", ".join(str(c) for c in sorted({p.cores for p in points if p.cores is not None})),
+            str(len(points)),
+        )
+
+
+def _span(values: list[int | None], unit: str) -> str:
+    said = [value for value in values if value is not None]
+    if not said:
+        return "not said"
+    least, most = min(said), max(said)
+    return f"{least} {unit}" if least == most else f"{least} to {most} {unit}"
+
+
+def _loads(points: list[Point]) -> str:
+    loads = sorted({p.load_bps for p in points if p.load_bps is not None})
+    finite = [load for load in loads if load != float("inf")]
+    parts = [f"{finite[0] / 1e9:g} to {finite[-1] / 1e9:g} Gb/s"] if finite else []
+    if finite and finite[0] == finite[-1]:
+        parts = [f"{finite[0] / 1e9:g} Gb/s"]
+    parts += ["unlimited"] if float("inf") in loads else []
+    return ", ".join(parts) or "not said"
+
+
+def _options(data: Dataset) -> Iterator[tuple[str, ...]]:
+    axes = typing.cast("Mapping[str, Mapping[str, object]]", data.document.get("axes", {}))
+    for axis in data.option_axes:
+        values = ", ".join(data.option_values(axis))
+        yield f"`{axis}`", str(axes[axis].get("meaning", "")), values, data.option_defaults[axis]
+
+
+def _bases(data: Dataset) -> str:
+    counts = Counter(point.basis for point in data.points)
+    return ", ".join(f"{count} {basis}" for basis, count in counts.most_common())

@@ -1,0 +1,93 @@
+"""The tables of keys of the formats of datasets and use cases, from the documents' classes."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Mapping
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from docs_reference.markdown import prose, table
+from icmodel import dataset_check
+from icmodel.usecase import document
+from icmodel.usecase.spelling import Document
+
+DATASET_TABLES: Mapping[str, type[BaseModel]] = {
+    "the file itself": dataset_check.DatasetDocument,
+    "[tool]": dataset_check.Tool,
+    "[interconnect]": dataset_check.Link,
+    "[fabrics.VALUE]": dataset_check.Fabric,
+    "[[hosts]]": dataset_check.Host,
+    "[axes.COLUMN]": dataset_check.AxisEntry,
+    "[[stated_limits]]": dataset_check.Limit,
+    "[[absences]]": dataset_check.Absence,
+    "[variants.NAME]": dataset_check.VariantRows,
+}
+USECASE_TABLES: Mapping[str, type[BaseModel]] = {
+    "the file itself": document.UseCase,
+    "[medium]": document.Medium,
+    "[[budgets]]": document.Budget,
+    "[[devices]]": document.Device,
+    '[[streams]] with kind = "image"': document.ImageStream,
+    '[[streams]] with kind = "samples"': document.SampleStream,
+    '[[streams]] with kind = "goodput"': document.GoodputStream,
+    "[[requirements]]": document.Limit,
+    "[[candidates]]": document.Candidate,
+    "[candidates.scenarios.STREAM]": document.Question,
+}
+
+
+def keys(tables: Mapping[str, type[BaseModel]]) -> str:
+    """A table of keys for each table of a document."""
+    return "\n".join(_keys(place, model) for place, model in tables.items())
+
+
+def _keys(place: str, model: type[BaseModel]) -> str:
+    spelt = model.text_spellings() if issubclass(model, Document) else {}
+    texts = {field: key for key, field in spelt.items()}
+    rows = [_key(name, field, texts.get(name)) for name, field in model.model_fields.items()]
+    head = table(("key", "with unit", "value", "default"), rows)
+    if not texts:
+        head = table(("key", "value", "default"), [(name, *rest) for name, _, *rest in rows])
+    return f"### {place}\n\n{prose(model.__doc__ or '')}\n\n{head}"
+
+
+def _key(name: str, field: FieldInfo, text: str | None) -> tuple[str, ...]:
+    needed = field.is_required()
+    default = "needed" if needed else _plain(field.get_default(call_default_factory=True))
+    return f"`{name}`", f"`{text}`" if text else "", _kind(field.annotation), default
+
+
+def _plain(value: object) -> str:
+    return "" if value in (None, "", (), {}) else f"`{value}`"
+
+
+KINDS: Mapping[object, str] = {
+    str: "text",
+    int: "whole number",
+    float: "number",
+    bool: "true or false",
+    type(None): "",
+}
+
+
+def _kind(annotation: object) -> str:
+    """A type for people."""
+    if annotation in KINDS:
+        return KINDS[annotation]
+    origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Literal:
+        return ", ".join(f"`{one}`" if isinstance(one, int) else f'`"{one}"`' for one in inner)
+    if origin is typing.Annotated:
+        return _kind(inner[0])
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(dict.fromkeys(kind for one in inner if (kind := _kind(one))))
+    if origin is dict:
+        return f"table of {_kind(inner[1])}"
+    if origin in (tuple, list):
+        return f"list of {_kind(inner[0])}"
+    return (
+        "table" if isinstance(annotation, type) and issubclass(annotation, BaseModel) else "value"
+    )

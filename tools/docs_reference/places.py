@@ -1,0 +1,10 @@
+"""Where the pages stand, and where the probe does that they are made from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+REFERENCE = ROOT / "docs" / "reference"
+PROBE = ROOT / "calibration"
+BINARY = PROBE / "target" / "release" / "icprobe"
