@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 
+from icmodel import units
 from icmodel.ingest.exchanged import exchanged
 from icmodel.ingest.offset import offsets
 from icmodel.ingest.result import Result
@@ -102,8 +103,8 @@ def _as_long(number: Seen, trips: Sequence[Seen], scatter: Scatter) -> Iterable[
         yield Suspect(
             number.file,
             size,
-            f"its {number.metric} of {number.value:.6g} s is as long as the whole round trip of "
-            f"{trip.value:.6g} s in {trip.file}: a round trip is labelled as half of one or "
+            f"its {number.metric} of {units.format_seconds(number.value, 6)} is as long as the whole round trip of "
+            f"{units.format_seconds(trip.value, 6)} in {trip.file}: a round trip is labelled as half of one or "
             "one-way, or the other way round",
             size / spread if spread else math.inf,
         )

@@ -8,8 +8,10 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 
+from icmodel import units
 from icmodel.dataset import AXES, RATIOS, Interconnect
 from icmodel.errors import ScenarioError
 from icmodel.ingest.result import Result, value_of
@@ -38,6 +40,9 @@ PRODUCT = 0.03
 """How far payload x rate may lie from the goodput: both are rounded, and three digits round most."""
 REPEATS = 2.0
 """Repeats of one point that lie further apart than this are not of one point."""
+
+
+_rate, _time = partial(units.format_bps, digits=6), partial(units.format_seconds, digits=6)
 
 
 def problems(result: Result, link: Interconnect | None) -> Iterator[str]:
@@ -104,8 +109,8 @@ def _product(result: Result) -> Iterator[str]:
     product = 8 * payload * rate
     if abs(goodput / product - 1) > PRODUCT:
         yield (
-            f"{rate:.6g} frames/s of {payload} B are {product:.6g} b/s, and it says a goodput of "
-            f"{goodput:.6g} b/s{hint(goodput, product, BITS)}"
+            f"{rate:.6g} frames/s of {payload} B are {_rate(product)}, and it says a goodput of "
+            f"{_rate(goodput)}{hint(goodput, product, BITS)}"
         )
 
 
@@ -113,7 +118,7 @@ def _ends(result: Result) -> Iterator[str]:
     goodput, sent = value_of(result.numbers, "goodput_bps"), value_of(result.numbers, "sent_bps")
     if goodput and sent and goodput > result.windows * sent:
         yield (
-            f"{goodput:.6g} b/s arrived and only {sent:.6g} b/s were sent: sender and receiver are "
+            f"{_rate(goodput)} arrived and only {_rate(sent)} were sent: sender and receiver are "
             "swapped, or one of them is in another unit"
         )
 
@@ -123,13 +128,15 @@ def _load(result: Result) -> Iterator[str]:
     load = result.labels.load_bps
     if not load or math.isinf(load):
         return
+    yield from _above(result, load, OVERSHOOT, f"the load of {_rate(load)} it was held to")
+
+
+def _above(result: Result, most_bps: float, slack: float, what: str) -> Iterator[str]:
+    """A sentence for what was sent or arrived above ``slack`` times the most there can be."""
     for metric in ("goodput_bps", "sent_bps"):
         value = value_of(result.numbers, metric)
-        if value is not None and value > OVERSHOOT * load:
-            yield (
-                f"{metric} {value:.6g} b/s is above the load of {load:.6g} b/s it was held to"
-                f"{hint(value, load, BITS)}"
-            )
+        if value is not None and value > slack * most_bps:
+            yield f"{metric} {_rate(value)} is above {what}{hint(value, most_bps, BITS)}"
 
 
 def _order(result: Result) -> Iterator[str]:
@@ -142,7 +149,7 @@ def _order(result: Result) -> Iterator[str]:
         for (low, a), (high, b) in pairwise(known):
             if a is not None and b is not None and a > b:
                 yield (
-                    f"{family}_{low}_s {a:.6g} s is above {family}_{high}_s {b:.6g} s: the columns "
+                    f"{family}_{low}_s {_time(a)} is above {family}_{high}_s {_time(b)}: the columns "
                     "are swapped, or one is in another unit"
                 )
         mean = values["mean"]
@@ -150,8 +157,8 @@ def _order(result: Result) -> Iterator[str]:
             edge = values[name]
             if mean is not None and edge is not None and (mean > edge) is above and mean != edge:
                 yield (
-                    f"{family}_mean_s {mean:.6g} s is {'above' if above else 'below'} "
-                    f"{family}_{name}_s {edge:.6g} s: one of them is in another unit or swapped"
+                    f"{family}_mean_s {_time(mean)} is {'above' if above else 'below'} "
+                    f"{family}_{name}_s {_time(edge)}: one of them is in another unit or swapped"
                 )
 
 
@@ -163,8 +170,8 @@ def _trips(result: Result) -> Iterator[str]:
             whole = value_of(result.numbers, f"rtt_{name}_s")
             if part and whole and whole < WHOLE * part:
                 yield (
-                    f"{family}_{name}_s {part:.6g} s is as long as the round trip rtt_{name}_s "
-                    f"{whole:.6g} s: a round trip is labelled as half of one or one-way, or the "
+                    f"{family}_{name}_s {_time(part)} is as long as the round trip rtt_{name}_s "
+                    f"{_time(whole)}: a round trip is labelled as half of one or one-way, or the "
                     "labels are swapped"
                 )
 
@@ -200,13 +207,8 @@ def unlike(results: Sequence[Result]) -> Iterator[str]:
 def _wire(result: Result, link: Interconnect, line_rate_bps: float) -> Iterator[str]:
     payload, protocol = result.labels.payload_bytes, result.labels.protocol
     bound = _goodput_bound(link, protocol, payload, line_rate_bps)
-    for metric in ("goodput_bps", "sent_bps"):
-        value = value_of(result.numbers, metric)
-        if value is not None and value > bound * ROUNDING:
-            yield (
-                f"{metric} {value:.6g} b/s is above the {bound:.6g} b/s that a line of "
-                f"{line_rate_bps:.6g} b/s carries of {protocol}{hint(value, bound, BITS)}"
-            )
+    line = f"a line of {_rate(line_rate_bps)} carries of {protocol}"
+    yield from _above(result, bound, ROUNDING, f"the {_rate(bound)} that {line}")
     if payload is None:
         return
     least = _latency_bound(link, protocol, payload, line_rate_bps)
@@ -215,7 +217,7 @@ def _wire(result: Result, link: Interconnect, line_rate_bps: float) -> Iterator[
             value = value_of(result.numbers, f"{family}_{name}_s")
             if value is not None and value < trips * least / ROUNDING:
                 yield (
-                    f"{family}_{name}_s {value:.6g} s is below the {trips * least:.6g} s that "
+                    f"{family}_{name}_s {_time(value)} is below the {_time(trips * least)} that "
                     f"{payload} B take on the wire{hint(value, trips * least, TIME)}"
                 )
                 break
