@@ -20,6 +20,7 @@ from icmodel import scenario as words
 from icmodel.dataset import Dataset, Point
 from icmodel.errors import DatasetError, OutOfDomain, ScenarioError
 from icmodel.model import Model
+from icmodel.model.rows import rows_at
 from icmodel.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def sweep(
     OutOfDomain
         If this dataset cannot answer a point and ``outside`` is "refuse".
     """
-    axes = axes_of(model.data, {**ranges, **(options or {})})
+    axes = axes_of(model, {**ranges, **(options or {})})
     total = math.prod(len(axis.values) for axis in axes)
     if total > LARGEST_SWEEP:
         raise ScenarioError(
@@ -125,23 +126,24 @@ def sweep(
 # --- reading ranges ---------------------------------------------------------------------------
 
 
-def axes_of(data: Dataset, ranges: Mapping[str, object]) -> tuple[Axis, ...]:
-    """The axes of some ranges, in the order given.
+def axes_of(model: Model, ranges: Mapping[str, object]) -> tuple[Axis, ...]:
+    """The axes of some ranges, in the order given; what a model's dataset has stands for ``..``.
 
     Raises
     ------
     UnitError, ScenarioError
         If a range cannot be read.
     OutOfDomain
-        If the dataset has no such protocol or option.
+        If the dataset has no such protocol or option, or no rows at them.
     """
+    data = model.data
     asked = {name: given for name, given in ranges.items() if given is not None}
     order = [words.TEXT_SPELLINGS.get(name, (name,))[0] for name in asked]
     for name in order:
         if order.count(name) > 1:
             raise ScenarioError(f"{name} is given twice: keep one of its two spellings")
     texts = [_text_axis(name, given) for name, given in asked.items() if _textual(name)]
-    rows = _rows(data, texts)
+    rows = _rows(model, texts)
     numbers = [
         _number_axis(name, given, data, rows) for name, given in asked.items() if not _textual(name)
     ]
@@ -280,6 +282,11 @@ def _known(
     column = "load_bps" if name == "requested_goodput_bps" else name
     found = {getattr(point, column) for point in rows} - {None}
     values = sorted(value for value in found if first <= value <= last)
+    if not rows:
+        raise OutOfDomain(
+            f"{dataset} has no rows at these options: see `icmodel datasets show {dataset}` for the "
+            "values each protocol has"
+        )
     if not values:
         raise ScenarioError(
             f"{dataset} has no {name} in the range {item!r}: say how many values, such as {item}:25"
@@ -287,8 +294,9 @@ def _known(
     return values
 
 
-def _rows(data: Dataset, texts: list[Axis]) -> tuple[Point, ...]:
-    """The rows of the protocols and options asked."""
+def _rows(model: Model, texts: list[Axis]) -> tuple[Point, ...]:
+    """The rows that answer the protocols and options asked; with ``hybrid`` those most alike."""
+    data, borrow = model.data, model.variant == "hybrid"
     asked = {axis.name: axis.values for axis in texts}
     protocols = [str(name) for name in asked.pop("protocol", data.protocols)]
     for name in protocols:
@@ -302,7 +310,7 @@ def _rows(data: Dataset, texts: list[Axis]) -> tuple[Point, ...]:
             point
             for name in protocols
             for options in chosen
-            for point in data.select(name, options)
+            for point in rows_at(data, name, options, borrow=borrow).points
         )
     except DatasetError as error:
         raise OutOfDomain(str(error)) from error

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pty
+import re
 import shlex
 import subprocess
 import sys
@@ -184,6 +185,15 @@ def test_extrapolation_is_marked(icmodel_says: Any) -> None:
     assert said.code == 0
     assert said.json["goodput_bps"]["basis"] == "extrapolated"
     assert "payload" in said.json["latency_mean_s"]["why"]
+
+
+def test_a_note_of_many_metrics_is_said_once_to_people(icmodel_says: Any) -> None:
+    line = 'predict --payload "1448 B" --cores 6 --extrapolate'
+    said, told = icmodel_says(line).out, icmodel_says(f"{line} --json").json
+    why = told["goodput_bps"]["why"]
+    assert told["cpu_send"]["why"] == told["latency_mean_s"]["why"] == why
+    assert [line for line in said.splitlines() if line.endswith(why)] == [f"[1] {why}"]
+    assert re.search(r"(?m)^cpu_send .* \[1\]$", said)
 
 
 @pytest.mark.parametrize("ending", ["json", "csv", "txt"])

@@ -149,6 +149,8 @@ def test_a_bad_question_is_one_sentence(refused: Refused, command: str, what: st
         ("evaluate imaging --dataset nowhere -o imaging.html", ["'nowhere'"]),
         ("evaluate imaging -o imaging.pdf", ["'imaging.pdf'", ".html, .json or .md"]),
         ("evaluate imaging -o nowhere/imaging.html", ["nowhere/imaging.html"]),
+        ("calibrate -o here --hosts a", ["'--hosts'", "icmodel calibrate --help"]),
+        ("validate dds-1g -o nowhere/rows.csv", ["nowhere/rows.csv", "no folder nowhere"]),
         ("usecases new 'My Case'", ["'My Case'", "lower-case", "my-use-case"]),
         ("usecases show imagine", ["'imagine'", "imaging"]),
         ("predict --payload '64 B' -o answer.xls", ["'answer.xls'", ".csv, .json or .txt"]),

@@ -11,7 +11,7 @@ from icmodel.cli.output import (
     Answer,
     Section,
     Table,
-    check_ending,
+    check_file,
     emit,
     json_text,
     plain,
@@ -86,7 +86,7 @@ def test_only_forms_an_answer_has_can_be_written(tmp_path: Path) -> None:
     )
     assert (tmp_path / "a.nc").read_bytes() == b"x"
     with pytest.raises(ReportError, match=r"end it in \.md"):
-        check_ending(tmp_path / "a", [".md"])
+        check_file(tmp_path / "a", [".md"])
 
 
 def test_nothing_is_left_of_a_file_that_fails(tmp_path: Path) -> None:

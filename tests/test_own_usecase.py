@@ -6,6 +6,7 @@ import csv
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -51,11 +52,18 @@ def code_of_icmodel() -> str:
     return hashlib.sha256(b"".join((checkout.ROOT / n).read_bytes() for n in names)).hexdigest()
 
 
-@pytest.fixture
-def own(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def followed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which the guide on own measurements was followed."""
-    follow(OWN_DATASET, tmp_path)
-    return tmp_path
+    folder = tmp_path_factory.mktemp("followed")
+    follow(OWN_DATASET, folder)
+    return folder
+
+
+@pytest.fixture
+def own(followed: Path, tmp_path: Path) -> Path:
+    """A copy of that folder."""
+    return shutil.copytree(followed, tmp_path, dirs_exist_ok=True)
 
 
 def test_the_guide_leads_from_a_csv_to_a_verdict_without_touching_icmodel(tmp_path: Path) -> None:

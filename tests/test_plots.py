@@ -16,7 +16,7 @@ from icmodel.dataset import catalogue, load
 from icmodel.errors import OutOfDomain, ReportError, ScenarioError
 from icmodel.model import Model
 from icmodel.report.drawing import HERE, LIMIT, PREDICTED, REQUESTED, SHAPES, THEORY, metric_unit
-from icmodel.report.plots import drawable, metric_plot, save, svg
+from icmodel.report.plots import BORROWED, drawable, metric_plot, save, svg
 from icmodel.report.profile import is_small, profile
 from icmodel.requirement import Requirement
 from icmodel.scenario import Scenario, scenario
@@ -195,7 +195,7 @@ def test_tooltips_say_units(model: Model) -> None:
 def test_the_title_names_dataset_variant_and_what_is_held(model: Model) -> None:
     spec = metric_plot(model, "latency_mean_s", "load", ASKED)
     assert spec["title"]["text"] == "Mean latency over requested goodput"
-    assert spec["title"]["subtitle"] == "small-1g, corrected: tcp, 1024 B, 1 core"
+    assert spec["title"]["subtitle"] == ["small-1g, corrected: tcp, 1024 B, 1 core"]
     assert "This scenario: 55.5102 µs." in spec["description"]
 
 
@@ -253,6 +253,30 @@ def test_an_axis_without_rows_is_refused() -> None:
     model = Model(load("rapidio-tsi721"))
     with pytest.raises(ReportError, match="no rows of dma-write along cores: plot over payload"):
         metric_plot(model, "goodput_bps", "cores", Scenario("dma-write", 65536))
+
+
+def test_options_never_measured_together_are_drawn_over_the_payloads_of_those_most_alike() -> None:
+    model = Model(load("lab-1g-2026"), "hybrid")
+    options = (("batch_frames", "16"), ("waiting", "polling"))
+    assert model.data.select("udp", dict(options)) == ()
+    spec = metric_plot(model, "goodput_bps", "payload", Scenario("udp", 1472, options=options))
+    drawn, points = spec["datasets"]["predicted"], spec["datasets"]["benchmarked"]
+    alike = [model.data.select("udp", dict([option])) for option in options]
+    sizes = {row.payload_bytes for rows in alike for row in rows}
+    assert {row["payload_bytes"] for row in drawn} >= sizes
+    assert {row["payload_bytes"] for row in points} <= sizes
+    assert all(row["extrapolated"] for row in drawn)
+    assert spec["title"]["subtitle"][-1] == BORROWED
+    measured = Scenario("udp", 1472, options=options[:1])
+    told = metric_plot(model, "goodput_bps", "payload", measured)["title"]["subtitle"]
+    assert BORROWED not in told
+    with pytest.raises(OutOfDomain, match="no rows of udp at batch_frames = 16, waiting = polling"):
+        metric_plot(
+            Model(model.data, "corrected"),
+            "goodput_bps",
+            "payload",
+            Scenario("udp", 1472, options=options),
+        )
 
 
 # --- pictures ---------------------------------------------------------------------------------

@@ -85,14 +85,18 @@ def minimum_us(protocol: str, payload: int) -> float:
     return payload * 8 / expected(protocol, payload) / 1e3 + 0.00427
 
 
-def carried(protocol: str, sizes: tuple[int, ...]) -> Iterator[tuple[int, float, Prediction]]:
+@cache
+def carried(protocol: str, sizes: tuple[int, ...]) -> tuple[tuple[int, float, Prediction], ...]:
     """Sizes and loads that stand between load curves which both payloads beside them carry."""
-    for payload in sizes:
-        for gbps in LOADS:
-            if gbps <= _highest_curve(protocol, payload):
-                yield payload, gbps, ask(protocol, payload, gbps)
+    return tuple(
+        (payload, gbps, ask(protocol, payload, gbps))
+        for payload in sizes
+        for gbps in LOADS
+        if gbps <= _highest_curve(protocol, payload)
+    )
 
 
+@cache
 def _highest_curve(protocol: str, payload: int) -> float:
     """The highest load curve [Gb/s] that both latency rows beside a payload carry."""
     sizes = {

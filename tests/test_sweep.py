@@ -26,6 +26,9 @@ def model() -> icmodel.Model:
     return icmodel.Model(icmodel.load(CENTRAL))
 
 
+BATCHED = ("batch_frames", "16")
+
+
 def refused(item: str, first: float, last: float) -> list[float]:
     raise ScenarioError(f"{item} has nothing between {first} and {last}")
 
@@ -94,7 +97,7 @@ def test_a_range_that_cannot_be_read_is_refused(name: str, text: str, told: str)
 
 
 def values_of(model: icmodel.Model, **ranges: object) -> Mapping[str, tuple[object, ...]]:
-    return {axis.name: axis.values for axis in axes_of(model.data, ranges)}
+    return {axis.name: axis.values for axis in axes_of(model, ranges)}
 
 
 def test_a_range_without_a_number_takes_what_the_dataset_has(model: icmodel.Model) -> None:
@@ -114,6 +117,17 @@ def test_a_range_without_a_number_takes_what_the_dataset_has(model: icmodel.Mode
     assert {1472, 1473} <= set(axes["payload_bytes"])
 
 
+def test_options_never_measured_together_take_the_payloads_of_those_most_alike() -> None:
+    data = icmodel.load("lab-1g-2026")
+    asked = {"protocol": "udp", "payload": "64 B..65507 B", "waiting": "polling"}
+    alike = [data.select("udp", {axis: v}) for axis, v in (("waiting", "polling"), BATCHED)]
+    sizes = {row.payload_bytes for rows in alike for row in rows}
+    axes = values_of(icmodel.Model(data, "hybrid"), **asked, **dict([BATCHED]))
+    assert axes["payload_bytes"] == tuple(sorted(sizes))  # type: ignore[type-var]
+    with pytest.raises(OutOfDomain, match="no rows at these options: see `icmodel datasets show"):
+        values_of(icmodel.Model(data, "corrected"), **asked, **dict([BATCHED]))
+
+
 def test_counts_that_follow_a_rule_take_every_whole_number(model: icmodel.Model) -> None:
     axes = values_of(model, protocol="tcp", payload="64 B", switches="0..3", endpoints="1..3")
     assert axes["switches"] == (0, 1, 2, 3)
@@ -124,7 +138,7 @@ def test_counts_that_follow_a_rule_take_every_whole_number(model: icmodel.Model)
 def test_what_no_dataset_has_points_of_needs_a_number(model: icmodel.Model, parameter: str) -> None:
     text = {"rate": "1/s..9/s", "distance": "1 m..9 m"}[parameter]
     with pytest.raises(ScenarioError, match=":25log"):
-        axes_of(model.data, {"protocol": "tcp", "payload": "64 B", parameter: text})
+        axes_of(model, {"protocol": "tcp", "payload": "64 B", parameter: text})
 
 
 # --- answers ----------------------------------------------------------------------------------

@@ -126,7 +126,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     except IcmodelError as error:
         return _say(str(error), WRONG)
     except _USAGE as error:
-        return _say(_usage_sentence(error), WRONG)
+        words = sys.argv[1:] if arguments is None else arguments
+        return _say(_usage_sentence(error, words), WRONG)
     except typer.Abort:
         return INTERRUPTED
     except (PipeClosed, BrokenPipeError):
@@ -149,11 +150,12 @@ def _say(sentence: str, code: int) -> int:
     return code
 
 
-def _usage_sentence(error: Exception) -> str:
+def _usage_sentence(error: Exception, words: Sequence[str]) -> str:
     """One sentence of what typer says of a command line, and where to look."""
     told: str = error.format_message()  # type: ignore[attr-defined]
     context = getattr(error, "ctx", None)
-    command = context.command_path if context is not None else "icmodel"
+    named = [word for word in words[:1] if word in COMMANDS]
+    command = context.command_path if context is not None else " ".join(["icmodel", *named])
     said = " ".join(told.split()).replace(". Did you mean", ", did you mean").rstrip(".?")
     return f"{said[:1].lower()}{said[1:]}; `{command} --help` says what is allowed"
 

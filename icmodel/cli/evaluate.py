@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from icmodel.cli.output import check_ending, json_text, print_text
+from icmodel.cli.output import check_file, json_text, print_text
 from icmodel.cli.question import (
     DEFAULT_DATASET,
     AsJson,
@@ -56,7 +56,7 @@ def evaluate(
     from icmodel.usecase import evaluate as judge
 
     if output is not None:
-        check_ending(output, ENDINGS)
+        check_file(output, ENDINGS)
     evaluation = judge(usecase, dataset, variant=variant, candidate=candidate)
     if output is not None:
         report(evaluation, output)

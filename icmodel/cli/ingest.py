@@ -202,17 +202,19 @@ def _sections(ingested: Ingested, folder: Path, about: About) -> list[Section]:
         )
         for file in ingested.taken
     )
-    heading = (
-        f"{folder}: {len(ingested.points)} rows from {len(ingested.taken)} files, "
-        f"variant {about.default_variant}"
-    )
+    taken = _files(len(ingested.taken))
+    heading = f"{folder}: {len(ingested.points)} rows from {taken}, variant {about.default_variant}"
     sections = [Section(heading, Table(("file", "tool", "numbers"), rows, frozenset({"numbers"})))]
     if ingested.refused:
         refused = tuple(f"{one.file}: {one.reason}" for one in ingested.refused)
-        sections.append(Section(f"Refused: {len(refused)} files", refused))
+        sections.append(Section(f"Refused: {_files(len(refused))}", refused))
     if ingested.notes:
         sections.append(Section("What to know", ingested.notes))
     return sections
+
+
+def _files(count: int) -> str:
+    return "1 file" if count == 1 else f"{count} files"
 
 
 def _document(ingested: Ingested, folder: Path, about: About) -> dict[str, object]:

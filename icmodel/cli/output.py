@@ -201,7 +201,7 @@ def write_file(path: Path, writers: Mapping[str, Writer]) -> None:
     ReportError
         If the ending is unknown, or the place cannot be written.
     """
-    check_ending(path, writers)
+    check_file(path, writers)
     with replacing(path) as beside:
         writers[path.suffix.lower()](beside)
 
@@ -211,13 +211,26 @@ def write_text(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def check_ending(path: Path, endings: Iterable[str]) -> None:
-    """Refuse a file whose ending says no form, before anything is worked out."""
+def check_file(path: Path, endings: Iterable[str]) -> None:
+    """Refuse a file that cannot be, before anything is worked out.
+
+    Raises
+    ------
+    ReportError
+        If the ending says no form, there is no such folder, or a folder stands in its place.
+    """
     known = sorted(endings)
     if path.suffix.lower() not in known:
         raise ReportError(
             f"the file {str(path)!r} has an ending that says no form: end it in {_either(known)}"
         )
+    if not path.parent.is_dir():
+        raise ReportError(
+            f"{path} cannot be written: there is no folder {path.parent}; make it, or choose "
+            "another place"
+        )
+    if path.is_dir():
+        raise ReportError(f"{path} cannot be written: it is a folder; choose another place")
 
 
 def _either(words: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from icmodel.cli.fitting import fitted
-from icmodel.cli.output import check_ending, json_text, print_text, write_file, write_text
+from icmodel.cli.output import check_file, json_text, print_text, write_file, write_text
 from icmodel.cli.question import (
     DEFAULT_DATASET,
     AsJson,
@@ -61,7 +61,7 @@ def plot(
     if output is None and not as_json:
         raise ReportError("a plot needs a file: add -o plot.svg or -o plot.png, or --json")
     if output is not None:
-        check_ending(output, (*PICTURES, ".json"))
+        check_file(output, (*PICTURES, ".json"))
     if over not in OVER:
         raise ScenarioError(f"there is no plot over {over!r}: take {', '.join(OVER)}")
     from icmodel.report.plots import metric_plot, save  # the report, not needed by other commands

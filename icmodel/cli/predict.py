@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 
 from icmodel import units
 from icmodel.cli.fitting import fitted
@@ -28,6 +29,8 @@ from icmodel.scenario import scenario
 
 app = room()
 
+SEVERAL = 3
+"""A note of so many metrics is said once, below them."""
 NUMBERS = frozenset({"value", "low", "high", "payload", "load", "line", "time", "at most"})
 
 
@@ -70,7 +73,10 @@ def predict(
 
 def _sections(prediction: Prediction) -> Iterator[Section]:
     yield Section("", (f"{prediction.dataset}, variant {prediction.variant}",))
-    yield Section(question_text(prediction.scenario), _metrics(prediction))
+    shared = _shared(prediction)
+    yield Section(question_text(prediction.scenario), _metrics(prediction, shared))
+    for number, why in shared.items():
+        yield Section("", (f"{number} {why}",))
     yield Section("", (f"bottleneck: {prediction.bottleneck}",))
     if prediction.terms:
         yield Section("mean latency, the sum of", _terms(prediction))
@@ -80,17 +86,28 @@ def _sections(prediction: Prediction) -> Iterator[Section]:
         yield Section("notes", tuple(f"- {note}" for note in prediction.notes))
 
 
-def _metrics(prediction: Prediction) -> Table:
-    rows = tuple(metric_row(name, one) for name, one in prediction.metrics.items())
+def _shared(prediction: Prediction) -> dict[str, str]:
+    """Notes of several metrics by the number that stands for them in the table."""
+    count = Counter(one.why for one in prediction.metrics.values() if one.why)
+    several = [why for why, times in count.items() if times >= SEVERAL]
+    return {f"[{number}]": why for number, why in enumerate(several, start=1)}
+
+
+def _metrics(prediction: Prediction, shared: Mapping[str, str]) -> Table:
+    numbers = {why: number for number, why in shared.items()}
+    rows = tuple(
+        (*_said(name, one), numbers.get(one.why, one.why))
+        for name, one in prediction.metrics.items()
+    )
     return Table(("metric", "value", "low", "high", "basis", "note"), rows, NUMBERS)
 
 
-def metric_row(name: str, one: Estimate) -> tuple[str, ...]:
-    """Name, value, low, high, basis and note of one metric, for people."""
+def _said(name: str, one: Estimate) -> tuple[str, ...]:
+    """Name, value, low, high and basis of one metric, for people."""
     if one.absent:
-        return (name, "–", "–", "–", "–", one.why)
+        return (name, "–", "–", "–", "–")
     numbers = (units.format_quantity(name, number) for number in (one.value, one.low, one.high))
-    return (name, *numbers, one.basis, one.why)
+    return (name, *numbers, one.basis)
 
 
 def _terms(prediction: Prediction) -> Table:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from icmodel import units
-from icmodel.cli.output import Answer, Section, Table, check_ending, emit, progress_bar
+from icmodel.cli.output import Answer, Section, Table, check_file, emit, progress_bar
 from icmodel.cli.question import (
     DEFAULT_DATASET,
     AsJson,
@@ -83,7 +83,7 @@ def sweep(
     from icmodel.sweep import sweep as answer_grid  # the verb, apart from this command
 
     if output is not None:
-        check_ending(output, ENDINGS)
+        check_file(output, ENDINGS)
         _check_netcdf(output)
     if extrapolate and allow_gaps:
         raise ScenarioError("--extrapolate and --allow-gaps are both given: keep one")

@@ -14,7 +14,7 @@ from icmodel.cli.output import (
     Answer,
     Section,
     Table,
-    check_ending,
+    check_file,
     emit,
     json_text,
     progress_bar,
@@ -35,6 +35,7 @@ from icmodel.validate.validation import (
 
 app = room()
 
+ENDINGS = (".csv", ".json", ".txt")
 PICTURES = (".png", ".svg")
 NUMBERS = (
     "rows",
@@ -105,7 +106,9 @@ def validate_rows(
     icmodel validate my-dataset --folds held-out --plot errors.svg
     """  # noqa: D301
     if plot is not None:
-        check_ending(plot, (*PICTURES, ".json"))
+        check_file(plot, (*PICTURES, ".json"))
+    if output is not None:
+        check_file(output, ENDINGS)
     wishes = Wishes(
         kinds=tuple(listed(folds)) or KINDS,
         metrics=tuple(listed(metric)),
@@ -153,7 +156,7 @@ def _sections(found: Validation, kinds: Sequence[str]) -> Iterator[Section]:
         "",
         (
             f"{found.data.id}, variant {found.variant}",
-            "errors are relative; those of ratios (cpu_send, cpu_recv, loss_rate) absolute",
+            "errors are relative; those of ratios (loss_rate, CPU shares) absolute",
         ),
     )
     for trial in found.trials:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 from icmodel.estimate import BASES
@@ -16,6 +17,8 @@ Data = Mapping[str, list[Row]]
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 WIDTH, HEIGHT = 360, 230
+SUBTITLE = 68
+"""Characters of a subtitle's line that are about as wide as a plot with its axis."""
 
 PREDICTED, THEORY, REQUESTED, LIMIT, HERE = (
     "predicted",
@@ -46,7 +49,7 @@ SHAPES = {
 """Shape of a benchmarked point: what it rests on; the scenario itself is a filled circle."""
 
 _FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
-_CONFIG: Spec = {
+CONFIG: Spec = {
     "font": _FONT,
     "view": {"stroke": None},
     "title": {"color": INK, "subtitleColor": QUIET, "fontSize": 13, "subtitlePadding": 4},
@@ -75,7 +78,7 @@ _CONFIG: Spec = {
         "layout": {"bottom": {"direction": "vertical", "anchor": "start", "margin": 4}},
     },
 }
-_TICK_LABELS = (
+BYTE_LABELS = (
     "datum.value >= 1048576 ? format(datum.value / 1048576, '~r') + ' Mi' : "
     "datum.value >= 1024 ? format(datum.value / 1024, '~r') + ' Ki' : format(datum.value, '~r')"
 )
@@ -99,7 +102,7 @@ class Title:
     """What stands around a plot: above it, beside its value axis, and in place of it."""
 
     text: str
-    subtitle: str
+    subtitle: tuple[str, ...]
     value: str
     description: str
 
@@ -110,14 +113,25 @@ def spec(field: str, metric: str, data: Data, title: Title) -> Spec:
     return {
         "$schema": SCHEMA,
         "description": title.description,
-        "title": {"text": title.text, "subtitle": title.subtitle, "anchor": "start", "offset": 14},
+        "title": {
+            "text": title.text,
+            "subtitle": list(_lines(title.subtitle)),
+            "anchor": "start",
+            "offset": 14,
+        },
         "width": WIDTH,
         "height": HEIGHT,
         "background": None,
-        "config": _CONFIG,
+        "config": CONFIG,
         "datasets": {name: rows for name, rows in data.items() if rows},
         "layer": list(_layers(here)),
     }
+
+
+def _lines(texts: tuple[str, ...]) -> Iterator[str]:
+    """Texts in lines as wide as a plot; an option stays beside its value."""
+    for text in texts:
+        yield from wrap(text.replace(" = ", "\u00a0=\u00a0"), SUBTITLE)
 
 
 @dataclass(frozen=True)
@@ -202,7 +216,7 @@ def _x_axis(field: str, xs: list[float], here: list[float]) -> Spec:
         return {
             "title": "payload [B]",
             "scale": {"type": "log", "base": 2, "domain": [first / 1.3, last * 1.3], "nice": False},
-            "axis": {"values": _powers(first, last), "labelExpr": _TICK_LABELS, "grid": False},
+            "axis": {"values": _powers(first, last), "labelExpr": BYTE_LABELS, "grid": False},
         }
     if field == "cores":
         return {
@@ -238,7 +252,7 @@ def _y_axis(metric: str, data: Data) -> tuple[Unit, Spec, Spec]:
     marked = [value for name in ("here", "limit") for value in _numbers(metric, data[name])]
     if least and _is_logarithmic(metric, least, top, marked):
         domain = [0.8 * least, 1.25 * top]
-        axis = {"values": list(_round_numbers(*domain))}
+        axis = {"values": list(round_numbers(*domain))}
         return metric_unit(metric, top), {"type": "log", "domain": domain, "clamp": True}, axis
     return metric_unit(metric, top), {"domain": [0, top or 1.0], "nice": True}, {"tickCount": 5}
 
@@ -252,7 +266,7 @@ def _is_logarithmic(metric: str, least: float, top: float, marked: list[float]) 
     return any(is_small(value, top) for value in marked)
 
 
-def _round_numbers(low: float, high: float) -> Iterator[float]:
+def round_numbers(low: float, high: float) -> Iterator[float]:
     """1, 2 and 5 of each decade inside the ends, fewer where there are many decades."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     digits = (1, 2, 5) if last - first <= 3 else (1, 3) if last - first <= 5 else (1,)

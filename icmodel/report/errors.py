@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from icmodel.errors import ReportError
 from icmodel.repeats import ABSOLUTE
 from icmodel.report.drawing import (
+    BYTE_LABELS,
     COLOURS,
-    GRID,
-    INK,
+    CONFIG,
     LIMIT,
     PREDICTED,
     QUIET,
@@ -17,8 +17,9 @@ from icmodel.report.drawing import (
     WIDTH,
     Row,
     Spec,
+    round_numbers,
 )
-from icmodel.report.words import quantity
+from icmodel.report.words import metric_name, plural, quantity
 from icmodel.validate import Trial, Validation
 
 HEIGHT = 150
@@ -27,6 +28,8 @@ LEAST = 1e-4
 FEW_SIZES = 6
 """So few sizes are named on the axis one by one: round powers of two would stand beside them."""
 PADDING_PX = 8
+PERCENT, SHARES = "format(datum.value * 100, '~r')", "format(datum.value, '~r')"
+"""Vega expressions of the labels of an error's axis."""
 HELD, MISSED, NONE = "interval holds it", "interval misses it", "no interval"
 NOISE, MEDIAN = "noise of one run", "median error"
 
@@ -57,14 +60,12 @@ def error_plot(found: Validation) -> Spec:
             "text": f"Errors of {found.variant} on rows kept from it",
             "subtitle": found.data.id,
             "anchor": "start",
+            "fontSize": 15,
+            "offset": 12,
         },
         "columns": 2,
         "concat": plots,
-        "config": {
-            "view": {"stroke": None},
-            "title": {"color": INK, "subtitleColor": QUIET, "fontSize": 13},
-            "axis": {"labelColor": QUIET, "titleColor": INK, "gridColor": GRID},
-        },
+        "config": CONFIG,
     }
 
 
@@ -79,36 +80,38 @@ def _plot(found: Validation, trial: Trial, metric: str, known: list[str]) -> Spe
         lines.append({"line": NOISE, "error": max(found.noise[metric].run, LEAST)})
     absolute = score.kind == ABSOLUTE
     return {
-        "title": {"text": metric, "subtitle": f"{trial.kind}, {score.n} rows"},
+        "title": {
+            "text": metric_name(metric),
+            "subtitle": f"{trial.kind}, {plural(score.n, 'row')}",
+            "anchor": "start",
+        },
         "width": WIDTH,
         "height": HEIGHT,
-        "layer": [_dots(trial, metric, absolute=absolute), _rules(lines, known)],
+        "layer": [_dots(trial, metric, lines, absolute=absolute), _rules(lines, known)],
     }
 
 
-def _dots(trial: Trial, metric: str, *, absolute: bool) -> Spec:
-    axis: Spec = {"title": "absolute error" if absolute else "relative error"}
-    axis["format"] = "~g" if absolute else "~%"
-    payloads: Spec = {"title": "payload [B]", "format": ",d"}
-    asked = (one.point for one in trial.outcomes if one.point.metric == metric)
-    sizes = {point.payload_bytes for point in asked if point.payload_bytes is not None}
-    if len(sizes) <= FEW_SIZES:
-        payloads["values"] = sorted(sizes)
+def _dots(trial: Trial, metric: str, lines: list[Row], *, absolute: bool) -> Spec:
+    rows = list(_rows(trial, metric))
+    errors = [float(str(row["error"])) for row in (*rows, *lines)]
+    low, high = 0.8 * min(errors), 1.25 * max(errors)
+    axis: Spec = {"title": "absolute error" if absolute else "relative error [%]"}
+    axis |= {"values": list(round_numbers(low, high)), "labelExpr": SHARES if absolute else PERCENT}
     colours = {HELD: COLOURS[PREDICTED], MISSED: COLOURS[LIMIT], NONE: QUIET}
     return {
-        "data": {"values": list(_rows(trial, metric))},
+        "data": {"values": rows},
         "mark": {"type": "point", "size": 24},
         "encoding": {
             "x": {
                 "field": "payload_bytes",
                 "type": "quantitative",
                 "scale": {"type": "log", "base": 2, "nice": False, "padding": PADDING_PX},
-                "axis": payloads,
+                "axis": _payload_axis(trial, metric),
             },
             "y": {
                 "field": "error",
                 "type": "quantitative",
-                "scale": {"type": "log"},
+                "scale": {"type": "log", "domain": [low, high], "nice": False},
                 "axis": axis,
             },
             "color": {
@@ -125,6 +128,15 @@ def _dots(trial: Trial, metric: str, *, absolute: bool) -> Spec:
             "tooltip": [{"field": "said", "title": metric}, {"field": "source"}],
         },
     }
+
+
+def _payload_axis(trial: Trial, metric: str) -> Spec:
+    asked = (one.point for one in trial.outcomes if one.point.metric == metric)
+    sizes = {point.payload_bytes for point in asked if point.payload_bytes is not None}
+    axis: Spec = {"title": "payload [B]", "labelExpr": BYTE_LABELS, "grid": False}
+    if len(sizes) <= FEW_SIZES:
+        return axis | {"values": sorted(sizes)}
+    return axis | {"tickCount": 6}
 
 
 def _rules(lines: list[Row], known: list[str]) -> Spec:

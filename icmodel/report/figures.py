@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache, partial
 
 from icmodel.errors import OutOfDomain, ReportError
 from icmodel.model import Model
 from icmodel.report.blocks import Block, Cell, Figure, Figures, Heading, Table, Text
 from icmodel.report.drawing import HERE, Row, Spec
-from icmodel.report.plots import is_fastest, profile_plot
+from icmodel.report.plots import BORROWED, describe, is_fastest, profile_plot
 from icmodel.report.profile import Profile, profile
 from icmodel.report.words import metric_name
 from icmodel.requirement import Requirement
@@ -54,14 +55,10 @@ def _of_stream(model: Model, candidate: CandidateResult, answer: Answer) -> Iter
         for finding in candidate.findings
         if finding.stream == answer.stream and not finding.device
     }
+    walked = cache(partial(profile, model, answer.scenario))
     for wanted in _wanted(model, answer, limits):
         try:
-            walk = profile(
-                model,
-                answer.scenario,
-                wanted.over,
-                fastest=is_fastest(wanted.metric, wanted.over),
-            )
+            walk = walked(wanted.over, fastest=is_fastest(wanted.metric, wanted.over))
             yield _figure(walk, wanted, limits.get(wanted.metric))
         except (OutOfDomain, ReportError):
             continue
@@ -96,8 +93,11 @@ def _has_loads(model: Model, metric: str, answer: Answer) -> bool:
 def _figure(walk: Profile, wanted: Wanted, requirement: Requirement | None) -> Figure:
     spec = profile_plot(walk, wanted.metric, requirement)
     title = spec["title"]["text"]
-    caption = f"{title}: {spec['title']['subtitle'].partition(': ')[2]}."
-    if walk.over == "payload" and not is_fastest(wanted.metric, walk.over):
+    fastest = is_fastest(wanted.metric, walk.over)
+    caption = f"{title}: {describe(walk.here.scenario, walk.field, fastest=fastest)}."
+    if walk.borrowed:
+        caption += f" {BORROWED.capitalize()}."
+    if walk.over == "payload" and not fastest:
         caption += " The requested goodput stays as it is, cut into other frames."
     if walk.over == "load":
         caption += " Points without a load limit stand at the right end."

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from pathlib import Path
 
 from icmodel.errors import ReportError
+
+
+def check_folder(path: str | Path) -> None:
+    """Refuse a file in no folder before its content is worked out.
+
+    Raises
+    ------
+    ReportError
+        If the folder is missing.
+    """
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise ReportError(
+            f"{target} cannot be written: {os.strerror(errno.ENOENT)}; name a file in a folder "
+            "you may write"
+        )
 
 
 def write(path: str | Path, content: bytes) -> None:

@@ -26,6 +26,8 @@ ENDINGS = (".svg", ".png")
 EXTRA = "install icmodel[report], which brings vl-convert-python"
 FASTEST = ("goodput_bps", "sent_bps", "frames_per_s")
 """Metrics that are plotted as fast as it goes, with the request as a line of its own."""
+BORROWED = "never measured so: the points are of the options most alike"
+"""What a plot says where rows of other options stand in."""
 
 
 def metric_plot(
@@ -95,9 +97,10 @@ def _title(walk: Profile, metric: str) -> Title:
     if known(walk.here, metric):
         here = f" This scenario: {quantity(metric, walk.here.metrics[metric].value)}."
     data = f"{walk.model.data.id}, {walk.model.variant}"
+    asked = f"{data}: {describe(walk.here.scenario, walk.field, fastest=fastest)}"
     return Title(
         text=text,
-        subtitle=f"{data}: {describe(walk.here.scenario, walk.field, fastest=fastest)}",
+        subtitle=(asked, BORROWED) if walk.borrowed else (asked,),
         value=value,
         description=f"Line plot: {text[0].lower()}{text[1:]}, predicted on {data}.{here}",
     )

@@ -10,6 +10,7 @@ from icmodel.dataset import Point
 from icmodel.errors import OutOfDomain, ReportError, ScenarioError
 from icmodel.estimate import Prediction
 from icmodel.model import Model
+from icmodel.model.rows import Rows, rows_at
 from icmodel.scenario import Scenario
 
 AXES = {"payload": "payload_bytes", "load": "requested_goodput_bps", "cores": "cores"}
@@ -43,6 +44,11 @@ class Profile:
     def field(self) -> str:
         """The field of a scenario that varies."""
         return AXES[self.over]
+
+    @property
+    def borrowed(self) -> str:
+        """Why rows of other options stand in; empty where the scenario's own answer."""
+        return answering_rows(self.model, self.scenario).borrowed
 
     def answering(self, metric: str) -> tuple[Step, ...]:
         """The steps that answer a metric."""
@@ -113,7 +119,13 @@ def _places(model: Model, here: Prediction, over: str) -> list[float]:
 
 
 def _rows(model: Model, scenario: Scenario) -> tuple[Point, ...]:
-    return model.data.select(scenario.protocol, dict(scenario.options))
+    return answering_rows(model, scenario).points
+
+
+def answering_rows(model: Model, scenario: Scenario) -> Rows:
+    """The rows that answer a scenario's protocol and options, and why where others stand in."""
+    borrow = model.variant == "hybrid"
+    return rows_at(model.data, scenario.protocol, dict(scenario.options), borrow=borrow)
 
 
 def _payloads(model: Model, scenario: Scenario) -> list[float]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from icmodel.errors import ReportError
-from icmodel.report.files import write
+from icmodel.report.files import check_folder, write
 
 if TYPE_CHECKING:
     from icmodel.usecase import Evaluation
@@ -24,7 +24,9 @@ def report(evaluation: Evaluation, path: str | Path) -> None:
     ReportError
         If the ending is another, or the file cannot be written.
     """
-    write(path, report_text(evaluation, _ending(path)).encode("utf-8"))
+    ending = _ending(path)
+    check_folder(path)
+    write(path, report_text(evaluation, ending).encode("utf-8"))
 
 
 def _ending(path: str | Path) -> str:
