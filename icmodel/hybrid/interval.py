@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 
 ONE_NEW_RUN = 1.645
 """Normal quantile of a two-sided 90 % interval."""
+WIDEST = 20.0
+"""Half of the widest interval, in log time: nothing is known, and its ends are still numbers."""
 MOST_CORRECTION = 2.5
 """Errors of rows that helped to choose the fit are too small: at most by this factor; assumed."""
 
@@ -45,7 +47,7 @@ class Widths:
         """
         rows = np.stack([self.process.deviations, np.abs(self.blend.errors)], axis=1)
         usual, off = (nearness @ rows).T
-        return np.asarray(self.factor * ((off + LEAST_ERROR) * deviation / usual))
+        return np.minimum(self.factor * ((off + LEAST_ERROR) * deviation / usual), WIDEST)
 
     def of_run(self, of_mean: Floats, nearness: Floats) -> Floats:
         """The same for one new run, from that for the mean of many."""
