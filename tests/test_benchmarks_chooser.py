@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import checkout
-from benchmarks.chooser.__main__ import _read
+from benchmarks.chooser.__main__ import _read, _summary
 from benchmarks.chooser.arena import Arena, made_up, recorded
-from benchmarks.chooser.contest import contest, errors, ratio, spread
+from benchmarks.chooser.contest import Outcome, contest, errors, ratio, spread
+from benchmarks.chooser.journal import Journal
 from benchmarks.chooser.strategies import STRATEGIES, even_grid
 from benchmarks.chooser.synthetic import TRUTHS, TUNING, Noise, Synthetic, Truth
 from icmodel.calibrate.grid import packets
@@ -82,7 +85,7 @@ def test_the_noise_is_as_large_as_it_says() -> None:
 
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_a_strategy_keeps_its_budget_and_buys_what_there_is(name: str) -> None:
-    arena = small(1)
+    arena = replace(small(1), beside=0)
     for budget in (6, 11, 30):
         bought = STRATEGIES[name](arena, budget, 1)
         assert len(bought) <= budget
@@ -90,6 +93,16 @@ def test_a_strategy_keeps_its_budget_and_buys_what_there_is(name: str) -> None:
         assert set(bought) <= set(arena.turns)
         if name != "grid":
             assert len(bought) == budget
+
+
+def test_what_is_chosen_may_lie_beside_the_grid_where_that_is_offered() -> None:
+    """A load that half of the payloads carry has an edge between two of the grid's."""
+    arena = small(1)
+    beside = [run for run, _ in STRATEGIES["chosen"](arena, 30, 1) if run not in arena.runs]
+    assert {run.load_bps for run in beside} == {1e9}
+    assert all(128 < run.payload_bytes < 512 for run in beside)
+    counts = Counter(beside)
+    assert max(counts.values()) <= arena.beside
 
 
 def test_a_coarser_grid_keeps_both_ends_of_every_curve() -> None:
@@ -105,6 +118,39 @@ def test_the_full_grid_is_the_measure_and_its_error_small() -> None:
     assert [one.strategy for one in others] == list(STRATEGIES)
     assert whole.errors == errors(arena, arena.turns)
     assert whole.errors["goodput_bps"] < 0.1
+
+
+def test_a_contest_that_was_cut_off_goes_on_from_its_journal(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    first = [Outcome("chosen", 0.25, 9, {"goodput_bps": 0.1}, 1.5)]
+    second = [replace(first[0], ratio=0.5)]
+    keys = [["made up", seed, "hybrid", (0.25,)] for seed in (1, 2, 3)]
+    journal = Journal(path)
+    assert journal.known(keys[0]) is None
+    for key, outcomes in zip(keys, (first, second), strict=False):
+        journal.keep(key, outcomes)
+    journal.keep(keys[0], second)
+    with path.open("a", encoding="utf-8") as file:
+        file.write('{"of": ["made up", 3')
+    again = Journal(path)
+    assert [again.known(key) for key in keys] == [first, second, None]
+    again.keep(keys[2], second)
+    assert Journal(path).known(keys[2]) == second
+    assert path.read_text(encoding="utf-8").count("\n") == 3
+    assert Journal(None).known(keys[0]) is None
+
+
+def test_each_metric_is_held_against_the_full_grid_seed_by_seed() -> None:
+    seeds = [
+        [
+            Outcome("full grid", 1.0, 40, {"goodput_bps": whole}, 1.0),
+            Outcome("chosen", 0.25, 10, {"goodput_bps": mine}, mine / whole),
+        ]
+        for whole, mine in ((0.1, 0.2), (0.4, 0.4), (0.1, 0.3))
+    ]
+    said: dict[str, Any] = _summary(seeds)
+    assert said["chosen, 25%"]["ratios"]["goodput_bps"] == pytest.approx(2.0)
+    assert said["chosen, 25%"]["errors"]["goodput_bps"] == pytest.approx(0.3)
 
 
 def test_ratio_and_spread() -> None:

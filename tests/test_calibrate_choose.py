@@ -26,7 +26,7 @@ from icmodel.calibrate.observed import Observed, observed, scaled
 from icmodel.calibrate.replay import Replay
 from icmodel.calibrate.run import Run, run_of
 from icmodel.calibrate.settings import Settings
-from icmodel.calibrate.surface import Surface, carried, surfaces
+from icmodel.calibrate.surface import CARRIED, Surface, carried, edges, surfaces
 from icmodel.calibrate.system import Refused
 from icmodel.errors import RecordError
 
@@ -189,6 +189,40 @@ def test_what_the_path_does_not_carry_is_not_asked_for(fitted: dict[str, Surface
         assert run in kept or not run.load_bps < 0.8 * able
         assert run not in kept or run.unlimited or run.load_bps < 1.2 * able
     assert carried({}, GRID) == list(GRID)
+
+
+def test_edges_are_where_the_path_begins_to_carry_a_load(fitted: dict[str, Surface]) -> None:
+    """The truth is near enough: all of it arrives at the first run, and a little below it not."""
+    found = edges(fitted, GRID)
+    assert found
+    assert not any(run.unlimited for run in found)
+    assert all(run not in GRID for run in found)
+    curves = {(run.protocol, run.load_bps): [] for run in GRID}  # type: ignore[var-annotated]
+    for run in found:
+        curves[run.protocol, run.load_bps].append(run.payload_bytes)
+    asked = 0
+    for (protocol, load), sizes in curves.items():
+        least, most = Run(protocol, 32), Run(protocol, 65507)
+        if load < 0.5 * _carried(least):
+            assert sizes == []
+        elif 1.5 * _carried(least) < load < 0.8 * _carried(most):
+            first, second = sizes
+            assert second == pytest.approx(1.1 * first, rel=0.01)
+            assert load < 1.05 / CARRIED * _carried(Run(protocol, first))
+            below = (Run(protocol, round(share * first)) for share in (0.8, 0.85, 0.9, 0.95))
+            assert load > min(_carried(run) for run in below)
+            asked += 1
+    assert asked == 4
+
+
+def _carried(run: Run) -> float:
+    return TUNING.result(run)["goodput_bps"]
+
+
+def test_no_edge_is_told_where_all_or_nothing_is_carried(fitted: dict[str, Surface]) -> None:
+    for load in (1e6, 1e12):
+        assert edges(fitted, [replace(run, load_bps=load) for run in GRID]) == []
+    assert edges({}, GRID) == []
 
 
 def test_a_capacity_is_learned_at_full_load_and_counts_where_it_limits(

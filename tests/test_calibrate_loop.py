@@ -19,7 +19,8 @@ import pytest
 from benchmarks.chooser.synthetic import TUNING
 from calibrate_case import System, settings
 from icmodel.calibrate import Progress, Refused, Result, Run, calibrate
-from icmodel.calibrate.run import Record
+from icmodel.calibrate.grid import candidates
+from icmodel.calibrate.run import Record, run_of
 from icmodel.calibrate.state import RECORDS, REFUSED, SETTINGS
 from icmodel.calibrate.written import write
 from icmodel.dataset import load
@@ -44,7 +45,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # --- cut off ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("cut_after", [0, 2, 16, 32, 34, 41])
+@pytest.mark.parametrize("cut_after", [0, 2, 16, 31, 34, 38, 41])
 def test_cut_off_after_any_run_the_same_dataset_comes_out(
     cut_after: int, whole: Path, tmp_path: Path
 ) -> None:
@@ -154,7 +155,11 @@ def test_records_say_the_step_they_were_chosen_in(whole: Path) -> None:
     steps = [int(mark["name"].rpartition(" ")[2]) for mark in marks]
     assert steps == sorted(steps)
     assert steps[0] == 0
-    assert steps.count(3) == settings().batch
+    assert steps.count(4) == settings().batch
+    third = [run_of(json.loads(line)) for line, step in zip(lines, steps, strict=True) if step == 3]
+    grid = candidates(settings(), TUNING.line_rate_bps)
+    assert third
+    assert not set(third) & set(grid)
     assert not any(mark["held_out"] for mark in marks)
 
 

@@ -6,12 +6,14 @@ import argparse
 import gzip
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from benchmarks.chooser.arena import Arena, made_up, recorded
 from benchmarks.chooser.contest import QUARTER, Outcome, contest, spread
+from benchmarks.chooser.journal import Journal
 from benchmarks.chooser.synthetic import TRUTHS, TUNING
 from icmodel import units
 from icmodel.calibrate.run import Record
@@ -25,16 +27,25 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run the contest and print it."""
     asked = _parser().parse_args(words)
     shares = tuple(asked.share or (QUARTER,))
+    journal = Journal(asked.journal)
     document = {}
     for name, arenas in _arenas(asked):
         outcomes = []
-        for seed, arena in enumerate(arenas, start=asked.first_seed):
-            varied = replace(arena, settings=replace(arena.settings, variant=asked.variant))
-            outcomes.append(contest(varied, seed, shares))
+        for seed, arena in arenas:
+            key = [name, seed, asked.variant, shares]
+            outcomes.append(journal.known(key) or _held(arena, seed, asked.variant, shares))
+            journal.keep(key, outcomes[-1])
             print(f"{name}, seed {seed}: {_line(outcomes[-1])}", file=sys.stderr, flush=True)
         document[name] = _summary(outcomes)
     print(json.dumps(document, indent=2) if asked.json else _text(document))
     return 0
+
+
+def _held(
+    make: Callable[[], Arena], seed: int, variant: str, shares: tuple[float, ...]
+) -> list[Outcome]:
+    arena = make()
+    return contest(replace(arena, settings=replace(arena.settings, variant=variant)), seed, shares)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -53,11 +64,19 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--mtu", default="1500 B", help="of the records' path")
     parser.add_argument("--tuning", action="store_true", help="the system the chooser was tried on")
     parser.add_argument("--only", type=int, help="one of the made-up systems, from 0")
+    parser.add_argument(
+        "--journal",
+        type=Path,
+        help="a file that keeps each seed's outcome as it comes; those in it are not made again",
+    )
     parser.add_argument("--json", action="store_true")
     return parser
 
 
-def _arenas(asked: argparse.Namespace) -> list[tuple[str, Iterator[Arena]]]:
+def _arenas(
+    asked: argparse.Namespace,
+) -> list[tuple[str, list[tuple[int, Callable[[], Arena]]]]]:
+    """Of each system its seeds, and how the arena of each is made."""
     seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
     if asked.records is not None:
         told = [record for path in asked.records for record in _read(path)]
@@ -66,10 +85,12 @@ def _arenas(asked: argparse.Namespace) -> list[tuple[str, Iterator[Arena]]]:
             line_rate_bps=units.parse_bps(asked.line_rate),
             mtu_bytes=units.parse_bytes(asked.mtu),
         )
-        return [("replay", (recorded(told, settings, seed) for seed in seeds))]
+        return [("replay", [(seed, partial(recorded, told, settings, seed)) for seed in seeds])]
     truths = (TUNING,) if asked.tuning else TRUTHS
     some = truths if asked.only is None else (truths[asked.only],)
-    return [(truth.name, (made_up(truth, seed) for seed in seeds)) for truth in some]
+    return [
+        (truth.name, [(seed, partial(made_up, truth, seed)) for seed in seeds]) for truth in some
+    ]
 
 
 def _read(path: Path) -> list[Record]:
@@ -94,6 +115,7 @@ def _line(outcomes: Sequence[Outcome]) -> str:
 
 def _summary(seeds: Sequence[Sequence[Outcome]]) -> dict[str, object]:
     found: dict[str, object] = {}
+    wholes = [outcomes[0].errors for outcomes in seeds]
     for column in zip(*seeds, strict=True):
         first = column[0]
         found[f"{first.strategy}, {first.share:.0%}"] = {
@@ -103,6 +125,15 @@ def _summary(seeds: Sequence[Sequence[Outcome]]) -> dict[str, object]:
                 metric: spread([one.errors[metric] for one in column])["median"]
                 for metric in first.errors
             },
+            "ratios": {
+                metric: spread(
+                    [
+                        one.errors[metric] / all_[metric]
+                        for one, all_ in zip(column, wholes, strict=True)
+                    ]
+                )["median"]
+                for metric in first.errors
+            },
         }
     return found
 
@@ -110,11 +141,12 @@ def _summary(seeds: Sequence[Sequence[Outcome]]) -> dict[str, object]:
 def _text(document: dict[str, dict[str, object]]) -> str:
     lines = []
     for name, strategies in document.items():
-        lines += [name, "  strategy, share    runs  ratio (quartiles)   reached  errors"]
+        lines += [name, "  strategy, share    runs  ratio (quartiles)   reached  errors (ratios)"]
         for strategy, said in strategies.items():
             ratio: dict[str, float] = said["ratio"]  # type: ignore[index]
             told: dict[str, float] = said["errors"]  # type: ignore[index]
-            errors = ", ".join(f"{metric} {value:.2%}" for metric, value in told.items())
+            over: dict[str, float] = said["ratios"]  # type: ignore[index]
+            errors = ", ".join(f"{name} {told[name]:.2%} ({over[name]:.2f})" for name in told)
             lines.append(
                 f"  {strategy:18} {said['runs']:>4}  {ratio['median']:.2f} "  # type: ignore[index]
                 f"({ratio['p25']:.2f}–{ratio['p75']:.2f})  {ratio['reached']}/{ratio['n']}  {errors}"

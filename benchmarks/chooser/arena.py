@@ -28,7 +28,10 @@ Values = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Arena:
-    """One system for one seed: the full grid as turns, what each answers, and the questions."""
+    """One system for one seed: the full grid as turns, what each answers, and the questions.
+
+    ``beside`` is how often a run that is not in the grid may be bought.
+    """
 
     name: str
     settings: Settings
@@ -36,6 +39,7 @@ class Arena:
     first: tuple[Turn, ...]
     answer: Callable[[Run, int], Record]
     questions: tuple[tuple[Run, Values], ...]
+    beside: int = 0
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -57,6 +61,7 @@ def made_up(truth: Truth, seed: int) -> Arena:
         first=tuple((run, 0) for run in ends(grid)),
         answer=lambda run, repeat: _record(system.measure(run, repeat)),
         questions=tuple((run, truth.result(run)) for run in _places(settings, seed)),
+        beside=REPEATS,
     )
 
 

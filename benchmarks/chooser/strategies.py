@@ -25,20 +25,20 @@ Strategy = Callable[[Arena, int, int], list[Turn]]
 def chosen(arena: Arena, budget: int, seed: int) -> list[Turn]:
     """As `icmodel calibrate` chooses: its opening, then run by run what helps most."""
     planner = Planner(replace(arena.settings, batch=BATCH))
-    left = Counter(run for run, _ in arena.turns)
+    repeats = Counter(run for run, _ in arena.turns)
     bought: list[Turn] = []
     records: list[Record] = []
     purpose = Purpose(domain(arena.runs))
     for step in count(1):
-        grid = [run for run in arena.runs if left[run]]
+        done = Counter(run for run, _ in bought)
+        grid = [run for run in arena.runs if done[run] < repeats[run]]
         wanted = planner.opening(step, records, grid) * (arena.settings.repeats if step == 1 else 1)
         wanted = wanted or list(planner.choose(records, grid, purpose))
         for run in wanted[: budget - len(bought)]:
-            if left[run]:
-                repeat = sum(1 for one, _ in bought if one == run)
+            repeat = sum(1 for one, _ in bought if one == run)
+            if repeat < repeats.get(run, arena.beside):
                 bought.append((run, repeat))
                 records.append(arena.answer(run, repeat))
-                left[run] -= 1
         if len(bought) == budget or not wanted:
             break
     return bought

@@ -15,7 +15,7 @@ from icmodel.calibrate.run import Record, Run, run_of
 from icmodel.calibrate.score import Score, scores, worst
 from icmodel.calibrate.settings import Settings
 from icmodel.calibrate.state import Done
-from icmodel.calibrate.surface import Surface, carried, surfaces
+from icmodel.calibrate.surface import Surface, carried, edges, surfaces
 from icmodel.calibrate.table import table
 from icmodel.calibrate.verdict import Standing, asked_runs, own_runs, required_metrics, standing
 from icmodel.errors import CalibrationError
@@ -23,6 +23,8 @@ from icmodel.usecase import load_usecase
 
 MOST_SPOILT = 3
 """A run whose flags spoilt everything so often is not asked again."""
+LAST_OPENING = 3
+"""The last step whose runs do not compete."""
 
 Turn = tuple[Run, int]
 """A run and which of its repeats."""
@@ -69,15 +71,22 @@ class Planner:
         return self._next(records, counts, grid, refused)
 
     def opening(self, step: int, records: Sequence[Record], grid: Sequence[Run]) -> list[Run]:
-        """What is measured before anything is chosen; nothing after step 2.
+        """What is measured before anything is chosen; nothing after step 3.
 
-        First what the path carries, then both ends of every load where it is carried.
+        First what the path carries, then both ends of every load where it is carried, and then
+        where that begins; for a use case not that, since its verdict says where to look.
         """
         if step == 1:
             return first_runs(grid, self.settings)
         have = {run_of(record) for record in records}
-        found = ends(carried(self._known(records), grid)) if step == 2 else []
+        found = self._later(step, records, grid) if step <= LAST_OPENING else []
         return [run for run in found if run not in have]
+
+    def _later(self, step: int, records: Sequence[Record], grid: Sequence[Run]) -> list[Run]:
+        known = self._known(records)
+        if step < LAST_OPENING:
+            return ends(carried(known, grid))
+        return [] if self.case else edges(known, grid)
 
     def _next(
         self,

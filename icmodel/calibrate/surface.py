@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from icmodel.calibrate.grid import packets
+from icmodel.calibrate.grid import curves, packets
 from icmodel.calibrate.observed import Observed
 from icmodel.calibrate.run import Run
 
@@ -46,6 +46,10 @@ MOST_ROWS = 96
 GOODPUT = "goodput_bps"
 CARRIED = 0.98
 """Up to this share of what the path is thought to carry a load counts as carried."""
+SCANNED = 100
+"""Payloads, at equal ratios, among which the edge of what is carried is looked for."""
+INSIDE = 1.1
+"""The second run at an edge has so many times the payload of the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +266,28 @@ def carried(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
         return list(runs)
     over = known[GOODPUT].shares(runs) > CARRIED
     return [run for run, much in zip(runs, over, strict=True) if run.unlimited or not much]
+
+
+def edges(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
+    """Two runs on each curve just inside of what the path carries, of any payload.
+
+    Waiting times and processor shares are steepest there, between two payloads of the grid. The
+    edge is the least payload from which on all of the curve is carried.
+    """
+    if GOODPUT not in known:
+        return []
+    found = []
+    for curve in curves([run for run in runs if not run.unlimited]):
+        most = curve[-1].payload_bytes
+        scan = np.geomspace(curve[0].payload_bytes, most, SCANNED)
+        sizes = np.unique(np.round(scan).astype(int)).tolist()
+        asked = [replace(curve[0], payload_bytes=size) for size in sizes]
+        over = np.flatnonzero(known[GOODPUT].shares(asked) > CARRIED)
+        if len(over) and over[-1] + 1 < len(asked):
+            first = asked[over[-1] + 1]
+            second = min(round(INSIDE * first.payload_bytes), most)
+            found += list(dict.fromkeys((first, replace(first, payload_bytes=second))))
+    return found
 
 
 def _part(seen: Observed, indices: Sequence[int]) -> Observed:
