@@ -25,10 +25,21 @@ export RUSTUP_HOME := $(abspath $(dir $(firstword $(RUSTUP))))
 endif
 endif
 
-# The steps of `make test` come one after the other; pytest is the last to speak.
-.NOTPARALLEL:
+# A build that is made once needs no notes of what changed.
+ifdef CI
+export CARGO_INCREMENTAL := 0
+endif
+# Rust's tests that measure want the machine for themselves; all others run beside pytest.
+MEASURING := lab runs_over_loopback transport
+OTHERS := $(filter-out $(MEASURING),$(notdir \
+	$(basename $(wildcard calibration/tests/*.rs)) $(patsubst %/main.rs,%,$(wildcard calibration/tests/*/main.rs))))
 
-.PHONY: help verdict test install develop system toolchain compiled probe check check-probe format docs clean
+# Locked while the crate is tested: pytest's tests that measure wait for its end. A dry run locks nothing.
+export TESTING_CRATE := $(abspath calibration/Cargo.lock)
+LOCKED := $(if $(findstring n,$(firstword -$(MAKEFLAGS))),,flock $(TESTING_CRATE))
+
+.PHONY: help verdict test install develop system toolchain compiled probe check check-probe crate crate-steps \
+	measuring measured pytest format docs clean
 
 help:
 	@echo 'make verdict   install icmodel into $(VENV) and judge both use cases on 10 Gb/s Ethernet'
@@ -48,11 +59,13 @@ verdict: install
 		echo; \
 	done
 
-# cargo uses the processors while pip and apt wait for the network.
+# cargo uses the processors while pip and apt wait for the network, and tests the crate on one while
+# pytest uses the other. What measures has nothing beside it: Rust's before, pytest's at its end.
 test: toolchain
 	@$(MAKE) --no-print-directory -j2 compiled develop system
-	@$(MAKE) --no-print-directory check probe check-probe
-	$(BIN)/python -m pytest
+	@$(MAKE) --no-print-directory -j2 probe measuring check
+	@$(MAKE) --no-print-directory measured
+	@$(MAKE) --no-print-directory -j2 crate pytest
 
 install: $(VENV)/icmodel
 develop: $(VENV)/develop
@@ -91,11 +104,29 @@ compiled: toolchain
 probe: compiled install
 	@$(INSTALL) ./calibration
 
-# The release build again, so that the crates are compiled once; clippy only reads them.
-check-probe: toolchain
+check-probe:
+	@$(MAKE) --no-print-directory crate
+	@$(MAKE) --no-print-directory measured
+
+crate: toolchain
+	@$(LOCKED) $(MAKE) --no-print-directory crate-steps
+
+# Unit tests are compiled unoptimised, in a fraction of the time; the others test the release build.
+crate-steps:
 	$(CARGO) fmt --check
-	$(CARGO) clippy --locked --all-targets -- -D warnings
-	$(CARGO) test --release --locked
+	$(CARGO) clippy --quiet --locked --all-targets -- -D warnings
+	$(CARGO) test --quiet --locked --lib
+	$(CARGO) test --quiet --release --locked --bins $(OTHERS:%=--test %)
+	$(CARGO) test --quiet --release --locked --doc
+
+measuring: compiled
+	$(CARGO) test --quiet --release --locked $(MEASURING:%=--test %) --no-run
+
+measured: toolchain
+	$(CARGO) test --release --locked $(MEASURING:%=--test %)
+
+pytest: develop
+	$(BIN)/python -m pytest
 
 check: develop
 	$(BIN)/ruff check .

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -41,6 +42,30 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     report = yield
     fail_if_skipped(report)
     return report
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what runs icprobe, and put it last: it measures, and wants the machine for itself."""
+    for item in items:
+        if "probe" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.alone)
+    items.sort(key=lambda item: item.get_closest_marker("alone") is not None)
+
+
+@pytest.fixture(scope="session")
+def crate_is_tested() -> None:
+    """Wait until `make test`, where it runs this, has tested the crate beside it."""
+    if "TESTING_CRATE" in os.environ:
+        with Path(os.environ["TESTING_CRATE"]).open() as held:
+            fcntl.flock(held, fcntl.LOCK_SH)
+
+
+@pytest.fixture(autouse=True)
+def machine_to_itself(request: pytest.FixtureRequest) -> None:
+    """What measures begins when nothing runs beside it."""
+    if request.node.get_closest_marker("alone") is not None:
+        request.getfixturevalue("crate_is_tested")
 
 
 def run(
@@ -125,5 +150,6 @@ def installed_wheel(
     """Install the wheel and its requirements, no extras, into an empty environment."""
     python = empty_venv(tmp_path_factory.mktemp("installed") / "venv")
     constraints = checkout.ROOT / "constraints.txt"
-    pip(python, "install", "--quiet", "--constraint", constraints, distributions.wheel)
+    quiet = ("--quiet", "--no-compile")  # what is imported is compiled then
+    pip(python, "install", *quiet, "--constraint", constraints, distributions.wheel)
     return Installed(python, python.parent / "icmodel")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
 import shutil
 import subprocess
@@ -121,20 +123,69 @@ def test_make_says_what_is_missing_without_rust(tmp_path: Path) -> None:
 
 
 STEPS = (
-    "cargo build --release --locked",
-    "cargo fmt --check",
-    "cargo clippy --locked --all-targets -- -D warnings",
-    "cargo test --release --locked",
-    "-m pytest",
+    "-j2 compiled develop system",
+    "-j2 probe measuring check",
+    "measured",
+    "-j2 crate pytest",
 )
 
 
-def test_rust_speaks_before_pytest_which_is_last() -> None:
-    planned = run("make", "test", "--dry-run", cwd=checkout.ROOT).splitlines()
-    lines = [max(n for n, line in enumerate(planned) if step in line) for step in STEPS]
-    assert lines == sorted(lines)
-    assert lines[-1] == len(planned) - 1
-    assert any(line.endswith("./calibration") for line in planned), "pip installs the probe"
+def planned() -> list[str]:
+    return run("make", "test", "--dry-run", cwd=checkout.ROOT).splitlines()
+
+
+def test_pytest_comes_last() -> None:
+    """Beside the tests of the crate alone, which take less than half as long."""
+    told = [line.split("--no-print-directory ") for line in planned()]
+    assert tuple(line[1] for line in told if len(line) == 2 and line[1] in STEPS) == STEPS
+    assert any(line.endswith("./calibration") for line in planned()), "pip installs the probe"
+    assert any(line.endswith("-m pytest") for line in planned())
+
+
+def test_a_dry_run_does_not_wait_for_the_crate() -> None:
+    with (checkout.ROOT / "calibration" / "Cargo.lock").open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert any("cargo test --quiet --locked --lib" in line for line in planned())
+
+
+ALONE = """
+import os, fcntl, pathlib, threading, time
+import pytest
+
+@pytest.fixture
+def probe(): ...
+
+def test_measures(probe):
+    assert pathlib.Path("order").read_text() == "beside, released"
+
+def test_beside():
+    pathlib.Path("order").write_text("beside")
+    held = open(os.environ["TESTING_CRATE"])
+    fcntl.flock(held, fcntl.LOCK_EX)
+    def release():
+        time.sleep(0.5)
+        pathlib.Path("order").write_text("beside, released")
+        held.close()
+    threading.Thread(target=release).start()
+"""
+
+
+def test_what_measures_comes_last_and_waits_for_the_crate(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    lock.touch()
+    environment = {**os.environ, "TESTING_CRATE": str(lock)}
+    assert "2 passed" in run_pytest(ALONE, tmp_path, environment, 0)
+
+
+def test_every_test_of_rust_is_run_once() -> None:
+    folder = checkout.ROOT / "calibration" / "tests"
+    files = {path.stem for path in folder.glob("*.rs")}
+    folders = {path.parent.name for path in folder.glob("*/main.rs")}
+    runs = [line for line in planned() if "cargo test" in line and "--no-run" not in line]
+    ran = [name for line in runs for name in re.findall(r"--test (\w+)", line)]
+    assert sorted(ran) == sorted(files | folders)
+    for kind in ("--lib", "--bins", "--doc"):
+        assert sum(kind in line.split() for line in runs) == 1
 
 
 def run_pytest(text: str, folder: Path, environment: dict[str, str], code: int) -> str:

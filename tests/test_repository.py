@@ -68,7 +68,7 @@ def found_in(text: str) -> list[str]:
         f"{what}: {head}{tail}"
         for what, pieces in FORBIDDEN.items()
         for head, tail in pieces
-        if re.search(rf"(?<!\w){re.escape(head + tail)}", text)
+        if head + tail in text and re.search(rf"(?<!\w){re.escape(head + tail)}", text)
     ]
 
 

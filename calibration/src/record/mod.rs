@@ -178,3 +178,7 @@ pub struct Record {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Value>,
 }
+
+#[cfg(test)]
+#[path = "golden_tests.rs"]
+mod tests;

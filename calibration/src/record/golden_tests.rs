@@ -1,0 +1,50 @@
+//! The golden records are records of this version: read, and written as they were.
+
+use super::{Record, SCHEMA_VERSION};
+use crate::plan::mark::PlanMark;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// Each golden record with the file it stands in.
+fn golden() -> Vec<(String, Value)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let mut records = Vec::new();
+    for entry in fs::read_dir(folder).expect("the folder of golden records") {
+        let path = entry.expect("a file").path();
+        if path.extension().is_some_and(|name| name == "jsonl") {
+            let text = fs::read_to_string(&path).expect("a text");
+            let parse = |line| serde_json::from_str(line).expect("JSON");
+            records.extend(
+                text.lines()
+                    .map(|line| (path.display().to_string(), parse(line))),
+            );
+        }
+    }
+    assert!(!records.is_empty());
+    records
+}
+
+#[test]
+fn every_golden_record_is_read_and_written_as_it_was() {
+    for (name, golden) in golden() {
+        let record: Record = serde_json::from_value(golden.clone())
+            .unwrap_or_else(|why| panic!("{name} is no record of this version: {why}"));
+        assert_eq!(record.schema_version, SCHEMA_VERSION, "{name}");
+        let written = serde_json::to_value(&record).expect("a record can be written");
+        assert_eq!(written, golden, "{name}");
+    }
+}
+
+#[test]
+fn the_mark_of_a_campaign_is_read_and_written_as_it_was() {
+    let marks: Vec<Value> = golden()
+        .into_iter()
+        .filter_map(|(_, record)| record.get("plan").cloned())
+        .collect();
+    assert!(!marks.is_empty());
+    for golden in marks {
+        let mark: PlanMark = serde_json::from_value(golden.clone()).expect("a mark");
+        assert_eq!(serde_json::to_value(&mark).expect("JSON"), golden);
+    }
+}
