@@ -47,7 +47,8 @@ class Widths:
         """
         rows = np.stack([self.process.deviations, np.abs(self.blend.errors)], axis=1)
         usual, off = (nearness @ rows).T
-        return np.minimum(self.factor * ((off + LEAST_ERROR) * deviation / usual), WIDEST)
+        half = self.factor * ((off + LEAST_ERROR) * deviation / usual)
+        return np.asarray(np.minimum(half, WIDEST))
 
     def of_run(self, of_mean: Floats, nearness: Floats) -> Floats:
         """The same for one new run, from that for the mean of many."""
