@@ -40,6 +40,8 @@ FLOWS = ("_bps", "_per_s")
 """Metrics that vary alike over payload, load and options: the search for the numbers of one begins at
 those of another."""
 MEDIAN, MEAN = "_p50_s", "_mean_s"
+MULTIPLES = (MEAN, "_p99_s")
+"""Metrics of a kind that go with its median; extremes and spreads are made by stalls, which do not."""
 BUSY = ("cpu_send", "cpu_recv")
 NAMED = -1
 """Label columns before the regime: what tells configurations apart."""
@@ -114,7 +116,8 @@ class Refiner:
         log_time = measure.log_time(observed.values, observed.sites.payload_bytes)
         first = self._first_of_kind(metric)
         like = None if first == metric else self._fitted(first)
-        if like is not None and first.endswith(MEDIAN) and measure == like.quantity:
+        of_median = first.endswith(MEDIAN) and metric.endswith(MULTIPLES)
+        if like is not None and of_median and measure == like.quantity:
             mean = first.removesuffix(MEDIAN) + MEAN
             beside = None if mean in (metric, first) else self._fitted(mean)
             multiple = log_time - like.at(observed.sites)[0]
@@ -131,7 +134,7 @@ class Refiner:
     def _first_of_kind(self, metric: str) -> str:
         """The metric of a kind that is fitted first: its median, its mean, or the first by name.
 
-        Of a median the others are multiples: a few stalls of a run change its mean, not its median.
+        Of a median its mean and 99 % are multiples: stalls of a run change these, not its median.
         """
         kind = next((kind for kind in KINDS if metric.startswith(kind)), metric)
         alike = [name for name in self.data.metrics if name.startswith(kind)]
