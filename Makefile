@@ -29,16 +29,12 @@ endif
 ifdef CI
 export CARGO_INCREMENTAL := 0
 endif
-# Rust's tests that measure want the machine for themselves; all others run beside pytest.
+# Rust's tests that measure want the machine for themselves.
 MEASURING := lab runs_over_loopback transport
 OTHERS := $(filter-out $(MEASURING),$(notdir \
 	$(basename $(wildcard calibration/tests/*.rs)) $(patsubst %/main.rs,%,$(wildcard calibration/tests/*/main.rs))))
 
-# Locked while the crate is tested: pytest's tests that measure wait for its end. A dry run locks nothing.
-export TESTING_CRATE := $(abspath calibration/Cargo.lock)
-LOCKED := $(if $(findstring n,$(firstword -$(MAKEFLAGS))),,flock $(TESTING_CRATE))
-
-.PHONY: help verdict test install develop system toolchain compiled probe check check-probe crate crate-steps \
+.PHONY: help verdict test install develop system toolchain compiled probe check check-probe crate \
 	measuring measured pytest format docs clean
 
 help:
@@ -59,13 +55,14 @@ verdict: install
 		echo; \
 	done
 
-# cargo uses the processors while pip and apt wait for the network, and tests the crate on one while
-# pytest uses the other. What measures has nothing beside it: Rust's before, pytest's at its end.
+# cargo uses the processors while pip and apt wait for the network, and compiles tests while Python is
+# checked. What measures has nothing beside it.
 test: toolchain
 	@$(MAKE) --no-print-directory -j2 compiled develop system
 	@$(MAKE) --no-print-directory -j2 probe measuring check
 	@$(MAKE) --no-print-directory measured
-	@$(MAKE) --no-print-directory -j2 crate pytest
+	@$(MAKE) --no-print-directory crate
+	@$(MAKE) --no-print-directory pytest
 
 install: $(VENV)/icmodel
 develop: $(VENV)/develop
@@ -108,11 +105,8 @@ check-probe:
 	@$(MAKE) --no-print-directory crate
 	@$(MAKE) --no-print-directory measured
 
-crate: toolchain
-	@$(LOCKED) $(MAKE) --no-print-directory crate-steps
-
 # Unit tests are compiled unoptimised, in a fraction of the time; the others test the release build.
-crate-steps:
+crate: toolchain
 	$(CARGO) fmt --check
 	$(CARGO) clippy --quiet --locked --all-targets -- -D warnings
 	$(CARGO) test --quiet --locked --lib

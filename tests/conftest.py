@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import subprocess
 import sys
@@ -42,30 +41,6 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     report = yield
     fail_if_skipped(report)
     return report
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what runs icprobe, and put it last: it measures, and wants the machine for itself."""
-    for item in items:
-        if "probe" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.alone)
-    items.sort(key=lambda item: item.get_closest_marker("alone") is not None)
-
-
-@pytest.fixture(scope="session")
-def crate_is_tested() -> None:
-    """Wait until `make test`, where it runs this, has tested the crate beside it."""
-    if "TESTING_CRATE" in os.environ:
-        with Path(os.environ["TESTING_CRATE"]).open() as held:
-            fcntl.flock(held, fcntl.LOCK_SH)
-
-
-@pytest.fixture(autouse=True)
-def machine_to_itself(request: pytest.FixtureRequest) -> None:
-    """What measures begins when nothing runs beside it."""
-    if request.node.get_closest_marker("alone") is not None:
-        request.getfixturevalue("crate_is_tested")
 
 
 def run(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import re
 import shutil
 import subprocess
@@ -126,7 +124,8 @@ STEPS = (
     "-j2 compiled develop system",
     "-j2 probe measuring check",
     "measured",
-    "-j2 crate pytest",
+    "crate",
+    "pytest",
 )
 
 
@@ -135,46 +134,10 @@ def planned() -> list[str]:
 
 
 def test_pytest_comes_last() -> None:
-    """Beside the tests of the crate alone, which take less than half as long."""
     told = [line.split("--no-print-directory ") for line in planned()]
     assert tuple(line[1] for line in told if len(line) == 2 and line[1] in STEPS) == STEPS
     assert any(line.endswith("./calibration") for line in planned()), "pip installs the probe"
     assert any(line.endswith("-m pytest") for line in planned())
-
-
-def test_a_dry_run_does_not_wait_for_the_crate() -> None:
-    with (checkout.ROOT / "calibration" / "Cargo.lock").open() as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        assert any("cargo test --quiet --locked --lib" in line for line in planned())
-
-
-ALONE = """
-import os, fcntl, pathlib, threading, time
-import pytest
-
-@pytest.fixture
-def probe(): ...
-
-def test_measures(probe):
-    assert pathlib.Path("order").read_text() == "beside, released"
-
-def test_beside():
-    pathlib.Path("order").write_text("beside")
-    held = open(os.environ["TESTING_CRATE"])
-    fcntl.flock(held, fcntl.LOCK_EX)
-    def release():
-        time.sleep(0.5)
-        pathlib.Path("order").write_text("beside, released")
-        held.close()
-    threading.Thread(target=release).start()
-"""
-
-
-def test_what_measures_comes_last_and_waits_for_the_crate(tmp_path: Path) -> None:
-    lock = tmp_path / "lock"
-    lock.touch()
-    environment = {**os.environ, "TESTING_CRATE": str(lock)}
-    assert "2 passed" in run_pytest(ALONE, tmp_path, environment, 0)
 
 
 def test_every_test_of_rust_is_run_once() -> None:
