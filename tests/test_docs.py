@@ -174,15 +174,7 @@ def run_pycon(block: Block, names: dict[str, object]) -> None:
     assert runner.summarize(verbose=False).failed == 0, told.getvalue()
 
 
-DOCUMENTS = [
-    pytest.param(name, marks=(pytest.mark.alone,) if uses_the_probe(name) else ())
-    for name in documents()
-    if executed(name)
-]
-"""What shows something to run; what runs icprobe is marked."""
-
-
-@pytest.mark.parametrize("name", DOCUMENTS)
+@pytest.mark.parametrize("name", [name for name in documents() if executed(name)])
 def test_what_a_document_shows_is_so(
     name: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
