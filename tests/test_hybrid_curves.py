@@ -14,7 +14,7 @@ from icmodel.hybrid.mechanism import COSTS, Mechanism
 
 VALUES = st.integers(-3000, 3000).map(lambda thousandths: thousandths / 1000)
 """Not the least floats there are: their slopes overflow in scipy too."""
-STEPS = st.lists(st.tuples(st.floats(0.1, 3.0), VALUES), min_size=3, max_size=12)
+STEPS = st.lists(st.tuples(st.floats(0.2, 3.0), VALUES), min_size=3, max_size=12)
 STRAIGHT, MONOTONE, A_BYTE, LOCAL, OWN_COSTS = range(len(WAYS))
 
 
@@ -27,6 +27,14 @@ def test_pieces_are_those_of_scipy_and_numpy(steps: list[tuple[float, float]], p
     assert monotone(x, y, at) == pytest.approx(PchipInterpolator(x, y)(at), abs=1e-7)
     expected = Akima1DInterpolator(x, y, method="makima")(at)
     assert local(x, y, at) == pytest.approx(expected, abs=1e-7)
+
+
+def test_the_step_across_a_break_is_not_followed_beyond_it() -> None:
+    x = np.log2([256.0, 512.0, 1024.0, 1472.0, 1473.0, 2952.0, 5904.0])
+    level = np.array([1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
+    at = np.log2([1200.0, 2000.0, 4000.0])
+    assert local(x, level, at) == pytest.approx([1.0, 2.0, 2.0])
+    assert local(x[3:], level[3:], at[1:]) == pytest.approx([2.0, 2.0])
 
 
 def test_a_stack_of_curves_says_what_each_says() -> None:

@@ -24,6 +24,8 @@ WAYS = ("straight", "monotone", "monotone a byte", "local", "costs")
 
 What is monotone depends on the axes: a goodput that stays level is a time a byte that does.
 """
+UNEVEN = 16.0
+"""A piece so many times narrower than its neighbour is a step that the neighbour does not follow."""
 LEAST_POINTS = 2
 """Points from which a line can be drawn."""
 
@@ -81,7 +83,21 @@ def local(x: Floats, y: Floats, at: Floats) -> Floats:
     safe = np.where(flat, 1.0, sum_)
     one, other = wide[..., 1:-2], wide[..., 2:-1]
     mean = (behind * one + before * other) / safe
-    return _hermite(x, y, np.where(flat, (one + other) / 2, mean), at)
+    return _hermite(x, y, _calm(x, slope, np.where(flat, (one + other) / 2, mean)), at)
+
+
+def _calm(x: Floats, slope: Floats, found: Floats) -> Floats:
+    """Slopes at points, but of the wider piece alone where the other is much narrower.
+
+    A byte across a break is a step, and with the noise of two runs a wild one: followed beyond
+    its piece it would throw the next one far off.
+    """
+    step = np.diff(x)
+    narrow, wide = step[..., :-1] * UNEVEN < step[..., 1:], step[..., 1:] * UNEVEN < step[..., :-1]
+    inner = np.where(narrow, slope[..., 1:], np.where(wide, slope[..., :-1], found[..., 1:-1]))
+    first = np.where(wide[..., :1], slope[..., :1], found[..., :1])
+    last = np.where(narrow[..., -1:], slope[..., -1:], found[..., -1:])
+    return np.concatenate([first, inner, last], axis=-1)
 
 
 def _hermite(x: Floats, y: Floats, slope: Floats, at: Floats) -> Floats:
