@@ -656,12 +656,14 @@ class _Question:
         if place is None:
             return None, None
         curves = surfaces[place]
+        grows = metric.startswith("packets_")
         here = flows[VALUE]
         own = here.own if here else math.nan
         values = []
         bases: frozenset[str] = frozenset()
         for end in (LOW, VALUE, HIGH):
-            found = self.one_end(curves, flows[OTHER_END[end]], own, by_cpu=by_cpu)
+            end_flow = flows[OTHER_END[end]]
+            found = self.one_end(curves, end_flow, own, by_cpu=by_cpu, grows=grows)
             if found is None:
                 if end == VALUE:
                     return place, None
@@ -676,7 +678,13 @@ class _Question:
         return place, Found((low, value, high), bases)
 
     def one_end(
-        self, curves: Mapping[float | None, Curve], flow: Flow | None, own: float, *, by_cpu: bool
+        self,
+        curves: Mapping[float | None, Curve],
+        flow: Flow | None,
+        own: float,
+        *,
+        by_cpu: bool,
+        grows: bool,
     ) -> Found | None:
         over = math.isinf(self.request)
         if flow is not None:
@@ -689,7 +697,8 @@ class _Question:
             place = max((p for p in self.rows.best if p[1] == direct), key=lambda p: p[0] or 0)
             carried = self.rows.best[place]
         if not by_cpu:
-            return self.at_load(curves, carried=carried)
+            below = "proportion" if grows else "held"
+            return self.at_load(curves, carried=carried, below=below)
         part = min(self.request / own, 1.0)
         return self.at_load(curves, carried=carried, below="proportion", part=part)
 

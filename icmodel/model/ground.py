@@ -32,6 +32,8 @@ BY_FLOW = ("goodput_bps", "sent_bps", "shortfall_bps", "loss_rate")
 """Metrics that follow from how the frames fare, not from a curve of their own."""
 ANY_CORES = ("latency_", "rtt_", "cpu_")
 """Metrics that rows at another core count answer: latency as it is, CPU scaled (E6, E11)."""
+GROWING = ("cpu_", "packets_")
+"""Metrics that go with the load below the lowest measured one: without frames there is nothing."""
 
 
 class Refiner(Protocol):
@@ -192,7 +194,7 @@ def lay_ground(
             metric,
             without_switched(curves, "udp") if _e7(variant, metric) else curves,
             nearest_cores=metric.startswith(ANY_CORES),
-            below="proportion" if metric.startswith("cpu_") else "held",
+            below="proportion" if metric.startswith(GROWING) else "held",
             carried=carried,
         )
         for metric, curves in others.items()
