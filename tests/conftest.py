@@ -16,6 +16,10 @@ import checkout
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
 
+# Fits invert matrices of some hundred rows: threads that wait for each other make them several times
+# slower on a busy machine. Read by numpy when it is imported, which is after this file.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
 settings.load_profile("ci" if IN_CI else "here")
