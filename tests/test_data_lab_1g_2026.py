@@ -96,7 +96,7 @@ def test_show_says_the_noise_and_how_many_runs_were_held_out(
 ) -> None:
     assert main(["datasets", "show", NAME]) == 0
     shown = capsys.readouterr().out
-    assert f"{len(data.held_out_runs)} runs at 26 points" in shown
+    assert f"{len(data.held_out_runs)} runs at 78 points" in shown
     assert re.search(r"(?m)^latency_mean_s( +[0-9.]+ % \([0-9]+\)){4}$", shown)
     assert main(["datasets", "show", NAME, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
