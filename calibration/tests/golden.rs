@@ -2,11 +2,13 @@
 //!
 //! That they are read and written as they were is a test of `record`.
 
-use serde_json::{Value, json};
+use read::golden;
+use serde_json::json;
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
 use std::process::Command;
+
+#[path = "golden/read.rs"]
+mod read;
 
 /// What the folder's README says of each is true of the record.
 const NAMES: [&str; 10] = [
@@ -21,28 +23,6 @@ const NAMES: [&str; 10] = [
     "udp-paced",
     "zeromq",
 ];
-
-/// Each golden record with the name of its file.
-fn golden() -> Vec<(String, Value)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    let mut records = Vec::new();
-    for entry in fs::read_dir(folder).expect("the folder of golden records") {
-        let path = entry.expect("a file").path();
-        if path.extension().is_some_and(|name| name == "jsonl") {
-            let name = path
-                .file_stem()
-                .expect("a name")
-                .to_string_lossy()
-                .into_owned();
-            let text = fs::read_to_string(&path).expect("a text");
-            for line in text.lines() {
-                let record = serde_json::from_str(line).expect("JSON");
-                records.push((name.clone(), record));
-            }
-        }
-    }
-    records
-}
 
 #[test]
 fn the_published_schema_is_the_one_of_this_program() {

@@ -2,28 +2,11 @@
 
 use super::{Record, SCHEMA_VERSION};
 use crate::plan::mark::PlanMark;
+use read::golden;
 use serde_json::Value;
-use std::fs;
-use std::path::Path;
 
-/// Each golden record with the file it stands in.
-fn golden() -> Vec<(String, Value)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    let mut records = Vec::new();
-    for entry in fs::read_dir(folder).expect("the folder of golden records") {
-        let path = entry.expect("a file").path();
-        if path.extension().is_some_and(|name| name == "jsonl") {
-            let text = fs::read_to_string(&path).expect("a text");
-            let parse = |line| serde_json::from_str(line).expect("JSON");
-            records.extend(
-                text.lines()
-                    .map(|line| (path.display().to_string(), parse(line))),
-            );
-        }
-    }
-    assert!(!records.is_empty());
-    records
-}
+#[path = "../../tests/golden/read.rs"]
+mod read;
 
 #[test]
 fn every_golden_record_is_read_and_written_as_it_was() {
