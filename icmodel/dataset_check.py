@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from icmodel.dataset import AXES, SCHEMA_VERSION, Dataset, build, find, load, read_document
+from icmodel.dataset_write import ID_PATTERN
 from icmodel.errors import DatasetError
 from icmodel.model import VARIANTS
 
@@ -125,7 +126,7 @@ class DatasetDocument(Part):
     """dataset.toml: what was measured on what, by whom, and under which licence."""
 
     schema_version: Literal[1]
-    id: Text
+    id: Annotated[str, Field(pattern=ID_PATTERN)]
     title: Text
     edition: Text
     sha256: str = ""

@@ -7,6 +7,7 @@ import hashlib
 import io
 import math
 import os
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -21,8 +22,26 @@ from icmodel.toml_text import toml_text
 POINTS_FILE = "points.csv"
 DOCUMENT_FILE = "dataset.toml"
 RESERVED = (POINTS_FILE, DOCUMENT_FILE, HELD_OUT_FILE)
+ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 FIRST_KEYS = ("schema_version", "id", "title", "edition", "sha256", "default_variant")
 """How dataset.toml begins, whatever the order of the document; the rest follows as it is given."""
+
+
+def id_of(folder: str | Path) -> str:
+    """The id of a dataset that is to stand in a folder: the name of the folder.
+
+    Raises
+    ------
+    DatasetError
+        If the name cannot be an id.
+    """
+    name = Path(folder).resolve().name
+    if not re.fullmatch(ID_PATTERN, name, re.A):
+        raise DatasetError(
+            f"the folder {name!r} would name the dataset, and cannot: choose one of letters (A to Z), "
+            "digits, '.', '_' and '-' that begins with a letter or a digit"
+        )
+    return name
 
 
 def write_dataset(

@@ -221,9 +221,16 @@ _LENGTH_STEPS = ((3, "k"), (0, ""))
 _NO_STEPS = ((0, ""),)
 
 
+_LEAST_EXPONENT = -4
+"""Of the first digit: smaller numbers are printed with an exponent instead of leading zeros."""
+
+
 def _plain(value: float, digits: int, exponent: int = 0) -> str:
     """``value / 10**exponent`` rounded to `digits` significant digits, without trailing zeros."""
-    text = f"{Decimal(f'{value:.{digits - 1}e}').scaleb(-exponent):f}"
+    rounded = Decimal(f"{value:.{digits - 1}e}").scaleb(-exponent)
+    if rounded.adjusted() < _LEAST_EXPONENT:
+        return f"{rounded.normalize():e}"
+    text = f"{rounded:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 

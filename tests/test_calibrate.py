@@ -193,6 +193,7 @@ WRONG = [
     (("--address", "192.0.2.1", "-o", "here"), "--address is of the second of two hosts"),
     (("--hosts", "a", "b", "--topology", "direct", "-o", "here"), "--topology is of the lab"),
     (("--cores", "0", "-o", "here"), "0 cores are not possible"),
+    (("-o", "Bad Name"), "'Bad Name' would name the dataset"),
     (("-o", "here"), "ended with exit code 2"),
 ]
 

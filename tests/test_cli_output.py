@@ -13,6 +13,7 @@ from icmodel.cli.output import (
     Table,
     check_file,
     emit,
+    fixed,
     json_text,
     plain,
     progress_bar,
@@ -111,10 +112,18 @@ def test_an_interrupted_file_leaves_the_old_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", ["nowhere/a.txt", "folder.txt"])
 def test_a_place_that_cannot_be_written_is_named(place: str, tmp_path: Path) -> None:
     (tmp_path / "folder.txt").mkdir()
-    with pytest.raises(ReportError, match=place):
+    with pytest.raises(ReportError, match=f"{place} cannot be written: .*another place"):
         emit(answer(), as_json=False, output=tmp_path / place)
     assert [path.name for path in tmp_path.iterdir()] == ["folder.txt"]
     assert list((tmp_path / "folder.txt").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0.0, "0.00"), (1e-9, "<0.01"), (0.0099, "<0.01"), (0.01, "0.01"), (1.239, "1.24")],
+)
+def test_no_number_but_0_is_printed_as_0(number: float, text: str) -> None:
+    assert fixed(number, 2) == text
 
 
 def test_no_progress_is_drawn_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -73,6 +73,10 @@ def test_refusals_are_sentences(
     assert "is no flag" in refused(capsys, records, "-o", tmp_path / "x", "--refuse", "slow")
     assert "not compared" in refused(capsys, records, "-o", tmp_path / "x", "--apart", "mac")
     assert "not valid TOML" in refused(capsys, records, "-o", tmp_path / "x", "--about", records)
+    assert "no variant 'best'" in refused(capsys, tmp_path / "none", "--variant", "best")
+    assert "'Bad Name' would name" in refused(
+        capsys, tmp_path / "none", "-o", tmp_path / "Bad Name"
+    )
     assert not (tmp_path / "x").exists()
     main(["fold", str(records), "-o", str(tmp_path / "lab")])
     capsys.readouterr()

@@ -17,7 +17,7 @@ import icmodel
 from icmodel.cli import main
 from icmodel.dataset import Interconnect, load
 from icmodel.dataset_check import check_dataset
-from icmodel.errors import RecordError
+from icmodel.errors import DatasetError, RecordError
 from icmodel.ingest import About, Labels, ingest, read_labels, read_labels_file, write_ingested
 from icmodel.ingest.source import read_source
 from ingest_cases import CASES, in_files, numbers, results
@@ -346,17 +346,50 @@ def test_nothing_to_take_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFi
     [
         (["--default-variant", "best"], "variant"),
         (["--interconnect", "string"], "ethernet"),
+        (["--mtu", "0 B"], "at least 1 B"),
+        (["--tool", "iperf3", "--map", "columns.toml"], "both given"),
         (["--line-rate", "10"], "no unit"),
-        (["--tool", "ping"], "iperf3"),
+        (["--tool", "ping"], "icmodel: the tool 'ping' is unknown: it is one of iperf3, libzmq"),
+        (["-o", "Bad Name"], "'Bad Name' would name the dataset"),
     ],
 )
 def test_a_wrong_option_says_what_is_allowed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], reason: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    reason: str,
 ) -> None:
-    case = str(CASES / "iperf3" / "tcp.json")
-    assert main(["ingest", case, "-o", str(tmp_path / "mine"), *words]) == 2
+    """Before any file is read: here there is none."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["ingest", "none.json", "-o", "mine", *words]) == 2
     assert reason in capsys.readouterr().err
-    assert not (tmp_path / "mine").exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_file_of_another_folder_is_replaced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "README.md").write_text("mine", encoding="utf-8")
+    case = str(CASES / "iperf3" / "tcp.json")
+    assert main(["ingest", case, "-o", str(tmp_path / "notes")]) == 2
+    assert "notes is not empty and holds no ingested dataset" in capsys.readouterr().err
+    assert [path.read_text("utf-8") for path in (tmp_path / "notes").iterdir()] == ["mine"]
+    for _ in range(2):
+        assert main(["ingest", case, "-o", str(tmp_path / "new")]) == 0
+    capsys.readouterr()
+
+
+def test_only_a_name_that_can_be_an_id_names_a_dataset(tmp_path: Path) -> None:
+    got = ingest([CASES / "iperf3" / "tcp.json"])
+    for name in ("a", "My_link-10g.v2", "9"):
+        write_ingested(got, tmp_path / name, ABOUT)
+        assert check_dataset(tmp_path / name).id == name
+    for name in ("Bad Name", "-o", ".hidden", "µs", "a\n"):
+        with pytest.raises(DatasetError, match="letters"):
+            write_ingested(got, tmp_path / name, ABOUT)
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 def test_unlimited_is_a_load() -> None:

@@ -512,6 +512,29 @@ def test_a_case_is_recognised_as_of_its_tool(path: Path) -> None:
     )
 
 
+PROSE = """\
+# How we measured
+
+- sockperf: ping-pong and under-load; its latency is half a round trip.
+sockperf: the tool of choice for UDP
+| run | netperf | TCP STREAM TEST from 0.0.0.0 to alice, NTTTCP for Linux 1.4.0 beside it |
+The `<ntttcps>` of NTttcp, `{"time_us", "noos"}` of zperfmq, "cpu_utilization_percent" of iperf3
+and "start", "intervals" are read { as is NetMQ's Latency Benchmark, its Throughput Benchmark }.
+- Send Latency Test of perftest
+total_bw:
+"""
+
+
+def test_words_about_tools_are_no_output_of_theirs(tmp_path: Path) -> None:
+    assert [name for name, reader in READERS.items() if reader.recognises(PROSE)] == []
+    for text in (PROSE, "\x89PNG\r\n\x1a\n\0\0"):
+        (tmp_path / "README.md").write_text(text, encoding="utf-8")
+        with pytest.raises(
+            RecordError, match=r"README\.md: it is not output of a tool that icmodel"
+        ):
+            ingest([tmp_path / "README.md"])
+
+
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: f"{path.parent.name}/{path.name}")
 @settings(max_examples=10)
 @given(share=st.floats(0, 1))

@@ -58,6 +58,7 @@ def test_the_options_that_differ_least_stand_in() -> None:
     found = rows_at(DATA, "tcp", {"machine": "b", "merging": "off"}, borrow=True)
     assert {point.options for point in found.points} == {("a", "off", ""), ("b", "on", "")}
     assert found.borrowed.startswith("extrapolated on machine, merging")
+    assert "at machine = b, merging = off;" in found.borrowed  # tcp has nothing of the third axis
     assert not rows_at(DATA, "tcp", {"machine": "b", "merging": "off"}, borrow=False).points
 
 

@@ -149,7 +149,7 @@ def test_another_ending_is_refused_and_nothing_written(
 
 
 def test_a_missing_folder_is_one_sentence(small: Evaluation, tmp_path: Path) -> None:
-    with pytest.raises(ReportError, match="cannot be written: No such file or directory"):
+    with pytest.raises(ReportError, match="cannot be written: there is no folder"):
         report(small, tmp_path / "missing" / "report.md")
 
 

@@ -170,6 +170,14 @@ def test_held_out_runs_are_asked_one_by_one(tmp_path: Path) -> None:
     assert [one.covered for one in trial.outcomes] == [True, True, False]
 
 
+def test_kinds_without_a_fold_are_refused_with_the_reason(data: Dataset, tmp_path: Path) -> None:
+    wishes = Wishes(kinds=(LEAVE_BREAK, LEAVE_SIZES, HELD_OUT), breaks_bytes=(1,))
+    with pytest.raises(DatasetError, match=r"sides of a break, and it has no held-out runs at all"):
+        validate(data, wishes=wishes)
+    with pytest.raises(DatasetError, match="no held-out runs of these metrics"):
+        validate(with_held_out(tmp_path), wishes=Wishes(kinds=(HELD_OUT,), metrics=("cpu_recv",)))
+
+
 def test_wishes_choose(data: Dataset) -> None:
     wishes = Wishes(kinds=(LEAVE_ONE,), metrics=("cpu_recv",), most=5, worst=2)
     steps: list[tuple[int, int]] = []
@@ -213,6 +221,17 @@ def test_the_plot_has_every_answer_once(found: Validation) -> None:
     assert drawn == len(answered)
     lines = plot["concat"][0]["layer"][1]["data"]["values"]
     assert [line["line"] for line in lines] == ["median error", "noise of one run"]
+
+
+def test_the_legend_of_the_plot_names_no_more_than_is_drawn(found: Validation) -> None:
+    parts = [part["layer"][0] for part in error_plot(found)["concat"]]
+    met = {row["interval"] for part in parts for row in part["data"]["values"]}
+    for part in parts:
+        assert "≤" in part["encoding"]["y"]["axis"]["labelExpr"]  # what is less stands there too
+        for channel in ("color", "shape"):
+            scale = part["encoding"][channel]["scale"]
+            assert set(scale["domain"]) == met
+            assert len(scale["range"]) == len(met)
 
 
 def test_the_plot_names_no_noise_where_none_is_known_and_few_sizes_one_by_one(

@@ -20,8 +20,19 @@ def told(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 
 def test_a_kind_without_folds_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    said = told(capsys, "zeromq-1g-2010", "--folds", "held-out")
+    words = ("zeromq-1g-2010", "--folds", "held-out, leave-one-out", "--most", "1")
+    said = told(capsys, *words, "--metric", "goodput_bps")
     assert "without folds, since there is nothing to leave out\n- held-out\n" in said
+
+
+def test_no_fold_at_all_is_one_sentence_that_says_what_to_do(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["validate", "zeromq-1g-2010", "--folds", "held-out"]) == 2
+    printed, said = capsys.readouterr()
+    assert printed == ""
+    assert "zeromq-1g-2010 has nothing to ask for under held-out: it has no held-out runs" in said
+    assert "such as leave-one-out" in said
 
 
 def test_only_folds_that_ask_for_a_metric_are_made(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from icmodel import units
 from icmodel.cli.output import Answer, Section, Table, emit, progress_bar
-from icmodel.cli.question import AsJson, option, room
+from icmodel.cli.question import AsJson, check_variant, option, room
 from icmodel.errors import RecordError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ app = room()
 
 Records = Annotated[
     list[Path],
-    typer.Argument(metavar="RECORDS", help="Files of records, plain or .gz; or a folded DIR."),
+    typer.Argument(metavar="RECORDS...", help="Files of records, plain or .gz; or a folded DIR."),
 ]
 Folder = Annotated[
     Path | None,
@@ -93,6 +93,7 @@ def fold(
     """  # noqa: D301
     from icmodel.fold import Settings, fold_files, rebuild  # pydantic, not needed for the help
 
+    check_variant(variant)
     chosen = Settings(
         title=title,
         default_variant=variant,

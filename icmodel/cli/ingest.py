@@ -13,11 +13,10 @@ import typer
 from icmodel import ingest as rooms
 from icmodel import units
 from icmodel.cli.output import Answer, Section, Table, emit, progress_bar
-from icmodel.cli.question import AsJson, option, read_options, room, shares
+from icmodel.cli.question import AsJson, check_variant, option, read_options, room, shares
 from icmodel.dataset import Interconnect
-from icmodel.errors import DatasetError, ScenarioError
+from icmodel.errors import ScenarioError
 from icmodel.ingest import About, Ingested, Labels
-from icmodel.model import VARIANTS
 
 app = room()
 
@@ -38,7 +37,10 @@ LabelsFile = Annotated[
     Path | None, option("labels", "FILE", "TOML with labels by file name or pattern.")
 ]
 Folder = Annotated[
-    Path, typer.Option("-o", "--output", metavar="DIR", help="Folder of the dataset; its id.")
+    Path,
+    typer.Option(
+        "-o", "--output", metavar="DIR", help="Folder of the dataset; its name is the id."
+    ),
 ]
 
 
@@ -109,19 +111,19 @@ class Described:
                 f"--interconnect {self.interconnect!r} is unknown: it is one of "
                 f"{', '.join(LINK_KINDS)}"
             )
+        mtu = None if self.mtu is None else units.parse_bytes(self.mtu)
+        if mtu == 0:
+            raise ScenarioError(f"--mtu {self.mtu!r} is impossible: a packet has at least 1 B")
         return Interconnect(
             kind=self.interconnect or "",
             line_rate_bps=None if self.line_rate is None else units.parse_bps(self.line_rate),
-            mtu_bytes=None if self.mtu is None else units.parse_bytes(self.mtu),
+            mtu_bytes=mtu,
         )
 
     def about(self, command: str) -> About:
         """The same in the words of `icmodel.ingest`, with the command that makes it again."""
         variant = self.default_variant or "corrected"
-        if variant not in VARIANTS:
-            raise DatasetError(
-                f"the variant {variant!r} is unknown: it is one of {', '.join(VARIANTS)}"
-            )
+        check_variant(variant)
         return About(
             self.title or "", self.licence or "", self.citation or "", variant, self.link(), command
         )
@@ -154,7 +156,12 @@ def ingest(
     icmodel ingest table.xlsx --map columns.toml --protocol tcp -o my-table
     """  # noqa: D301
     options = {"tool": tool, "map": map_file, "labels": labels_file}
-    about = described.about(_command(files, options, said, described, output))
+    if tool is not None and map_file is not None:
+        raise ScenarioError(
+            "--tool and --map are both given: a table is mapped whoever wrote it, so keep one"
+        )
+    name = rooms.name_in(output)
+    about = described.about(_command(files, options, said, described, name))
     with progress_bar("ingest") as progress:
         ingested = rooms.ingest(
             files,
@@ -167,7 +174,7 @@ def ingest(
         )
     rooms.write_ingested(ingested, output, about)
     answer = Answer(
-        lambda: _sections(ingested, output, about), lambda: _document(ingested, output, about)
+        lambda: _sections(ingested, output, about), lambda: _document(ingested, name, about)
     )
     emit(answer, as_json=as_json, output=None)
     return REFUSED if ingested.refused else 0
@@ -178,19 +185,19 @@ def _command(
     options: Mapping[str, str | Path | None],
     said: Said,
     described: Described,
-    folder: Path,
+    name: str,
 ) -> str:
     """The command line that makes the folder again where its files lie."""
     given: dict[str, object] = dict(options)
     for part in (said, described):
         given |= {field.name: getattr(part, field.name) for field in fields(part)}
     words = ["icmodel", "ingest", *sorted({file.name for file in files})]
-    for name, value in given.items():
+    for key, value in given.items():
         for one in value if isinstance(value, list) else [value]:
             if one is not None:
                 text = one.name if isinstance(one, Path) else str(one)
-                words += [f"--{name.replace('_', '-')}", text]
-    return shlex.join([*words, "-o", folder.resolve().name])
+                words += [f"--{key.replace('_', '-')}", text]
+    return shlex.join([*words, "-o", name])
 
 
 def _sections(ingested: Ingested, folder: Path, about: About) -> list[Section]:
@@ -217,10 +224,10 @@ def _files(count: int) -> str:
     return "1 file" if count == 1 else f"{count} files"
 
 
-def _document(ingested: Ingested, folder: Path, about: About) -> dict[str, object]:
+def _document(ingested: Ingested, name: str, about: About) -> dict[str, object]:
     return {
         "schema_version": 1,
-        "dataset": folder.resolve().name,
+        "dataset": name,
         "variant": about.default_variant,
         "rows": len(ingested.points),
         "files": [

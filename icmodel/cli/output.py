@@ -6,10 +6,9 @@ beside its place and then renamed: it is there whole, or not at all.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -171,6 +170,14 @@ def _aligned(table: Table) -> list[str]:
     ]
 
 
+def fixed(number: float, places: int) -> str:
+    """A number with so many places; below the least of them it is said to be so, and not to be 0."""
+    least = 10.0**-places
+    if 0 < number < least:
+        return f"<{least:.{places}f}"
+    return f"{number:.{places}f}"
+
+
 def json_text(document: Mapping[str, object]) -> str:
     """A document as JSON, two spaces deep."""
     import json
@@ -201,6 +208,8 @@ def write_file(path: Path, writers: Mapping[str, Writer]) -> None:
     ReportError
         If the ending is unknown, or the place cannot be written.
     """
+    from icmodel.report.files import replacing  # the report, not needed without a file
+
     check_file(path, writers)
     with replacing(path) as beside:
         writers[path.suffix.lower()](beside)
@@ -219,43 +228,18 @@ def check_file(path: Path, endings: Iterable[str]) -> None:
     ReportError
         If the ending says no form, there is no such folder, or a folder stands in its place.
     """
+    from icmodel.report.files import check_place  # the report, not needed without a file
+
     known = sorted(endings)
     if path.suffix.lower() not in known:
         raise ReportError(
             f"the file {str(path)!r} has an ending that says no form: end it in {_either(known)}"
         )
-    if not path.parent.is_dir():
-        raise ReportError(
-            f"{path} cannot be written: there is no folder {path.parent}; make it, or choose "
-            "another place"
-        )
-    if path.is_dir():
-        raise ReportError(f"{path} cannot be written: it is a folder; choose another place")
+    check_place(path)
 
 
 def _either(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A new file beside ``path`` that takes its place in the end; nothing is left of a failure.
-
-    What exists and is no regular file, such as a device, is written in place.
-    """
-    if path.exists() and not path.is_file() and not path.is_dir():
-        yield path
-        return
-    beside = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
-    try:
-        yield beside
-        beside.replace(path)
-    except OSError as error:
-        reason = error.strerror or error
-        raise ReportError(f"{path} cannot be written: {reason}; choose another place") from error
-    finally:
-        with suppress(OSError):
-            beside.unlink(missing_ok=True)
 
 
 # --- progress ---------------------------------------------------------------------------------

@@ -202,9 +202,31 @@ asks = shares(Question, "question")
 """Give a command the options of a scenario; it takes them as its parameter ``question``."""
 
 
+def check_variant(name: str) -> None:
+    """Refuse a variant that no model has, before a dataset is made that would name it.
+
+    Raises
+    ------
+    ScenarioError
+        Naming those there are.
+    """
+    from icmodel.model import VARIANTS  # the model, not needed for the help
+
+    if name not in VARIANTS:
+        raise ScenarioError(f"there is no variant {name!r}: it is one of {', '.join(VARIANTS)}")
+
+
 def listed(given: list[str] | None) -> list[str]:
-    """Names given by repeating an option, with commas, or both; each once."""
+    """Names given by repeating an option, with commas, or both; each once.
+
+    Raises
+    ------
+    ScenarioError
+        If the option was given, and no name with it.
+    """
     names = [name.strip() for text in given or () for name in text.split(",")]
+    if given and not any(names):
+        raise ScenarioError(f"{given[0]!r} holds no name: give one, or leave the option out")
     return list(dict.fromkeys(name for name in names if name))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from icmodel import units
-from icmodel.cli.output import Section, Table
+from icmodel.cli.output import Section, Table, fixed
 from icmodel.dataset import RATIOS, Dataset
 from icmodel.repeats import POINT, noise
 
@@ -69,5 +69,5 @@ def _cell(metric: str, one: Mapping[str, float] | None) -> str:
     """A relative noise in per cent, that of a ratio as it is; the number of rows behind it."""
     if one is None:
         return "–"
-    run = f"{one['run']:.4f}" if metric in RATIOS else units.format_ratio(one["run"], 2)
+    run = fixed(one["run"], 4) if metric in RATIOS else units.format_ratio(one["run"], 2)
     return f"{run} ({one['rows']:.0f})"

@@ -16,6 +16,7 @@ from icmodel.cli.output import (
     Table,
     check_file,
     emit,
+    fixed,
     json_text,
     progress_bar,
     write_file,
@@ -220,7 +221,7 @@ def _error(of: str, number: float) -> str:
     """A relative error in per cent, an absolute one as it is."""
     if number != number:
         return "–"
-    return f"{number:.4f}" if of == ABSOLUTE else f"{100 * number:.2f} %"
+    return fixed(number, 4) if of == ABSOLUTE else f"{fixed(100 * number, 2)} %"
 
 
 def _coverage(coverage: Coverage | None) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from icmodel.dataset import Dataset, load
 from icmodel.dataset_check import check_document
-from icmodel.dataset_write import DOCUMENT_FILE, write_dataset
+from icmodel.dataset_write import DOCUMENT_FILE, id_of, write_dataset
 from icmodel.errors import RecordError
 from icmodel.fold.account import readme
 from icmodel.fold.folding import Folded, fold, records_text
@@ -37,16 +37,17 @@ def fold_files(
     RecordError
         If a record cannot be used, or the folder holds something already.
     DatasetError
-        If the folder cannot be written.
+        If the folder cannot be written, or its name cannot be an id.
     """
     target = Path(folder)
+    name = id_of(target)
     if target.is_dir() and any(target.iterdir()):
         raise RecordError(
             f"{target} is not empty: name a new folder, or rebuild a folded one with "
             f"`icmodel fold {target}`"
         )
     reading = read_records(files, progress)
-    named = replace(settings, id=target.resolve().name)
+    named = replace(settings, id=name)
     folded = fold(reading.records, named, duplicates=reading.duplicates, notes=reading.notes)
     write_folded(target, folded)
     return folded
@@ -60,10 +61,11 @@ def rebuild(folder: str | Path, progress: Progress | None = None) -> Folded:
     RecordError
         If the folder has no records or account of folding, or they were changed.
     DatasetError
-        If the folder cannot be written.
+        If the folder cannot be written, or its name cannot be an id.
     """
     target = Path(folder)
     account = _account(target)
+    name = id_of(target)
     counted = account.get("records")
     kept = counted if isinstance(counted, dict) else {}
     settings = account.get("settings")
@@ -78,7 +80,7 @@ def rebuild(folder: str | Path, progress: Progress | None = None) -> Folded:
     notes = account.get("notes")
     folded = fold(
         reading.records,
-        replace(chosen, id=target.resolve().name),
+        replace(chosen, id=name),
         duplicates=int(kept.get("given_twice", 0)),
         notes=[str(note) for note in notes] if isinstance(notes, list) else (),
     )

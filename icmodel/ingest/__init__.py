@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from icmodel.ingest.folder import About, write_ingested
+from icmodel.ingest.folder import About, name_in, write_ingested
 from icmodel.ingest.intake import Ingested, ingest
 from icmodel.ingest.labels import Labels, read_labels, read_labels_file
 from icmodel.ingest.mapping import ColumnMap, column_map, read_mapping
@@ -16,6 +16,7 @@ __all__ = [
     "Refusal",
     "column_map",
     "ingest",
+    "name_in",
     "read_labels",
     "read_labels_file",
     "read_mapping",

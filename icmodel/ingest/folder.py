@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from icmodel.dataset import Interconnect
-from icmodel.dataset_write import write_dataset
+from icmodel.dataset_write import id_of, write_dataset
+from icmodel.errors import DatasetError
 from icmodel.ingest.gather import Axis
 from icmodel.ingest.intake import Ingested
 from icmodel.ingest.result import Number, Result
@@ -37,16 +38,36 @@ class About:
     command: str = ""
 
 
-def write_ingested(ingested: Ingested, folder: str | Path, about: About) -> None:
-    """Write the dataset of ingested results: points.csv, dataset.toml, README.md, ingested.json.
+def name_in(folder: str | Path) -> str:
+    """The id of a dataset that is to be written into a folder, which may hold an ingested one.
 
     Raises
     ------
     DatasetError
-        If the folder cannot be written.
+        If the folder's name cannot be an id, or other files stand there.
     """
     target = Path(folder)
-    document = _document(ingested, target.resolve().name, about)
+    name = id_of(target)
+    if target.is_dir() and any(target.iterdir()) and not (target / ACCOUNT).is_file():
+        raise DatasetError(
+            f"{target} is not empty and holds no ingested dataset: name a new folder, so that none "
+            "of its files is replaced"
+        )
+    return name
+
+
+def write_ingested(ingested: Ingested, folder: str | Path, about: About) -> None:
+    """Write the dataset of ingested results: points.csv, dataset.toml, README.md, ingested.json.
+
+    An ingested dataset that stands in the folder is replaced.
+
+    Raises
+    ------
+    DatasetError
+        If the folder cannot be written, its name cannot be an id, or other files stand there.
+    """
+    target = Path(folder)
+    document = _document(ingested, name_in(target), about)
     extra = {
         "README.md": _readme(ingested, document, about.command).encode(),
         ACCOUNT: _json(account(ingested)),

@@ -13,7 +13,7 @@ from icmodel.ingest.between import judged
 from icmodel.ingest.gather import Axis, Found, gather, in_cores
 from icmodel.ingest.labels import Labels, fill, labels_of, merge
 from icmodel.ingest.mapping import ColumnMap
-from icmodel.ingest.readers import reader_of, table
+from icmodel.ingest.readers import check_tool, reader_of, table
 from icmodel.ingest.result import Number, Refusal, Result, Taken
 from icmodel.ingest.source import Source, read_source
 from icmodel.ingest.within import point_of, problems, unlike
@@ -102,8 +102,10 @@ def ingest(
     Raises
     ------
     RecordError
-        If no file is left to take; the message names the first reason.
+        If there is no such tool, or no file is left to take; the message names the first reason.
     """
+    if tool is not None:
+        check_tool(tool)
     given = Given(labels or Labels(), by_file or {}, link)
     paths = sorted(map(Path, files), key=lambda path: (path.name, path.as_posix()))
     names = _names(paths)
@@ -151,7 +153,7 @@ def _twice(taken: Iterable[Taken]) -> dict[str, str]:
 
 def _names(paths: Sequence[Path]) -> dict[Path, str]:
     """A short name for each file: as much of the end of its path as tells it from the others."""
-    names = {path: path.name for path in paths}
+    names = {path: path.name or str(path) for path in paths}
     for parts in range(2, max((len(path.parts) for path in paths), default=0) + 1):
         counted = Counter(names.values())
         if len(counted) == len(names):

@@ -43,7 +43,8 @@ def rows_at(data: Dataset, protocol: str, options: Mapping[str, str], *, borrow:
         return Rows(())
     nearest = found[min(found)]
     differing = sorted({axis for _, axes in nearest for axis in axes})
-    asked = [f"{axis} = {_wanted(data, axis, options)}" for axis in data.option_axes]
+    had = [a for at, a in enumerate(data.option_axes) if any(p.options[at] for p in points)]
+    asked = [f"{axis} = {_wanted(data, axis, options)}" for axis in had]
     return Rows(
         tuple(point for point, _ in nearest),
         f"extrapolated on {', '.join(differing)}: {data.id} has no rows of {protocol} at "

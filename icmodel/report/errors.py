@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from icmodel.errors import ReportError
 from icmodel.repeats import ABSOLUTE
@@ -28,10 +29,26 @@ LEAST = 1e-4
 FEW_SIZES = 6
 """So few sizes are named on the axis one by one: round powers of two would stand beside them."""
 PADDING_PX = 8
-PERCENT, SHARES = "format(datum.value * 100, '~r')", "format(datum.value, '~r')"
-"""Vega expressions of the labels of an error's axis."""
+_LOWEST = f"(datum.value < {1.01 * LEAST} ? '≤ ' : '')"
+PERCENT = f"{_LOWEST} + format(datum.value * 100, '~r')"
+SHARES = f"{_LOWEST} + format(datum.value, '~r')"
+"""Vega expressions of the labels of an error's axis; what lies below the lowest stands on it."""
 HELD, MISSED, NONE = "interval holds it", "interval misses it", "no interval"
+MARKS = {
+    HELD: (COLOURS[PREDICTED], "circle"),
+    MISSED: (COLOURS[LIMIT], "cross"),
+    NONE: (QUIET, "square"),
+}
+"""Colour and shape of the answers whose interval does so."""
 NOISE, MEDIAN = "noise of one run", "median error"
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """What the legend names: no more than is drawn somewhere."""
+
+    intervals: list[str]
+    lines: list[str]
 
 
 def error_plot(found: Validation) -> Spec:
@@ -42,12 +59,22 @@ def error_plot(found: Validation) -> Spec:
     ReportError
         If nothing with a payload was answered.
     """
-    known = [MEDIAN, *([NOISE] if _noise_known(found) else [])]
-    plots = [
-        _plot(found, trial, metric, known)
+    drawn = {
+        (trial.kind, metric): rows
         for trial in found.trials
         for metric in trial.metrics
-        if any(_rows(trial, metric))
+        if (rows := list(_rows(trial, metric)))
+    }
+    met = {str(row["interval"]) for rows in drawn.values() for row in rows}
+    key = _Key(
+        [mark for mark in MARKS if mark in met],
+        [MEDIAN, *([NOISE] if _noise_known(found) else [])],
+    )
+    plots = [
+        _plot(found, trial, metric, drawn[trial.kind, metric], key)
+        for trial in found.trials
+        for metric in trial.metrics
+        if (trial.kind, metric) in drawn
     ]
     if not plots:
         raise ReportError(
@@ -73,7 +100,7 @@ def _noise_known(found: Validation) -> bool:
     return any(metric in found.noise for trial in found.trials for metric in trial.metrics)
 
 
-def _plot(found: Validation, trial: Trial, metric: str, known: list[str]) -> Spec:
+def _plot(found: Validation, trial: Trial, metric: str, rows: list[Row], key: _Key) -> Spec:
     score = trial.metrics[metric].score
     lines: list[Row] = [{"line": MEDIAN, "error": max(score.median, LEAST)}]
     if metric in found.noise:
@@ -84,20 +111,25 @@ def _plot(found: Validation, trial: Trial, metric: str, known: list[str]) -> Spe
             "text": metric_name(metric),
             "subtitle": f"{trial.kind}, {plural(score.n, 'row')}",
             "anchor": "start",
+            "frame": "group",
         },
         "width": WIDTH,
         "height": HEIGHT,
-        "layer": [_dots(trial, metric, lines, absolute=absolute), _rules(lines, known)],
+        "layer": [
+            _dots(metric, rows, lines, key.intervals, absolute=absolute),
+            _rules(lines, key.lines),
+        ],
     }
 
 
-def _dots(trial: Trial, metric: str, lines: list[Row], *, absolute: bool) -> Spec:
-    rows = list(_rows(trial, metric))
+def _dots(
+    metric: str, rows: list[Row], lines: list[Row], shown: list[str], *, absolute: bool
+) -> Spec:
     errors = [float(str(row["error"])) for row in (*rows, *lines)]
     low, high = 0.8 * min(errors), 1.25 * max(errors)
     axis: Spec = {"title": "absolute error" if absolute else "relative error [%]"}
     axis |= {"values": list(round_numbers(low, high)), "labelExpr": SHARES if absolute else PERCENT}
-    colours = {HELD: COLOURS[PREDICTED], MISSED: COLOURS[LIMIT], NONE: QUIET}
+    colours, shapes = ([MARKS[name][part] for name in shown] for part in (0, 1))
     return {
         "data": {"values": rows},
         "mark": {"type": "point", "size": 24},
@@ -106,7 +138,7 @@ def _dots(trial: Trial, metric: str, lines: list[Row], *, absolute: bool) -> Spe
                 "field": "payload_bytes",
                 "type": "quantitative",
                 "scale": {"type": "log", "base": 2, "nice": False, "padding": PADDING_PX},
-                "axis": _payload_axis(trial, metric),
+                "axis": _payload_axis(rows),
             },
             "y": {
                 "field": "error",
@@ -117,22 +149,21 @@ def _dots(trial: Trial, metric: str, lines: list[Row], *, absolute: bool) -> Spe
             "color": {
                 "field": "interval",
                 "type": "nominal",
-                "scale": {"domain": list(colours), "range": list(colours.values())},
+                "scale": {"domain": shown, "range": colours},
                 "legend": {"title": None, "orient": "bottom"},
             },
             "shape": {
                 "field": "interval",
                 "type": "nominal",
-                "scale": {"domain": list(colours), "range": ["circle", "cross", "square"]},
+                "scale": {"domain": shown, "range": shapes},
             },
             "tooltip": [{"field": "said", "title": metric}, {"field": "source"}],
         },
     }
 
 
-def _payload_axis(trial: Trial, metric: str) -> Spec:
-    asked = (one.point for one in trial.outcomes if one.point.metric == metric)
-    sizes = {point.payload_bytes for point in asked if point.payload_bytes is not None}
+def _payload_axis(rows: list[Row]) -> Spec:
+    sizes = {int(str(row["payload_bytes"])) for row in rows}
     axis: Spec = {"title": "payload [B]", "labelExpr": BYTE_LABELS, "grid": False}
     if len(sizes) <= FEW_SIZES:
         return axis | {"values": sorted(sizes)}

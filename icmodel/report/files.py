@@ -2,64 +2,72 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from icmodel.errors import ReportError
 
 
-def check_folder(path: str | Path) -> None:
-    """Refuse a file in no folder before its content is worked out.
+def check_place(path: str | Path) -> None:
+    """Refuse a place that no file can have, before the content is worked out.
 
     Raises
     ------
     ReportError
-        If the folder is missing.
+        If the folder is missing, or a folder stands in the file's place.
     """
     target = Path(path)
     if not target.parent.is_dir():
         raise ReportError(
-            f"{target} cannot be written: {os.strerror(errno.ENOENT)}; name a file in a folder "
-            "you may write"
+            f"{target} cannot be written: there is no folder {target.parent}; make it, or choose "
+            "another place"
         )
+    if target.is_dir():
+        raise ReportError(f"{target} cannot be written: it is a folder; choose another place")
 
 
-def write(path: str | Path, content: bytes) -> None:
-    """Write beside the file, flush to the disk, then rename over it.
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A new file beside ``path`` that takes its place in the end; nothing is left of a failure.
+
+    What exists and is no regular file, such as a device, is written in place.
 
     Raises
     ------
     ReportError
-        If the folder is missing or cannot be written; an older file then stays as it was.
+        If the place cannot be written; an older file then stays as it was.
     """
-    target = Path(path)
+    check_place(path)
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    beside = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
-        _replace(target, content)
+        yield beside
+        _flush(beside)
+        beside.replace(path)
     except OSError as error:
-        raise ReportError(
-            f"{target} cannot be written: {error.strerror}; name a file in a folder you may write"
-        ) from error
+        reason = error.strerror or error
+        raise ReportError(f"{path} cannot be written: {reason}; choose another place") from error
+    finally:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
 
 
-def _replace(target: Path, content: bytes) -> None:
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    beside = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.chmod(_usual_mode())
-        beside.replace(target)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+def write(path: str | Path, content: bytes) -> None:
+    """Write a file as a whole.
+
+    Raises
+    ------
+    ReportError
+        If the place cannot be written; an older file then stays as it was.
+    """
+    with replacing(Path(path)) as beside:
+        beside.write_bytes(content)
 
 
-def _usual_mode() -> int:
-    """The mode a new file gets from this process; temporary ones are private."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
+def _flush(path: Path) -> None:
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from icmodel.errors import ReportError
-from icmodel.report.files import check_folder, write
+from icmodel.report.files import check_place, write
 
 if TYPE_CHECKING:
     from icmodel.usecase import Evaluation
@@ -25,7 +25,7 @@ def report(evaluation: Evaluation, path: str | Path) -> None:
         If the ending is another, or the file cannot be written.
     """
     ending = _ending(path)
-    check_folder(path)
+    check_place(path)
     write(path, report_text(evaluation, ending).encode("utf-8"))
 
 

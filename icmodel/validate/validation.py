@@ -36,6 +36,13 @@ LEAVE_ONE, LEAVE_CURVE, LEAVE_BREAK, LEAVE_SIZES, HELD_OUT = (
     "held-out",
 )
 KINDS = (LEAVE_ONE, LEAVE_CURVE, LEAVE_BREAK, LEAVE_SIZES, HELD_OUT)
+NOTHING = {
+    LEAVE_CURVE: "it has one curve along the payload",
+    LEAVE_BREAK: "no curve has points on both sides of a break",
+    LEAVE_SIZES: "no curve has points on both sides of a break",
+    HELD_OUT: "it has no held-out runs of these metrics",
+}
+"""Why a dataset has no folds of a kind."""
 Progress = Callable[[int, int], None]
 """Called with the folds done and all folds."""
 
@@ -109,7 +116,7 @@ def validate(
     ScenarioError
         If there is no such variant or kind of fold.
     DatasetError
-        If a metric asked for has no scored rows.
+        If a metric asked for has no scored rows, or none of the kinds asked for has a fold.
     """
     asked = wishes or Wishes()
     model = Model(data, variant)  # refuses what is no variant, before anything is worked out
@@ -120,6 +127,8 @@ def validate(
     plans = {
         kind: plan for kind in KINDS if kind in asked.kinds and (plan := _plan(kind, data, chosen, asked))
     }  # fmt: skip
+    if chosen and not plans:
+        raise DatasetError(_no_folds(data, asked.kinds))
     count = _Count(sum(map(_length, plans.values())), progress)
     near = {metric: beside(data, scored(data, metric), asked.breaks_bytes) for metric in chosen}
     trials = tuple(
@@ -150,6 +159,17 @@ def _check(data: Dataset, asked: Wishes, known: Mapping[str, int]) -> None:
             )
 
 
+def _no_folds(data: Dataset, kinds: Sequence[str]) -> str:
+    reasons = {kind: NOTHING[kind] for kind in kinds}
+    if not data.held_out and HELD_OUT in reasons:
+        reasons[HELD_OUT] = "it has no held-out runs at all"
+    return (
+        f"{data.id} has nothing to ask for under {' and '.join(reasons)}: "
+        f"{', and '.join(dict.fromkeys(reasons.values()))}; choose another kind of folds, such as "
+        f"{LEAVE_ONE}, or another dataset"
+    )
+
+
 Plan = Sequence[Folds | tuple[Fold, ...]]
 
 
@@ -170,7 +190,7 @@ def _plan(kind: str, data: Dataset, chosen: Sequence[str], asked: Wishes) -> Pla
         )
         return tuple(folds for folds in breaks if len(folds))
     held = held_out(data)
-    return (held,) if held else ()
+    return (held,) if any(p.metric in chosen for fold in held for p in fold.test) else ()
 
 
 def _length(plan: Plan) -> int:

@@ -48,6 +48,20 @@ READERS: Mapping[str, Reader] = MappingProxyType(
 """By the tool's name, in the order they are asked."""
 
 
+def check_tool(name: str) -> None:
+    """Refuse a tool that no reader is of.
+
+    Raises
+    ------
+    RecordError
+        Naming the tools there are.
+    """
+    if name not in READERS:
+        raise RecordError(
+            f"the tool {name!r} is unknown: it is one of {', '.join(sorted(READERS))}"
+        )
+
+
 def reader_of(source: Source, tool: str | None) -> Reader:
     """The reader of a named tool, or of the tool whose output a file looks like.
 
@@ -56,13 +70,12 @@ def reader_of(source: Source, tool: str | None) -> Reader:
     RecordError
         If the name is unknown, or no reader knows the text, or several do.
     """
-    known = ", ".join(sorted(READERS))
     if tool is not None:
-        if tool not in READERS:
-            raise RecordError(f"the tool {tool!r} is unknown: it is one of {known}")
+        check_tool(tool)
         return READERS[tool]
     found = [name for name, reader in READERS.items() if reader.recognises(source.text)]
     if not found:
+        known = ", ".join(sorted(READERS))
         raise RecordError(
             f"it is not output of a tool that icmodel knows ({known}): name the tool with --tool, "
             "or map the columns of a table with --map"

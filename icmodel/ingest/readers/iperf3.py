@@ -19,7 +19,10 @@ from icmodel.ingest.source import Source, documents, real, shifted, table, table
 
 NAME = "iperf3"
 _TEXT = re.compile(r"^\[ *(?:ID|SUM|\d+) *\] +(?:Interval|local |[0-9.]+-)", re.M)
-_JSON = re.compile(r'"(?:cpu_utilization_percent|connecting_to|accepted_connection|json-stream)"')
+_JSON = re.compile(
+    r'"(?:cpu_utilization_percent|connecting_to|accepted_connection|json-stream)"\s*:'
+)
+_FAILED = (re.compile(r'"start"\s*:'), re.compile(r'"intervals"\s*:'))
 _EVENT = re.compile(r'^\{"event":', re.M)
 _MULTITHREADED = (3, 16)
 OMITTED = 1.5
@@ -33,7 +36,7 @@ Document = Mapping[str, object]
 def recognises(text: str) -> bool:
     """Whether a text looks like output of iperf3."""
     json_like = "{" in text and (_JSON.search(text) or _EVENT.search(text))
-    failed = '"intervals"' in text and '"start"' in text
+    failed = all(key.search(text) for key in _FAILED)
     return bool(json_like or failed or (_TEXT.search(text) and "/sec" in text))
 
 

@@ -22,13 +22,13 @@ _LATENCY = re.compile(r"^average latency: ([0-9.]+) \[(us|µs|μs|ms|ns)\]", re.
 _MESSAGES = re.compile(r"^mean throughput: ([0-9.]+) \[msg/s\]", re.M)
 _BITS = re.compile(r"^mean throughput: ([0-9.]+) \[Mb/s\]", re.M)
 _MARK = re.compile(r"^(?:average latency|mean throughput): ", re.M)
-_NETMQ = "Latency Benchmark"
+_NETMQ = re.compile(r"^=+ .*Latency Benchmark *$", re.M)
 POWERS = {"ms": -3, "us": -6, "µs": -6, "μs": -6, "ns": -9}
 
 
 def recognises(text: str) -> bool:
     """Whether a text looks like output of libzmq's perf tools, or of NetMQ's."""
-    return _MARK.search(text) is not None or (_NETMQ in text and "Throughput Benchmark" in text)
+    return _MARK.search(text) is not None or _NETMQ.search(text) is not None
 
 
 def read(source: Source) -> list[Result]:
@@ -39,7 +39,7 @@ def read(source: Source) -> list[Result]:
     RecordError
         If it is NetMQ's own table, or a result is incomplete.
     """
-    if _NETMQ in source.text:
+    if _NETMQ.search(source.text):
         raise RecordError(
             "it is the table of NetMQ's own benchmark, not of libzmq's perf tools: write it as CSV "
             "and ingest it with a column mapping (--map)"

@@ -22,6 +22,8 @@ __all__ = ["NAME", "read", "recognises"]
 _BANNER = re.compile(
     r"^(?:MIGRATED )?(?P<test>(?:TCP|UDP|SCTP|OMNI)\b.*?)\s*TEST from (?P<rest>.*)$", re.M
 )
+_MARK = re.compile(r'(?:^|")(?:MIGRATED )?(?:TCP|UDP|SCTP|OMNI)\b[^"\n]*TEST from ', re.M)
+"""A banner at the beginning of a line, or of a text in JSON."""
 _TO = re.compile(r" to (\S+) \((\S*)\)")
 BROKEN_BEHIND = ("Percentile", "Latency", "Maximum", "Minimum", "Mean", "Stddev")
 """Words at which a broken line of omni's CSV head was seen to end."""
@@ -30,7 +32,7 @@ _FAILED = re.compile(r"^(?:netperf: |send_|udp_send: |.*error: |alloc_|recv_resp
 
 def recognises(text: str) -> bool:
     """Whether a text looks like output of netperf."""
-    return "TEST from" in text
+    return _MARK.search(text) is not None
 
 
 def read(source: Source) -> list[Result]:

@@ -18,15 +18,16 @@ from icmodel.ingest.result import RECEIVER, SENDER, Number, Result
 from icmodel.ingest.source import Source, number, shifted
 
 NAME = "ntttcp"
-_XML = re.compile(r"<ntttcp([sr])\b")
+_XML = re.compile(r"(?:^|>)\s*<ntttcp([sr])\b", re.M)
 _CONSOLE = re.compile(r"NTTTCP for Linux ([0-9.]+)", re.I)
+_TITLE = re.compile(rf"^\s*{_CONSOLE.pattern}\s*$", re.I | re.M)
 _FIELD = re.compile(r"INFO:\s+([a-z /()]+?)\s*:\s*([0-9.]+)\s*(\S*)\s*$", re.M)
 _SPEEDS = {"Gbps": 1e9, "Mbps": 1e6, "Kbps": 1e3, "bps": 1.0}
 
 
 def recognises(text: str) -> bool:
     """Whether a text looks like output of NTttcp."""
-    return _XML.search(text) is not None or _CONSOLE.search(text) is not None
+    return _XML.search(text) is not None or _TITLE.search(text) is not None
 
 
 def read(source: Source) -> list[Result]:

@@ -17,7 +17,7 @@ from icmodel.ingest.source import Source, shifted
 NAME = "perftest"
 MEBI = 2**20
 _TITLE = re.compile(
-    r"^\s*(RDMA_Write|RDMA_Read|Send|Atomic\w*|Write|Read)(?: \w+)? (BW|Latency) Test", re.M
+    r"^\s*(RDMA_Write|RDMA_Read|Send|Atomic\w*|Write|Read)(?: \w+)? (BW|Latency) Test[ \t]*$", re.M
 )
 _CELL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _QPS = re.compile(r"Number of qps\s*:\s*(\d+)")

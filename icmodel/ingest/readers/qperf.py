@@ -18,7 +18,7 @@ from icmodel.ingest.result import BOTH, RECEIVER, SENDER, Number, Result, Side
 from icmodel.ingest.source import Source
 
 NAME = "qperf"
-_TEST = re.compile(r"^(\w+_(?:bw|lat)):\s*$", re.M)
+_TEST = re.compile(r"^((?:tcp|udp|sctp|rds|sdp|rc|uc|ud|xrc)_(?:\w+_)?(?:bw|lat)):\s*$", re.M)
 _LINE = re.compile(r"^\s+(\w+)\s+=\s+(.*?)\s*$", re.M)
 _VALUE = re.compile(r"([0-9][0-9,.]*)\s*(.*)")
 _EXACT = re.compile(r"\(([0-9,]+)\)")

@@ -29,7 +29,10 @@ _WIDTH = re.compile(r"BandWidth is ([0-9.]+) (\w+) \(([0-9.]+) (\w+)\)")
 _LOST = re.compile(
     r"dropped messages = (\d+); # duplicated messages = (\d+); # out-of-order messages = (\d+)"
 )
-_MARK = re.compile(r"^sockperf: |^sockperf\[", re.M)
+_MARK = re.compile(
+    r"^sockperf(?:\[|: (?:=|\[|---> |Summary|Total|Starting|Warmup|Test end|ERROR|# dropped|NOTE: ))",
+    re.M,
+)
 TAKEN = {"50.000": "p50", "90.000": "p90", "99.000": "p99", "99.900": "p999"}
 LEAST = {"p50": 2, "p90": 10, "p99": 100, "p999": 1000}
 """Observations under which a quantile says nothing."""

@@ -21,7 +21,7 @@ Document = Mapping[str, object]
 
 def recognises(text: str) -> bool:
     """Whether a text looks like zperfmq's JSON."""
-    return '"time_us"' in text and '"noos"' in text
+    return all(f'"{key}":' in text.replace(" ", "") for key in ("time_us", "noos"))
 
 
 def read(source: Source) -> list[Result]:
