@@ -172,6 +172,22 @@ def test_one_question_and_many_give_the_same_numbers() -> None:
             assert many[f"{name}_low"].values[k] == one.metrics[name].low
 
 
+def test_asked_for_some_metrics_it_fits_no_others_and_answers_alike() -> None:
+    data = icmodel.load("ethernet-1g-2010")
+    fitted: list[tuple[int, int]] = []
+    some = Model(data, "hybrid", lambda done, of: fitted.append((done, of)))
+    question: dict[str, Any] = {"protocol": "tcp", "payload_bytes": 3000}
+    asked = some.predict(metrics=["cpu_send"], **question)
+    assert "rtt_half_mean_s" not in asked.metrics
+    many = some.predict_many(metrics=["cpu_send"], **question)
+    few = len(fitted)
+    every = some.predict(**question)
+    assert 0 < few < len(fitted)
+    assert "rtt_half_mean_s" in every.metrics
+    assert asked.metrics == {name: every.metrics[name] for name in asked.metrics}
+    assert float(many.cpu_send) == every.cpu_send.value
+
+
 def test_the_same_question_gives_the_same_bytes() -> None:
     question: dict[str, Any] = {"protocol": "tcp", "payload_bytes": 3000}
     again = Model(lab(), "hybrid").predict(**question)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +37,11 @@ ALWAYS = (
     "cpu_recv_cores",
 )
 """Metrics every prediction names, absent ones with their reason."""
+
+
+def only_of(metrics: Collection[str] | None) -> frozenset[str] | None:
+    """Some metrics with those that every prediction names; ``None``, which is all, of no wish."""
+    return None if metrics is None else frozenset((*metrics, *ALWAYS))
 
 
 def metric_names(ground: Ground) -> tuple[str, ...]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from icmodel.hybrid.refine import Refiner as Fitted
 
 Options = tuple[tuple[str, str], ...]
+Only = frozenset[str] | None
+"""The metrics that are worked out; all where it is ``None``."""
 
 
 class Foundation:
@@ -45,8 +47,11 @@ class Foundation:
         protocols: tuple[str, ...] | None = None,
         *,
         extend: bool = False,
+        only: frozenset[str] | None = None,
     ) -> Ground:
         """The compiled tables of some protocols (default: all) at some options.
+
+        With ``only`` those of some metrics and of what flows: the others are not fitted.
 
         Raises
         ------
@@ -54,7 +59,7 @@ class Foundation:
             If the dataset has no such option or no rows there.
         """
         pairs = tuple(sorted(dict(options).items()))
-        return self._grounds(pairs, protocols or self.data.protocols, extend)
+        return self._grounds(pairs, protocols or self.data.protocols, extend, only)
 
     def overloaded(self, ground: Ground) -> Ground | None:
         """The tables of runs that were asked for more than could be had, beside a ground.
@@ -64,7 +69,7 @@ class Foundation:
         if self._refiner is None or self.changes:
             return None
         options = tuple(sorted(ground.options.items()))
-        return self._overloads(options, ground.protocols, ground.extended)
+        return self._overloads(options, ground.protocols, ground.extended, ground.only)
 
     def changed(self, hosts: Hosts) -> Foundation:
         """The same for hosts or a link other than the dataset's; itself where they are those.
@@ -112,14 +117,20 @@ class Foundation:
             raise OutOfDomain(str(error)) from error
 
     def _lay_overloaded(
-        self, options: Options, protocols: tuple[str, ...], extend: bool
+        self, options: Options, protocols: tuple[str, ...], extend: bool, only: Only
     ) -> Ground | None:
-        beside = self.ground(options, protocols, extend=extend)
-        ground = self._compile(options, protocols, extend, overloaded=True)
+        beside = self.ground(options, protocols, extend=extend, only=only)
+        ground = self._compile(options, protocols, extend, only, overloaded=True)
         return ground if set(beside.metrics) <= set(ground.metrics) else None
 
     def _compile(
-        self, options: Options, protocols: tuple[str, ...], extend: bool, *, overloaded: bool
+        self,
+        options: Options,
+        protocols: tuple[str, ...],
+        extend: bool,
+        only: Only,
+        *,
+        overloaded: bool,
     ) -> Ground:
         return lay_ground(
             self.data,
@@ -130,11 +141,14 @@ class Foundation:
             refiner=self._refiner,
             changes=self.changes,
             overloaded=overloaded,
+            only=only,
         )
 
-    def _lay(self, options: Options, protocols: tuple[str, ...], extend: bool) -> Ground:
+    def _lay(
+        self, options: Options, protocols: tuple[str, ...], extend: bool, only: Only
+    ) -> Ground:
         try:
-            ground = self._compile(options, protocols, extend, overloaded=False)
+            ground = self._compile(options, protocols, extend, only, overloaded=False)
         except DatasetError as error:
             raise OutOfDomain(str(error)) from error
         if not ground.metrics and not ground.fair and ground.capacity.empty:

@@ -119,6 +119,7 @@ class Ground:
     carried: Floats | None = None
     borrowed: Mapping[str, str] = field(default_factory=dict)
     overloaded: bool = False
+    only: frozenset[str] | None = None
     lent: frozenset[tuple[str, int]] = frozenset()
 
     def lookup_of(self, metric: str) -> Lookup | None:
@@ -143,6 +144,7 @@ def lay_ground(
     refiner: Refiner | None = None,
     changes: tuple[str, ...] = (),
     overloaded: bool = False,
+    only: frozenset[str] | None = None,
 ) -> Ground:
     """Compile a dataset's rows at some options for one variant of the model.
 
@@ -159,6 +161,8 @@ def lay_ground(
     overloaded : bool
         From runs alone whose limit was above what could be had, for requests of that kind
         (``hybrid``).
+    only : frozenset of str, optional
+        The metrics wanted beside what flows; all of the dataset by default.
     """
     chosen = tuple(protocols or data.protocols)
     borrow = refiner is not None
@@ -181,6 +185,7 @@ def lay_ground(
     others = {
         metric: drawn(metric, shelf.curves(metric))
         for metric in sorted({p.metric for _, p in alone} - set(BY_FLOW))
+        if only is None or metric in only
     }
     shares = fair_shares(data, chosen, numbered)
     fair = {count: drawn("goodput_bps", curves) for count, curves in shares.items()}
@@ -227,6 +232,7 @@ def lay_ground(
         carried=None if refiner is None else refiner.carried(chosen),
         borrowed=borrowed,
         overloaded=overloaded,
+        only=only,
         lent=lent,
     )
 

@@ -15,7 +15,7 @@ from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import BASES, BOTTLENECKS
 from icmodel.interpolation import HIGH, LOW, VALUE
 from icmodel.model import basis
-from icmodel.model.answer import Course, answer, course, metric_names, sending_demand
+from icmodel.model.answer import Course, answer, course, metric_names, only_of, sending_demand
 from icmodel.model.asking import DEFAULTS, Asker, Piece, Table, codes, table
 from icmodel.model.block import Block, Wires
 from icmodel.model.bottleneck import UNKNOWN, bottleneck
@@ -59,7 +59,8 @@ def predict_many(model: Foundation, question: Mapping[str, object], wishes: Wish
         for options, where in _option_groups(foundation, questions, there)
     ]
     for foundation, options, where in groups:
-        ground = foundation.ground(options, extend=wishes.outside == "extrapolate")
+        extend = wishes.outside == "extrapolate"
+        ground = foundation.ground(options, extend=extend, only=only_of(wishes.metrics))
         _allocate(out, ground, wishes, size, cleared=len(groups) > 1)
         asker = Asker(ground, foundation.rules(ground), questions)
         _run(_Worker(foundation, ground, asker, wishes, out, refused), size, where)
@@ -137,8 +138,9 @@ def _allocate(out: Columns, ground: Ground, wishes: Wishes, size: int, *, cleare
     names = (*metric_names(ground), "bottleneck")
     for metric in wishes.metrics or ():
         if metric not in names:
+            have = dict.fromkeys((*names, *ground.data.metrics))
             raise OutOfDomain(
-                f"{ground.data.id} has no metric {metric!r}: it has {', '.join(names)}"
+                f"{ground.data.id} has no metric {metric!r}: it has {', '.join(have)}"
             )
     for name in wishes.metrics or names:
         if name == "bottleneck":

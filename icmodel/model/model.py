@@ -15,7 +15,7 @@ from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Prediction
 from icmodel.interpolation import HIGH, LOW, VALUE
 from icmodel.model import present
-from icmodel.model.answer import VARIANTS, answer, course, metric_names
+from icmodel.model.answer import VARIANTS, answer, course, metric_names, only_of
 from icmodel.model.block import Block, Questions, block, wire_times
 from icmodel.model.foundation import foundation, hosts_problem
 from icmodel.model.goodput import asked_too_much
@@ -72,7 +72,12 @@ class Model:
     # --- one question -------------------------------------------------------------------------
 
     def predict(
-        self, scenario: Scenario | None = None, *, outside: str = REFUSE, **question: object
+        self,
+        scenario: Scenario | None = None,
+        *,
+        outside: str = REFUSE,
+        metrics: tuple[str, ...] | list[str] | None = None,
+        **question: object,
     ) -> Prediction:
         """Predict every metric of one scenario.
 
@@ -83,6 +88,9 @@ class Model:
             ``payload_bytes=65535``.
         outside : "refuse" or "extrapolate"
             Beyond the benchmarked payloads and cores: refuse, or answer marked ``extrapolated``.
+        metrics : sequence of str, optional
+            Only these beside those of every prediction (goodput, loss, mean latency and CPU), so
+            that ``hybrid`` fits no others; all of the dataset by default.
 
         Raises
         ------
@@ -97,7 +105,8 @@ class Model:
         asked = self._complete(asked)
         extend = outside == EXTRAPOLATE
         base = self._foundation.changed(asked.hosts)
-        ground = base.ground(asked.options, (asked.protocol,), extend=extend)
+        only = only_of(metrics)
+        ground = base.ground(asked.options, (asked.protocol,), extend=extend, only=only)
         self._check_parameters(asked, ground, extend=extend)
         limited = math.isfinite(asked.requested_goodput_bps)
         return self._predict(asked, ground, base.overloaded(ground) if limited else None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from icmodel.dataset import Dataset, Point
 from icmodel.errors import IcmodelError
@@ -44,27 +44,31 @@ def question(data: Dataset, point: Point) -> Scenario:
     )
 
 
-def answers(fold: Fold, variant: str | None = None) -> tuple[Estimate, ...]:
+def answers(
+    fold: Fold, variant: str | None = None, metrics: Collection[str] | None = None
+) -> tuple[Estimate, ...]:
     """What a variant of the model, fitted to a fold's training rows, answers to its test rows.
 
     Asked to extrapolate, since a row at the end of its curve lies outside what is left.  What it
-    cannot answer is an absent estimate that says why.
+    cannot answer is an absent estimate that says why; with ``metrics`` it need not answer others.
     """
     try:
         model = Model(fold.train, variant)
     except IcmodelError as error:
         return tuple(absent(str(error)) for _ in fold.test)
-    return answers_of(model, fold.train, fold.test)
+    return answers_of(model, fold.train, fold.test, metrics)
 
 
-def answers_of(model: Model, data: Dataset, test: Sequence[Point]) -> tuple[Estimate, ...]:
+def answers_of(
+    model: Model, data: Dataset, test: Sequence[Point], metrics: Collection[str] | None = None
+) -> tuple[Estimate, ...]:
     """What a model answers to rows; rows of one place are one question."""
     known: dict[Key, dict[str, Estimate] | str] = {}
     found = []
     for point in test:
         at = place(data, point)
         if at not in known:
-            known[at] = _predicted(model, data, point)
+            known[at] = _predicted(model, data, point, metrics)
         metrics = known[at]
         if isinstance(metrics, str):
             found.append(absent(metrics))
@@ -74,10 +78,15 @@ def answers_of(model: Model, data: Dataset, test: Sequence[Point]) -> tuple[Esti
     return tuple(found)
 
 
-def _predicted(model: Model, data: Dataset, point: Point) -> dict[str, Estimate] | str:
+def _predicted(
+    model: Model, data: Dataset, point: Point, metrics: Collection[str] | None
+) -> dict[str, Estimate] | str:
     """Every metric of a row's place, or why there is none."""
     try:
         asked = question(data, point)
-        return dict(model.predict(asked, outside="extrapolate").metrics)
+        said = model.predict(
+            asked, outside="extrapolate", metrics=None if metrics is None else tuple(metrics)
+        )
+        return dict(said.metrics)
     except IcmodelError as error:
         return str(error)

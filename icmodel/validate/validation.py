@@ -215,7 +215,7 @@ def _run(plan: Plan, variant: str, chosen: Collection[str], count: _Count) -> li
     found: list[Outcome] = []
     for folds in plan:
         for fold in folds:
-            said = answers(fold, variant)
+            said = answers(fold, variant, chosen)
             found += (
                 outcome(fold.name, point, one)
                 for point, one in zip(fold.test, said, strict=True)
