@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.interpolation import VALUE
-from icmodel.model import cpu, goodput, latency, loss
+from icmodel.model import cpu, goodput, latency, loss, quantiles
 from icmodel.model.block import Block, LoadSlot, load_slot, overload
 from icmodel.model.choose import blank, mask
 from icmodel.model.cores import widened
@@ -40,8 +40,11 @@ ALWAYS = (
 
 
 def only_of(metrics: Collection[str] | None) -> frozenset[str] | None:
-    """Some metrics with those that every prediction names; ``None``, which is all, of no wish."""
-    return None if metrics is None else frozenset((*metrics, *ALWAYS))
+    """Some metrics with those that every prediction names; ``None``, which is all, of no wish.
+
+    With one quantile come all of its time, since they are put in order.
+    """
+    return None if metrics is None else quantiles.beside((*metrics, *ALWAYS))
 
 
 def metric_names(ground: Ground) -> tuple[str, ...]:
@@ -101,6 +104,18 @@ def answer(
     ground: Ground, block: Block, variant: str, way: Course, part: int, wanted: frozenset[str]
 ) -> dict[str, Floats]:
     """The wanted metrics at one end of the interval; NaN where the dataset gives none."""
+    if variant != "hybrid":
+        return _answer(ground, block, variant, way, part, wanted)
+    found = _answer(ground, block, variant, way, part, quantiles.beside(wanted))
+    if part != VALUE:
+        found = widened(ground, block, found, part)
+    return {name: value for name, value in quantiles.in_order(found).items() if name in wanted}
+
+
+def _answer(
+    ground: Ground, block: Block, variant: str, way: Course, part: int, wanted: frozenset[str]
+) -> dict[str, Floats]:
+    """Each metric by itself."""
     values = _flow_metrics(ground, block, variant, way, part, wanted)
     for name in cpu.UTILISATIONS:
         values.update(_cpu_metrics(ground, block, variant, way, part, name, wanted))
@@ -112,10 +127,7 @@ def answer(
     values.update(_curve_metrics(ground, block, variant, way, part, others))
     if "frames_per_s" in wanted:
         values["frames_per_s"] = _frames(block, values, way, part)
-    found = {name: value for name, value in values.items() if name in wanted}
-    if part == VALUE or variant != "hybrid":
-        return found
-    return widened(ground, block, found, part)
+    return {name: value for name, value in values.items() if name in wanted}
 
 
 def _curve_metrics(
