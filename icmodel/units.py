@@ -75,8 +75,9 @@ _SECONDS = _Kind(
         **dict.fromkeys(("us", "µs", "μs"), Fraction(1, 10**6)),  # micro sign and Greek mu
         "ns": Fraction(1, 10**9),
         "min": Fraction(60),
+        "h": Fraction(3600),
     },
-    "ns, us or µs, ms, s, min",
+    "ns, us or µs, ms, s, min, h",
     "50 us",
 )
 _METRES = _Kind(

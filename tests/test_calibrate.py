@@ -127,7 +127,11 @@ def test_a_bad_one_is_said_in_one_sentence(kind: str, tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-LINES = [(), ("--check",), ("--lab", "--budget", "10 min", "-o", "here"), ("--hosts", "a", "b")]
+LINES = [
+    ("--check",),
+    ("--lab", "--budget", "1 h", "-o", "here"),
+    ("--hosts", "a", "b", "-o", "here"),
+]
 
 
 @pytest.mark.parametrize("line", LINES)
@@ -147,6 +151,17 @@ def test_the_wheel_s_command_says_what_to_install(
     assert done.stderr.startswith("icmodel: the measuring tool icprobe is not installed")
     assert "pip install ./calibration" in done.stderr
     assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_wrong_with_the_question_is_said_without_the_tool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for line, said in WRONG[:-1]:
+        assert main(["calibrate", *line]) == 2
+        assert said in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -186,13 +201,14 @@ WRONG = [
     (("--hosts", "a", "-o", "here"), "--hosts was given -o for a host: it takes two"),
     (("--lab", "--hosts", "a", "b", "-o", "here"), "--lab and --hosts are both given"),
     (("--budget", "10", "-o", "here"), "has no unit"),
-    (("--error", "0 %", "-o", "here"), "end nothing"),
+    (("--error", "0 %", "-o", "here"), "an error of 0 % is no aim"),
     (("--protocol", "pigeon", "-o", "here"), "pigeon cannot be measured"),
     (("--usecase", "pigeons", "-o", "here"), "pigeons"),
     (("--variant", "pigeon", "-o", "here"), "pigeon"),
     (("--address", "192.0.2.1", "-o", "here"), "--address is of the second of two hosts"),
     (("--hosts", "a", "b", "--topology", "direct", "-o", "here"), "--topology is of the lab"),
     (("--cores", "0", "-o", "here"), "0 cores are not possible"),
+    (("--error", "100 %", "-o", "here"), "an error of 100 % is no aim"),
     (("-o", "Bad Name"), "'Bad Name' would name the dataset"),
     (("-o", "here"), "ended with exit code 2"),
 ]

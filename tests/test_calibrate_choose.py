@@ -25,9 +25,19 @@ from icmodel.calibrate.grid import (
 from icmodel.calibrate.observed import Observed, observed, scaled
 from icmodel.calibrate.replay import Replay
 from icmodel.calibrate.run import Run, run_of
+from icmodel.calibrate.score import scores
 from icmodel.calibrate.settings import Settings
-from icmodel.calibrate.surface import CARRIED, Surface, carried, edges, surfaces
+from icmodel.calibrate.surface import (
+    CARRIED,
+    FEW,
+    Surface,
+    carried,
+    edges,
+    overloaded,
+    surfaces,
+)
 from icmodel.calibrate.system import Refused
+from icmodel.calibrate.table import table
 from icmodel.errors import RecordError
 
 SETTINGS = Settings(system="made up", line_rate_bps=1e10)
@@ -225,6 +235,21 @@ def test_no_edge_is_told_where_all_or_nothing_is_carried(fitted: dict[str, Surfa
     assert edges({}, GRID) == []
 
 
+def test_runs_that_ask_too_much_are_bought_all_or_not_at_all(fitted: dict[str, Surface]) -> None:
+    """Beside them stand those of less load and those that are all but carried: none of these."""
+    reached = {run: TUNING.result(run)["goodput_bps"] for run in GRID if not run.unlimited}
+    most = max(run.load_bps for run in reached)
+    for protocol in ("tcp", "udp"):
+        here = [run for run in reached if (run.protocol, run.load_bps) == (protocol, most)]
+        over = sorted(run for run in here if most > 1.2 * reached[run])
+        carried_ = [run for run in here if most < 1.02 * reached[run]]
+        less = [run for run in reached if run.protocol == protocol and run.load_bps < most]
+        for count in range(FEW + 2):
+            some = [*over[:count], *carried_, *less]
+            assert overloaded(fitted, some) == (over[:count] if count <= FEW else [])
+    assert overloaded({}, GRID) == overloaded(fitted, []) == []
+
+
 def test_a_capacity_is_learned_at_full_load_and_counts_where_it_limits(
     fitted: dict[str, Surface],
 ) -> None:
@@ -287,3 +312,22 @@ def test_a_replay_answers_with_each_record_once() -> None:
         assert isinstance(refused, Refused)
         assert "2 repeats" in refused.why
         assert isinstance(replay.measure(Run("tcp", 65), 0), Refused)
+
+
+def test_what_is_not_judged_is_not_fitted_and_changes_no_score() -> None:
+    """A record has many metrics; a model of every part left out needs few of them."""
+    asked = Settings(system="made up", protocols=("udp",), mtu_bytes=1500, line_rate_bps=1e10)
+    system = Synthetic(TUNING, 5)
+    sizes = (32, 128, 512, 1472, 1473, 8192, 32768, 65507)
+    answers = [system.measure(Run("udp", size), 0) for size in sizes]
+    plain = [one for one in answers if not isinstance(one, Refused)]
+    more = [
+        {**one, "result": {**one["result"], "cpu_send_irq": 0.01 * n, "latency_p99_s": 1e-3}}
+        for n, one in enumerate(plain)
+    ]
+    metrics = ("goodput_bps", "latency_mean_s")
+    found = scores(table(more, asked), "hybrid", metrics)
+    assert found == scores(table(plain, asked), "hybrid", metrics)
+    assert [(one.metric, one.count) for one in found] == [
+        (name, len(sizes) - 2) for name in metrics
+    ]

@@ -13,6 +13,7 @@ from icmodel.calibrate.loop import Result, Watch, calibrate
 from icmodel.calibrate.pair import LabPair, Pair, SshPair
 from icmodel.calibrate.settings import Settings
 from icmodel.calibrate.written import write
+from icmodel.usecase import load_usecase
 
 SCHEMA_VERSION = 1
 
@@ -30,6 +31,15 @@ class Wish:
     topology: str = "direct"
     address: str | None = None
     words: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        settings = self.settings("")
+        if settings.usecase is not None:
+            load_usecase(settings.usecase)
+
+    def settings(self, system: str) -> Settings:
+        """The settings of a system; what no calibration can be is refused when it is wished."""
+        return Settings(system=system, **self.words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +93,7 @@ def carry_out(probe: Path, wish: Wish, watch: Watch | None = None) -> Calibratio
         If the folder is another calibration's, hosts cannot be reached, or nothing was measured.
     """
     pair = _pair(probe, wish)
-    settings = Settings(system=pair.description, **wish.words)
+    settings = wish.settings(pair.description)
     result = calibrate(Hosts(probe, pair, settings), settings, wish.folder, watch)
     data = write(wish.folder, settings)
     return Calibration(

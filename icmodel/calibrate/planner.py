@@ -15,7 +15,7 @@ from icmodel.calibrate.run import Record, Run, run_of
 from icmodel.calibrate.score import Score, scores, worst
 from icmodel.calibrate.settings import Settings
 from icmodel.calibrate.state import Done
-from icmodel.calibrate.surface import Surface, carried, edges, surfaces
+from icmodel.calibrate.surface import Surface, carried, edges, overloaded, surfaces
 from icmodel.calibrate.table import table
 from icmodel.calibrate.verdict import Standing, asked_runs, own_runs, required_metrics, standing
 from icmodel.errors import CalibrationError
@@ -86,7 +86,7 @@ class Planner:
         known = self._known(records)
         if step < LAST_OPENING:
             return ends(carried(known, grid))
-        return [] if self.case else edges(known, grid)
+        return [] if self.case else [*edges(known, grid), *overloaded(known, grid)]
 
     def _next(
         self,
@@ -141,8 +141,8 @@ class Planner:
             if one.record is not None and "goodput_bps" in one.record["result"]:
                 return float(f"{one.record['result']['goodput_bps']:.1e}")
         raise CalibrationError(
-            f"the first run was refused ({before[0].why if before else 'none was made'}): leave "
-            "its protocol out, or give the line rate"
+            f"the first run was refused ({before[0].why if before else 'none was made'}): ask "
+            "for protocols and cores that both hosts have, or give the line rate"
         )
 
 

@@ -15,7 +15,8 @@ PROTOCOLS = ("tcp", "udp", "ethernet", "zeromq")
 METRICS = ("goodput_bps", "latency_mean_s", "cpu_send", "cpu_recv")
 OVERHEAD_S = 0.5
 """Seconds that a run costs beside idle time, warm-up and window: clocks, connection, counters."""
-MOST_CORES = 256
+MOST_CORES = 64
+"""A responder of icprobe takes so many streams, one of each core."""
 LEAST_MTU, MOST_MTU = 68, 65535
 """Least MTU of IPv4, and the longest packet it has."""
 LEAST_WINDOW_S, MOST_WINDOW_S = 0.1, 3600.0
@@ -103,13 +104,20 @@ class Settings:
             raise CalibrationError(
                 f"there is no variant {self.variant!r}: it is one of {', '.join(VARIANTS)}"
             )
-        if self.budget_s <= 0 or (self.error_ratio is not None and not 0 < self.error_ratio < 1):
-            raise CalibrationError(
-                f"a budget of {self.budget_s:g} s and an error of {self.error_ratio} end nothing: "
-                "give a time above 0 and an error between 0 % and 100 %"
-            )
-
+        self._check_ends()
         self._check_runs()
+
+    def _check_ends(self) -> None:
+        """Refuse what would end at once or never."""
+        if self.budget_s <= 0:
+            raise CalibrationError(
+                f"a budget of {self.budget_s:g} s has no time for a run: give a time above 0"
+            )
+        if self.error_ratio is not None and not 0 < self.error_ratio < 1:
+            raise CalibrationError(
+                f"an error of {100 * self.error_ratio:g} % is no aim: give one above 0 % and below "
+                "100 %, or leave it out to use up the budget"
+            )
 
     def _check_runs(self) -> None:
         """Refuse what no run can be, before a folder is made for it."""

@@ -48,6 +48,11 @@ CARRIED = 0.98
 """Up to this share of what the path is thought to carry a load counts as carried."""
 SCANNED = 100
 """Payloads, at equal ratios, among which the edge of what is carried is looked for."""
+CLEARLY = 1.1
+"""From so many times what the path is thought to carry a load clearly asks too much; as the model
+says of a paced sender."""
+FEW = 3
+"""Up to so many runs that ask too much are bought, all of them; a few of many would mislead."""
 INSIDE = 1.1
 """The second run at an edge has so many times the payload of the first."""
 
@@ -288,6 +293,22 @@ def edges(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
             second = min(round(INSIDE * first.payload_bytes), most)
             found += list(dict.fromkeys((first, replace(first, payload_bytes=second))))
     return found
+
+
+def overloaded(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
+    """Of each protocol the runs of the greatest load that clearly ask too much, where they are few.
+
+    A paced sender may reach less than one that goes as fast as it goes. The model tells requests of
+    too much from such runs where there are any, so there must be all of them or none.
+    """
+    paced = [run for run in runs if not run.unlimited]
+    if GOODPUT not in known or not paced:
+        return []
+    most = max(run.load_bps for run in paced)
+    asked = [run for run in paced if run.load_bps == most]
+    over = known[GOODPUT].shares(asked) > CLEARLY
+    found = curves([run for run, much in zip(asked, over, strict=True) if much])
+    return [run for curve in found if len(curve) <= FEW for run in curve]
 
 
 def _part(seen: Observed, indices: Sequence[int]) -> Observed:

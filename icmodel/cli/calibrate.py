@@ -127,9 +127,8 @@ def calibrate(
     icmodel calibrate --usecase imaging -o my-lab-imaging
     icmodel calibrate --check
     """  # noqa: D301
-    probe = find_probe()
     if check:
-        found = check_probe(probe)
+        found = check_probe(find_probe())
         answer = Answer(lambda: [_section(found)], lambda: _document(found))
         emit(answer, as_json=as_json, output=output)
         return 0
@@ -161,6 +160,7 @@ def calibrate(
             "variant": variant,
         },
     )
+    probe = find_probe()  # last: what is wrong with the question is said without it
     with interruptible(f"the same command goes on in {output}"), watching() as watch:
         made = carry_out(probe, wish, watch)
     emit(Answer(lambda: _sections(made), lambda: made.to_dict()), as_json=as_json, output=None)
