@@ -314,8 +314,8 @@ def test_a_replay_answers_with_each_record_once() -> None:
         assert isinstance(replay.measure(Run("tcp", 65), 0), Refused)
 
 
-def test_what_is_not_judged_is_not_fitted_and_changes_no_score() -> None:
-    """A record has many metrics; a model of every part left out needs few of them."""
+def test_what_is_not_judged_changes_no_score() -> None:
+    """A record has many more metrics than the four of a calibration."""
     asked = Settings(system="made up", protocols=("udp",), mtu_bytes=1500, line_rate_bps=1e10)
     system = Synthetic(TUNING, 5)
     sizes = (32, 128, 512, 1472, 1473, 8192, 32768, 65507)

@@ -187,6 +187,7 @@ def test_nagle_off_is_another_curve_with_its_own_counts() -> None:
         ({"rate": "-1/s"}, UnitError, ("-1/s",)),
         ({"rate_fps": math.inf}, ScenarioError, ("rate_fps inf", "leave it out")),
         ({"cores": 5}, OutOfDomain, ("5 cores", "1, 2, 3, 4")),
+        ({"metrics": ["speed"]}, OutOfDomain, ("'speed'", "goodput_bps")),
         ({"protocol": "udp", "payload": "65508 B"}, OutOfDomain, ("65508 B is impossible", "65507")),
         ({"protocol": "ethernet", "payload": "1501 B"}, OutOfDomain, ("1501 B is impossible", "1500")),
         ({"nagle": "maybe"}, OutOfDomain, ("nagle", "'maybe'", "off, on")),

@@ -28,12 +28,11 @@ def test_they_ascend_and_are_the_same_numbers(told: dict[str, list[float]]) -> N
     assert (ordered == before).all()
 
 
-def test_what_is_not_known_moves_nothing() -> None:
-    values = {"latency_p99_s": np.array([3.0, 3.0]), "latency_max_s": np.array([2.0, np.nan])}
-    found = in_order(values)
-    assert found["latency_p99_s"].tolist() == [2.0, 3.0]
-    assert found["latency_max_s"][0] == 3.0
-    assert np.isnan(found["latency_max_s"][1])
+def test_what_is_not_known_stays_unknown_and_the_others_are_put_in_order() -> None:
+    told = {"min": [np.nan, 1.0], "p99": [3.0, 3.0], "max": [2.0, np.nan]}
+    found = in_order({f"latency_{name}_s": np.array(some) for name, some in told.items()})
+    ordered = np.stack([found[f"latency_{name}_s"] for name in told])
+    np.testing.assert_array_equal(ordered, [[np.nan, 1.0], [2.0, 3.0], [3.0, np.nan]])
 
 
 def test_one_of_them_brings_the_others() -> None:

@@ -19,7 +19,7 @@ from icmodel.report.errors import error_plot
 from icmodel.scenario import Scenario
 from icmodel.validate import Validation, Wishes, document, validate
 from icmodel.validate.folds import leave_one_out
-from icmodel.validate.questions import answers, question
+from icmodel.validate.questions import answers, answers_of, question
 from icmodel.validate.validation import (
     HELD_OUT,
     KINDS,
@@ -65,6 +65,17 @@ def test_what_cannot_be_answered_says_why(data: Dataset) -> None:
     assert all("no variant" in one.why for one in answers(fold, "no-such"))
     alone = replace(fold, train=replace(fold.train, points=fold.train.points[:0]))
     assert all(one.absent and one.why for one in answers(alone))
+
+
+def test_a_place_without_a_metric_takes_it_from_no_other() -> None:
+    data = load("ethernet-10g-2012")
+    wanted = ("goodput_bps", "latency_max_s")
+    rows = [
+        next(p for p in data.points if (p.protocol, p.metric) == of)
+        for of in (("ethernet", "goodput_bps"), ("tcp", "latency_max_s"))
+    ]
+    told = answers_of(Model(data, "corrected"), data, rows, wanted)
+    assert [one.value for one in told] == [row.value for row in rows]
 
 
 # --- validation -------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from icmodel.calibrate.loop import Result, Watch, calibrate
 from icmodel.calibrate.pair import LabPair, Pair, SshPair
 from icmodel.calibrate.settings import Settings
 from icmodel.calibrate.written import write
+from icmodel.dataset_write import id_of
 from icmodel.usecase import load_usecase
 
 SCHEMA_VERSION = 1
@@ -24,6 +25,12 @@ class Wish:
 
     ``hosts`` are two names that ssh knows; without them a lab of ``topology`` is built.
     ``words`` are fields of `Settings`.
+
+    Raises
+    ------
+    CalibrationError, UseCaseError, DatasetError
+        If no calibration can be as the words say, there is no such use case, or the folder's name
+        cannot be a dataset's id.
     """
 
     folder: Path
@@ -33,6 +40,7 @@ class Wish:
     words: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        id_of(self.folder)
         settings = self.settings("")
         if settings.usecase is not None:
             load_usecase(settings.usecase)

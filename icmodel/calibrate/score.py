@@ -14,9 +14,6 @@ from icmodel.model import Model
 
 FOLDS = 8
 """Into so many parts the measured runs are dealt; each is left out once."""
-FLOWS = ("goodput_bps", "loss_rate")
-MEDIAN = "_p50_s"
-"""What the model tells other metrics from: what flows, and the median that a mean is a multiple of."""
 REFUSALS = (OutOfDomain, ScenarioError, DatasetError)
 
 Place = tuple[str, int, float, int]
@@ -42,10 +39,9 @@ def scores(data: Dataset, variant: str, metrics: Sequence[str]) -> tuple[Score, 
     """Errors of each metric on runs left out of the dataset, a part of them at a time.
 
     The ends of every curve stay, since without them the question would be another one: how the
-    model extrapolates. A model is fitted for every part: of the metrics that are asked for and
-    what they are told from, since a record has many more.
+    model extrapolates. A model is fitted for every part, and told which metrics are asked for,
+    since a record has many more.
     """
-    data = replace(data, points=tuple(one for one in data.points if _tells(one.metric, metrics)))
     inner = _inner(data.points)
     errors: dict[str, list[float]] = {metric: [] for metric in metrics}
     for fold in range(FOLDS):
@@ -53,12 +49,6 @@ def scores(data: Dataset, variant: str, metrics: Sequence[str]) -> tuple[Score, 
         if left:
             _add(errors, data, left, variant)
     return tuple(_score(metric, found, data) for metric, found in errors.items())
-
-
-def _tells(metric: str, metrics: Sequence[str]) -> bool:
-    """Whether the model needs a metric to answer some metrics."""
-    asked = {*metrics, *(name.removesuffix("_cores") for name in metrics)}
-    return metric in asked or metric in FLOWS or metric.endswith(MEDIAN)
 
 
 def _place(point: Point) -> Place:
@@ -88,17 +78,20 @@ def _add(
     for point in data.points:
         if _place(point) in left and point.metric in errors:
             truth.setdefault(_place(point), {})[point.metric] = point.value
+    asked = tuple(metric for metric in errors if metric in model.data.metrics)
     for place, values in truth.items():
-        for metric, error in _errors(model, place, values):
+        for metric, error in _errors(model, place, values, asked):
             errors[metric].append(error)
 
 
-def _errors(model: Model, place: Place, values: Mapping[str, float]) -> list[tuple[str, float]]:
+def _errors(
+    model: Model, place: Place, values: Mapping[str, float], asked: tuple[str, ...]
+) -> list[tuple[str, float]]:
     protocol, payload, load, cores = place
     rate = None if math.isinf(load) else load / 8 / payload
     try:
         said = model.predict(
-            protocol=protocol, payload_bytes=payload, rate_fps=rate, cores=cores
+            protocol=protocol, payload_bytes=payload, rate_fps=rate, cores=cores, metrics=asked
         ).metrics
     except REFUSALS:
         return []

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from icmodel.calibrate.grid import curves, packets
 from icmodel.calibrate.observed import Observed
 from icmodel.calibrate.run import Run
+from icmodel.hybrid.regimes import SHORT
 
 Floats = NDArray[np.float64]
 SCALES: tuple[tuple[float, ...], ...] = (
@@ -48,8 +49,8 @@ CARRIED = 0.98
 """Up to this share of what the path is thought to carry a load counts as carried."""
 SCANNED = 100
 """Payloads, at equal ratios, among which the edge of what is carried is looked for."""
-CLEARLY = 1.1
-"""From so many times what the path is thought to carry a load clearly asks too much; as the model
+CLEARLY = SHORT
+"""From so many times what the path is thought to carry a load clearly asks too much, as the model
 says of a paced sender."""
 FEW = 3
 """Up to so many runs that ask too much are bought, all of them; a few of many would mislead."""
@@ -296,7 +297,7 @@ def edges(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
 
 
 def overloaded(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
-    """Of each protocol the runs of the greatest load that clearly ask too much, where they are few.
+    """The runs of the greatest load that clearly ask too much, of protocols with few such runs.
 
     A paced sender may reach less than one that goes as fast as it goes. The model tells requests of
     too much from such runs where there are any, so there must be all of them or none.

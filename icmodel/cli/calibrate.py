@@ -139,9 +139,7 @@ def calibrate(
     _check_place(hosts, topology, address)
     from icmodel.calibrate.calibration import Wish, carry_out
     from icmodel.cli.watching import interruptible, watching
-    from icmodel.dataset_write import id_of
 
-    id_of(output)  # a name that cannot be an id is refused before anything is measured
     wish = Wish(
         folder=output,
         hosts=hosts,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from icmodel.dataset import Dataset
 from icmodel.interpolation import VALUE
 from icmodel.model import cpu, goodput, latency, loss, quantiles
 from icmodel.model.block import Block, LoadSlot, load_slot, overload
@@ -45,6 +46,17 @@ def only_of(metrics: Collection[str] | None) -> frozenset[str] | None:
     With one quantile come all of its time, since they are put in order.
     """
     return None if metrics is None else quantiles.beside((*metrics, *ALWAYS))
+
+
+def no_metric(data: Dataset, metric: str) -> str:
+    """Why a metric cannot be told, and what to ask for instead."""
+    if metric in data.metrics:
+        return (
+            f"{data.id} has {metric} at other options only: `icmodel datasets points {data.id} "
+            f"--metric {metric}` lists them"
+        )
+    have = dict.fromkeys((*ALWAYS, *data.metrics, "bottleneck"))
+    return f"{data.id} has no metric {metric!r}: it has {', '.join(have)}"
 
 
 def metric_names(ground: Ground) -> tuple[str, ...]:

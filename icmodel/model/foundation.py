@@ -121,7 +121,7 @@ class Foundation:
     ) -> Ground | None:
         beside = self.ground(options, protocols, extend=extend, only=only)
         ground = self._compile(options, protocols, extend, only, overloaded=True)
-        return ground if set(beside.metrics) <= set(ground.metrics) else None
+        return ground if beside.known <= ground.known else None
 
     def _compile(
         self,

@@ -120,6 +120,7 @@ class Ground:
     borrowed: Mapping[str, str] = field(default_factory=dict)
     overloaded: bool = False
     only: frozenset[str] | None = None
+    known: frozenset[str] = frozenset()
     lent: frozenset[tuple[str, int]] = frozenset()
 
     def lookup_of(self, metric: str) -> Lookup | None:
@@ -233,6 +234,7 @@ def lay_ground(
         borrowed=borrowed,
         overloaded=overloaded,
         only=only,
+        known=frozenset(p.metric for _, p in alone) - set(BY_FLOW),
         lent=lent,
     )
 

@@ -15,7 +15,15 @@ from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import BASES, BOTTLENECKS
 from icmodel.interpolation import HIGH, LOW, VALUE
 from icmodel.model import basis
-from icmodel.model.answer import Course, answer, course, metric_names, only_of, sending_demand
+from icmodel.model.answer import (
+    Course,
+    answer,
+    course,
+    metric_names,
+    no_metric,
+    only_of,
+    sending_demand,
+)
 from icmodel.model.asking import DEFAULTS, Asker, Piece, Table, codes, table
 from icmodel.model.block import Block, Wires
 from icmodel.model.bottleneck import UNKNOWN, bottleneck
@@ -138,10 +146,7 @@ def _allocate(out: Columns, ground: Ground, wishes: Wishes, size: int, *, cleare
     names = (*metric_names(ground), "bottleneck")
     for metric in wishes.metrics or ():
         if metric not in names:
-            have = dict.fromkeys((*names, *ground.data.metrics))
-            raise OutOfDomain(
-                f"{ground.data.id} has no metric {metric!r}: it has {', '.join(have)}"
-            )
+            raise OutOfDomain(no_metric(ground.data, metric))
     for name in wishes.metrics or names:
         if name == "bottleneck":
             out.setdefault(name, np.full(size, UNKNOWN, dtype=np.int8))

@@ -15,7 +15,15 @@ from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Prediction
 from icmodel.interpolation import HIGH, LOW, VALUE
 from icmodel.model import present
-from icmodel.model.answer import VARIANTS, answer, course, metric_names, only_of
+from icmodel.model.answer import (
+    ALWAYS,
+    VARIANTS,
+    answer,
+    course,
+    metric_names,
+    no_metric,
+    only_of,
+)
 from icmodel.model.block import Block, Questions, block, wire_times
 from icmodel.model.foundation import foundation, hosts_problem
 from icmodel.model.goodput import asked_too_much
@@ -97,11 +105,14 @@ class Model:
         UnitError, ScenarioError
             If the question could not be asked of any dataset.
         OutOfDomain
-            If this dataset cannot answer it.
+            If this dataset cannot answer it, or has none of a metric asked for.
         """
         asked = words.scenario(**question) if scenario is None else scenario
         if outside not in (REFUSE, EXTRAPOLATE):
             raise ScenarioError(f"outside={outside!r} is not one of {REFUSE}, {EXTRAPOLATE}")
+        for metric in metrics or ():
+            if metric not in (*ALWAYS, "bottleneck", *self.data.metrics):
+                raise OutOfDomain(no_metric(self.data, metric))
         asked = self._complete(asked)
         extend = outside == EXTRAPOLATE
         base = self._foundation.changed(asked.hosts)

@@ -24,13 +24,15 @@ def beside(metrics: Collection[str]) -> frozenset[str]:
 
 
 def in_order(values: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Values (n) by metric, the quantiles of each time ascending; where one is NaN they stay."""
+    """Values (n) by metric, the known quantiles of each time ascending; NaN stays where it is."""
     found = dict(values)
     for time in _times(values):
         names = [time + end for end in ENDINGS if time + end in values]
         told = np.stack([values[name] for name in names])
-        known = ~np.isnan(told).any(axis=0)
-        found |= zip(names, np.where(known, np.sort(told, axis=0), told), strict=True)
+        known_first = np.argsort(np.isnan(told), axis=0, kind="stable")
+        ordered = np.empty_like(told)
+        np.put_along_axis(ordered, known_first, np.sort(told, axis=0), axis=0)  # NaN is sorted last
+        found |= zip(names, ordered, strict=True)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -43,7 +44,8 @@ def replacing(path: Path) -> Iterator[Path]:
     if path.exists() and not path.is_file():
         yield path
         return
-    beside = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
+    mine = f"{os.getpid()}-{threading.get_ident()}"
+    beside = path.with_name(f".{path.stem}.{mine}{path.suffix}")
     try:
         yield beside
         _flush(beside)

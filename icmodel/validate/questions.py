@@ -69,12 +69,12 @@ def answers_of(
         at = place(data, point)
         if at not in known:
             known[at] = _predicted(model, data, point, metrics)
-        metrics = known[at]
-        if isinstance(metrics, str):
-            found.append(absent(metrics))
+        told = known[at]
+        if isinstance(told, str):
+            found.append(absent(told))
         else:
             missing = absent(f"the model gives no {point.metric} here")
-            found.append(metrics.get(point.metric, missing))
+            found.append(told.get(point.metric, missing))
     return tuple(found)
 
 
@@ -84,9 +84,7 @@ def _predicted(
     """Every metric of a row's place, or why there is none."""
     try:
         asked = question(data, point)
-        said = model.predict(
-            asked, outside="extrapolate", metrics=None if metrics is None else tuple(metrics)
-        )
-        return dict(said.metrics)
+        left = None if metrics is None else tuple(m for m in metrics if m in data.metrics)
+        return dict(model.predict(asked, outside="extrapolate", metrics=left).metrics)
     except IcmodelError as error:
         return str(error)

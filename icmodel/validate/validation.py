@@ -146,7 +146,7 @@ def validate(
 
 
 def _check(data: Dataset, asked: Wishes, known: Mapping[str, int]) -> None:
-    for kind in asked.kinds:
+    for kind in asked.kinds or ("",):
         if kind not in KINDS:
             raise ScenarioError(
                 f"there is no kind of fold {kind!r}: it is one of {', '.join(KINDS)}"
