@@ -20,8 +20,10 @@ from benchmarks.chooser.synthetic import TUNING
 from calibrate_case import System, settings
 from icmodel.calibrate import Progress, Refused, Result, Run, calibrate
 from icmodel.calibrate.grid import candidates
+from icmodel.calibrate.observed import stolen
+from icmodel.calibrate.planner import Planner
 from icmodel.calibrate.run import Record, run_of
-from icmodel.calibrate.state import RECORDS, REFUSED, SETTINGS
+from icmodel.calibrate.state import RECORDS, REFUSED, SETTINGS, Done
 from icmodel.calibrate.written import write
 from icmodel.dataset import load
 from icmodel.errors import CalibrationError, MeasurementFailed
@@ -40,6 +42,41 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert (result.reason, len(result.records)) == ("budget", 42)
     write(folder, settings())
     return folder
+
+
+# --- disturbed --------------------------------------------------------------------------------
+
+
+class Disturbed(System):
+    """A system of whose first two repeats the hypervisor takes a tenth of the sender's core."""
+
+    def measure(self, run: Run, repeat: int) -> Record:
+        record = super().measure(run, repeat)
+        assert not isinstance(record, Refused)
+        core = {"core": 0, "steal": 0.1 if repeat < 2 else 0.0}
+        return {**record, "cores": {"send": [0]}, "cpu_modes": {"send": {"cores": [core]}}}
+
+
+def test_first_runs_that_the_hypervisor_disturbed_are_asked_until_one_counts() -> None:
+    plan, system = Planner(settings(most_steal=0.01)), Disturbed()
+    before: list[Done] = []
+    asked: list[set[Run]] = []
+    for step in range(4):
+        turns = plan.decide(step, before).turns
+        before += [Done(step, run, repeat, system.measure(run, repeat)) for run, repeat in turns]
+        asked.append({run for run, _ in turns})
+    assert asked[1] <= asked[2]
+    assert not asked[1] & asked[3]
+
+
+def test_what_the_hypervisor_took_is_that_of_the_cores_in_use() -> None:
+    cores = [{"core": 0, "steal": 0.5}, {"core": 1, "steal": 0.02}, {"core": 2}]
+    modes = {"send": {"cores": cores}, "recv": {"cores": cores}}
+    assert stolen({"cores": {"send": [1], "recv": [2]}, "cpu_modes": modes}) == 0.02
+    assert stolen({"cores": {"send": [2], "recv": [0]}, "cpu_modes": modes}) == 0.5
+    assert stolen({"point": {}}) == 0.0
+    with pytest.raises(CalibrationError, match="less than 100 %"):
+        settings(most_steal=1.0)
 
 
 # --- cut off ----------------------------------------------------------------------------------

@@ -53,6 +53,18 @@ def observed(records: Iterable[Record], metrics: Sequence[str]) -> dict[str, Obs
     return {metric: _pooled(metric, by_run) for metric, by_run in found.items() if len(by_run) > 1}
 
 
+def stolen(record: Record) -> float:
+    """The share of its time that the hypervisor took from the core in use that lost most."""
+    used, modes = record.get("cores", {}), record.get("cpu_modes", {})
+    lost = [
+        core.get("steal", 0.0)
+        for end, cores in used.items()
+        for core in modes.get(end, {}).get("cores", ())
+        if core["core"] in cores
+    ]
+    return float(max(lost, default=0.0))
+
+
 def is_spoilt(record: Record) -> bool:
     """Whether the flags of a record leave nothing of it."""
     flags = record.get("flags", ())

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from icmodel.calibrate.choose import Purpose, choose
 from icmodel.calibrate.grid import candidates, domain, ends, first_runs, pilot
-from icmodel.calibrate.observed import is_spoilt, observed
+from icmodel.calibrate.observed import is_spoilt, observed, stolen
 from icmodel.calibrate.run import Record, Run, run_of
 from icmodel.calibrate.score import Score, scores, worst
 from icmodel.calibrate.settings import Settings
@@ -56,31 +56,35 @@ class Planner:
         if step == 0:
             return Decided(((pilot(self.settings), 0),))
         counts = Counter(one.run for one in before)
-        records = [one.record for one in before if one.record is not None]
+        records = self._undisturbed(one.record for one in before if one.record is not None)
         refused = _given_up(before)
         every = candidates(self.settings, self._reference_bps(before))
         grid = [run for run in every if run not in refused]
         opening = self.opening(step, records, grid)
         if step == 1:
             own = [run for run in self._own_runs() if run not in refused]
-            opening = list(dict.fromkeys((*own, *opening))) * self.settings.repeats
+            every_time = list(dict.fromkeys((*own, *opening))) * self.settings.repeats
+            opening = _without_done(every_time, counts)
         if opening:
-            runs = _without_done(opening, counts)
-            random.Random(self.settings.seed).shuffle(runs)
-            return Decided(_turns(runs, counts))
+            random.Random(self.settings.seed).shuffle(opening)
+            return Decided(_turns(opening, counts))
         return self._next(records, counts, grid, refused)
 
     def opening(self, step: int, records: Sequence[Record], grid: Sequence[Run]) -> list[Run]:
         """What is measured before anything is chosen; nothing after step 3.
 
         First what the path carries, then both ends of every load where it is carried, and then
-        where that begins; for a use case not that, since its verdict says where to look.
+        where that begins; for a use case not that, since its verdict says where to look. First
+        runs that the hypervisor disturbed are asked again in every step until one counts.
         """
+        first = first_runs(grid, self.settings)
         if step == 1:
-            return first_runs(grid, self.settings)
+            return first
         have = {run_of(record) for record in records}
-        found = self._later(step, records, grid) if step <= LAST_OPENING else []
-        return [run for run in found if run not in have]
+        found = [] if self.settings.most_steal is None else first
+        if step <= LAST_OPENING:
+            found = [*found, *self._later(step, records, grid)]
+        return [run for run in dict.fromkeys(found) if run not in have]
 
     def _later(self, step: int, records: Sequence[Record], grid: Sequence[Run]) -> list[Run]:
         known = self._known(records)
@@ -116,6 +120,11 @@ class Planner:
         asked = {one.run for one in purpose.decisions}
         able = asked | set(carried(known, wanted))
         return choose(known, [one for one in wanted if one in able], purpose, self.settings.batch)
+
+    def _undisturbed(self, records: Iterable[Record]) -> list[Record]:
+        """The records of which the hypervisor took no more than may be."""
+        most = self.settings.most_steal
+        return [record for record in records if most is None or stolen(record) <= most]
 
     def _known(self, records: Sequence[Record]) -> dict[str, Surface]:
         return surfaces(observed(records, self.metrics), self.settings.mtu_bytes)

@@ -56,6 +56,9 @@ class Settings:
         Name or path of a use case: choose for its verdict rather than for the error.
     window_s, warmup_s, baseline_s : float
         Of each run.
+    most_steal : float or None
+        Runs that lost more of a core in use to the hypervisor, 0…1 of its time, count for nothing
+        and stand apart in the dataset; None is to take all.
     repeats : int
         Of each run of the first round, to know the noise.
     batch : int
@@ -80,6 +83,7 @@ class Settings:
     window_s: float = 2.0
     warmup_s: float = 0.2
     baseline_s: float = 0.5
+    most_steal: float | None = None
     repeats: int = 2
     batch: int = 4
     seed: int = 1
@@ -133,6 +137,11 @@ class Settings:
             raise CalibrationError(
                 f"a window of {self.window_s:g} s is not possible: give {LEAST_WINDOW_S:g} s to "
                 f"{MOST_WINDOW_S:g} s for a run"
+            )
+        if self.most_steal is not None and not 0 <= self.most_steal < 1:
+            raise CalibrationError(
+                f"{100 * self.most_steal:g} % of a core cannot be the most that a run may lose: give "
+                "0 % or more and less than 100 %"
             )
         if self.line_rate_bps is not None and self.line_rate_bps <= 0:
             raise CalibrationError(

@@ -57,4 +57,5 @@ def folding(name: str, settings: Settings) -> Folding:
         title=f"Calibration of {settings.system}",
         default_variant=settings.variant,
         line_rate_bps=settings.line_rate_bps,
+        most_steal=settings.most_steal,
     )

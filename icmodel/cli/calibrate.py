@@ -79,6 +79,10 @@ LineRate = Annotated[
 Mtu = Annotated[str, option("mtu", "SIZE", "MTU of the path, where packets break.", "1500 B")]
 Cores = Annotated[int, option("cores", "N", "Cores of each end.", "1")]
 Window = Annotated[str, option("window", "TIME", "Length of a run.", "2 s")]
+MostSteal = Annotated[
+    str | None,
+    option("most-steal", "SHARE", "Runs that lost more of a core to the hypervisor do not count."),
+]
 Seed = Annotated[int, option("seed", "N", "Of what is drawn by lot.", "1")]
 Variant = Annotated[
     str, option("variant", "NAME", "Variant of the model whose error counts.", "hybrid")
@@ -106,6 +110,7 @@ def calibrate(
     mtu: Mtu = "1500 B",
     cores: Cores = 1,
     window: Window = "2 s",
+    most_steal: MostSteal = None,
     seed: Seed = 1,
     variant: Variant = "hybrid",
     check: Check = False,
@@ -154,6 +159,7 @@ def calibrate(
             "error_ratio": None if error is None else units.parse_ratio(error),
             "usecase": usecase,
             "window_s": units.parse_seconds(window),
+            "most_steal": None if most_steal is None else units.parse_ratio(most_steal),
             "seed": seed,
             "variant": variant,
         },
