@@ -192,4 +192,4 @@ def test_a_folded_dataset_is_replayed_as_its_base_case_without_what_it_keeps_apa
     counts = Counter(run for run, _ in arena.turns)
     assert len(counts) == 222
     assert max(counts.values()) == 3
-    assert len(arena.questions) == 26
+    assert len(arena.questions) == 78
