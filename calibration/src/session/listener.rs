@@ -1,11 +1,11 @@
 //! Accepts control connections so that no stranger and no session can hold up the others.
 //!
 //! Each connection has its own thread. Until it has proved the key it is one of few, few from one
-//! address, and has [`HANDSHAKE_TIME`](super::handshake::HANDSHAKE_TIME); where there are too many,
-//! the oldest goes, so that callers who hang or dawdle cost only themselves. A panic in a session
-//! ends that session.
+//! address, and has [`HANDSHAKE_TIME`]; where there are too many, the oldest goes, so that callers
+//! who hang or dawdle cost only themselves. A panic in a session ends that session.
 
 use super::channel::Channel;
+use super::handshake::HANDSHAKE_TIME;
 use super::key::Key;
 use super::limits::Limits;
 use super::message::Message;
@@ -14,7 +14,7 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Connections at once that have not proved the key.
@@ -95,6 +95,7 @@ pub fn serve_until(
         told: Mutex::default(),
         sessions: AtomicUsize::new(0),
         strangers: Mutex::default(),
+        left: Condvar::new(),
         service,
     });
     loop {
@@ -130,13 +131,15 @@ struct Shared<S> {
     sessions: AtomicUsize,
     told: Mutex<Told>,
     strangers: Mutex<Strangers>,
+    /// Told whenever one of them leaves.
+    left: Condvar,
     service: S,
 }
 
 impl<S: Service> Shared<S> {
     /// Gives a new connection a thread, if there is room for one.
     fn welcome(self: &Arc<Self>, stream: TcpStream, peer: SocketAddr) {
-        let Some(number) = self.strangers().admit(&stream, peer.ip()) else {
+        let Some(number) = self.room().admit(&stream, peer.ip()) else {
             let full = Error::peer("too many connections that prove nothing");
             return self.turn_away(peer, &full);
         };
@@ -188,6 +191,17 @@ impl<S: Service> Shared<S> {
 
     fn strangers(&self) -> MutexGuard<'_, Strangers> {
         lock(&self.strangers)
+    }
+
+    /// The table once it has room. Who was closed leaves it as soon as its thread runs, and callers
+    /// wait in the system's queue until then, in place of being refused for the haste of others.
+    fn room(&self) -> MutexGuard<'_, Strangers> {
+        let full = |strangers: &mut Strangers| strangers.is_full();
+        let (strangers, _) = self
+            .left
+            .wait_timeout_while(self.strangers(), HANDSHAKE_TIME, full)
+            .unwrap_or_else(PoisonError::into_inner);
+        strangers
     }
 }
 
@@ -246,6 +260,7 @@ struct Place<S: Service> {
 impl<S: Service> Drop for Place<S> {
     fn drop(&mut self) {
         self.shared.strangers().leave(self.number);
+        self.shared.left.notify_one();
     }
 }
 
@@ -267,7 +282,7 @@ impl Strangers {
     /// Takes a connection in, closing the oldest of its source or of all where there are too many;
     /// `None` where threads of closed ones are still ending, or the system has no descriptor left.
     fn admit(&mut self, stream: &TcpStream, address: IpAddr) -> Option<u64> {
-        if self.present.len() >= THREADS_MAX {
+        if self.is_full() {
             return None;
         }
         let stream = stream.try_clone().ok()?;
@@ -283,6 +298,10 @@ impl Strangers {
             shut: false,
         });
         Some(number)
+    }
+
+    fn is_full(&self) -> bool {
+        self.present.len() >= THREADS_MAX
     }
 
     fn make_room(&mut self, most: usize, counts: impl Fn(&Stranger) -> bool) {

@@ -62,6 +62,21 @@ impl Server {
         started.elapsed()
     }
 
+    /// A session of this server: of those before it the last gives its place back only once its
+    /// thread has ended, and until then callers are refused.
+    fn place(&self) -> Channel {
+        let started = Instant::now();
+        loop {
+            let mut channel = connect(self.address, &key()).unwrap();
+            if channel.send(&Message::Measure).is_ok()
+                && channel.receive(SOON) == Ok(Message::Measured)
+            {
+                return channel;
+            }
+            assert!(started.elapsed() < SOON, "no place became free");
+        }
+    }
+
     fn stranger(&self) -> TcpStream {
         TcpStream::connect(self.address).unwrap()
     }
@@ -100,20 +115,12 @@ fn a_panic_in_a_session_ends_only_that_session() {
         ..Limits::default()
     });
     for _ in 0..3 {
-        let mut channel = connect(server.address, &key()).unwrap();
+        let mut channel = server.place();
         let reason = "on purpose, in a test".into();
         channel.send(&Message::Failed { reason }).unwrap();
         assert!(channel.receive(SOON).is_err());
-        // The place of the session is free again once its thread has ended.
-        let started = Instant::now();
-        while connect(server.address, &key())
-            .unwrap()
-            .receive(Duration::from_millis(20))
-            .is_ok()
-        {
-            assert!(started.elapsed() < SOON);
-        }
     }
+    server.place();
 }
 
 #[test]
