@@ -25,6 +25,11 @@ pub enum LabCommand {
     },
     /// Print which test networks stand and which topologies are known, as JSON.
     List,
+    /// Print what a topology is, as JSON, without building it.
+    Show {
+        /// A topology that comes with icprobe (see `list`), or the path of a TOML file.
+        topology: String,
+    },
     /// Run a command on a host of a test network.
     Exec {
         /// The lab; needed where several have a host of this name.
@@ -55,6 +60,17 @@ struct Known {
     description: String,
 }
 
+#[derive(Serialize)]
+struct Shown {
+    name: String,
+    description: String,
+    hosts: Vec<String>,
+    switches: Vec<String>,
+    line_rate_bps: Option<f64>,
+    burst_bytes: Option<u32>,
+    mtu_bytes: u32,
+}
+
 impl LabCommand {
     /// Does it, and returns the exit code of the process: 0, or that of the command in `exec`.
     ///
@@ -69,6 +85,7 @@ impl LabCommand {
             }
             Self::Down { topology } => lab::down(&name_of(&topology)?).map(|()| 0),
             Self::List => print(&listing()?),
+            Self::Show { topology } => print(&shown(Topology::load(&topology)?)),
             Self::Exec { lab, host, command } => exec(lab, &host, &command),
             Self::Counters { topology } => print(&Lab::open(&name_of(&topology)?)?.counters()?),
         }
@@ -96,6 +113,18 @@ fn listing() -> Result<Listing> {
         up: lab::list()?,
         topologies: known.collect::<Result<_>>()?,
     })
+}
+
+fn shown(topology: Topology) -> Shown {
+    Shown {
+        line_rate_bps: topology.line_rate_bps,
+        burst_bytes: topology.burst_bytes(),
+        mtu_bytes: topology.mtu_bytes(),
+        name: topology.name,
+        description: topology.description,
+        hosts: topology.hosts,
+        switches: topology.switches,
+    }
 }
 
 fn exec(lab: Option<String>, host: &str, command: &[String]) -> Result<u8> {

@@ -2,6 +2,7 @@
 
 use super::address::{Port, interface_name, ports};
 use super::door::{mount, unshare};
+use super::state::Lock;
 use super::topology::{Link, Topology};
 use super::{Lab, loss, shaping, tool};
 use crate::error::{Context, Error, Result};
@@ -18,10 +19,23 @@ const AGEING_CENTISECONDS: u32 = 100 * 86_400;
 /// How long new links get to come up.
 const READY: Duration = Duration::from_secs(10);
 
+/// A network while it is built. Its tools hold the lock as well: should this command be killed,
+/// whoever comes next waits for the one that is still at work, and finds all that it made.
+struct Site<'a> {
+    lab: &'a Lab,
+    lock: &'a Lock,
+}
+
 impl Lab {
     /// Builds the whole network; what is already there of it is in the way.
-    pub(super) fn build(&self) -> Result<()> {
-        let topology = &self.topology;
+    pub(super) fn build(&self, lock: &Lock) -> Result<()> {
+        Site { lab: self, lock }.build()
+    }
+}
+
+impl Site<'_> {
+    fn build(&self) -> Result<()> {
+        let topology = &self.lab.topology;
         for node in topology.nodes() {
             self.build_node(node)?;
         }
@@ -55,7 +69,7 @@ impl Lab {
     /// of new links up to a second late, and a switch drops what comes before.
     fn wait_until_ready(&self) -> Result<()> {
         let deadline = Instant::now() + READY;
-        for node in self.topology.nodes() {
+        for node in self.lab.topology.nodes() {
             while !self.is_ready(node)? {
                 if Instant::now() > deadline {
                     return Err(Error::peer(format!(
@@ -75,7 +89,7 @@ impl Lab {
             let name = interface["ifname"].as_str();
             name.is_some_and(|name| name.starts_with("to-"))
         };
-        let switch = self.topology.is_switch(node);
+        let switch = self.lab.topology.is_switch(node);
         let carries = |interface: &Value| {
             let port = &interface["linkinfo"]["info_slave_data"]["state"];
             interface["operstate"] == "UP" && (!switch || port == "forwarding")
@@ -83,12 +97,23 @@ impl Lab {
         Ok(interfaces.iter().filter(own).all(carries))
     }
 
+    fn tool(&self, node: &str, program: &str, arguments: &[&str], input: &str) -> Result<String> {
+        let mut command = self.lab.door.inside(node, program)?;
+        command.args(arguments);
+        self.run(command, input)
+    }
+
+    fn run(&self, mut command: Command, input: &str) -> Result<String> {
+        self.lock.lend(&mut command)?;
+        tool::run(command, input)
+    }
+
     /// Makes a node's namespace, quiet: no packet of IPv6's own among those that are counted.
     fn build_node(&self, node: &str) -> Result<()> {
-        if self.door.holder.is_none() {
+        if self.lab.door.holder.is_none() {
             let mut command = Command::new("ip");
-            command.args(["netns", "add", &self.door.namespace(node)]);
-            tool::run(command, "")?;
+            command.args(["netns", "add", &self.lab.door.namespace(node)]);
+            self.run(command, "")?;
         } else {
             self.pin_namespace(node)?;
         }
@@ -98,18 +123,18 @@ impl Lab {
 
     /// Makes a namespace and pins it in the holder's mount namespace.
     fn pin_namespace(&self, node: &str) -> Result<()> {
-        let pin = self.door.pin(node);
+        let pin = self.lab.door.pin(node);
         std::fs::write(&pin, "").or_peer(format_args!("{} cannot be written", pin.display()))?;
         let target =
             CString::new(pin.as_os_str().as_bytes()).or_question("the path of a namespace")?;
-        let mut command = self.door.beside("true")?;
+        let mut command = self.lab.door.beside("true")?;
         let pin_own = move || {
             unshare(libc::CLONE_NEWNET)?;
             mount(Some(c"/proc/self/ns/net"), &target, None, libc::MS_BIND)
         };
         // SAFETY: between fork and exec only system calls on what was prepared before.
         unsafe { command.pre_exec(pin_own) };
-        tool::run(command, "").map(drop)
+        self.run(command, "").map(drop)
     }
 
     fn build_link(&self, link: &Link, ports: &[Port]) -> Result<()> {
@@ -124,7 +149,7 @@ impl Lab {
             "link add name {} type veth peer name {} netns {}\n",
             end(&link.a, &link.b),
             end(&link.b, &link.a),
-            self.door.pin(&link.b).display()
+            self.lab.door.pin(&link.b).display()
         );
         self.tool(&link.a, "ip", &["-batch", "-"], &line).map(drop)
     }
@@ -162,12 +187,12 @@ impl Lab {
     }
 
     fn build_losses(&self, host: &str) -> Result<()> {
-        for loss in loss::of_host(&self.topology, host, true) {
+        for loss in loss::of_host(&self.lab.topology, host, true) {
             let arguments = loss::iptables_arguments(loss);
             let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
             self.tool(host, "iptables", &arguments, "")?;
         }
-        let losses = loss::of_host(&self.topology, host, false);
+        let losses = loss::of_host(&self.lab.topology, host, false);
         if !losses.is_empty() {
             self.tool(host, "nft", &["-f", "-"], &loss::nft_script(&losses))?;
         }

@@ -66,17 +66,12 @@ impl Lab {
         for host in &self.topology.hosts {
             let losses = loss::of_host(&self.topology, host, true);
             if !losses.is_empty() {
-                let text = self.tool(host, "iptables-save", &["-c", "-t", "raw"], "")?;
+                let text = self.tool(host, "iptables-save", &["-c", "-t", "raw"])?;
                 counters.extend(loss::join(&losses, &loss::read_iptables(&text)?)?);
             }
             let losses = loss::of_host(&self.topology, host, false);
             if !losses.is_empty() {
-                let text = self.tool(
-                    host,
-                    "nft",
-                    &["-j", "list", "table", "netdev", "icprobe"],
-                    "",
-                )?;
+                let text = self.tool(host, "nft", &["-j", "list", "table", "netdev", "icprobe"])?;
                 counters.extend(loss::join(&losses, &loss::read_nft(&text)?)?);
             }
         }
@@ -102,7 +97,7 @@ impl Lab {
     /// What the interfaces of a host or switch counted.
     fn interface_counters(&self, node: &str) -> Result<Vec<InterfaceCounter>> {
         let json = |program: &str, arguments: &[&str]| {
-            let text = self.tool(node, program, arguments, "")?;
+            let text = self.tool(node, program, arguments)?;
             serde_json::from_str::<Vec<Value>>(&text)
                 .or_peer(format_args!("{program} printed no JSON"))
         };
@@ -120,16 +115,10 @@ impl Lab {
             .collect())
     }
 
-    pub(super) fn tool(
-        &self,
-        node: &str,
-        program: &str,
-        arguments: &[&str],
-        input: &str,
-    ) -> Result<String> {
+    fn tool(&self, node: &str, program: &str, arguments: &[&str]) -> Result<String> {
         let mut command = self.door.inside(node, program)?;
         command.args(arguments);
-        tool::run(command, input)
+        tool::run(command, "")
     }
 }
 

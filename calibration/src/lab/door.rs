@@ -201,7 +201,8 @@ pub(super) fn write_file(path: &CStr, content: &[u8]) -> io::Result<()> {
     outcome
 }
 
-fn result(code: i32) -> io::Result<()> {
+/// What a system call said that tells of failure by a negative number.
+pub(super) fn result(code: i32) -> io::Result<()> {
     if code < 0 {
         Err(io::Error::last_os_error())
     } else {

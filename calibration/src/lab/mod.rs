@@ -89,9 +89,9 @@ pub struct Description {
 /// is left then.
 pub fn up(topology: &Topology) -> Result<Lab> {
     let runtime = Runtime::here()?;
-    let _lock = runtime.lock()?;
+    let lock = runtime.lock()?;
     let name = &topology.name;
-    runtime.clear(name)?;
+    runtime.clear(name, &lock)?;
     let mut state = State {
         mark: new_mark(name)?,
         topology: topology.text.clone(),
@@ -100,14 +100,14 @@ pub fn up(topology: &Topology) -> Result<Lab> {
     runtime.write(name, &state)?;
     let built = runtime.new_door(name, &state.mark).and_then(|door| {
         let lab = Lab::new(topology.clone(), door);
-        lab.build()?;
+        lab.build(&lock)?;
         state.built = true;
         runtime.write(name, &state)?;
         Ok(lab)
     });
     if built.is_err() {
         // The failure to build is the one to tell.
-        let _ = runtime.clear(name);
+        let _ = runtime.clear(name, &lock);
     }
     built
 }
@@ -118,8 +118,8 @@ pub fn up(topology: &Topology) -> Result<Lab> {
 /// [`Error::Question`] where there is nothing of this name.
 pub fn down(name: &str) -> Result<()> {
     let runtime = Runtime::here()?;
-    let _lock = runtime.lock()?;
-    if runtime.clear(name)? {
+    let lock = runtime.lock()?;
+    if runtime.clear(name, &lock)? {
         return Ok(());
     }
     Err(not_up(name))

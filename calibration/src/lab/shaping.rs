@@ -31,6 +31,24 @@ pub(super) fn burst_bytes(rate_bps: f64, mtu_bytes: u32) -> u32 {
     timer.max(2 * (mtu_bytes + WIRE_OVERHEAD_BYTES))
 }
 
+impl Topology {
+    /// Bytes that pass at once before the rate of the slowest link holds; `None` where none has a rate.
+    pub fn burst_bytes(&self) -> Option<u32> {
+        let limited = self
+            .links
+            .iter()
+            .filter_map(|link| Some((link.rate_bps?, link)));
+        let slowest = limited.min_by(|(one, _), (other, _)| one.total_cmp(other));
+        slowest.map(|(rate_bps, link)| burst_bytes(rate_bps, link.mtu_bytes))
+    }
+
+    /// The longest packet that every link takes, in bytes.
+    pub fn mtu_bytes(&self) -> u32 {
+        let least = self.links.iter().map(|link| link.mtu_bytes).min();
+        least.expect("a topology has a link")
+    }
+}
+
 /// The lines for tc that limit what `node` sends, over all its links.
 pub(super) fn script(topology: &Topology, node: &str) -> String {
     let limits = topology.links_of(node).filter_map(|link| {
@@ -197,6 +215,28 @@ mod tests {
         assert_eq!(burst_bytes(1e8, 1500), 12_500);
         assert_eq!(burst_bytes(2e7, 1500), 3076);
         assert_eq!(burst_bytes(1e10, 9000), 1_250_000);
+    }
+
+    #[test]
+    fn the_slowest_link_says_what_passes_at_once_and_the_shortest_packet_what_all_take() {
+        let text = r#"
+            name = "steps"
+            description = "a slow link behind a fast one"
+            hosts = ["A", "B"]
+            switches = ["S"]
+            links = [
+                { a = "A", b = "S", rate = "1 Gb/s", mtu = "9000 B" },
+                { a = "S", b = "B", rate = "100 Mb/s" },
+            ]
+        "#;
+        let steps = Topology::parse(text).expect("a topology");
+        assert_eq!(
+            (steps.burst_bytes(), steps.mtu_bytes()),
+            (Some(12_500), 1500)
+        );
+        assert_eq!(Topology::load("direct").expect("known").burst_bytes(), None);
+        let fast = Topology::load("direct-1g").expect("known");
+        assert_eq!(fast.burst_bytes(), Some(125_000));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What is remembered of a lab between commands: one small file each, and one lock for all.
 
-use super::door::{Door, LAB_VARIABLE};
+use super::door::{Door, LAB_VARIABLE, result};
 use super::holder::Holder;
 use super::processes::{self, Wanted};
 use super::tool;
@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -41,7 +42,21 @@ pub(super) struct Runtime {
 #[derive(Debug)]
 pub(super) struct Lock {
     folder: PathBuf,
-    _file: File,
+    file: File,
+}
+
+impl Lock {
+    /// Has a command hold the lock as well, until it ends.
+    pub fn lend(&self, command: &mut Command) -> Result<()> {
+        let file = self.file.try_clone().or_peer("the lock of labs")?;
+        let keep = move || {
+            // SAFETY: fcntl takes an open descriptor and a number.
+            result(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFD, 0) })
+        };
+        // SAFETY: between fork and exec there is one system call on what was opened before.
+        unsafe { command.pre_exec(keep) };
+        Ok(())
+    }
 }
 
 impl Drop for Lock {
@@ -114,7 +129,7 @@ impl Runtime {
             {
                 return Ok(Lock {
                     folder: self.folder.clone(),
-                    _file: file,
+                    file,
                 });
             }
         }
@@ -198,7 +213,7 @@ impl Runtime {
     /// Takes away all there is of a lab, whole or left behind; false if there was nothing.
     ///
     /// Nodes' names have no hyphen, so the pins of a lab are told from those of any other by name.
-    pub fn clear(&self, name: &str) -> Result<bool> {
+    pub fn clear(&self, name: &str, lock: &Lock) -> Result<bool> {
         let mark = self.read(name).map(|state| state.mark);
         let holder = if self.root {
             None
@@ -224,17 +239,18 @@ impl Runtime {
                 "the process that holds the lab {name} does not end: try again"
             )));
         }
-        self.remove_pins(&door, &pins)?;
+        self.remove_pins(&door, &pins, lock)?;
         let remembered = fs::remove_file(self.file(name)).is_ok();
         let _ = fs::remove_file(self.folder.join(format!("{name}.new")));
         Ok(remembered || mark.is_some() || !pins.is_empty() || door.holder.is_some())
     }
 
-    fn remove_pins(&self, door: &Door, nodes: &[String]) -> Result<()> {
+    fn remove_pins(&self, door: &Door, nodes: &[String], lock: &Lock) -> Result<()> {
         for node in nodes {
             if self.root {
                 let mut command = Command::new("ip");
                 command.args(["netns", "delete", &door.namespace(node)]);
+                lock.lend(&mut command)?;
                 tool::run(command, "")?;
             } else {
                 fs::remove_file(door.pin(node)).or_peer("a pin cannot be removed")?;

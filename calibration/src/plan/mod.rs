@@ -1,6 +1,6 @@
 //! Plans of campaigns: what is to be measured, as pure functions from a text to an ordered list of runs.
 //!
-//! [`Plan::parse`] reads, [`Plan::points`] expands the grids, [`schedule`] puts the runs in order and
+//! [`Plan::parse`] reads, [`Plan::points`] expands the grids, [`schedule()`] puts the runs in order and
 //! [`search::next`] decides the trials of a search. Nothing here touches a network, a clock or a file.
 
 mod breaks;

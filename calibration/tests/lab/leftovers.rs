@@ -2,6 +2,7 @@
 
 use crate::standing::{alone, skipped};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -135,6 +136,43 @@ fn down_leaves_nothing_even_after_a_kill() {
     }
     let _alone = alone();
     survives_kills(&program(), None, Path::new("/run/icprobe"));
+}
+
+#[test]
+fn down_waits_for_the_tool_of_a_killed_command() {
+    if skipped() {
+        return;
+    }
+    let _alone = alone();
+    let folder = std::env::temp_dir().join(format!("icprobe-slow-{}", std::process::id()));
+    fs::create_dir(&folder).expect("a folder");
+    let slow = folder.join("ip");
+    let own = std::env::var("PATH").expect("a path");
+    fs::write(
+        &slow,
+        format!("#!/bin/sh\nsleep 0.5\nPATH={own}:/usr/sbin:/sbin exec ip \"$@\"\n"),
+    )
+    .expect("written");
+    fs::set_permissions(&slow, fs::Permissions::from_mode(0o755)).expect("may run");
+    let (name, labs) = (
+        format!("test-{}-slow", std::process::id()),
+        Path::new("/run/icprobe"),
+    );
+    let up = ["up", "switch-100m", "--as", &name];
+    let mut child = command(&program(), None, labs, &up)
+        .env("PATH", format!("{}:{own}", folder.display()))
+        .spawn()
+        .expect("started");
+    while leftovers(&name, labs).is_empty() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+    let down = command(&program(), None, labs, &["down", &name]).status();
+    assert_eq!(down.expect("ran").code(), Some(0));
+    thread::sleep(Duration::from_millis(700));
+    assert_eq!(leftovers(&name, labs), Vec::<String>::new());
+    fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]

@@ -3,6 +3,10 @@
 const KNOWN: &[(&str, &str)] = &[
     ("direct", include_str!("../../../topologies/direct.toml")),
     (
+        "direct-1g",
+        include_str!("../../../topologies/direct-1g.toml"),
+    ),
+    (
         "direct-100m",
         include_str!("../../../topologies/direct-100m.toml"),
     ),
