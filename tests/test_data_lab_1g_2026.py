@@ -76,6 +76,19 @@ def test_there_are_two_hundred_held_out_results_of_each_metric(data: Dataset) ->
     assert known.isdisjoint({point[1:9] for point in data.held_out})
 
 
+def test_one_factor_at_a_time_is_there_for_every_factor(data: Dataset) -> None:
+    rows = [p for p in data.points if p.metric == "goodput_bps"]
+    assert {p.switches for p in rows} == {0, 1, 2}
+    assert {p.endpoints for p in rows} == {1, 2, 3}
+    assert {p.cores for p in data.points} == {1, 2}
+    two_cores = {p.metric for p in data.points if p.cores == 2}
+    assert two_cores == {"cpu_send_process_cores", "cpu_recv_process_cores"}
+    beside = [p for p in data.points if (p.endpoints or 1) > 1]
+    assert {p.metric for p in beside} == {"goodput_bps", "loss_rate"}
+    assert len({(p.endpoints, p.protocol, p.payload_bytes) for p in beside}) == 9
+    assert sum(p.n or 0 for p in beside if p.metric == "goodput_bps") == 16
+
+
 def test_the_readme_s_noise_is_that_of_the_rows(data: Dataset) -> None:
     page = (FOLDER / "README.md").read_text(encoding="utf-8")
     there = repeats(data.held_out)

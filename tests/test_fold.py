@@ -172,17 +172,27 @@ def test_trials_of_a_search_and_uncovered_runs_are_kept_apart_by_name() -> None:
     assert rows(folded)[0].n == 2
 
 
-def test_senders_on_one_core_are_not_hosts_of_their_own() -> None:
-    beside: dict[str, Any] = {"flags": ("busy-host",), "endpoints": 2, "other_goodput_bps": 1e6}
+def test_senders_on_the_same_cores_say_only_whether_a_load_came_through() -> None:
+    result = {"goodput_bps": 1e7, "loss_rate": 0.0, "sent_bps": 9.995e6, "cpu_send": 0.3}
+    flagged: dict[str, Any] = {"flags": ("busy-host",), "result": result}
+    beside: dict[str, Any] = {**flagged, "endpoints": 2, "other_goodput_bps": 1e6}
+    missed = {**result, "sent_bps": 9.98e6}
     folded = fold(
         [
-            record("alone", sender_idle=0.2, flags=("busy-host",)),
-            record("own", sender_idle=0.95, **beside),
-            record("shared", sender_idle=0.2, **beside),
+            record("alone", sender_idle=0.2, payload_bytes=100, **flagged),
+            record("own", sender_idle=0.95, payload_bytes=200, **beside),
+            record("same", sender_idle=0.2, payload_bytes=300, **beside),
+            record("missed", sender_idle=0.2, payload_bytes=300, **beside | {"result": missed}),
+            record("unlimited", sender_idle=0.2, load_bps=None, **beside),
         ]
     )
-    assert [fate(folded, run) for run in ("alone", "own", "shared")] == [USED, USED, APART]
-    assert "the sender's own cores" in why(folded, "shared")
+    for payload in (100, 200):
+        assert {p.metric for p in folded.points if p.payload_bytes == payload} == set(result)
+    kept = {(p.metric, p.n) for p in folded.points if p.payload_bytes == 300}
+    assert kept == {("goodput_bps", 1), ("loss_rate", 1)}
+    for run in ("missed", "unlimited"):
+        assert fate(folded, run) == APART
+        assert "the sender's own cores" in why(folded, run)
 
 
 def test_runs_that_lost_their_cores_to_the_hypervisor_are_kept_apart_where_asked() -> None:
@@ -193,6 +203,12 @@ def test_runs_that_lost_their_cores_to_the_hypervisor_are_kept_apart_where_asked
     assert why(folded, "b") == "the hypervisor took more than 5 % of a core in use"
     with pytest.raises(RecordError, match="--most-steal 1 is not possible"):
         Settings(most_steal=1.0)
+
+
+def test_a_line_that_carries_nothing_is_refused_before_any_record_is_read() -> None:
+    for rate in (0.0, -1e9):
+        with pytest.raises(RecordError, match="carries nothing"):
+            Settings(line_rate_bps=rate)
 
 
 def test_what_is_left_of_sums_is_no_time_of_a_core() -> None:

@@ -8,10 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from icmodel.fold.environment import NOT_COMPARED
-from icmodel.fold.flags import SPARE_PROCESS_CPU, SPOILS, WHY
+from icmodel.fold.flags import BESIDE, BUSY, SPARE_PROCESS_CPU, SPOILS, WHY
 
 USED, HELD_OUT, APART = "used", "held out", "kept apart"
 BEGIN, END = "<!-- folded: begin -->", "<!-- folded: end -->"
+
+SAID_BESIDE: Mapping[str, str] = {
+    BESIDE: "everything; where others sent on purpose `cpu_recv*` and `packets_received*`",
+    BUSY: "where others sent from the sender's own cores everything but `goodput_bps` and `loss_rate`",
+}
+"""What flags spoil that depends on who else sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +216,9 @@ def _spoils(flag: str, spoilt: int, refused: object) -> str:
     if isinstance(refused, Sequence) and flag in refused:
         return "everything"
     prefixes = SPOILS.get(flag, ("",)) or ("",)
-    told = "everything" if "" in prefixes else ", ".join(f"`{p}*`" for p in prefixes)
+    told = SAID_BESIDE.get(flag) or (
+        "everything" if "" in prefixes else ", ".join(f"`{p}*`" for p in prefixes)
+    )
     return f"{told}, but `cpu_*_process_cores`" if flag in SPARE_PROCESS_CPU else told
 
 

@@ -20,6 +20,10 @@ BESIDE = "overlapping"
 """The flag of a responder that answered two runs at once."""
 BESIDE_ON_PURPOSE = ("cpu_recv", "packets_received")
 """What it spoils where the plan itself lets others send to the same interface."""
+BUSY = "busy-host"
+"""The flag of an end that was busy before the run; it does not say which end."""
+THROUGH = ("goodput_bps", "loss_rate")
+"""What is left where others sent from the sender's own cores: whether a load came through."""
 
 SPOILS: Mapping[str, tuple[str, ...]] = {
     "incomplete": EVERY,
@@ -66,7 +70,7 @@ SPARE_PROCESS_CPU = ("shared-cores", "unsteered", "foreign-frames")
 """Flags that leave it alone though they spoil what else begins like it."""
 
 
-def spoilt_by(flag: str, metric: str, *, others: bool = False) -> bool:
+def spoilt_by(flag: str, metric: str, *, others: bool = False, same_cores: bool = False) -> bool:
     """Whether a flag spoils a metric; one that is not known spoils all.
 
     Parameters
@@ -75,7 +79,11 @@ def spoilt_by(flag: str, metric: str, *, others: bool = False) -> bool:
         Their names.
     others : bool
         Whether the point itself says that others send to the same interface.
+    same_cores : bool
+        Whether these do so from the sender's own cores.
     """
+    if same_cores and flag == BUSY:
+        return metric not in THROUGH
     prefixes = BESIDE_ON_PURPOSE if others and flag == BESIDE else SPOILS.get(flag, EVERY)
     spared = metric in PROCESS_CPU and flag in SPARE_PROCESS_CPU
     return metric.startswith(prefixes) and not spared
@@ -88,6 +96,7 @@ def spoilers(
     refuse: Sequence[str],
     *,
     others: bool = False,
+    same_cores: bool = False,
 ) -> tuple[str, ...]:
     """The flags for which a metric of a run is left out.
 
@@ -103,11 +112,15 @@ def spoilers(
         Flags that spoil everything this time.
     others : bool
         Whether the point itself says that others send to the same interface.
+    same_cores : bool
+        Whether these do so from the sender's own cores.
     """
+
+    def spoils(flag: str) -> bool:
+        return spoilt_by(flag, metric, others=others, same_cores=same_cores)
+
     return tuple(
-        flag
-        for flag in flags
-        if flag in refuse or (flag not in tolerate and spoilt_by(flag, metric, others=others))
+        flag for flag in flags if flag in refuse or (flag not in tolerate and spoils(flag))
     )
 
 

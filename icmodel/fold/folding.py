@@ -20,9 +20,10 @@ from icmodel.fold.settings import Settings
 from icmodel.fold.withholding import without
 
 SEARCH = "a trial of a search: its load was the search's choice"
-SAME_CORE = "another sender worked on the sender's own cores, so they are not two hosts"
-BUSY, BUSY_SHARE = "busy-host", 0.1
-"""The flag of an end that was busy before the run, and by how much; it does not say which end."""
+SAME_CORES = (
+    "another sender worked on the sender's own cores, so it sent what they had time for and not what "
+    "its point names"
+)
 UNCOVERED = "a stream beside it did not run from before to after it"
 ELSEWHERE = "its point is held out by the plan of another run, so a fit may not see it"
 HELD = "the plan holds it out, so a fit may not see it"
@@ -177,8 +178,8 @@ def _set_aside(record: Record, most_steal: float | None) -> str:
         return SEARCH
     if plan is not None and not all(stream.covered for stream in plan.background):
         return UNCOVERED
-    if record.others and BUSY in record.flags and record.sender_busy > BUSY_SHARE:
-        return SAME_CORE
+    if record.same_cores and not record.offered:
+        return SAME_CORES
     if most_steal is not None and record.steal > most_steal:
         return f"the hypervisor took more than {100 * most_steal:g} % of a core in use"
     return ""

@@ -120,7 +120,12 @@ def mean_and_std(values: Sequence[float]) -> tuple[float, float | None]:
 def _left_out(record: Record, settings: Settings) -> dict[str, tuple[str, ...]]:
     found = {
         metric: spoilers(
-            record.flags, metric, settings.tolerate, settings.refuse, others=record.others
+            record.flags,
+            metric,
+            settings.tolerate,
+            settings.refuse,
+            others=record.others,
+            same_cores=record.same_cores,
         )
         for metric in metrics_of(record)
     }

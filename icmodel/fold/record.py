@@ -10,12 +10,19 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from icmodel.errors import RecordError
+from icmodel.fold.flags import BUSY
 
 HOW_TO_MAKE = "`icprobe run` and `icprobe campaign` write records, one JSON object a line"
 
 Text = Annotated[str, Field(min_length=1)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Label = bool | int | float | str
+
+
+BUSY_SHARE = 0.1
+"""A core counts as busy above this share of the time; icprobe's own limit for its flag."""
+MISSED_SHARE = 1e-3
+"""A load counts as offered if no more of it was missed; icprobe's own limit for ``pacing-error``."""
 
 
 class Part(BaseModel):
@@ -160,11 +167,18 @@ class Record:
         return max(lost, default=0.0)
 
     @property
-    def sender_busy(self) -> float:
-        """How busy the sender's busiest core was before the run, while others already sent."""
+    def same_cores(self) -> bool:
+        """Whether others, who already sent before the run, did so from the sender's own cores."""
         before, mine = self.document.cpu_modes.send.baseline, self.document.cores.send
         cores = before.cores if before else ()
-        return max((1 - core.idle for core in cores if core.core in mine), default=0.0)
+        busy = max((1 - core.idle for core in cores if core.core in mine), default=0.0)
+        return self.others and BUSY in self.document.flags and busy > BUSY_SHARE
+
+    @property
+    def offered(self) -> bool:
+        """Whether there was a limited load, and the sender sent all of it."""
+        load, sent = self.point.get("load_bps"), self.result.get("sent_bps", 0.0)
+        return isinstance(load, float | int) and sent >= (1 - MISSED_SHARE) * load
 
     @property
     def length(self) -> str:

@@ -69,6 +69,11 @@ class Settings:
                 f"--most-steal {self.most_steal:g} is not possible: give a share of the time from 0 "
                 "up to, but not including, 1"
             )
+        if self.line_rate_bps is not None and not self.line_rate_bps > 0:
+            raise RecordError(
+                f"--line-rate {self.line_rate_bps:g} b/s carries nothing: give the rate of the line, or "
+                "leave it out"
+            )
         digits = self.histogram_digits
         if digits is not None and not LEAST_DIGITS <= digits <= MOST_DIGITS:
             raise RecordError(
