@@ -58,6 +58,29 @@ def test_both_sides_of_each_break_are_knots() -> None:
 # --- accuracy on known truth ------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("payload", [300, 800])
+def test_above_the_greatest_carried_load_cpu_goes_on_to_the_unlimited_run(payload: int) -> None:
+    capacity = truth("udp", payload, math.inf)["goodput_bps"]
+    highest = max(load for load in LOADS_BPS if load < capacity)
+    assert 1.2 * highest < capacity
+
+    def told(model: Model, load_bps: float | None) -> Any:
+        rate = None if load_bps is None else load_bps / 8 / payload
+        return model.predict(protocol="udp", payload_bytes=payload, rate_fps=rate).cpu_recv
+
+    most = told(MODEL, None).value
+    before = told(MODEL, highest).value
+    for load in np.linspace(1.02 * highest, 0.98 * capacity, 5).tolist():
+        here = told(MODEL, load)
+        assert here.value == pytest.approx(truth("udp", payload, load)["cpu_recv"], rel=0.05)
+        assert before < here.value <= most
+        assert here.low <= here.value <= here.high
+        assert here.basis == "extrapolated"
+        before = here.value
+    held = told(CORRECTED, 0.98 * capacity)
+    assert held.value == pytest.approx(told(CORRECTED, highest).value)
+
+
 def held_out(seed: int, count: int = 40) -> list[Point]:
     """Single runs at payloads and loads that the lab has not measured together."""
     random = np.random.default_rng(seed)

@@ -12,6 +12,7 @@ from icmodel.hybrid.fit import fit
 from icmodel.hybrid.kernel import Kernel, groups_of
 from icmodel.hybrid.mechanism import CONSTANT, Mechanism
 from icmodel.hybrid.observations import Observations, observations
+from icmodel.hybrid.parted import REST, Part, Parted
 from icmodel.hybrid.process import Process, process
 from icmodel.interpolation import LONE_WIDTH
 from icmodel.model.physics import frames_on_wire
@@ -47,8 +48,10 @@ def test_the_closed_form_is_that_of_fitting_without_them() -> None:
 
 
 def test_of_few_configurations_the_greatest_error_counts_and_no_less_than_a_lone_point_s() -> None:
-    whole = through(np.arange(12))
-    assert half_width(whole, NAMES) == max(left_out_together(whole, NAMES).max(), LONE_WIDTH)
+    rows = np.arange(12)
+    whole = through(rows)
+    found = half_width(Parted({REST: Part(rows, whole)}), NAMES)
+    assert found == max(left_out_together(whole, NAMES).max(), LONE_WIDTH)
     data = lab(protocols=("udp",), noise=1e-6)
 
     def carrier(protocol: str, options: object, payload_bytes: np.ndarray) -> object:

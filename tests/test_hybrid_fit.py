@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hybrid_case import dataset, lab, row
+from hybrid_case import dataset, lab, row, sites
 from icmodel.hybrid.fit import MOST_ROWS, doubted, fit
-from icmodel.hybrid.observations import observations
+from icmodel.hybrid.observations import Observations, observations
+from icmodel.hybrid.parted import OWN_ROWS, REST
 from icmodel.hybrid.refine import Refiner
 from icmodel.model import Model
 from icmodel.model.physics import frames_on_wire
@@ -77,3 +78,18 @@ def test_a_median_is_fitted_for_itself_and_the_rest_of_its_kind_over_it() -> Non
 def replace_metric(point: object) -> object:
     """The same row as a median."""
     return point._replace(metric="latency_p50_s")  # type: ignore[attr-defined]
+
+
+def test_a_wild_protocol_makes_no_other_unsure() -> None:
+    sizes = np.geomspace(64, 65536, OWN_ROWS).round()
+    where = sites(np.tile(sizes, 2), [["calm"]] * OWN_ROWS + [["wild"]] * OWN_ROWS)
+    random = np.random.default_rng(8)
+    calm = np.log(1e-6 + 1e-9 * sizes) + 0.01 * random.standard_normal(OWN_ROWS)
+    log_time = np.concatenate([calm, random.normal(-10.0, 2.0, OWN_ROWS)])
+    nothing = np.zeros(len(where))
+    found = fit(Observations(where, np.exp(log_time), nothing, nothing), log_time)
+    own, together = found.processes[0], found.processes[2]
+    assert [*own.kernels] == ["calm", "wild"]
+    assert [*together.kernels] == [REST]
+    assert np.median(own.deviations[:OWN_ROWS]) < 0.02
+    assert np.median(together.deviations[:OWN_ROWS]) > 0.2

@@ -33,6 +33,23 @@ class Distances:
     broken: Floats
     differ: Mapping[Group, Floats]
 
+    def part(self, left: Ints, right: Ints) -> Distances:
+        """Between some of the left and some of the right sites, both in ascending order."""
+        if (len(left), len(right)) == self.payload.shape:
+            return self
+
+        def cut(matrix: Floats) -> Floats:
+            chosen = matrix[:, right]
+            return chosen if len(matrix) == 1 else chosen[left]
+
+        return Distances(
+            cut(self.payload),
+            cut(self.asked),
+            cut(self.carried),
+            cut(self.broken),
+            {group: chosen for group, d in self.differ.items() if (chosen := cut(d)).any()},
+        )
+
 
 class Known:
     """Sites that others are compared with, their labels as numbers.

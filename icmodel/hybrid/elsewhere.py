@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from icmodel.hybrid.parted import Parted
 from icmodel.hybrid.process import Process
 from icmodel.interpolation import COVERAGE, LONE_WIDTH
 
@@ -35,13 +36,16 @@ def left_out_together(process: Process, names: NDArray[np.str_]) -> Floats:
     return np.array(found)
 
 
-def half_width(process: Process, names: NDArray[np.str_]) -> float:
+def half_width(found: Parted, names: NDArray[np.str_]) -> float:
     """Half of the 90 % interval for a configuration without rows, in log time.
 
     The conformal rank of the errors of leaving out whole configurations; of too few to have that rank
     the greatest, and no less than what is assumed of a lone point.
     """
-    errors = np.sort(left_out_together(process, names))
+    parts = found.parts.values()
+    errors = np.sort(
+        np.concatenate([left_out_together(part.process, names[part.rows]) for part in parts])
+    )
     rank = math.ceil(COVERAGE * (len(errors) + 1))
     if rank > len(errors):
         return max(float(errors[-1]), LONE_WIDTH)

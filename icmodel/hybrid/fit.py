@@ -28,6 +28,7 @@ from icmodel.hybrid.kernel import (
 from icmodel.hybrid.likelihood import Piece, likeliest
 from icmodel.hybrid.mechanism import CONSTANT, Mechanism, configurations, possible_kinds
 from icmodel.hybrid.observations import Observations, Sites
+from icmodel.hybrid.parted import REST, Part, Parted, parts_of, whole
 from icmodel.hybrid.process import Process, process, scale_of
 
 Floats = NDArray[np.float64]
@@ -36,17 +37,21 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """What a process is made of: the constant or the best other mechanism, form, shape, prior."""
+    """What a process is made of: the constant or the best other mechanism, form, shape, prior.
+
+    ``own``: each protocol has numbers of its own, and knows nothing of the others.
+    """
 
     constant: bool
     form: str
     shape: str
     looseness: float
+    own: bool = False
 
 
 DESIGNS = (
-    Design(False, PRODUCT, SMOOTH, 2.0),
-    Design(False, PRODUCT, SMOOTHER, 2.0),
+    Design(False, PRODUCT, SMOOTH, 2.0, own=True),
+    Design(False, PRODUCT, SMOOTHER, 2.0, own=True),
     Design(True, PRODUCT, SMOOTH, 2.0),
     Design(True, JOINED, SMOOTH, 20.0),
     Design(False, JOINED, SMOOTH, 20.0),
@@ -65,7 +70,7 @@ class Fit:
     """A fitted metric in log time: what each candidate says, blended, and how sure that is."""
 
     known: Known
-    processes: tuple[Process, ...]
+    processes: tuple[Parted, ...]
     curves: Curves
     blend: Blend
     widths: Widths
@@ -95,14 +100,10 @@ class Fit:
         apart = self.known.distances(sites)
         modelled = {one: one.at(sites) for one in {each.mechanism for each in self.processes}}
         physics = modelled[self.mechanism]
-        crosses = [one.covariance(modelled[one.mechanism], apart) for one in self.processes]
-        told = [
-            one.log_time(modelled[one.mechanism], cross)
-            for one, cross in zip(self.processes, crosses, strict=True)
-        ]
+        told = [one.log_time(sites, modelled[one.mechanism], apart) for one in self.processes]
         told += [*self.curves.log_time(sites, physics.log_time)]
         near = nearness(apart)
-        deviation = self.widths.process.deviation(physics, crosses[0])  # that before any doubt
+        deviation = self.widths.process.deviation(sites, physics, apart)
         return self.blend.mean(np.stack(told), near), self.widths.of_mean(near, deviation), near
 
 
@@ -125,15 +126,15 @@ def fit(observed: Observations, log_time: Floats, like: Fit | None = None) -> Fi
     kinds = possible_kinds(observed.sites)
     physics = rows.easiest([Mechanism(kind, observed.sites, log_time) for kind in kinds])
     constant = Mechanism(CONSTANT, observed.sites, log_time)
-    processes: list[Process] = []
+    processes: list[Parted] = []
     for number, design in enumerate(DESIGNS):
         mechanism = constant if design.constant else physics
-        near = like.processes[number].kernel if like else None
-        kernel = rows.likeliest(mechanism, design, near)
+        near = like.processes[number].kernels if like else {}
+        kernels = rows.likeliest(mechanism, design, near)
         if not processes:
-            plain = rows.through(mechanism, kernel)
+            plain = rows.through(mechanism, kernels)
             rows = rows.doubting(plain)
-        processes.append(rows.through(mechanism, kernel))
+        processes.append(rows.through(mechanism, kernels))
     curves = Curves(observed.sites, log_time, physics.at(observed.sites).log_time)
     blended = blend(rows.apart, np.stack([one.errors for one in processes] + [*curves.errors]))
     fitted = physics.parameters + len(NUMBERS) + len(rows.groups[PRODUCT])
@@ -151,30 +152,55 @@ class _Rows:
     groups: Mapping[str, tuple[Group, ...]]
     known: Known
     apart: Distances
+    parts: Mapping[str, Ints]
 
-    def through(self, mechanism: Mechanism, kernel: Kernel) -> Process:
-        """The process of a kernel over what a mechanism leaves."""
+    def through(self, mechanism: Mechanism, kernels: Mapping[str, Kernel]) -> Parted:
+        """The processes over what a mechanism leaves, of a kernel for each part."""
+        own = kernels.keys() == self.parts.keys()
+        cut = self.parts if own else whole(self.observed.sites)
+        return Parted(
+            {name: Part(cut[name], self._one(mechanism, kernels[name], cut[name])) for name in cut}
+        )
+
+    def _one(self, mechanism: Mechanism, kernel: Kernel, rows: Ints) -> Process:
         own = kernel.on(self.groups[kernel.form])
-        return process(mechanism, own, self.observed, self.apart, self.log_time)
+        apart = self.apart.part(rows, rows)
+        return process(mechanism, own, self.observed.take(rows), apart, self.log_time[rows])
 
     def easiest(self, mechanisms: Sequence[Mechanism]) -> Mechanism:
         """The mechanism whose residual is easiest to predict."""
 
         def error(one: Mechanism) -> float:
-            return float(np.mean(np.minimum(np.abs(self.through(one, Kernel()).errors), 1.0)))
+            found = self.through(one, {REST: Kernel()})
+            return float(np.mean(np.minimum(np.abs(found.errors), 1.0)))
 
         return mechanisms[0] if len(mechanisms) == 1 else min(mechanisms, key=error)
 
-    def likeliest(self, mechanism: Mechanism, design: Design, near: Kernel | None) -> Kernel:
-        """The kernel under which what a mechanism leaves is likeliest, maybe near a known one."""
-        modelled = mechanism.at(self.observed.sites)
-        residual = self.log_time - modelled.log_time
+    def likeliest(
+        self, mechanism: Mechanism, design: Design, near: Mapping[str, Kernel]
+    ) -> dict[str, Kernel]:
+        """For each part the kernel under which what a mechanism leaves is likeliest.
+
+        The search begins at a known one, where there is one of the part.
+        """
+        cut = self.parts if design.own else whole(self.observed.sites)
+        return {
+            name: self._likeliest(mechanism, design, rows, near.get(name))
+            for name, rows in cut.items()
+        }
+
+    def _likeliest(
+        self, mechanism: Mechanism, design: Design, rows: Ints, near: Kernel | None
+    ) -> Kernel:
+        sites = self.observed.sites.take(rows)
+        modelled = mechanism.at(sites)
+        residual = self.log_time[rows] - modelled.log_time
         scale = scale_of(residual)
-        variance = self.observed.variance / scale**2
+        variance = self.observed.variance[rows] / scale**2
         groups = self.groups[design.form]
         pieces = []
-        for where in _pieces(self.observed.sites):
-            part = self.observed.sites.take(where)
+        for where in _pieces(sites):
+            part = sites.take(where)
             apart = Known(part, groups).distances(part)
             shares = modelled.shares[where]
             pieces.append(Piece(apart, shares, residual[where] / scale, variance[where]))
@@ -182,7 +208,7 @@ class _Rows:
         start = None if near is None else near.on(groups)
         return likeliest(prior, pieces, design.looseness, start)
 
-    def doubting(self, found: Process) -> _Rows:
+    def doubting(self, found: Parted) -> _Rows:
         """The rows with less trust in those that a process finds far off."""
         variance = doubted(found, self.observed.variance)
         return replace(self, observed=replace(self.observed, variance=variance))
@@ -192,10 +218,10 @@ def _rows(observed: Observations, log_time: Floats) -> _Rows:
     sites = observed.sites
     groups = groups_of(sites)
     known = Known(sites, (*groups[PRODUCT], *groups[JOINED]))
-    return _Rows(observed, log_time, groups, known, known.distances(sites))
+    return _Rows(observed, log_time, groups, known, known.distances(sites), parts_of(sites))
 
 
-def doubted(found: Process, variance: Floats) -> Floats:
+def doubted(found: Parted, variance: Floats) -> Floats:
     """Variances of rows, greater where a row is farther off than its runs let expect.
 
     The spread of a few runs is uncertain, and runs are disturbed now and then: noise has Student's
@@ -204,7 +230,7 @@ def doubted(found: Process, variance: Floats) -> Floats:
     """
     scores = (found.errors / found.deviations) ** 2
     less_sure = np.maximum((FREEDOM + scores) / (FREEDOM + 1.0), 1.0) - 1.0
-    noise = variance + found.kernel.noise * found.scale**2
+    noise = variance + found.noise
     return np.where(variance > 0, variance + less_sure * noise, 0.0)
 
 

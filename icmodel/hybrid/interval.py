@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.hybrid.blend import LEAST_ERROR, Blend
-from icmodel.hybrid.process import Process
+from icmodel.hybrid.parted import Parted
 from icmodel.interpolation import COVERAGE, LONE_WIDTH
 
 Floats = NDArray[np.float64]
@@ -31,7 +31,7 @@ class Widths:
     """Half-widths at any site: a conformal factor on a local scale, and the spread of one run."""
 
     blend: Blend
-    process: Process
+    process: Parted
     factor: float
     spread: Floats
 
@@ -55,12 +55,12 @@ class Widths:
         return np.hypot(of_mean, ONE_NEW_RUN * (nearness @ self.spread))
 
 
-def widths(blended: Blend, process: Process, spread: Floats, chosen: int) -> Widths:
+def widths(blended: Blend, process: Parted, spread: Floats, chosen: int) -> Widths:
     """The widths of a blend.
 
     Parameters
     ----------
-    process : Process
+    process : Parted
         Says how much farther one site lies from known rows than another: the first of the fit's,
         before any row was doubted.
     spread : array

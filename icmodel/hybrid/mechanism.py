@@ -1,8 +1,9 @@
 """What a frame costs: so much itself, so much a byte, so much a packet it becomes.
 
-The costs of each protocol are fitted by least squares of the relative error and are never negative,
-so that they can be read and extrapolated.  How far a configuration's own costs are from these is
-left to the processes over the residual, which know how sure that is.
+The costs of each protocol, at the hosts' limit and below it, are fitted by least squares of the
+relative error and are never negative, so that they can be read and extrapolated.  How far a
+configuration's own costs are from these is left to the processes over the residual, which know how
+sure that is.
 """
 
 from __future__ import annotations
@@ -13,16 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.hybrid.observations import Sites
+from icmodel.hybrid.regimes import OVERLOAD, UNLIMITED
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Working = tuple[str, bool | None]
+"""A protocol, and whether its hosts are at their limit; ``None`` for both."""
+ANY: Working = ("", None)
+"""All protocols together."""
 
 LEAST_ROWS = 5
-"""Rows from which a protocol has costs of its own; others share those of all."""
+"""Rows from which a protocol has costs of its own, and at its limit others than below it; with fewer
+it shares those of all."""
 CONSTANT, COSTS, QUEUE, WORK = "constant", "costs", "queue", "work"
 KINDS = (COSTS, QUEUE, WORK)
-"""What a time may be made of: costs; costs and what waits before them (a latency); costs times the
-frames that flow (processing time, by the utilisation law).  A constant is nothing but itself."""
+"""What a time may be made of: costs; costs and what waits before them, a queue that grows with the
+load or a buffer that is full (a latency); costs times the frames that flow (processing time, by the
+utilisation law).  A constant is nothing but itself."""
 SHORTEST_S = 1e-300
 
 
@@ -37,9 +46,15 @@ class Modelled:
     log_time: Floats
     shares: Floats
 
+    def take(self, where: Ints) -> Modelled:
+        """What it says of some of the sites."""
+        return Modelled(self.log_time[where], self.shares[where])
+
 
 class Mechanism:
-    """The time at each site from its protocol's costs.
+    """The time at each site from its protocol's costs, for hosts at their limit and below it.
+
+    A host with too much to do works in another way, as on many frames at a time.
 
     Parameters
     ----------
@@ -53,20 +68,23 @@ class Mechanism:
 
     def __init__(self, kind: str, sites: Sites, log_time: Floats) -> None:
         self.kind = kind
-        self._common = _fit(kind, sites, log_time)
-        self._of: dict[str, Floats] = {}
+        self._of: dict[Working, Floats] = {ANY: _fit(kind, sites, log_time)}
         for protocol, members in protocols(sites).items():
             if len(members) >= LEAST_ROWS:
-                self._of[protocol] = _fit(kind, sites.take(members), log_time[members])
+                self._of[protocol, None] = _fit(kind, sites.take(members), log_time[members])
+        for working, members in _workings(sites).items():
+            if len(members) >= LEAST_ROWS and kind != CONSTANT:
+                self._of[working] = _fit(kind, sites.take(members), log_time[members])
+        used = {self._known(working) for working in _workings(sites)}
+        self.parameters = sum(int((self._of[one] > 0).sum()) for one in used)
+        """How many costs were fitted: those above 0 of what is used."""
 
-    @property
-    def parameters(self) -> int:
-        """How many costs were fitted: those above 0."""
-        return sum(int((costs > 0).sum()) for costs in (self._of or {"": self._common}).values())
+    def costs(self, protocol: str, full: bool | None = None) -> Floats:
+        """Costs a frame [s], a byte [s/B], a packet [s], and what the kind has beside them.
 
-    def costs(self, protocol: str) -> Floats:
-        """Costs a frame [s], a byte [s/B], a packet [s], and what the kind has beside them."""
-        return self._of.get(protocol, self._common)
+        ``full`` are those of hosts at their limit, or below it; of all where it is ``None``.
+        """
+        return self._of[self._known((protocol, full))]
 
     def at(self, sites: Sites) -> Modelled:
         """What it says of some sites."""
@@ -74,11 +92,32 @@ class Mechanism:
         time = np.maximum(parts.sum(axis=1), SHORTEST_S)
         return Modelled(np.log(time), parts / time[:, None])
 
+    def _known(self, working: Working) -> Working:
+        """The closest to some working hosts of which the costs are known."""
+        protocol, _ = working
+        return next(one for one in (working, (protocol, None), ANY) if one in self._of)
+
     def _parts(self, sites: Sites) -> Floats:
         parts = _features(self.kind, sites)
-        for protocol, members in protocols(sites).items():
-            parts[members] *= self.costs(protocol)
+        for working, members in _workings(sites).items():
+            parts[members] *= self.costs(*working)
         return parts
+
+
+def _workings(sites: Sites) -> dict[Working, Ints]:
+    """The sites of each protocol at the hosts' limit, and of each below it."""
+    full = at_limit(sites)
+    found: dict[Working, Ints] = {}
+    for protocol, members in protocols(sites).items():
+        for one in (False, True):
+            if len(rows := members[full[members] == one]):
+                found[protocol, one] = rows
+    return found
+
+
+def at_limit(sites: Sites) -> Bools:
+    """Where hosts do what they can, since more is asked than they carry."""
+    return np.isin(sites.labels[:, -1], (UNLIMITED, OVERLOAD))
 
 
 def protocols(sites: Sites) -> dict[str, Ints]:
@@ -102,8 +141,16 @@ def _features(kind: str, sites: Sites) -> Floats:
     if kind == COSTS:
         return costs
     if kind == QUEUE:
-        return np.column_stack([costs, sites.queue, sites.queue * sites.payload_bytes])
+        waits = [sites.queue, sites.queue * sites.payload_bytes, *_full_buffer(sites)]
+        return np.column_stack([costs, *waits])
     return np.column_stack([ones, costs * sites.frames_per_s[:, None]])
+
+
+def _full_buffer(sites: Sites) -> tuple[Floats, Floats]:
+    """Time in which one frame and one byte leave a buffer that more flows into than out of [s]."""
+    full = at_limit(sites) & (sites.frames_per_s > 0)
+    frame_s = np.divide(1.0, sites.frames_per_s, out=np.zeros(len(sites)), where=full)
+    return frame_s, frame_s / sites.payload_bytes
 
 
 def possible_kinds(sites: Sites) -> tuple[str, ...]:

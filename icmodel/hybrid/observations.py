@@ -77,6 +77,11 @@ class Observations:
     """Relative standard deviation between runs at each row, half of it pooled over the rows that say
     it; 0 where none does."""
 
+    def take(self, where: Ints) -> Observations:
+        """Some of the rows."""
+        values, variance, spread = self.values[where], self.variance[where], self.spread[where]
+        return Observations(self.sites.take(where), values, variance, spread)
+
 
 def label(
     data: Dataset, point: Point, regime: str, options: Mapping[str, str] | None = None
@@ -157,7 +162,7 @@ def observations(data: Dataset, metric: str, carrier: Carrier) -> Observations |
         over = asked_too_much(data, points)
         free = [k for k, regime in enumerate(regimes) if regime != LIMITED or over[k]]
         points = [points[k] for k in free]
-        regimes = [OVERLOAD if over[k] else UNLIMITED for k in free]
+        regimes = [OVERLOAD if over[k] and regimes[k] != UNLIMITED else UNLIMITED for k in free]
     if len(points) < 3:
         return None
     labels = [label(data, p, regime) for p, regime in zip(points, regimes, strict=True)]

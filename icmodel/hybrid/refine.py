@@ -234,7 +234,8 @@ class Refiner:
         rows = [self.data.points[row] for row in curve.rows.tolist()]
         regime, load_bps = regime_of(curve.load_bps), curve.load_bps
         if where.overloaded:
-            regime, load_bps = OVERLOAD, max(row.load_bps or 1.0 for row in rows)
+            loads = [row.load_bps for row in rows if row.load_bps and math.isfinite(row.load_bps)]
+            regime, load_bps = OVERLOAD, max(loads, default=1.0)
         elif metric == "goodput_bps":
             regime = UNLIMITED
         labels: list[Label] = [label(self.data, rows[0], regime, where.options)] * len(payload)
@@ -246,8 +247,8 @@ class Refiner:
         own = where.options is None
         if not own:
             half = np.hypot(half, fitted.elsewhere())
-        if metric == "goodput_bps" and own and not where.overloaded:
-            log_time = log_time + self._limited(fitted, curve, payload, log_time, half)
+        if metric == "goodput_bps" and own:
+            log_time = log_time + self._to_rows(fitted, curve, payload, log_time, half, where)
         measure = fitted.quantity
         value, one, other = (
             measure.value(log_time + sign * half, payload) for sign in (0.0, -1.0, 1.0)
@@ -314,19 +315,25 @@ class Refiner:
         below, above = np.array(ranges).T
         return np.interp(at, own, below), np.interp(at, own, above)
 
-    def _limited(
+    def _to_rows(
         self,
         fitted: FittedMetric,
         curve: Curve,
         payload: Floats,
         log_time: Floats,
         half: Floats,
+        where: Where,
     ) -> Floats:
-        """What a limit changes where a limited run reached more than the unlimited one can."""
+        """What brings a goodput to its curve's rows of another regime, which its fit was not shown.
+
+        Those are limited runs that reached more than the unlimited one can, and the unlimited runs
+        that bound those that were asked for too much.
+        """
         own = np.searchsorted(payload, curve.payload_bytes)
         loads = [self.data.points[row].load_bps for row in curve.rows.tolist()]
         limited = np.array([load is not None and math.isfinite(load) for load in loads])
         reached = fitted.quantity.log_time(curve.ends[0], curve.payload_bytes)
         change = reached - log_time[own]
-        change = np.where(limited & (change < -half[own]), change, 0.0)
+        other = ~limited if where.overloaded else limited & (change < -half[own])
+        change = np.where(other, change, 0.0)
         return np.interp(np.log(payload), np.log(curve.payload_bytes), change)

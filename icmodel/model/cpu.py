@@ -27,7 +27,8 @@ def busy(
 
     Where only the unlimited load answers, a carried request takes its proportion of it.  Above the
     highest load that answers the upper end reaches to the unlimited curve: up to what is achievable
-    the metric may be anything between the two (E14, E15).
+    the metric may be anything between the two (E14, E15).  There ``hybrid`` lets it grow with the
+    load, to the unlimited curve at most.
     """
     lookup = ground.metrics[metric]
     value = curve_value(block, lookup, part, slot)
@@ -35,13 +36,17 @@ def busy(
     request = block.asked.request_bps
     here = lookup.group.take(block.config) * lookup.stack.cells + block.cell
     carried = slot.slot <= len(ground.loads)
-    if part == HIGH:
-        held = carried & (request > lookup.highest.take(here))
+    if part == HIGH or ground.fitted:
+        highest = lookup.highest.take(here)
+        held = carried & (request > highest)
         if held.any():
-            most = block.unlimited(lookup, HIGH)
-            keep_within(ground, block, metric, HIGH, most)
+            most = block.unlimited(lookup, part)
+            keep_within(ground, block, metric, part, most)
+            if part != HIGH:
+                more = np.divide(request, highest, out=np.ones_like(value), where=held)
+                np.fmin(most, value * more, out=most)
             np.fmax(value, most, out=value, where=held)
-    elif lookup.unlimited_only.any():
+    if part != HIGH and lookup.unlimited_only.any():
         only = carried & lookup.unlimited_only.take(here)
         value[only] *= np.minimum(request[only] / own_bps[only], 1.0)
     return value

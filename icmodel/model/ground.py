@@ -123,6 +123,11 @@ class Ground:
     known: frozenset[str] = frozenset()
     lent: frozenset[tuple[str, int]] = frozenset()
 
+    @property
+    def fitted(self) -> bool:
+        """Whether the curves are drawn from fits (``hybrid``)."""
+        return self.carried is not None
+
     def lookup_of(self, metric: str) -> Lookup | None:
         """The table a metric of a prediction comes from; that of the goodput for all that flows."""
         if metric in (*BY_FLOW, "frames_per_s"):
@@ -257,7 +262,8 @@ def _overloaded(numbered: Sequence[Numbered], refiner: Refiner) -> list[Numbered
     rows = [row for row, is_over in zip(numbered, over, strict=True) if is_over]
     greatest: dict[tuple[object, ...], Numbered] = {}
     for index, point in sorted(rows, key=lambda row: row[1].load_bps or 0.0):
-        key = (place_of(point), point.endpoints, point.metric, point.payload_bytes)
+        beside = (point.options, point.endpoints, point.other_goodput_bps)
+        key = (place_of(point), *beside, point.metric, point.payload_bytes)
         greatest[key] = (index, point._replace(load_bps=np.inf))
     return sorted(greatest.values(), key=lambda row: row[0])
 
