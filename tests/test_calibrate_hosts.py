@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from icmodel.calibrate.calibration import Wish
 from icmodel.calibrate.commands import ended, printed
 from icmodel.calibrate.hosts import Hosts
-from icmodel.calibrate.pair import LabPair, SshPair
+from icmodel.calibrate.pair import LabPair, Link, SshPair
 from icmodel.calibrate.run import Run, run_of
 from icmodel.calibrate.settings import Settings
 from icmodel.calibrate.system import Refused
@@ -120,6 +121,19 @@ def test_the_command_makes_a_dataset_in_a_lab(
     data = load(folder)
     assert (data.id, data.default_variant, data.protocols) == ("made", "hybrid", ("tcp",))
     assert second["dataset"] == {"id": "made", "sha256": data.sha256}
+    link = data.interconnect
+    assert (link.line_rate_bps, link.burst_bytes, link.mtu_bytes) == (1e9, 125_000, 1500)
+
+
+def test_what_a_topology_says_holds_unless_it_is_given(lab: Path, tmp_path: Path) -> None:
+    assert LabPair(lab, "direct-jumbo", tmp_path).link().mtu_bytes == 9000
+    free = LabPair(lab, "direct", tmp_path).link()
+    assert free == Link(None, None, 1500)
+    wish = Wish(tmp_path / "one", words={"line_rate_bps": 2e7, "mtu_bytes": None})
+    made = wish.settings("a lab", Link(1e9, 125_000, 9000))
+    assert (made.line_rate_bps, made.burst_bytes, made.mtu_bytes) == (2e7, 125_000, 9000)
+    bare = wish.settings("hosts", Link())
+    assert (bare.line_rate_bps, bare.burst_bytes, bare.mtu_bytes) == (2e7, 0.0, 1500)
 
 
 # --- over SSH ---------------------------------------------------------------------------------

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from icmodel.calibrate.hosts import Hosts
 from icmodel.calibrate.loop import Result, Watch, calibrate
-from icmodel.calibrate.pair import LabPair, Pair, SshPair
+from icmodel.calibrate.pair import LabPair, Link, Pair, SshPair
 from icmodel.calibrate.settings import Settings
 from icmodel.calibrate.written import write
 from icmodel.dataset_write import id_of
@@ -24,7 +24,8 @@ class Wish:
     """What is to be calibrated.
 
     ``hosts`` are two names that ssh knows; without them a lab of ``topology`` is built.
-    ``words`` are fields of `Settings`.
+    ``words`` are fields of `Settings`; what they leave out or say ``None`` of is taken from the lab's
+    topology, as far as that says it.
 
     Raises
     ------
@@ -35,19 +36,19 @@ class Wish:
 
     folder: Path
     hosts: tuple[str, str] | None = None
-    topology: str = "direct"
+    topology: str = "direct-1g"
     address: str | None = None
     words: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         id_of(self.folder)
-        settings = self.settings("")
+        settings = self.settings("", Link())
         if settings.usecase is not None:
             load_usecase(settings.usecase)
 
-    def settings(self, system: str) -> Settings:
+    def settings(self, system: str, link: Link) -> Settings:
         """The settings of a system; what no calibration can be is refused when it is wished."""
-        return Settings(system=system, **self.words)
+        return Settings(system=system, **{**_said(asdict(link)), **_said(self.words)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ def carry_out(probe: Path, wish: Wish, watch: Watch | None = None) -> Calibratio
         If the folder is another calibration's, hosts cannot be reached, or nothing was measured.
     """
     pair = _pair(probe, wish)
-    settings = wish.settings(pair.description)
+    settings = wish.settings(pair.description, pair.link())
     result = calibrate(Hosts(probe, pair, settings), settings, wish.folder, watch)
     data = write(wish.folder, settings)
     return Calibration(
@@ -112,6 +113,11 @@ def carry_out(probe: Path, wish: Wish, watch: Watch | None = None) -> Calibratio
         variant=settings.variant,
         result=result,
     )
+
+
+def _said(words: Mapping[str, Any]) -> dict[str, Any]:
+    """The words that say something."""
+    return {name: value for name, value in words.items() if value is not None}
 
 
 def _pair(probe: Path, wish: Wish) -> Pair:

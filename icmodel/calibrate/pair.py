@@ -7,6 +7,7 @@ import json
 import shlex
 import socket
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -20,8 +21,24 @@ RESPONDER = '{serve} & p=$!; trap "kill $p 2>/dev/null" EXIT; cat >/dev/null'
 KEEP_KEY = 'umask 077; f=$(mktemp) && cat >"$f" && printf %s "$f"'
 
 
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What is known of the way between both before any run; ``None`` where it is not.
+
+    ``burst_bytes`` pass at once before the line rate [b/s] holds.
+    """
+
+    line_rate_bps: float | None = None
+    burst_bytes: float | None = None
+    mtu_bytes: int | None = None
+
+
 class Pair(Protocol):
     """A sends and asks, B receives and answers."""
+
+    def link(self) -> Link:
+        """The way between both, as far as it is known."""
+        ...
 
     @property
     def description(self) -> str:
@@ -72,6 +89,11 @@ class LabPair:
         self.name = f"cal-{place[:8]}"
         self._key = ""
 
+    def link(self) -> Link:
+        """What the topology says."""
+        shown = json.loads(printed((self._probe, "lab", "show", self._topology), BRIEF_S))
+        return Link(shown["line_rate_bps"], shown["burst_bytes"], shown["mtu_bytes"])
+
     def up(self, key: Path) -> None:
         """Build the network."""
         self._key = str(key)
@@ -83,7 +105,7 @@ class LabPair:
             self.down()
             raise CalibrationError(
                 f"the topology {self._topology} has no hosts A and B: take one that has, such as "
-                "direct"
+                "direct-1g"
             )
         self.address = hosts["B"]["addresses"][0]
 
@@ -136,6 +158,10 @@ class SshPair:
         self._probe = probe
         self.keys: list[str] = []
         self._options: tuple[str, ...] = tuple(options)
+
+    def link(self) -> Link:
+        """Nothing: it is to be found out."""
+        return Link()
 
     def up(self, key: Path) -> None:
         """Hand both hosts the key, over connections that the runs share."""

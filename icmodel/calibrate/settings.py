@@ -44,6 +44,8 @@ class Settings:
         Cores of each end.
     line_rate_bps : float or None
         What shares of the load mean [b/s]; None is the goodput of the first run, two digits.
+    burst_bytes : float
+        Pass at once before the line rate holds, as a token bucket's depth [B].
     budget_s : float
         Measuring time, in seconds: idle time, warm-up, window and overhead of each run.
     error_ratio : float or None
@@ -75,6 +77,7 @@ class Settings:
     mtu_bytes: int = 1500
     cores: int = 1
     line_rate_bps: float | None = None
+    burst_bytes: float = 0.0
     budget_s: float = 600.0
     error_ratio: float | None = None
     metrics: tuple[str, ...] = METRICS
@@ -157,8 +160,17 @@ class Settings:
     @property
     def digest(self) -> str:
         """SHA-256 of all that decides what is measured: everything but when to stop."""
-        said = {name: value for name, value in self._document().items() if name not in ENDS}
-        return hashlib.sha256(json.dumps(said, sort_keys=True).encode("utf-8")).hexdigest()
+        said = json.dumps(self._measured(), sort_keys=True)
+        return hashlib.sha256(said.encode("utf-8")).hexdigest()
+
+    def differing(self, other: Settings) -> list[str]:
+        """What decides what is measured and is not the same in both."""
+        theirs = other._measured()
+        return [name for name, value in self._measured().items() if value != theirs[name]]
+
+    def _measured(self) -> dict[str, object]:
+        """All but when to stop."""
+        return {name: value for name, value in self._document().items() if name not in ENDS}
 
     def to_json(self) -> str:
         """The file loop.json."""

@@ -74,10 +74,10 @@ def _claim(path: Path, settings: Settings) -> None:
         before = settings_of(place.read_text(encoding="utf-8"))
         if not _has_records(path):
             (path / REFUSED).unlink(missing_ok=True)
-        elif before.digest != settings.digest:
+        elif other := before.differing(settings):
             raise CalibrationError(
-                f"{path} holds a calibration with other settings: give the same ones to go on, or "
-                "another folder"
+                f"{path} holds a calibration with other settings: {', '.join(other)} not as before; give "
+                "the same ones to go on, or another folder"
             )
     elif any(one != beside for one in path.iterdir()):
         raise CalibrationError(f"{path} is not empty and holds no calibration: give a new folder")

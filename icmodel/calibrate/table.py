@@ -52,10 +52,12 @@ def slim(record: Record) -> dict[str, object]:
 
 def folding(name: str, settings: Settings) -> Folding:
     """How the records of a calibration are folded."""
+    burst = {"interconnect": {"burst_bytes": settings.burst_bytes}} if settings.burst_bytes else {}
     return Folding(
         id=name,
         title=f"Calibration of {settings.system}",
         default_variant=settings.variant,
         line_rate_bps=settings.line_rate_bps,
         most_steal=settings.most_steal,
+        about=burst,
     )

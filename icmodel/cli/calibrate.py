@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 app = room()
 
 UNSCORED = "it ended within the first round, so neither error nor verdict is known"
-DIRECT = "direct"
-"""The test network unless another is named."""
+CABLE = "direct-1g"
+"""The test network unless another is named: with a rate, since without one the latency of a loaded
+virtual cable is not steady."""
 UNDECIDED = 3
 """Exit code where the budget ended before the stated error."""
 
@@ -54,7 +55,7 @@ HostNames = Annotated[
 ]
 Topology = Annotated[
     str | None,
-    option("topology", "NAME", "Test network: a name of icprobe's or a TOML file.", "direct"),
+    option("topology", "NAME", "Test network: a name of icprobe's or a TOML file.", CABLE),
 ]
 Address = Annotated[
     str | None,
@@ -74,9 +75,22 @@ Protocols = Annotated[
 ]
 LineRate = Annotated[
     str | None,
-    option("line-rate", "RATE", "What loads are shares of.", "the goodput of the first run"),
+    option(
+        "line-rate",
+        "RATE",
+        "What loads are shares of.",
+        "that of the test network; between hosts the goodput of the first run",
+    ),
 ]
-Mtu = Annotated[str, option("mtu", "SIZE", "MTU of the path, where packets break.", "1500 B")]
+Mtu = Annotated[
+    str | None,
+    option(
+        "mtu",
+        "SIZE",
+        "MTU of the path, where packets break.",
+        "that of the test network; between hosts 1500 B",
+    ),
+]
 Cores = Annotated[int, option("cores", "N", "Cores of each end.", "1")]
 Window = Annotated[str, option("window", "TIME", "Length of a run.", "2 s")]
 MostSteal = Annotated[
@@ -107,7 +121,7 @@ def calibrate(
     error: ErrorRatio = None,
     protocol: Protocols = None,
     line_rate: LineRate = None,
-    mtu: Mtu = "1500 B",
+    mtu: Mtu = None,
     cores: Cores = 1,
     window: Window = "2 s",
     most_steal: MostSteal = None,
@@ -148,11 +162,11 @@ def calibrate(
     wish = Wish(
         folder=output,
         hosts=hosts,
-        topology=topology or DIRECT,
+        topology=topology or CABLE,
         address=address,
         words={
             "protocols": tuple(listed(protocol)) or ("tcp", "udp"),
-            "mtu_bytes": units.parse_bytes(mtu),
+            "mtu_bytes": None if mtu is None else units.parse_bytes(mtu),
             "cores": cores,
             "line_rate_bps": None if line_rate is None else units.parse_bps(line_rate),
             "budget_s": units.parse_seconds(budget),
