@@ -40,9 +40,11 @@ from benchmarks.accuracy.predictor import (
     one_by_one,
     to_time,
 )
+from benchmarks.journal import Journal
 from icmodel.dataset import Dataset, Point
 from icmodel.estimate import Estimate
 from icmodel.validate.folds import Fold, leave_one_out, scored
+from icmodel.validate.scores import Score
 from icmodel.validate.validation import LEAVE_BREAK, LEAVE_CURVE, LEAVE_ONE, LEAVE_SIZES
 from validate_case import LOADS, METRICS, PAYLOADS, edited, law
 
@@ -227,6 +229,17 @@ def silent(data: Dataset) -> Answerer:
     return one_by_one(answer)
 
 
+def some_metric(factor: float) -> Contestant:
+    """Answers the goodput alone."""
+
+    def answer(fold: Fold, point: Point) -> Estimate:
+        if point.metric != "goodput_bps":
+            raise Unanswerable("another metric")
+        return guess(factor * point.value)
+
+    return lambda data: one_by_one(answer)
+
+
 FIELD: dict[str, Contestant] = {
     "hybrid": always(1.02),
     "linear": always(1.1),
@@ -258,10 +271,12 @@ def test_the_closest_is_named_and_where_we_are_not(data: Dataset) -> None:
     printed = table.text([one], LEAVE_ONE)
     assert "hybrid has the lowest median on most metrics of 1 of 1 datasets" in printed
     assert "not closest" not in printed
+    assert "hybrid has the lowest p95 over all metrics on 1 of 1 datasets" in printed
     swapped = {**FIELD, "hybrid": FIELD["linear"], "linear": FIELD["hybrid"]}
     other = race.race(data, swapped, kind=LEAVE_ONE, most=6, say=quiet)
     printed = table.text([other], LEAVE_ONE)
     assert "most metrics of 0 of 1 datasets" in printed
+    assert "hybrid has the lowest median over all metrics on 0 of 1 datasets" in printed
     assert "law-1g, goodput_bps, median: 10.00 % against 2.00 % of linear" in printed
 
 
@@ -279,6 +294,67 @@ def test_who_answers_the_easy_rows_alone_is_not_the_closest(data: Dataset) -> No
     field = {**FIELD, "choosy": choosy}
     judged = table.finals([race.race(data, field, kind=LEAVE_ONE, most=None, say=quiet)])
     assert {final.best for final in judged} == {("hybrid",)}
+
+
+def test_all_metrics_together_are_the_geometric_mean_of_ratios_the_nearest_first(
+    data: Dataset,
+) -> None:
+    field = {**FIELD, "linear": always(1.2), "near": always(1.05), "picky": some_metric(1.0)}
+    one = race.race(data, field, kind=LEAVE_ONE, most=6, say=quiet)
+    rivals = [r for r in table.together([one]) if r.number == "median"]
+    assert [r.rival for r in rivals] == ["near", "linear"]  # who leaves metrics out is no rival
+    own, other = (one.scores[name] for name in ("hybrid", "near"))
+    product = math.prod(other[metric].median / own[metric].median for metric in METRICS)
+    assert rivals[0].metrics == len(METRICS)
+    assert rivals[0].ratio == pytest.approx(product ** (1 / len(METRICS)))
+
+
+def test_a_metric_that_nobody_tells_decides_nothing(data: Dataset) -> None:
+    wild = {"hybrid": always(30.0), "linear": always(10.0)}
+    one = race.race(data, wild, kind=LEAVE_ONE, most=6, say=quiet)
+    relative = [m for m in METRICS if one.scores["linear"][m].kind != "absolute"]
+    assert [one.scores["linear"][m].median for m in relative] == pytest.approx(
+        [9.0] * len(relative)
+    )
+    only = replace(one, scores={n: {m: s[m] for m in relative} for n, s in one.scores.items()})
+    assert relative
+    assert table.together([only]) == []
+
+
+def test_a_race_that_was_cut_off_goes_on_from_its_journal(data: Dataset, tmp_path: Path) -> None:
+    def gone(data: Dataset) -> Answerer:
+        raise AssertionError("asked again")
+
+    def run(field: Mapping[str, Contestant], most: int = 6) -> Mapping[str, Mapping[str, Score]]:
+        kept = Journal(tmp_path / "journal.jsonl")
+        return race.race(data, field, kind=LEAVE_ONE, most=most, say=quiet, journal=kept).scores
+
+    field = {"hybrid": FIELD["hybrid"], "linear": FIELD["linear"]}
+    first = run(field)
+    assert run({**dict.fromkeys(field, gone), "late": always(1.1)}) == {
+        **first,
+        "late": first["linear"],
+    }
+    other = run({"linear": always(1.3)}, most=3)
+    assert other["linear"]["goodput_bps"].median == pytest.approx(0.3)
+
+
+def test_who_could_not_answer_is_asked_again(data: Dataset, tmp_path: Path) -> None:
+    def missing(data: Dataset) -> Answerer:
+        raise ImportError("no such package", name="package")
+
+    for contestant, answered in ((missing, 0), (always(1.1), 6)):
+        kept = Journal(tmp_path / "journal.jsonl")
+        one = race.race(data, {"late": contestant}, kind=LEAVE_ONE, most=6, say=quiet, journal=kept)
+        assert one.scores["late"]["goodput_bps"].n == answered
+
+
+def test_how_far_a_long_race_is_gets_said(data: Dataset) -> None:
+    said: list[str] = []
+    race.race(data, {"linear": FIELD["linear"]}, kind=LEAVE_ONE, most=20, say=said.append)
+    assert said[0] == "law-1g: linear, 20 folds"
+    assert said[1] == "law-1g: linear, 2 of 20"
+    assert len(said) == 10
 
 
 def test_a_dataset_with_too_few_rows_is_named_and_has_no_entry(data: Dataset) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ import checkout
 from benchmarks.chooser.__main__ import _read, _summary
 from benchmarks.chooser.arena import Arena, made_up, recorded
 from benchmarks.chooser.contest import Outcome, contest, errors, ratio, spread
-from benchmarks.chooser.journal import Journal
 from benchmarks.chooser.strategies import STRATEGIES, even_grid
 from benchmarks.chooser.synthetic import TRUTHS, TUNING, Noise, Synthetic, Truth
 from icmodel.calibrate.grid import packets
@@ -118,26 +116,6 @@ def test_the_full_grid_is_the_measure_and_its_error_small() -> None:
     assert [one.strategy for one in others] == list(STRATEGIES)
     assert whole.errors == errors(arena, arena.turns)
     assert whole.errors["goodput_bps"] < 0.1
-
-
-def test_a_contest_that_was_cut_off_goes_on_from_its_journal(tmp_path: Path) -> None:
-    path = tmp_path / "journal.jsonl"
-    first = [Outcome("chosen", 0.25, 9, {"goodput_bps": 0.1}, 1.5)]
-    second = [replace(first[0], ratio=0.5)]
-    keys = [["made up", seed, "hybrid", (0.25,)] for seed in (1, 2, 3)]
-    journal = Journal(path)
-    assert journal.known(keys[0]) is None
-    for key, outcomes in zip(keys, (first, second), strict=False):
-        journal.keep(key, outcomes)
-    journal.keep(keys[0], second)
-    with path.open("a", encoding="utf-8") as file:
-        file.write('{"of": ["made up", 3')
-    again = Journal(path)
-    assert [again.known(key) for key in keys] == [first, second, None]
-    again.keep(keys[2], second)
-    assert Journal(path).known(keys[2]) == second
-    assert path.read_text(encoding="utf-8").count("\n") == 3
-    assert Journal(None).known(keys[0]) is None
 
 
 def test_each_metric_is_held_against_the_full_grid_seed_by_seed() -> None:

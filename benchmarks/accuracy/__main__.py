@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 from benchmarks.accuracy.curves import (
     akima,
@@ -23,6 +24,7 @@ from benchmarks.accuracy.models import variant
 from benchmarks.accuracy.predictor import Contestant
 from benchmarks.accuracy.race import document, race
 from benchmarks.accuracy.table import text
+from benchmarks.journal import Journal
 from benchmarks.pairs import say
 from benchmarks.start import CommandError
 from icmodel.dataset import catalogue, load
@@ -50,12 +52,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Race, print, and return the exit code."""
     asked = _parser().parse_args(arguments)
     names = asked.predictor or list(NAMES)
+    journal = Journal(asked.journal)
     with ExitStack() as stack:
         predictors = stack.enter_context(contestants(names))
         found = []
         for name in asked.only or catalogue():
             data = load(name)
-            found.append(race(data, predictors, kind=asked.folds, most=asked.most, say=say))
+            one = race(
+                data, predictors, kind=asked.folds, most=asked.most, say=say, journal=journal
+            )
+            found.append(one)
     told = json.dumps(document(found), indent=2) + "\n" if asked.json else text(found, asked.folds)
     sys.stdout.write(told)
     return 0
@@ -89,6 +95,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--folds", choices=KINDS, default=LEAVE_ONE, help="default: %(default)s")
     parser.add_argument(
         "--most", type=int, default=MOST, help="folds of a dataset at most (%(default)s)"
+    )
+    parser.add_argument(
+        "--journal",
+        type=Path,
+        help="a file that keeps each predictor's scores as they come; those in it are not made again",
     )
     return parser
 

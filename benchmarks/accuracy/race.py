@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
 
-from benchmarks.accuracy.predictor import Contestant
+from benchmarks.accuracy.predictor import Answerer, Contestant
+from benchmarks.journal import Journal
 from icmodel.dataset import Dataset
-from icmodel.estimate import absent
+from icmodel.estimate import Estimate, absent
 from icmodel.validate.folds import (
     LEAST_ROWS,
     Fold,
@@ -19,27 +21,21 @@ from icmodel.validate.folds import (
     leave_one_out,
     scored,
 )
-from icmodel.validate.scores import Outcome, Score, by_metric, outcome, score
+from icmodel.validate.scores import Coverage, Score, by_metric, outcome, score
 from icmodel.validate.validation import HELD_OUT, LEAVE_BREAK, LEAVE_CURVE, LEAVE_ONE, LEAVE_SIZES
 
 Say = Callable[[str], None]
+NOTHING_KEPT = Journal(None)
+TENTHS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Race:
-    """What came of one dataset: the outcomes of each predictor by metric, row beside row."""
+    """What came of one dataset: the score of each predictor and metric, of the same rows."""
 
     dataset: str
     folds: int
-    outcomes: Mapping[str, Mapping[str, Sequence[Outcome]]]
-
-    @property
-    def scores(self) -> dict[str, dict[str, Score]]:
-        """The score of each predictor and metric."""
-        return {
-            predictor: {metric: score(rows) for metric, rows in metrics.items()}
-            for predictor, metrics in self.outcomes.items()
-        }
+    scores: Mapping[str, Mapping[str, Score]]
 
 
 def metrics_with_enough_rows(data: Dataset) -> tuple[str, ...]:
@@ -48,16 +44,43 @@ def metrics_with_enough_rows(data: Dataset) -> tuple[str, ...]:
 
 
 def race(
-    data: Dataset, predictors: Mapping[str, Contestant], *, kind: str, most: int | None, say: Say
+    data: Dataset,
+    predictors: Mapping[str, Contestant],
+    *,
+    kind: str,
+    most: int | None,
+    say: Say,
+    journal: Journal = NOTHING_KEPT,
 ) -> Race:
-    """Every predictor on the folds of one dataset."""
+    """Every predictor on the folds of one dataset; whose scores a journal has does not run again."""
     metrics = metrics_with_enough_rows(data)
     folds = _folds(data, kind, metrics, most) if metrics else []
-    outcomes = {}
+    scores = {}
     for name, contestant in predictors.items():
-        say(f"{data.id}: {name}, {len(folds)} folds")
-        outcomes[name] = _run(data, contestant, folds, metrics)
-    return Race(data.id, len(folds), outcomes)
+        key = [data.id, data.sha256, kind, most, name]
+        known = journal.known(key)
+        if not isinstance(known, dict):
+            say(f"{data.id}: {name}, {len(folds)} folds")
+            told = partial(_say_fold, say, f"{data.id}: {name}", len(folds))
+            found = _run(data, contestant, folds, metrics, told)
+            known = {metric: asdict(one) for metric, one in found.items()}
+            if any(one.n for one in found.values()):  # a missing package may be there next time
+                journal.keep(key, known)
+        scores[name] = {metric: _score(said) for metric, said in known.items()}
+    return Race(data.id, len(folds), scores)
+
+
+def _say_fold(say: Say, who: str, folds: int, done: int) -> None:
+    """How far a predictor is, at every tenth of its folds."""
+    if done * TENTHS // folds > (done - 1) * TENTHS // folds and done < folds:
+        say(f"{who}, {done} of {folds}")
+
+
+def _score(said: Mapping[str, object]) -> Score:
+    """A score as a journal keeps it."""
+    coverage = said["coverage"]
+    held = Coverage(**coverage) if isinstance(coverage, dict) else None
+    return Score(**{**said, "coverage": held})  # type: ignore[arg-type]
 
 
 def _folds(data: Dataset, kind: str, metrics: Sequence[str], most: int | None) -> list[Fold]:
@@ -76,22 +99,35 @@ def _folds(data: Dataset, kind: str, metrics: Sequence[str], most: int | None) -
 
 
 def _run(
-    data: Dataset, contestant: Contestant, folds: Sequence[Fold], metrics: Sequence[str]
-) -> dict[str, list[Outcome]]:
-    """The outcomes of one predictor; one that is not there answers nothing, and says so."""
+    data: Dataset,
+    contestant: Contestant,
+    folds: Sequence[Fold],
+    metrics: Sequence[str],
+    told: Callable[[int], None],
+) -> dict[str, Score]:
+    """The scores of one predictor; one that is not there answers nothing, and says so."""
     try:
         answerer = contestant(data)
     except ImportError as error:
         why = f"needs {error.name}, which is not installed"
         said = [(fold, [absent(why)] * len(fold.test)) for fold in folds]
     else:
-        said = [(fold, list(answerer(fold))) for fold in folds]
-    return by_metric(
+        said = list(_answers(answerer, folds, told))
+    outcomes = by_metric(
         outcome(fold.name, point, one)
         for fold, ones in said
         for point, one in zip(fold.test, ones, strict=True)
         if point.metric in metrics
     )
+    return {metric: score(rows) for metric, rows in outcomes.items()}
+
+
+def _answers(
+    answerer: Answerer, folds: Sequence[Fold], told: Callable[[int], None]
+) -> Iterator[tuple[Fold, list[Estimate]]]:
+    for done, fold in enumerate(folds, 1):
+        yield fold, list(answerer(fold))
+        told(done)
 
 
 def document(races: Sequence[Race]) -> dict[str, dict[str, dict[str, dict[str, object]]]]:

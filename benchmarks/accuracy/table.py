@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,12 @@ ENOUGH = 0.9
 """Only who answered this part of the rows anyone answered can be closest: the easy ones are no race."""
 TIE = 5e-5
 """Errors no further apart are printed alike: both are closest."""
+
+HALF = 0.5
+"""Of the metrics that we and anyone else answer, who answers fewer than this part is no rival on a
+dataset as a whole."""
+UNTOLD = 0.9
+"""A metric whose least median error is above this is told by nobody: nothing can be won there."""
 
 NUMBERS = ("median", "p95")
 
@@ -43,7 +50,7 @@ def text(races: Sequence[Race], kind: str) -> str:
         lines += ["", *_one(one)]
     judged = finals(races)
     if judged:
-        lines += ["", *_conclusions(judged)]
+        lines += ["", *_conclusions(judged), *_together(races)]
     return "\n".join(lines) + "\n"
 
 
@@ -87,19 +94,72 @@ def finals(races: Sequence[Race]) -> list[Final]:
 
 
 def _final(one: Race, metric: str, number: str) -> Final | None:
-    scores = {name: metrics[metric] for name, metrics in one.scores.items()}
-    rows = max(found.n for found in scores.values())
-    able = {
-        name: float(getattr(found, number))
-        for name, found in scores.items()
-        if found.n and found.n >= ENOUGH * rows
-    }
+    able = _able(one, metric, number)
     if not able:
         return None
     least = min(able.values())
     best = tuple(name for name, error in able.items() if error <= least + TIE)
-    kind = next(iter(scores.values())).kind
+    kind = next(iter(one.scores.values()))[metric].kind
     return Final(one.dataset, metric, number, kind, best, least, able.get(OURS))
+
+
+def _able(one: Race, metric: str, number: str) -> dict[str, float]:
+    """The error of each predictor that answered enough rows of a metric."""
+    scores = {name: metrics[metric] for name, metrics in one.scores.items()}
+    rows = max(found.n for found in scores.values())
+    return {
+        name: float(getattr(found, number))
+        for name, found in scores.items()
+        if found.n and found.n >= ENOUGH * rows
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """How far a rival is from us over the metrics of a dataset that both answer.
+
+    ``ratio`` is the geometric mean of its errors over ours: above 1 we are closer.  A rival answers
+    at least half of the metrics that we and anyone else do.
+    """
+
+    dataset: str
+    number: str
+    rival: str
+    ratio: float
+    metrics: int
+
+
+def together(races: Sequence[Race]) -> list[Together]:
+    """Every rival on every dataset with us; the nearest first."""
+    found = []
+    for one in races:
+        for number in NUMBERS:
+            least = HALF * len(_logs(one, OURS, number))
+            for name in one.scores:
+                logs = _logs(one, name, number)
+                if name != OURS and logs and len(logs) >= least:
+                    ratio = math.exp(sum(logs) / len(logs))
+                    found.append(Together(one.dataset, number, name, ratio, len(logs)))
+    return sorted(found, key=lambda rival: rival.ratio)
+
+
+def _logs(one: Race, rival: str, number: str) -> list[float]:
+    """Log of a rival's error over ours, for each metric that both answer and somebody tells."""
+    logs = []
+    for metric in next(iter(one.scores.values())):
+        able = _able(one, metric, number)
+        told = min(_able(one, metric, "median").values(), default=math.inf) <= UNTOLD
+        contested = told and any(name != OURS for name in able)
+        if contested and math.isfinite(able.get(OURS, math.inf) + able.get(rival, math.inf)):
+            logs.append(math.log(max(able[rival], TIE) / max(able[OURS], TIE)))
+    return logs
+
+
+def ahead(rivals: Sequence[Together], number: str) -> list[str]:
+    """The datasets on which no rival is closer than we are, over all metrics together."""
+    here = [rival for rival in rivals if rival.number == number]
+    behind = {rival.dataset for rival in here if rival.ratio < 1 - TIE}
+    return [name for name in dict.fromkeys(rival.dataset for rival in here) if name not in behind]
 
 
 def won_datasets(judged: Sequence[Final]) -> Mapping[str, tuple[int, int]]:
@@ -136,3 +196,24 @@ def _conclusions(judged: Sequence[Final]) -> Iterator[str]:
             f"  {final.dataset}, {final.metric}, {final.number}: {ours} against "
             f"{_error(final.kind, final.least)} of {', '.join(final.best)}"
         )
+
+
+def _together(races: Sequence[Race]) -> Iterator[str]:
+    rivals = together(races)
+    if not rivals:
+        return
+    datasets = sum(bool(one.folds) for one in races)
+    yield f"all metrics of a dataset together: errors of the nearest other over those of {OURS}"
+    yield (
+        "(geometric mean over the metrics that both answer, half of them at least; above 1 nobody is "
+        "closer)"
+    )
+    for number in NUMBERS:
+        for name in dict.fromkeys(one.dataset for one in races):
+            here = [r for r in rivals if (r.dataset, r.number) == (name, number)]
+            if here:
+                one = here[0]
+                of = f"{one.metrics} metric{'s' * (one.metrics != 1)}"
+                yield f"    {name:<28}{number:<8}{one.ratio:>6.2f}  {one.rival}, {of}"
+        won = len(ahead(rivals, number))
+        yield f"{OURS} has the lowest {number} over all metrics on {won} of {datasets} datasets"

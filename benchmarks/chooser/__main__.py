@@ -7,14 +7,14 @@ import gzip
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
 from benchmarks.chooser.arena import Arena, made_up, recorded
 from benchmarks.chooser.contest import QUARTER, Outcome, contest, spread
-from benchmarks.chooser.journal import Journal
 from benchmarks.chooser.synthetic import TRUTHS, TUNING
+from benchmarks.journal import Journal, Key
 from icmodel import units
 from icmodel.calibrate.run import Record
 from icmodel.calibrate.settings import Settings
@@ -33,12 +33,19 @@ def main(words: Sequence[str] | None = None) -> int:
         outcomes = []
         for seed, arena in arenas:
             key = [name, seed, asked.variant, shares]
-            outcomes.append(journal.known(key) or _held(arena, seed, asked.variant, shares))
-            journal.keep(key, outcomes[-1])
+            known = _known(journal, key)
+            outcomes.append(known or _held(arena, seed, asked.variant, shares))
+            journal.keep(key, [asdict(one) for one in outcomes[-1]])
             print(f"{name}, seed {seed}: {_line(outcomes[-1])}", file=sys.stderr, flush=True)
         document[name] = _summary(outcomes)
     print(json.dumps(document, indent=2) if asked.json else _text(document))
     return 0
+
+
+def _known(journal: Journal, key: Key) -> list[Outcome]:
+    """The outcomes of a seed that was played; none where it was not."""
+    found = journal.known(key)
+    return [Outcome(**one) for one in found] if isinstance(found, list) else []
 
 
 def _held(
