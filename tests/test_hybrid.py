@@ -12,7 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import icmodel
-from hybrid_case import LINE_RATE_BPS, LOADS_BPS, NOISE, dataset, lab, row, sites, truth
+from hybrid_case import (
+    LINE_RATE_BPS,
+    LOADS_BPS,
+    NOISE,
+    dataset,
+    lab,
+    row,
+    sites,
+    truth,
+)
 from icmodel.dataset import Point
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.hybrid.carried import carried_shares
@@ -79,6 +88,70 @@ def test_above_the_greatest_carried_load_cpu_goes_on_to_the_unlimited_run(payloa
         before = here.value
     held = told(CORRECTED, 0.98 * capacity)
     assert held.value == pytest.approx(told(CORRECTED, highest).value)
+
+
+@pytest.mark.parametrize("protocol", ["tcp", "udp"])
+def test_beside_the_edge_of_a_load_the_load_itself_answers(protocol: str) -> None:
+    """Not the next lower one: within a piece of the curve it had bent the answer towards that."""
+    load, sizes = 6e9, np.arange(600, 8192)
+    reached = [truth(protocol, size, math.inf)["goodput_bps"] for size in sizes.tolist()]
+    edge = int(sizes[np.flatnonzero(np.array(reached) < load)[-1]])
+    quiet = Model(lab(noise=0.001), "hybrid")
+    for payload in np.linspace(1.03 * edge, 1.3 * edge, 9).astype(int).tolist():
+        told = quiet.predict(protocol=protocol, payload_bytes=payload, requested_goodput_bps=load)
+        assert told.goodput_bps.value == pytest.approx(load, rel=0.01)
+        for metric in ("cpu_send", "cpu_recv"):
+            expected = truth(protocol, payload, load)[metric]
+            assert told.metrics[metric].value == pytest.approx(expected, rel=0.08), payload
+
+
+def test_a_load_answers_from_where_it_is_carried_and_not_from_its_first_row() -> None:
+    load, first = 3e9, 4096
+    quiet = lab(noise=0.001)
+    rest = [p for p in quiet.points if p.load_bps != load or (p.payload_bytes or 0) >= first]
+    model = Model(replace(quiet, points=tuple(rest)), "hybrid")
+    told = model.predict(protocol="udp", payload_bytes=2048, requested_goodput_bps=load)
+    expected = truth("udp", 2048, load)
+    assert told.cpu_recv.value == pytest.approx(expected["cpu_recv"], rel=0.1)
+    assert told.latency_mean_s.value == pytest.approx(expected["latency_mean_s"], rel=0.1)
+    assert told.latency_mean_s.basis == "extrapolated"
+    assert told.latency_mean_s.why == "extrapolated on payload at 3 Gb/s: 2048 B beyond 4096 B"
+    with pytest.raises(OutOfDomain):
+        model.predict(protocol="udp", payload_bytes=8, requested_goodput_bps=1e6)
+
+
+def slow_receiver(load_bps: float, payload: int) -> dict[str, float]:
+    """A sender that needs 1 µs a frame, and a receiver that needs 2."""
+    asked = load_bps / (8 * payload)
+    sent, received = min(asked, 1e6), min(asked, 5e5)
+    bits = 8 * payload
+    return {
+        "goodput_bps": received * bits,
+        "sent_bps": sent * bits,
+        "loss_rate": 1 - received / sent,
+        "latency_mean_s": 1e-5 if asked <= 5e5 else 1e-3,
+        "cpu_send": sent * 1e-6,
+        "cpu_recv": received * 2e-6,
+    }
+
+
+def test_where_less_arrives_the_sender_works_for_what_it_sends() -> None:
+    loads = (1e6, 1e7, 1e8, math.inf)
+    points = [
+        row("udp", payload, load, metric, np.array([value]))
+        for payload in (64, 128, 256, 512, 1024)
+        for load in loads
+        if load == math.inf or load <= 8 * payload * 5e5
+        for metric, value in slow_receiver(load, payload).items()
+    ]
+    model = Model(dataset(points), "hybrid")
+    for share in (1.1, 1.5, 1.9, 3.0):
+        load = share * 8 * 300 * 5e5
+        told = model.predict(protocol="udp", payload_bytes=300, requested_goodput_bps=load)
+        expected = slow_receiver(load, 300)
+        for metric in ("cpu_send", "cpu_recv", "loss_rate"):
+            assert told.metrics[metric].value == pytest.approx(expected[metric], rel=0.02), share
+        assert told.cpu_send.low <= told.cpu_send.value <= told.cpu_send.high
 
 
 def held_out(seed: int, count: int = 40) -> list[Point]:

@@ -78,6 +78,7 @@ def _at(model: Model, run: Run, truth: Mapping[str, float]) -> dict[str, float]:
             rate_fps=rate,
             cores=run.cores,
             outside="extrapolate",
+            metrics=[metric for metric in METRICS if metric in model.data.metrics],
         ).metrics
     except REFUSALS:
         return dict.fromkeys(wanted, MOST_ERROR)

@@ -90,6 +90,7 @@ class Refiner:
         self._fitted = lru_cache(maxsize=None)(self._watched)
         self._known: set[str] = set()
         self._drawn: dict[tuple[object, ...], Curve] = {}
+        self._payloads = _payloads(data)
         self._values: dict[tuple[object, ...], Floats] = {}
 
     def changed(self, hosts: Hosts, carrier: Carrier) -> Refiner:
@@ -198,10 +199,11 @@ class Refiner:
     ) -> Curve:
         """A curve of some rows, with the points between and beyond them."""
         first, last = curve.payload_bytes[[0, -1]]
+        least, most = self._measured_between(curve)
         reach = BEYOND if where.extend else 1.0
         knots = np.array(() if curve.anywhere else payload_bytes, dtype=float)
-        inside = knots[(knots >= first / reach) & (knots <= last * reach)]
-        payload = np.union1d(inside, curve.payload_bytes)
+        inside = knots[(knots >= least / reach) & (knots <= most * reach)]
+        payload = np.union1d(inside, (least, *curve.payload_bytes, most))
         ends = self._ends(fitted, metric, curve, payload, where)
         before = np.clip(
             np.searchsorted(curve.payload_bytes, payload, side="right") - 1,
@@ -226,6 +228,18 @@ class Refiner:
             next_rows=curve.rows[np.minimum(before + 1, len(curve.rows) - 1)],
             domain=None if curve.anywhere else (float(first), float(last)),
         )
+
+    def _measured_between(self, curve: Curve) -> tuple[float, float]:
+        """The least and the greatest payload of a curve [B].
+
+        A limited load counts as known wherever its configuration was measured at any: from where on it
+        is carried says the goodput, not the first row that was taken of it.
+        """
+        first, last = curve.payload_bytes[[0, -1]]
+        if not math.isfinite(curve.load_bps) or curve.anywhere:
+            return first, last
+        own = _configuration(self.data.points[int(curve.rows[0])])
+        return self._payloads.get(own, (first, last))
 
     def _ends(
         self, fitted: FittedMetric, metric: str, curve: Curve, payload: Floats, where: Where
@@ -337,3 +351,18 @@ class Refiner:
         other = ~limited if where.overloaded else limited & (change < -half[own])
         change = np.where(other, change, 0.0)
         return np.interp(np.log(payload), np.log(curve.payload_bytes), change)
+
+
+def _payloads(data: Dataset) -> dict[tuple[object, ...], tuple[float, float]]:
+    """The least and the greatest payload of each metric and configuration, at any load [B]."""
+    found: dict[tuple[object, ...], list[float]] = {}
+    for point in data.points:
+        if point.payload_bytes is not None:
+            found.setdefault(_configuration(point), []).append(point.payload_bytes)
+    return {key: (min(sizes), max(sizes)) for key, sizes in found.items()}
+
+
+def _configuration(point: Point) -> tuple[object, ...]:
+    """What a row is of, but for its payload and load."""
+    counts = point.cores, point.switches, point.endpoints, point.other_goodput_bps
+    return point.metric, point.protocol, point.options, *counts

@@ -132,9 +132,9 @@ def _answer(
     for name in cpu.UTILISATIONS:
         values.update(_cpu_metrics(ground, block, variant, way, part, name, wanted))
     others = [name for name in ground.metrics if name in wanted and name not in values]
-    own = way.flows[VALUE].own_bps
+    flow = way.flows[VALUE]
     for name in [name for name in others if name.startswith(cpu.BUSY)]:
-        values[name] = cpu.busy(ground, block, name, part, way.cpu_slots[part], own)
+        values[name] = cpu.busy(ground, block, name, part, way.cpu_slots[part], flow)
     others = [name for name in others if name not in values]
     values.update(_curve_metrics(ground, block, variant, way, part, others))
     if "frames_per_s" in wanted:
@@ -217,7 +217,7 @@ def _cpu_metrics(
     if name not in ground.metrics or not wanted & {name, cores}:
         return {}
     slot = way.cpu_slots[part]
-    needed = cpu.demand(ground, block, name, part, slot, way.flows[VALUE].own_bps)
+    needed = cpu.demand(ground, block, name, part, slot, way.flows[VALUE])
     values = {name: needed if variant == "appendix-h" else np.minimum(needed, 1.0)}
     if cores not in ground.metrics and ground.cores:
         values[cores] = needed * block.asked.cores_count
@@ -239,5 +239,5 @@ def sending_demand(ground: Ground, block: Block, way: Course) -> Floats:
     """Uncapped utilisation of the sender's cores; NaN where the dataset has none."""
     if "cpu_send" not in ground.metrics:
         return np.full(block.cell.shape, np.nan)
-    own = way.flows[VALUE].own_bps
-    return cpu.demand(ground, block, "cpu_send", VALUE, way.cpu_slots[VALUE], own)
+    slot = way.cpu_slots[VALUE]
+    return cpu.demand(ground, block, "cpu_send", VALUE, slot, way.flows[VALUE])

@@ -198,7 +198,17 @@ def lay_ground(
     knots, loads = _grid(data, rows, variant, replace(drawing, where=Where(extend)))
     everyone = Shelf(data, chosen, tuple(every))
     lent = _lent([p for _, p in every])
-    press = Press(data, chosen, everyone.cores, everyone.switch_counts, knots, loads, extend, lent)
+    press = Press(
+        data,
+        chosen,
+        everyone.cores,
+        everyone.switch_counts,
+        knots,
+        loads,
+        extend,
+        lent,
+        fitted=refiner is not None,
+    )
     carried = None if variant == "appendix-h" else capacity
     metrics = {
         metric: press.lookup(

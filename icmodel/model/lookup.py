@@ -71,7 +71,7 @@ class Press:
     """Compiles the curves of metrics on one set of knots, loads, protocols and counts.
 
     ``lent`` are the core counts of protocols that have rows, but none of the goodput: there the
-    nearest count answers for every metric without own rows.
+    nearest count answers for every metric without own rows.  ``fitted`` curves were drawn from fits.
     """
 
     data: Dataset
@@ -82,6 +82,7 @@ class Press:
     loads: Floats
     extend: bool
     lent: frozenset[tuple[str, int]] = frozenset()
+    fitted: bool = False
 
     def lookup(
         self,
@@ -98,7 +99,7 @@ class Press:
         for place in places:
             surfaces.append(
                 compile_surface(
-                    self._carried_only(curves[place], carried, place[0]),
+                    self._carried_only(curves[place], carried, place[0], below),
                     self.knots,
                     self.loads,
                     usable=self._usable(curves[place], carried, place[0]),
@@ -157,19 +158,23 @@ class Press:
         )
 
     def _carried_only(
-        self, curves: list[Curve], carried: Curves | None, protocol: str
+        self, curves: list[Curve], carried: Curves | None, protocol: str, below: Below
     ) -> list[Curve]:
         """Curves in which rows taken in overload give way to the next lower curve, held (E14).
 
-        Else a line between a carried and an overloaded payload would bend towards overload.
+        Else a line between a carried and an overloaded payload would bend towards overload.  Of fitted
+        curves those that grow with the load do not, and stay; the others are held from the edge on.
         """
         capacity = None if carried is None else carried.get(most_measured(carried, protocol))
-        if capacity is None:
+        if capacity is None or (self.fitted and below == "proportion"):
             return curves
         mended: list[Curve] = []
         for curve in sorted(_finite(curves), key=lambda c: c.load_bps):
             over = curve.load_bps > LOAD_TOLERANCE * capacity[0].at(curve.payload_bytes)[VALUE]
-            mended.append(_held(curve, over, mended[-1]) if mended and over.any() else curve)
+            if self.fitted:
+                mended.append(_held_from_edge(curve, over))
+            else:
+                mended.append(_held(curve, over, mended[-1]) if mended and over.any() else curve)
         return [*mended, *(c for c in curves if not np.isfinite(c.load_bps))]
 
     def _usable(self, curves: list[Curve], carried: Curves | None, protocol: str) -> Bools | None:
@@ -190,6 +195,21 @@ def _finite(curves: Iterable[Curve]) -> list[Curve]:
     return [curve for curve in curves if np.isfinite(curve.load_bps)]
 
 
+def _held_from_edge(curve: Curve, over: Bools) -> Curve:
+    """The curve with some of its points taken from the nearest of the others, marked ``extrapolated``."""
+    if over.all() or not over.any():
+        return curve
+    logs, known = np.log(curve.payload_bytes), np.flatnonzero(~over)
+    nearest = known[np.abs(logs[:, None] - logs[known]).argmin(axis=1)]
+    return replace(
+        curve,
+        ends=curve.ends[:, nearest],
+        basis=np.where(over, EXTRAPOLATED, curve.basis).astype(np.int8),
+        rows=curve.rows[nearest],
+        next_rows=None if curve.next_rows is None else curve.next_rows[nearest],
+    )
+
+
 def _held(curve: Curve, over: Bools, lower: Curve) -> Curve:
     """The curve with some of its points taken from a lower curve, marked ``extrapolated``."""
     nearest = np.searchsorted(lower.payload_bytes, curve.payload_bytes, side="right") - 1
@@ -199,15 +219,7 @@ def _held(curve: Curve, over: Bools, lower: Curve) -> Curve:
         ends=np.where(over, lower.at(curve.payload_bytes), curve.ends),
         basis=np.where(over, EXTRAPOLATED, curve.basis).astype(np.int8),
         rows=np.where(over, lower.rows[nearest], curve.rows),
-        next_rows=_next_rows(curve, lower, nearest, over),
     )
-
-
-def _next_rows(curve: Curve, lower: Curve, nearest: Ints, over: Bools) -> Ints | None:
-    if curve.next_rows is None:
-        return None
-    held = lower.rows if lower.next_rows is None else lower.next_rows
-    return np.where(over, held[nearest], curve.next_rows)
 
 
 def most_measured(curves: Curves, protocol: str) -> Place:

@@ -9,11 +9,12 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from icmodel.dataset import Point
 from icmodel.estimate import BASES, BOTTLENECKS, Estimate, Prediction, UsedRow, absent
 from icmodel.interpolation import VALUE
 from icmodel.model import basis
 from icmodel.model.answer import Course, metric_names, sending_demand
-from icmodel.model.block import Block
+from icmodel.model.block import CLOSE, Block
 from icmodel.model.bottleneck import bottleneck
 from icmodel.model.cores import nearest_cores
 from icmodel.model.goodput import known
@@ -204,10 +205,15 @@ def _why(ground: Ground, block: Block, name: str, way: Course, rows: Sequence[in
         return "extrapolated on payload: the source does not say at which payload it holds"
     if not first <= payload <= last:
         edge = first if payload < first else last
-        return f"extrapolated on payload: {abs(payload - edge):.0f} B beyond {edge:.0f} B"
+        return f"extrapolated on payload: {_beyond(payload, edge)}"
     if beyond := _cores_beyond(ground, block, name):
         return f"extrapolated on cores: {beyond}"
-    return _load_beyond(block, [ground.points[row].load_bps for row in rows])
+    return _load_beyond(block, [ground.points[row] for row in rows])
+
+
+def _beyond(payload: float, edge: float) -> str:
+    """How far a payload lies from the last one that was measured."""
+    return f"{abs(payload - edge):.0f} B beyond {edge:.0f} B"
 
 
 def _cores_beyond(ground: Ground, block: Block, metric: str) -> str:
@@ -217,15 +223,20 @@ def _cores_beyond(ground: Ground, block: Block, metric: str) -> str:
     return "" if asked == nearest else f"{abs(asked - nearest)} beyond {nearest}"
 
 
-def _load_beyond(block: Block, loads: Sequence[float | None]) -> str:
-    """How far the request lies from the load whose rows stand in."""
+def _load_beyond(block: Block, rows: Sequence[Point]) -> str:
+    """How far the request lies from the load whose rows stand in, or its payload from theirs."""
     request = float(block.asked.request_bps[0])
     text = "extrapolated on load: no benchmarked load on one side of the request"
-    limited = [load for load in loads if load is not None and math.isfinite(load)]
+    limited = {p.load_bps for p in rows if p.load_bps is not None and math.isfinite(p.load_bps)}
     if not limited or math.isinf(request):
         return text
     nearest = min(limited, key=lambda load: abs(load - request))
-    return f"{text}, {format_bps(abs(request - nearest), 3)} from {format_bps(nearest, 3)}"
+    if abs(request - nearest) > CLOSE * nearest:
+        return f"{text}, {format_bps(abs(request - nearest), 3)} from {format_bps(nearest, 3)}"
+    payload = float(block.asked.payload_bytes[0])
+    own = [float(p.payload_bytes or 0) for p in rows if p.load_bps == nearest]
+    edge = min(own, key=lambda size: abs(size - payload))
+    return f"extrapolated on payload at {format_bps(nearest, 3)}: {_beyond(payload, edge)}"
 
 
 def _notes(
