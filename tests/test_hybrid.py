@@ -120,6 +120,17 @@ def test_a_load_answers_from_where_it_is_carried_and_not_from_its_first_row() ->
         model.predict(protocol="udp", payload_bytes=8, requested_goodput_bps=1e6)
 
 
+def test_the_latency_of_a_load_does_not_bend_towards_the_overload_of_a_higher_one() -> None:
+    """At 276 B and less 2.5 Gb/s are too much, with milliseconds; 1 Gb/s are carried with ease."""
+    model = Model(icmodel.load("ethernet-10g-2012"), "hybrid")
+    question: dict[str, Any] = {"protocol": "udp", "cores": 4, "requested_goodput_bps": 1e9}
+    told = [
+        model.predict(payload_bytes=payload, **question).latency_mean_s.value
+        for payload in (264, 276, 278, 284, 290, 304)
+    ]
+    assert max(told) < 1.5 * max(told[0], told[-1])
+
+
 def slow_receiver(load_bps: float, payload: int) -> dict[str, float]:
     """A sender that needs 1 µs a frame, and a receiver that needs 2."""
     asked = load_bps / (8 * payload)
