@@ -284,7 +284,7 @@ def _as_a_shell_does() -> None:
 def test_the_exit_code_says_whether_the_stated_end_was_reached(
     verdict: str, reason: str, stated: bool, code: int, tmp_path: Path
 ) -> None:
-    stand = Progress(0, 1, 1.0, 2.0, None, (), verdict)
+    stand = Progress(0, 1, 0, 1.0, 2.0, None, (), verdict)
     made = Calibration("lab", tmp_path, "lab", "", "hybrid", Result(reason, (), (), stand))
     assert _exit_code(made, stated=stated) == code
 

@@ -19,12 +19,16 @@ import pytest
 from benchmarks.chooser.synthetic import TUNING
 from calibrate_case import System, settings
 from icmodel.calibrate import Progress, Refused, Result, Run, calibrate
+from icmodel.calibrate.calibration import Calibration
 from icmodel.calibrate.grid import candidates
 from icmodel.calibrate.observed import stolen
 from icmodel.calibrate.planner import Planner
 from icmodel.calibrate.run import Record, run_of
 from icmodel.calibrate.state import RECORDS, REFUSED, SETTINGS, Done
 from icmodel.calibrate.written import write
+from icmodel.cli.calibrate import _sections
+from icmodel.cli.output import plain
+from icmodel.cli.watching import watching
 from icmodel.dataset import load
 from icmodel.errors import CalibrationError, MeasurementFailed
 
@@ -67,6 +71,29 @@ def test_first_runs_that_the_hypervisor_disturbed_are_asked_until_one_counts() -
         asked.append({run for run, _ in turns})
     assert asked[1] <= asked[2]
     assert not asked[1] & asked[3]
+
+
+def test_runs_that_the_hypervisor_disturbed_are_told_early_and_in_the_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody spends a whole budget on runs that count for nothing without hearing of it."""
+    limits = settings(most_steal=0.01)
+    with watching() as watch:
+        result = calibrate(Disturbed(), limits, tmp_path / "lab", watch)
+    told = capsys.readouterr().err.splitlines()
+    assert told[0].startswith("the hypervisor disturbed 12 of the first 12 runs")
+    assert len([line for line in told if "of the first" in line]) == 1
+    assert result.progress.disturbed == sum(stolen(one) > 0.01 for one in result.records) > 12
+    made = Calibration("lab", tmp_path / "lab", "lab", "", "hybrid", result)
+    assert made.to_dict()["disturbed"] == result.progress.disturbed
+    assert f"disturbed {result.progress.disturbed} of them" in plain(_sections(made))
+
+
+def test_undisturbed_runs_are_no_news(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with watching() as watch:
+        result = calibrate(System(), settings(most_steal=0.01), tmp_path / "lab", watch)
+    assert result.progress.disturbed == 0
+    assert "disturbed" not in capsys.readouterr().err
 
 
 def test_what_the_hypervisor_took_is_that_of_the_cores_in_use() -> None:

@@ -73,6 +73,7 @@ class Calibration:
             "variant": self.variant,
             "reason": self.result.reason,
             "runs": stand.runs,
+            "disturbed": stand.disturbed,
             "refused": [
                 {"point": one.run.identity, "words": list(one.run.words()), "why": one.why}
                 for one in self.result.refused

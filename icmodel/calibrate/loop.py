@@ -7,9 +7,10 @@ else: a step that was cut off is decided again, the same way, and what it lacks 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from icmodel.calibrate.observed import is_disturbed
 from icmodel.calibrate.planner import Decided, Planner, Turn
 from icmodel.calibrate.run import Record, Run
 from icmodel.calibrate.score import Score, worst
@@ -26,10 +27,15 @@ MOST_REFUSED = 3
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a calibration stands after a run, or after a step (then with its scores)."""
+    """Where a calibration stands after a run, or after a step (then with its scores).
+
+    ``disturbed`` is how many of the runs count for nothing, since the hypervisor took more of a
+    core than may be.
+    """
 
     step: int
     runs: int
+    disturbed: int
     spent_s: float
     budget_s: float
     last: Run | None
@@ -148,29 +154,35 @@ class _Loop:
     @property
     def spent_s(self) -> float:
         """Measuring time so far."""
-        return self.settings.cost_s * sum(1 for one in self.done if one.record is not None)
+        return self.settings.cost_s * len(self._records)
 
     def _progress(self, step: int, last: Run | None) -> Progress:
-        runs = sum(1 for one in self.done if one.record is not None)
-        return Progress(step, runs, self.spent_s, self.settings.budget_s, last)
+        return Progress(
+            step=step,
+            runs=len(self._records),
+            disturbed=sum(is_disturbed(one, self.settings.most_steal) for one in self._records),
+            spent_s=self.spent_s,
+            budget_s=self.settings.budget_s,
+            last=last,
+        )
 
     def _tell(self, step: int, decided: Decided) -> None:
         if decided.scores:
             self.watch(self._scored(step, decided))
 
     def _scored(self, step: int, decided: Decided) -> Progress:
-        runs = sum(1 for one in self.done if one.record is not None)
         verdict = decided.standing.verdict if decided.standing else ""
-        return Progress(
-            step, runs, self.spent_s, self.settings.budget_s, None, decided.scores, verdict
-        )
+        return replace(self._progress(step, None), scores=decided.scores, verdict=verdict)
+
+    @property
+    def _records(self) -> tuple[Record, ...]:
+        return tuple(one.record for one in self.done if one.record is not None)
 
     def _result(self, reason: str, step: int, decided: Decided) -> Result:
-        records = tuple(one.record for one in self.done if one.record is not None)
-        if not records:
+        if not self._records:
             raise CalibrationError(
                 f"the budget of {self.settings.budget_s:g} s has no time for one run, which takes "
                 f"{self.settings.cost_s:g} s: give more"
             )
         refused = tuple(one for one in self.done if one.record is None)
-        return Result(reason, records, refused, self._scored(step, decided))
+        return Result(reason, self._records, refused, self._scored(step, decided))

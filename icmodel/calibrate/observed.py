@@ -65,6 +65,11 @@ def stolen(record: Record) -> float:
     return float(max(lost, default=0.0))
 
 
+def is_disturbed(record: Record, most_steal: float | None) -> bool:
+    """Whether the hypervisor took more of a core in use than may be; no limit is never passed."""
+    return most_steal is not None and stolen(record) > most_steal
+
+
 def is_spoilt(record: Record) -> bool:
     """Whether the flags of a record leave nothing of it."""
     flags = record.get("flags", ())

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from icmodel.calibrate.choose import Purpose, choose
 from icmodel.calibrate.grid import candidates, domain, ends, first_runs, pilot
-from icmodel.calibrate.observed import is_spoilt, observed, stolen
+from icmodel.calibrate.observed import is_disturbed, is_spoilt, observed
 from icmodel.calibrate.run import Record, Run, run_of
 from icmodel.calibrate.score import Score, scores, worst
 from icmodel.calibrate.settings import Settings
@@ -124,7 +124,7 @@ class Planner:
     def _undisturbed(self, records: Iterable[Record]) -> list[Record]:
         """The records of which the hypervisor took no more than may be."""
         most = self.settings.most_steal
-        return [record for record in records if most is None or stolen(record) <= most]
+        return [record for record in records if not is_disturbed(record, most)]
 
     def _known(self, records: Sequence[Record]) -> dict[str, Surface]:
         return surfaces(observed(records, self.metrics), self.settings.mtu_bytes)

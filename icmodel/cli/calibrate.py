@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from icmodel import units
-from icmodel.calibrate import Probe, check_probe, find_probe
+from icmodel.calibrate import Probe, Progress, check_probe, find_probe
 from icmodel.cli.output import Answer, Section, Table, emit
 from icmodel.cli.question import AsJson, listed, option, quantity_text, room
 from icmodel.errors import CalibrationError, UnitError
@@ -218,6 +218,7 @@ def _sections(made: Calibration) -> list[Section]:
     lines = (
         f"{stand.runs} runs in {stand.spent_s:.0f} s of measuring, {len(made.result.refused)} "
         f"refused; ended by: {made.result.reason}",
+        *((_disturbed(stand),) if stand.disturbed else ()),
         *((f"verdict of the use case: {stand.verdict}",) if stand.verdict else ()),
         *(() if stand.scores else (f"{UNSCORED}: give more with --budget, and it goes on",)),
         f"dataset {made.dataset} in {made.folder}, variant {made.variant}",
@@ -226,6 +227,10 @@ def _sections(made: Calibration) -> list[Section]:
     if rows:
         found.append(Section("error at runs left out", Table(columns, rows, right)))
     return found
+
+
+def _disturbed(stand: Progress) -> str:
+    return f"the hypervisor disturbed {stand.disturbed} of them, which count for nothing"
 
 
 def _section(probe: Probe) -> Section:

@@ -10,6 +10,9 @@ from contextlib import contextmanager
 from icmodel import units
 from icmodel.calibrate import Progress
 
+EARLY = 12
+"""After so many runs it is said whether the hypervisor leaves anything of them."""
+
 
 @contextmanager
 def watching() -> Iterator[Callable[[Progress], None]]:
@@ -26,8 +29,8 @@ def watching() -> Iterator[Callable[[Progress], None]]:
         bar = bars.add_task("calibrating", total=None)
 
         def draw(stand: Progress) -> None:
-            if stand.scores:
-                bars.console.print(step_line(stand), markup=False, highlight=False)
+            for line in _lines(stand):
+                bars.console.print(line, markup=False, highlight=False)
             done = f"run {stand.runs}, {_times(stand)}"
             bars.update(bar, description=done, completed=stand.spent_s, total=stand.budget_s)
 
@@ -59,8 +62,24 @@ def interruptible(then: str) -> Iterator[None]:
 
 
 def _plain(stand: Progress) -> None:
+    for line in _lines(stand):
+        print(line, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _lines(stand: Progress) -> tuple[str, ...]:
+    """What is said of how it stands: of most runs nothing."""
     if stand.scores:
-        print(step_line(stand), file=sys.stderr, flush=True)  # noqa: T201
+        return (step_line(stand),)
+    early = stand.last is not None and stand.runs == EARLY
+    return (disturbed_line(stand),) if early and 2 * stand.disturbed > EARLY else ()
+
+
+def disturbed_line(stand: Progress) -> str:
+    """That most runs count for nothing, and what can be done about it."""
+    return (
+        f"the hypervisor disturbed {stand.disturbed} of the first {stand.runs} runs, which count "
+        "for nothing: interrupt and start anew in a quieter hour, or allow more with --most-steal"
+    )
 
 
 def step_line(stand: Progress) -> str:
@@ -69,9 +88,8 @@ def step_line(stand: Progress) -> str:
         f"{one.metric} {ratio_text(one.middle)}" for one in stand.scores if one.count
     )
     verdict = f"; verdict {stand.verdict}" if stand.verdict else ""
-    return (
-        f"{stand.runs} runs, {_times(stand)}: error {ratio_text(stand.error)} ({errors}){verdict}"
-    )
+    disturbed = f" ({stand.disturbed} disturbed)" if stand.disturbed else ""
+    return f"{stand.runs} runs{disturbed}, {_times(stand)}: error {ratio_text(stand.error)} ({errors}){verdict}"
 
 
 def _times(stand: Progress) -> str:
