@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hybrid_case import sites
-from icmodel.hybrid.blend import blend, nearness
+from icmodel.hybrid.blend import EVERYWHERE, blend, nearness
 from icmodel.hybrid.distances import Known
 
 WHERE = sites([16, 32, 64, 128, 4096, 8192, 16384, 32768])
@@ -39,3 +39,15 @@ def test_one_wild_row_does_not_decide() -> None:
     asked = sites([48])
     told = blended.mean(np.array([[1.0], [2.0]]), nearness(KNOWN.distances(asked)))
     assert told[0] == pytest.approx(1.0, abs=0.2)
+
+
+def test_how_a_candidate_does_everywhere_counts_a_little() -> None:
+    """Hardly better nearby and wildly wrong elsewhere is luck."""
+    lucky = np.array([0.02, 0.02, 0.02, 0.02, 5.0, 5.0, 5.0, 5.0])
+    blended = blend(APART, np.stack([lucky, np.full(8, 0.03)]))
+    asked = sites([17])
+    near = nearness(KNOWN.distances(asked))
+    assert near.sum() == pytest.approx(1.0)
+    assert near.min() >= EVERYWHERE / 8
+    told = blended.mean(np.array([[1.0], [2.0]]), near)
+    assert told[0] == pytest.approx(2.0, abs=0.05)

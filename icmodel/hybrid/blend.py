@@ -2,7 +2,7 @@
 
 No candidate is best everywhere: a straight line is exact on a plateau, a Gaussian process knows the
 break that a sister configuration has.  At each site the weight of a candidate falls with its errors
-of leaving out one row, near rows counting most.
+of leaving out one row, near rows counting most and all of them a little.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ OTHER_LABEL = 0.3
 """What an error counts where one label differs."""
 POWER = 5.0
 """Weights fall with this power of the typical error nearby."""
+EVERYWHERE = 0.1
+"""What all rows together count at each site, near or far: how a candidate does as a rule."""
 TINY = 1e-300
 LEAST_ERROR = 1e-5
 """An error below this is none: it comes of rounding."""
@@ -62,7 +64,8 @@ def blend(apart: Distances, candidates: Floats) -> Blend:
 
 def nearness(apart: Distances) -> Floats:
     """How much each known row counts at each site, (n, rows); of a site all sum to 1."""
-    return _normal(_near(apart))
+    near = _near(apart)
+    return _counted(near, np.ones_like(near))
 
 
 def _blended(told: Floats, errors: Floats, nearness: Floats) -> Floats:
@@ -79,9 +82,14 @@ def _near(apart: Distances) -> Floats:
 
 
 def _others(apart: Distances) -> Floats:
-    near = _near(apart)
+    near, far = _near(apart), np.ones_like(apart.payload)
     np.fill_diagonal(near, 0.0)
-    return _normal(near)
+    np.fill_diagonal(far, 0.0)
+    return _counted(near, far)
+
+
+def _counted(near: Floats, far: Floats) -> Floats:
+    return np.asarray((1.0 - EVERYWHERE) * _normal(near) + EVERYWHERE * _normal(far))
 
 
 def _normal(near: Floats) -> Floats:
