@@ -67,6 +67,15 @@ def test_a_repeat_is_always_the_same_and_seeds_differ() -> None:
     assert Synthetic(TUNING, 1).measure(run, 0) != Synthetic(TUNING, 2).measure(run, 0)
 
 
+def test_without_noise_a_run_tells_the_truth() -> None:
+    arena = made_up(TUNING, 1, noise=0.0)
+    for run, repeat in arena.turns[::50]:
+        told, true = arena.answer(run, repeat)["result"], TUNING.result(run)
+        assert {name: told[name] for name in told} == pytest.approx(
+            {name: true[name] for name in told}
+        )
+
+
 def test_the_noise_is_as_large_as_it_says() -> None:
     run = Run("udp", 1024, 1e8)
     system = Synthetic(TUNING, 1, Noise(latency=0.08))

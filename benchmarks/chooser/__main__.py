@@ -32,7 +32,7 @@ def main(words: Sequence[str] | None = None) -> int:
     for name, arenas in _arenas(asked):
         outcomes = []
         for seed, arena in arenas:
-            key = [name, seed, asked.variant, shares]
+            key = [name, seed, asked.variant, shares, asked.noise]
             known = _known(journal, key)
             outcomes.append(known or _held(arena, seed, asked.variant, shares))
             journal.keep(key, [asdict(one) for one in outcomes[-1]])
@@ -69,6 +69,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--line-rate", default="1 Gb/s", help="of the records' path")
     parser.add_argument("--mtu", default="1500 B", help="of the records' path")
+    parser.add_argument(
+        "--noise", type=float, default=1.0, help="times that of a made-up run; 0 is none (1)"
+    )
     parser.add_argument("--tuning", action="store_true", help="the system the chooser was tried on")
     parser.add_argument("--only", type=int, help="one of the made-up systems, from 0")
     parser.add_argument(
@@ -96,7 +99,8 @@ def _arenas(
     truths = (TUNING,) if asked.tuning else TRUTHS
     some = truths if asked.only is None else (truths[asked.only],)
     return [
-        (truth.name, [(seed, partial(made_up, truth, seed)) for seed in seeds]) for truth in some
+        (truth.name, [(seed, partial(made_up, truth, seed, asked.noise)) for seed in seeds])
+        for truth in some
     ]
 
 

@@ -9,7 +9,7 @@ from statistics import fmean
 
 import numpy as np
 
-from benchmarks.chooser.synthetic import Synthetic, Truth
+from benchmarks.chooser.synthetic import Noise, Synthetic, Truth
 from icmodel.calibrate.grid import candidates, ends, loads, payload_limit
 from icmodel.calibrate.replay import Replay
 from icmodel.calibrate.run import Record, Run, run_of
@@ -47,12 +47,15 @@ class Arena:
         return tuple(sorted({run for run, _ in self.turns}))
 
 
-def made_up(truth: Truth, seed: int) -> Arena:
-    """A made-up system: its noise and the places of the questions follow from the seed."""
+def made_up(truth: Truth, seed: int, noise: float = 1.0) -> Arena:
+    """A made-up system: its noise and the places of the questions follow from the seed.
+
+    ``noise`` is how many times the usual one there is.
+    """
     settings = Settings(
         system=truth.name, mtu_bytes=truth.mtu_bytes, line_rate_bps=truth.line_rate_bps
     )
-    system = Synthetic(truth, seed)
+    system = Synthetic(truth, seed, Noise().times(noise))
     grid = candidates(settings, truth.line_rate_bps)
     return Arena(
         name=truth.name,

@@ -90,6 +90,10 @@ class Noise:
     latency: float = 0.08
     cpu: float = 0.01
 
+    def times(self, factor: float) -> Noise:
+        """So many times as much of each; with 0 a run tells the truth."""
+        return Noise(self.goodput * factor, self.latency * factor, self.cpu * factor)
+
 
 class Synthetic(Ready):
     """A system that measures a truth with noise; the same repeat is always the same record.
