@@ -11,6 +11,7 @@ import random
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -217,6 +218,49 @@ def test_payloads_exchanged_at_the_ends_of_a_curve_name_both_files(
     found = contradictions(files(metric, list(zip(SIZES, turned, strict=True))))
     assert set(found) == {str(SIZES[0]), str(SIZES[-1])}
     assert all("exchanged" in reason for reason in found.values())
+
+
+NEIGHBOURS = [
+    (metric, payloads, values)
+    for metric, values in (
+        ("goodput_bps", [940e6 * size / (size + 200) for size in SIZES]),
+        ("rtt_half_mean_s", [12e-6 + size * 12e-9 for size in SIZES]),
+    )
+    for payloads in pairwise(range(len(SIZES)))
+    if abs(math.log(values[payloads[0]] / values[payloads[1]])) > 0.25
+]
+
+
+@pytest.mark.parametrize(("metric", "pair", "values"), NEIGHBOURS)
+def test_exchanged_neighbours_name_both_files(
+    metric: str, pair: tuple[int, int], values: list[float]
+) -> None:
+    one, two = pair
+    turned = list(values)
+    turned[one], turned[two] = values[two], values[one]
+    found = contradictions(files(metric, list(zip(SIZES, turned, strict=True))))
+    assert set(found) == {str(SIZES[one]), str(SIZES[two])}
+    assert all("exchanged" in reason for reason in found.values())
+
+
+def test_a_real_break_between_neighbours_is_no_exchange() -> None:
+    """Behind it all is slower; one file that is slower by itself is no exchange either."""
+    broken = [1e6 * size / (2.0 if size > 512 else 1.0) for size in SIZES]
+    alone = [1e6 * size * (0.6 if size == 512 else 1.0) for size in SIZES]
+    for values in (broken, alone):
+        assert contradictions(files("goodput_bps", list(zip(SIZES, values, strict=True)))) == {}
+
+
+@settings(max_examples=150)
+@given(st.sampled_from(sorted(CURVES)), st.data())
+def test_exchanged_neighbours_accuse_nobody_else(name: str, data: st.DataObject) -> None:
+    """Of a published curve they are named or not told from a true one; no third file ever is."""
+    metric, curve = CURVES[name]
+    ordered = sorted(curve)
+    at = data.draw(st.integers(0, len(ordered) - 2))
+    (low, first), (high, second) = ordered[at : at + 2]
+    turned = [*ordered[:at], (low, second), (high, first), *ordered[at + 2 :]]
+    assert set(contradictions(files(metric, turned))) <= {str(low), str(high)}
 
 
 def test_a_whole_sweep_in_another_unit_is_named() -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import combinations
 
 from icmodel.ingest.scatter import SURE, Scatter
 from icmodel.ingest.seen import MANY, Curves, Line, Seen, Suspect, bend, by_file, curves, expected
+from icmodel.ingest.zigzag import Pair, zigzags
 
 FIT = 0.25
 """How near the others' curve must come (log) for it to be evidence."""
@@ -22,39 +24,32 @@ def exchanged(numbers: Sequence[Seen], scatter: Scatter) -> Iterable[Suspect]:
             if len(mine) == 1:
                 alone[file][at] = curve
     for curve in lines:
-        strange = _strange(curve)
-        for at, one in enumerate(strange):
-            for two in strange[at + 1 :]:
-                yield from _pair(one, two, curve, alone, scatter)
+        for one, two, gain in (*_far_off(curve), *zigzags(curve)):
+            spread = max(scatter.of_others(number) for number in (one, two))
+            shared = alone[one.file].keys() & alone[two.file].keys()
+            denied = any(_denies(one.file, two.file, alone[one.file][at]) for at in shared)
+            if spread < gain / SURE and not denied:
+                yield from _named(one, two, gain)
 
 
-def _pair(
-    one: Seen,
-    two: Seen,
-    curve: Curves,
-    alone: dict[str, dict[int, Curves]],
-    scatter: Scatter,
-) -> Iterable[Suspect]:
-    rest = _rest(curve, one, two)
-    gain = _gain(one, two, rest)
-    if not gain:
-        return
-    spread = max(
-        *(bend(n.place or 0, rest) for n in (one, two)),
-        *(scatter.of_others(n) for n in (one, two)),
-    )
-    shared = alone[one.file].keys() & alone[two.file].keys()
-    if spread < gain / SURE and not any(
-        _denies(one.file, two.file, alone[one.file][at]) for at in shared
-    ):
-        for mine, other in ((one, two), (two, one)):
-            yield Suspect(
-                mine.file,
-                gain,
-                f"its payload of {mine.place} B seems exchanged with the {other.place} "
-                f"B of {other.file}: {mine.metric} lies on the others' curve the other way round",
-                partner=other.file,
-            )
+def _named(one: Seen, two: Seen, gain: float) -> Iterable[Suspect]:
+    for mine, other in ((one, two), (two, one)):
+        yield Suspect(
+            mine.file,
+            gain,
+            f"its payload of {mine.place} B seems exchanged with the {other.place} "
+            f"B of {other.file}: {mine.metric} lies on the others' curve the other way round",
+            partner=other.file,
+        )
+
+
+def _far_off(curve: Curves) -> Iterable[Pair]:
+    """Pairs of which each lies where the others' curve says of the other, which bends far less."""
+    for one, two in combinations(_strange(curve), 2):
+        rest = _rest(curve, one, two)
+        gain = _gain(one, two, rest)
+        if gain and max(bend(number.place or 0, rest) for number in (one, two)) < gain / SURE:
+            yield one, two, gain
 
 
 def _rest(curve: Curves, one: Seen, two: Seen) -> Line:
