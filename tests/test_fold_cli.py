@@ -56,6 +56,20 @@ def test_json_says_the_same(
     assert again == made
 
 
+def test_records_given_twice_are_told(
+    records: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["fold", str(records), "-o", str(tmp_path / "once")]) == 0
+    assert "given twice" not in capsys.readouterr().out
+    words = ["fold", str(records), str(records), "-o", str(tmp_path / "lab")]
+    assert main(words) == 0
+    said = [" ".join(text.split()) for text in capsys.readouterr().out.splitlines()]
+    assert "4 records given twice, counted once" in said
+    assert "2 runs used for points" in said
+    assert main([*words[:3], "-o", str(tmp_path / "other"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["records"]["given_twice"] == 4
+
+
 def test_what_a_person_says_of_it_comes_from_a_file(records: Path, tmp_path: Path) -> None:
     about = tmp_path / "about.toml"
     about.write_text('licence = "CC0-1.0"\n[interconnect]\ncable_length_m = 2.0\n')

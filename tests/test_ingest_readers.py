@@ -464,6 +464,73 @@ def test_qperf_unified_units() -> None:
     assert values["goodput_bps"] == 2840985600 * 8.0
 
 
+def test_qperf_a_test_of_another_payload_than_the_label_is_not_taken() -> None:
+    got = read("qperf/two_payloads.txt", payload_bytes=65536)
+    assert {point.payload_bytes for point in got.points} == {65536}
+    assert numbers(got) == {"goodput_bps": 1.02e9 * 8, "frames_per_s": 15.6e3}
+    [said] = [note for note in got.notes if "not taken" in note]
+    assert said.startswith(
+        "qperf: two_payloads.txt: not taken: test 2: tcp_lat says loc_send_bytes 25 KB for "
+        "loc_send_msgs 25,000, which is payload_bytes 1, the label of all files says 65536: "
+    )
+
+
+def test_qperf_a_label_within_the_digits_of_bytes_a_message_holds() -> None:
+    for payload_bytes in (65440, 65760):
+        assert "goodput_bps" in numbers(read("qperf/two_payloads.txt", payload_bytes=payload_bytes))
+    for payload_bytes in (65439, 65761, 64):
+        with pytest.raises(RecordError, match=r"test 1: .* 65440 to 65760, the label of all files"):
+            read("qperf/two_payloads.txt", payload_bytes=payload_bytes)
+
+
+def test_qperf_bytes_a_message_are_the_payload_where_they_are_a_single_one(tmp_path: Path) -> None:
+    file = changed(tmp_path, "qperf/two_payloads.txt", lambda text: text[text.index("tcp_lat") :])
+    got = ingest([file])
+    assert numbers(got, payload_bytes=1) == {"rtt_half_mean_s": 40e-6}
+    with pytest.raises(RecordError, match=r"payload_bytes 1, the label of the file says 2:"):
+        ingest([file], by_file={"two_*": Labels(payload_bytes=2)})
+    with pytest.raises(RecordError, match="test 1: it does not say its payload_bytes"):
+        read("qperf/two_payloads.txt")
+
+
+def test_qperf_tests_of_two_payloads_with_the_same_latency_are_two_results(tmp_path: Path) -> None:
+    def doubled(text: str) -> str:
+        lat = text[text.index("tcp_lat") :]
+        return lat + lat.replace("25 KB", "50 KB")
+
+    got = ingest([changed(tmp_path, "qperf/two_payloads.txt", doubled)])
+    assert [point.payload_bytes for point in got.points] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("size", "count", "payload_bytes"),
+    [
+        ("64 KiB (65,536)", "64", 1024),
+        ("148 KB", "0.148 million", 1),
+        ("3000000 bytes", "1500000", 2),
+        ("1.5 TB", "1.5 trillion", 1),
+    ],
+)
+def test_qperf_spellings_of_sizes_and_counts(
+    size: str, count: str, payload_bytes: int, tmp_path: Path
+) -> None:
+    file = tmp_path / "q.txt"
+    file.write_text(
+        f"tcp_lat:\n    latency = 40 us\n    loc_send_bytes = {size}\n    loc_send_msgs = {count}\n"
+    )
+    assert numbers(ingest([file]), payload_bytes=payload_bytes) == {"rtt_half_mean_s": 40e-6}
+
+
+def test_qperf_bytes_a_message_that_contradict_its_message_size_are_refused(
+    tmp_path: Path,
+) -> None:
+    def mixed(text: str) -> str:
+        return text.replace("1 KiB (1,024)", "2 KiB (2,048)", 1)
+
+    with pytest.raises(RecordError, match=r"test 1: tcp_bw says .* msg_size says 2048"):
+        ingest([changed(tmp_path, "qperf/verbose.txt", mixed)])
+
+
 def test_ntttcp_windows_mb_are_mebibytes_and_linux_mb_are_not() -> None:
     windows = numbers(read("ntttcp/windows_receiver.xml"), payload_bytes=65536)
     assert windows["goodput_bps"] == 838.861e6

@@ -147,10 +147,12 @@ def _sections(folder: Path, folded: Folded) -> Iterator[Section]:
     from icmodel.fold.account import APART, HELD_OUT, USED
 
     account = folded.account
+    twice = account.duplicates
     rows = [
         (str(account.count(USED)), "runs used for points"),
         (str(account.count(HELD_OUT)), "runs held out"),
         *((str(n), f"{APART}: {why}") for why, n in account.reasons().items()),
+        *([(str(twice), "records given twice, counted once")] if twice else []),
         (str(len(folded.points)), "rows in points.csv"),
     ]
     yield Section(f"{folder}: {folded.document['title']}", Table(("", "what"), tuple(rows)))

@@ -20,6 +20,7 @@ from icmodel.ingest.within import point_of, problems, unlike
 
 NEEDED = {"protocol": "--protocol NAME", "payload_bytes": '--payload "SIZE"'}
 """Labels no row can do without, and how a person says them."""
+OF_FILE, OF_ALL = "the label of the file", "the label of all files"
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,10 +190,43 @@ def _results(
         # Every tool writes sound numbers; what else stands in their places, nobody foresees.
         raise RecordError(f"it is damaged: a number in it cannot be read ({error})") from error
     by_name = labels_of(source.name, given.by_file)
-    results = tuple(_labelled(result, by_name, given) for result in _once(read))
+    fitting = _fitting(_once(read), source.name, by_name, given)
+    results = tuple(_labelled(result, by_name, given) for result in fitting)
     for problem in unlike(results):
         raise RecordError(problem)
     return _as_repeats(results)
+
+
+def _fitting(results: Sequence[Result], file: str, by_name: Labels, given: Given) -> list[Result]:
+    """The results whose bytes a message fit the label, with a note on those that do not.
+
+    Raises
+    ------
+    RecordError
+        If none does.
+    """
+    misfits = [_misfit(result, by_name, given) for result in results]
+    reasons = tuple(filter(None, misfits))
+    kept = [result for result, reason in zip(results, misfits, strict=True) if not reason]
+    if reasons and not kept:
+        raise RecordError(reasons[0])
+    if reasons:
+        told = tuple(f"{file}: not taken: {reason}" for reason in reasons)
+        kept[0] = replace(kept[0], notes=(*kept[0].notes, *told))
+    return kept
+
+
+def _misfit(result: Result, by_name: Labels, given: Given) -> str:
+    """Why the payload that a label says cannot be that of a result; empty where it can."""
+    for labels, who in ((by_name, OF_FILE), (given.labels, OF_ALL)):
+        payload = labels.payload_bytes
+        if result.payloads and payload is not None and not result.payloads.fits(payload):
+            return (
+                f"{result.place}: {result.payloads.said}, which is payload_bytes "
+                f"{result.payloads}, {who} says {payload}: one of them is wrong, so keep each "
+                "payload in a file of its own, and leave its label out or correct it"
+            )
+    return ""
 
 
 def _as_repeats(results: tuple[Result, ...]) -> tuple[Result, ...]:
@@ -218,12 +252,18 @@ def _once(results: Iterable[Result]) -> list[Result]:
 
 def _content(result: Result) -> object:
     axes = (getattr(result.labels, name) for name in AXES)
-    return (result.tool, *axes, tuple(sorted(result.labels.options.items())), result.numbers)
+    return (
+        result.tool,
+        *axes,
+        tuple(sorted(result.labels.options.items())),
+        result.numbers,
+        result.payloads,
+    )
 
 
 def _labelled(result: Result, by_name: Labels, given: Given) -> Result:
-    labels = merge(result.labels, by_name, "the label of the file")
-    labels = merge(labels, _open(given.labels, labels), "the label of all files")
+    labels = merge(result.labels, by_name, OF_FILE)
+    labels = merge(labels, _open(given.labels, labels), OF_ALL)
     labels = fill(labels, result.unless)
     for name, how in NEEDED.items():
         if getattr(labels, name) is None:

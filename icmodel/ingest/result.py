@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Literal, NamedTuple
 
 from icmodel.ingest.labels import Labels
@@ -57,6 +59,37 @@ class Number(NamedTuple):
         return "host" if self.metric.endswith("_cores") else "core"
 
 
+class Payloads(NamedTuple):
+    """The payloads that the tool's own bytes and messages leave open: their digits are limited.
+
+    Parameters
+    ----------
+    low, high
+        The least and the greatest bytes a message.
+    said
+        What the tool says of both, for people.
+    """
+
+    low: Decimal
+    high: Decimal
+    said: str
+
+    def fits(self, payload_bytes: int) -> bool:
+        """Whether a payload is one of them."""
+        return self.low <= payload_bytes <= self.high
+
+    @property
+    def only(self) -> int | None:
+        """The payload, if they are a single one."""
+        least, most = math.ceil(self.low), math.floor(self.high)
+        return least if least == most > 0 else None
+
+    def __str__(self) -> str:
+        """Both ends of them, or the single one."""
+        ends = f"{float(self.low):.7g} to {float(self.high):.7g}"
+        return ends if self.only is None else str(self.only)
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """One result as a tool reports it.
@@ -79,6 +112,8 @@ class Result:
         Parallel streams of the run.
     most_cores
         The most busy cores its processes can have had.
+    payloads
+        What its bytes and messages leave open, where the file does not say the payload itself.
     unless
         What the tool does where neither its output nor a person says otherwise.
     windows
@@ -101,6 +136,7 @@ class Result:
     kind: str = ""
     streams: int = 1
     most_cores: float | None = None
+    payloads: Payloads | None = None
     unless: Labels = field(default_factory=Labels)
     windows: float = 1.05
     notes: tuple[str, ...] = ()

@@ -111,6 +111,7 @@ def _result(document: Document, number: int) -> Result:
             "receiver may count more than the sender sent"
         )
     streams = int(real(run.test, "num_streams") or 1)
+    sender, receiver = _hosts(run)
     return Result(
         tool=NAME,
         version=text_of(run.start, "version").removeprefix("iperf").strip(),
@@ -118,7 +119,8 @@ def _result(document: Document, number: int) -> Result:
         labels=_labels(run, streams),
         unless=Labels(load_bps=math.inf if run.protocol == "tcp" else None),
         numbers=tuple(numbers),
-        **_hosts(run),
+        sender=sender,
+        receiver=receiver,
         streams=streams,
         most_cores=_SLACK * (1 + streams if _version(run) >= _MULTITHREADED else 1),
         windows=OMITTED if real(run.test, "omit") else 1.05,
@@ -176,11 +178,11 @@ def _labels(run: _Run, streams: int) -> Labels:
     )
 
 
-def _hosts(run: _Run) -> dict[str, str]:
+def _hosts(run: _Run) -> tuple[str, str]:
+    """The sender and the receiver, as it names them."""
     ends = next(iter(tables(run.start, "connected")), {})
     local, remote = text_of(ends, "local_host"), text_of(ends, "remote_host")
-    here, there = ("sender", "receiver") if run.local_sends else ("receiver", "sender")
-    return {here: local, there: remote}
+    return (local, remote) if run.local_sends else (remote, local)
 
 
 # --- counts -----------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 """qperf: tcp_bw, udp_lat and their kin, short or verbose.
 
-Prefixes of its units are of 1000, of its sizes as it spells them. Numbers have three digits: the
-range they leave open goes along. A latency is half a round trip. CPU is of the whole host, in
-per cent of one core.
+Prefixes of its units are of 1000, of its sizes as it spells them (KiB with the exact number behind).
+Numbers have three digits: the range they leave open goes along. A latency is half a round trip. CPU
+is of the whole host, in per cent of one core. Each test has a message size of its own unless it is
+told one; where it is not printed, bytes and messages are held against the label.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from decimal import Decimal
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
-from icmodel.ingest.result import BOTH, RECEIVER, SENDER, Number, Result, Side
+from icmodel.ingest.result import BOTH, RECEIVER, SENDER, Number, Payloads, Result, Side
 from icmodel.ingest.source import Source
 
 NAME = "qperf"
@@ -23,6 +24,9 @@ _LINE = re.compile(r"^\s+(\w+)\s+=\s+(.*?)\s*$", re.M)
 _VALUE = re.compile(r"([0-9][0-9,.]*)\s*(.*)")
 _EXACT = re.compile(r"\(([0-9,]+)\)")
 PREFIXES = {"": Decimal(1), "K": Decimal(10**3), "M": Decimal(10**6), "G": Decimal(10**9)}
+SIZES = {"bytes": 0, "KB": 3, "MB": 6, "GB": 9, "TB": 12}
+COUNTS = {"": 0, "million": 6, "billion": 9, "trillion": 12}
+COUNTED = ("send", "recv", "loc_send", "loc_recv", "rem_send", "rem_recv")
 TIMES = {"ns": -9, "us": -6, "ms": -3, "sec": 0}
 PROTOCOLS = ("tcp", "udp", "sctp", "rds")
 CPU: tuple[tuple[str, str, Side], ...] = (
@@ -60,6 +64,12 @@ def _result(test: str, lines: Mapping[str, str], number: int) -> Result:
     protocol, _, what = test.partition("_")
     if protocol not in PROTOCOLS or what not in ("bw", "lat"):
         raise RecordError(f"test {number}, {test}, is of RDMA: use perftest for it")
+    size, payloads = _size(lines), _payloads(test, lines)
+    if size is not None and payloads is not None and not payloads.fits(size):
+        raise RecordError(
+            f"test {number}: {payloads.said}, which is payload_bytes {payloads}, and msg_size says "
+            f"{size}: it contradicts itself, so measure again"
+        )
     notes = ["numbers have three digits: low and high are what the rounding leaves open"]
     if what == "lat":
         numbers = [_required(lines, "latency", "rtt_half_mean_s", BOTH)]
@@ -75,11 +85,13 @@ def _result(test: str, lines: Mapping[str, str], number: int) -> Result:
         place=f"test {number}",
         labels=Labels(
             protocol=protocol,
-            payload_bytes=_size(lines),
+            payload_bytes=size,
             load_bps=math.inf if what == "bw" else None,
             cores=1,
         ),
         numbers=tuple(numbers),
+        payloads=payloads if size is None else None,
+        unless=Labels(payload_bytes=None if payloads is None else payloads.only),
         notes=tuple(notes),
     )
 
@@ -109,11 +121,17 @@ def _read(text: str, metric: str, side: Side) -> Number:
     found = _VALUE.fullmatch(text)
     if found is None:
         raise RecordError(f"{text!r} is no value of qperf")
-    digits, unit = found[1].replace(",", ""), found[2]
+    low, value, high = _rounded(found[1])
+    scale = _scale(found[2], text)
+    return Number(metric, float(value * scale), side, float(low * scale), float(high * scale))
+
+
+def _rounded(text: str) -> tuple[Decimal, Decimal, Decimal]:
+    """The least that a number's digits leave open, the number, and the greatest."""
+    digits = text.replace(",", "")
     half = Decimal((0, (5,), -len(digits.partition(".")[2]) - 1))
-    value, scale = Decimal(digits), _scale(unit, text)
-    low, high = max(value - half, Decimal(0)) * scale, (value + half) * scale
-    return Number(metric, float(value * scale), side, float(low), float(high))
+    value = Decimal(digits)
+    return max(value - half, Decimal(0)), value, value + half
 
 
 def _scale(unit: str, text: str) -> Decimal:
@@ -131,6 +149,31 @@ def _size(lines: Mapping[str, str]) -> int | None:
     text = lines.get("msg_size", "")
     exact = _EXACT.search(text) or re.match(r"([0-9,]+) (?:bytes|B)$", text)
     return int(exact[1].replace(",", "")) if exact else None
+
+
+def _payloads(test: str, lines: Mapping[str, str]) -> Payloads | None:
+    """The payloads that bytes and messages leave open, of the end whose digits say most."""
+    found = []
+    for end in COUNTED:
+        size, count = lines.get(f"{end}_bytes", ""), lines.get(f"{end}_msgs", "")
+        total, messages = _range(size, SIZES), _range(count, COUNTS)
+        if total is not None and messages is not None and messages[0] > 0:
+            said = f"{test} says {end}_bytes {size} for {end}_msgs {count}"
+            found.append(Payloads(total[0] / messages[1], total[1] / messages[0], said))
+    return min(found, key=lambda one: one.high - one.low, default=None)
+
+
+def _range(text: str, units: Mapping[str, int]) -> tuple[Decimal, Decimal] | None:
+    """The least and the greatest that a size or count can be; the same where it is exact."""
+    exact, found = _EXACT.search(text), _VALUE.fullmatch(text)
+    if exact is not None:
+        whole = Decimal(exact[1].replace(",", ""))
+        return whole, whole
+    if found is None or found[2] not in units:
+        return None
+    low, value, high = _rounded(found[1])
+    places = units[found[2]]
+    return (low.scaleb(places), high.scaleb(places)) if places else (value, value)
 
 
 def _count(text: str) -> int | None:
