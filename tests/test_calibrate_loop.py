@@ -81,7 +81,8 @@ def test_runs_that_the_hypervisor_disturbed_are_told_early_and_in_the_end(
     with watching() as watch:
         result = calibrate(Disturbed(), limits, tmp_path / "lab", watch)
     told = capsys.readouterr().err.splitlines()
-    assert told[0].startswith("the hypervisor disturbed 12 of the first 12 runs")
+    assert told[0] == "10 runs, 10 of 42 s: first rounds, no error is known yet"
+    assert told[1].startswith("the hypervisor disturbed 12 of the first 12 runs")
     assert len([line for line in told if "of the first" in line]) == 1
     assert result.progress.disturbed == sum(stolen(one) > 0.01 for one in result.records) > 12
     made = Calibration("lab", tmp_path / "lab", "lab", "", "hybrid", result)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 app = room()
 
 UNSCORED = "it ended within the first round, so neither error nor verdict is known"
+ERRORS = "error at runs left out: relative, of shares of a processor the difference"
 CABLE = "direct-1g"
 """The test network unless another is named: with a rate, since without one the latency of a loaded
 virtual cable is not steady."""
@@ -225,7 +226,7 @@ def _sections(made: Calibration) -> list[Section]:
     )
     found = [Section(f"calibrated {made.system}", lines)]
     if rows:
-        found.append(Section("error at runs left out", Table(columns, rows, right)))
+        found.append(Section(ERRORS, Table(columns, rows, right)))
     return found
 
 

@@ -9,7 +9,10 @@ from contextlib import contextmanager
 
 from icmodel import units
 from icmodel.calibrate import Progress
+from icmodel.calibrate.planner import LAST_OPENING
 
+OFTEN = 10
+"""Runs from one sign of life to the next where no bar is drawn."""
 EARLY = 12
 """After so many runs it is said whether the hypervisor leaves anything of them."""
 
@@ -62,7 +65,7 @@ def interruptible(then: str) -> Iterator[None]:
 
 
 def _plain(stand: Progress) -> None:
-    for line in _lines(stand):
+    for line in (*_lines(stand), *_opening_lines(stand)):
         print(line, file=sys.stderr, flush=True)  # noqa: T201
 
 
@@ -72,6 +75,13 @@ def _lines(stand: Progress) -> tuple[str, ...]:
         return (step_line(stand),)
     early = stand.last is not None and stand.runs == EARLY
     return (disturbed_line(stand),) if early and 2 * stand.disturbed > EARLY else ()
+
+
+def _opening_lines(stand: Progress) -> tuple[str, ...]:
+    """A sign of life where nothing can be said of errors yet, after every so many runs."""
+    if stand.last is None or stand.step > LAST_OPENING or stand.runs % OFTEN:
+        return ()
+    return (f"{stand.runs} runs, {_times(stand)}: first rounds, no error is known yet",)
 
 
 def disturbed_line(stand: Progress) -> str:
