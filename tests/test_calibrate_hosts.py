@@ -7,8 +7,10 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,10 +18,11 @@ import pytest
 
 from icmodel.calibrate.calibration import Wish
 from icmodel.calibrate.commands import ended, printed
-from icmodel.calibrate.hosts import Hosts
-from icmodel.calibrate.pair import LabPair, Link, SshPair
+from icmodel.calibrate.hosts import Hosts, private
+from icmodel.calibrate.pair import RESPONDER, LabPair, Link, SshPair
 from icmodel.calibrate.run import Run, run_of
 from icmodel.calibrate.settings import Settings
+from icmodel.calibrate.state import RECORDS
 from icmodel.calibrate.system import Refused
 from icmodel.cli import main
 from icmodel.dataset import load
@@ -33,6 +36,18 @@ TOO_LARGE = Run("ethernet", 60000)
 
 def settings(system: str) -> Settings:
     return Settings(system=system, **SHORT)  # type: ignore[arg-type]
+
+
+def modes(key: Path) -> tuple[int, int]:
+    """What the key's file and its folder permit."""
+    return key.stat().st_mode & 0o777, key.parent.stat().st_mode & 0o777
+
+
+def wait_until(true: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + 60.0
+    while not true():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
 
 
 # --- commands ---------------------------------------------------------------------------------
@@ -57,6 +72,46 @@ def test_a_command_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None
     assert not alive.exists()
 
 
+def responder(serve: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        ("sh", "-c", RESPONDER.format(serve=serve)), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+
+
+def test_a_responder_ends_with_its_standard_input() -> None:
+    with responder("sleep 60") as process:
+        process.communicate(timeout=5.0)
+        assert process.returncode == 128 + 15
+
+
+def test_a_responder_that_fails_is_not_waited_for() -> None:
+    with responder("sh -c 'exit 7'") as process:
+        assert process.wait(5.0) == 7
+
+
+# --- what is private --------------------------------------------------------------------------
+
+
+def test_the_place_of_a_key_is_that_of_its_folder_again_and_again(tmp_path: Path) -> None:
+    one = private(tmp_path / "one")
+    assert one == private(tmp_path / "two" / ".." / "one")
+    assert one != private(tmp_path / "two")
+
+
+def test_a_place_that_is_not_ours_is_said(probe: Path, tmp_path: Path) -> None:
+    place = private(tmp_path)
+    place.symlink_to(tmp_path)
+    pair = LabPair(probe, "direct", tmp_path)
+    try:
+        with (
+            pytest.raises(CalibrationError, match="remove it, or set TMPDIR to a folder"),
+            Hosts(probe, pair, settings(pair.description), tmp_path),
+        ):
+            pass
+    finally:
+        place.unlink()
+
+
 # --- a lab ------------------------------------------------------------------------------------
 
 
@@ -77,7 +132,7 @@ def networks(probe: Path) -> set[str]:
 
 def test_a_lab_answers_refuses_and_leaves_nothing(lab: Path, tmp_path: Path) -> None:
     pair = LabPair(lab, "direct", tmp_path)
-    with Hosts(lab, pair, settings(pair.description)) as hosts:
+    with Hosts(lab, pair, settings(pair.description), tmp_path) as hosts:
         record = hosts.measure(PACED, 0)
         assert not isinstance(record, Refused)
         assert run_of(record) == PACED
@@ -99,7 +154,7 @@ def test_a_topology_without_both_hosts_is_said(lab: Path, tmp_path: Path) -> Non
     pair = LabPair(lab, str(topology), tmp_path)
     with (
         pytest.raises(CalibrationError, match="no hosts A and B"),
-        Hosts(lab, pair, settings(pair.description)),
+        Hosts(lab, pair, settings(pair.description), tmp_path),
     ):
         pass
     assert pair.name not in networks(lab)
@@ -123,6 +178,42 @@ def test_the_command_makes_a_dataset_in_a_lab(
     assert second["dataset"] == {"id": "made", "sha256": data.sha256}
     link = data.interconnect
     assert (link.line_rate_bps, link.burst_bytes, link.mtu_bytes) == (1e9, 125_000, 1500)
+
+
+def commands_with(word: str) -> list[str]:
+    """The running commands with a word."""
+    found = []
+    for one in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            told = one.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+        except OSError:  # it has ended meanwhile
+            continue
+        if word in told:
+            found.append(told)
+    return found
+
+
+def test_killed_and_given_again_nothing_is_left(lab: Path, tmp_path: Path) -> None:
+    """The responder ends at once; the key and the network are there until the command went on."""
+    folder, temporary = tmp_path / "made", tmp_path / "temporary"
+    temporary.mkdir()
+    told = ("calibrate", "--protocol", "tcp", "--window", "100 ms", "--budget", "6 s")
+    command = [sys.executable, "-m", "icmodel", *told, "-o", str(folder)]
+    path = f"{lab.parent}{os.pathsep}{os.environ['PATH']}"
+    here = {**os.environ, "PATH": path, "TMPDIR": str(temporary)}
+    with subprocess.Popen(command, env=here, stderr=subprocess.DEVNULL) as process:
+        records = folder / RECORDS
+        wait_until(lambda: records.exists() and b"\n" in records.read_bytes(), "nothing measured")
+        process.kill()
+    (key,) = temporary.glob("*/key")
+    assert modes(key) == (0o600, 0o700)
+    wait_until(lambda: not commands_with(str(key)), "the responder did not end")
+    name = LabPair(lab, "direct-1g", folder).name
+    assert name in networks(lab)
+    subprocess.run(command, env=here, check=True, timeout=120.0, capture_output=True)
+    assert list(temporary.iterdir()) == []
+    assert name not in networks(lab)
+    assert {one.name for one in folder.iterdir()}.isdisjoint({"key", key.parent.name})
 
 
 def test_what_a_topology_says_holds_unless_it_is_given(lab: Path, tmp_path: Path) -> None:
@@ -191,28 +282,58 @@ def _wait_for(port: int) -> None:
     raise AssertionError("the OpenSSH server does not listen")
 
 
-def test_hosts_over_ssh_answer_and_keep_nothing(server: Server, probe: Path) -> None:
+def test_hosts_over_ssh_answer_and_keep_nothing(
+    server: Server, probe: Path, tmp_path: Path
+) -> None:
     """Keys are removed, and the responder ends with the connection."""
     pair = SshPair(probe, "alice", "bob", "127.0.0.1", str(probe), server.options)
-    with Hosts(probe, pair, settings(pair.description)) as hosts:
+    with Hosts(probe, pair, settings(pair.description), tmp_path) as hosts:
         record = hosts.measure(Run("tcp", 1448, 1e7), 0)
         assert not isinstance(record, Refused)
         assert run_of(record) == Run("tcp", 1448, 1e7)
         keys = [Path(key) for key in pair.keys]
-        assert [key.stat().st_mode & 0o777 for key in keys] == [0o600, 0o600]
+        assert [modes(key) for key in keys] == [(0o600, 0o700), (0o600, 0o700)]
         assert isinstance(hosts.measure(Run("udp", 70000), 0), Refused)
-    assert not any(key.exists() for key in keys)
+    assert not any(key.parent.exists() for key in keys)
     with socket.socket() as left:
         left.settimeout(5.0)
         assert left.connect_ex(("127.0.0.1", 20120)) != 0
 
 
-def test_a_host_that_ssh_does_not_reach_is_said(probe: Path) -> None:
+def test_keys_that_a_killed_calibration_left_on_the_hosts_are_replaced(
+    server: Server, probe: Path, tmp_path: Path
+) -> None:
+    left: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="ic") as short:
+        key = Path(short) / "key"
+        for body in ("old", "new"):
+            key.write_text(body, encoding="utf-8")
+            pair = SshPair(probe, "alice", "bob", "127.0.0.1", str(probe), server.options)
+            pair.up(key)
+            assert pair.keys == (left or pair.keys)
+            left = list(pair.keys)
+            assert [Path(one).read_text(encoding="utf-8") for one in left] == [body, body]
+        pair.down()
+    assert len(set(left)) == 2
+    assert not any(Path(one).parent.exists() for one in left)
+
+
+def test_a_host_without_icprobe_is_said(server: Server, probe: Path, tmp_path: Path) -> None:
+    pair = SshPair(probe, "alice", "bob", "127.0.0.1", "no-such-probe", server.options)
+    said = "alice does not find no-such-probe: install it there, .* `ssh alice 'echo .PATH'`"
+    with (
+        pytest.raises(CalibrationError, match=said),
+        Hosts(probe, pair, settings(pair.description), tmp_path),
+    ):
+        pass
+
+
+def test_a_host_that_ssh_does_not_reach_is_said(probe: Path, tmp_path: Path) -> None:
     if shutil.which("ssh") is None:
         pytest.skip("needs OpenSSH's client: `make system` installs it")
     pair = SshPair(probe, "nobody@127.0.0.1", "nobody@127.0.0.1", options=("-p", "1"))
     with (
         pytest.raises(MeasurementFailed, match="ended with exit code 255"),
-        Hosts(probe, pair, settings(pair.description)),
+        Hosts(probe, pair, settings(pair.description), tmp_path),
     ):
         pass

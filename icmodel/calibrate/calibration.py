@@ -104,7 +104,7 @@ def carry_out(probe: Path, wish: Wish, watch: Watch | None = None) -> Calibratio
     """
     pair = _pair(probe, wish)
     settings = wish.settings(pair.description, pair.link())
-    result = calibrate(Hosts(probe, pair, settings), settings, wish.folder, watch)
+    result = calibrate(Hosts(probe, pair, settings, wish.folder), settings, wish.folder, watch)
     data = write(wish.folder, settings)
     return Calibration(
         system=pair.description,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -18,7 +22,7 @@ from icmodel.calibrate.pair import BRIEF_S, Pair
 from icmodel.calibrate.run import Record, Run
 from icmodel.calibrate.settings import Settings
 from icmodel.calibrate.system import Refused
-from icmodel.errors import MeasurementFailed
+from icmodel.errors import CalibrationError, MeasurementFailed
 
 DONE, FLAGGED, REFUSED = 0, 1, 2
 """Exit codes of ``icprobe run``: both of the first print a record."""
@@ -39,12 +43,15 @@ class Hosts:
         Which two.
     settings : Settings
         How long a run is.
+    folder : Path
+        Of the calibration; the key it left behind when it was killed is replaced.
     """
 
-    def __init__(self, probe: Path, pair: Pair, settings: Settings) -> None:
+    def __init__(self, probe: Path, pair: Pair, settings: Settings, folder: Path) -> None:
         self.description = pair.description
         self._probe = probe
         self._pair = pair
+        self._folder = folder
         self._stack = ExitStack()
         self._times = (
             *("--duration", f"{settings.window_s:g} s"),
@@ -73,7 +80,7 @@ class Hosts:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            key = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ic"))) / "key"
+            key = stack.enter_context(_made_anew(private(self._folder))) / "key"
             printed((str(self._probe), "key", str(key)), BRIEF_S)
             self._pair.up(key)
             stack.callback(self._pair.down)
@@ -88,6 +95,34 @@ class Hosts:
         traceback: TracebackType | None,
     ) -> None:
         self._stack.close()
+
+
+def private(folder: Path) -> Path:
+    """Where a calibration's key is: a place of this folder, user and machine alone.
+
+    It is the same when the same command is given again, and short, as names of sockets have to be.
+    """
+    whose = f"{socket.gethostname()} {os.getuid()} {folder.resolve()}"
+    name = hashlib.sha256(whose.encode("utf-8")).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"icmodel-{name}"
+
+
+@contextmanager
+def _made_anew(place: Path) -> Iterator[Path]:
+    """An empty folder that nobody else reads, removed in the end."""
+    try:
+        if place.exists():
+            shutil.rmtree(place)
+        place.mkdir(mode=0o700)
+    except OSError as error:
+        raise CalibrationError(
+            f"{place} cannot be made anew ({error.strerror or error}): remove it, or set TMPDIR to a folder "
+            "of your own"
+        ) from error
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 class _Responder:

@@ -16,9 +16,16 @@ from icmodel.errors import CalibrationError
 
 BRIEF_S = 30.0
 """Longest that anything but a run takes."""
-RESPONDER = '{serve} & p=$!; trap "kill $p 2>/dev/null" EXIT; cat >/dev/null'
-"""Over SSH the responder ends when the connection does: `cat` reads its end."""
-KEEP_KEY = 'umask 077; f=$(mktemp) && cat >"$f" && printf %s "$f"'
+RESPONDER = (
+    "exec 3<&0; {serve} & p=$!; (cat; kill $p) <&3 >/dev/null 2>&1 & c=$!; "
+    "wait $p; s=$?; kill $c 2>/dev/null; exit $s"
+)
+"""The responder ends when its standard input does, however what holds it ended: `cat` reads its end."""
+KEEP_KEY = (
+    'umask 077; d="${{TMPDIR:-/tmp}}/{name}"; rm -rf "$d"; '
+    'mkdir "$d" && cat >"$d/key" && printf %s "$d/key"'
+)
+"""In a folder made anew: it replaces what a calibration left that was killed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +121,9 @@ class LabPair:
         return [*self._on("A"), "run", "--to", self.address, "--key", self._key, *words]
 
     def answering(self) -> list[str]:
-        """``icprobe serve`` in the namespace of B; it ends with the network."""
-        return [*self._on("B"), "serve", "--bind", self.address, "--key", self._key]
+        """``icprobe serve`` in the namespace of B."""
+        told = (*self._on("B"), "serve", "--bind", self.address, "--key", self._key)
+        return ["sh", "-c", RESPONDER.format(serve=shlex.join(told))]
 
     def down(self) -> None:
         """Take the network away, with what runs in it."""
@@ -172,9 +180,12 @@ class SshPair:
             *("-o", "ControlMaster=auto", "-o", "ControlPersist=60"),
             *("-o", f"ControlPath={sockets}"),
         )
-        secret = key.read_bytes()
         for host in self._hosts:
-            self.keys.append(printed(self._ssh(host, KEEP_KEY), BRIEF_S, secret).strip())
+            self._check(host)
+        secret = key.read_bytes()
+        for role, host in zip("AB", self._hosts, strict=True):
+            keep = KEEP_KEY.format(name=f"{key.parent.name}-{role}")
+            self.keys.append(printed(self._ssh(host, keep), BRIEF_S, secret).strip())
 
     def asking(self, words: Sequence[str]) -> list[str]:
         """``icprobe run`` on A."""
@@ -189,9 +200,18 @@ class SshPair:
     def down(self) -> None:
         """Remove the keys and end the connections."""
         for host, key in zip(self._hosts, self.keys, strict=False):
-            printed(self._ssh(host, f"rm -f {shlex.quote(key)}"), BRIEF_S)
+            printed(self._ssh(host, f"rm -rf {shlex.quote(str(Path(key).parent))}"), BRIEF_S)
             printed(["ssh", *self._options, "-O", "exit", host], BRIEF_S)
         self.keys = []
+
+    def _check(self, host: str) -> None:
+        """A host must find icprobe in a shell to which nobody logged in."""
+        look = f"command -v {shlex.quote(self._probe)} || true"
+        if not printed(self._ssh(host, look), BRIEF_S).strip():
+            raise CalibrationError(
+                f"{host} does not find {self._probe}: install it there, in a folder of the PATH that "
+                f"`ssh {host} 'echo $PATH'` prints, and start again"
+            )
 
     def _ssh(self, host: str, command: str) -> list[str]:
         return ["ssh", *self._options, host, command]
