@@ -8,13 +8,14 @@ from typing import Annotated
 import typer
 
 from icmodel import units
-from icmodel.calibrate import Probe, Progress, check_probe, find_probe
+from icmodel.calibrate import Probe, check_probe, find_probe
 from icmodel.cli.output import Answer, Section, Table, emit
 from icmodel.cli.question import AsJson, listed, option, quantity_text, room
 from icmodel.errors import CalibrationError, UnitError
 
 TYPE_CHECKING = False  # what type checkers take as true
 if TYPE_CHECKING:
+    from icmodel.calibrate import Progress
     from icmodel.calibrate.calibration import Calibration
 
 app = room()
