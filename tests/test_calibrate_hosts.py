@@ -232,14 +232,19 @@ def test_what_a_topology_says_holds_unless_it_is_given(lab: Path, tmp_path: Path
 
 @dataclass(frozen=True)
 class Server:
-    """An OpenSSH server on loopback, and the options with which `ssh` reaches it."""
+    """An OpenSSH server on loopback, and the options with which `ssh` reaches it.
+
+    ``command`` is a folder with an `ssh` that gives these options by itself.
+    """
 
     options: tuple[str, ...]
+    command: Path
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    if not SSHD.is_file() or shutil.which("ssh") is None or os.geteuid() != 0:
+def server(tmp_path: Path, probe: Path) -> Iterator[Server]:
+    ssh = shutil.which("ssh")
+    if not SSHD.is_file() or ssh is None or os.geteuid() != 0:
         pytest.skip("needs OpenSSH's client and server, and root: `make system` installs them")
     for name in ("host", "user"):
         printed(("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / name)), 30.0)
@@ -251,7 +256,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
     config.write_text(
         f"Port {port}\nListenAddress 127.0.0.1\nHostKey {tmp_path / 'host'}\nUsePAM no\n"
         f"AuthorizedKeysFile {tmp_path / 'user.pub'}\nStrictModes no\nPidFile none\n"
-        "PermitRootLogin yes\n",
+        f"PermitRootLogin yes\nSetEnv PATH={probe.parent}:/usr/bin:/bin\n",
         encoding="utf-8",
     )
     client = tmp_path / "ssh_config"
@@ -266,10 +271,19 @@ def server(tmp_path: Path) -> Iterator[Server]:
     )
     try:
         _wait_for(port)
-        yield Server(("-F", str(client)))
+        yield Server(("-F", str(client)), _command(tmp_path / "bin", f"{ssh} -F {client}"))
     finally:
         process.terminate()
         process.wait()
+
+
+def _command(folder: Path, words: str) -> Path:
+    """A folder with an `ssh` that stands for some words."""
+    folder.mkdir()
+    script = folder / "ssh"
+    script.write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
+    script.chmod(0o755)
+    return folder
 
 
 def _wait_for(port: int) -> None:
@@ -298,6 +312,44 @@ def test_hosts_over_ssh_answer_and_keep_nothing(
     with socket.socket() as left:
         left.settimeout(5.0)
         assert left.connect_ex(("127.0.0.1", 20120)) != 0
+
+
+def test_the_command_makes_a_dataset_between_hosts(
+    server: Server,
+    probe: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """By the names of ssh's configuration alone; a greater budget goes on with the same runs."""
+    path = os.pathsep.join((str(server.command), str(probe.parent), os.environ["PATH"]))
+    monkeypatch.setenv("PATH", path)
+    folder = tmp_path / "made"
+    words = ["calibrate", "--hosts", "alice", "bob", "--protocol", "tcp", "--window", "100 ms"]
+    words += ["-o", str(folder), "--json"]
+    assert main([*words, "--budget", "4 s"]) == 0
+    first = json.loads(capfd.readouterr().out)
+    assert (first["system"], first["reason"]) == ("hosts alice bob", "budget")
+    before = (folder / RECORDS).read_bytes()
+    assert main([*words, "--budget", "7 s"]) == 0
+    second = json.loads(capfd.readouterr().out)
+    assert (first["runs"], second["runs"]) == (3, 5)
+    assert (folder / RECORDS).read_bytes().startswith(before)
+    data = load(folder)
+    assert second["dataset"] == {"id": "made", "sha256": data.sha256}
+    assert (data.protocols, data.default_variant) == (("tcp",), "hybrid")
+    assert not private(folder).exists()
+
+
+def test_where_ssh_goes_is_where_frames_go_unless_it_is_said(server: Server, probe: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="ic") as short:
+        key = Path(short) / "key"
+        key.write_text("of nobody", encoding="utf-8")
+        for said, address in ((None, "127.0.0.1"), ("127.0.0.2", "127.0.0.2")):
+            pair = SshPair(probe, "alice", "bob", said, options=server.options)
+            pair.up(key)
+            pair.down()
+            assert pair.address == address
 
 
 def test_keys_that_a_killed_calibration_left_on_the_hosts_are_replaced(

@@ -555,6 +555,19 @@ def test_ntttcp_console() -> None:
     assert {point.options for point in got.points} == {("64",)}
 
 
+def test_ntttcp_knows_its_cores_better_than_the_label_of_all_files() -> None:
+    """The host of this file has 16; another of the same files may have what the label says."""
+    name = "ntttcp/linux_udp_sender.xml"
+    alone, wrong, right = (
+        read(name, payload_bytes=1400, **said)  # type: ignore[arg-type]
+        for said in ({}, {"host_cores": 4}, {"host_cores": 16})
+    )
+    assert numbers(wrong) == numbers(alone) == numbers(right)
+    said = [note for note in wrong.notes if "that holds, not the 4 given" in note]
+    assert len(said) == 1
+    assert not [note for note in (*alone.notes, *right.notes) if "that holds" in note]
+
+
 def test_ntttcp_entities_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "bomb.xml"
     file.write_text('<!DOCTYPE a [<!ENTITY b "c">]><ntttcps>&b;</ntttcps>')

@@ -143,7 +143,7 @@ class SshPair:
     first, second : str
         A and B as ``ssh`` takes them.
     address : str or None
-        Of B on the measured network, as A reaches it; the name of B by default.
+        Of B on the measured network, as A reaches it; by default where ``ssh`` goes for B.
     probe : str
         What icprobe is called on the hosts.
     options : sequence of str
@@ -160,7 +160,7 @@ class SshPair:
         options: Sequence[str] = (),
     ) -> None:
         self.description = f"hosts {first} {second}" + (f" over {address}" if address else "")
-        self.address = address or second.rpartition("@")[2]
+        self.address = address or ""
         self._local = local
         self._hosts = (first, second)
         self._probe = probe
@@ -173,7 +173,7 @@ class SshPair:
 
     def up(self, key: Path) -> None:
         """Hand both hosts the key, over connections that the runs share."""
-        self.address = _number(self.address)
+        self.address = _number(self.address or self._host_name(self._hosts[1]))
         sockets = key.parent / "%C"
         self._options += (
             *("-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=15"),
@@ -212,6 +212,12 @@ class SshPair:
                 f"{host} does not find {self._probe}: install it there, in a folder of the PATH that "
                 f"`ssh {host} 'echo $PATH'` prints, and start again"
             )
+
+    def _host_name(self, host: str) -> str:
+        """Where ``ssh`` goes for a host: what its configuration makes of the name."""
+        told = printed(["ssh", *self._options, "-G", host], BRIEF_S).splitlines()
+        named = (line.partition(" ") for line in told)
+        return next((value for key, _, value in named if key == "hostname"), host)
 
     def _ssh(self, host: str, command: str) -> list[str]:
         return ["ssh", *self._options, host, command]

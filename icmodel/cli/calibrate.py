@@ -61,13 +61,21 @@ Topology = Annotated[
 ]
 Address = Annotated[
     str | None,
-    option("address", "ADDRESS", "Of B on the measured network, with --hosts.", "that of B"),
+    option("address", "ADDRESS", "Of B on the measured network, with --hosts.", "where ssh goes"),
 ]
 UseCaseName = Annotated[
     str | None,
     option("usecase", "NAME", "Choose runs for the verdict of this use case, not for the error."),
 ]
-Budget = Annotated[str, option("budget", "TIME", "Measuring time.", "10 min")]
+Budget = Annotated[
+    str,
+    option(
+        "budget",
+        "TIME",
+        "Measuring time; an error is known after about 90 s a protocol.",
+        "10 min",
+    ),
+]
 ErrorRatio = Annotated[
     str | None,
     option("error", "PERCENT", "Stop when the error is down to this.", "use up the budget"),

@@ -263,6 +263,7 @@ def _content(result: Result) -> object:
 
 def _labelled(result: Result, by_name: Labels, given: Given) -> Result:
     labels = merge(result.labels, by_name, OF_FILE)
+    known = labels.host_cores
     labels = merge(labels, _open(given.labels, labels), OF_ALL)
     labels = fill(labels, result.unless)
     for name, how in NEEDED.items():
@@ -271,7 +272,8 @@ def _labelled(result: Result, by_name: Labels, given: Given) -> Result:
                 f"{result.place}: it does not say its {name}: give it with {how}, or a file with "
                 "--labels"
             )
-    whole = replace(result, labels=labels)
+    notes = (*result.notes, *_known_better(known, given.labels.host_cores))
+    whole = replace(result, labels=labels, notes=notes)
     for problem in problems(whole, given.link):
         raise RecordError(f"{result.place}: {problem}")
     return _with_cores(whole)
@@ -280,6 +282,13 @@ def _labelled(result: Result, by_name: Labels, given: Given) -> Result:
 def _open(general: Labels, said: Labels) -> Labels:
     """The general labels but for cores of hosts, which the file may know better."""
     return general if said.host_cores is None else replace(general, host_cores=None)
+
+
+def _known_better(known: int | None, general: int | None) -> tuple[str, ...]:
+    """A note where the file has other cores than those that are given for all."""
+    if known is None or general in (None, known):
+        return ()
+    return (f"the file says {known} cores a host: that holds, not the {general} given",)
 
 
 def _with_cores(result: Result) -> Result:
