@@ -77,11 +77,10 @@ class Planner:
         where that begins; for a use case not that, since its verdict says where to look. First
         runs that the hypervisor disturbed are asked again in every step until one counts.
         """
-        first = first_runs(grid, self.settings)
         if step == 1:
-            return first
+            return first_runs(grid, self.settings)
         have = {run_of(record) for record in records}
-        found = [] if self.settings.most_steal is None else first
+        found = [] if self.settings.most_steal is None else first_runs(grid, self.settings)
         if step <= LAST_OPENING:
             found = [*found, *self._later(step, records, grid)]
         return [run for run in dict.fromkeys(found) if run not in have]

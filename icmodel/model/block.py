@@ -69,12 +69,17 @@ class Block:
 
     def place(self, lookup: Lookup, slot: Ints | int) -> Ints:
         """Where a metric's table answers these questions."""
-        group = lookup.group.take(self.config)
-        group *= lookup.stack.cells
-        group += self.cell
-        group *= lookup.stack.slots
-        group += slot
-        return group
+        place = self.place_of_any_load(lookup)
+        place *= lookup.stack.slots
+        place += slot
+        return place
+
+    def place_of_any_load(self, lookup: Lookup) -> Ints:
+        """Where a metric's table says what holds for every load."""
+        place = lookup.group.take(self.config)
+        place *= lookup.stack.cells
+        place += self.cell
+        return place
 
     def unlimited(self, lookup: Lookup, part: int) -> Floats:
         """A metric that depends on the payload alone, from its unlimited curve."""

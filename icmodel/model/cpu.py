@@ -38,7 +38,7 @@ def busy(
     value = curve_value(block, lookup, part, slot)
     keep_within(ground, block, metric, part, value)
     request = block.asked.request_bps
-    here = lookup.group.take(block.config) * lookup.stack.cells + block.cell
+    here = block.place_of_any_load(lookup)
     carried = slot.slot <= len(ground.loads)
     if part == HIGH or ground.fitted:
         highest = lookup.highest.take(here)
@@ -70,7 +70,7 @@ def _for_what_is_sent(
     lost = flow.over_own & (flow.loss_table > 0) & np.isfinite(request)
     if ground.overloaded or not lost.any():
         return
-    here = lookup.group.take(block.config) * lookup.stack.cells + block.cell
+    here = block.place_of_any_load(lookup)
     carried = curve_value(block, lookup, part, load_slot(ground, request))
     carried *= np.fmax(request / lookup.highest.take(here), 1.0)
     able = flow.own_bps / np.maximum(1 - flow.loss_table, CLOSE)

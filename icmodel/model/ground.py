@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from icmodel.dataset import Dataset, Interconnect, Point
 from icmodel.interpolation import Curve, left_knots, payload_knots
-from icmodel.model.lookup import Lookup, Press, crossings, most_measured
+from icmodel.model.lookup import GROWING, Lookup, Press, crossings, most_measured
 from icmodel.model.physics import Wire, wire
 from icmodel.model.rows import rows_at
 from icmodel.model.shelf import (
@@ -32,8 +32,6 @@ BY_FLOW = ("goodput_bps", "sent_bps", "shortfall_bps", "loss_rate")
 """Metrics that follow from how the frames fare, not from a curve of their own."""
 ANY_CORES = ("latency_", "rtt_", "cpu_")
 """Metrics that rows at another core count answer: latency as it is, CPU scaled (E6, E11)."""
-GROWING = ("cpu_", "packets_")
-"""Metrics that go with the load below the lowest measured one: without frames there is nothing."""
 
 
 class Refiner(Protocol):

@@ -32,6 +32,8 @@ Bools = NDArray[np.bool_]
 
 LOAD_TOLERANCE = 1.005
 """A load curve counts as carried where its load is at most this times the goodput there (E14)."""
+GROWING = ("cpu_", "packets_")
+"""Metrics that go with the load below the lowest measured one: without frames there is nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ class Press:
         for place in places:
             surfaces.append(
                 compile_surface(
-                    self._carried_only(curves[place], carried, place[0], below),
+                    self._carried_only(metric, curves[place], carried, place[0]),
                     self.knots,
                     self.loads,
                     usable=self._usable(curves[place], carried, place[0]),
@@ -158,7 +160,7 @@ class Press:
         )
 
     def _carried_only(
-        self, curves: list[Curve], carried: Curves | None, protocol: str, below: Below
+        self, metric: str, curves: list[Curve], carried: Curves | None, protocol: str
     ) -> list[Curve]:
         """Curves in which rows taken in overload give way to the next lower curve, held (E14).
 
@@ -166,7 +168,7 @@ class Press:
         curves those that grow with the load do not, and stay; the others are held from the edge on.
         """
         capacity = None if carried is None else carried.get(most_measured(carried, protocol))
-        if capacity is None or (self.fitted and below == "proportion"):
+        if capacity is None or (self.fitted and metric.startswith(GROWING)):
             return curves
         mended: list[Curve] = []
         for curve in sorted(_finite(curves), key=lambda c: c.load_bps):
