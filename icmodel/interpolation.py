@@ -38,7 +38,9 @@ LONE_WIDTH = 0.2
 """Relative half-width where a curve has neither a spread nor three points; assumed."""
 EXTRAPOLATED_WIDENING = 3.0
 EXTRAPOLATED_MORE = 0.3
-"""Outside the payloads of a curve its half-width is tripled, and 30 % of the value more; assumed."""
+"""Outside the payloads of a curve its half-width is tripled, and 30 % of the value more; assumed.
+
+Below the lowest load it grows to that, in proportion to the distance, towards a load of nothing."""
 
 # Two-sided 90 % quantiles of Student's t for 1..30 degrees of freedom (0.95 one-sided).
 _STUDENT = (
@@ -225,8 +227,8 @@ def compile_surface(
     usable : array of bool, shape (finite curves by load, k + 1), optional
         Where a load curve may be used at all.
     below : "held", "proportion" or "nothing"
-        Below the lowest curve: that curve as it stands, in proportion to the load with that curve
-        as upper end, or no answer.
+        Below the lowest curve: that curve with ever wider ends, in proportion to the load with that
+        curve as upper end, or no answer.
     extend : (least, most), optional
         Answer outside the curves' payloads too: the edge held, wide but within these limits, and
         marked ``extrapolated``.
@@ -339,9 +341,13 @@ def _below(
     if below_lowest == "nothing":
         return
     _hold(surface, slot, where, cells, exact=False)
-    if below_lowest == "held":
-        return
     c = surface.coefficients
+    if below_lowest == "held":
+        here = c[:, :2, where, slot]
+        change = (here - _wider(here)) / curve.load_bps
+        c[:, :2, where, slot] = here - (curve.load_bps - floor) * change
+        c[:, 2:, where, slot] = change
+        return
     for part in (VALUE, LOW):  # the curve itself stays the upper end
         value = cells.value[part, where] / curve.load_bps
         slope = cells.slope[part, where] / curve.load_bps
@@ -408,11 +414,20 @@ def _widened(coefficients: Floats) -> Floats:
     """The coefficients at a payload edge, shape (3, 4), without slope and with wider ends."""
     held = coefficients.copy()
     held[:, 1] = held[:, 3] = 0.0
-    value, low, high = held
+    return _wider(held)
+
+
+def _wider(ends: Floats) -> Floats:
+    """Value, low and high, or what they change by, with wider ends; shape (3, ...)."""
+    value, low, high = ends
     more = EXTRAPOLATED_MORE * value
-    held[LOW] = value - EXTRAPOLATED_WIDENING * (value - low) - more
-    held[HIGH] = value + EXTRAPOLATED_WIDENING * (high - value) + more
-    return held
+    return np.stack(
+        [
+            value,
+            value - EXTRAPOLATED_WIDENING * (value - low) - more,
+            value + EXTRAPOLATED_WIDENING * (high - value) + more,
+        ]
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -339,8 +339,9 @@ class _Question:
     ) -> Found | None:
         """A metric at the asked payload and request, which is carried.
 
-        ``below`` says what stands below the lowest load: the lowest curve "held", in "proportion"
-        to the load, or "nothing"; ``part`` is the request as a share of the stream's own limit.
+        ``below`` says what stands below the lowest load: the lowest curve "held" with ends that
+        widen towards a load of nothing, in "proportion" to the load, or "nothing"; ``part`` is the
+        request as a share of the stream's own limit.
         """
         where = self.payload
         found = self._at_payload(where, curves, carried, below)
@@ -384,7 +385,10 @@ class _Question:
         if below == "nothing":
             return None
         found = finite[upper[0]].held(payload).also("extrapolated")
-        return proportional(found, self.request / upper[0]) if below == "proportion" else found
+        share = self.request / upper[0]
+        if below == "proportion":
+            return proportional(found, share)
+        return between(beyond(found), found, share)
 
     def _candidates(self, curves: Mapping[float | None, Curve], carried: Curve | None) -> set[int]:
         """Payloads at which the set of usable curves can begin or end."""

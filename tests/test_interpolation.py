@@ -335,9 +335,16 @@ def test_above_the_highest_curve_it_is_held(load: float) -> None:
     assert grid(LOWER, UPPER).ends(15, load) == pytest.approx((7.5, 6.75, 9))
 
 
-@pytest.mark.parametrize("load", [0, 1, 99])
-def test_below_the_lowest_curve_it_is_held(load: float) -> None:
-    assert grid(LOWER, UPPER, below="held").ends(15, load) == pytest.approx((1.5, 1.35, 1.8))
+@pytest.mark.parametrize("load", [0, 1, 25, 99, 99.999])
+def test_below_the_lowest_curve_it_is_held_and_its_ends_widen(load: float) -> None:
+    """Towards a load of nothing the half-widths grow to three times, and 30 % of the value more."""
+    told = grid(LOWER, UPPER, below="held", loads=[20, 50])
+    away = 1 - load / 100
+    low = 1.5 - 0.15 * (1 + 2 * away) - 0.45 * away
+    high = 1.5 + 0.3 * (1 + 2 * away) + 0.45 * away
+    assert told.ends(15, load) == pytest.approx((1.5, low, high))
+    assert BASES[told.basis(15, load)] == "extrapolated"
+    assert told.ends(15, 100) == pytest.approx((1.5, 1.35, 1.8))
 
 
 @pytest.mark.parametrize("load", [0, 1, 25, 99])
@@ -608,7 +615,14 @@ class Twin:
         if self.below == "nothing":
             return None
         if self.below == "held":
-            return ends, EXTRAPOLATED
+            value, low, high = ends
+            wide = (
+                value,
+                value - 3 * (value - low) - 0.3 * value,
+                1.3 * value + 3 * (high - value),
+            )
+            mixed = [far + share * (near - far) for near, far in zip(ends, wide, strict=True)]
+            return (mixed[VALUE], mixed[LOW], mixed[HIGH]), EXTRAPOLATED
         return (ends[VALUE] * share, ends[LOW] * share, ends[HIGH]), EXTRAPOLATED
 
 

@@ -167,12 +167,12 @@ def _weaken_flow(code: Codes, ground: Ground, block: Block, way: Course, name: s
     by_share = (block.asked.endpoints > 1) & ~np.isnan(flow.own_bps)
     _weaken(code, from_goodput & by_share, DERIVED)
     if corrected:
-        _weaken(code, from_goodput & _clamped(ground, block, flow.over_own), THEORY)
+        _weaken(code, from_goodput & clamped(ground, block, flow.over_own), THEORY)
         _weaken(code, _received_less(block, way), ASSUMED)
 
 
-def _clamped(ground: Ground, block: Block, over_own: Bools) -> Bools:
-    """Where the benchmarked goodput lies above theory's bound."""
+def clamped(ground: Ground, block: Block, over_own: Bools) -> Bools:
+    """Where the benchmarked goodput that answers lies above theory's bound."""
     reached = block.unlimited(ground.capacity, VALUE)
     if ground.unlimited is not ground.capacity:
         reached = np.where(over_own, block.unlimited(ground.unlimited, VALUE), reached)

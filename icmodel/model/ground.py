@@ -15,7 +15,6 @@ from icmodel.model.lookup import GROWING, Lookup, Press, crossings, most_measure
 from icmodel.model.physics import Wire, wire
 from icmodel.model.rows import rows_at
 from icmodel.model.shelf import (
-    RATIOS,
     Curves,
     Numbered,
     Shelf,
@@ -239,7 +238,7 @@ def lay_ground(
         loss_gaps=_gaps(lost, best),
         metrics=metrics,
         families=_families(metrics),
-        limits={m: press.limits(m) for m in metrics if extend or _is_limited(data, m)},
+        limits={metric: press.limits(metric) for metric in metrics},
         points=data.points,
         extended=extend,
         changes=changes,
@@ -306,10 +305,6 @@ def _gaps(lost: Lookup, reached: Lookup) -> bool:
     goodput = reached.stack.unlimited_values()[reached.group[here]]
     only_limited = bool(((lost.group == 0) & (reached.group > 0)).any())
     return only_limited or bool((np.isnan(loss) & ~np.isnan(goodput)).any())
-
-
-def _is_limited(data: Dataset, metric: str) -> bool:
-    return metric in RATIOS or any(limit.metric == metric for limit in data.stated_limits)
 
 
 def _families(metrics: Mapping[str, Lookup]) -> dict[str, int]:

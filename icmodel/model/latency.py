@@ -24,12 +24,12 @@ def curve_value(block: Block, lookup: Lookup, part: int, slot: LoadSlot) -> Floa
 
 
 def keep_within(ground: Ground, block: Block, metric: str, part: int, value: Floats) -> None:
-    """Keep an end of an interval inside the limits the source states, in place."""
-    limits = ground.limits.get(metric)
-    if limits is not None and part == LOW:
-        np.maximum(value, limits[0].take(block.asked.protocol), out=value)
-    if limits is not None and part == HIGH:
-        np.minimum(value, limits[1].take(block.asked.protocol), out=value)
+    """Keep an end of an interval at 0 or more and inside the limits the source states, in place."""
+    least, most = ground.limits[metric]
+    if part == LOW:
+        np.maximum(value, least.take(block.asked.protocol), out=value)
+    if part == HIGH and np.isfinite(most).any():
+        np.minimum(value, most.take(block.asked.protocol), out=value)
 
 
 def passes(metric: str) -> int:

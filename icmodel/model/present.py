@@ -262,11 +262,9 @@ def _notes(
         notes.append(
             "the share is exact for equal other endpoints, a lower bound for unequal ones (E2)"
         )
-    if (
-        variant != "appendix-h"
-        and block.unlimited(ground.capacity, VALUE)[0] > block.wire.bound_bps[0]
-    ):
-        notes.append("the benchmarked goodput lies above theory's bound and was clamped to it")
+    if variant != "appendix-h" and basis.clamped(ground, block, flow.over_own)[0]:
+        told = "fitted" if ground.fitted else "benchmarked"
+        notes.append(f"the {told} goodput lies above theory's bound and was clamped to it")
     if variant == "appendix-h" and asked.distance_m is not None:
         notes.append("appendix-h has no distance term: the distance changes nothing (E19)")
     if flow.overloaded[0] and math.isfinite(asked.requested_goodput_bps):
