@@ -430,7 +430,8 @@ class _Question:
         if not self.lossy:
             goodput = sent = min(request, share)
         elif over_own:
-            sent = min(request, flat_out / max(1 - table, CLOSE))
+            able = flat_out / max(1 - table, CLOSE)
+            sent = min(request, able if end == VALUE else min(able, self.bound))
             goodput = min(sent, share)
         else:
             sent = request

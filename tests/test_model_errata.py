@@ -507,6 +507,19 @@ def test_a_fit_says_that_it_was_clamped_where_its_answer_was(payload: int) -> No
     assert any("fitted goodput lies above" in note for note in told.notes) == at_bound
 
 
+@pytest.mark.parametrize("variant", ["corrected", "hybrid"])
+@pytest.mark.parametrize("payload", [1472, 50000, 60000])
+def test_the_greatest_loss_needs_no_more_sent_than_the_line_takes(
+    variant: str, payload: int
+) -> None:
+    model = Model(CENTRAL, variant)
+    told = model.predict(protocol="udp", payload_bytes=payload, metrics=("goodput_bps",))
+    bound = model.greatest_goodput_bps(told.scenario)
+    assert bound is not None
+    assert told.loss_rate.high <= 1 - told.goodput_bps.low / bound + 1e-9
+    assert told.loss_rate.low <= told.loss_rate.value <= told.loss_rate.high
+
+
 def test_appendix_h_breaks_more_endpoints_never_more_goodput() -> None:
     alone = ask("appendix-h", "tcp", 1 * GBPS)
     shared = ask("appendix-h", "tcp", 1 * GBPS, endpoints=2, other_goodput_bps=9 * GBPS)

@@ -78,6 +78,8 @@ def corrected_flow(
     _receive_less(limit, over_total & (asked.others_bps > 0), table, asked.endpoints)
     share = _fair_share(ground, block, part, limit)
     able = unlimited / np.maximum(1 - table, CLOSE)
+    if part != VALUE:  # a wide interval of loss lets nobody send more than the line takes
+        np.minimum(able, block.wire.bound_bps, out=able)
     sent = chosen(by_own, np.minimum(asked.request_bps, able), asked.request_bps)
     arriving = chosen(by_own, sent, asked.request_bps * (1 - limited_loss))
     goodput = np.minimum(chosen(by_lossy, arriving, asked.request_bps), share)
