@@ -240,6 +240,18 @@ def test_sweep_prints_a_line_a_point(icmodel_says: Any) -> None:
     assert said.out.startswith(f"{CENTRAL}, variant corrected\n")
 
 
+def test_sweep_marks_what_is_extrapolated(icmodel_says: Any) -> None:
+    line = "sweep --payload '64 B, 128 KiB' --metric goodput_bps,loss_rate"
+    said = icmodel_says(f"{line} --extrapolate")
+    cells = {row[0]: row[1:3] for row in said.rows if row and row[0] in ("64 B", "131072 B")}
+    assert cells == {"64 B": ["2.35 Gb/s", "0 %"], "131072 B": ["9.4 Gb/s*", "0 %"]}
+    assert "\n* extrapolated: beyond what was measured." in said.out
+    points = icmodel_says(f"{line} --extrapolate --json").json["points"]
+    assert [point["goodput_bps"]["basis"] for point in points] == ["derived", "extrapolated"]
+    within = icmodel_says("sweep --payload '64 B, 1448 B' --metric goodput_bps").out
+    assert "*" not in within
+
+
 def test_sweep_json_is_what_predict_says(icmodel_says: Any) -> None:
     grid = icmodel_says("sweep --payload '64 B, 1448 B' --rate '1000/s, unlimited' --json").json
     assert (grid["swept"], grid["fixed"]) == (["payload_bytes", "rate_fps"], {"protocol": "tcp"})

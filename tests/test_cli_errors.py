@@ -51,7 +51,10 @@ def contents(folder: Path) -> dict[str, bytes]:
 QUESTIONS = {
     "unknown protocol": ("--protocol sctp --payload '64 B'", ["'sctp'", "ethernet, tcp, udp"]),
     "payload 0": ("--payload '0 B'", ["0", "at least 1"]),
-    "payload 65536 of TCP": ("--payload '65536 B'", ["65536 B", "1 to 65535 B", "ask within"]),
+    "payload 65536 of TCP": (
+        "--payload '65536 B'",
+        ["65536 B", "1 to 65535 B", "ask within, or use --extrapolate of predict"],
+    ),
     "payload 65536 of UDP": (
         "--protocol udp --payload '65536 B'",
         ["65536 B", "65507 B", "split the frame"],
@@ -67,7 +70,10 @@ QUESTIONS = {
     "rate nan": ("--payload '64 B' --rate nan", ["'nan'", "finite", "6700/s"]),
     "rate 0": ("--payload '64 B' --rate 0/s", ["0", "above 0", "leave it out"]),
     "bare rate": ("--payload '64 B' --rate 6700", ["'6700'", "no unit", "6700/s"]),
-    "5 cores": ("--payload '64 B' --cores 5", ["5 cores", "1, 2, 3, 4", "ask one of these"]),
+    "5 cores": (
+        "--payload '64 B' --cores 5",
+        ["5 cores", "1, 2, 3, 4", "ask one of these, or use --extrapolate of"],
+    ),
     "0 cores": ("--payload '64 B' --cores 0", ["cores 0", "at least 1"]),
     "cores with a unit": ("--payload '64 B' --cores '2 cores'", ["'2 cores'", "without a unit"]),
     "half a switch": ("--payload '64 B' --switches 0.5", ["'0.5'", "whole number"]),

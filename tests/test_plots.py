@@ -12,10 +12,20 @@ import pytest
 
 import checkout
 from conftest import run
+from hybrid_case import lab
 from icmodel.dataset import catalogue, load
 from icmodel.errors import OutOfDomain, ReportError, ScenarioError
 from icmodel.model import Model
-from icmodel.report.drawing import HERE, LIMIT, PREDICTED, REQUESTED, SHAPES, THEORY, metric_unit
+from icmodel.report.drawing import (
+    HERE,
+    LIMIT,
+    PREDICTED,
+    REQUESTED,
+    SHADES,
+    SHAPES,
+    THEORY,
+    metric_unit,
+)
 from icmodel.report.plots import BORROWED, drawable, metric_plot, save, svg
 from icmodel.report.profile import is_small, profile
 from icmodel.requirement import Requirement
@@ -142,6 +152,52 @@ def test_the_points_are_the_rows_the_predictions_rest_on(model: Model) -> None:
     assert {p.load_bps for p in walk.points("latency_mean_s")} >= {1e7, 5e8}
 
 
+def test_over_load_the_axis_holds_every_point_the_predictions_rest_on() -> None:
+    """Benchmarks ask for up to 6 Gb/s of frames that could never carry it."""
+    model = Model(lab(protocols=("udp",)), "hybrid")
+    for payload in (16, 24, 64):
+        spec = metric_plot(model, "goodput_bps", "load", Scenario("udp", payload))
+        left, right = layers(spec, "predicted")[0]["encoding"]["x"]["scale"]["domain"]
+        rows = spec["datasets"]["benchmarked"]
+        loads = [row["requested_goodput_bps"] for row in rows]
+        assert left <= min(loads) <= max(loads) <= right
+        assert spec["datasets"]["predicted"][-1]["requested_goodput_bps"] == right
+        assert max(loads) >= 6e9
+
+
+def test_points_of_other_payloads_are_named_and_shaded(model: Model) -> None:
+    between = scenario(protocol="tcp", payload_bytes=256)
+    spec = metric_plot(model, "goodput_bps", "load", between)
+    rows = spec["datasets"]["benchmarked"]
+    assert {row["payload"]: row["group"] for row in rows} == {
+        "64 B": "measured, 64 B",
+        "1024 B": "measured, 1024 B",
+    }
+    points = layers(spec, "benchmarked")[-1]["encoding"]
+    assert "payload" in [tip["field"] for tip in points["tooltip"]]
+    names = ["measured, 64 B", "measured, 1024 B"]
+    assert points["shape"]["scale"]["domain"] == [*names, HERE]
+    fills = [one["value"] for one in points["fill"]["condition"]]
+    assert fills == list(SHADES[1:])
+    legend = points["shape"]["legend"]["encoding"]["symbols"]["fill"]["condition"]
+    assert [one["value"] for one in legend[1:]] == fills
+    for name in names:
+        assert name in svg(spec)
+    own = metric_plot(model, "goodput_bps", "load", FASTEST)["datasets"]["benchmarked"]
+    assert {(row["group"], row["shade"]) for row in own} == {("measured", 0)}
+    over = metric_plot(model, "goodput_bps", "payload", between)["datasets"]["benchmarked"]
+    assert {(row["group"], row["shade"]) for row in over} == {("measured", 0)}
+
+
+def test_a_logarithmic_load_axis_holds_smaller_loads_than_the_request(model: Model) -> None:
+    small = scenario(protocol="tcp", payload_bytes=1024, requested_goodput="19 Mb/s")
+    spec = metric_plot(model, "latency_mean_s", "load", small)
+    x = layers(spec, "predicted")[0]["encoding"]["x"]["scale"]
+    assert x["type"] == "log"
+    drawn = [row["requested_goodput_bps"] for row in spec["datasets"]["predicted"]]
+    assert x["domain"][0] == min(drawn)
+
+
 # --- the encodings ----------------------------------------------------------------------------
 
 
@@ -165,7 +221,8 @@ def test_the_interval_is_a_band_and_bases_are_shapes(model: Model) -> None:
     assert (band["encoding"]["y"]["field"], band["encoding"]["y2"]["field"]) == ("low", "high")
     points = layers(spec, "benchmarked")[-1]
     shape = points["encoding"]["shape"]
-    assert shape["field"] == "basis"
+    assert shape["field"] == "group"
+    assert {row["group"] for row in spec["datasets"]["benchmarked"]} == {"stated"}
     assert shape["scale"]["domain"] == ["stated", HERE]
     assert shape["scale"]["range"] == [SHAPES["stated"], SHAPES[HERE]]
 

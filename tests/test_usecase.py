@@ -12,9 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid_case import lab
 from icmodel.dataset import Dataset, StatedLimit, load
 from icmodel.errors import UseCaseError
 from icmodel.estimate import Estimate
+from icmodel.requirement import Requirement
 from icmodel.usecase import (
     Evaluation,
     Finding,
@@ -28,6 +30,7 @@ from icmodel.usecase import (
 )
 from icmodel.usecase.bound import Ends, estimate_for
 from icmodel.usecase.derivation import least_rate_fps
+from icmodel.usecase.remedy import Trial, least_met_fps, no_rate
 
 # --- a dataset and a use case whose answers are known -------------------------------------------
 
@@ -392,6 +395,67 @@ def test_a_goodput_no_rate_reaches_says_so(toy: Dataset) -> None:
     assert found.outcome == "not met"
     assert found.least_rate_fps is None
     assert found.remedy == "no rate does with frames of 1000 B, which carries 5 Gb/s at most"
+
+
+def cautious(rate_fps: float | None) -> Estimate:
+    """Frames of 1000 B up to 4 Gb/s, whose lower end lies 0.1 % under the request, at most 3.8."""
+    asked = math.inf if rate_fps is None else 8000 * rate_fps
+    return known(min(asked, 4e9), min(0.999 * asked, 3.8e9), min(1.001 * asked, 4e9))
+
+
+@given(st.integers(1, 600_000))
+def test_the_least_rate_that_does_is_met_and_one_less_is_not(rate: int) -> None:
+    """The rate that asks for just enough is undecided here; the one that is found does."""
+    trial = Trial(Requirement("it", "goodput_bps", at_least=8000.0 * rate), 1000, cautious)
+    found = least_met_fps(trial)
+    if found is None:
+        assert 8000 * rate > 3.8e9
+        assert trial.outcome(trial.greatest_fps) != "met"
+    else:
+        assert found > rate
+        assert (trial.outcome(found), trial.outcome(found - 1)) == ("met", "undecided")
+
+
+def test_what_no_rate_surely_does_is_not_said_to_be_impossible() -> None:
+    short = Trial(Requirement("it", "goodput_bps", at_least=3.9e9), 1000, cautious)
+    assert least_met_fps(short) is None
+    assert no_rate(short) == (
+        "no rate surely does with frames of 1000 B, which carries 4 Gb/s at most "
+        "(3.8 Gb/s – 4 Gb/s)"
+    )
+    never = Trial(Requirement("it", "goodput_bps", at_least=4.1e9), 1000, cautious)
+    assert no_rate(never) == "no rate does with frames of 1000 B, which carries 4 Gb/s at most"
+    unknown = Trial(never.requirement, 1000, lambda _: None)
+    assert least_met_fps(unknown) is None
+    assert no_rate(unknown) == "no rate is known to do with frames of 1000 B"
+
+
+def test_what_only_goes_without_a_rate_says_so() -> None:
+    def unlimited(rate_fps: float | None) -> Estimate:
+        return known(4e9, 3.95e9, 4e9) if rate_fps is None else cautious(rate_fps)
+
+    trial = Trial(Requirement("it", "goodput_bps", at_least=3.9e9), 1000, unlimited)
+    assert least_met_fps(trial) is None
+    assert no_rate(trial).endswith("; as fast as it goes, without a rate, does")
+
+
+@pytest.mark.parametrize(("rate", "outcome"), [(12_400, "not met"), (12_500, "undecided")])
+def test_under_hybrid_the_remedy_is_a_rate_that_does(rate: int, outcome: str) -> None:
+    """A request of just 100 Mb/s is undecided under hybrid: its interval reaches below."""
+    data = lab()
+    parts = {
+        "requirement": 'metric = "goodput_bps"\nat_least = "100 Mb/s"',
+        "stream": 'kind = "goodput"\ngoodput = "100 Mb/s"',
+    }
+    frames = 'protocol = "tcp"\npayload = "1000 B"\nrate = "{}/s"'
+    found = judged(data, scenario=frames.format(rate), **parts)
+    assert found.outcome == outcome
+    least = found.least_rate_fps
+    assert least is not None
+    assert 12_500 < least < 13_000
+    assert found.remedy == f"{least} frames/s is the least rate that does"
+    assert judged(data, scenario=frames.format(least), **parts).outcome == "met"
+    assert judged(data, scenario=frames.format(least - 1), **parts).outcome == "undecided"
 
 
 def test_theory_alone_can_refuse_and_never_approves(toy: Dataset) -> None:

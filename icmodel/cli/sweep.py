@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import product
@@ -17,7 +17,6 @@ from icmodel.cli.question import (
     DEFAULT_DATASET,
     AsJson,
     DatasetName,
-    Extrapolate,
     Output,
     ProtocolNames,
     Question,
@@ -44,9 +43,23 @@ ENDINGS = (".csv", ".json", NETCDF, ".txt")
 OFTEN = 4096
 """Points written between two reports of progress."""
 PARTS = ("_low", "_high", "_basis")
+EXTRAPOLATED = BASES.index("extrapolated")
+MARK = "*"
+"""What stands behind a value beyond what was measured, in the table for people."""
+FOOTNOTE = (
+    f"{MARK} extrapolated: beyond what was measured. A file names the basis of every value, and",
+    "icmodel predict the axis and the distance.",
+)
 
 Metrics = Annotated[
     list[str] | None, option("metric", "NAMES", "Only these metrics; can be repeated.")
+]
+Extrapolate = Annotated[
+    bool,
+    typer.Option(
+        "--extrapolate",
+        help="Answer beyond what was measured; a table marks it with *, a file by its basis.",
+    ),
 ]
 AllowGaps = Annotated[
     bool,
@@ -147,6 +160,12 @@ class Grid:
         main = [name for name in filled if name in SHOWN or name.endswith("_mean_s")]
         return main or filled
 
+    def extrapolated(self, names: Iterable[str]) -> frozenset[str]:
+        """Those of some metrics with a value beyond what was measured."""
+        return frozenset(
+            name for name in names if bool((self.answers[f"{name}_basis"] == EXTRAPOLATED).any())
+        )
+
     def points(self, names: list[str]) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
         """Parameters and the variables of some names, of each point."""
         labels = [self.answers[name].to_numpy().tolist() for name in self.swept]
@@ -183,16 +202,37 @@ def _sections(grid: Grid) -> Iterator[Section]:
     yield Section("", (f"{attributes['dataset']}, variant {attributes['variant']}",))
     fixed = [f"{n} {_quantity(n, v)}" for n, v in grid.fixed().items() if v is not None]
     names = grid.shown()
+    marked = grid.extrapolated(names)
     rows = tuple(
         (
             *(_quantity(name, value) for name, value in zip(grid.swept, place, strict=True)),
-            *(units.format_quantity(n, v) for n, v in zip(names, values[:-1], strict=True)),
+            *(_cell(n, v, marked) for n, v in zip(names, _pairs(values[:-1]), strict=True)),
             _text("bottleneck", values[-1]),
         )
-        for place, values in grid.points([*names, "bottleneck"])
+        for place, values in grid.points([*_with_bases(names), "bottleneck"])
     )
     columns = (*grid.swept, *names, "bottleneck")
     yield Section(", ".join(fixed), Table(columns, rows, frozenset(columns[:-1])))
+    if marked:
+        yield Section("", FOOTNOTE)
+
+
+def _with_bases(names: Iterable[str]) -> Iterator[str]:
+    """Each metric and, behind it, the variable of its basis."""
+    for name in names:
+        yield from (name, f"{name}_basis")
+
+
+def _pairs(values: tuple[Any, ...]) -> Iterator[tuple[Any, Any]]:
+    """Values and their bases, two by two."""
+    return zip(values[::2], values[1::2], strict=True)
+
+
+def _cell(name: str, value: tuple[float, int], marked: frozenset[str]) -> str:
+    """A value and its mark; a place is kept for it in the columns that have any."""
+    number, basis = value
+    mark = "" if name not in marked else MARK if basis == EXTRAPOLATED else " "
+    return f"{units.format_quantity(name, number)}{mark}"
 
 
 def _text(name: str, code: int) -> str:

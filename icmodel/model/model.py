@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     import xarray
 
 REFUSE, EXTRAPOLATE, NAN = "refuse", "extrapolate", "nan"
+BEYOND = 'or use --extrapolate of predict, compare or sweep (in Python outside="extrapolate")'
+"""How an answer beyond the data is had; what else refuses a question has no such option."""
 
 
 class Model:
@@ -158,13 +160,13 @@ class Model:
         if asked.cores is not None and counts and asked.cores not in counts and not extend:
             raise OutOfDomain(
                 f"{asked.cores} cores are outside {self.data.id}: goodput of {asked.protocol} was "
-                f"measured with {_listed(counts)}; ask one of these, or extrapolate"
+                f"measured with {_listed(counts)}; ask one of these, {BEYOND}"
             )
         first, last = present.goodput_domain(ground, self._block(asked, ground))
         if not extend and first <= last and not first <= asked.payload_bytes <= last:
             raise OutOfDomain(
                 f"payload {asked.payload_bytes} B is outside {self.data.id}: {asked.protocol} was "
-                f"measured from {first:.0f} to {last:.0f} B; ask within, or extrapolate"
+                f"measured from {first:.0f} to {last:.0f} B; ask within, {BEYOND}"
             )
 
     def _problems(self, asked: Scenario) -> dict[str, str]:

@@ -37,6 +37,10 @@ COLOURS = {
 """Colours told apart with any colour vision; each line also has its own dash."""
 DASHES = {PREDICTED: [1, 0], THEORY: [2, 3], REQUESTED: [6, 3], LIMIT: [8, 2, 2, 2]}
 INK, QUIET, GRID, PAPER = "#24292f", "#57606a", "#e3e6ea", "#ffffff"
+SHADES = (PAPER, "#c3cad2", "#7d8793")
+"""Filling of a benchmarked point: of the plot's own payload, of a smaller other, of a greater."""
+OTHERS = len(SHADES) - 1
+"""How many other payloads can be told apart."""
 SHAPES = {
     "measured": "circle",
     "tabulated": "square",
@@ -145,7 +149,8 @@ class _Plot:
 
     @property
     def x(self) -> Spec:
-        xs = _numbers(self.field, self.data["predicted"])
+        names = ("predicted", "benchmarked")
+        xs = [x for name in names for x in _numbers(self.field, self.data[name])]
         here = _numbers(self.field, self.data["here"])
         return {"field": self.field, "type": "quantitative", **_x_axis(self.field, xs, here)}
 
@@ -178,28 +183,54 @@ class _Plot:
         return colour | {"scale": {"domain": colour["scale"]["domain"], "range": ranges}}
 
     @property
+    def groups(self) -> dict[str, Row]:
+        """A benchmarked row of each group the legend names, what it rests on strongest first."""
+        rows = sorted(self.data["benchmarked"], key=_strength)
+        return {str(row["group"]): row for row in rows}
+
+    @property
     def shape(self) -> Spec:
-        found = [row["basis"] for row in self.data["benchmarked"]]
-        names = [name for name in BASES if name in found]
-        names += [HERE] if self.data["here"] else []
+        shapes = {name: SHAPES[str(row["basis"])] for name, row in self.groups.items()}
+        if self.data["here"]:
+            shapes[HERE] = SHAPES[HERE]
         here = f"datum.value === '{HERE}'"
-        fill = {"condition": {"test": here, "value": COLOURS[HERE]}, "value": PAPER}
+        marked = {"test": here, "value": COLOURS[HERE]}
         stroke = {"condition": {"test": here, "value": PAPER}, "value": INK}
         return {
             "type": "nominal",
-            "scale": {"domain": names, "range": [SHAPES[name] for name in names]},
+            "scale": {"domain": list(shapes), "range": list(shapes.values())},
             "legend": {
-                "columns": 4,
+                "columns": 4 if self.own else 3,
                 "symbolSize": 60,
                 "symbolStrokeWidth": 1.25,
-                "encoding": {"symbols": {"fill": fill, "stroke": stroke}},
+                "encoding": {"symbols": {"fill": self.fill("value", marked), "stroke": stroke}},
             },
         }
+
+    @property
+    def own(self) -> bool:
+        """Whether every benchmarked point is of the plot's own payload."""
+        return not any(row["shade"] for row in self.data["benchmarked"])
+
+    def fill(self, field: str, *first: Spec) -> Spec:
+        """The filling of a point by the group that a field names."""
+        shaded = [
+            {"test": f"datum.{field} === '{name}'", "value": SHADES[int(str(row["shade"]))]}
+            for name, row in self.groups.items()
+            if row["shade"]
+        ]
+        conditions = [*first, *shaded]
+        return {"condition": conditions, "value": PAPER} if conditions else {"value": PAPER}
 
     def tooltip(self, *more: str) -> list[Spec]:
         names = {"at": self.field, "said": self.metric}
         fields = ("at", "said", *more)
         return [{"field": f, "type": "nominal", "title": names.get(f, f)} for f in fields]
+
+
+def _strength(row: Row) -> tuple[int, int]:
+    """The order of the legend: what a row rests on, then the plot's own payload first."""
+    return BASES.index(str(row["basis"])), int(str(row["shade"]))
 
 
 # --- axes -------------------------------------------------------------------------------------
@@ -226,9 +257,10 @@ def _x_axis(field: str, xs: list[float], here: list[float]) -> Spec:
         }
     unit = metric_unit("goodput_bps", last)
     if here and is_small(here[0], last):
+        start = min(x for x in (*xs, here[0] / 3) if x > 0)
         return {
             "title": f"requested goodput [{unit.name}]",
-            "scale": {"type": "log", "domain": [here[0] / 3, last], "nice": False, "clamp": True},
+            "scale": {"type": "log", "domain": [start, last], "nice": False, "clamp": True},
             "axis": {"labelExpr": unit.label, "grid": False, "tickCount": 4},
         }
     return {
@@ -369,14 +401,16 @@ def _ranges(plot: _Plot, name: str, colour: str, width: float) -> Spec:
 
 
 def _points(plot: _Plot) -> Spec:
+    payload = () if plot.field == "payload_bytes" else ("payload",)
     return {
         "data": {"name": "benchmarked"},
-        "mark": _mark("point", size=34, fill=PAPER, stroke=INK, strokeWidth=1.25, opacity=1),
+        "mark": _mark("point", size=34, stroke=INK, strokeWidth=1.25, opacity=1),
         "encoding": {
             "x": plot.x,
             "y": plot.y,
-            "shape": plot.shape | {"field": "basis"},
-            "tooltip": plot.tooltip("load", "basis", "source"),
+            "shape": plot.shape | {"field": "group"},
+            "fill": plot.fill("group"),
+            "tooltip": plot.tooltip(*payload, "load", "basis", "source"),
         },
     }
 

@@ -101,6 +101,8 @@ def _figure(walk: Profile, wanted: Wanted, requirement: Requirement | None) -> F
         caption += " The requested goodput stays as it is, cut into other frames."
     if walk.over == "load":
         caption += " Points without a load limit stand at the right end."
+    if any(row["shade"] for row in spec["datasets"].get("benchmarked", ())):
+        caption += " Grey points are of other payloads."
     if wanted.metric == "goodput_bps" and walk.here.scenario.endpoints > 1:
         caption += " The points are of one stream alone, the line is this stream's share."
     return Figure(title, caption, spec["description"], spec, _numbers(spec, walk, wanted.metric))
@@ -133,4 +135,4 @@ def _number(value: object) -> float:
 def _point(point: Row) -> str:
     said = {"not said": "", "unlimited": ", as fast as it goes"}
     load = said.get(str(point["load"]), f" at {point['load']}")
-    return f"{point['said']}{load} ({point['basis']})"
+    return f"{point['said']}{load} ({point['group']})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,18 @@ from icmodel.dataset import Point
 from icmodel.errors import ReportError
 from icmodel.estimate import Estimate, number_or_none
 from icmodel.model import Model
-from icmodel.report.drawing import HERE, LIMIT, PREDICTED, REQUESTED, THEORY, Row, Spec, Title, spec
+from icmodel.report.drawing import (
+    HERE,
+    LIMIT,
+    OTHERS,
+    PREDICTED,
+    REQUESTED,
+    THEORY,
+    Row,
+    Spec,
+    Title,
+    spec,
+)
 from icmodel.report.files import write
 from icmodel.report.profile import Profile, Step, known, profile
 from icmodel.report.words import EXTRAPOLATED, interval, metric_name, plural, quantity
@@ -136,7 +147,7 @@ def datasets(
         "theory": list(_theory(walk, metric)),
         "requested": list(_requested(walk, metric)),
         "limit": limit,
-        "benchmarked": [_benchmarked(point, walk, metric) for point in walk.points(metric)],
+        "benchmarked": _benchmarks(walk, metric),
         "here": list(_here(walk, metric)),
     }
 
@@ -208,17 +219,43 @@ def _requested(walk: Profile, metric: str) -> Iterator[Row]:
         yield _line(walk, metric, REQUESTED, step.x, goodput)
 
 
+def _benchmarks(walk: Profile, metric: str) -> list[Row]:
+    """The rows of the dataset, each with the group it is drawn and named in."""
+    points = walk.points(metric)
+    others = _other_payloads(points, walk)
+    return [{**_benchmarked(point, walk, metric), **_group(point, others)} for point in points]
+
+
+def _other_payloads(points: Iterable[Point], walk: Profile) -> list[int]:
+    """Payloads [B] of points in a plot of another payload, in order; over payload none is other."""
+    if walk.over == "payload":
+        return []
+    sizes = {point.payload_bytes for point in points} - {None, walk.scenario.payload_bytes}
+    return sorted(size for size in sizes if size is not None)
+
+
+def _group(point: Point, others: list[int]) -> Row:
+    """What the legend calls a point, and its shade: 0 for one of the plot's own payload."""
+    if point.payload_bytes not in others:
+        return {"group": point.basis, "shade": 0}
+    if len(others) > OTHERS:
+        return {"group": f"{point.basis}, other payloads", "shade": 1}
+    size = quantity("payload_bytes", float(point.payload_bytes))
+    return {"group": f"{point.basis}, {size}", "shade": 1 + others.index(point.payload_bytes)}
+
+
 def _benchmarked(point: Point, walk: Profile, metric: str) -> Row:
     """A row of the dataset; one without a load limit stands at the right end of a load axis."""
     at = {"payload": point.payload_bytes, "load": point.load_bps, "cores": point.cores}[walk.over]
-    load = "not said" if point.load_bps is None else quantity("load_bps", point.load_bps)
+    load, size = point.load_bps, point.payload_bytes
     return {
         walk.field: walk.steps[-1].x if at is None or math.isinf(at) else at,
         metric: point.value,
         "low": point.value if point.low is None else point.low,
         "high": point.value if point.high is None else point.high,
         "basis": point.basis,
-        "load": load,
+        "load": "not said" if load is None else quantity("load_bps", load),
+        "payload": "not said" if size is None else quantity("payload_bytes", size),
         "at": "not said" if at is None else quantity(walk.field, at),
         "said": quantity(metric, point.value),
         "source": point.source,

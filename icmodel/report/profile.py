@@ -177,11 +177,22 @@ def _carried_bps(model: Model, scenario: Scenario) -> float:
 
 
 def greatest_load_bps(model: Model, here: Prediction) -> float:
-    """The right end of a load axis [b/s]: past everything asked, carried and possible."""
+    """The right end of a load axis [b/s]: past all that is asked, carried, possible or rested on."""
     asked = here.scenario.requested_goodput_bps
     ends = [
         asked if math.isfinite(asked) else 0.0,
         _carried_bps(model, here.scenario),
         model.greatest_goodput_bps(here.scenario) or 0.0,
     ]
-    return 1.1 * max(ends)
+    end = 1.1 * max(ends)
+    return max(end, 1.1 * _furthest_row_bps(model, _moved(here.scenario, "load", end)))
+
+
+def _furthest_row_bps(model: Model, asked: Scenario) -> float:
+    """The greatest limited load [b/s] among the rows a prediction rests on; 0 where none is."""
+    try:
+        rows = model.predict(asked).rows
+    except (OutOfDomain, ScenarioError):
+        return 0.0
+    loads = (row.load_bps for row in rows if row.load_bps is not None)
+    return max((load for load in loads if math.isfinite(load)), default=0.0)

@@ -24,8 +24,9 @@ from icmodel.usecase.derivation import (
 from icmodel.usecase.document import Candidate, ImageStream, Limit, UseCase
 from icmodel.usecase.files import load_usecase
 from icmodel.usecase.hosts import host_derivations, host_notes
-from icmodel.usecase.judging import REFUSALS, Ask, find, sum_derivation
+from icmodel.usecase.judging import Ask, find, sum_derivation
 from icmodel.usecase.limits import requirements
+from icmodel.usecase.remedy import REFUSALS
 from icmodel.usecase.result import Answer, CandidateResult, Evaluation, Wish
 
 

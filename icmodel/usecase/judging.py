@@ -7,18 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from icmodel import units
-from icmodel.errors import DatasetError, OutOfDomain, ScenarioError
 from icmodel.estimate import Estimate, Prediction, absent, weakest
 from icmodel.model import Model
-from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement, Verdict, judge
-from icmodel.scenario import Scenario
+from icmodel.requirement import MET, UNDECIDED, Requirement, Verdict, judge
 from icmodel.usecase.bound import Ends, estimate_for, stated_limits
-from icmodel.usecase.derivation import Derivation, least_rate_fps
+from icmodel.usecase.derivation import Derivation
 from icmodel.usecase.document import Candidate, Limit, UseCase
+from icmodel.usecase.remedy import with_remedy
 from icmodel.usecase.result import Answer, Finding
-
-REFUSALS = (OutOfDomain, ScenarioError, DatasetError)
-"""What a model says to a question its dataset cannot answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +48,8 @@ def find(ask: Ask, answers: Mapping[str, Answer], model: Model) -> Finding:
     limiting = _limiting(ask.limit.metric, answer.prediction)
     finding = _finding(ask, _decided(judge(ask.requirement, estimate, limiting)))
     asks_goodput = ask.limit.metric == "goodput_bps" and ask.requirement.at_least is not None
-    if asks_goodput and finding.outcome == NOT_MET:
-        return _with_remedy(finding, answer.scenario, model)
+    if asks_goodput and finding.outcome != MET and not estimate.absent:
+        return with_remedy(finding, answer.scenario, model)
     return finding
 
 
@@ -135,27 +131,6 @@ def _limiting(metric: str, prediction: Prediction) -> str:
     if metric.startswith("latency_"):
         return max(prediction.terms, key=lambda name: prediction.terms[name], default="")
     return "cpu" if metric.startswith("cpu_") else prediction.bottleneck
-
-
-def _with_remedy(finding: Finding, scenario: Scenario, model: Model) -> Finding:
-    """Name the least rate that would do, after asking the model whether it does."""
-    requirement = finding.verdict.requirement
-    rate = least_rate_fps(requirement.limit, scenario.payload_bytes)
-    carried = _goodput_at(rate, scenario, model)
-    if carried is not None and judge(requirement, carried).outcome == MET:
-        remedy = f"{rate} frames/s is the least rate that does"
-        return replace(finding, remedy=remedy, least_rate_fps=rate)
-    greatest = _goodput_at(None, scenario, model)
-    most = "" if greatest is None else f", which carries {units.format_bps(greatest.value)} at most"
-    remedy = f"no rate does with frames of {scenario.payload_bytes} B{most}"
-    return replace(finding, remedy=remedy)
-
-
-def _goodput_at(rate_fps: float | None, scenario: Scenario, model: Model) -> Estimate | None:
-    try:
-        return model.predict(replace(scenario, rate_fps=rate_fps)).metrics["goodput_bps"]
-    except REFUSALS:
-        return None
 
 
 def sum_derivation(finding: Finding) -> Derivation | None:
