@@ -394,3 +394,18 @@ def test_only_a_name_that_can_be_an_id_names_a_dataset(tmp_path: Path) -> None:
 
 def test_unlimited_is_a_load() -> None:
     assert read_labels({"load": "unlimited"}, "command line").load_bps == math.inf
+
+
+def test_labels_for_no_file_are_refused_by_their_patterns() -> None:
+    file = CASES / "libzmq" / "remote_lat.txt"
+    by_file = {"remote*.txt": Labels(), "l*.txtt": Labels(switches=3), "x.txt": Labels()}
+    with pytest.raises(RecordError, match=r"'l\*\.txtt', 'x\.txt'"):
+        ingest([file], by_file=by_file)
+
+
+def test_one_row_is_said_in_the_singular(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = CASES / "libzmq" / "remote_lat.txt"
+    assert main(["ingest", str(file), "-o", str(tmp_path / "one")]) == 0
+    assert ": 1 row from 1 file, " in capsys.readouterr().out

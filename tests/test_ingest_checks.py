@@ -23,8 +23,8 @@ from icmodel.fold import is_folded
 from icmodel.ingest import column_map
 from icmodel.ingest.between import contradictions, judged
 from icmodel.ingest.result import Number, Result
-from icmodel.ingest.slips import BITS, COUNT, TIME, known
-from icmodel.ingest.within import problems
+from icmodel.ingest.slips import BITS, COUNT, TIME, hint, known
+from icmodel.ingest.within import problems, unlike
 from ingest_cases import TEN_GIGABIT, made, tables
 
 COLUMNS = column_map(
@@ -478,3 +478,72 @@ def test_a_wrong_file_among_good_ones_is_refused_and_named(tmp_path: Path) -> No
     assert set(reasons) == {"512.csv", "1024.csv"}
     assert "bits taken for bytes" in reasons["512.csv"]
     assert "round trip" in reasons["1024.csv"]
+
+
+# --- far from neighbours, and far from the others ---------------------------------------------
+
+SPARSE = [(64, 20.9), (256, 22.4), (1024, 25.1), (4096, 33.1), (16384, 50.1), (65536, 95.5)]
+"""Six half round trips in microseconds, as a person measures them."""
+
+
+def turned(curve: Curve, one: int, two: int) -> dict[str, list[Result]]:
+    """Files of a curve of which those of two payloads are labelled the other way round."""
+    values = dict(curve)
+    values[one], values[two] = values[two], values[one]
+    return files("rtt_half_mean_s", [(size, 1e-6 * us) for size, us in values.items()])
+
+
+@pytest.mark.parametrize(
+    ("one", "two"), [(64, 16384), (256, 4096), (1024, 16384), (4096, 65536), (64, 4096)]
+)
+def test_payloads_exchanged_across_others_name_both_files_and_no_third(one: int, two: int) -> None:
+    found = contradictions(turned(SPARSE, one, two))
+    assert set(found) == {str(one), str(two)}
+    assert all("exchanged" in reason for reason in found.values())
+
+
+@pytest.mark.parametrize(("one", "two"), [(64, 65536), (1024, 16384)])
+def test_a_curve_that_falls_all_along_is_not_the_smoother_one(one: int, two: int) -> None:
+    five = [point for point in SPARSE if point[0] != 256]
+    assert set(contradictions(turned(five, one, two))) == {str(one), str(two)}
+
+
+@pytest.mark.parametrize("factor", [1e3, 1e-3])
+def test_a_wrong_prefix_far_beyond_the_others_is_named(factor: float) -> None:
+    five = [(size, us * (factor if size == 64 else 1)) for size, us in SPARSE if size != 256]
+    found = contradictions(files("rtt_half_mean_s", [(size, 1e-6 * us) for size, us in five]))
+    assert set(found) == {"64"}
+    assert "a prefix" in found["64"]
+
+
+@pytest.mark.parametrize("name", sorted(CURVES))
+def test_nothing_of_a_sparse_piece_of_a_true_curve_is_refused(name: str) -> None:
+    metric, curve = CURVES[name]
+    for step in (1, 2, 3, 4):
+        sparse = sorted(dict(curve).items())[::step]
+        for at in range(len(sparse) - 4):
+            assert contradictions(files(metric, sparse[at : at + 5])) == {}
+
+
+def test_a_contradiction_is_told_with_units() -> None:
+    pair = {
+        "a": [made({"rtt_half_mean_s": 2.15e-5}, 64)],
+        "b": [made({"rtt_half_mean_s": 2.15e-2}, 64)],
+    }
+    assert "at 64 B of 21.5 µs contradicts b" in contradictions(pair)["a"]
+    assert "(21.5 ms)" in contradictions(pair)["a"]
+    said = next(unlike([made({"goodput_bps": 1e9}), made({"goodput_bps": 4e9})]))
+    assert "from 1 Gb/s to 4 Gb/s" in said
+
+
+@pytest.mark.parametrize(
+    ("metric", "ratio", "said"),
+    [
+        ("rtt_half_mean_s", 2.0, "labelled as half of one"),
+        ("rtt_half_mean_s", 0.41, "halved once more"),
+        ("rtt_mean_s", 0.5, "half of a round trip labelled as a whole one"),
+        ("rtt_mean_s", 2.0, "doubled once more"),
+    ],
+)
+def test_a_round_trip_is_mistaken_in_one_direction(metric: str, ratio: float, said: str) -> None:
+    assert said in hint(ratio, 1.0, metric)

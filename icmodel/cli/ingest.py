@@ -209,19 +209,20 @@ def _sections(ingested: Ingested, folder: Path, about: About) -> list[Section]:
         )
         for file in ingested.taken
     )
-    taken = _files(len(ingested.taken))
-    heading = f"{folder}: {len(ingested.points)} rows from {taken}, variant {about.default_variant}"
+    taken = _counted(len(ingested.taken), "file")
+    rows_said = _counted(len(ingested.points), "row")
+    heading = f"{folder}: {rows_said} from {taken}, variant {about.default_variant}"
     sections = [Section(heading, Table(("file", "tool", "numbers"), rows, frozenset({"numbers"})))]
     if ingested.refused:
         refused = tuple(f"{one.file}: {one.reason}" for one in ingested.refused)
-        sections.append(Section(f"Refused: {_files(len(refused))}", refused))
+        sections.append(Section(f"Refused: {_counted(len(refused), 'file')}", refused))
     if ingested.notes:
         sections.append(Section("What to know", ingested.notes))
     return sections
 
 
-def _files(count: int) -> str:
-    return "1 file" if count == 1 else f"{count} files"
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _document(ingested: Ingested, name: str, about: About) -> dict[str, object]:

@@ -57,7 +57,9 @@ def _worst(suspects: Sequence[Suspect]) -> dict[str, str]:
     turned = [one for one in suspects if one.partner and files & {one.file, one.partner}]
     if turned:
         gain = max(one.size for one in turned)
-        named = [one for one in turned if math.isclose(one.size, gain, rel_tol=1e-9)]
+        named = [
+            one for one in suspects if one.partner and math.isclose(one.size, gain, rel_tol=1e-9)
+        ]
     return {one.file: one.reason for one in named}
 
 

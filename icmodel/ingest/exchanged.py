@@ -23,23 +23,40 @@ def exchanged(numbers: Sequence[Seen], scatter: Scatter) -> Iterable[Suspect]:
         for file, mine in by_file(curve).items():
             if len(mine) == 1:
                 alone[file][at] = curve
+
+    def may(one: Seen, two: Seen) -> bool:
+        shared = alone[one.file].keys() & alone[two.file].keys()
+        return not any(_denies(one.file, two.file, alone[one.file][at]) for at in shared)
+
     for curve in lines:
-        for one, two, gain in (*_far_off(curve), *zigzags(curve)):
-            spread = max(scatter.of_others(number) for number in (one, two))
-            shared = alone[one.file].keys() & alone[two.file].keys()
-            denied = any(_denies(one.file, two.file, alone[one.file][at]) for at in shared)
-            if spread < gain / SURE and not denied:
-                yield from _named(one, two, gain)
+        bent = zigzags(curve, may)
+        far = [] if bent else [pair for pair in _far_off(curve) if may(*pair[:2])]
+        for pairs in (bent, *([pair] for pair in far)):
+            if pairs and all(_stands_out(pair, scatter) for pair in pairs):
+                yield from _named(pairs)
 
 
-def _named(one: Seen, two: Seen, gain: float) -> Iterable[Suspect]:
-    for mine, other in ((one, two), (two, one)):
+def _stands_out(pair: Pair, scatter: Scatter) -> bool:
+    one, two, gain = pair
+    return max(scatter.of_others(number) for number in (one, two)) < gain / SURE
+
+
+def _named(pairs: Sequence[Pair]) -> Iterable[Suspect]:
+    """All files of some pairs, of which nothing says which is the one that is exchanged."""
+    partners: dict[Seen, list[Seen]] = defaultdict(list)
+    for one, two, _ in pairs:
+        partners[one].append(two)
+        partners[two].append(one)
+    gain = max(gain for _, _, gain in pairs)
+    which = ", and nothing says which files are right" if len(pairs) > 1 else ""
+    for mine, others in partners.items():
+        said = " or ".join(f"the {other.place} B of {other.file}" for other in others)
         yield Suspect(
             mine.file,
             gain,
-            f"its payload of {mine.place} B seems exchanged with the {other.place} "
-            f"B of {other.file}: {mine.metric} lies on the others' curve the other way round",
-            partner=other.file,
+            f"its payload of {mine.place} B seems exchanged with {said}{which}: {mine.metric} lies "
+            "on the others' curve the other way round",
+            partner=others[0].file,
         )
 
 

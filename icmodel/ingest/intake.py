@@ -11,7 +11,7 @@ from icmodel.dataset import AXES, Interconnect, Point
 from icmodel.errors import RecordError
 from icmodel.ingest.between import judged
 from icmodel.ingest.gather import Axis, Found, gather, in_cores
-from icmodel.ingest.labels import Labels, fill, labels_of, merge
+from icmodel.ingest.labels import Labels, fill, labels_of, merge, refuse_unmatched
 from icmodel.ingest.mapping import ColumnMap
 from icmodel.ingest.readers import check_tool, reader_of, table
 from icmodel.ingest.result import Number, Refusal, Result, Taken
@@ -103,13 +103,16 @@ def ingest(
     Raises
     ------
     RecordError
-        If there is no such tool, or no file is left to take; the message names the first reason.
+        If there is no such tool, labels by file are for no file, or no file is left to take; the
+        message names the first reason.
     """
     if tool is not None:
         check_tool(tool)
     given = Given(labels or Labels(), by_file or {}, link)
     paths = sorted(map(Path, files), key=lambda path: (path.name, path.as_posix()))
     names = _names(paths)
+    if paths:
+        refuse_unmatched(given.by_file, [path.name for path in paths])
     taken: dict[str, Taken] = {}
     refused: list[Refusal] = []
     hashes: dict[str, str] = {}

@@ -6,7 +6,7 @@ What a file says about itself is never overruled: a label that contradicts it is
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -128,9 +128,31 @@ def labels_of(name: str, by_name: Mapping[str, Labels]) -> Labels:
     """
     found = Labels()
     for pattern, labels in by_name.items():
-        if name == pattern or fnmatchcase(name, pattern):
+        if _matches(name, pattern):
             found = merge(found, labels, "another pattern that matches the file")
     return found
+
+
+def refuse_unmatched(by_name: Mapping[str, Labels], names: Iterable[str]) -> None:
+    """Refuse labels that no file would get: a pattern misspelt would be ignored without a word.
+
+    Raises
+    ------
+    RecordError
+        If no file name matches a pattern; the message says each such pattern.
+    """
+    files = sorted(set(names))
+    alone = [pattern for pattern in by_name if not any(_matches(n, pattern) for n in files)]
+    if alone:
+        which = ", ".join(map(repr, alone))
+        raise RecordError(
+            f"the labels of {which} are for no file: none is named so (the first is {files[0]!r}), "
+            "so correct the name or pattern, or leave it out"
+        )
+
+
+def _matches(name: str, pattern: str) -> bool:
+    return name == pattern or fnmatchcase(name, pattern)
 
 
 def merge(first: Labels, second: Labels, who: str) -> Labels:

@@ -13,9 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import NamedTuple
 
+from icmodel import units
 from icmodel.ingest.scatter import SURE, Scatter
 from icmodel.ingest.seen import Curves, Line, Seen, Suspect, bend, curves, expected
-from icmodel.ingest.slips import NEAR, ROUND_TRIP, Slip, family, known
+from icmodel.ingest.slips import NEAR, ROUND_TRIP, Slip, family, is_rare, known, words
 
 FIT = 0.25
 """How near (log) repeats of a point come to the factor of a mistake that explains them."""
@@ -31,13 +32,15 @@ AGREE = 0.75
 class Clue(NamedTuple):
     """One number against what the others say there, how far (log) those scatter, and who they are.
 
-    ``who`` is empty where it is their curve over the payload that says it.
+    ``who`` is empty where it is their curve over the payload that says it; ``guess`` is how far
+    (log) that is a guess, beyond the ends of the curve.
     """
 
     number: Seen
     expected: float
     spread: float
     who: str = ""
+    guess: float = 0.0
 
     @property
     def off(self) -> float:
@@ -155,13 +158,13 @@ def _on_curve(number: Seen, files: Sequence[str], lines: Lines | None) -> Clue |
     if found is None:
         return None
     value, guess = found
-    return Clue(number, value, bend(number.place, line) + guess)
+    return Clue(number, value, bend(number.place, line) + guess, guess=guess)
 
 
 def _judged(of: str, clues: Sequence[Clue], steady: Steadiest) -> Iterable[Suspect]:
     """The suspicion that the clues of one file and family come to, if they agree on one."""
     size = abs(steady.off)
-    near = NEAR if any(not clue.who for clue in clues) else FIT
+    near = NEAR + _far(clues) if any(not clue.who for clue in clues) else FIT
     slip = known(math.exp(steady.off), of, near)
     if slip is None or size < STRANGE:
         return
@@ -169,23 +172,41 @@ def _judged(of: str, clues: Sequence[Clue], steady: Steadiest) -> Iterable[Suspe
     if sum(clue.agrees(slip, sign) for clue in clues) < AGREE * len(clues):
         return
     clear = size / steady.spread if steady.spread else math.inf
+    best = min(steady.clues, key=lambda clue: abs(clue.off - steady.off))
     if slip is ROUND_TRIP:
         if {clue.number.metric.startswith(WHOLE_TRIPS) for clue in clues} == {True, False}:
             return  # both are twice as long, and no label does that: the run was slow
+        if is_rare(slip, best.number.metric, math.exp(best.off)) and not best.who:
+            clear = min(clear, SURE)  # a step of the curve looks so more often than a mistake does
         if not steady.told and any(clue.who for clue in steady.clues):
             clear = min(clear, SURE)  # one repeat twice as long as a few others is no rare noise
-    best = min(steady.clues, key=lambda clue: abs(clue.off - steady.off))
     yield Suspect(best.number.file, size, _reason(best, slip), clear)
+
+
+def _far(clues: Sequence[Clue]) -> float:
+    """How far (log) what the others say is a guess, where that is more than a curve's bend."""
+    guess = max(clue.guess for clue in clues)
+    return guess if guess > NEAR else 0.0
 
 
 def _reason(clue: Clue, slip: Slip) -> str:
     number = clue.number
     at = "" if number.place is None else f" at {number.place} B"
     if clue.who:
-        what = (
-            f"its {number.metric}{at} of {number.value:.6g} contradicts {clue.who} "
-            f"({clue.expected:.6g})"
+        mine, theirs = (
+            units.format_quantity(number.metric, value, 6)
+            for value in (number.value, clue.expected)
         )
+        what = f"its {number.metric}{at} of {mine} contradicts {clue.who} ({theirs})"
     else:
         what = f"its {number.metric} lies off the curve of the other files over the payload"
-    return f"{what}: it is {math.exp(clue.off):.3g} times what it should be: {slip.words}"
+    ratio = math.exp(clue.off)
+    return f"{what}: it is {_times(clue)} what it should be: {words(slip, number.metric, ratio)}"
+
+
+def _times(clue: Clue) -> str:
+    """How many times too large; of a number far beyond the others no more than a bound of it."""
+    if clue.guess <= NEAR:
+        return f"{math.exp(clue.off):.3g} times"
+    least = math.exp(clue.off - math.copysign(clue.guess, clue.off))
+    return f"{'over' if clue.off > 0 else 'less than'} {least:.3g} times"

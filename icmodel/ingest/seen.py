@@ -13,7 +13,7 @@ from icmodel.ingest.result import Result
 AROUND = 4
 """Points of the others beside a file's that say how much their curve bends there."""
 BEYOND = math.log(4.5)
-"""How far (log) beyond the ends of a curve a file is held against it."""
+"""How far (log) beyond its ends a curve says more than the bounds of any slope."""
 MANY = 50
 """Numbers at one point from which one alone moves no median."""
 LATENCIES = ("_mean_s", "_p50_s", "_min_s")
@@ -141,18 +141,20 @@ def between(place: float, line: Line) -> float | None:
 
 
 def expected(place: float, line: Line) -> tuple[float, float] | None:
-    """What a curve says at a payload, and how far (log) that is a guess; none far from it.
+    """What a curve says at a payload, and how far (log) that is a guess.
 
-    A little beyond its ends it goes on as it went there, and may as well stop doing so.
+    A little beyond its ends it goes on as it went there, and may as well stop doing so; far beyond
+    them nothing is known but that it is somewhere from level to in proportion to the payload.
     """
     inside = between(place, line)
     if inside is not None:
         return inside, 0.0
     knots = sorted(line, reverse=bool(line) and place > max(line))
-    if len(knots) < 3 or abs(math.log(place / knots[0])) > BEYOND:
+    if len(knots) < 3:
         return None
     near, next_one = knots[:2]
-    slope = math.log(line[near] / line[next_one]) / math.log(near / next_one)
+    far = abs(math.log(place / near)) > BEYOND
+    slope = 1.0 if far else math.log(line[near] / line[next_one]) / math.log(near / next_one)
     change = slope * math.log(place / near)
     return line[near] * math.exp(change / 2), abs(change) / 2
 

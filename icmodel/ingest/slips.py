@@ -54,16 +54,41 @@ def known(ratio: float, of: str, near: float = NEAR) -> Slip | None:
     if not 0 < ratio < math.inf:
         return None
     size = abs(math.log(ratio))
-    for slip in SLIPS[of]:
-        reach = min(near, math.log(slip.factor) / 3)
-        if abs(size - math.log(slip.factor)) < reach:
-            return slip
-    return None
+    nearest = min(SLIPS[of], key=lambda slip: abs(size - math.log(slip.factor)))
+    off = abs(size - math.log(nearest.factor))
+    return nearest if off < min(near, math.log(nearest.factor) / 3) else None
 
 
-def hint(value: float, limit: float, of: str) -> str:
+def is_rare(slip: Slip, metric: str, ratio: float) -> bool:
+    """Whether a value is off in the direction in which hardly anybody mistakes it so.
+
+    Who takes the whole for half of it makes halves too long and wholes too short; the other way
+    round somebody halved or doubled what was halved or doubled already.
+    """
+    return slip is ROUND_TRIP and (ratio > 1) is not _is_half(metric)
+
+
+def _is_half(metric: str) -> bool:
+    return metric.startswith(("rtt_half_", "latency_"))
+
+
+def words(slip: Slip, metric: str, ratio: float) -> str:
+    """What the mistake may have been, of a value that is that many times what it should be."""
+    if slip is not ROUND_TRIP:
+        return slip.words
+    if _is_half(metric):
+        return slip.words if ratio > 1 else "half of a round trip, or one way, halved once more"
+    return (
+        "a whole round trip doubled once more"
+        if ratio > 1
+        else "half of a round trip labelled as a whole one"
+    )
+
+
+def hint(value: float, limit: float, metric: str) -> str:
     """A sentence's end that names the likeliest unit mistake between a value and its limit."""
-    slip = known(value / limit, of)
+    ratio = value / limit
+    slip = known(ratio, family(metric))
     if slip is not None:
-        return f"; it is {value / limit:.3g} times what it should be: {slip.words}"
+        return f"; it is {ratio:.3g} times what it should be: {words(slip, metric, ratio)}"
     return "; look at its unit (b or B, k or Ki, us or ms) and at the labels"

@@ -15,7 +15,7 @@ from icmodel import units
 from icmodel.dataset import AXES, RATIOS, Interconnect
 from icmodel.errors import ScenarioError
 from icmodel.ingest.result import Result, value_of
-from icmodel.ingest.slips import BITS, TIME, hint
+from icmodel.ingest.slips import hint
 from icmodel.theory import ethernet
 
 QUANTILES = ("min", "p50", "p90", "p99", "p999", "max")
@@ -45,6 +45,10 @@ REPEATS = 2.0
 _rate, _time = partial(units.format_bps, digits=6), partial(units.format_seconds, digits=6)
 
 
+def _said(metric: object, value: float) -> str:
+    return units.format_quantity(str(metric), value, 6)
+
+
 def problems(result: Result, link: Interconnect | None) -> Iterator[str]:
     """A sentence for each contradiction of one result, the plainest first."""
     yield from _no_point(result)
@@ -72,7 +76,10 @@ def _no_point(result: Result) -> Iterator[str]:
         low = number.value if number.low is None else number.low
         high = number.value if number.high is None else number.high
         if number.value < low or number.value > high:
-            yield f"{number.metric} {number.value:g} is not between its low {low:g} and high {high:g}"
+            yield (
+                f"{number.metric} {_said(number.metric, number.value)} is not between its low "
+                f"{_said(number.metric, low)} and high {_said(number.metric, high)}"
+            )
         if number.n is not None and number.n < 1:
             yield f"{number.metric} is of {number.n} runs, and one is the least"
 
@@ -110,7 +117,7 @@ def _product(result: Result) -> Iterator[str]:
     if abs(goodput / product - 1) > PRODUCT:
         yield (
             f"{rate:.6g} frames/s of {payload} B are {_rate(product)}, and it says a goodput of "
-            f"{_rate(goodput)}{hint(goodput, product, BITS)}"
+            f"{_rate(goodput)}{hint(goodput, product, 'goodput_bps')}"
         )
 
 
@@ -136,7 +143,7 @@ def _above(result: Result, most_bps: float, slack: float, what: str) -> Iterator
     for metric in ("goodput_bps", "sent_bps"):
         value = value_of(result.numbers, metric)
         if value is not None and value > slack * most_bps:
-            yield f"{metric} {_rate(value)} is above {what}{hint(value, most_bps, BITS)}"
+            yield f"{metric} {_rate(value)} is above {what}{hint(value, most_bps, metric)}"
 
 
 def _order(result: Result) -> Iterator[str]:
@@ -195,7 +202,8 @@ def unlike(results: Sequence[Result]) -> Iterator[str]:
     for key, values in points.items():
         if max(values) > REPEATS * min(values):
             yield (
-                f"{key[-1]} of one point runs from {min(values):.6g} to {max(values):.6g} in it: "
+                f"{key[-1]} of one point runs from {_said(key[-1], min(values))} to "
+                f"{_said(key[-1], max(values))} in it: "
                 "its results are no repeats but streams at the same time, or runs of different "
                 "kinds, so keep each kind in a file of its own with its labels"
             )
@@ -218,7 +226,7 @@ def _wire(result: Result, link: Interconnect, line_rate_bps: float) -> Iterator[
             if value is not None and value < trips * least / ROUNDING:
                 yield (
                     f"{family}_{name}_s {_time(value)} is below the {_time(trips * least)} that "
-                    f"{payload} B take on the wire{hint(value, trips * least, TIME)}"
+                    f"{payload} B take on the wire{hint(value, trips * least, f'{family}_{name}_s')}"
                 )
                 break
 
