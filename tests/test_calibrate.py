@@ -204,6 +204,7 @@ WRONG = [
     (("--error", "0 %", "-o", "here"), "an error of 0 % is no aim"),
     (("--protocol", "pigeon", "-o", "here"), "pigeon cannot be measured"),
     (("--usecase", "pigeons", "-o", "here"), "pigeons"),
+    (("--usecase", "imaging", "-o", "here"), "no run can decide the use case imaging"),
     (("--variant", "pigeon", "-o", "here"), "pigeon"),
     (("--address", "192.0.2.1", "-o", "here"), "--address is of the second of two hosts"),
     (("--hosts", "a", "b", "--topology", "direct", "-o", "here"), "--topology is of the lab"),

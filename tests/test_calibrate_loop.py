@@ -24,6 +24,7 @@ from icmodel.calibrate.grid import candidates
 from icmodel.calibrate.observed import stolen
 from icmodel.calibrate.planner import Planner
 from icmodel.calibrate.run import Record, run_of
+from icmodel.calibrate.score import Score
 from icmodel.calibrate.state import RECORDS, REFUSED, SETTINGS, Done
 from icmodel.calibrate.written import write
 from icmodel.cli.calibrate import _sections
@@ -88,6 +89,40 @@ def test_runs_that_the_hypervisor_disturbed_are_told_early_and_in_the_end(
     made = Calibration("lab", tmp_path / "lab", "lab", "", "hybrid", result)
     assert made.to_dict()["disturbed"] == result.progress.disturbed
     assert f"disturbed {result.progress.disturbed} of them" in plain(_sections(made))
+
+
+def progress(runs: int, *, scored: bool = False) -> Progress:
+    scores = (Score("goodput_bps", 3, 0.1, 0.2, 0.01),) if scored else ()
+    return Progress(1, runs, 0, float(runs), 42.0, None, scores)
+
+
+def test_once_an_error_was_told_it_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+    """Chosen runs may have an early step; refused ones are no new runs."""
+    with watching() as watch:
+        for stand in (progress(0), progress(0), progress(10), progress(10), progress(19)):
+            watch(stand)
+        watch(progress(20))
+        watch(progress(24, scored=True))
+        for runs in (30, 40):
+            watch(progress(runs))
+    told = capsys.readouterr().err.splitlines()
+    assert [line.split(":")[0] for line in told] == [
+        "10 runs, 10 of 42 s",
+        "20 runs, 20 of 42 s",
+        "24 runs, 24 of 42 s",
+    ]
+
+
+def test_runs_that_flags_spoilt_are_counted(tmp_path: Path) -> None:
+    whole_run = System().measure(Run("udp", 1000), 0)
+    assert not isinstance(whole_run, Refused)
+    spoilt = {**whole_run, "flags": ["incomplete"]}
+    stand = progress(2)
+    made = Calibration(
+        "lab", tmp_path, "lab", "", "hybrid", Result("budget", (whole_run, spoilt), (), stand)
+    )
+    assert made.to_dict()["spoilt"] == {"runs": 1, "flags": {"incomplete": 1}}
+    assert "nothing is taken of 1 of them, for their flags: incomplete 1" in plain(_sections(made))
 
 
 def test_undisturbed_runs_are_no_news(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,8 +12,14 @@ from benchmarks.chooser.synthetic import TUNING, Noise, Synthetic
 from icmodel.calibrate import Progress, Run, Settings, calibrate
 from icmodel.calibrate.grid import candidates, ends
 from icmodel.calibrate.table import table
-from icmodel.calibrate.verdict import asked_runs, own_runs, required_metrics, standing
-from icmodel.errors import UseCaseError
+from icmodel.calibrate.verdict import (
+    asked_runs,
+    own_runs,
+    refuse_undecidable,
+    required_metrics,
+    standing,
+)
+from icmodel.errors import CalibrationError, UseCaseError
 from icmodel.usecase import load_usecase
 
 USECASE = """
@@ -125,3 +131,27 @@ def test_a_use_case_that_is_missing_is_said_before_anything_is_made(tmp_path: Pa
     with pytest.raises(UseCaseError):
         calibrate(Synthetic(TUNING, 1, NOISE), asked, tmp_path / "lab")
     assert not (tmp_path / "lab").exists()
+
+
+# --- what no run can decide ---------------------------------------------------------------------
+
+
+def test_a_use_case_that_no_run_can_decide_is_refused(usecase: Any) -> None:
+    case = load_usecase(usecase(TRUE_S))
+    refuse_undecidable(case, settings(None))
+    with pytest.raises(CalibrationError, match="data: udp is not measured, so give --protocol udp"):
+        refuse_undecidable(case, settings(None, protocols=("tcp",)))
+    with pytest.raises(CalibrationError, match="frames of 1000 B are beyond the payloads"):
+        refuse_undecidable(case, settings(None, most_payload_bytes=512))
+
+
+def test_a_use_case_that_some_runs_can_decide_is_not_refused() -> None:
+    motion = load_usecase("motion-control")
+    refuse_undecidable(motion, settings(None, protocols=("tcp",), cores=4))
+    with pytest.raises(CalibrationError, match="4 cores are asked for, so give --cores 4"):
+        refuse_undecidable(motion, settings(None, protocols=("tcp",)))
+
+
+def test_a_path_with_a_switch_is_not_measured() -> None:
+    with pytest.raises(CalibrationError, match="picture and control: a path through a switch"):
+        refuse_undecidable(load_usecase("imaging"), settings(None, protocols=("tcp",), cores=4))

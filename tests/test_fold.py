@@ -282,6 +282,19 @@ def test_a_virtual_link_without_a_line_rate_is_remarked() -> None:
     }
 
 
+def test_runs_faster_than_the_line_are_remarked() -> None:
+    """The window of these records is 1 s; a token bucket lets its depth pass at once."""
+    records = [record("a", result={"goodput_bps": 5e8}), record("b", result={"goodput_bps": 9e6})]
+    told = fold(records, Settings(line_rate_bps=1e7)).account.remarks
+    assert told == (
+        "1 runs reached more than the line rate of 10 Mb/s, up to 500 Mb/s (run a): that rate or "
+        "these runs are wrong, and no prediction goes beyond it.",
+    )
+    depth = {"interconnect": {"burst_bytes": 1e8}}
+    assert fold(records, Settings(line_rate_bps=1e7, about=depth)).account.remarks == ()
+    assert fold(records, Settings(line_rate_bps=5e8)).account.remarks == ()
+
+
 def test_the_drift_of_the_reference_point_is_told() -> None:
     records = [
         record(

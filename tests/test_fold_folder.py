@@ -94,6 +94,15 @@ def test_it_is_rebuilt_byte_for_byte(folder: Path, tmp_path: Path) -> None:
     assert files(folder) == before
 
 
+def test_held_out_runs_are_spoken_of_where_there_are_any(folder: Path, tmp_path: Path) -> None:
+    held = "A held-out run stands in `held-out.csv`"
+    assert held in (folder / "README.md").read_text(encoding="utf-8")
+    none = [text for text in lines() if not json.loads(text).get("plan", {}).get("held_out")]
+    fold_files([write(tmp_path / "none.jsonl", *none)], tmp_path / "none", CHOSEN)
+    assert held not in (tmp_path / "none" / "README.md").read_text(encoding="utf-8")
+    assert not (tmp_path / "none" / "held-out.csv").exists()
+
+
 def test_the_same_records_in_other_files_give_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     mixed = lines()[::-1]
     parts = [write(tmp_path / "1.jsonl", *mixed[:9]), write(tmp_path / "2.jsonl", *mixed[9:])]

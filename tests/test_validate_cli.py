@@ -25,6 +25,15 @@ def test_a_kind_without_folds_is_said(capsys: pytest.CaptureFixture[str]) -> Non
     assert "without folds, since there is nothing to leave out\n- held-out\n" in said
 
 
+def test_too_few_rows_are_not_said_to_be_nothing_to_leave_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ("ethernet-10g-2012", "--folds", "leave-one-out", "--metric", "loss_rate")
+    said = told(capsys, *words)
+    assert "too few measured or tabulated rows to score" in said
+    assert "without folds" not in said
+
+
 def test_no_fold_at_all_is_one_sentence_that_says_what_to_do(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

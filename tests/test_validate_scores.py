@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -160,8 +161,22 @@ def test_repeats_of_normal_runs_are_as_far_off_as_their_spread_says() -> None:
     assert found.error == pytest.approx(0.6745 * 0.05 * math.sqrt(10 / 9), rel=0.1)
 
 
+def at(payload_bytes: int, error: float) -> Outcome:
+    """An answer that is off by an error, at a payload of its own."""
+    point = row(1.0)._replace(payload_bytes=payload_bytes)
+    return replace(off(1.0 + error, 1.0), point=point)
+
+
+def test_the_worst_are_points_and_not_repeats_of_one() -> None:
+    some = [at(8, 0.4), at(8, 0.5), at(8, 0.45), at(9, 0.1)]
+    assert [(one.point.payload_bytes, round(one.error, 3)) for one in worst(some, 5)] == [
+        (8, 0.5),
+        (9, 0.1),
+    ]
+
+
 def test_the_worst_come_first_and_metrics_are_told_apart() -> None:
-    some = [off(1.0 + e, 1.0) for e in (0.1, 0.5, 0.3)]
+    some = [at(size, error) for size, error in ((8, 0.1), (9, 0.5), (10, 0.3))]
     other = off(2.0, 1.0, "latency_mean_s")
     silent = outcome("f", row(1.0), absent("no rows"))
     assert [round(one.error, 3) for one in worst([*some, silent], 2)] == [0.5, 0.3]

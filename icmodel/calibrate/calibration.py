@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -10,13 +11,17 @@ from typing import Any
 
 from icmodel.calibrate.hosts import Hosts
 from icmodel.calibrate.loop import Result, Watch, calibrate
+from icmodel.calibrate.observed import is_spoilt
 from icmodel.calibrate.pair import LabPair, Link, Pair, SshPair
-from icmodel.calibrate.settings import Settings
+from icmodel.calibrate.settings import MOST_MTU, Settings
+from icmodel.calibrate.verdict import refuse_undecidable
 from icmodel.calibrate.written import write
 from icmodel.dataset_write import id_of
 from icmodel.usecase import load_usecase
 
 SCHEMA_VERSION = 1
+DIGITS = 6
+"""Of seconds that are sums of a run's parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +35,8 @@ class Wish:
     Raises
     ------
     CalibrationError, UseCaseError, DatasetError
-        If no calibration can be as the words say, there is no such use case, or the folder's name
-        cannot be a dataset's id.
+        If no calibration can be as the words say or decide anything of the use case, there is no
+        such use case, or the folder's name cannot be a dataset's id.
     """
 
     folder: Path
@@ -42,9 +47,9 @@ class Wish:
 
     def __post_init__(self) -> None:
         id_of(self.folder)
-        settings = self.settings("", Link())
+        settings = self.settings("", Link(mtu_bytes=MOST_MTU))  # that of the lab is not known yet
         if settings.usecase is not None:
-            load_usecase(settings.usecase)
+            refuse_undecidable(load_usecase(settings.usecase), settings)
 
     def settings(self, system: str, link: Link) -> Settings:
         """The settings of a system; what no calibration can be is refused when it is wished."""
@@ -62,6 +67,21 @@ class Calibration:
     variant: str
     result: Result
 
+    @property
+    def spoilt(self) -> int:
+        """Of how many runs the flags leave nothing."""
+        return sum(map(is_spoilt, self.result.records))
+
+    @property
+    def flags(self) -> Counter[str]:
+        """How many of these runs have each flag."""
+        return Counter(
+            flag
+            for one in self.result.records
+            if is_spoilt(one)
+            for flag in sorted(set(one.get("flags", ())))
+        )
+
     def to_dict(self) -> dict[str, object]:
         """The JSON document of ``icmodel calibrate --json``."""
         stand = self.result.progress
@@ -74,11 +94,12 @@ class Calibration:
             "reason": self.result.reason,
             "runs": stand.runs,
             "disturbed": stand.disturbed,
+            "spoilt": {"runs": self.spoilt, "flags": dict(sorted(self.flags.items()))},
             "refused": [
                 {"point": one.run.identity, "words": list(one.run.words()), "why": one.why}
                 for one in self.result.refused
             ],
-            "spent_s": stand.spent_s,
+            "spent_s": round(stand.spent_s, DIGITS),
             "budget_s": stand.budget_s,
             "error": _number(stand.error),
             "metrics": {

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from icmodel.calibrate.choose import Decision
 from icmodel.calibrate.grid import payload_limit
 from icmodel.calibrate.observed import scaled
 from icmodel.calibrate.run import Run
-from icmodel.calibrate.settings import Settings
+from icmodel.calibrate.settings import PROTOCOLS, Settings
 from icmodel.dataset import Dataset
+from icmodel.errors import CalibrationError
 from icmodel.requirement import UNDECIDED
 from icmodel.scenario import Scenario
 from icmodel.usecase import UseCase, evaluate, load_usecase
+from icmodel.usecase.document import Candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +38,52 @@ def required_metrics(usecase: str | None) -> tuple[str, ...]:
     return tuple(sorted({limit.metric for limit in load_usecase(usecase).requirements}))
 
 
+def refuse_undecidable(case: UseCase, settings: Settings) -> None:
+    """Refuse a use case of whose default candidate these settings can never decide anything.
+
+    Raises
+    ------
+    CalibrationError
+        If no stream of the candidate can be answered from what will be measured.
+    """
+    streams: dict[str, list[str]] = {}
+    for name, asked in _default(case).scenarios.items():
+        streams.setdefault(", and ".join(_obstacles(asked.scenario(), settings)), []).append(name)
+    if "" not in streams:
+        told = "; ".join(f"{' and '.join(names)}: {why}" for why, names in streams.items())
+        raise CalibrationError(
+            f"no run can decide the use case {case.name} with its default candidate "
+            f"{case.default_candidate} ({told})"
+        )
+
+
+def _obstacles(scenario: Scenario, settings: Settings) -> Iterator[str]:
+    """Why a dataset of these settings cannot answer a scenario."""
+    if scenario.protocol not in settings.protocols:
+        yield f"{scenario.protocol} is not measured, {_protocol_hint(scenario)}"
+    if scenario.cores not in (None, settings.cores):
+        yield f"{scenario.cores} cores are asked for, so give --cores {scenario.cores}"
+    if scenario.switches:
+        yield "a path through a switch is not measured, so take a default_candidate without"
+    limit = payload_limit(scenario.protocol, settings)
+    if not settings.least_payload_bytes <= scenario.payload_bytes <= limit:
+        yield f"frames of {scenario.payload_bytes} B are beyond the payloads that are measured"
+
+
+def _protocol_hint(scenario: Scenario) -> str:
+    if scenario.protocol in PROTOCOLS:
+        return f"so give --protocol {scenario.protocol}"
+    return f"and can only be {', '.join(PROTOCOLS)}"
+
+
+def _default(case: UseCase) -> Candidate:
+    return next(one for one in case.candidates if one.name == case.default_candidate)
+
+
 def own_runs(case: UseCase, settings: Settings) -> tuple[Run, ...]:
     """The runs that the default candidate of a use case is about, as far as they can be made."""
-    candidate = next(one for one in case.candidates if one.name == case.default_candidate)
-    runs = (_run(asked.scenario(), settings) for asked in candidate.scenarios.values())
+    scenarios = _default(case).scenarios.values()
+    runs = (_run(asked.scenario(), settings) for asked in scenarios)
     return tuple(sorted({run for run in runs if run is not None}))
 
 

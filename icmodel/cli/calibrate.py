@@ -148,12 +148,13 @@ def calibrate(
     any interruption, and a greater budget continues. In the end DIR is a dataset.
 
     Exit codes: 0 done, 3 the stated error was not reached; with --usecase those of its verdict
-    (0 met, 1 not met, 3 undecided).
+    (0 met, 1 not met, 3 undecided); 2 the question was wrong or the hosts cannot be reached, 130
+    stopped by Ctrl-C.
 
     \b
     icmodel calibrate -o my-lab
     icmodel calibrate --hosts alice bob --budget "30 min" --error "5 %" -o my-network
-    icmodel calibrate --usecase imaging -o my-lab-imaging
+    icmodel calibrate --hosts alice bob --usecase motion-control --cores 4 -o my-motion-control
     icmodel calibrate --check
     """  # noqa: D301
     if check:
@@ -228,6 +229,7 @@ def _sections(made: Calibration) -> list[Section]:
     lines = (
         f"{stand.runs} runs in {stand.spent_s:.0f} s of measuring, {len(made.result.refused)} "
         f"refused; ended by: {made.result.reason}",
+        *((_spoilt(made),) if made.spoilt else ()),
         *((_disturbed(stand),) if stand.disturbed else ()),
         *((f"verdict of the use case: {stand.verdict}",) if stand.verdict else ()),
         *(() if stand.scores else (f"{UNSCORED}: give more with --budget, and it goes on",)),
@@ -237,6 +239,11 @@ def _sections(made: Calibration) -> list[Section]:
     if rows:
         found.append(Section(ERRORS, Table(columns, rows, right)))
     return found
+
+
+def _spoilt(made: Calibration) -> str:
+    flags = ", ".join(f"{name} {count}" for name, count in sorted(made.flags.items()))
+    return f"nothing is taken of {made.spoilt} of them, for their flags: {flags}"
 
 
 def _disturbed(stand: Progress) -> str:

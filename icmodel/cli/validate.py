@@ -71,7 +71,13 @@ Breaks = Annotated[
     option("break", "SIZE", 'Greatest payload before a break, e.g. "1448 B".', "each curve's own"),
 ]
 Most = Annotated[
-    str | None, option("most", "N", "At most so many folds of a kind, drawn evenly.", "all")
+    str | None,
+    option(
+        "most",
+        "N",
+        "At most so many folds of a kind (beside breaks of each metric), drawn evenly.",
+        "all",
+    ),
 ]
 Worst = Annotated[str, option("worst", "N", "Worst points listed for a metric.", "5")]
 Plot = Annotated[
@@ -173,7 +179,7 @@ def _sections(found: Validation, kinds: Sequence[str]) -> Iterator[Section]:
             yield Section("without an answer", silent)
     done = {trial.kind for trial in found.trials}
     nothing = tuple(f"- {kind}" for kind in kinds if kind not in done)
-    if nothing:
+    if nothing and found.trials:
         yield Section("without folds, since there is nothing to leave out", nothing)
     if found.too_few:
         few = (f"- {metric}: {n} rows" for metric, n in found.too_few.items())

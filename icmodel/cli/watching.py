@@ -9,7 +9,6 @@ from contextlib import contextmanager
 
 from icmodel import units
 from icmodel.calibrate import Progress
-from icmodel.calibrate.planner import LAST_OPENING
 
 OFTEN = 10
 """Runs from one sign of life to the next where no bar is drawn."""
@@ -21,7 +20,7 @@ EARLY = 12
 def watching() -> Iterator[Callable[[Progress], None]]:
     """What to tell how a calibration stands; it is shown on standard error."""
     if not sys.stderr.isatty():
-        yield _plain
+        yield _Plain()
         return
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
@@ -64,9 +63,25 @@ def interruptible(then: str) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _plain(stand: Progress) -> None:
-    for line in (*_lines(stand), *_opening_lines(stand)):
-        print(line, file=sys.stderr, flush=True)  # noqa: T201
+class _Plain:
+    """Lines for where no bar can be drawn."""
+
+    def __init__(self) -> None:
+        self._told = 0
+        self._scored = False
+
+    def __call__(self, stand: Progress) -> None:
+        """Say what is new."""
+        for line in (*_lines(stand), *self._opening_lines(stand)):
+            print(line, file=sys.stderr, flush=True)  # noqa: T201
+
+    def _opening_lines(self, stand: Progress) -> tuple[str, ...]:
+        """A sign of life until there are errors to tell, after every so many runs."""
+        self._scored = self._scored or bool(stand.scores)
+        if self._scored or stand.runs < self._told + OFTEN:
+            return ()
+        self._told = stand.runs
+        return (f"{stand.runs} runs, {_times(stand)}: first rounds, no error is known yet",)
 
 
 def _lines(stand: Progress) -> tuple[str, ...]:
@@ -75,13 +90,6 @@ def _lines(stand: Progress) -> tuple[str, ...]:
         return (step_line(stand),)
     early = stand.last is not None and stand.runs == EARLY
     return (disturbed_line(stand),) if early and 2 * stand.disturbed > EARLY else ()
-
-
-def _opening_lines(stand: Progress) -> tuple[str, ...]:
-    """A sign of life where nothing can be said of errors yet, after every so many runs."""
-    if stand.last is None or stand.step > LAST_OPENING or stand.runs % OFTEN:
-        return ()
-    return (f"{stand.runs} runs, {_times(stand)}: first rounds, no error is known yet",)
 
 
 def disturbed_line(stand: Progress) -> str:

@@ -11,6 +11,7 @@ from icmodel.fold.environment import NOT_COMPARED
 from icmodel.fold.flags import BESIDE, BUSY, SPARE_PROCESS_CPU, SPOILS, WHY
 
 USED, HELD_OUT, APART = "used", "held out", "kept apart"
+HELD_OUT_SAID = " A held-out run stands in `held-out.csv`, on its own, and no point is made of it."
 BEGIN, END = "<!-- folded: begin -->", "<!-- folded: end -->"
 
 SAID_BESIDE: Mapping[str, str] = {
@@ -167,8 +168,8 @@ def _prose(id_: str, account: Account) -> list[str]:
         *_flag_lines(account),
         *[f"- {note}" for note in told],
         *([""] if told else []),
-        "Points are means over the runs of a point, with their number and their standard deviation. "
-        "A held-out run stands in `held-out.csv`, on its own, and no point is made of it.",
+        "Points are means over the runs of a point, with their number and their standard deviation."
+        + (HELD_OUT_SAID if any(one.fate == HELD_OUT for one in account.fates) else ""),
         "",
         "Rebuilt from these records, byte for byte, by",
         "",

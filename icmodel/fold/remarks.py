@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from icmodel import units
 from icmodel.fold.merging import mean_and_std
@@ -10,11 +11,13 @@ from icmodel.fold.record import Record
 
 WATCHED = ("goodput_bps", "latency_mean_s")
 """Metrics of the reference point whose drift is told."""
+ROUNDING = 1.02
+"""So many times the line rate may be measured over a window, since its ends are not the frames'."""
 
 
 def remarks(records: Sequence[Record], document: Mapping[str, object]) -> tuple[str, ...]:
     """What to look at: plans in several forms, a line rate that is missing, drift of the hosts."""
-    return (*_forms(records), *_line_rate(document), *_drift(records))
+    return (*_forms(records), *_line_rate(records, document), *_drift(records))
 
 
 def _forms(records: Sequence[Record]) -> Iterator[str]:
@@ -26,17 +29,37 @@ def _forms(records: Sequence[Record]) -> Iterator[str]:
         if len(digests) > 1:
             yield (
                 f"The plan {name} was carried out in {len(digests)} forms (another place, line "
-                "rate, MTU or text): the records do not say which of them differ."
+                "rate, MTU, protocol or text): the records do not say which of them differ."
             )
 
 
-def _line_rate(document: Mapping[str, object]) -> Iterator[str]:
+def _line_rate(records: Sequence[Record], document: Mapping[str, object]) -> Iterator[str]:
     link = document.get("interconnect")
-    if isinstance(link, Mapping) and link.get("kind") == "ethernet" and "line_rate_bps" not in link:
+    if not isinstance(link, Mapping) or link.get("kind") != "ethernet":
+        return
+    if "line_rate_bps" not in link:
         yield (
             "The line rate is not known, since a virtual link states none or a fiction: say it "
             "with --line-rate, or no bound of theory applies."
         )
+    elif too_fast := [one for one in records if _excess_bps(one, link) > 0]:
+        fastest = max(too_fast, key=lambda one: one.result["goodput_bps"])
+        rate, most = (
+            units.format_bps(bps, 4)
+            for bps in (link["line_rate_bps"], fastest.result["goodput_bps"])
+        )
+        yield (
+            f"{len(too_fast)} runs reached more than the line rate of {rate}, up to {most} (run "
+            f"{fastest.run}): that rate or these runs are wrong, and no prediction goes beyond it."
+        )
+
+
+def _excess_bps(record: Record, link: Mapping[str, Any]) -> float:
+    """What a run reached beyond the line rate and what a token bucket let pass at once [b/s]."""
+    seconds = record.document.settings.get("duration_s") or 1.0
+    at_once = 8 * link.get("burst_bytes", 0.0) / seconds
+    most = ROUNDING * link["line_rate_bps"] + at_once
+    return float(record.result.get("goodput_bps", 0.0) - most)
 
 
 def _drift(records: Sequence[Record]) -> Iterator[str]:

@@ -149,6 +149,9 @@ def wilson(inside: int, n: int) -> tuple[float, float]:
 
 
 def worst(outcomes: Iterable[Outcome], count: int) -> list[Outcome]:
-    """The outcomes with the greatest errors, greatest first; ties in the order given."""
+    """The greatest errors, greatest first, one of each point; ties in the order given."""
     answered = [one for one in outcomes if not one.estimate.absent]
-    return sorted(answered, key=lambda one: -one.error)[:count]
+    points: dict[object, Outcome] = {}
+    for one in sorted(answered, key=lambda one: -one.error):
+        points.setdefault(one.point[POINT], one)
+    return list(points.values())[:count]
