@@ -152,6 +152,7 @@ def test_a_use_case_that_some_runs_can_decide_is_not_refused() -> None:
         refuse_undecidable(motion, settings(None, protocols=("tcp",)))
 
 
-def test_a_path_with_a_switch_is_not_measured() -> None:
-    with pytest.raises(CalibrationError, match="picture and control: a path through a switch"):
-        refuse_undecidable(load_usecase("imaging"), settings(None, protocols=("tcp",), cores=4))
+def test_a_switch_is_no_reason_since_it_is_left_out(usecase: Any) -> None:
+    refuse_undecidable(load_usecase("imaging"), settings(None, protocols=("tcp",), cores=4))
+    with pytest.raises(CalibrationError, match="picture and control: tcp is not measured"):
+        refuse_undecidable(load_usecase("imaging"), settings(None, cores=4))

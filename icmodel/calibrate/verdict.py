@@ -58,13 +58,14 @@ def refuse_undecidable(case: UseCase, settings: Settings) -> None:
 
 
 def _obstacles(scenario: Scenario, settings: Settings) -> Iterator[str]:
-    """Why a dataset of these settings cannot answer a scenario."""
+    """Why a dataset of these settings cannot answer a scenario.
+
+    A switch is no reason: where a dataset has none, `evaluate` asks without it and says so.
+    """
     if scenario.protocol not in settings.protocols:
         yield f"{scenario.protocol} is not measured, {_protocol_hint(scenario)}"
     if scenario.cores not in (None, settings.cores):
         yield f"{scenario.cores} cores are asked for, so give --cores {scenario.cores}"
-    if scenario.switches:
-        yield "a path through a switch is not measured, so take a default_candidate without"
     limit = payload_limit(scenario.protocol, settings)
     if not settings.least_payload_bytes <= scenario.payload_bytes <= limit:
         yield f"frames of {scenario.payload_bytes} B are beyond the payloads that are measured"
