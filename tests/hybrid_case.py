@@ -125,6 +125,6 @@ def sites(payload_bytes: object, labels: object = None) -> Sites:
     names = np.full((len(payload), 1), "one") if labels is None else np.asarray(labels)
     nothing = np.zeros_like(payload)
     return Sites(
-        payload, np.ones_like(payload), np.ceil(payload / 1448), nothing, nothing, names,
-        nothing, nothing,
+        payload, np.ones_like(payload), np.ceil(payload / 1448), payload / 1448,
+        nothing, nothing, names, nothing, nothing,
     )  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from hybrid_case import dataset, lab, row, sites
 from icmodel.hybrid.fit import MOST_ROWS, doubted, fit
 from icmodel.hybrid.observations import Observations, observations
 from icmodel.hybrid.parted import OWN_ROWS, REST
-from icmodel.hybrid.refine import Refiner
 from icmodel.model import Model
 from icmodel.model.physics import frames_on_wire
 
@@ -63,21 +61,6 @@ def test_a_mean_that_stalls_disturb_is_told_by_the_median_and_a_smooth_multiple(
         told = model.predict(protocol="udp", payload_bytes=payload).latency_mean_s
         errors.append(abs(told.value / (1.2 * (1e-5 + 2e-9 * payload)) - 1))
     assert np.median(errors) < 0.2
-
-
-def test_a_median_is_fitted_for_itself_and_the_rest_of_its_kind_over_it() -> None:
-    rows = [replace_metric(p) for p in LAB.points if p.metric == "latency_mean_s"]
-    refiner = Refiner(replace(LAB, points=(*LAB.points, *rows)), carrier)  # type: ignore[arg-type]
-    median, mean = refiner._fitted("latency_p50_s"), refiner._fitted("latency_mean_s")
-    assert median is not None
-    assert mean is not None
-    assert median.over is None
-    assert mean.over is median
-
-
-def replace_metric(point: object) -> object:
-    """The same row as a median."""
-    return point._replace(metric="latency_p50_s")  # type: ignore[attr-defined]
 
 
 def test_a_wild_protocol_makes_no_other_unsure() -> None:

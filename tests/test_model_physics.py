@@ -27,6 +27,21 @@ def test_what_a_bucket_holds_passes_at_once_and_the_rest_at_the_line_rate() -> N
     )
 
 
+@pytest.mark.parametrize(("protocol", "full"), [("tcp", 1448), ("zeromq", 1500)])
+def test_a_merged_stream_has_full_packets_whatever_its_frames(protocol: str, full: int) -> None:
+    wire = Wire(protocol, Interconnect("ethernet", 1e9, 1500))
+    payload = np.array([64.0, full, 10_000.0])
+    assert wire.least_packets(payload) == pytest.approx(payload / full)
+    assert wire.packets(payload).tolist() == [1, 1 if protocol == "tcp" else 2, 7]
+
+
+@pytest.mark.parametrize("protocol", ["udp", "ethernet"])
+def test_a_frame_in_packets_of_its_own_has_no_less(protocol: str) -> None:
+    wire = Wire(protocol, Interconnect("ethernet", 1e9, 1500))
+    payload = np.array([64.0, 1472.0, 1500.0])
+    assert wire.least_packets(payload).tolist() == wire.packets(payload).tolist()
+
+
 def test_the_terms_of_a_latency_take_no_wire_time_of_a_frame_that_passes_at_once() -> None:
     told = Model(load("lab-1g-2026"), "corrected").predict(
         protocol="udp", payload_bytes=65_507, requested_goodput_bps=1e8

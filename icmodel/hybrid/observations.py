@@ -23,8 +23,9 @@ from icmodel.hybrid.regimes import (
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Label = tuple[str, ...]
-Carrier = Callable[[str, Mapping[str, str], Floats], tuple[Floats, Floats, Floats]]
-"""Protocol, options and payloads [B] to packets a frame, its wire time and least interval [s]."""
+Carrier = Callable[[str, Mapping[str, str], Floats], tuple[Floats, Floats, Floats, Floats]]
+"""Protocol, options and payloads [B] to packets a frame, its packets where a stream is merged into
+full ones, its wire time and least interval [s]."""
 
 NO_PAYLOAD = "no payload"
 """Label of rows that say none: a call without data, or a number for any; 1 B stands for it."""
@@ -43,6 +44,7 @@ class Sites:
     payload_bytes: Floats
     load_bps: Floats  # 1 where not limited
     packets: Floats
+    least_packets: Floats
     wire_s: Floats
     least_s: Floats
     labels: NDArray[np.str_]
@@ -58,6 +60,7 @@ class Sites:
             self.payload_bytes[where],
             self.load_bps[where],
             self.packets[where],
+            self.least_packets[where],
             self.wire_s[where],
             self.least_s[where],
             self.labels[where],
@@ -105,7 +108,7 @@ def sites(
     labels: Sequence[Label],
 ) -> Sites:
     """Sites of some payloads and loads, with what a frame becomes on each protocol's wire."""
-    packets = np.ones_like(payload_bytes)
+    packets, least_packets = np.ones_like(payload_bytes), np.ones_like(payload_bytes)
     wire_s, least_s = np.zeros_like(payload_bytes), np.zeros_like(payload_bytes)
     names = np.array(labels, dtype=np.str_).reshape(len(payload_bytes), -1)
     kinds: dict[Label, list[int]] = {}
@@ -116,19 +119,22 @@ def sites(
             axis: value for axis, value in zip(data.option_axes, values, strict=True) if value
         }
         frame = carrier(protocol, options, payload_bytes[members])
-        packets[members], wire_s[members], least_s[members] = frame
+        packets[members], least_packets[members], wire_s[members], least_s[members] = frame
     finite = np.isfinite(load_bps) & (load_bps > 0)
     nothing = np.zeros_like(payload_bytes)
     load = np.where(finite, load_bps, 1.0)
-    return Sites(payload_bytes, load, packets, wire_s, least_s, names, nothing, nothing)
+    wire = packets, least_packets, wire_s, least_s
+    return Sites(payload_bytes, load, *wire, names, nothing, nothing)
 
 
 def unlimited(where: Sites) -> Sites:
-    """The same sites at full speed."""
+    """The same sites at full speed, not known yet how many frames flow."""
     labels = where.labels.copy()
     if len(labels):
         labels = np.array([[*row[:-1], UNLIMITED] for row in labels.tolist()], dtype=np.str_)
-    return replace(where, load_bps=np.ones_like(where.payload_bytes), labels=labels)
+    nothing = np.zeros_like(where.payload_bytes)
+    load = np.ones_like(where.payload_bytes)
+    return replace(where, load_bps=load, labels=labels, frames_per_s=nothing, queue=nothing)
 
 
 def flowing(where: Sites, capacity_bps: Floats) -> Sites:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.dataset import Dataset, Point
 from icmodel.hybrid.carried import carried_shares
-from icmodel.hybrid.elsewhere import half_width
-from icmodel.hybrid.fit import MOST_ROWS, Fit, fit
+from icmodel.hybrid.fitted import PACKETS, Fits, FittedMetric, Watch
 from icmodel.hybrid.hosts import factor, frames, widening
 from icmodel.hybrid.observations import (
     Carrier,
@@ -21,11 +18,9 @@ from icmodel.hybrid.observations import (
     Sites,
     flowing,
     label,
-    observations,
     sites,
     unlimited,
 )
-from icmodel.hybrid.quantity import Quantity, quantity
 from icmodel.hybrid.regimes import OVERLOAD, UNLIMITED, asked_too_much, regime_of
 from icmodel.interpolation import EXTRAPOLATED, INTERPOLATED, Curve
 from icmodel.scenario import Hosts, Where
@@ -35,44 +30,9 @@ Floats = NDArray[np.float64]
 PER_OCTAVE = 4
 BEYOND = 2.0**6
 """How far beyond its payloads a curve is continued, as a factor."""
-KINDS = ("latency_", "rtt_", "cpu_")
-FLOWS = ("_bps", "_per_s")
-"""Metrics that vary alike over payload, load and options: the search for the numbers of one begins at
-those of another."""
-MEDIAN, MEAN = "_p50_s", "_mean_s"
-MULTIPLES = (MEAN, "_p99_s")
-"""Metrics of a kind that go with its median; extremes and spreads are made by stalls, which do not."""
 BUSY = ("cpu_send", "cpu_recv")
-NAMED = -1
-"""Label columns before the regime: what tells configurations apart."""
 BREAKS = 4
 """Fragment multiples that get a knot on each side; beyond them one packet more changes little."""
-
-
-Watch = Callable[[int, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class FittedMetric:
-    """A fit and how its metric turns into log time."""
-
-    fit: Fit
-    quantity: Quantity
-    over: FittedMetric | None = None
-    """The metric of which this one is fitted as a multiple."""
-
-    def at(self, where: Sites) -> tuple[Floats, Floats]:
-        """Log time at some sites, and the half-width of a 90 % interval for one new run."""
-        log_time, half = self.fit.at(where)
-        if self.over is None:
-            return log_time, half
-        other, beside = self.over.fit.mean_at(where)
-        return log_time + other, np.hypot(half, beside)
-
-    def elsewhere(self) -> float:
-        """Half-width, in log time, of what a configuration without rows adds."""
-        own = half_width(self.fit.processes[0], self.fit.sites.labels[:, :NAMED])
-        return own if self.over is None else math.hypot(own, self.over.elsewhere())
 
 
 class Refiner:
@@ -84,66 +44,18 @@ class Refiner:
     def __init__(self, data: Dataset, carrier: Carrier, watch: Watch | None = None) -> None:
         self.data = data
         self.carrier = carrier
-        self._watch = watch
+        self.fits = Fits(data, carrier, watch)
         self.hosts: Hosts | None = None
         self.changed_carrier = carrier
-        self._fitted = lru_cache(maxsize=None)(self._watched)
-        self._known: set[str] = set()
         self._drawn: dict[tuple[object, ...], Curve] = {}
         self._payloads = _payloads(data)
-        self._values: dict[tuple[object, ...], Floats] = {}
 
     def changed(self, hosts: Hosts, carrier: Carrier) -> Refiner:
         """The same fits, drawn for other hosts and another link."""
         other = Refiner(self.data, self.carrier)
-        other._fitted, other._values = self._fitted, self._values
+        other.fits = self.fits
         other.hosts, other.changed_carrier = hosts, carrier
         return other
-
-    def _watched(self, metric: str) -> FittedMetric | None:
-        fitted = self._fit(metric)
-        if self._watch is not None and metric in self.data.metrics:
-            self._known.add(metric)
-            self._watch(len(self._known), len(self.data.metrics))
-        return fitted
-
-    def _fit(self, metric: str) -> FittedMetric | None:
-        observed = observations(self.data, metric, self.carrier)
-        if observed is None:
-            return None
-        if metric != "goodput_bps":
-            observed = replace(observed, sites=self._flowing(observed.sites))
-        measure = quantity(metric, observed.values)
-        log_time = measure.log_time(observed.values, observed.sites.payload_bytes)
-        first = self._first_of_kind(metric)
-        like = None if first == metric else self._fitted(first)
-        of_median = first.endswith(MEDIAN) and metric.endswith(MULTIPLES)
-        if like is not None and of_median and measure == like.quantity:
-            mean = first.removesuffix(MEDIAN) + MEAN
-            beside = None if mean in (metric, first) else self._fitted(mean)
-            multiple = log_time - like.at(observed.sites)[0]
-            found = fit(observed, multiple, None if beside is None else beside.fit)
-            return FittedMetric(found, measure, like)
-        if like is not None and len(like.fit.sites) < min(len(observed.sites), MOST_ROWS):
-            like = None  # it saw too little to tell a metric of more rows what is alike
-        return FittedMetric(fit(observed, log_time, None if like is None else like.fit), measure)
-
-    def _flowing(self, where: Sites) -> Sites:
-        """The sites with the frames that flow there, by the fitted goodput."""
-        return flowing(where, self._value("goodput_bps", unlimited(where)))
-
-    def _first_of_kind(self, metric: str) -> str:
-        """The metric of a kind that is fitted first: its median, its mean, or the first by name.
-
-        Of a median its mean and 99 % are multiples: stalls of a run change these, not its median.
-        """
-        kind = next((kind for kind in KINDS if metric.startswith(kind)), metric)
-        alike = [name for name in self.data.metrics if name.startswith(kind)]
-        if metric.endswith(FLOWS):
-            alike = [name for name in self.data.metrics if name.endswith(FLOWS)]
-            return "goodput_bps" if "goodput_bps" in alike else alike[0]
-        steady = [name for end in (MEDIAN, MEAN) for name in alike if name.endswith(end)]
-        return next(iter(steady), alike[0])
 
     def carried(self, protocols: Sequence[str]) -> Floats:
         """Goodput over request while it is carried: value, low and high, (3, protocols)."""
@@ -172,6 +84,11 @@ class Refiner:
         """Which rows were asked for more than was reached, and those beside them."""
         return asked_too_much(self.data, points)
 
+    def of_wire(self, metric: str) -> bool:
+        """Whether a metric's curves are multiples of the packets of the frames that flow."""
+        fitted = self.fits.of(metric) if metric.startswith(PACKETS) else None
+        return fitted is not None and fitted.wire is not None
+
     def refined(
         self, metric: str, curve: Curve, payload_bytes: Sequence[float], where: Where
     ) -> Curve:
@@ -179,7 +96,7 @@ class Refiner:
 
         A row without a payload stands as it is too, but for options that it was not taken at.
         """
-        fitted = None if curve.anywhere and where.options is None else self._fitted(metric)
+        fitted = None if curve.anywhere and where.options is None else self.fits.of(metric)
         if fitted is None:
             return curve
         options = None if where.options is None else tuple(sorted(where.options.items()))
@@ -256,7 +173,7 @@ class Refiner:
         load = np.full(len(payload), load_bps)
         there = sites(self.data, self.carrier, payload, load, labels)
         if metric != "goodput_bps":
-            there = self._flowing(there)
+            there = self.fits.flowing(there)
         log_time, half = fitted.at(there)
         own = where.options is None
         if not own:
@@ -276,8 +193,10 @@ class Refiner:
             return self._moved(metric, regime, ends, there, labels)
         if own:
             at = np.searchsorted(payload, curve.payload_bytes)
-            ends[1, at] = np.minimum(ends[1, at], curve.ends[0])
-            ends[2, at] = np.maximum(ends[2, at], curve.ends[0])
+            whole = 1.0 if fitted.wire is None else fitted.wire.per_s(there)[at]
+            known = curve.ends[0] / whole
+            ends[1, at] = np.minimum(ends[1, at], known)
+            ends[2, at] = np.maximum(ends[2, at], known)
         return ends
 
     def _moved(
@@ -288,30 +207,20 @@ class Refiner:
         payload = where.payload_bytes
         there = sites(self.data, self.changed_carrier, payload, where.load_bps, labels)
         full = unlimited(where)
-        goodput = self._value("goodput_bps", full)
+        goodput = self.fits.value("goodput_bps", full)
         full = flowing(full, goodput)
-        busy = np.fmax(*(self._value(name, full) for name in BUSY))
+        busy = np.fmax(*(self.fits.value(name, full) for name in BUSY))
         here_s = np.where(np.isnan(goodput), where.least_s, 8 * payload / goodput)
         frame = frames(here_s, busy, where, there, self.hosts)
-        by = factor(metric, regime, ends[0], frame, where, there, self.hosts)
+        by = np.ones_like(payload)
+        if not self.of_wire(metric):
+            by = factor(metric, regime, ends[0], frame, where, there, self.hosts)
         rate = self.data.interconnect.line_rate_bps
         wider = np.exp(widening(by, self.hosts, rate))
         moved = np.stack([ends[0] * by, ends[1] * by / wider, ends[2] * by * wider])
         if metric == "goodput_bps":
             moved[2] *= frame.there_s / frame.fastest_s
         return moved
-
-    def _value(self, metric: str, where: Sites) -> Floats:
-        """A metric at some sites; NaN where the dataset has no fit of it."""
-        key = (metric, where.payload_bytes.tobytes(), where.labels.tobytes())
-        if key not in self._values:
-            fitted = self._fitted(metric)
-            self._values[key] = (
-                np.full(len(where), np.nan)
-                if fitted is None
-                else fitted.quantity.value(fitted.at(where)[0], where.payload_bytes)
-            )
-        return self._values[key]
 
     def _said(self, curve: Curve, payload: Floats) -> tuple[Floats, Floats]:
         """How far below and above its value a row's own range reaches, relative, between rows too.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from icmodel.dataset import Dataset
 from icmodel.interpolation import VALUE
-from icmodel.model import cpu, goodput, latency, loss, quantiles
+from icmodel.model import cpu, goodput, latency, loss, packets, quantiles
 from icmodel.model.block import Block, LoadSlot, load_slot, overload
 from icmodel.model.choose import blank, mask
 from icmodel.model.cores import widened
@@ -135,6 +135,8 @@ def _answer(
     flow = way.flows[VALUE]
     for name in [name for name in others if name.startswith(cpu.BUSY)]:
         values[name] = cpu.busy(ground, block, name, part, way.cpu_slots[part], flow)
+    for name in [name for name in others if name in ground.of_wire]:
+        values[name] = packets.per_s(ground, block, name, part, way.latency_slots[VALUE], flow)
     others = [name for name in others if name not in values]
     values.update(_curve_metrics(ground, block, variant, way, part, others))
     if "frames_per_s" in wanted:

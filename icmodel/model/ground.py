@@ -45,6 +45,9 @@ class Refiner(Protocol):
     def overloaded(self, points: Sequence[Point]) -> Sequence[bool]:
         """Which rows were asked for more than could be had."""
 
+    def of_wire(self, metric: str) -> bool:
+        """Whether a metric's curves are multiples of the packets of the frames that flow."""
+
     def refined(
         self, metric: str, curve: Curve, payload_bytes: Sequence[float], where: Where
     ) -> Curve:
@@ -87,6 +90,7 @@ class Ground:
     all of it.  ``borrowed`` says of each protocol why rows of other options stand in, empty where
     none do.  ``overloaded`` grounds know only runs that were asked for more than could be had.
     ``lent`` are core counts of protocols at which the goodput was not measured, but other metrics were.
+    The tables of metrics ``of_wire`` hold multiples of the packets of the frames that flow.
     """
 
     data: Dataset
@@ -119,6 +123,7 @@ class Ground:
     only: frozenset[str] | None = None
     known: frozenset[str] = frozenset()
     lent: frozenset[tuple[str, int]] = frozenset()
+    of_wire: frozenset[str] = frozenset()
 
     @property
     def fitted(self) -> bool:
@@ -207,12 +212,13 @@ def lay_ground(
         fitted=refiner is not None,
     )
     carried = None if variant == "appendix-h" else capacity
+    of_wire = frozenset(name for name in others if refiner is not None and refiner.of_wire(name))
     metrics = {
         metric: press.lookup(
             metric,
             without_switched(curves, "udp") if _e7(variant, metric) else curves,
             nearest_cores=metric.startswith(ANY_CORES),
-            below="proportion" if metric.startswith(GROWING) else "held",
+            below="proportion" if metric.startswith(GROWING) and metric not in of_wire else "held",
             carried=carried,
         )
         for metric, curves in others.items()
@@ -248,6 +254,7 @@ def lay_ground(
         only=only,
         known=frozenset(p.metric for _, p in alone) - set(BY_FLOW),
         lent=lent,
+        of_wire=of_wire,
     )
 
 

@@ -73,6 +73,13 @@ class Wire:
             return rapidio.packets(whole, rapidio.Framing()).astype(np.float64)
         return np.ones_like(payload_bytes)
 
+    def least_packets(self, payload_bytes: Floats) -> Floats:
+        """Packets a frame becomes at least, shape of the payloads [B]: merged streams fill theirs."""
+        if self.link.kind == "ethernet" and self.protocol not in FRAMED:
+            full = self._full_packets()
+            return payload_bytes / float(ethernet.aligned_payloads(full, full.mtu_bytes)[0])
+        return self.packets(payload_bytes)
+
     def goodput_bound_bps(self, payload_bytes: Floats, serialisation_s: Floats) -> Floats:
         """Greatest goodput [b/s] the wire allows, shape of the payloads [B].
 
@@ -126,15 +133,16 @@ def wire(data: Dataset, protocol: str, options: Mapping[str, str]) -> Wire:
 
 def frames_on_wire(
     data: Dataset, protocol: str, options: Mapping[str, str], payload_bytes: Floats
-) -> tuple[Floats, Floats, Floats]:
-    """Packets, wire time [s] and least interval [s] of frames; impossible ones as the greatest.
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Packets, least packets, wire time [s] and least interval [s] of frames.
 
-    The wire time is that of a frame alone, in which a burst takes none.
-
-    The least interval is shorter than the wire time where a stream is merged into full packets.
+    Of impossible frames those of the greatest.  The wire time is that of a frame alone, in which a
+    burst takes none.  Least packets and interval are less than those of a frame alone where a stream
+    is merged into full packets.
     """
     path = wire(data, protocol, options)
     possible = np.minimum(payload_bytes, path.greatest_payload_bytes() or np.inf)
     wire_s = path.serialisation_s(possible)
     least_s = payload_bytes * 8 / path.goodput_bound_bps(possible, wire_s)
-    return path.packets(possible), less_burst(path.link, wire_s), least_s
+    packets = path.packets(possible), path.least_packets(possible)
+    return *packets, less_burst(path.link, wire_s), least_s

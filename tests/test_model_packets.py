@@ -1,0 +1,164 @@
+"""Packets a second: theory's of the frames that flow, times the share that a sender leaves of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hybrid_case import (
+    LINE_RATE_BPS,
+    LOADS_BPS,
+    PAYLOADS,
+    REPEATS,
+    dataset,
+    lab,
+    packets,
+    row,
+    truth,
+)
+from icmodel.dataset import Dataset, Point
+from icmodel.estimate import Prediction
+from icmodel.model import Model
+
+NOISE = 0.002
+FULL = 1448
+"""Bytes of a stream in a full packet."""
+Merging = Callable[[float, float], float]
+"""Frames a second and bytes of each to the share of packets that is sent."""
+
+
+def told(model: Model, protocol: str, payload: int, load: float) -> Prediction:
+    """What a model says of a load."""
+    rate = None if math.isinf(load) else load / 8 / payload
+    return model.predict(protocol=protocol, payload_bytes=payload, rate_fps=rate)
+
+
+def every_frame(frames_per_s: float, payload: float) -> float:
+    return 1.0
+
+
+def merging(frames_per_s: float, payload: float) -> float:
+    """Short frames wait for each other, the more of them the faster they come."""
+    return 1.0 if payload >= FULL else 1 / (1 + frames_per_s / 1e6)
+
+
+def rows(protocol: str, merged: Merging) -> list[Point]:
+    """Packets of a sender at all payloads and loads of the simulated lab."""
+    random = np.random.default_rng(7)
+    found = []
+    for payload in PAYLOADS:
+        for load in LOADS_BPS:
+            mean = sent(protocol, payload, load, merged)
+            runs = mean * np.exp(NOISE * random.standard_normal(REPEATS))
+            found.append(row(protocol, payload, load, "packets_sent_per_s", runs))
+    return found
+
+
+def sent(protocol: str, payload: float, load_bps: float, merged: Merging) -> float:
+    """The truth: packets a second."""
+    goodput = truth(protocol, payload, load_bps)["goodput_bps"]
+    frames = goodput / 8 / payload
+    if protocol == "tcp" and goodput < load_bps * (1 - 1e-9):
+        return goodput / 8 / FULL  # a sender that always has more fills its packets
+    each = float(packets(np.array([float(payload)]), protocol)[0])
+    return frames * each * merged(frames, payload)
+
+
+def measured(protocol: str, merged: Merging) -> Dataset:
+    """The simulated lab with its packets counted."""
+    return dataset([*lab(noise=NOISE).points, *rows(protocol, merged)])
+
+
+UDP = Model(measured("udp", every_frame), "hybrid")
+TCP = Model(measured("tcp", merging), "hybrid")
+
+
+@pytest.mark.parametrize(
+    "payload", [40, 1000, 1472, 1473, 1800, 2952, 2953, 12_000, 14_000, 50_000]
+)
+@pytest.mark.parametrize("load", [20e6, 0.1e9, 0.5e9, 2e9, math.inf])
+def test_every_frame_has_its_packets_wherever_it_is_cut(payload: int, load: float) -> None:
+    """Between the payloads and loads measured, below them, and beside breaks that no row knows."""
+    expected = sent("udp", payload, load, every_frame)
+    carried = truth("udp", payload, load)["goodput_bps"] >= load
+    found = told(UDP, "udp", payload, load).packets_sent_per_s
+    assert found.value == pytest.approx(expected, rel=0.01 if carried else 0.05)
+    if carried:  # there no fit of a goodput stands between
+        assert found.low <= expected * (1 + 1e-3)
+        assert found.high >= expected * (1 - 1e-3)
+
+
+@pytest.mark.parametrize("payload", [1448, 1449, 3000, 20_000])
+def test_a_stream_at_its_limit_fills_its_packets_and_below_it_every_frame_has_its_own(
+    payload: int,
+) -> None:
+    full, paced = (told(TCP, "tcp", payload, load) for load in (math.inf, 0.5e9))
+    assert full.packets_sent_per_s.value == pytest.approx(
+        full.goodput_bps.value / 8 / FULL, rel=0.03
+    )
+    each = math.ceil(payload / FULL)
+    assert paced.packets_sent_per_s.value == pytest.approx(0.5e9 / 8 / payload * each, rel=0.03)
+
+
+def test_what_a_sender_merges_is_learned() -> None:
+    for payload in (128, 700):
+        found = told(TCP, "tcp", payload, 0.1e9).packets_sent_per_s
+        assert found.value == pytest.approx(sent("tcp", payload, 0.1e9, merging), rel=0.1)
+
+
+def test_packets_follow_the_share_that_other_endpoints_leave() -> None:
+    alone, shared = (
+        UDP.predict(
+            protocol="udp", payload_bytes=1472, endpoints=endpoints, other_goodput_bps=others
+        )
+        for endpoints, others in ((1, 0.0), (2, 9e9))
+    )
+    ratio = shared.goodput_bps.value / alone.goodput_bps.value
+    assert ratio < 0.9
+    found = shared.packets_sent_per_s.value / alone.packets_sent_per_s.value
+    assert found == pytest.approx(ratio, rel=1e-6)
+
+
+def test_on_another_line_packets_go_with_the_frames() -> None:
+    here, there = (
+        UDP.predict(protocol="udp", payload_bytes=8192, line_rate_bps=rate)
+        for rate in (LINE_RATE_BPS, LINE_RATE_BPS / 10)
+    )
+    ratio = there.goodput_bps.value / here.goodput_bps.value
+    assert ratio < 0.2
+    found = there.packets_sent_per_s.value / here.packets_sent_per_s.value
+    assert found == pytest.approx(ratio, rel=1e-3)
+    own = here.packets_sent_per_s
+    wider = there.packets_sent_per_s
+    assert wider.high / wider.value > own.high / own.value
+
+
+def test_rows_that_say_no_payload_stand_as_they_are() -> None:
+    counted = [
+        p._replace(payload_bytes=None) for p in rows("udp", every_frame) if p.payload_bytes == 8192
+    ]
+    data = dataset([*lab(noise=NOISE).points, *counted])
+    found = told(Model(data, "hybrid"), "udp", 500, 1e9).packets_sent_per_s
+    at_load = next(p for p in counted if p.load_bps == 1e9)
+    assert found.value == pytest.approx(at_load.value)
+
+
+def test_without_a_goodput_packets_are_what_was_counted() -> None:
+    data = replace(UDP.data, points=tuple(rows("udp", every_frame)))
+    found = told(Model(data, "hybrid"), "udp", 2048, 1e9).packets_sent_per_s
+    assert found.value == pytest.approx(1e9 / 8 / 2048 * 2, rel=0.02)
+
+
+def test_many_questions_are_answered_as_one_is() -> None:
+    sizes = np.array([64, 1473, 20_000])
+    rates = np.array([1e4, 5e4, 1e9])
+    many = UDP.predict_many(protocol="udp", payload_bytes=sizes, rate_fps=rates)
+    for k, (size, rate) in enumerate(zip(sizes.tolist(), rates.tolist(), strict=True)):
+        one = UDP.predict(protocol="udp", payload_bytes=size, rate_fps=rate).packets_sent_per_s
+        assert float(many.packets_sent_per_s[k]) == one.value
+        assert float(many.packets_sent_per_s_low[k]) == one.low
+        assert float(many.packets_sent_per_s_high[k]) == one.high
