@@ -533,9 +533,9 @@ class _Question:
             self.flow_loss(flows[OTHER_END[end]], OTHER_END[end]) for end in (LOW, VALUE, HIGH)
         ]
         offered = self.offered(flows[VALUE])
-        sent = [flow.sent for flow in flows]
+        sent = [self.sent(flows, end) for end in (LOW, VALUE, HIGH)]
         short = [
-            0.0 if math.isinf(self.request) else max(self.request - flows[OTHER_END[end]].sent, 0.0)
+            0.0 if math.isinf(self.request) else max(self.request - sent[OTHER_END[end]], 0.0)
             for end in (LOW, VALUE, HIGH)
         ]
         goodput = [flow.goodput for flow in flows]
@@ -546,6 +546,23 @@ class _Question:
             "sent_bps": Found(_ends(sent), offered) if lost is not None else None,
             "shortfall_bps": Found(_ends(short), offered) if lost is not None else None,
         }
+
+    def sent(self, flows: tuple[Flow, Flow, Flow], end: int) -> float:
+        """Sent at one end: own / (1 - loss), of which either may be off without the other."""
+        known = flows[VALUE]
+        if end == VALUE or not (self.corrected and self.lossy and known.over_own):
+            return flows[end].sent
+        arriving = max(1 - known.table, CLOSE)
+        factors = [
+            flows[end].own / known.own,
+            arriving / max(1 - flows[OTHER_END[end]].table, CLOSE),
+        ]
+        if 0 in factors:
+            return 0.0
+        off = 1 + math.hypot(*(max(factor, 1 / factor) - 1 for factor in factors))
+        return min(
+            known.own / arriving * (off if end == HIGH else 1 / off), self.request, self.bound
+        )
 
     def reached(self, flow: Flow) -> frozenset[str]:
         """What the goodput rests on."""

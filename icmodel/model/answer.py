@@ -195,14 +195,22 @@ def _flow_metrics(
     known = way.flows[VALUE]
     unknown = loss.unknown(ground, block, variant, way.lossy, known.over_own)
     unknown |= np.isnan(known.goodput_bps)
-    values["sent_bps"] = flow.sent_bps.copy()
-    values["shortfall_bps"] = np.maximum(asked.request_bps - other.sent_bps, 0.0)
+    values["sent_bps"] = _sent(block, variant, way, part)
+    least = _sent(block, variant, way, OPPOSITE[part])
+    values["shortfall_bps"] = np.maximum(asked.request_bps - least, 0.0)
     if asked.request_bps.max() == np.inf:
         values["shortfall_bps"][np.isinf(asked.request_bps)] = 0.0
     bits = mask(unknown)
     for name in ("loss_rate", "sent_bps", "shortfall_bps"):
         blank(bits, values[name])
     return values
+
+
+def _sent(block: Block, variant: str, way: Course, part: int) -> Floats:
+    """Goodput sent; Appendix H takes the flow's own end."""
+    if variant == "appendix-h":
+        return way.flows[part].sent_bps.copy()
+    return goodput.sent(block, way.flows, part, way.lossy)
 
 
 def _cpu_metrics(

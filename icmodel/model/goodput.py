@@ -6,6 +6,7 @@ errata.  ``corrected`` and ``appendix-h`` each are one function that returns the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,6 +90,35 @@ def corrected_flow(
         arriving = np.where(overloaded, 1.0, ground.carried[part].take(asked.protocol))
         goodput, sent = goodput * arriving, sent * arriving
     return Flow(own, limit, share, sent, goodput, table, over_own, over_total, overloaded)
+
+
+def sent(block: Block, flows: Mapping[int, Flow], part: int, lossy: Bools) -> Floats:
+    """Goodput sent at one end of its interval [b/s].
+
+    A flow's end has the loss that goes with its goodput: the more arrives, the less is lost.  Of what a
+    sender that loses frames can do, own / (1 − loss), that would be no end at all: either factor may be
+    off without the other, and the squares of how far add up.
+    """
+    found, known = flows[part].sent_bps.copy(), flows[VALUE]
+    where = np.flatnonzero(known.over_own & lossy)
+    if part == VALUE or not len(where):
+        return found
+    own, end = known.own_bps.take(where), flows[part].own_bps.take(where)
+    arriving = np.maximum(1 - known.loss_table.take(where), CLOSE)
+    arriving_end = np.maximum(1 - flows[OPPOSITE[part]].loss_table.take(where), CLOSE)
+    able = own / arriving
+    if part == HIGH:
+        able *= 1 + _together(end / own, arriving / arriving_end)
+    else:
+        able /= 1 + _together(own / end, arriving_end / arriving)
+    most = np.minimum(block.asked.request_bps.take(where), block.wire.bound_bps.take(where))
+    found[where] = np.minimum(able, most)
+    return found
+
+
+def _together(one: Floats, other: Floats) -> Floats:
+    """By how much two independent factors exceed 1 together."""
+    return np.sqrt((one - 1) ** 2 + (other - 1) ** 2)
 
 
 def _reached(ground: Ground, block: Block, part: int) -> tuple[Floats, Floats]:
