@@ -21,7 +21,7 @@ from conftest import Installed, clean_environment, empty_venv, run
 from icmodel.calibrate import Progress, Result, check_probe
 from icmodel.calibrate.calibration import Calibration
 from icmodel.cli import main
-from icmodel.cli.calibrate import _exit_code
+from icmodel.cli.calibrate import _exit_code, _verdict
 from icmodel.errors import ProbeMissing
 
 SELFCHECK = '{"clock_resolution_s": 1e-9, "max_rate_fps": 500000.5, "new": 3, "note": "x"}'
@@ -288,6 +288,20 @@ def test_the_exit_code_says_whether_the_stated_end_was_reached(
     stand = Progress(0, 1, 0, 1.0, 2.0, None, (), verdict)
     made = Calibration("lab", tmp_path, "lab", "", "hybrid", Result(reason, (), (), stand))
     assert _exit_code(made, stated=stated) == code
+
+
+@pytest.mark.parametrize(
+    ("verdict", "line"),
+    [
+        ("met", "verdict of the use case: met"),
+        ("not met", "verdict of the use case: not met: p99 latency"),
+        ("undecided", "verdict of the use case: undecided: axes, loss"),
+    ],
+)
+def test_a_verdict_names_the_requirements_it_is_due_to(verdict: str, line: str) -> None:
+    others = {"axes": "undecided", "p99 latency": "not met", "loss": "undecided", "CPU": "met"}
+    stand = Progress(0, 1, 0, 1.0, 2.0, None, (), verdict, others)
+    assert _verdict(stand) == line
 
 
 def test_the_real_probe_works(

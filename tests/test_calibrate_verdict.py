@@ -98,6 +98,7 @@ def test_an_undecided_requirement_is_a_limit_at_its_run(usecase: Any) -> None:
     assert asked_runs(found.decisions) == (ASKED,)
     limits = {one.metric: one.limit for one in found.decisions}
     assert limits["latency_mean_s"] == pytest.approx(math.log(TRUE_S), abs=1e-3)
+    assert set(found.requirements.values()) == {"undecided"}
     assert required_metrics(asked.usecase) == ("goodput_bps", "latency_mean_s")
     assert required_metrics(None) == ()
 
@@ -111,6 +112,7 @@ def test_the_loop_ends_when_the_verdict_is_there(
     system = Synthetic(TUNING, 1, NOISE)
     result = calibrate(system, asked, tmp_path / "lab", told.append)
     assert (result.reason, result.progress.verdict) == ("verdict", verdict)
+    assert verdict in result.progress.requirements.values()
     assert result.progress.spent_s < 200
 
 

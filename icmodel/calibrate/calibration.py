@@ -112,6 +112,7 @@ class Calibration:
                 for one in stand.scores
             },
             "verdict": stand.verdict or None,
+            "requirements": dict(stand.requirements),
         }
 
 

@@ -6,8 +6,8 @@ else: a step that was cut off is decided again, the same way, and what it lacks 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from icmodel.calibrate.observed import is_disturbed
@@ -30,7 +30,7 @@ class Progress:
     """Where a calibration stands after a run, or after a step (then with its scores).
 
     ``disturbed`` is how many of the runs count for nothing, since the hypervisor took more of a
-    core than may be.
+    core than may be; ``requirements`` are those of the use case with the outcome of each.
     """
 
     step: int
@@ -41,6 +41,7 @@ class Progress:
     last: Run | None
     scores: tuple[Score, ...] = ()
     verdict: str = ""
+    requirements: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def error(self) -> float:
@@ -171,8 +172,11 @@ class _Loop:
             self.watch(self._scored(step, decided))
 
     def _scored(self, step: int, decided: Decided) -> Progress:
-        verdict = decided.standing.verdict if decided.standing else ""
-        return replace(self._progress(step, None), scores=decided.scores, verdict=verdict)
+        told = replace(self._progress(step, None), scores=decided.scores)
+        stand = decided.standing
+        if stand is None:
+            return told
+        return replace(told, verdict=stand.verdict, requirements=stand.requirements)
 
     @property
     def _records(self) -> tuple[Record, ...]:

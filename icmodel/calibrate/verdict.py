@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from icmodel.calibrate.choose import Decision
@@ -20,10 +20,14 @@ from icmodel.usecase.document import Candidate
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The verdict of a use case on what was measured so far, and what a run may decide."""
+    """The verdict of a use case on what was measured so far, and what a run may decide.
+
+    ``requirements`` are their names with the outcome of each.
+    """
 
     verdict: str
     decisions: tuple[Decision, ...]
+    requirements: Mapping[str, str]
 
     @property
     def decided(self) -> bool:
@@ -99,7 +103,8 @@ def standing(case: UseCase, data: Dataset, variant: str, settings: Settings) -> 
             requirement = finding.verdict.requirement
             limit = requirement.limit / finding.streams
             found.append(Decision(run, requirement.metric, scaled(requirement.metric, limit)))
-    return Standing(evaluation.verdict, tuple(found))
+    outcomes = {one.verdict.requirement.name: one.outcome for one in evaluation.chosen.findings}
+    return Standing(evaluation.verdict, tuple(found), outcomes)
 
 
 def asked_runs(decisions: Iterable[Decision]) -> tuple[Run, ...]:

@@ -12,6 +12,7 @@ from icmodel.calibrate import Probe, check_probe, find_probe
 from icmodel.cli.output import Answer, Section, Table, emit
 from icmodel.cli.question import AsJson, listed, option, quantity_text, room
 from icmodel.errors import CalibrationError, UnitError
+from icmodel.requirement import MET
 
 TYPE_CHECKING = False  # what type checkers take as true
 if TYPE_CHECKING:
@@ -231,7 +232,7 @@ def _sections(made: Calibration) -> list[Section]:
         f"refused; ended by: {made.result.reason}",
         *((_spoilt(made),) if made.spoilt else ()),
         *((_disturbed(stand),) if stand.disturbed else ()),
-        *((f"verdict of the use case: {stand.verdict}",) if stand.verdict else ()),
+        *((_verdict(stand),) if stand.verdict else ()),
         *(() if stand.scores else (f"{UNSCORED}: give more with --budget, and it goes on",)),
         f"dataset {made.dataset} in {made.folder}, variant {made.variant}",
     )
@@ -239,6 +240,13 @@ def _sections(made: Calibration) -> list[Section]:
     if rows:
         found.append(Section(ERRORS, Table(columns, rows, right)))
     return found
+
+
+def _verdict(stand: Progress) -> str:
+    """The verdict, and which requirements it is due to."""
+    names = [name for name, outcome in stand.requirements.items() if outcome == stand.verdict]
+    due = f": {', '.join(names)}" if stand.verdict != MET else ""
+    return f"verdict of the use case: {stand.verdict}{due}"
 
 
 def _spoilt(made: Calibration) -> str:
