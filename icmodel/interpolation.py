@@ -31,7 +31,7 @@ INTERPOLATED = BASES.index("interpolated")
 ASSUMED = BASES.index("assumed")
 EXTRAPOLATED = BASES.index("extrapolated")
 VALUE, LOW, HIGH = 0, 1, 2
-Below = Literal["held", "proportion", "nothing"]
+Below = Literal["held", "proportion", "one", "nothing"]
 
 COVERAGE = 0.9
 LONE_WIDTH = 0.2
@@ -226,9 +226,9 @@ def compile_surface(
         Load levels [b/s], increasing and finite, including every finite load of the curves.
     usable : array of bool, shape (finite curves by load, k + 1), optional
         Where a load curve may be used at all.
-    below : "held", "proportion" or "nothing"
+    below : "held", "proportion", "one" or "nothing"
         Below the lowest curve: that curve with ever wider ends, in proportion to the load with that
-        curve as upper end, or no answer.
+        curve as upper end, towards 1 at a load of nothing, or no answer.
     extend : (least, most), optional
         Answer outside the curves' payloads too: the edge held, wide but within these limits, and
         marked ``extrapolated``.
@@ -342,9 +342,10 @@ def _below(
         return
     _hold(surface, slot, where, cells, exact=False)
     c = surface.coefficients
-    if below_lowest == "held":
+    if below_lowest in ("held", "one"):
         here = c[:, :2, where, slot]
-        change = (here - _wider(here)) / curve.load_bps
+        at_nothing = _wider(here) if below_lowest == "held" else _one(here)
+        change = (here - at_nothing) / curve.load_bps
         c[:, :2, where, slot] = here - (curve.load_bps - floor) * change
         c[:, 2:, where, slot] = change
         return
@@ -415,6 +416,15 @@ def _widened(coefficients: Floats) -> Floats:
     held = coefficients.copy()
     held[:, 1] = held[:, 3] = 0.0
     return _wider(held)
+
+
+def _one(ends: Floats) -> Floats:
+    """1 with the ends as far off, or those of a curve itself where they lie farther out."""
+    found: Floats = ends - ends[VALUE]
+    found[:, 0] += 1.0
+    found[LOW] = np.where(ends[LOW, 0] < found[LOW, 0], ends[LOW], found[LOW])
+    found[HIGH] = np.where(ends[HIGH, 0] > found[HIGH, 0], ends[HIGH], found[HIGH])
+    return found
 
 
 def _wider(ends: Floats) -> Floats:

@@ -501,7 +501,7 @@ class _Question:
         kept = self.limited_loss(end)
         if not flow.over_own and flow.share >= self.request * (1 - kept):
             return kept
-        return max(0.0, 1 - flow.goodput / flow.sent) if flow.sent else flow.table
+        return min(max(0.0, 1 - flow.goodput / flow.sent), 1.0) if flow.sent else flow.table
 
     # --- all metrics --------------------------------------------------------------------------
 
@@ -558,11 +558,10 @@ class _Question:
             arriving / max(1 - flows[OTHER_END[end]].table, CLOSE),
         ]
         if 0 in factors:
-            return 0.0
+            return flows[end].goodput
         off = 1 + math.hypot(*(max(factor, 1 / factor) - 1 for factor in factors))
-        return min(
-            known.own / arriving * (off if end == HIGH else 1 / off), self.request, self.bound
-        )
+        able = known.own / arriving * (off if end == HIGH else 1 / off)
+        return max(min(able, self.request, self.bound), flows[end].goodput)
 
     def reached(self, flow: Flow) -> frozenset[str]:
         """What the goodput rests on."""

@@ -88,6 +88,7 @@ def test_runs_that_the_hypervisor_disturbed_are_told_early_and_in_the_end(
     assert result.progress.disturbed == sum(stolen(one) > 0.01 for one in result.records) > 12
     made = Calibration("lab", tmp_path / "lab", "lab", "", "hybrid", result)
     assert made.to_dict()["disturbed"] == result.progress.disturbed
+    assert made.to_dict()["requirements"] == {}
     assert f"disturbed {result.progress.disturbed} of them" in plain(_sections(made))
 
 

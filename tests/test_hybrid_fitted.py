@@ -11,7 +11,7 @@ import pytest
 
 from hybrid_case import dataset, lab, row, truth
 from icmodel.dataset import Dataset
-from icmodel.hybrid.fitted import Fits, OnTheWire
+from icmodel.hybrid.fitted import Fits, TheoryPackets
 from icmodel.hybrid.observations import Sites, label, sites
 from icmodel.hybrid.regimes import LIMITED, OVERLOAD, UNLIMITED
 from icmodel.model.physics import frames_on_wire
@@ -55,10 +55,10 @@ def places(data: Dataset, payloads: list[float], load_bps: float, regime: str) -
     return sites(data, partial(frames_on_wire, data), payload, load, labels)
 
 
-def wire() -> OnTheWire:
+def wire() -> TheoryPackets:
     goodput = FITS.of("goodput_bps")
     assert goodput is not None
-    return OnTheWire(goodput)
+    return TheoryPackets(goodput)
 
 
 def test_packets_of_a_carried_load_are_those_of_the_frames_asked_for_and_sure() -> None:

@@ -355,6 +355,16 @@ def test_below_the_lowest_curve_it_is_in_proportion(load: float) -> None:
     assert told.ends(15, 100) == pytest.approx((1.5, 1.35, 1.8))
 
 
+@pytest.mark.parametrize("load", [0, 1, 25, 99])
+def test_below_the_lowest_curve_it_goes_to_one(load: float) -> None:
+    """And its ends to as far from 1, or to the curve's own where they lie farther out."""
+    told = grid(LOWER, UPPER, below="one", loads=[20, 50])
+    share = load / 100
+    assert told.ends(20, load) == pytest.approx((1 + share, 0.8 + share, 2.4))
+    assert told.value(15, load) == pytest.approx(1 + 0.5 * share)
+    assert told.ends(20, 100) == pytest.approx((2, 1.8, 2.4))
+
+
 @pytest.mark.parametrize("load", [0, 1, 99])
 def test_below_the_lowest_curve_there_is_nothing(load: float) -> None:
     told = grid(LOWER, UPPER, below="nothing")

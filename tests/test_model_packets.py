@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+import icmodel
 from hybrid_case import (
     LINE_RATE_BPS,
     LOADS_BPS,
@@ -110,17 +112,83 @@ def test_what_a_sender_merges_is_learned() -> None:
         assert found.value == pytest.approx(sent("tcp", payload, 0.1e9, merging), rel=0.1)
 
 
-def test_packets_follow_the_share_that_other_endpoints_leave() -> None:
+@pytest.mark.parametrize(("model", "protocol"), [(TCP, "tcp"), (UDP, "udp")])
+def test_who_throttles_sends_less_where_others_share_and_who_loses_does_not(
+    model: Model, protocol: str
+) -> None:
     alone, shared = (
-        UDP.predict(
-            protocol="udp", payload_bytes=1472, endpoints=endpoints, other_goodput_bps=others
+        model.predict(
+            protocol=protocol, payload_bytes=1472, endpoints=endpoints, other_goodput_bps=others
         )
         for endpoints, others in ((1, 0.0), (2, 9e9))
     )
     ratio = shared.goodput_bps.value / alone.goodput_bps.value
     assert ratio < 0.9
     found = shared.packets_sent_per_s.value / alone.packets_sent_per_s.value
-    assert found == pytest.approx(ratio, rel=1e-6)
+    assert found == pytest.approx(ratio if protocol == "tcp" else 1.0, rel=1e-6)
+
+
+def test_of_what_others_crowd_out_fewer_packets_arrive() -> None:
+    received = [
+        point._replace(metric="packets_received_per_s") for point in rows("udp", every_frame)
+    ]
+    model = Model(dataset([*lab(noise=NOISE).points, *received]), "hybrid")
+    asked: dict[str, Any] = {"protocol": "udp", "payload_bytes": 1472, "rate_fps": 5e9 / 8 / 1472}
+    shared = model.predict(endpoints=2, other_goodput_bps=8e9, **asked)
+    frames = shared.goodput_bps.value / 8 / 1472
+    assert frames < 0.99 * asked["rate_fps"]
+    assert shared.packets_received_per_s.value == pytest.approx(frames, rel=0.02)
+
+
+def test_where_only_the_unlimited_run_is_known_a_slow_stream_is_not_that_merged() -> None:
+    at_limit = [p for p in rows("tcp", merging) if p.load_bps == math.inf]
+    model = Model(dataset([*lab(noise=NOISE).points, *at_limit]), "hybrid")
+    most = truth("tcp", 64, math.inf)["goodput_bps"]
+    for share in (0.001, 0.1, 0.5, 0.9):
+        found = told(model, "tcp", 64, share * most)
+        frames, packets_ = found.frames_per_s.value, found.packets_sent_per_s
+        assert packets_.value == pytest.approx(frames * (1 - share * (1 - 64 / FULL)), rel=0.05)
+        assert packets_.high >= 0.999 * frames
+        assert packets_.low <= frames * 64 / FULL * 1.05
+        assert packets_.basis == "extrapolated"
+
+
+def test_below_the_lowest_load_frames_come_to_stand_alone() -> None:
+    shares = []
+    for load in (1e4, 5e6, 20e6, 0.05e9):
+        found = told(TCP, "tcp", 16, load)
+        frames = found.frames_per_s.value
+        shares.append(found.packets_sent_per_s.value / frames)
+        assert found.packets_sent_per_s.high > 0.99 * found.packets_sent_per_s.value
+    assert shares == sorted(shares, reverse=True)
+    assert shares[0] == pytest.approx(1.0, abs=1e-3)
+    assert shares[-1] == pytest.approx(merging(0.05e9 / 8 / 16, 16), rel=0.1)
+
+
+def test_no_more_packets_are_told_than_the_wire_has_time_for() -> None:
+    """One byte more than two packets: at full speed there is no time for the third one's header."""
+    bits = 8 * 2897
+    header = 8 * (1538 - FULL)
+    most = told(TCP, "tcp", 2897, math.inf).goodput_bps.value
+    assert 3 * header + bits > bits / most * LINE_RATE_BPS
+    for share in (0.9, 0.97, 0.99, 0.9999):
+        found = told(TCP, "tcp", 2897, share * most).packets_sent_per_s
+        assert share * most + found.value * header <= LINE_RATE_BPS * 1.001
+    assert share * most + found.high * header <= LINE_RATE_BPS * 1.001
+    merged = share * most / 8 / FULL
+    assert found.low == pytest.approx(merged, rel=0.01)
+    assert found.value > 1.01 * found.low
+
+
+def test_over_the_edge_of_what_is_carried_there_is_no_spike() -> None:
+    """Overloaded runs answer there, and a request may lie below what these reached."""
+    model = Model(icmodel.load("lab-1g-2026"), "hybrid")
+    sizes = np.full(200, 500)
+    rates = np.linspace(8.4e8, 8.8e8, 200) / 8 / 500
+    found = model.predict_many(
+        protocol="zeromq", payload_bytes=sizes, rate_fps=rates, metrics=["packets_sent_per_s"]
+    ).packets_sent_per_s.values
+    assert found.max() < 1.1 * found.min()
 
 
 def test_on_another_line_packets_go_with_the_frames() -> None:
@@ -149,6 +217,13 @@ def test_rows_that_say_no_payload_stand_as_they_are() -> None:
 
 def test_without_a_goodput_packets_are_what_was_counted() -> None:
     data = replace(UDP.data, points=tuple(rows("udp", every_frame)))
+    found = told(Model(data, "hybrid"), "udp", 2048, 1e9).packets_sent_per_s
+    assert found.value == pytest.approx(1e9 / 8 / 2048 * 2, rel=0.02)
+
+
+def test_a_protocol_without_goodput_leaves_all_packets_as_they_were_counted() -> None:
+    goodputs = [p for p in lab(noise=NOISE).points if p.protocol == "tcp"]
+    data = dataset([*goodputs, *rows("tcp", every_frame), *rows("udp", every_frame)])
     found = told(Model(data, "hybrid"), "udp", 2048, 1e9).packets_sent_per_s
     assert found.value == pytest.approx(1e9 / 8 / 2048 * 2, rel=0.02)
 

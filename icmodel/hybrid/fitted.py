@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from icmodel.dataset import Dataset
 from icmodel.hybrid.elsewhere import half_width
 from icmodel.hybrid.fit import MOST_ROWS, Fit, fit
-from icmodel.hybrid.mechanism import at_limit
+from icmodel.hybrid.mechanism import at_limit, protocols
 from icmodel.hybrid.observations import NO_PAYLOAD, Carrier, Sites, flowing, observations, unlimited
 from icmodel.hybrid.quantity import Quantity, quantity
 from icmodel.hybrid.regimes import LIMITED, OVERLOAD
@@ -32,14 +32,14 @@ PACKETS = "packets_"
 """Metrics that are multiples of the packets of the frames that flow: less than 1 where a sender merges
 frames."""
 SAID, REGIME = -2, -1
-"""Label columns: whether a payload is said, and the regime; those before the last tell
+"""Label columns from the end: whether a row says its payload, and its regime. All before the regime tell
 configurations apart."""
 ALL = 1 - 1e-9
 """Share of a request that is the whole of it, but for rounding."""
 
 
 @dataclass(frozen=True, slots=True)
-class OnTheWire:
+class TheoryPackets:
     """Packets of the frames that flow: each frame in its own, but those of a stream at its limit full."""
 
     goodput: FittedMetric
@@ -75,14 +75,14 @@ class FittedMetric:
     quantity: Quantity
     over: FittedMetric | None = None
     """The metric of which this one is fitted as a multiple."""
-    wire: OnTheWire | None = None
+    packets: TheoryPackets | None = None
     """The packets of which this one is told as a multiple."""
 
     def at(self, where: Sites) -> tuple[Floats, Floats]:
         """Log time at some sites, and the half-width of a 90 % interval for one new run."""
         log_time, half = self.fit.at(where)
-        if self.wire is not None:
-            half = np.hypot(half, self.wire.half(where))
+        if self.packets is not None:
+            half = np.hypot(half, self.packets.half(where))
         if self.over is None:
             return log_time, half
         other, beside = self.over.fit.mean_at(where)
@@ -95,7 +95,7 @@ class FittedMetric:
     def elsewhere(self) -> float:
         """Half-width, in log time, of what a configuration without rows adds."""
         own = half_width(self.fit.processes[0], self.fit.sites.labels[:, :REGIME])
-        beside = self.over if self.wire is None else self.wire.goodput
+        beside = self.over if self.packets is None else self.packets.goodput
         return own if beside is None else math.hypot(own, beside.elsewhere())
 
 
@@ -140,26 +140,29 @@ class Fits:
             return None
         if metric != "goodput_bps":
             observed = replace(observed, sites=self.flowing(observed.sites))
-        wire = self._wire(metric, observed.sites)
-        values = observed.values if wire is None else observed.values / wire.per_s(observed.sites)
+        values, theory = observed.values, self._packets(metric, observed.sites)
+        if theory is not None:
+            values = values / theory.per_s(observed.sites)
         measure = quantity(metric, values)
         over = self._median(metric, measure)
         log_time = measure.log_time(values, observed.sites.payload_bytes)
         if over is not None:
             log_time = log_time - over.at(observed.sites)[0]
         found = fit(observed, log_time, self._like(metric, over, len(observed.sites)))
-        return FittedMetric(found, measure, over, wire)
+        return FittedMetric(found, measure, over, theory)
 
-    def _wire(self, metric: str, where: Sites) -> OnTheWire | None:
+    def _packets(self, metric: str, where: Sites) -> TheoryPackets | None:
         """The packets of which a metric is told as a multiple; ``None`` of other metrics.
 
-        And of one with a row that does not say how many frames flow.
+        And of one with rows that do not say their payload or load, or of a protocol without goodput.
         """
         if not metric.startswith(PACKETS):
             return None
         goodput = self.of("goodput_bps")
         said = where.frames_per_s.all() and (where.labels[:, SAID] != NO_PAYLOAD).all()
-        return None if goodput is None or not said else OnTheWire(goodput)
+        if goodput is None or not said or protocols(where).keys() - protocols(goodput.fit.sites):
+            return None
+        return TheoryPackets(goodput)
 
     def _median(self, metric: str, measure: Quantity) -> FittedMetric | None:
         """The median that a metric is fitted as a multiple of; ``None`` where it stands alone."""

@@ -36,7 +36,7 @@ BREAKS = 4
 
 
 class Refiner:
-    """Fits a dataset's metrics, each once, and draws curves from the fits.
+    """Draws curves from the fits of a dataset's metrics.
 
     ``watch`` is told after each fit how many of how many metrics are fitted.
     """
@@ -84,10 +84,10 @@ class Refiner:
         """Which rows were asked for more than was reached, and those beside them."""
         return asked_too_much(self.data, points)
 
-    def of_wire(self, metric: str) -> bool:
-        """Whether a metric's curves are multiples of the packets of the frames that flow."""
+    def is_packet_multiple(self, metric: str) -> bool:
+        """Whether a metric's curves are multiples of theory's packets."""
         fitted = self.fits.of(metric) if metric.startswith(PACKETS) else None
-        return fitted is not None and fitted.wire is not None
+        return fitted is not None and fitted.packets is not None
 
     def refined(
         self, metric: str, curve: Curve, payload_bytes: Sequence[float], where: Where
@@ -193,8 +193,8 @@ class Refiner:
             return self._moved(metric, regime, ends, there, labels)
         if own:
             at = np.searchsorted(payload, curve.payload_bytes)
-            whole = 1.0 if fitted.wire is None else fitted.wire.per_s(there)[at]
-            known = curve.ends[0] / whole
+            theory = 1.0 if fitted.packets is None else fitted.packets.per_s(there)[at]
+            known = curve.ends[0] / theory
             ends[1, at] = np.minimum(ends[1, at], known)
             ends[2, at] = np.maximum(ends[2, at], known)
         return ends
@@ -213,7 +213,7 @@ class Refiner:
         here_s = np.where(np.isnan(goodput), where.least_s, 8 * payload / goodput)
         frame = frames(here_s, busy, where, there, self.hosts)
         by = np.ones_like(payload)
-        if not self.of_wire(metric):
+        if not self.is_packet_multiple(metric):
             by = factor(metric, regime, ends[0], frame, where, there, self.hosts)
         rate = self.data.interconnect.line_rate_bps
         wider = np.exp(widening(by, self.hosts, rate))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +10,11 @@ from numpy.typing import NDArray
 from icmodel.dataset import Dataset
 from icmodel.interpolation import VALUE
 from icmodel.model import cpu, goodput, latency, loss, packets, quantiles
-from icmodel.model.block import Block, LoadSlot, load_slot, overload
+from icmodel.model.block import Block
 from icmodel.model.choose import blank, mask
 from icmodel.model.cores import widened
-from icmodel.model.goodput import OPPOSITE, Flow
+from icmodel.model.course import Course
+from icmodel.model.goodput import OPPOSITE
 from icmodel.model.ground import Ground
 
 Floats = NDArray[np.float64]
@@ -64,54 +64,6 @@ def metric_names(ground: Ground) -> tuple[str, ...]:
     return (*ALWAYS, *(name for name in sorted(ground.metrics) if name not in ALWAYS))
 
 
-@dataclass(frozen=True, slots=True)
-class Course:
-    """The flow of each needed end of the interval, and where each question's load lies."""
-
-    variant: str
-    flows: Mapping[int, Flow]
-    limited_loss: Mapping[int, Floats]
-    lossy: Bools
-    request_slot: LoadSlot
-    latency_slots: Mapping[int, LoadSlot]
-    cpu_slots: Mapping[int, LoadSlot]
-
-
-def course(ground: Ground, block: Block, variant: str, parts: tuple[int, ...]) -> Course:
-    """Find out how the frames fare before any metric is answered."""
-    asked = block.asked
-    request_slot = load_slot(ground, asked.request_bps)
-    lossy = _lossy(ground, block)
-    limited = {}
-    flows = {}
-    for part in parts:
-        if variant == "appendix-h":
-            limited[part] = np.zeros_like(asked.request_bps)
-            flows[part] = goodput.appendix_h_flow(ground, block, part, lossy)
-        else:
-            limited[part] = loss.limited_loss(ground, block, OPPOSITE[part], request_slot)
-            flows[part] = goodput.corrected_flow(ground, block, part, lossy, limited[part])
-    # E18: CPU follows the stream's own limit; Appendix H takes what was achieved.
-    cpu_overload = {
-        part: flow.overloaded if variant == "appendix-h" else flow.over_own
-        for part, flow in flows.items()
-    }
-    return Course(
-        variant,
-        flows,
-        limited,
-        lossy,
-        request_slot,
-        {p: overload(ground, request_slot, flows[OPPOSITE[p]].overloaded) for p in parts},
-        {p: overload(ground, request_slot, cpu_overload[OPPOSITE[p]]) for p in parts},
-    )
-
-
-def _lossy(ground: Ground, block: Block) -> Bools:
-    flags = np.array([protocol not in loss.RELIABLE for protocol in ground.protocols])
-    return np.asarray(flags.take(block.asked.protocol))
-
-
 def answer(
     ground: Ground, block: Block, variant: str, way: Course, part: int, wanted: frozenset[str]
 ) -> dict[str, Floats]:
@@ -135,8 +87,8 @@ def _answer(
     flow = way.flows[VALUE]
     for name in [name for name in others if name.startswith(cpu.BUSY)]:
         values[name] = cpu.busy(ground, block, name, part, way.cpu_slots[part], flow)
-    for name in [name for name in others if name in ground.of_wire]:
-        values[name] = packets.per_s(ground, block, name, part, way.latency_slots[VALUE], flow)
+    for name in [name for name in others if name in ground.packet_multiples]:
+        values[name] = packets.per_s(ground, block, name, part, way)
     others = [name for name in others if name not in values]
     values.update(_curve_metrics(ground, block, variant, way, part, others))
     if "frames_per_s" in wanted:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from icmodel.estimate import BASES
 from icmodel.interpolation import VALUE
 from icmodel.model import cpu, latency
-from icmodel.model.answer import Course
 from icmodel.model.block import Block, LoadSlot
 from icmodel.model.cores import nearest_cores
+from icmodel.model.course import Course
 from icmodel.model.ground import BY_FLOW, Ground
 from icmodel.model.lookup import Lookup
 

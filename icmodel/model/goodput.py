@@ -112,7 +112,7 @@ def sent(block: Block, flows: Mapping[int, Flow], part: int, lossy: Bools) -> Fl
     else:
         able /= 1 + _together(own / end, arriving_end / arriving)
     most = np.minimum(block.asked.request_bps.take(where), block.wire.bound_bps.take(where))
-    found[where] = np.minimum(able, most)
+    found[where] = np.fmax(np.minimum(able, most), flows[part].goodput_bps.take(where))
     return found
 
 

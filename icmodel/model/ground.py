@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.dataset import Dataset, Interconnect, Point
-from icmodel.interpolation import Curve, left_knots, payload_knots
+from icmodel.interpolation import Below, Curve, left_knots, payload_knots
 from icmodel.model.lookup import GROWING, Lookup, Press, crossings, most_measured
 from icmodel.model.physics import Wire, wire
 from icmodel.model.rows import rows_at
@@ -45,8 +45,8 @@ class Refiner(Protocol):
     def overloaded(self, points: Sequence[Point]) -> Sequence[bool]:
         """Which rows were asked for more than could be had."""
 
-    def of_wire(self, metric: str) -> bool:
-        """Whether a metric's curves are multiples of the packets of the frames that flow."""
+    def is_packet_multiple(self, metric: str) -> bool:
+        """Whether a metric's curves are multiples of theory's packets."""
 
     def refined(
         self, metric: str, curve: Curve, payload_bytes: Sequence[float], where: Where
@@ -90,7 +90,7 @@ class Ground:
     all of it.  ``borrowed`` says of each protocol why rows of other options stand in, empty where
     none do.  ``overloaded`` grounds know only runs that were asked for more than could be had.
     ``lent`` are core counts of protocols at which the goodput was not measured, but other metrics were.
-    The tables of metrics ``of_wire`` hold multiples of the packets of the frames that flow.
+    The tables of ``packet_multiples`` hold multiples of theory's packets (`icmodel.model.packets`).
     """
 
     data: Dataset
@@ -123,7 +123,7 @@ class Ground:
     only: frozenset[str] | None = None
     known: frozenset[str] = frozenset()
     lent: frozenset[tuple[str, int]] = frozenset()
-    of_wire: frozenset[str] = frozenset()
+    packet_multiples: frozenset[str] = frozenset()
 
     @property
     def fitted(self) -> bool:
@@ -212,13 +212,15 @@ def lay_ground(
         fitted=refiner is not None,
     )
     carried = None if variant == "appendix-h" else capacity
-    of_wire = frozenset(name for name in others if refiner is not None and refiner.of_wire(name))
+    multiples = frozenset(
+        name for name in others if refiner is not None and refiner.is_packet_multiple(name)
+    )
     metrics = {
         metric: press.lookup(
             metric,
             without_switched(curves, "udp") if _e7(variant, metric) else curves,
             nearest_cores=metric.startswith(ANY_CORES),
-            below="proportion" if metric.startswith(GROWING) and metric not in of_wire else "held",
+            below=_below(metric, multiples),
             carried=carried,
         )
         for metric, curves in others.items()
@@ -254,8 +256,15 @@ def lay_ground(
         only=only,
         known=frozenset(p.metric for _, p in alone) - set(BY_FLOW),
         lent=lent,
-        of_wire=of_wire,
+        packet_multiples=multiples,
     )
+
+
+def _below(metric: str, multiples: frozenset[str]) -> Below:
+    """What stands below a metric's lowest load."""
+    if metric in multiples:
+        return "one"
+    return "proportion" if metric.startswith(GROWING) else "held"
 
 
 def _lent(points: Sequence[Point]) -> frozenset[tuple[str, int]]:

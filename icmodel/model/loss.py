@@ -62,7 +62,7 @@ def corrected_loss(flow: Flow, lossy: Bools, limited: Floats, request_bps: Float
     dropped = 1 - flow.loss_table  # where the interval reaches down to nothing sent
     np.divide(flow.goodput_bps, flow.sent_bps, out=dropped, where=flow.sent_bps != 0)
     np.subtract(1.0, dropped, out=dropped)
-    np.maximum(dropped, 0.0, out=dropped)
+    np.clip(dropped, 0.0, 1.0, out=dropped)
     loss = chosen(mask(carried), limited, dropped)
     loss *= lossy
     return loss

@@ -16,9 +16,7 @@ from icmodel.estimate import BASES, BOTTLENECKS
 from icmodel.interpolation import HIGH, LOW, VALUE
 from icmodel.model import basis
 from icmodel.model.answer import (
-    Course,
     answer,
-    course,
     metric_names,
     no_metric,
     only_of,
@@ -27,6 +25,7 @@ from icmodel.model.answer import (
 from icmodel.model.asking import DEFAULTS, Asker, Piece, Table, codes, table
 from icmodel.model.block import Block, Wires
 from icmodel.model.bottleneck import UNKNOWN, bottleneck
+from icmodel.model.course import Course, course
 from icmodel.model.foundation import Foundation
 from icmodel.model.goodput import asked_too_much, known
 from icmodel.model.ground import Ground

@@ -19,12 +19,12 @@ from icmodel.model.answer import (
     ALWAYS,
     VARIANTS,
     answer,
-    course,
     metric_names,
     no_metric,
     only_of,
 )
 from icmodel.model.block import Block, Questions, block, wire_times
+from icmodel.model.course import course
 from icmodel.model.foundation import foundation, hosts_problem
 from icmodel.model.goodput import asked_too_much
 from icmodel.model.ground import Ground

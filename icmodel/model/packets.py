@@ -1,6 +1,7 @@
-"""Packets a second of the frames that flow: theory's, times the share of them that is sent (``hybrid``).
+"""Packets a second, of which ``hybrid`` learns what multiple of theory's a host has.
 
-A sender merges frames of a stream, the more of them the faster it is asked to be.
+Frames at a carried rate have packets of their own; a stream at its limit fills its packets whatever
+the frame (IC2012 §6.1.1).
 """
 
 from __future__ import annotations
@@ -8,32 +9,84 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from icmodel.interpolation import HIGH, LOW, VALUE
 from icmodel.model.block import Block, LoadSlot
-from icmodel.model.goodput import Flow
+from icmodel.model.course import Course
 from icmodel.model.ground import Ground
 from icmodel.model.latency import curve_value, keep_within
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+SENT = "packets_sent"
+"""What every metric of the sender's packets begins with."""
 
 
-def per_s(
-    ground: Ground, block: Block, metric: str, part: int, slot: LoadSlot, flow: Flow
-) -> Floats:
-    """A metric of packets a second [1/s], for a ground whose table holds its share of theory's."""
-    frames = flow.goodput_bps / (8 * block.asked.payload_bytes)
-    value = curve_value(block, ground.metrics[metric], part, slot)
-    value *= frames * _of_a_frame(ground, block, slot)
+def per_s(ground: Ground, block: Block, metric: str, part: int, way: Course) -> Floats:
+    """A metric of packets a second [1/s], for a ground whose table holds multiples of theory's.
+
+    Where only the unlimited load answers, a carried request lies between packets of its own and
+    those at the limit, by its share of what the stream can have.  Where the wire has no time for as
+    many, a stream is merged as far as it must be at least.
+    """
+    lookup = ground.metrics[metric]
+    slot = _slot(way)
+    own, least = _of_a_frame(ground, block)
+    full = ground.overloaded | (slot.slot > len(ground.loads))
+    at_limit = full | lookup.unlimited_only.take(block.place_of_any_load(lookup))
+    each = curve_value(block, lookup, part, slot) * np.where(at_limit, least, own)
+    between = at_limit & ~full
+    if between.any():
+        each[between] = _below_limit(each, own, block, part, way)[between]
+    room = _room(block, own, least, way)
+    crowded = ~full & (room < own) & (each > room)
+    np.copyto(each, least if part == LOW else room, where=crowded)
+    value = each * _flowing_bps(block, metric, way) / (8 * block.asked.payload_bytes)
     keep_within(ground, block, metric, part, value)
     return value
 
 
-def _of_a_frame(ground: Ground, block: Block, slot: LoadSlot) -> Floats:
-    """Packets a frame becomes: its own at a carried rate, full ones of a stream at its limit."""
-    full = slot.slot > len(ground.loads)
-    found = np.empty_like(block.asked.payload_bytes)
+def _slot(way: Course) -> LoadSlot:
+    """Whether a stream is at its limit: its own one, where the others' leave it to send what it can."""
+    shared, own = way.latency_slots[VALUE], way.cpu_slots[VALUE]
+    return LoadSlot(np.where(way.lossy, own.slot, shared.slot), own.dr)
+
+
+def _of_a_frame(ground: Ground, block: Block) -> tuple[Floats, Floats]:
+    """Packets a frame becomes by itself, and as part of a stream of full ones."""
+    own, least = np.empty_like(block.dp), np.empty_like(block.dp)
     for index, wire in enumerate(ground.wires):
         here = np.flatnonzero(block.asked.protocol == index)
         most = wire.greatest_payload_bytes() or np.inf
         payload = np.minimum(block.asked.payload_bytes[here], most)
-        found[here] = np.where(full[here], wire.least_packets(payload), wire.packets(payload))
-    return found
+        own[here], least[here] = wire.packets(payload), wire.least_packets(payload)
+    return own, least
+
+
+def _below_limit(at_limit: Floats, own: Floats, block: Block, part: int, way: Course) -> Floats:
+    """Packets a frame below the limit, from those at it; each end reaches the farther of both."""
+    if part == LOW:
+        return np.fmin(at_limit, own)
+    if part == HIGH:
+        return np.fmax(at_limit, own)
+    share = np.minimum(block.asked.request_bps / way.flows[VALUE].own_bps, 1.0)
+    return own + share * (at_limit - own)
+
+
+def _room(block: Block, own: Floats, least: Floats, way: Course) -> Floats:
+    """The most packets a frame for which the wire has time: own ones, or full ones at its limit."""
+    bits = 8 * block.asked.payload_bytes
+    least_s = bits / block.wire.bound_bps
+    more_s = block.wire.serialisation_s - least_s
+    left_s = bits / way.flows[VALUE].goodput_bps - least_s
+    part = np.divide(left_s, more_s, out=np.ones_like(left_s), where=more_s > 0)
+    return least + np.clip(part, 0.0, 1.0) * (own - least)
+
+
+def _flowing_bps(block: Block, metric: str, way: Course) -> Floats:
+    """Goodput of the frames whose packets are counted: of lost ones at the sender what it would be alone."""
+    flow = way.flows[VALUE]
+    if not metric.startswith(SENT):
+        return flow.goodput_bps
+    alone = np.minimum(block.asked.request_bps, flow.own_bps)
+    return np.where(way.lossy & (block.asked.endpoints > 1), alone, flow.goodput_bps)

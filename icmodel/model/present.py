@@ -13,10 +13,11 @@ from icmodel.dataset import Point
 from icmodel.estimate import BASES, BOTTLENECKS, Estimate, Prediction, UsedRow, absent
 from icmodel.interpolation import VALUE
 from icmodel.model import basis
-from icmodel.model.answer import Course, metric_names, sending_demand
+from icmodel.model.answer import metric_names, sending_demand
 from icmodel.model.block import CLOSE, Block
 from icmodel.model.bottleneck import bottleneck
 from icmodel.model.cores import nearest_cores
+from icmodel.model.course import Course
 from icmodel.model.goodput import known
 from icmodel.model.ground import BY_FLOW, Ground
 from icmodel.model.lookup import Lookup
