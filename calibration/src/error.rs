@@ -44,6 +44,15 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// Refuses a question, with the reason, unless something holds.
+pub fn require(holds: bool, otherwise: impl FnOnce() -> String) -> Result<()> {
+    if holds {
+        Ok(())
+    } else {
+        Err(Error::Question(otherwise()))
+    }
+}
+
 /// Names what was being done when a system call failed.
 pub trait Context<T> {
     /// The failure as one of the peer or the network, with what was being done.

@@ -1,7 +1,7 @@
 //! Builds what a topology says: namespaces, links, bridges, addresses, limits and losses.
 
 use super::address::{Port, interface_name, ports};
-use super::door::{mount, unshare};
+use super::calls::{mount, unshare};
 use super::state::Lock;
 use super::topology::{Link, Topology};
 use super::{Lab, loss, shaping, tool};

@@ -4,7 +4,7 @@
 //! away with everything in them. Whoever looks for it finds it by its environment, so a crash
 //! between its start and the first state file loses nothing.
 
-use super::door::{mount, unshare, write_file};
+use super::calls::{mount, unshare, write_file};
 use super::processes::{self, Wanted};
 use crate::error::{Context, Result};
 use serde::{Deserialize, Serialize};

@@ -7,6 +7,7 @@
 
 mod address;
 mod build;
+mod calls;
 pub mod counters;
 mod door;
 mod holder;

@@ -1,6 +1,7 @@
 //! What is remembered of a lab between commands: one small file each, and one lock for all.
 
-use super::door::{Door, LAB_VARIABLE, result};
+use super::calls::result;
+use super::door::{Door, LAB_VARIABLE};
 use super::holder::Holder;
 use super::processes::{self, Wanted};
 use super::tool;

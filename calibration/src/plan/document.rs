@@ -2,7 +2,7 @@
 
 use super::options;
 use super::search::SearchDocument;
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Error, Result, require};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::{Table, Value};
@@ -332,14 +332,6 @@ fn merge(base: &mut Table, over: &Table) {
                 base.insert(key.clone(), value.clone());
             }
         }
-    }
-}
-
-pub(super) fn require(holds: bool, otherwise: impl FnOnce() -> String) -> Result<()> {
-    if holds {
-        Ok(())
-    } else {
-        Err(Error::Question(otherwise()))
     }
 }
 

@@ -1,11 +1,11 @@
 //! From a plan and a place to the points: products, model breaks, ratios of the line rate, held-out points.
 
 use super::breaks;
-use super::document::{ALWAYS, BREAKS, Grid, NONE, Plan, SAME, Written, list, require};
+use super::document::{ALWAYS, BREAKS, Grid, NONE, Plan, SAME, Written, list};
 use super::mark::RunKind;
 use super::options::{self, Setting, Settings};
 use super::point::{Background, Point, digest_of};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, require};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use toml::Value;

@@ -7,9 +7,8 @@
 //! A rate the sender could not keep fails as well. The rates are bisected between the two ends.
 //! The decision is a function of the trials made, so a search goes on where it was killed.
 
-use super::document::require;
 use super::options::bits_per_s;
-use crate::error::Result;
+use crate::error::{Result, require};
 use crate::units;
 use serde::Deserialize;
 

@@ -1,7 +1,7 @@
 //! Which networks can be built: every refusal in one place.
 
 use super::{Class, Link, Topology};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, require};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Interface names are at most 15 characters (IFNAMSIZ less its end), and `to-` takes three.
@@ -10,15 +10,6 @@ const NODE_NAME_MAX: usize = 12;
 const TOPOLOGY_NAME_MAX: usize = 40;
 /// The size table of a limited link has an entry a byte, and fits in a netlink message up to this.
 const LIMITED_MTU_MAX: u32 = 16_000;
-
-/// Holds, or says why not.
-pub(super) fn require(holds: bool, otherwise: impl FnOnce() -> String) -> Result<()> {
-    if holds {
-        Ok(())
-    } else {
-        Err(Error::question(otherwise()))
-    }
-}
 
 impl Topology {
     pub(super) fn check(&self) -> Result<()> {
