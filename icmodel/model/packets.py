@@ -64,13 +64,16 @@ def _of_a_frame(ground: Ground, block: Block) -> tuple[Floats, Floats]:
 
 
 def _below_limit(at_limit: Floats, own: Floats, block: Block, part: int, way: Course) -> Floats:
-    """Packets a frame below the limit, from those at it; each end reaches the farther of both."""
+    """Packets a frame below the limit, from those at it; each end reaches the farther of both.
+
+    What is carried is sent once, even where frames are lost at the limit.
+    """
     if part == LOW:
         return np.fmin(at_limit, own)
     if part == HIGH:
         return np.fmax(at_limit, own)
     share = np.minimum(block.asked.request_bps / way.flows[VALUE].own_bps, 1.0)
-    return own + share * (at_limit - own)
+    return np.asarray(own - share * np.maximum(own - at_limit, 0.0))
 
 
 def _room(block: Block, own: Floats, least: Floats, way: Course) -> Floats:
