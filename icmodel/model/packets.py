@@ -27,7 +27,7 @@ def per_s(ground: Ground, block: Block, metric: str, part: int, way: Course) -> 
 
     Where only the unlimited load answers, a carried request lies between packets of its own and
     those at the limit, by its share of what the stream can have.  Where the wire has no time for as
-    many, a stream is merged as far as it must be at least.
+    many, a stream is merged as far as it must be at least; no packets are told that overrun the line.
     """
     lookup = ground.metrics[metric]
     slot = _slot(way)
@@ -39,9 +39,11 @@ def per_s(ground: Ground, block: Block, metric: str, part: int, way: Course) -> 
     if between.any():
         each[between] = _below_limit(each, own, block, part, way)[between]
     room = _room(block, own, least, way)
-    crowded = ~full & (room < own) & (each > room)
+    crowded = (room < own) & (each > room)
     np.copyto(each, least if part == LOW else room, where=crowded)
     value = each * _flowing_bps(block, metric, way) / (8 * block.asked.payload_bytes)
+    serialisation_s = block.wire.serialisation_s
+    np.fmin(value, own / serialisation_s, out=value, where=serialisation_s > 0)
     keep_within(ground, block, metric, part, value)
     return value
 
