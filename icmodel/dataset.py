@@ -165,7 +165,8 @@ class Dataset:
     def select(self, protocol: str, options: Mapping[str, str]) -> tuple[Point, ...]:
         """Rows of one protocol at the options asked; unasked axes take their default.
 
-        An asked axis matches exactly; an unasked one matches its default and empty cells.
+        An axis at its default, asked or not, matches that and empty cells; any other value matches
+        exactly.
 
         Raises
         ------
@@ -174,12 +175,21 @@ class Dataset:
         """
         for axis, value in options.items():
             self._check_option(axis, value)
+        asked = self.changed_options(options)
         wanted = [
-            {options[axis]} if axis in options else {"", self.option_defaults[axis]}
+            {asked[axis]} if axis in asked else {"", self.option_defaults[axis]}
             for axis in self.option_axes
         ]
         allowed = set(product(*wanted))
         return tuple(p for p in self.points if p.protocol == protocol and p.options in allowed)
+
+    def changed_options(self, options: Mapping[str, str]) -> dict[str, str]:
+        """The options that are not at their default: saying a default changes nothing."""
+        return {
+            axis: value
+            for axis, value in options.items()
+            if axis not in self.option_axes or value != self.option_defaults[axis]
+        }
 
     def link(self, options: Mapping[str, str]) -> Interconnect:
         """The link at some options: that of a fabric they choose, else the dataset's own."""
@@ -197,7 +207,7 @@ class Dataset:
                 "or take another dataset"
             )
         values = self.option_values(axis)
-        if value not in values:
+        if value not in values and value != self.option_defaults[axis]:
             raise DatasetError(
                 f"{self.id} has no rows at {axis} = {value!r}: it has {', '.join(values)}"
             )

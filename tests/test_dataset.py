@@ -666,19 +666,28 @@ def test_every_selection_is_what_a_plain_filter_finds(name: str) -> None:
 
 def fits(data: Dataset, has: tuple[str, ...], asked: dict[str, str]) -> bool:
     for axis, value in zip(data.option_axes, has, strict=True):
-        if axis in asked and value != asked[axis]:
-            return False
-        if axis not in asked and value not in ("", data.option_defaults[axis]):
+        default = data.option_defaults[axis]
+        if value not in ({"", default} if asked.get(axis, default) == default else {asked[axis]}):
             return False
     return True
 
 
-def test_an_asked_option_matches_exactly_and_an_unasked_one_its_default_or_empty(
+@pytest.mark.parametrize("name", catalogue())
+def test_a_default_said_aloud_selects_what_it_does_unsaid(name: str) -> None:
+    data = load(name)
+    for protocol in data.protocols:
+        unsaid = data.select(protocol, {})
+        for axis, value in data.option_defaults.items():
+            if value:
+                assert data.select(protocol, {axis: value}) == unsaid
+
+
+def test_an_option_matches_exactly_and_its_default_empty_cells_too(
     tmp_path: Path,
 ) -> None:
     data = with_options(tmp_path, ["", "off", "on"], default="on")
     assert [p.options for p in data.select("tcp", {})] == [("",), ("on",)]
-    assert [p.options for p in data.select("tcp", {"nagle": "on"})] == [("on",)]
+    assert [p.options for p in data.select("tcp", {"nagle": "on"})] == [("",), ("on",)]
     assert [p.options for p in data.select("tcp", {"nagle": "off"})] == [("off",)]
     assert data.select("udp", {}) == ()
 
