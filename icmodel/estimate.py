@@ -76,7 +76,7 @@ class Explanation:
     """Why a prediction is what it is.
 
     ``latency_terms`` (s) sum to the mean latency; the least of ``goodput_bounds`` (b/s) is the
-    goodput before loss.
+    goodput.
     """
 
     latency_terms: Mapping[str, float]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -217,10 +217,11 @@ class _Rows:
         self.best = self._goodput(limited=True)
 
     def _fits(self, point: Point, options: Mapping[str, str]) -> bool:
-        """An asked option matches exactly, an unasked one its default or an empty cell."""
+        """A default, asked or not, matches itself or an empty cell; what else is asked, exactly."""
         for axis, value in zip(self.data.option_axes, point.options, strict=True):
-            allowed = {options[axis]} if axis in options else {"", self.data.option_defaults[axis]}
-            if value not in allowed:
+            default = self.data.option_defaults[axis]
+            asked = options.get(axis, default)
+            if value not in ({"", default} if asked == default else {asked}):
                 return False
         return True
 
@@ -416,16 +417,26 @@ class _Question:
         if best is None or unlimited is None:
             return None
         asked, request = self.asked, self.request
-        capacity = min(best.ends[end], self.bound)
-        flat_out = min(unlimited.ends[end], self.bound)
+        capacity = min(self.farther(best.ends[end], end), self.bound)
+        flat_out = min(self.farther(unlimited.ends[end], end), self.bound)
         loss = self.loss(limited=False) if self.lossy else None
-        table = loss.ends[OTHER_END[end]] if loss else 0.0
+        lost = OTHER_END[end]
+        table = min(self.farther(loss.ends[lost], lost), 1.0) if loss else 0.0
         over_own = request > capacity * (1 + CLOSE) or math.isinf(request)
         over_total = request + asked.other_goodput_bps > capacity * (1 + CLOSE)
         limit = flat_out if over_total else capacity
-        if over_total and asked.other_goodput_bps > 0:
-            limit *= (1 - table) ** (asked.endpoints - 1)
-        share = self.share(limit, end)
+        fair = limit / asked.endpoints
+        if over_total and asked.other_goodput_bps > 0 and table > 0:
+            # Assumed: offered twice what a lone sender does, the receiver takes the loss once more less,
+            # and each sender has its part of what is offered.
+            able = flat_out / max(1 - table, CLOSE)
+            offered = min(request, able)
+            every = offered + min(asked.other_goodput_bps, (asked.endpoints - 1) * able)
+            lost_share = min(table, 1 - CLOSE)
+            more = max(every / able - 1, 0.0) if able else 0.0
+            limit /= 1 + lost_share / (1 - lost_share) * more
+            fair = limit * (offered / max(every, CLOSE))
+        share = self.share(limit, fair, end)
         kept = self.limited_loss(end)
         if not self.lossy:
             goodput = sent = min(request, share)
@@ -442,11 +453,17 @@ class _Question:
             self.bound, own, limit, share, sent, goodput, table, over_own, over_total, overloaded
         )
 
-    def share(self, limit: float, end: int) -> float:
-        n = self.asked.endpoints
-        if n == 1:
+    def farther(self, number: float, end: int, rows_cores: int | None = None) -> float:
+        """An end of an interval where the asked cores were not measured: half as far in log."""
+        rows_cores = rows_cores or self.nearest
+        if end == VALUE or not self.corrected or not self.beyond_cores() or not rows_cores:
+            return number
+        wider = math.exp(0.5 * abs(math.log((self.cores or rows_cores) / rows_cores)))
+        return number / wider if end == LOW else number * wider
+
+    def share(self, limit: float, fair: float, end: int) -> float:
+        if self.asked.endpoints == 1:
             return limit
-        fair = limit / n
         measured = self.measured_share()
         if measured is not None:
             fair = min(measured.ends[end], limit)
@@ -461,7 +478,8 @@ class _Question:
 
     def limited_loss(self, end: int) -> float:
         found = self.loss(limited=True) if self.lossy else None
-        return 0.0 if found is None else found.ends[OTHER_END[end]]
+        lost = OTHER_END[end]
+        return 0.0 if found is None else min(self.farther(found.ends[lost], lost), 1.0)
 
     def appendix_h_flow(self, end: int) -> Flow | None:
         found = self.curve(self.rows.unlimited)
@@ -519,9 +537,11 @@ class _Question:
             found = self.demand(metric, flows)
             metrics[metric] = self.capped(found)
             if f"{metric}_cores" not in self.rows.metrics and self.rows.core_counts:
-                metrics[f"{metric}_cores"] = _times(found, self.cores or 0)
+                metrics[f"{metric}_cores"] = _times(metrics[metric], self.cores or 0)
         if "frames_per_s" in self.rows.metrics and metrics["frames_per_s"] is None:
             metrics["frames_per_s"] = self.measured_frames(flows)
+        if self.corrected:
+            put_in_order(metrics)
         return Answers(
             {k: self.finished(v) for k, v in metrics.items()}, self.bottleneck(value, flows)
         )
@@ -623,6 +643,7 @@ class _Question:
             return None
         found = self.possible(metric, ends)
         bases = set(found.bases) | self.beyond_cores()
+        found = self.possible(metric, self.beside_cores(found, place))
         low, value, high = found.ends
         if self.corrected and metric.startswith("latency_") and not metric.endswith("_std_s"):
             least = self.least_latency_s()
@@ -685,18 +706,16 @@ class _Question:
         for end in (LOW, VALUE, HIGH):
             end_flow = flows[OTHER_END[end]]
             found = self.one_end(curves, end_flow, own, by_cpu=by_cpu, grows=grows)
-            if found is None:
-                if end == VALUE:
-                    return place, None
-                values.append(math.nan)
-                continue
-            values.append(found.ends[end])
+            known = self.one_end(curves, here, own, by_cpu=by_cpu, grows=grows)
+            if known is None:
+                return place, None
+            # Open whether the request is achieved: the interval reaches over both.
+            both = [f.ends[end] for f in (found, known) if f is not None]
+            values.append({LOW: min, VALUE: max, HIGH: max}[end](both))
             if end == VALUE:
-                bases = found.bases
+                bases = known.bases
         low, value, high = values
-        low = value if math.isnan(low) else min(low, value)
-        high = value if math.isnan(high) else max(high, value)
-        return place, Found((low, value, high), bases)
+        return place, Found((min(low, value), value, max(high, value)), bases)
 
     def one_end(
         self,
@@ -748,7 +767,14 @@ class _Question:
             if place[0] != self.cores:
                 bases.add("derived")
         low, value, high = (end * scale for end in found.ends)
-        return Found((low, value, high), frozenset(bases))
+        return self.beside_cores(Found((low, value, high), frozenset(bases)), place)
+
+    def beside_cores(self, found: Found, place: Place) -> Found:
+        low, value, high = found.ends
+        return Found(
+            (self.farther(low, LOW, place[0]), value, self.farther(high, HIGH, place[0])),
+            found.bases,
+        )
 
     def capped(self, found: Found | None) -> Found | None:
         if found is None or not self.corrected:
@@ -823,6 +849,31 @@ def proportional(found: Found, part: float) -> Found:
     """In proportion to the load, the curve itself as upper end (E15)."""
     low, value, high = found.ends
     return Found((low * part, value * part, high), found.bases)
+
+
+def put_in_order(metrics: dict[str, Found | None]) -> None:
+    """A minimum, quantiles and a maximum ascend; the median and the mean stay as they are."""
+    for time in {name.removesuffix("_mean_s") for name in metrics if name.endswith("_mean_s")} | {
+        name.removesuffix("_max_s") for name in metrics if name.endswith("_max_s")
+    }:
+        inner: list[str] = []
+        for which in ("p50", "p90", "p99", "p999", "mean", "max", "min"):
+            name = f"{time}_{which}_s"
+            if metrics.get(name) is None:
+                continue
+            for other in inner if which != "mean" else ():
+                metrics[name] = _pushed(
+                    metrics[name], metrics[other], min if which == "min" else max
+                )
+            inner.append(name)
+
+
+def _pushed(
+    found: Found | None, other: Found | None, which: Callable[[float, float], float]
+) -> Found | None:
+    if found is None or other is None:
+        return found
+    return Found(_ends(map(which, found.ends, other.ends)), found.bases)
 
 
 def _ends(values: Iterable[float]) -> Ends:

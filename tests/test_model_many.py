@@ -371,3 +371,54 @@ def test_wrong_questions_are_found_wherever_they_stand() -> None:
     rate[77_777] = -1
     with pytest.raises(ScenarioError, match="rate_fps"):
         MODEL.predict_many(protocol="tcp", payload_bytes=64, rate_fps=rate)
+
+
+@pytest.mark.parametrize("outside", ["refuse", "extrapolate"])
+@pytest.mark.parametrize(
+    ("name", "question"),
+    [
+        ("ethernet-10g-2012", {"protocol": "ethernet", "payload_bytes": 64, "read": "blocking"}),
+        ("ethernet-10g-2012", {"protocol": "udp", "payload_bytes": 64, "nagle": "off"}),
+        ("dds-1g", {"protocol": "dds", "payload_bytes": 64, "switches": 1}),
+        ("ethernet-10g-2012", {"protocol": "udp", "payload_bytes": 65_508}),
+    ],
+)
+def test_many_are_refused_where_one_is_and_for_the_same_reason(
+    name: str, question: dict[str, Any], outside: str
+) -> None:
+    model = Model(load(name))
+    with pytest.raises(OutOfDomain) as one:
+        model.predict(**question, outside=outside)
+    with pytest.raises(OutOfDomain) as many:
+        model.predict_many(**question, outside=outside)
+    assert str(one.value) in str(many.value)
+
+
+def test_where_an_option_has_no_rows_of_a_protocol_there_is_no_answer() -> None:
+    told = MODEL.predict_many(
+        protocol=[0, 1, 2], payload_bytes=64, nagle="off", outside="nan", metrics=["goodput_bps"]
+    )
+    has = [bool(CENTRAL.select(name, {"nagle": "off"})) for name in CENTRAL.protocols]
+    assert list(~np.isnan(told.goodput_bps.values)) == has
+    with pytest.raises(OutOfDomain, match="2 of 3"):
+        MODEL.predict_many(protocol=[0, 1, 2], payload_bytes=64, nagle="off")
+
+
+@pytest.mark.parametrize("name", catalogue())
+def test_a_default_said_aloud_changes_nothing(name: str) -> None:
+    data = load(name)
+    model = Model(data, "corrected")
+    for protocol in data.protocols:
+        sizes = sorted({p.payload_bytes for p in data.select(protocol, {}) if p.payload_bytes})
+        question: dict[str, Any] = {"protocol": protocol, "payload_bytes": sizes or [64]}
+        try:
+            unsaid = model.predict_many(**question, outside="nan")
+        except OutOfDomain:  # it has no rows at the defaults
+            continue
+        for axis, value in data.option_defaults.items():
+            if value:
+                aloud = {**question, axis: value}
+                said = model.predict_many(**aloud, outside="nan")
+                xr.testing.assert_identical(said, unsaid)
+        said = model.predict_many(**question, endpoints=1, other_goodput_bps=0.0, outside="nan")
+        xr.testing.assert_identical(said, unsaid)

@@ -250,3 +250,46 @@ def test_many_questions_are_answered_as_one_is() -> None:
         assert float(many.packets_sent_per_s[k]) == one.value
         assert float(many.packets_sent_per_s_low[k]) == one.low
         assert float(many.packets_sent_per_s_high[k]) == one.high
+
+
+PUBLISHED = Model(icmodel.load("ethernet-10g-2012"))
+CORRECTED = Model(icmodel.load("lab-1g-2026"), "corrected")
+
+
+@pytest.mark.parametrize("payload", [1, 64, 300, 512, 1024, 1500])
+@pytest.mark.parametrize("rate", [1.0, 1000.0, 100_000.0])
+def test_a_direct_frame_that_is_carried_is_one_packet_in_every_variant(
+    payload: int, rate: float
+) -> None:
+    for variant in ("corrected", "hybrid"):
+        model = Model(PUBLISHED.data, variant)
+        told = model.predict(protocol="ethernet", payload_bytes=payload, rate_fps=rate)
+        for found in (told.packets_sent_per_s, told.packets_received_per_s):
+            assert found.low <= rate * (1 + 1e-9)
+            assert found.high >= rate * (1 - 1e-9)
+            assert found.value == pytest.approx(rate, rel=0.003)
+
+
+def test_where_a_protocol_has_no_rows_of_packets_none_are_told() -> None:
+    for variant in ("corrected", "hybrid"):
+        model = Model(PUBLISHED.data, variant)
+        told = model.predict_many(protocol=[1, 2], payload_bytes=512, rate_fps=1000.0)
+        for name in ("packets_sent_per_s", "packets_received_per_s"):
+            assert np.isnan(told[name]).all()
+            assert (told[f"{name}_basis"] == -1).all()
+
+
+@pytest.mark.parametrize("protocol", ["udp", "ethernet"])
+def test_corrected_has_theorys_packets_between_the_rows(protocol: str) -> None:
+    """Every frame is cut by itself: within 0.5 % at payloads and loads between those measured."""
+    payload = np.array([90.0, 300, 1100, 1472, 1473, 3000, 5000, 40_000])
+    payload = payload[payload <= (1500 if protocol == "ethernet" else 65_507)]
+    for load in (50e6, 200e6, 450e6):
+        told = CORRECTED.predict_many(
+            protocol=protocol, payload_bytes=payload, requested_goodput_bps=load
+        )
+        each = packets(payload, "udp") if protocol == "udp" else np.ones_like(payload)
+        carried = told.goodput_bps.values > 0.999 * load
+        assert carried.sum() >= 3
+        found = told.packets_sent_per_s.values / (load / 8 / payload * each)
+        np.testing.assert_allclose(found[carried], 1, rtol=5e-3)

@@ -211,14 +211,32 @@ def question_of(point: Point) -> Scenario:
 
 
 def bounded(model: Model, point: Point, told: Prediction) -> float:
-    """A row's value, or the bound of theory where the row lies beyond it."""
+    """A row's value, or theory's bound or an inner statistic of its time where it lies beyond that."""
     if point.metric == "goodput_bps":
         return min(point.value, model.greatest_goodput_bps(told.scenario) or math.inf)
     if point.metric.startswith("latency_") and not point.metric.endswith("_std_s"):
         link = model.data.interconnect
         switches = told.scenario.switches * (link.switch_latency_s or 0.0)
-        return max(point.value, (model.least_latency_s(told.scenario) or 0.0) - switches)
-    return point.value
+        value = max(point.value, (model.least_latency_s(told.scenario) or 0.0) - switches)
+        return inside(point.metric, value, told)
+    if point.metric.startswith("packets_"):
+        frames = model.greatest_goodput_bps(told.scenario) or math.inf
+        return min(
+            point.value, frames / 8 / told.scenario.payload_bytes
+        )  # all have frames of one packet
+    return inside(point.metric, point.value, told)
+
+
+def inside(metric: str, value: float, told: Prediction) -> float:
+    """A statistic of a time, no nearer to the middle than those that must lie inside of it."""
+    time, _, which = metric.removesuffix("_s").rpartition("_")
+    others = ("mean", "p50", "p90", "p99", "p999", *(("max",) if which == "min" else ()))
+    names = [f"{time}_{name}_s" for name in others]
+    inner = [told.metrics[name].value for name in names if name in told.metrics]
+    known = [number for number in inner if not math.isnan(number)]
+    if which == "max":
+        return max([value, *known])
+    return min([value, *known]) if which == "min" else value
 
 
 def stands(point: Point, told: Prediction) -> bool:
@@ -229,8 +247,8 @@ def stands(point: Point, told: Prediction) -> bool:
             return False  # overload, which has a curve of its own
         if point.metric == "goodput_bps" and told.loss_rate.value > 0:
             return False  # generated goodput and loss contradict each other
-        if point.metric == "goodput_bps" and point.value < point.load_bps:
-            return False  # what is carried is met, even if a little less arrived in a window
+        if point.metric == "goodput_bps" and point.value != point.load_bps:
+            return False  # what is carried is met, whatever arrived in a window
     switched_receiver = point.metric == "cpu_recv" and point.switches and point.protocol == "udp"
     follows = point.metric in ("sent_bps", "frames_per_s")  # from goodput and loss
     lossless = point.metric == "loss_rate" and point.protocol == "tcp"

@@ -80,7 +80,7 @@ def _sections(prediction: Prediction) -> Iterator[Section]:
     yield Section("", (f"bottleneck: {prediction.bottleneck}",))
     if prediction.terms:
         yield Section("mean latency, the sum of", _terms(prediction))
-    yield Section("goodput before loss, the least of", _bounds(prediction))
+    yield Section("goodput, the least of", _bounds(prediction))
     yield Section("rows it rests on (lines of points.csv)", _rows(prediction.rows))
     if prediction.notes:
         yield Section("notes", tuple(f"- {note}" for note in prediction.notes))

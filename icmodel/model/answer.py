@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.dataset import Dataset
-from icmodel.interpolation import VALUE
-from icmodel.model import cpu, goodput, latency, loss, packets, quantiles
-from icmodel.model.block import Block
+from icmodel.interpolation import HIGH, LOW, VALUE
+from icmodel.model import cpu, goodput, latency, loss, order, packets
+from icmodel.model.block import Block, LoadSlot
 from icmodel.model.choose import blank, mask
 from icmodel.model.cores import widened
 from icmodel.model.course import Course
@@ -24,6 +25,8 @@ Bools = NDArray[np.bool_]
 PUBLISHED = ("appendix-h", "corrected")
 """Variants that answer from the benchmarked curves as IC2012 does."""
 VARIANTS = (*PUBLISHED, "hybrid")
+FARTHER = {VALUE: np.fmax, LOW: np.fmin, HIGH: np.fmax}
+"""How two candidates for an end become one."""
 ALWAYS = (
     "goodput_bps",
     "sent_bps",
@@ -40,12 +43,12 @@ ALWAYS = (
 """Metrics every prediction names, absent ones with their reason."""
 
 
-def only_of(metrics: Collection[str] | None) -> frozenset[str] | None:
-    """Some metrics with those that every prediction names; ``None``, which is all, of no wish.
+def only_of(data: Dataset, metrics: Collection[str] | None) -> frozenset[str] | None:
+    """The metrics to work out where some are asked for; ``None`` is all of the dataset.
 
-    With one quantile come all of its time, since they are put in order.
+    Those that every prediction names come with them, and statistics that are put in order with theirs.
     """
-    return None if metrics is None else quantiles.beside((*metrics, *ALWAYS))
+    return None if metrics is None else order.with_others((*metrics, *ALWAYS), data.metrics)
 
 
 def no_metric(data: Dataset, metric: str) -> str:
@@ -68,12 +71,11 @@ def answer(
     ground: Ground, block: Block, variant: str, way: Course, part: int, wanted: frozenset[str]
 ) -> dict[str, Floats]:
     """The wanted metrics at one end of the interval; NaN where the dataset gives none."""
-    if variant != "hybrid":
+    if variant == "appendix-h":
         return _answer(ground, block, variant, way, part, wanted)
-    found = _answer(ground, block, variant, way, part, quantiles.beside(wanted))
-    if part != VALUE:
-        found = widened(ground, block, found, part)
-    return {name: value for name, value in quantiles.in_order(found).items() if name in wanted}
+    needed = order.with_others(wanted, ground.metrics)
+    found = order.in_order(_answer(ground, block, variant, way, part, needed))
+    return {name: value for name, value in found.items() if name in wanted}
 
 
 def _answer(
@@ -86,7 +88,9 @@ def _answer(
     others = [name for name in ground.metrics if name in wanted and name not in values]
     flow = way.flows[VALUE]
     for name in [name for name in others if name.startswith(cpu.BUSY)]:
-        values[name] = cpu.busy(ground, block, name, part, way.cpu_slots[part], flow)
+        told = partial(cpu.busy, ground, block, name, part, flow=flow)
+        busy = _of_both_regimes(way.cpu_slots, part, told)
+        values[name] = _widened(ground, block, variant, name, part, busy)
     for name in [name for name in others if name in ground.packet_multiples]:
         values[name] = packets.per_s(ground, block, name, part, way)
     others = [name for name in others if name not in values]
@@ -100,7 +104,8 @@ def _curve_metrics(
     ground: Ground, block: Block, variant: str, way: Course, part: int, names: Sequence[str]
 ) -> dict[str, Floats]:
     """Latencies and the other metrics that follow whether the request is achieved."""
-    slot = way.latency_slots[part]
+    slot, certain = way.latency_slots[part], way.latency_slots[VALUE]
+    open_ = np.flatnonzero(slot.slot != certain.slot)
     places: dict[int, Ints] = {}
     paths: dict[int, Floats] = {}
     least = None
@@ -110,7 +115,12 @@ def _curve_metrics(
         if family not in places:
             places[family] = block.place(lookup, slot.slot)
         value = lookup.stack.look_up(part, places[family], block.dp, slot.dr)
+        if len(open_):  # whether the request is achieved is open: the interval reaches over both
+            there = block.take(open_).place(lookup, certain.slot[open_])
+            other = lookup.stack.look_up(part, there, block.dp[open_], certain.dr[open_])
+            value[open_] = FARTHER[part](value[open_], other)
         latency.keep_within(ground, block, name, part, value)
+        value = _widened(ground, block, variant, name, part, value)
         times = latency.passes(name)
         if times and family not in paths:
             paths[family] = latency.path_s(
@@ -123,6 +133,23 @@ def _curve_metrics(
             value += paths[family] if times == 1 else times * paths[family]
         values[name] = value
     return values
+
+
+def _of_both_regimes(
+    slots: Mapping[int, LoadSlot], part: int, told: Callable[[LoadSlot], Floats]
+) -> Floats:
+    """An end as it is ``told`` at a load; over both loads where it is open whether that is achieved."""
+    value = told(slots[part])
+    if part == VALUE or np.array_equal(slots[part].slot, slots[VALUE].slot):
+        return value
+    return FARTHER[part](value, told(slots[VALUE]))
+
+
+def _widened(
+    ground: Ground, block: Block, variant: str, name: str, part: int, value: Floats
+) -> Floats:
+    """An end of an interval, farther out at core counts nobody measured; not in Appendix H."""
+    return value if variant == "appendix-h" else widened(ground, block, name, part, value)
 
 
 def _flow_metrics(
@@ -174,13 +201,15 @@ def _cpu_metrics(
     name: str,
     wanted: frozenset[str],
 ) -> dict[str, Floats]:
-    """Utilisation of one side, capped, and its demand in busy cores, not capped (E6)."""
+    """Utilisation of one side, and the same in busy cores (E6)."""
     cores = f"{name}_cores"
     if name not in ground.metrics or not wanted & {name, cores}:
         return {}
-    slot = way.cpu_slots[part]
-    needed = cpu.demand(ground, block, name, part, slot, way.flows[VALUE])
-    values = {name: needed if variant == "appendix-h" else np.minimum(needed, 1.0)}
+    told = partial(cpu.demand, ground, block, name, part, flow=way.flows[VALUE])
+    needed = _of_both_regimes(way.cpu_slots, part, told)
+    if variant != "appendix-h":  # E6: no more than the cores there are
+        needed = np.minimum(widened(ground, block, name, part, needed), 1.0)
+    values = {name: needed}
     if cores not in ground.metrics and ground.cores:
         values[cores] = needed * block.asked.cores_count
     return values

@@ -126,12 +126,12 @@ def _reached(tracer: _Tracer, way: Course) -> tuple[Trace, ...]:
     return (
         tracer.unlimited(ground.capacity, ~over),
         tracer.unlimited(ground.unlimited, over),
-        tracer.unlimited(ground.loss_unlimited, _received_less(tracer.block, way)),
+        tracer.unlimited(ground.loss_unlimited, received_less(tracer.block, way)),
         *shares,
     )
 
 
-def _received_less(block: Block, way: Course) -> Bools:
+def received_less(block: Block, way: Course) -> Bools:
     """Where several senders overload the receiver, whose loss then lowers the goodput (E2)."""
     flow, asked = way.flows[0], block.asked
     several = (asked.endpoints > 1) & (asked.others_bps > 0)
@@ -168,7 +168,7 @@ def _weaken_flow(code: Codes, ground: Ground, block: Block, way: Course, name: s
     _weaken(code, from_goodput & by_share, DERIVED)
     if corrected:
         _weaken(code, from_goodput & clamped(ground, block, flow.over_own), THEORY)
-        _weaken(code, _received_less(block, way), ASSUMED)
+        _weaken(code, received_less(block, way), ASSUMED)
 
 
 def clamped(ground: Ground, block: Block, over_own: Bools) -> Bools:

@@ -1,12 +1,11 @@
-"""Core counts that were never measured: the nearest count answers, less surely (``hybrid``)."""
+"""Core counts that were never measured: the nearest count answers, less surely."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from icmodel.dataset import RATIOS
-from icmodel.interpolation import LOW
+from icmodel.interpolation import LOW, VALUE
 from icmodel.model.block import Block
 from icmodel.model.ground import Ground
 
@@ -18,24 +17,19 @@ OF_CHANGE = 0.5
 hosts."""
 
 
-def widened(
-    ground: Ground, block: Block, values: dict[str, Floats], part: int
-) -> dict[str, Floats]:
-    """One end of every interval, farther out where the core count was not measured.
+def widened(ground: Ground, block: Block, metric: str, part: int, value: Floats) -> Floats:
+    """An end of an interval, farther out where the goodput was not measured at the asked cores.
 
-    Goodput and frames stay below the request and theory's bound, what is sent or falls short below
-    the request, a share below 1.
+    It stays within the limits that the source states.
     """
-    if not unmeasured(ground, block).any():
-        return values
-    return {name: _widened(ground, block, name, value, part) for name, value in values.items()}
-
-
-def _widened(ground: Ground, block: Block, name: str, value: Floats, part: int) -> Floats:
-    wider = _factor(block, nearest_cores(ground, block, name))
-    if part == LOW:
-        return value / wider
-    return np.minimum(value * wider, np.fmax(value, _most(name, block)))
+    if part == VALUE or not ground.extended or not (beyond := unmeasured(ground, block)).any():
+        return value
+    wider = np.where(beyond, _factor(block, nearest_cores(ground, block, metric)), 1.0)
+    found = value / wider if part == LOW else value * wider
+    if metric in ground.limits:
+        least, most = (limit.take(block.asked.protocol) for limit in ground.limits[metric])
+        found = np.maximum(found, least) if part == LOW else np.minimum(found, most)
+    return np.asarray(np.minimum(value, found) if part == LOW else np.maximum(value, found))
 
 
 def unmeasured(ground: Ground, block: Block) -> Bools:
@@ -64,16 +58,3 @@ def _factor(block: Block, nearest: Floats) -> Floats:
     asked = block.asked.cores_count
     ratio = np.divide(asked, nearest, out=np.ones_like(asked), where=(asked > 0) & (nearest > 0))
     return np.asarray(np.exp(OF_CHANGE * np.abs(np.log(ratio))))
-
-
-def _most(name: str, block: Block) -> Floats:
-    """What a metric can be at most."""
-    request_bps = block.asked.request_bps
-    if name in ("sent_bps", "shortfall_bps"):
-        return request_bps
-    carried_bps = np.minimum(request_bps, block.wire.bound_bps)
-    if name == "goodput_bps":
-        return carried_bps
-    if name == "frames_per_s":
-        return np.asarray(carried_bps / (8 * block.asked.payload_bytes))
-    return np.ones_like(request_bps) if name in RATIOS else np.full_like(request_bps, np.inf)

@@ -58,7 +58,7 @@ class Foundation:
         OutOfDomain
             If the dataset has no such option or no rows there.
         """
-        pairs = tuple(sorted(dict(options).items()))
+        pairs = tuple(sorted(self.data.changed_options(dict(options)).items()))
         return self._grounds(pairs, protocols or self.data.protocols, extend, only)
 
     def overloaded(self, ground: Ground) -> Ground | None:
@@ -102,7 +102,7 @@ class Foundation:
 
     def rules_of(self, protocol: str, options: Options) -> ProtocolRules:
         """What one protocol can be asked."""
-        return self._rules(protocol, options)
+        return self._rules(protocol, tuple(self.data.changed_options(dict(options)).items()))
 
     def rules(self, ground: Ground) -> Rules:
         """What each protocol of a ground can be asked, as arrays."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from icmodel.interpolation import HIGH, LOW, VALUE
 from icmodel.model.block import CLOSE, Block
 from icmodel.model.choose import chosen, mask
+from icmodel.model.cores import widened
 from icmodel.model.ground import Ground
 from icmodel.model.lookup import Lookup
 
@@ -64,7 +65,7 @@ def corrected_flow(
     """
     asked = block.asked
     capacity, unlimited = _reached(ground, block, part)
-    table = block.unlimited(ground.loss_table, OPPOSITE[part]) * lossy
+    table = _benchmarked_loss(ground, block, part) * lossy
     slack = capacity * (1 + CLOSE)
     over_own = asked.request_bps > slack
     if asked.request_bps.max() == np.inf:
@@ -76,9 +77,13 @@ def corrected_flow(
     else:
         own = chosen(by_own, unlimited, capacity)
         limit = chosen(by_total, unlimited, capacity)
-    _receive_less(limit, over_total & (asked.others_bps > 0), table, asked.endpoints)
-    share = _fair_share(ground, block, part, limit)
     able = unlimited / np.maximum(1 - table, CLOSE)
+    offer = _offer(block, able)
+    crowded = over_total & (asked.others_bps > 0) & (table > 0)
+    _receive_less(limit, crowded, table, offer.total_bps / able)
+    equal = limit / asked.endpoints
+    equal = np.where(crowded, limit * (offer.own_bps / np.maximum(offer.total_bps, CLOSE)), equal)
+    share = _fair_share(ground, block, part, limit, equal)
     if part != VALUE:  # a wide interval of loss lets nobody send more than the line takes
         np.minimum(able, block.wire.bound_bps, out=able)
     sent = chosen(by_own, np.minimum(asked.request_bps, able), asked.request_bps)
@@ -125,36 +130,63 @@ def _reached(ground: Ground, block: Block, part: int) -> tuple[Floats, Floats]:
     """The best any load reached and what the unlimited one did, neither above theory [b/s]."""
     place = block.place(ground.capacity, ground.capacity.stack.slots - 1)
     best = ground.capacity.stack.look_up_payload(part, place, block.dp)
+    best = widened(ground, block, "goodput_bps", part, best)
     np.minimum(best, block.wire.bound_bps, out=best)
     if ground.unlimited is ground.capacity:
         return best, best
     if not ground.same_places:
         place = block.place(ground.unlimited, ground.unlimited.stack.slots - 1)
     unlimited = ground.unlimited.stack.look_up_payload(part, place, block.dp)
+    unlimited = widened(ground, block, "goodput_bps", part, unlimited)
     np.minimum(unlimited, block.wire.bound_bps, out=unlimited)
     return best, unlimited
 
 
-def _receive_less(limit: Floats, overloaded: Bools, table: Floats, endpoints: Floats) -> None:
-    """Lower in place what the receiver takes where several senders overload it (E2, E9).
+def _benchmarked_loss(ground: Ground, block: Block, part: int) -> Floats:
+    """Loss when unlimited, at the end that goes with an end of the goodput; 0 where none is known."""
+    end = OPPOSITE[part]
+    table = block.unlimited(ground.loss_table, end)
+    return np.minimum(widened(ground, block, "loss_rate", end, table), 1.0)
 
-    Each further sender costs the benchmarked overload loss once more, unlimited·(1 − loss)^(n−1):
-    an assumed rule, since §6.5.3.1 says only that two senders deliver less in sum than one.
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What this stream and all senders together offer to the receiver [b/s]."""
+
+    own_bps: Floats
+    total_bps: Floats
+
+
+def _offer(block: Block, able: Floats) -> Offer:
+    """What is offered, each sender's part no more than a lone one is ``able`` to send."""
+    asked = block.asked
+    own = np.minimum(asked.request_bps, able)
+    return Offer(own, own + np.minimum(asked.others_bps, (asked.endpoints - 1) * able))
+
+
+def _receive_less(limit: Floats, crowded: Bools, table: Floats, offered: Floats) -> None:
+    """Lower in place what the receiver takes in sum where several senders overload it (E2, E9).
+
+    ``offered`` is what all senders offer as a multiple of what a lone unlimited one does, of which the
+    receiver loses ``table``.  Each multiple more costs the receiver table / (1 − table) of the time it
+    had for what it took: offered twice as much, it takes the loss once more less, and however much is
+    offered, something.  An assumed rule, since §6.5.3.1 says only that two unlimited senders, who
+    offer 19 Gb/s, deliver less in sum than one.
     """
-    several = np.flatnonzero(overloaded & (endpoints > 1) & (table > 0))
+    several = np.flatnonzero(crowded & (offered > 1))
     if len(several):
-        arriving = 1 - table.take(several)
-        limit[several] *= arriving ** (endpoints.take(several) - 1)
+        lost = np.minimum(table.take(several), 1 - CLOSE)
+        limit[several] /= 1 + lost / (1 - lost) * (offered.take(several) - 1)
 
 
-def _fair_share(ground: Ground, block: Block, part: int, limit: Floats) -> Floats:
-    """max(limit − others, limit / n): exact max-min for equal or single others (E2).
+def _fair_share(ground: Ground, block: Block, part: int, limit: Floats, fair: Floats) -> Floats:
+    """max(limit − others, fair): exact max-min for equal or single others (E2).
 
-    Shares measured at the asked number of endpoints stand in place of limit / n, and alone where
-    the stream was never measured without others.
+    ``fair`` is limit / n, or where the receiver loses frames this stream's part of what is offered,
+    since it cannot tell senders apart (assumed).  Shares measured at the asked number of endpoints
+    stand in its place, and alone where the stream was never measured without others.
     """
     asked = block.asked
-    fair = limit / asked.endpoints
     for count, lookup in ground.fair.items():
         here = asked.endpoints == count
         if here.any():

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from icmodel.dataset import Dataset, Interconnect, Point
 from icmodel.interpolation import Below, Curve, left_knots, payload_knots
 from icmodel.model.lookup import GROWING, Lookup, Press, crossings, most_measured
+from icmodel.model.multiples import PACKETS, as_multiples
 from icmodel.model.physics import Wire, wire
 from icmodel.model.rows import rows_at
 from icmodel.model.shelf import (
@@ -212,9 +213,21 @@ def lay_ground(
         fitted=refiner is not None,
     )
     carried = None if variant == "appendix-h" else capacity
-    multiples = frozenset(
-        name for name in others if refiner is not None and refiner.is_packet_multiple(name)
-    )
+    wires = tuple(wire(data, protocol, options) for protocol in chosen)
+    if refiner is not None:
+        multiples = frozenset(name for name in others if refiner.is_packet_multiple(name))
+    elif variant != "appendix-h":
+        by_protocol = dict(zip(chosen, wires, strict=True))
+        relative = {
+            name: as_multiples(curves, capacity, unlimited, by_protocol)
+            for name, curves in others.items()
+            if name.startswith(PACKETS)
+        }
+        told = {name: curves for name, curves in relative.items() if curves is not None}
+        multiples = frozenset(told)
+        others |= told
+    else:
+        multiples = frozenset()
     metrics = {
         metric: press.lookup(
             metric,
@@ -230,7 +243,7 @@ def lay_ground(
         options=options,
         link=data.link(options),
         protocols=chosen,
-        wires=tuple(wire(data, protocol, options) for protocol in chosen),
+        wires=wires,
         cores=everyone.cores,
         switch_counts=everyone.switch_counts,
         knots=knots,

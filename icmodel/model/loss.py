@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from icmodel.interpolation import VALUE
 from icmodel.model.block import Block, LoadSlot
 from icmodel.model.choose import chosen, mask
+from icmodel.model.cores import widened
 from icmodel.model.goodput import Flow
 from icmodel.model.ground import Ground
 
@@ -30,6 +31,7 @@ def limited_loss(ground: Ground, block: Block, part: int, slot: LoadSlot) -> Flo
     place = block.place(lookup, slot.slot)
     found = lookup.stack.look_up(part, place, block.dp, slot.dr)
     np.copyto(found, 0.0, where=np.isnan(found))
+    found = widened(ground, block, "loss_rate", part, found)
     return np.clip(found, 0.0, 1.0, out=found)
 
 

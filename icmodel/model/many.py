@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -51,7 +51,13 @@ class Wishes:
     threads: int | None
 
 
-def predict_many(model: Foundation, question: Mapping[str, object], wishes: Wishes) -> xr.Dataset:
+Reason = Callable[[Mapping[str, object]], str]
+"""Why one question, given by its keywords in SI, is refused."""
+
+
+def predict_many(
+    model: Foundation, question: Mapping[str, object], wishes: Wishes, reason: Reason
+) -> xr.Dataset:
     """Answer whole arrays; see :meth:`icmodel.model.Model.predict_many`."""
     if wishes.outside not in ("refuse", "nan", "extrapolate"):
         raise ScenarioError(f"outside={wishes.outside!r} is not one of refuse, nan, extrapolate")
@@ -65,24 +71,49 @@ def predict_many(model: Foundation, question: Mapping[str, object], wishes: Wish
         for foundation in [model.changed(hosts)]
         for options, where in _option_groups(foundation, questions, there)
     ]
+    answered = 0
     for foundation, options, where in groups:
         extend = wishes.outside == "extrapolate"
-        ground = foundation.ground(options, extend=extend, only=only_of(wishes.metrics))
+        try:
+            ground = foundation.ground(
+                options, extend=extend, only=only_of(foundation.data, wishes.metrics)
+            )
+        except OutOfDomain:  # these options have no rows, others may
+            refused[... if where is None else where] = True
+            continue
+        answered += 1
         _allocate(out, ground, wishes, size, cleared=len(groups) > 1)
         asker = Asker(ground, foundation.rules(ground), questions)
         _run(_Worker(foundation, ground, asker, wishes, out, refused), size, where)
-    if wishes.outside != "nan" and refused.any():
-        raise OutOfDomain(_refusal(model, refused, questions))
+    if (wishes.outside != "nan" and refused.any()) or (groups and not answered):
+        raise OutOfDomain(_refusal(model, refused, questions, reason))
     return _fold(model, out, questions)
 
 
-def _refusal(model: Foundation, refused: Bools, questions: Table) -> str:
-    first = np.unravel_index(int(np.argmax(refused)), questions.shape or (1,))
+def _refusal(model: Foundation, refused: Bools, questions: Table, reason: Reason) -> str:
+    """How many questions are refused, which is the first, and why that one is."""
+    index = int(np.argmax(refused))
+    place = tuple(int(k) for k in np.unravel_index(index, questions.shape or (1,)))
     return (
         f"{int(refused.sum())} of {len(questions)} questions are outside {model.data.id}, the "
-        f"first at index {tuple(int(k) for k in first)}: ask within, or pass outside='nan' or "
-        "outside='extrapolate'"
+        f"first at index {place}: {reason(_keywords(model, questions, index))}; outside='nan' "
+        "answers the others"
     )
+
+
+def _keywords(model: Foundation, questions: Table, index: int) -> dict[str, object]:
+    """One question as keywords of a single prediction."""
+    asked: dict[str, object] = {
+        name: column[index].item() for name, column in questions.columns.items()
+    }
+    asked["protocol"] = model.data.protocols[int(questions.columns["protocol"][index])]
+    options = {
+        name: value if isinstance(value, str) else model.data.option_values(name)[int(value[index])]
+        for name, value in questions.options.items()
+    }
+    unlimited = {name for name in REQUESTS & asked.keys() if asked[name] == np.inf}
+    own = {name for name, value in asked.items() if value != value}  # NaN is the dataset's own
+    return {name: asked[name] for name in asked.keys() - unlimited - own} | {"options": options}
 
 
 OptionGroup = tuple[tuple[tuple[str, str], ...], Ints | None]

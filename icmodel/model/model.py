@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -118,7 +118,7 @@ class Model:
         asked = self._complete(asked)
         extend = outside == EXTRAPOLATE
         base = self._foundation.changed(asked.hosts)
-        only = only_of(metrics)
+        only = only_of(self.data, metrics)
         ground = base.ground(asked.options, (asked.protocol,), extend=extend, only=only)
         self._check_parameters(asked, ground, extend=extend)
         limited = math.isfinite(asked.requested_goodput_bps)
@@ -256,7 +256,20 @@ class Model:
         from icmodel.model.many import Wishes, predict_many  # xarray only where it is used
 
         wishes = Wishes(outside, None if metrics is None else tuple(metrics), intervals, threads)
-        return predict_many(self._foundation, question, wishes)
+        return predict_many(self._foundation, question, wishes, self._refusal(outside))
+
+    def _refusal(self, outside: str) -> Callable[[Mapping[str, object]], str]:
+        """What tells why :meth:`predict` refuses a question."""
+        alone = EXTRAPOLATE if outside == EXTRAPOLATE else REFUSE
+
+        def reason(question: Mapping[str, object]) -> str:
+            try:
+                self.predict(words.scenario(**question), outside=alone)
+            except OutOfDomain as refused:
+                return str(refused)
+            return "this dataset has no goodput there"
+
+        return reason
 
     def _block(self, asked: Scenario, ground: Ground) -> Block:
         """One question as a block of length 1."""

@@ -1,4 +1,4 @@
-"""Packets a second, of which ``hybrid`` learns what multiple of theory's a host has.
+"""Packets a second: theory's of the frames that flow, times the multiple that a host has of them.
 
 Frames at a carried rate have packets of their own; a stream at its limit fills its packets whatever
 the frame (IC2012 §6.1.1).
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from icmodel.interpolation import HIGH, LOW, VALUE
 from icmodel.model.block import Block, LoadSlot
+from icmodel.model.cores import widened
 from icmodel.model.course import Course
 from icmodel.model.ground import Ground
 from icmodel.model.latency import curve_value, keep_within
@@ -37,13 +38,14 @@ def per_s(ground: Ground, block: Block, metric: str, part: int, way: Course) -> 
     each = curve_value(block, lookup, part, slot) * np.where(at_limit, least, own)
     between = at_limit & ~full
     if between.any():
-        each[between] = _below_limit(each, own, block, part, way)[between]
+        each[between] = _below_limit(each, own, least, block, part, way)[between]
     room = _room(block, own, least, way)
     crowded = (room < own) & (each > room)
     np.copyto(each, least if part == LOW else room, where=crowded)
     value = each * _flowing_bps(block, metric, way) / (8 * block.asked.payload_bytes)
+    value = widened(ground, block, metric, part, value)
     serialisation_s = block.wire.serialisation_s
-    np.fmin(value, own / serialisation_s, out=value, where=serialisation_s > 0)
+    np.minimum(value, own / serialisation_s, out=value, where=serialisation_s > 0)
     keep_within(ground, block, metric, part, value)
     return value
 
@@ -65,15 +67,18 @@ def _of_a_frame(ground: Ground, block: Block) -> tuple[Floats, Floats]:
     return own, least
 
 
-def _below_limit(at_limit: Floats, own: Floats, block: Block, part: int, way: Course) -> Floats:
-    """Packets a frame below the limit, from those at it; each end reaches the farther of both.
+def _below_limit(
+    at_limit: Floats, own: Floats, least: Floats, block: Block, part: int, way: Course
+) -> Floats:
+    """Packets a frame below the limit, from those at it.
 
-    What is carried is sent once, even where frames are lost at the limit.
+    What is carried is sent once, even where frames are lost at the limit.  Only a stream that merges its
+    frames has fewer packets than these need; how many is open up to its limit.
     """
-    if part == LOW:
-        return np.fmin(at_limit, own)
     if part == HIGH:
-        return np.fmax(at_limit, own)
+        return own
+    if part == LOW:
+        return np.where(least < own, np.fmin(at_limit, own), own)
     share = np.minimum(block.asked.request_bps / way.flows[VALUE].own_bps, 1.0)
     return np.asarray(own - share * np.maximum(own - at_limit, 0.0))
 
@@ -89,9 +94,8 @@ def _room(block: Block, own: Floats, least: Floats, way: Course) -> Floats:
 
 
 def _flowing_bps(block: Block, metric: str, way: Course) -> Floats:
-    """Goodput of the frames whose packets are counted: of lost ones at the sender what it would be alone."""
+    """Goodput of the frames whose packets are counted: beside others, of a lossy sender's own ones."""
     flow = way.flows[VALUE]
-    if not metric.startswith(SENT):
-        return flow.goodput_bps
     alone = np.minimum(block.asked.request_bps, flow.own_bps)
-    return np.where(way.lossy & (block.asked.endpoints > 1), alone, flow.goodput_bps)
+    own = way.lossy & (metric.startswith(SENT) | (block.asked.endpoints == 1))
+    return np.where(own, alone, flow.goodput_bps)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from icmodel.dataset import Point
 from icmodel.estimate import BASES, BOTTLENECKS, Estimate, Prediction, UsedRow, absent
 from icmodel.interpolation import VALUE
-from icmodel.model import basis
+from icmodel.model import basis, cpu
 from icmodel.model.answer import metric_names, sending_demand
 from icmodel.model.block import CLOSE, Block
 from icmodel.model.bottleneck import bottleneck
@@ -175,9 +175,10 @@ def _terms(
 
 
 def _bounds(block: Block, way: Course) -> dict[str, float]:
-    """The bounds whose least is the goodput before loss [b/s]; infinite ones bind nothing.
+    """The bounds whose least is the goodput [b/s]; infinite ones bind nothing.
 
-    Appendix H knows no bound of the wire, and its share may exceed the request (E2).
+    ``arriving`` is there where frames that are sent are lost.  Appendix H knows no bound of the wire,
+    and its share may exceed the request (E2).
     """
     flow = way.flows[VALUE]
     bounds = {"request": float(block.asked.request_bps[0])}
@@ -186,6 +187,8 @@ def _bounds(block: Block, way: Course) -> dict[str, float]:
     bounds["benchmark"] = float(flow.own_bps[0])
     if block.asked.endpoints[0] > 1:
         bounds["share"] = float(flow.share_bps[0])
+    if flow.goodput_bps[0] < min(bounds.values()):
+        bounds["arriving"] = float(flow.goodput_bps[0])
     return bounds
 
 
@@ -259,20 +262,47 @@ def _notes(
             "loss behind a switch was not measured at this core count: the unswitched table stands "
             "in (E17)"
         )
-    if asked.endpoints > 2 and variant != "appendix-h":
-        notes.append(
-            "the share is exact for equal other endpoints, a lower bound for unequal ones (E2)"
-        )
-    if variant != "appendix-h" and basis.clamped(ground, block, flow.over_own)[0]:
-        told = "fitted" if ground.fitted else "benchmarked"
-        notes.append(f"the {told} goodput lies above theory's bound and was clamped to it")
-    if variant == "appendix-h" and asked.distance_m is not None:
-        notes.append("appendix-h has no distance term: the distance changes nothing (E19)")
+    if variant == "appendix-h":
+        if asked.distance_m is not None:
+            notes.append("appendix-h has no distance term: the distance changes nothing (E19)")
+    else:
+        notes.extend(_sharing_notes(block, asked, way))
+        if basis.clamped(ground, block, flow.over_own)[0]:
+            told = "fitted" if ground.fitted else "benchmarked"
+            notes.append(f"the {told} goodput lies above theory's bound and was clamped to it")
+        notes.extend(_cores_notes(ground, block, asked, way))
     if flow.overloaded[0] and math.isfinite(asked.requested_goodput_bps):
         notes.append(f"the request is not achieved: {_instead(ground)}")
     if beyond := _cores_beyond(ground, block, "goodput_bps"):
         notes.append(f"extrapolated on cores: {beyond}; goodput and loss are the nearest count's")
     return tuple(notes)
+
+
+def _sharing_notes(block: Block, asked: Scenario, way: Course) -> Iterator[str]:
+    """What the share of an interface with other endpoints rests on."""
+    if asked.endpoints > 1 and not asked.other_goodput_bps:
+        others = "the other endpoint is" if asked.endpoints == 2 else "the other endpoints are"
+        yield f"{others} taken as idle: say what they ask for (other_goodput) if they send"
+    if basis.received_less(block, way)[0]:
+        yield (
+            "all senders together offer more than the receiver takes: what it takes of that, and that "
+            "each sender gets its part of what is offered, is an assumed rule (E2)"
+        )
+    elif asked.endpoints > 2:
+        yield "the share is exact for equal other endpoints, a lower bound for unequal ones (E2)"
+
+
+def _cores_notes(ground: Ground, block: Block, asked: Scenario, way: Course) -> Iterator[str]:
+    """Where the rows, scaled to the asked cores, would need more of them than there are."""
+    for name in cpu.UTILISATIONS:
+        if name not in ground.metrics or asked.cores is None:
+            continue
+        needed = cpu.demand(ground, block, name, VALUE, way.cpu_slots[VALUE], way.flows[VALUE])[0]
+        if needed > 1:
+            yield (
+                f"{name}: the rows, scaled to the cores that were asked for, come to "
+                f"{needed * asked.cores:.3g} busy cores of {asked.cores}; no more than these are told"
+            )
 
 
 def _instead(ground: Ground) -> str:

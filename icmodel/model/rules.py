@@ -21,11 +21,12 @@ Bools = NDArray[np.bool_]
 class ProtocolRules:
     """What one protocol of a dataset can be asked.
 
-    ``cores`` are the counts at which its goodput was measured, ``other_cores`` those at which other
-    metrics alone were.
+    ``answered`` is whether it has rows at all; ``cores`` are the counts at which its goodput was
+    measured, ``other_cores`` those at which other metrics alone were.
     """
 
     protocol: str
+    answered: bool
     cores: tuple[int, ...]
     other_cores: tuple[int, ...]
     least_switches: int
@@ -64,6 +65,7 @@ def protocol_rules(
     switches = [p.switches or 0 for p in goodput or points] or [0]
     return ProtocolRules(
         protocol,
+        bool(points),
         tuple(sorted(counts)),
         tuple(sorted(every - counts)),
         min(switches),
@@ -110,6 +112,7 @@ class Rules:
     """The rules of several protocols as arrays."""
 
     def __init__(self, rules: Sequence[ProtocolRules], counts: tuple[int, ...]) -> None:
+        self.answered = np.array([rule.answered for rule in rules])
         self.default = np.array([float(rule.default_cores) for rule in rules])
         self.least_switches = np.array([rule.least_switches for rule in rules])
         self.most_switches = np.array([rule.most_switches for rule in rules])
@@ -144,8 +147,8 @@ class Rules:
         endpoints: Floats,
         distance: Floats,
     ) -> Bools:
-        """Which questions use a parameter that their protocol has no rows or rule for."""
-        wrong = np.zeros(protocol.shape, dtype=bool)
+        """Which questions are of a protocol without rows, or use a parameter it has no rule for."""
+        wrong = ~self.answered.take(protocol)
         if self.least_switches.any():
             wrong |= switches < self.least_switches.take(protocol)
         if np.isfinite(self.most_switches).any():
