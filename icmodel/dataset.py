@@ -124,6 +124,17 @@ class Dataset:
         return tuple(str(limit) for limit in limits) if isinstance(limits, list) else ()
 
     @cached_property
+    def between_sessions(self) -> Mapping[str, float]:
+        """Standard deviation of a session's mean by metric: relative, of ratios absolute.
+
+        Empty where the dataset's points were measured in one session, or nobody knows.
+        """
+        table = self.document.get("between_sessions")
+        spread = table.get("spread") if isinstance(table, dict) else None
+        found = spread if isinstance(spread, dict) else {}
+        return MappingProxyType({str(name): float(value) for name, value in found.items()})
+
+    @cached_property
     def held_out_runs(self) -> Mapping[str, tuple[Point, ...]]:
         """The runs that no fit may see: name of each and what it measured; none where none.
 

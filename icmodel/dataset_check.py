@@ -122,6 +122,17 @@ class HeldOut(Part):
     runs: Count
 
 
+class BetweenSessions(Part):
+    """How far one session of measuring is from another, where points were measured in several.
+
+    ``spread`` is the standard deviation of a session's mean by metric: relative, of ratios absolute.
+    """
+
+    sessions: Annotated[int, Field(ge=2)]
+    points: Count
+    spread: dict[Text, Annotated[float, Field(gt=0, allow_inf_nan=False)]]
+
+
 class DatasetDocument(Part):
     """dataset.toml: what was measured on what, by whom, and under which licence."""
 
@@ -141,6 +152,7 @@ class DatasetDocument(Part):
     fabrics: dict[str, Fabric] = Field(default_factory=dict)
     hosts: Annotated[tuple[Host, ...], Field(min_length=1)]
     held_out: HeldOut | None = None
+    between_sessions: BetweenSessions | None = None
     axes: dict[str, AxisEntry]
     stated_limits: tuple[Limit, ...] = ()
     absences: tuple[Absence, ...] = ()

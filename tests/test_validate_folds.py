@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icmodel.dataset import Dataset, Interconnect, Point, load
+from icmodel.errors import DatasetError
 from icmodel.validate.breaks import beside, one_packet_bytes, step
 from icmodel.validate.folds import (
     counts,
@@ -20,6 +21,7 @@ from icmodel.validate.folds import (
     leave_a_curve_out,
     leave_break_sizes_out,
     leave_one_out,
+    runs_of,
     scored,
     training,
 )
@@ -184,3 +186,21 @@ def test_only_folds_that_ask_for_some_metrics_are_made_and_drawn() -> None:
     assert len(leave_one_out(data, "goodput_bps", "frames_per_s")) == len(leave_one_out(data))
     for folds in (asked, leave_one_out(data, "goodput_bps", most=5)):
         assert all({p.metric for p in fold.test} == {"goodput_bps"} for fold in folds)
+
+
+def test_the_runs_of_another_dataset_are_asked_for_at_this_ones_axes() -> None:
+    lab = load("lab-1g-2026")
+    assert runs_of(lab, lab) == lab.held_out
+    with pytest.raises(DatasetError, match="has no held-out runs"):
+        runs_of(lab, load("dds-1g"))
+    central = load("ethernet-10g-2012")
+    told = runs_of(central, lab)
+    assert {len(point.options) for point in told} == {len(central.option_axes)}
+    assert [point.value for point in told] == [point.value for point in lab.held_out]
+    first, *rest = lab.held_out_runs.items()
+    polled = tuple(p._replace(options=("", "", "", "polling")) for p in first[1])
+    other = replace(lab)
+    vars(other)["held_out_runs"] = {first[0]: polled, **dict(rest)}
+    assert runs_of(lab, other)[0].options == ("", "", "", "polling")
+    with pytest.raises(DatasetError, match="waiting"):
+        runs_of(central, other)

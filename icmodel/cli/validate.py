@@ -80,6 +80,10 @@ Most = Annotated[
     ),
 ]
 Worst = Annotated[str, option("worst", "N", "Worst points listed for a metric.", "5")]
+Runs = Annotated[
+    str | None,
+    option("runs", "DATASET", "Whose held-out runs are asked for.", "the dataset's own"),
+]
 Plot = Annotated[
     Path | None,
     typer.Option("--plot", metavar="FILE", help="Draw the errors over the payload: SVG or PNG."),
@@ -96,6 +100,7 @@ def validate_rows(
     at_break: Breaks = None,
     most: Most = None,
     worst: Worst = "5",
+    runs: Runs = None,
     plot: Plot = None,
     as_json: AsJson = False,
     output: Output = None,
@@ -111,6 +116,7 @@ def validate_rows(
     icmodel validate mpi-infiniband-roce
     icmodel validate ethernet-1g-2010 --variant corrected --metric rtt_half_mean_s --json
     icmodel validate my-dataset --folds held-out --plot errors.svg
+    icmodel validate my-dataset --folds held-out --runs measured-the-day-after
     """  # noqa: D301
     if plot is not None:
         check_file(plot, (*PICTURES, ".json"))
@@ -122,6 +128,7 @@ def validate_rows(
         breaks_bytes=tuple(units.parse_bytes(size) for size in listed(at_break)) or None,
         most=None if most is None else _count("most", most, 1),
         worst=_count("worst", worst, 0),
+        runs=None if runs is None else load(runs),
     )
     data = load(name)
     with progress_bar("folds") as progress:

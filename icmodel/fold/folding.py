@@ -16,6 +16,7 @@ from icmodel.fold.histograms import coarser
 from icmodel.fold.merging import merged, place_of, single, where
 from icmodel.fold.record import Record
 from icmodel.fold.remarks import remarks
+from icmodel.fold.sessions import between_sessions
 from icmodel.fold.settings import Settings
 from icmodel.fold.withholding import without
 
@@ -98,6 +99,8 @@ def fold(
             f"no run is left to make points of: {_counted({f.run: f.why or HELD for f in fates.values()})}"
         )
     document = dataset_document(chosen, rest, sorting.points, axes, compared.meanings)
+    if sorting.sessions is not None:
+        document["between_sessions"] = sorting.sessions
     account = Account(
         settings=chosen.document(),
         sha256=hashlib.sha256(records_text(ordered).encode()).hexdigest(),
@@ -146,6 +149,7 @@ class _Sorting:
 
     def _merge(self, runs: Sequence[tuple[Point, Record]], settings: Settings) -> list[Point]:
         rows, left_out = merged(runs, settings)
+        self.sessions = between_sessions(runs, left_out)
         for place, record in runs:
             gone = left_out.get(record.run, {})
             mine, _ = single(place, record, settings)

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from icmodel.dataset import Dataset, Point
+from icmodel.dataset import RATIOS, Dataset, Point
 from icmodel.hybrid.carried import carried_shares
 from icmodel.hybrid.fitted import PACKETS, Fits, FittedMetric, Watch
 from icmodel.hybrid.hosts import factor, frames, widening
+from icmodel.hybrid.interval import ONE_NEW_RUN
 from icmodel.hybrid.observations import (
     Carrier,
     Label,
@@ -186,8 +187,9 @@ class Refiner:
         )
         low, high = (other, one) if measure.falls else (one, other)
         below, above = self._said(curve, payload)
-        low = value - np.hypot(value - low, value * below)
-        high = value + np.hypot(high - value, value * above)
+        session = ONE_NEW_RUN * self._between_sessions(metric, value)
+        low = value - np.hypot(np.hypot(value - low, value * below), session)
+        high = value + np.hypot(np.hypot(high - value, value * above), session)
         ends = np.stack([value, np.clip(low, 0.0, value), np.maximum(high, value)])
         if self.hosts is not None:
             return self._moved(metric, regime, ends, there, labels)
@@ -221,6 +223,11 @@ class Refiner:
         if metric == "goodput_bps":
             moved[2] *= frame.there_s / frame.fastest_s
         return moved
+
+    def _between_sessions(self, metric: str, value: Floats) -> Floats:
+        """Standard deviation of a session's mean at some values of a metric, in its unit."""
+        spread = self.data.between_sessions.get(metric, 0.0)
+        return np.full_like(value, spread) if metric in RATIOS else spread * value
 
     def _said(self, curve: Curve, payload: Floats) -> tuple[Floats, Floats]:
         """How far below and above its value a row's own range reaches, relative, between rows too.

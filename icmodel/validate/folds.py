@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 
 from icmodel.dataset import Dataset, Point
+from icmodel.errors import DatasetError
 from icmodel.validate.breaks import beside
 from icmodel.validate.places import Key, curve, grouped, in_order, place, text
 
@@ -144,10 +145,36 @@ def leave_break_sizes_out(
     return Folds(data, known, left_out, {n: tuple(asked[n]) for n in names}, names)
 
 
-def held_out(data: Dataset, metric: str | None = None) -> tuple[Fold, ...]:
-    """One fold of the runs that a campaign held out; none where the dataset has none."""
-    test = tuple(p for p in data.held_out if is_scored(p) and metric in (None, p.metric))
+def held_out(data: Dataset, runs: Sequence[Point] | None = None) -> tuple[Fold, ...]:
+    """One fold of the runs that a campaign held out, or of other ``runs``; none where there are none."""
+    test = tuple(p for p in (data.held_out if runs is None else runs) if is_scored(p))
     return (Fold("held-out runs", training(data), test),) if test else ()
+
+
+def runs_of(data: Dataset, other: Dataset) -> tuple[Point, ...]:
+    """The held-out runs of another dataset as questions to this one.
+
+    Raises
+    ------
+    DatasetError
+        If the other has none, or they name an option that this one has no axis for.
+    """
+    if not other.held_out_runs:
+        raise DatasetError(
+            f"{other.id} has no held-out runs: name a folder that `icmodel fold` made of a campaign "
+            "with points held out"
+        )
+    found = []
+    for point in other.held_out:
+        named = zip(other.option_axes, point.options, strict=True)
+        said = {axis: value for axis, value in named if value}
+        if unknown := sorted(other.changed_options(said).keys() - set(data.option_axes)):
+            raise DatasetError(
+                f"the runs of {other.id} differ in {', '.join(unknown)}, for which {data.id} has no "
+                "axis: hold out runs at its defaults"
+            )
+        found.append(point._replace(options=tuple(said.get(axis, "") for axis in data.option_axes)))
+    return tuple(found)
 
 
 def _leave_out(

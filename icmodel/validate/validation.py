@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from icmodel.dataset import Dataset
+from icmodel.dataset import Dataset, Point
 from icmodel.errors import DatasetError, ScenarioError
 from icmodel.model import Model
 from icmodel.repeats import Noise, Repeats, noise, repeats
@@ -21,6 +21,7 @@ from icmodel.validate.folds import (
     leave_a_curve_out,
     leave_break_sizes_out,
     leave_one_out,
+    runs_of,
     scored,
 )
 from icmodel.validate.places import Key, place
@@ -49,13 +50,17 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What is validated: kinds of folds, metrics (all with enough rows), folds of a kind at most."""
+    """What is validated: kinds of folds, metrics (all with enough rows), folds of a kind at most.
+
+    ``runs`` is a dataset whose held-out runs are asked for in place of the dataset's own.
+    """
 
     kinds: tuple[str, ...] = KINDS
     metrics: tuple[str, ...] = ()
     breaks_bytes: tuple[int, ...] | None = None
     most: int | None = None
     worst: int = 5
+    runs: Dataset | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +146,7 @@ def validate(
         trials=trials,
         too_few={metric: n for metric, n in rows.items() if n < LEAST_ROWS},
         noise={m: n for m, n in noise(scored(data)).items() if m in chosen},
-        repeats=_repeats(data, chosen) if HELD_OUT in plans else {},
+        repeats=_repeats(_runs(data, asked), chosen) if HELD_OUT in plans else {},
     )
 
 
@@ -189,8 +194,13 @@ def _plan(kind: str, data: Dataset, chosen: Sequence[str], asked: Wishes) -> Pla
             for metric in chosen
         )
         return tuple(folds for folds in breaks if len(folds))
-    held = held_out(data)
+    held = held_out(data, _runs(data, asked))
     return (held,) if any(p.metric in chosen for fold in held for p in fold.test) else ()
+
+
+def _runs(data: Dataset, asked: Wishes) -> tuple[Point, ...]:
+    """The runs that are asked for as held out."""
+    return data.held_out if asked.runs is None else runs_of(data, asked.runs)
 
 
 def _length(plan: Plan) -> int:
@@ -245,8 +255,8 @@ def _trial(
     return Trial(kind, folds, metrics, tuple(outcomes))
 
 
-def _repeats(data: Dataset, chosen: Collection[str]) -> Mapping[str, Repeats]:
-    return repeats(p for p in data.held_out if is_scored(p) and p.metric in chosen)
+def _repeats(runs: Sequence[Point], chosen: Collection[str]) -> Mapping[str, Repeats]:
+    return repeats(p for p in runs if is_scored(p) and p.metric in chosen)
 
 
 def _scores(parts: Mapping[str, Sequence[Outcome]]) -> dict[str, Score]:

@@ -1,0 +1,116 @@
+"""How far one session of measuring is from another: the same points, in other hours.
+
+Runs of one session share the state of the machine: its caches, its neighbours, where its memory lies.  What
+they differ by among themselves says nothing of the next session.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import combinations
+from statistics import median
+
+from icmodel.dataset_rows import RATIOS, Point
+from icmodel.fold.merging import Place, metrics_of, where
+from icmodel.fold.record import Record
+
+GAP_S = 1800.0
+"""A pause of half an hour begins another session."""
+LEAST_POINTS = 10
+"""Points that were measured in several sessions, for anything to be said of sessions."""
+NORMAL = 1.4826 / math.sqrt(2)
+"""Standard deviation of normally distributed runs, over the median difference of two of them."""
+
+Runs = Sequence[tuple[Point, Record]]
+
+
+def between_sessions(
+    runs: Runs, left_out: Mapping[str, Container[str]]
+) -> dict[str, object] | None:
+    """The table ``between_sessions`` of dataset.toml.
+
+    A metric's spread is the standard deviation of a session's mean: what two runs of a point differ by
+    in different sessions (median over the points), less what they differ by in one.  It is relative, of
+    ratios absolute.
+
+    Parameters
+    ----------
+    runs : sequence of (place, record)
+        The runs that points are made of.
+    left_out : mapping
+        Metrics that do not count, by run.
+
+    Returns
+    -------
+    dict or None
+        ``None`` where fewer than ten points were measured in more than one session.
+    """
+    session = _sessions([record for _, record in runs])
+    groups: dict[Place, list[Record]] = {}
+    for place, record in runs:
+        groups.setdefault(where(place), []).append(record)
+    repeated = [
+        records for records in groups.values() if len({session[r.run] for r in records}) > 1
+    ]
+    if len(repeated) < LEAST_POINTS:
+        return None
+    names = sorted({name for records in repeated for r in records for name in metrics_of(r)})
+    spreads = {name: _spread(name, repeated, session, left_out) for name in names}
+    return {
+        "sessions": len({session[r.run] for records in repeated for r in records}),
+        "points": len(repeated),
+        "spread": {name: spread for name, spread in spreads.items() if spread},
+    }
+
+
+def _sessions(records: Sequence[Record]) -> dict[str, int]:
+    """The session of each run, counted in order of time."""
+    found: dict[str, int] = {}
+    before, count = None, 0
+    for record in sorted(records, key=lambda r: r.document.started_utc):
+        now = datetime.fromisoformat(record.document.started_utc)
+        if before is not None and (now - before).total_seconds() > GAP_S:
+            count += 1
+        found[record.run] = count
+        before = now
+    return found
+
+
+def _spread(
+    metric: str,
+    points: Sequence[Sequence[Record]],
+    session: Mapping[str, int],
+    left_out: Mapping[str, Container[str]],
+) -> float:
+    """Standard deviation of a session's mean; 0 where sessions differ no more than runs do."""
+    within: list[float] = []
+    between: list[float] = []
+    for records in points:
+        values = list(_values(metric, records, session, left_out))
+        pairs = [(a == b, abs(x - y)) for (a, x), (b, y) in combinations(values, 2)]
+        for found, one_session in ((within, True), (between, False)):
+            if differences := [apart for same, apart in pairs if same == one_session]:
+                found.append(median(differences))
+    if len(between) < LEAST_POINTS or not within:
+        return 0.0
+    one, other = (NORMAL * median(found) for found in (within, between))
+    return float(f"{math.sqrt(max(other**2 - one**2, 0.0)):.3g}")
+
+
+def _values(
+    metric: str,
+    records: Sequence[Record],
+    session: Mapping[str, int],
+    left_out: Mapping[str, Container[str]],
+) -> Iterator[tuple[int, float]]:
+    """Session and value of each run, values in their logarithm but for ratios."""
+    for record in records:
+        value = metrics_of(record).get(metric)
+        if value is None or metric in left_out.get(record.run, ()):
+            continue
+        if metric in RATIOS:
+            yield session[record.run], value
+        elif value > 0:
+            yield session[record.run], math.log(value)
