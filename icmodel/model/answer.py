@@ -27,6 +27,8 @@ PUBLISHED = ("appendix-h", "corrected")
 VARIANTS = (*PUBLISHED, "hybrid")
 FARTHER = {VALUE: np.fmax, LOW: np.fmin, HIGH: np.fmax}
 """How two candidates for an end become one."""
+ONE_PROCESS = "_process_cores"
+"""How metrics of the processes alone end, which cannot be busier than their cores; a host can."""
 ALWAYS = (
     "goodput_bps",
     "sent_bps",
@@ -91,6 +93,9 @@ def _answer(
         told = partial(cpu.busy, ground, block, name, part, flow=flow)
         busy = _of_both_regimes(way.cpu_slots, part, told)
         values[name] = _widened(ground, block, variant, name, part, busy)
+        if name.endswith(ONE_PROCESS) and variant != "appendix-h":
+            counted = block.asked.cores_count  # 0 where the dataset does not say
+            np.minimum(values[name], counted, out=values[name], where=counted > 0)
     for name in [name for name in others if name in ground.packet_multiples]:
         values[name] = packets.per_s(ground, block, name, part, way)
     others = [name for name in others if name not in values]

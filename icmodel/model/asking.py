@@ -198,7 +198,7 @@ class Asker:
         questions = Questions(
             protocol,
             payload,
-            _requested(rate, payload) if rated else rate,
+            _requested(rate if rated else rate / (payload * 8), payload),
             cores,
             asked_cores,
             switches.astype(np.int64),

@@ -79,9 +79,7 @@ class Foundation:
         OutOfDomain
             If the variant or the dataset cannot say.
         """
-        if hosts.line_rate_bps == self.data.interconnect.line_rate_bps:
-            hosts = replace(hosts, line_rate_bps=None)
-        return self if hosts == Hosts() else self._changed(hosts)
+        return self if own_hosts(self.data, hosts) else self._changed(hosts)
 
     def _change(self, hosts: Hosts) -> Foundation:
         if problem := hosts_problem(self.data, self.variant, hosts):
@@ -160,9 +158,15 @@ class Foundation:
         return ground
 
 
+def own_hosts(data: Dataset, hosts: Hosts) -> bool:
+    """Whether these are the dataset's own hosts and link, said aloud or not."""
+    own_rate = hosts.line_rate_bps in (None, data.interconnect.line_rate_bps)
+    return own_rate and hosts.cpu_clock_ratio == 1.0
+
+
 def hosts_problem(data: Dataset, variant: str, hosts: Hosts) -> str:
     """Why other hosts or another link cannot be answered; empty where they can."""
-    if hosts == Hosts():
+    if own_hosts(data, hosts):
         return ""
     if variant != "hybrid":
         return (

@@ -219,7 +219,9 @@ def lay_ground(
     elif variant != "appendix-h":
         by_protocol = dict(zip(chosen, wires, strict=True))
         relative = {
-            name: as_multiples(curves, capacity, unlimited, by_protocol)
+            name: as_multiples(
+                curves, {} if "_sent_" in name else loss, capacity, unlimited, by_protocol
+            )
             for name, curves in others.items()
             if name.startswith(PACKETS)
         }

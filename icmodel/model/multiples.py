@@ -24,12 +24,18 @@ PACKETS = "packets_"
 
 
 def as_multiples(
-    curves: Curves, capacity: Curves, unlimited: Curves, wires: Mapping[str, Wire]
+    curves: Curves,
+    arriving: Curves,
+    capacity: Curves,
+    unlimited: Curves,
+    wires: Mapping[str, Wire],
 ) -> Curves | None:
     """Curves of packets a second [1/s], each row over theory's packets of its own run.
 
     Parameters
     ----------
+    arriving : Curves
+        Loss of carried loads, of what is counted where it arrives; empty of what is sent.
     capacity, unlimited : Curves
         The goodput [b/s] up to which a load counts as carried, and that of unlimited runs.
     wires : mapping
@@ -47,15 +53,24 @@ def as_multiples(
         full = unlimited.get(place) or unlimited.get(most_measured(unlimited, protocol))
         if not most or not full or any(c.anywhere or np.isnan(c.load_bps) for c in own):
             return None
-        found[place] = [_multiple(curve, most[0], full[0], wires[protocol]) for curve in own]
+        lost = {curve.load_bps: curve for curve in arriving.get(place, [])}
+        found[place] = [
+            _multiple(curve, lost.get(curve.load_bps), most[0], full[0], wires[protocol])
+            for curve in own
+        ]
     return found
 
 
-def _multiple(curve: Curve, capacity: Curve, unlimited: Curve, wire: Wire) -> Curve:
+def _multiple(
+    curve: Curve, lost: Curve | None, capacity: Curve, unlimited: Curve, wire: Wire
+) -> Curve:
     """One curve: a carried load's frames have packets of their own, a stream at its limit full ones."""
     payload = curve.payload_bytes
     bound = wire.goodput_bound_bps(payload, wire.serialisation_s(payload))
     carried = curve.load_bps <= LOAD_TOLERANCE * capacity.at(payload)[VALUE]
-    flowing = np.where(carried, curve.load_bps, np.minimum(unlimited.at(payload)[VALUE], bound))
+    arrives = 1.0 if lost is None else 1 - lost.at(payload)[VALUE]
+    flowing = np.where(
+        carried, curve.load_bps * arrives, np.minimum(unlimited.at(payload)[VALUE], bound)
+    )
     each = np.where(carried, wire.packets(payload), wire.least_packets(payload))
     return replace(curve, ends=curve.ends / (each * flowing / (8 * payload)))

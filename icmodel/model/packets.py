@@ -39,6 +39,7 @@ def per_s(ground: Ground, block: Block, metric: str, part: int, way: Course) -> 
     between = at_limit & ~full
     if between.any():
         each[between] = _below_limit(each, own, least, block, part, way)[between]
+    each = _of_theory(each, own, least, part, carried=~full)
     room = _room(block, own, least, way)
     crowded = (room < own) & (each > room)
     np.copyto(each, least if part == LOW else room, where=crowded)
@@ -46,8 +47,24 @@ def per_s(ground: Ground, block: Block, metric: str, part: int, way: Course) -> 
     value = widened(ground, block, metric, part, value)
     serialisation_s = block.wire.serialisation_s
     np.minimum(value, own / serialisation_s, out=value, where=serialisation_s > 0)
+    if part == VALUE:  # what a window counts beside it is spread
+        asked_fps = block.asked.request_bps / (8 * block.asked.payload_bytes)
+        np.minimum(value, own * asked_fps, out=value)
     keep_within(ground, block, metric, part, value)
     return value
+
+
+def _of_theory(each: Floats, own: Floats, least: Floats, part: int, *, carried: Bools) -> Floats:
+    """Packets a frame that theory allows: no fewer than those of full ones, carried no more than its own.
+
+    What a counter tells beside them is spread, and stays in the interval.
+    """
+    if part == VALUE:
+        each = np.maximum(each, least)
+        return np.where(carried, np.minimum(each, own), each)
+    if part == HIGH:
+        return np.where(carried & (least == own), np.maximum(each, own), np.maximum(each, least))
+    return np.where(carried & (least == own), np.minimum(each, own), each)
 
 
 def _slot(way: Course) -> LoadSlot:
@@ -94,8 +111,8 @@ def _room(block: Block, own: Floats, least: Floats, way: Course) -> Floats:
 
 
 def _flowing_bps(block: Block, metric: str, way: Course) -> Floats:
-    """Goodput of the frames whose packets are counted: beside others, of a lossy sender's own ones."""
+    """Goodput of the frames whose packets are counted: of what a lossy sender sends, or what arrives."""
     flow = way.flows[VALUE]
-    alone = np.minimum(block.asked.request_bps, flow.own_bps)
-    own = way.lossy & (metric.startswith(SENT) | (block.asked.endpoints == 1))
-    return np.where(own, alone, flow.goodput_bps)
+    if not metric.startswith(SENT):
+        return flow.goodput_bps
+    return np.where(way.lossy, np.minimum(block.asked.request_bps, flow.own_bps), flow.goodput_bps)
