@@ -38,14 +38,14 @@ from icmodel.usecase import Evaluation, Finding, evaluate
 from small_case import HOSTILE, small_evaluation
 
 SECTIONS = [
-    "What is required",
     "Verdicts",
+    "Limits of validity",
+    "What is required",
     "Predictions",
     "Why",
     "Plots",
     "What it rests on",
     "Sources",
-    "Limits of validity",
     "To do it again",
 ]
 CSS = (checkout.ROOT / "icmodel" / "report" / "page.css").read_text(encoding="utf-8")
@@ -317,7 +317,7 @@ def test_every_table_of_the_markdown_has_as_many_cells_as_heads(
 def test_the_markdown_has_the_same_parts(markdown: str) -> None:
     assert re.findall(r"(?m)^## (.+)$", markdown) == ["The answer", *SECTIONS]
     assert markdown.startswith("# Imaging systems\n")
-    assert "**✗ not met** – Not met: original misses 1 of 6" in markdown
+    assert "**✗ not met** – Not met, on derived goodput: original misses 1 of 6" in markdown
     assert "Numbers of the plot: goodput" in markdown
 
 
@@ -418,7 +418,7 @@ def test_the_answer_names_verdict_margin_limit_and_least_change(imaging: Evaluat
     told = conclude(imaging)
     assert told.outcome == NOT_MET
     assert told.sentence.startswith(
-        "Not met: original misses 1 of 6 requirements, “every picture stream arrives whole”: "
+        "Not met, on derived goodput: original misses 1 of 6 requirements, “every picture stream arrives whole”: "
         "goodput is 3.512676 Gb/s where at least 3.538944 Gb/s is needed, 0.74 % short, limited "
         "by the request; 6751 frames/s is the least rate that does"
     )
@@ -428,9 +428,12 @@ def test_the_answer_names_verdict_margin_limit_and_least_change(imaging: Evaluat
 @pytest.mark.parametrize(
     ("candidate", "beginning"),
     [
-        ("right", "Met: right meets its 3 requirements, most narrowly “"),
+        (
+            "right",
+            "Met, on interpolated mean latency and greatest latency: right meets its 3 requirements, most narrowly “",
+        ),
         ("nowhere", "Undecided: nowhere leaves 3 of 3 requirements open, first “"),
-        ("slow", "Not met: slow misses 1 of 3 requirements, “"),
+        ("slow", "Not met, on measured goodput: slow misses 1 of 3 requirements, “"),
     ],
 )
 def test_each_outcome_has_its_sentence(tmp_path: Path, candidate: str, beginning: str) -> None:
@@ -511,7 +514,8 @@ def test_metrics_have_names(metric: str, name: str) -> None:
         (9e-7, 2e-6, "900 ns – 2 µs"),
         (0.0, 2e-6, "0 s – 2 µs"),
         (2e-6, 2e-6, "exact"),
-        (1.00001e-6, 1.00002e-6, "about 1 µs"),
+        (1.00001e-6, 1.00002e-6, "1.00001 – 1.00002 µs"),
+        (1e-6, 1.000000001e-6, "about 1 µs"),
         (8.5e-9, float("inf"), "at least 8.5 ns"),
     ],
 )
@@ -589,10 +593,10 @@ def test_the_text_answers_first_and_fits_its_width(imaging: Evaluation) -> None:
     flat = " ".join(text.split())
     for said in (
         "Asked of ethernet-10g-2012, variant corrected, candidate original.",
-        "✗ not met Not met: original misses 1 of 6",
+        "✗ not met Not met, on derived goodput: original misses 1 of 6",
         "picture.goodput_bps 3.538944 Gb/s 1920 × 1920 × 32 b × 30 Hz",
-        "mean latency 112.9565 µs",
-        "receiving CPU 15.82 %",
+        "mean latency 113 µs",
+        "receiving CPU 15.8 %",
         "goodput is the least of: request 3.512676 Gb/s",
     ):
         assert said in flat, said

@@ -9,7 +9,7 @@ import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid_case import lab
@@ -154,7 +154,7 @@ WRONG = [
     ("schema_version = 1", "schema_version = 2", "schema_version is 2: this icmodel reads 1"),
     ('name = "mine"', 'name = "My Case"', "name is 'My Case': take lower-case letters"),
     ('name = "display"', 'name = "camera"', "two devices are named 'camera'"),
-    ('device = "display" ', 'device = "camera" ', "camera, which receives no whole streams"),
+    ('device = "display" ', 'device = "camera" ', "camera, which receives no 'video'"),
     ('"latency_mean_s"', '"latency_mean_s"\ndevice = "display"', "device sums a CPU metric"),
     ("[[budgets]]", "[budgets]", r"budgets is .*\[\[ \]\]"),
     ("[medium]", "[medium", "mine.toml is not valid TOML"),
@@ -376,7 +376,9 @@ def test_a_request_within_the_share_is_exact(toy: Dataset) -> None:
     found = judged(toy)
     assert found.outcome == "met"
     assert found.verdict.estimate.low == found.verdict.estimate.high == 1e9
-    assert found.verdict.margin == 0
+    assert found.asked_margin == 0  # just what is needed is asked for,
+    assert found.verdict.margin == 1  # and 2 of 5 Gb/s are left by the three others' 3
+    assert found.verdict.limiting == "share"
 
 
 def test_a_rate_that_falls_short_is_told_the_least_that_does(toy: Dataset) -> None:
@@ -390,7 +392,7 @@ def test_a_goodput_no_rate_reaches_says_so(toy: Dataset) -> None:
     found = judged(
         toy,
         requirement='metric = "goodput_bps"\nat_least = "6 Gb/s"',
-        scenario='protocol = "tcp"\npayload = "1000 B"\nrate = "750000/s"',
+        scenario='protocol = "tcp"\npayload = "1000 B"\nrate = "750000/s"\nendpoints = 1',
     )
     assert found.outcome == "not met"
     assert found.least_rate_fps is None
@@ -488,7 +490,88 @@ def test_the_interfaces_of_a_host_follow_from_what_one_carries(toy: Dataset) -> 
     assert numbers["display.interfaces"] == 3  # 12 Gb/s over 5 Gb/s
     assert numbers["devices.interfaces"] == 4 + 3
     assert numbers["display.s-per-interface"] == 2
-    assert "2 streams s meet on one interface" in chosen.notes[0]
+    assert numbers["s.endpoints"] == 2
+    assert numbers["s.other_goodput_bps"] == 3e9
+    assert chosen.answers[0].asked.endpoints == 2
+
+
+def cameras(interfaces: int | None, endpoints: str = "", receives: int = 4) -> str:
+    """Four cameras of 3 Gb/s into one display."""
+    scenario = f'protocol = "tcp"\npayload = "1000 B"\nrate = "375000/s"\n{endpoints}'
+    text = document(stream='kind = "goodput"\ngoodput = "3 Gb/s"', scenario=scenario)
+    text = text.replace('at_least = "1 Gb/s"', 'at_least = "3 Gb/s"')
+    said = "" if interfaces is None else f"interfaces = {interfaces}\n"
+    return text.replace("receives = { s = 4 }", f"{said}receives = {{ s = {receives} }}")
+
+
+@pytest.mark.parametrize(
+    ("interfaces", "outcome"), [(1, "not met"), (2, "not met"), (4, "met"), (None, "not met")]
+)
+def test_who_meets_at_an_interface_follows_from_the_devices(
+    toy: Dataset, interfaces: int | None, outcome: str
+) -> None:
+    """One carries 5 Gb/s: two streams of 3 do not fit, and no interface is added to those there are."""
+    chosen = evaluate(read_usecase(cameras(interfaces)), toy).chosen
+    assert chosen.outcome == outcome
+    if interfaces is not None:
+        meet = 4 // interfaces
+        typed = f'endpoints = {meet}\nother_goodput = "{3 * (meet - 1)} Gb/s"'
+        by_hand = evaluate(read_usecase(cameras(interfaces, typed)), toy).chosen
+        assert by_hand.outcome == outcome
+        assert by_hand.findings[0].verdict.estimate == chosen.findings[0].verdict.estimate
+        numbers = {one.name: one.value for one in chosen.derivations}
+        assert numbers["devices.interfaces"] == 4 + interfaces
+        assert any("interface(s)" in note for note in chosen.notes) == (interfaces < 3)
+
+
+def test_fewer_endpoints_than_meet_are_refused(toy: Dataset) -> None:
+    for said in ("endpoints = 1", "endpoints = 3"):
+        with pytest.raises(UseCaseError, match=r"says endpoints = . for s, but 4 of them meet"):
+            evaluate(read_usecase(cameras(1, said)), toy)
+
+
+@pytest.mark.parametrize("receives", [5, 9])
+def test_no_device_receives_more_than_is_sent(receives: int) -> None:
+    with pytest.raises(UseCaseError, match=f"receives {receives} of s, but there are only 4"):
+        read_usecase(cameras(1, receives=receives))
+
+
+@given(st.integers(1, 40), st.integers(1, 4000), st.integers(1, 2000), st.floats(0.1, 100))
+@settings(max_examples=8, deadline=None)
+def test_the_verdict_does_not_depend_on_the_spelling(
+    count: int, size: int, cycle: int, percent: float
+) -> None:
+    """As goodput or as samples, each on a connection of its own: the same load, the same verdict."""
+    central = load("ethernet-10g-2012")
+    limit = f'metric = "cpu_recv"\ndevice = "display"\nat_most = "{percent:.3f} %"'
+    scenario = f'protocol = "tcp"\npayload = "{size} B"\nrate = "{cycle}/s"'
+    as_goodput = f'kind = "goodput"\ngoodput_bps = {float(size * 8 * cycle)}'
+    as_samples = (
+        f'kind = "samples"\nsize_bits = {size * 8}.0\ncycle_hz = {cycle}.0\nconnections = {count}'
+    )
+    told = []
+    for stream in (as_goodput, as_samples):
+        text = document(requirement=limit, stream="STREAM", scenario=scenario)
+        text = text.replace("count = 4", f"count = {count}").replace("s = 4", f"s = {count}")
+        text = text.replace("STREAM", stream)
+        found = evaluate(read_usecase(text), central).chosen.findings[0]
+        told.append((found.outcome, found.streams, found.verdict.estimate.value))
+    assert told[0] == told[1]
+
+
+def test_what_is_met_on_assumed_rows_is_undecided_if_strict(toy: Dataset) -> None:
+    text = document(requirement='metric = "cpu_recv"\nat_most = "90 %"')
+    plain, strict = (evaluate(read_usecase(text), toy, strict=one) for one in (False, True))
+    assert (plain.verdict, plain.exit_code) == ("met", 0)
+    assert (strict.verdict, strict.exit_code) == ("undecided", 3)
+    (found,) = strict.chosen.findings
+    assert found.rests_on.basis == "assumed"
+    assert found.rests_on.sources == ("toy",)
+    assert found.rests_on.settle.startswith("measure cpu_recv of tcp at 1000 B, 1 Gb/s")
+    assert "judged strictly" in found.verdict.why
+    assert strict.to_dict()["strict"] is True
+    late = document(requirement='metric = "cpu_recv"\nat_most = "1 %"')
+    assert evaluate(read_usecase(late), toy, strict=True).verdict == "not met"
 
 
 def test_a_round_trip_is_judged_between_theory_and_the_whole_of_it(toy: Dataset) -> None:

@@ -26,6 +26,12 @@ CandidateName = Annotated[
     str | None,
     option("candidate", "NAME", "Whose verdict counts.", "the use case's own"),
 ]
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict", help="What is met on assumed or extrapolated rows is undecided (exit 3)."
+    ),
+]
 
 
 @app.command(short_help="A use case: met, not met or undecided.")
@@ -35,6 +41,7 @@ def evaluate(
     dataset: DatasetName = DEFAULT_DATASET,
     variant: VariantName = None,
     candidate: CandidateName = None,
+    strict: Strict = False,
     as_json: AsJson = False,
     output: Output = None,
 ) -> int:
@@ -47,6 +54,7 @@ def evaluate(
     \b
     icmodel evaluate imaging
     icmodel evaluate imaging --candidate tcp-whole-pictures -o imaging.html
+    icmodel evaluate imaging --candidate tcp-two-sets-of-cores --strict
     icmodel evaluate motion-control --dataset rapidio-tsi721 --json
     icmodel evaluate my-use-case.toml --dataset path/of/my-dataset
     """  # noqa: D301
@@ -57,7 +65,7 @@ def evaluate(
 
     if output is not None:
         check_file(output, ENDINGS)
-    evaluation = judge(usecase, dataset, variant=variant, candidate=candidate)
+    evaluation = judge(usecase, dataset, variant=variant, candidate=candidate, strict=strict)
     if output is not None:
         report(evaluation, output)
     if as_json:

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import math
 
+from icmodel.estimate import BASES
 from icmodel.report.blocks import Conclusion
-from icmodel.report.words import interval, limit_name, metric_name, percent, plural, quantity
+from icmodel.report.words import (
+    estimated,
+    interval,
+    limit_name,
+    metric_name,
+    percent,
+    plural,
+    quantity,
+)
 from icmodel.requirement import MET, NOT_MET, Verdict
 from icmodel.usecase import CandidateResult, Evaluation, Finding
 
@@ -13,17 +22,21 @@ from icmodel.usecase import CandidateResult, Evaluation, Finding
 def conclude(evaluation: Evaluation) -> Conclusion:
     """The answer to the use case's question on a dataset."""
     chosen = evaluation.chosen
-    verdict = decisive(chosen).verdict
+    decided = decisive(chosen)
+    verdict = decided.verdict
     change = least_change(evaluation)
     parts = (
         ("Candidate", chosen.name),
         ("Decided by", verdict.requirement.name),
         ("Margin", margin_text(verdict)),
         ("Limited by", limit_name(verdict.limiting)),
+        ("Rests on", rests_text(chosen)),
+        ("To settle it", settling(chosen)),
         ("What would do", change),
     )
-    reason = f"{_count(chosen)} “{verdict.requirement.name}”: {_reason(verdict)}"
-    sentence = f"{chosen.outcome.capitalize()}: {reason}{f'; {change}' if change else ''}."
+    reason = f"{_count(chosen)} “{verdict.requirement.name}”: {_reason(decided)}"
+    on = f", {rested}" if (rested := rests_text(chosen)) else ""
+    sentence = f"{chosen.outcome.capitalize()}{on}: {reason}{f'; {change}' if change else ''}."
     return Conclusion(chosen.outcome, sentence, tuple(part for part in parts if part[1]))
 
 
@@ -51,15 +64,56 @@ def _count(candidate: CandidateResult) -> str:
     return f"{candidate.name} {said},{f' {which}' if number > 1 else ''}"
 
 
-def _reason(verdict: Verdict) -> str:
+def rests_text(candidate: CandidateResult) -> str:
+    """What those requirements rest on that decide the outcome: ``on assumed receiving CPU (R19)``.
+
+    The weakest basis of those with that outcome, and whose numbers it is.
+    """
+    decided = [one for one in candidate.findings if one.outcome == candidate.outcome]
+    known = [one for one in decided if one.rests_on.basis]
+    if not known:
+        return ""
+    weakest = max(known, key=lambda one: BASES.index(one.rests_on.basis)).rests_on.basis
+    weak = [one for one in known if one.rests_on.basis == weakest]
+    names = dict.fromkeys(metric_name(one.verdict.requirement.metric) for one in weak)
+    rules = ", ".join(dict.fromkeys(one.rests_on.rule for one in weak if one.rests_on.rule))
+    return f"on {weakest} {' and '.join(names)}{f' ({rules})' if rules else ''}"
+
+
+def finding_rests(finding: Finding) -> str:
+    """``on assumed rows (R19)``; empty where nothing was predicted."""
+    ground = finding.rests_on
+    if not ground.basis:
+        return ""
+    return f"on {ground.basis} rows{f' ({ground.rule})' if ground.rule else ''}"
+
+
+def settling(candidate: CandidateResult) -> str:
+    """The measurement that would settle the outcome, the first of several."""
+    decided = [one for one in candidate.findings if one.outcome == candidate.outcome]
+    return next((one.rests_on.settle for one in decided if one.rests_on.settle), "")
+
+
+def headroom_text(finding: Finding) -> str:
+    """By how much a request exceeds what is needed, where the margin is to what could be carried."""
+    if finding.asked_margin is None:
+        return ""
+    if not finding.asked_margin:
+        return "just what is needed is asked for"
+    return f"{percent(finding.asked_margin)} more than needed is asked for"
+
+
+def _reason(finding: Finding) -> str:
     """Why the deciding requirement came out as it did."""
+    verdict = finding.verdict
     metric, estimate = verdict.requirement.metric, verdict.estimate
     name, needed = metric_name(metric), f"where {limit_text(verdict)} is needed"
     span = interval(metric, estimate)
     if verdict.outcome in (MET, NOT_MET) and not estimate.absent:
         by = f", limited by {by}" if (by := limit_name(verdict.limiting)) else ""
-        value = quantity(metric, estimate.value)
-        return f"{name} is {value} {needed}, {margin_text(verdict)}{by}"
+        value = estimated(metric, estimate)
+        asked = f", {more}" if (more := headroom_text(finding)) else ""
+        return f"{name} is {value} {needed}{asked}, {margin_text(verdict)}{by}"
     if span:
         within = "" if span.startswith(("at least", "about")) else "within "
         by = (

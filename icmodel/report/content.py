@@ -21,14 +21,14 @@ def page(evaluation: Evaluation) -> Page:
     """The whole report of an evaluation."""
     case, data = evaluation.usecase, evaluation.data
     sections = (
-        ("requirements", "What is required", required(evaluation)),
         ("verdicts", "Verdicts", verdicts(evaluation)),
+        ("limits", "Limits of validity", limits(evaluation)),
+        ("requirements", "What is required", required(evaluation)),
         ("predictions", "Predictions", predictions(evaluation)),
         ("reasons", "Why", reasons(evaluation)),
         ("plots", "Plots", figures(evaluation)),
         ("rows", "What it rests on", rows(evaluation)),
         ("sources", "Sources", sources(evaluation)),
-        ("limits", "Limits of validity", limits(evaluation)),
         ("again", "To do it again", _again(evaluation)),
     )
     return Page(
@@ -48,6 +48,7 @@ def command(evaluation: Evaluation) -> str:
     words = ["icmodel", "evaluate", f"{case.name}{own}"]
     words += ["--dataset", data.id if data.id in catalogue() else data.folder.name]
     words += ["--variant", evaluation.variant, "--candidate", evaluation.candidate]
+    words += ["--strict"] if evaluation.strict else []
     return shlex.join([*words, "-o", f"{case.name}.html"])
 
 

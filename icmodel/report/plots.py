@@ -25,7 +25,7 @@ from icmodel.report.drawing import (
 )
 from icmodel.report.files import write
 from icmodel.report.profile import Profile, Step, known, profile
-from icmodel.report.words import EXTRAPOLATED, interval, metric_name, plural, quantity
+from icmodel.report.words import EXTRAPOLATED, estimated, interval, metric_name, plural, quantity
 from icmodel.requirement import Requirement
 from icmodel.scenario import Scenario
 
@@ -183,7 +183,7 @@ def _estimate(x: float, estimate: Estimate, walk: Profile, metric: str) -> Row:
         "high": number_or_none(estimate.high),
         "basis": estimate.basis,
         "at": quantity(walk.field, x),
-        "said": f"{quantity(metric, estimate.value)} ({interval(metric, estimate)})",
+        "said": f"{estimated(metric, estimate)} ({interval(metric, estimate)})",
     }
 
 

@@ -8,7 +8,15 @@ from collections.abc import Iterator
 from icmodel.estimate import Estimate, Prediction
 from icmodel.report.blocks import Bar, Bars, Block, Cell, Facts, Fold, Heading, Items, Table, Text
 from icmodel.report.required import derivation_table
-from icmodel.report.words import EXTRAPOLATED, interval, limit_name, metric_name, plural, quantity
+from icmodel.report.words import (
+    EXTRAPOLATED,
+    estimated,
+    interval,
+    limit_name,
+    metric_name,
+    plural,
+    quantity,
+)
 from icmodel.scenario import Scenario
 from icmodel.usecase import Answer, CandidateResult, Evaluation
 
@@ -90,7 +98,7 @@ def _metric(name: str, estimate: Estimate) -> tuple[Cell, ...]:
     rests = f"{estimate.basis}; with {', '.join(others)}" if others else estimate.basis
     return (
         Cell(metric_name(name), name=name),
-        Cell(quantity(name, estimate.value)),
+        Cell(estimated(name, estimate)),
         Cell(interval(name, estimate)),
         Cell(rests, note="" if estimate.basis == EXTRAPOLATED else estimate.why),
     )

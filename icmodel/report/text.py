@@ -6,8 +6,14 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from icmodel.estimate import Prediction
-from icmodel.report.conclusion import conclude, limit_text, margin_text
-from icmodel.report.words import SIGNS, interval, limit_name, metric_name, quantity
+from icmodel.report.conclusion import (
+    conclude,
+    finding_rests,
+    headroom_text,
+    limit_text,
+    margin_text,
+)
+from icmodel.report.words import SIGNS, estimated, interval, limit_name, metric_name, quantity
 from icmodel.requirement import MET, NOT_MET, UNDECIDED
 from icmodel.usecase import Answer, Derivation, Evaluation, Finding
 
@@ -26,7 +32,7 @@ def evaluation_text(evaluation: Evaluation, *, width: int = WIDTH, colour: bool 
     colour : bool
         Outcomes in the terminal's green, red and yellow beside their signs.
     """
-    lines = _wrapped(_lines(evaluation), width)
+    lines = _wrapped(_lines(evaluation, width), width)
     text = "\n".join(_printable(line.rstrip()) for line in lines) + "\n"
     return _coloured(text) if colour else text
 
@@ -59,7 +65,7 @@ def _coloured(text: str) -> str:
     return text
 
 
-def _lines(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
+def _lines(evaluation: Evaluation, width: int) -> Iterator[tuple[str, str]]:
     """Pairs of what stands in front and what wraps behind it."""
     answer, chosen = conclude(evaluation), evaluation.chosen
     data = f"{evaluation.data.id}, variant {evaluation.variant}"
@@ -67,6 +73,9 @@ def _lines(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     yield "", f"Asked of {data}, candidate {chosen.name}."
     yield "", ""
     yield f"{SIGNS[answer.outcome]} {answer.outcome}{GAP}", answer.sentence
+    if evaluation.strict:
+        yield "", "Judged strictly: what is met on assumed or extrapolated rows is undecided."
+    yield from _limits(evaluation, width)
     yield from _part("Requirements", (_finding(finding) for finding in chosen.findings))
     yield from _part("Derived", _derived((*evaluation.derivations, *chosen.derivations)))
     for one in chosen.answers:
@@ -74,6 +83,18 @@ def _lines(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     if len(evaluation.candidates) > 1:
         rows = [(f"{SIGNS[c.outcome]} {c.outcome}", c.name) for c in evaluation.candidates]
         yield from _part("Candidates", _columns(rows))
+
+
+def _limits(evaluation: Evaluation, width: int) -> Iterator[tuple[str, str]]:
+    """The first limit of the dataset and of the use case, each a line, and how many more there are."""
+    for whose, limits in (
+        (evaluation.data.id, evaluation.data.known_limits),
+        (evaluation.usecase.name, evaluation.usecase.known_limits),
+    ):
+        if limits:
+            more = f" ({len(limits) - 1} more in the report)" if len(limits) > 1 else ""
+            line = f"limit of {whose}: {limits[0]}"
+            yield textwrap.shorten(line, max(width - len(more), 40), placeholder=" …") + more, ""
 
 
 def _part(title: str, lines: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
@@ -88,17 +109,21 @@ def _finding(finding: Finding) -> tuple[str, str]:
     metric, estimate = verdict.requirement.metric, verdict.estimate
     shown = f"{SIGNS[finding.outcome]} {finding.outcome}"
     span = interval(metric, estimate)
-    value = "unknown" if estimate.absent else quantity(metric, estimate.value)
+    value = estimated(metric, estimate)
     by = limit_name(verdict.limiting)
     parts = [
         f"{verdict.requirement.name}: {metric_name(metric)} {value}{f' ({span})' if span else ''}",
+        finding_rests(finding),
         limit_text(verdict),
+        headroom_text(finding),
         margin_text(verdict),
         f"limited by {by}" if by else "",
         finding.remedy,
+        finding.others_beyond,
         verdict.why,
+        finding.rests_on.settle,
     ]
-    return f"{shown:<11}{GAP}", "; ".join(part for part in parts if part)
+    return f"{shown:<11}{GAP}", "; ".join(dict.fromkeys(part for part in parts if part))
 
 
 def _derived(derivations: Iterable[Derivation]) -> Iterator[tuple[str, str]]:
@@ -119,7 +144,7 @@ def _answer(answer: Answer) -> Iterator[tuple[str, str]]:
         yield "", f"no prediction: {answer.why}"
         return
     rows = [
-        (metric_name(name), quantity(name, found.value), interval(name, found), found.basis)
+        (metric_name(name), estimated(name, found), interval(name, found), found.basis)
         for name, found in prediction.metrics.items()
         if not found.absent
     ]

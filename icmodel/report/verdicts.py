@@ -7,9 +7,15 @@ from collections import Counter
 from collections.abc import Iterator
 
 from icmodel.report.blocks import Block, Cell, Facts, Fold, Gauge, Heading, Items, Table, Text
-from icmodel.report.conclusion import decisive, limit_text, margin_text
+from icmodel.report.conclusion import (
+    decisive,
+    finding_rests,
+    headroom_text,
+    limit_text,
+    margin_text,
+)
 from icmodel.report.required import about, derivation_table
-from icmodel.report.words import interval, limit_name, metric_name, quantity
+from icmodel.report.words import estimated, interval, limit_name, metric_name, quantity
 from icmodel.requirement import OUTCOMES, Verdict
 from icmodel.usecase import CandidateResult, Evaluation, Finding, Wish
 
@@ -40,6 +46,8 @@ def _judged(candidate: CandidateResult) -> Iterator[Block]:
         yield Items("How these were judged", reasons)
     if changes := tuple(_remedies(candidate)):
         yield Items("What would do", changes)
+    if needed := tuple(_settling(candidate)):
+        yield Items("What would settle these", needed)
     if candidate.derivations:
         yield derivation_table(f"What {candidate.name} needs", candidate.derivations)
     if candidate.wishes:
@@ -70,14 +78,16 @@ def _finding(finding: Finding) -> tuple[Cell, ...]:
     verdict = finding.verdict
     metric, estimate = verdict.requirement.metric, verdict.estimate
     span = interval(metric, estimate)
-    value = "unknown" if estimate.absent else quantity(metric, estimate.value)
-    limiting = f"limited by {by}" if (by := limit_name(verdict.limiting)) else ""
+    value = estimated(metric, estimate)
+    by = limit_name(verdict.limiting)
+    parts = (headroom_text(finding), f"limited by {by}" if by else "")
+    limiting = "; ".join(part for part in parts if part)
     return (
         Cell(verdict.requirement.name, note=f"{metric_name(metric)} of {about(finding)}"),
         Cell(value, note=span),
         Cell(limit_text(verdict)),
         Cell(margin_text(verdict) or "unknown", note=limiting, gauge=gauge(verdict)),
-        Cell("", outcome=verdict.outcome),
+        Cell("", note=finding_rests(finding), outcome=verdict.outcome),
     )
 
 
@@ -105,8 +115,9 @@ def _whys(candidate: CandidateResult) -> Iterator[str]:
     """What must be known of the estimates judged, requirements with the same reason together."""
     reasons: dict[str, list[str]] = {}
     for finding in candidate.findings:
-        if finding.verdict.why:
-            reasons.setdefault(finding.verdict.why, []).append(finding.verdict.requirement.name)
+        for why in (finding.verdict.why, finding.others_beyond):
+            if why:
+                reasons.setdefault(why, []).append(finding.verdict.requirement.name)
     for why, names in reasons.items():
         yield f"{'; '.join(names)}: {why}"
 
@@ -115,6 +126,16 @@ def _remedies(candidate: CandidateResult) -> Iterator[str]:
     for finding in candidate.findings:
         if finding.remedy:
             yield f"{finding.verdict.requirement.name}: {finding.remedy}"
+
+
+def _settling(candidate: CandidateResult) -> Iterator[str]:
+    """What would turn assumptions into measurements, requirements with the same need together."""
+    needs: dict[str, list[str]] = {}
+    for finding in candidate.findings:
+        if finding.rests_on.settle:
+            needs.setdefault(finding.rests_on.settle, []).append(finding.verdict.requirement.name)
+    for settle, names in needs.items():
+        yield f"{settle}: {'; '.join(names)}"
 
 
 def _wish(wish: Wish) -> tuple[str, str]:

@@ -51,6 +51,7 @@ _LIMITS = {
     "wire": "the wire",
     "share": "the share of the interface",
     "receiver": "the receiver",
+    "benchmark": "what the benchmarks reached",
     "switches": "the switches",
     "propagation": "the cable",
     "stack": "the software stack",
@@ -71,7 +72,20 @@ def quantity(name: str, value: float, digits: int = 7) -> str:
         return units.format_count(value, digits)
 
 
-def interval(metric: str, estimate: Estimate, digits: int = 4) -> str:
+EXACT_DIGITS = 7
+"""Digits of a number that is known exactly."""
+OF_HALF_WIDTH = 2
+"""Digits of an interval's half-width that are told; the value has none finer."""
+
+
+def estimated(metric: str, estimate: Estimate) -> str:
+    """A value with the digits that its interval carries: all where it is exact, none finer elsewhere."""
+    if estimate.absent:
+        return "unknown"
+    return quantity(metric, estimate.value, _digits(estimate.value, estimate))
+
+
+def interval(metric: str, estimate: Estimate) -> str:
     """The 90 % interval; ``exact`` where its ends are one number, empty where there is none.
 
     Without an upper end it reads ``at least 8.5 ns``.
@@ -79,7 +93,7 @@ def interval(metric: str, estimate: Estimate, digits: int = 4) -> str:
     low, high = estimate.low, estimate.high
     if math.isnan(low) or math.isnan(high):
         return ""
-    first, last = quantity(metric, low, digits), quantity(metric, high, digits)
+    first, last = (quantity(metric, end, _digits(end, estimate)) for end in (low, high))
     if low == high:
         return "exact"
     if math.isinf(high):
@@ -88,6 +102,17 @@ def interval(metric: str, estimate: Estimate, digits: int = 4) -> str:
         return f"about {last}"
     number, _, unit = first.partition(" ")
     return f"{number} – {last}" if unit and last.endswith(f" {unit}") else f"{first} – {last}"
+
+
+def _digits(value: float, estimate: Estimate) -> int:
+    """Significant digits of a value or an end, down to the second of the half-width."""
+    half = (estimate.high - estimate.low) / 2
+    if not math.isfinite(half):
+        return 4
+    if not half or not value or not math.isfinite(value):
+        return EXACT_DIGITS
+    finest = math.floor(math.log10(half)) - OF_HALF_WIDTH + 1
+    return min(max(math.floor(math.log10(abs(value))) - finest + 1, 1), EXACT_DIGITS)
 
 
 def percent(share: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Annotated, Literal
 
@@ -47,11 +48,14 @@ _QUANTILE = re.compile(r"latency_p[0-9]+_s")
 
 
 class Device(Document):
-    """A kind of device, how many there are, and how much of each stream one of them handles."""
+    """A kind of device, how many there are, and how much of each stream one of them handles.
+
+    Without ``interfaces`` one has as many as its streams need.
+    """
 
     name: Slug
     count: Count = 1
-    interfaces: Count = 1
+    interfaces: Count | None = None
     sends: dict[Slug, Count] = Field(default_factory=dict)
     receives: dict[Slug, Count] = Field(default_factory=dict)
     description: str = ""
@@ -174,7 +178,10 @@ class Limit(Document):
 
 
 class Question(Document):
-    """The parameters of the scenario a candidate asks for one stream."""
+    """The parameters of the scenario a candidate asks for one stream.
+
+    ``endpoints`` and ``other_goodput`` follow from the devices where they are not given.
+    """
 
     protocol: Text
     payload_bytes: Count
@@ -182,8 +189,8 @@ class Question(Document):
     requested_goodput_bps: Positive | None = None
     cores: Count | None = None
     switches: Annotated[int, Field(strict=True, ge=0)] = 0
-    endpoints: Count = 1
-    other_goodput_bps: NotNegative = 0.0
+    endpoints: Count | None = None
+    other_goodput_bps: NotNegative | None = None
     distance_m: NotNegative | None = None
     options: dict[Text, Text] = Field(default_factory=dict)
 
@@ -249,11 +256,37 @@ class UseCase(Document):
                 _known(f"a scenario of the candidate {candidate.name}", stream, streams)
             for device in candidate.hosts:
                 _known(f"a device in hosts of the candidate {candidate.name}", device, devices)
+        for kind in self.devices:
+            self._check_device(kind)
         for limit in self.requirements:
             self._check_limit(limit, streams, devices)
         for metric in self.minimise:
             _known("minimise", metric, list(METRICS))
         return self
+
+    def _check_device(self, device: Device) -> None:
+        """No device handles more of a stream than there is."""
+        for verb, handled in (("sends", device.sends), ("receives", device.receives)):
+            for name, n in handled.items():
+                there = self.sources(name)
+                if n > there:
+                    raise ValueError(
+                        f"one {device.name} {verb} {n} of {name}, but there are only {there} in all: "
+                        f"correct {verb}, or say who else sends it (a device's sends, or count of "
+                        f"the stream {name})"
+                    )
+
+    def sources(self, name: str) -> int:
+        """How many sources a stream has: its count, else what devices send, else one."""
+        sent = sum(device.count * device.sends.get(name, 0) for device in self.devices)
+        return self.stream(name).count or sent or 1
+
+    def connections(self, name: str, handled: int) -> int:
+        """The streams that ``handled`` sources of a stream come in; samples share connections."""
+        stream = self.stream(name)
+        if not isinstance(stream, SampleStream):
+            return handled
+        return math.ceil(handled * stream.connections / self.sources(name))
 
     def _check_limit(self, limit: Limit, streams: list[str], devices: list[str]) -> None:
         where = f"the requirement {limit.name!r}"
@@ -276,10 +309,12 @@ class UseCase(Document):
     def streams_at(self, limit: Limit) -> int:
         """How many streams the requirement sums: those one device handles, else one.
 
+        Of samples the connections that bring those it handles.
+
         Raises
         ------
         ValueError
-            If the device does not handle that stream, or it is one of samples.
+            If the device does not handle that stream.
         """
         if limit.device is None:
             return 1
@@ -287,13 +322,13 @@ class UseCase(Document):
         device = next(device for device in self.devices if device.name == limit.device)
         sending = limit.metric.startswith("cpu_send")
         handled = device.sends if sending else device.receives
-        if name not in handled or self.stream(name).kind == "samples":
+        if name not in handled:
             verb = "sends" if sending else "receives"
             raise ValueError(
-                f"the requirement {limit.name!r} sums over {device.name}, which {verb} no whole "
-                f"streams {name!r}: say so in its {verb}, or remove device"
+                f"the requirement {limit.name!r} sums over {device.name}, which {verb} no "
+                f"{name!r}: say so in its {verb}, or remove device"
             )
-        return handled[name]
+        return self.connections(name, handled[name])
 
 
 def _names(what: str, names: list[str]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from icmodel import units
@@ -23,7 +24,13 @@ from icmodel.usecase.derivation import (
 )
 from icmodel.usecase.document import Candidate, ImageStream, Limit, UseCase
 from icmodel.usecase.files import load_usecase
-from icmodel.usecase.hosts import host_derivations, host_notes
+from icmodel.usecase.hosts import (
+    Meeting,
+    interface_derivations,
+    interface_notes,
+    interfaces,
+    meeting,
+)
 from icmodel.usecase.judging import Ask, find, sum_derivation
 from icmodel.usecase.limits import requirements
 from icmodel.usecase.remedy import REFUSALS
@@ -35,6 +42,8 @@ def evaluate(
     data: Dataset | str | Path,
     variant: str | None = None,
     candidate: str | None = None,
+    *,
+    strict: bool = False,
 ) -> Evaluation:
     """Judge every candidate of a use case on a dataset.
 
@@ -48,6 +57,8 @@ def evaluate(
         Variant of the model; the dataset's own by default.
     candidate : str, optional
         Whose verdict is the evaluation's; the use case's default by default.
+    strict : bool
+        Take what is met on assumed or extrapolated rows for undecided.
 
     Raises
     ------
@@ -66,8 +77,10 @@ def evaluate(
         candidate=_chosen(case, candidate),
         derivations=tuple(made.values()),
         candidates=tuple(
-            _judge_candidate(case, one, model, made, judged) for one in case.candidates
+            _judge_candidate(case, one, model, made, judged, strict=strict)
+            for one in case.candidates
         ),
+        strict=strict,
     )
 
 
@@ -86,26 +99,40 @@ def _judge_candidate(
     model: Model,
     made: Derivations,
     judged: tuple[tuple[Limit, Requirement], ...],
+    *,
+    strict: bool,
 ) -> CandidateResult:
-    answers = {
-        name: _answer(case, candidate, name, model, made)
+    asked = {
+        name: candidate.scenarios[name].scenario()
         for name in (stream.name for stream in case.streams)
         if name in candidate.scenarios
     }
+    alone = {name: _answer(case, candidate, name, model, made, one) for name, one in asked.items()}
+    found = interfaces(case, candidate, alone, made)
+    met = {name: meeting(case, candidate, name, found, made) for name in asked}
+    answers = {
+        name: answer
+        if (crowd := met[name]) is None
+        else _answer(case, candidate, name, model, made, asked[name], crowd)
+        for name, answer in alone.items()
+    }
     findings = tuple(
-        find(Ask(case, candidate, limit, requirement), answers, model)
+        find(Ask(case, candidate, limit, requirement, strict), answers, model)
         for limit, requirement in judged
     )
-    hosts = host_derivations(case, answers, made)
     sums = tuple(sum_derivation(finding) for finding in findings if finding.streams > 1)
     return CandidateResult(
         name=candidate.name,
         description=candidate.description,
         answers=tuple(answers.values()),
         findings=findings,
-        derivations=(*hosts, *(one for one in sums if one is not None)),
+        derivations=(
+            *interface_derivations(found),
+            *(one for crowd in met.values() if crowd is not None for one in crowd.derivations),
+            *(one for one in sums if one is not None),
+        ),
         wishes=_wishes(case, answers),
-        notes=host_notes(case, answers, hosts),
+        notes=interface_notes(found),
     )
 
 
@@ -113,9 +140,17 @@ def _judge_candidate(
 
 
 def _answer(
-    case: UseCase, candidate: Candidate, stream: str, model: Model, made: Derivations
+    case: UseCase,
+    candidate: Candidate,
+    stream: str,
+    model: Model,
+    made: Derivations,
+    asked: Scenario,
+    crowd: Meeting | None = None,
 ) -> Answer:
-    asked = candidate.scenarios[stream].scenario()
+    """What the model says to a stream, alone or beside what the devices put there."""
+    if crowd is not None:
+        asked = replace(asked, endpoints=crowd.endpoints, other_goodput_bps=crowd.other_goodput_bps)
     scenario, prediction, why = asked, None, ""
     notes: tuple[str, ...] = ()
     try:

@@ -1,38 +1,90 @@
-"""What all streams of one host ask of it: interfaces, and whether the candidate counted them."""
+"""What the streams of one device ask of its interfaces, and which of them meet at one."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 
 from icmodel import units
+from icmodel.errors import UseCaseError
 from icmodel.estimate import Prediction
-from icmodel.usecase.derivation import Derivation, Derivations, exact, source_goodput
-from icmodel.usecase.document import Device, UseCase
+from icmodel.usecase.derivation import (
+    Derivation,
+    Derivations,
+    exact,
+    needed_goodput,
+    source_goodput,
+)
+from icmodel.usecase.document import Candidate, Device, UseCase
 from icmodel.usecase.result import Answer
 
 Answers = Mapping[str, Answer]
 
 
-def host_derivations(case: UseCase, answers: Answers, made: Derivations) -> tuple[Derivation, ...]:
-    """Interfaces each device needs, and all of them together; needs a goodput to divide by."""
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """What meets a stream at the busiest interface that receives it, this stream included."""
+
+    endpoints: int
+    other_goodput_bps: float
+    derivations: tuple[Derivation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Interfaces:
+    """How many interfaces one device of a kind has, and how many its streams need."""
+
+    device: Device
+    has: int
+    needed: Derivation | None
+
+    @property
+    def too_few(self) -> bool:
+        """Whether its streams do not fit those that it is said to have."""
+        return self.needed is not None and self.has < self.needed.value
+
+
+def interfaces(
+    case: UseCase, candidate: Candidate, answers: Answers, made: Derivations
+) -> dict[str, Interfaces]:
+    """The interfaces of each device: what the file says, else what its streams need.
+
+    Where a candidate says how many endpoints meet at one, a device has enough for that.
+
+    Raises
+    ------
+    UseCaseError
+        If a candidate says fewer endpoints than the file lets meet at one interface.
+    """
     carried = _carried(answers)
-    needed = [_interfaces(device, carried, made) for device in case.devices]
-    found = [derivation for derivation in needed if derivation is not None]
-    if not found:
-        return ()
-    counts = [
-        (device.count, device.interfaces if one is None else int(one.value))
-        for device, one in zip(case.devices, needed, strict=True)
-    ]
-    total = Derivation(
-        "devices.interfaces",
-        sum(count * interfaces for count, interfaces in counts),
-        " + ".join(f"{count} × {interfaces}" for count, interfaces in counts),
-        "interfaces in all",
-    )
-    return (*found, total, *_shares(case, answers, found))
+    return {
+        device.name: _interfaces_of(case, candidate, device, _needed(device, carried, made))
+        for device in case.devices
+    }
+
+
+def _interfaces_of(
+    case: UseCase, candidate: Candidate, device: Device, needed: Derivation | None
+) -> Interfaces:
+    least = 1 if needed is None else int(needed.value)
+    for stream, n in device.receives.items():
+        asked = candidate.scenarios.get(stream)
+        if asked is None or asked.endpoints is None:
+            continue
+        streams = case.connections(stream, n)
+        if (
+            device.interfaces is not None
+            and math.ceil(streams / device.interfaces) > asked.endpoints
+        ):
+            raise UseCaseError(
+                f"the candidate {candidate.name} says endpoints = {asked.endpoints} for {stream}, "
+                f"but {streams} of them meet at the {device.interfaces} interface(s) of one "
+                f"{device.name}: correct one of the two, or leave endpoints out"
+            )
+        least = max(least, math.ceil(streams / asked.endpoints))
+    return Interfaces(device, device.interfaces or least, needed)
 
 
 def _carried(answers: Answers) -> dict[str, Fraction]:
@@ -40,22 +92,22 @@ def _carried(answers: Answers) -> dict[str, Fraction]:
     return {
         stream: exact(min(own))
         for stream, answer in answers.items()
-        if (own := _own_bounds(answer.prediction))
+        if (own := own_bounds(answer.prediction))
     }
 
 
-def _own_bounds(prediction: Prediction | None) -> list[float]:
+def own_bounds(prediction: Prediction | None) -> list[float]:
     """Bounds of the goodput but for what is asked and what others take; none without goodput."""
     if prediction is None or prediction.metrics["goodput_bps"].absent:
         return []
-    own = [bound for name, bound in prediction.bounds.items() if name not in ("request", "share")]
+    own = [prediction.bounds[name] for name in ("wire", "benchmark") if name in prediction.bounds]
     return [bound for bound in own if 0 < bound < math.inf]
 
 
-def _interfaces(
+def _needed(
     device: Device, carried: Mapping[str, Fraction], made: Derivations
 ) -> Derivation | None:
-    """Interfaces a device needs for what it sends or receives, whichever is more."""
+    """Interfaces one device needs for what it sends or receives, whichever is more."""
     shares = {
         verb: _share(handled, carried, made)
         for verb, handled in (("received", device.receives), ("sent", device.sends))
@@ -67,9 +119,9 @@ def _interfaces(
     share, formula = shares[verb]
     return Derivation(
         f"{device.name}.interfaces",
-        max(device.interfaces, math.ceil(share)),
+        math.ceil(share),
         f"{formula}, rounded up",
-        f"interfaces of one {device.name} for what is {verb}",
+        f"interfaces that one {device.name} needs for what is {verb}",
     )
 
 
@@ -87,38 +139,99 @@ def _share(
     return sum(parts, Fraction(0)), " + ".join(formulas)
 
 
-def _shares(case: UseCase, answers: Answers, found: list[Derivation]) -> tuple[Derivation, ...]:
+def interface_derivations(found: Mapping[str, Interfaces]) -> tuple[Derivation, ...]:
+    """Interfaces each device needs or has, and all of them together."""
+    needed = [one.needed for one in found.values() if one.needed is not None]
+    if not needed:
+        return ()
+    counts = [(one.device.count, one.has) for one in found.values()]
+    total = Derivation(
+        "devices.interfaces",
+        sum(count * has for count, has in counts),
+        " + ".join(f"{count} × {has}" for count, has in counts),
+        "interfaces in all",
+    )
+    return (*needed, total, *_per_interface(found))
+
+
+def _per_interface(found: Mapping[str, Interfaces]) -> tuple[Derivation, ...]:
     """Streams that meet on the busiest interface of each device that receives several."""
-    interfaces = {derivation.name: int(derivation.value) for derivation in found}
-    shares = []
-    for device in case.devices:
-        count = interfaces.get(f"{device.name}.interfaces")
-        for stream, n in device.receives.items():
-            if count is None or n == 1 or case.stream(stream).kind == "samples":
-                continue
-            shares.append(
-                Derivation(
-                    f"{device.name}.{stream}-per-interface",
-                    math.ceil(n / count),
-                    f"{n} / {count}, rounded up",
-                    f"streams {stream} on one interface of {device.name}",
-                )
-            )
-    return tuple(shares)
+    return tuple(
+        Derivation(
+            f"{one.device.name}.{stream}-per-interface",
+            math.ceil(n / one.has),
+            f"{n} / {one.has}, rounded up",
+            f"{stream} on one interface of {one.device.name}",
+        )
+        for one in found.values()
+        if one.needed is not None
+        for stream, n in one.device.receives.items()
+        if n > 1
+    )
 
 
-def host_notes(case: UseCase, answers: Answers, hosts: tuple[Derivation, ...]) -> tuple[str, ...]:
-    """Where a candidate counts fewer endpoints than its own streams put on one interface."""
-    shares = {one.name: int(one.value) for one in hosts}
-    notes = []
-    for device in case.devices:
-        for stream in device.receives:
-            sending = shares.get(f"{device.name}.{stream}-per-interface", 1)
-            answer = answers.get(stream)
-            if answer is not None and answer.asked.endpoints < sending:
-                notes.append(
-                    f"{sending} streams {stream} meet on one interface of {device.name}, but the "
-                    f"candidate says endpoints = {answer.asked.endpoints}: what it is told is "
-                    "for fewer"
-                )
-    return tuple(notes)
+def meeting(
+    case: UseCase,
+    candidate: Candidate,
+    stream: str,
+    found: Mapping[str, Interfaces],
+    made: Derivations,
+) -> Meeting | None:
+    """What the devices put beside a stream, where the candidate does not say; ``None`` if nothing.
+
+    Streams are spread evenly over the interfaces of a device that receives them.
+    """
+    asked = candidate.scenarios[stream]
+    if asked.endpoints is not None and asked.other_goodput_bps is not None:
+        return None
+    met = [
+        _meeting_at(case, stream, one, made)
+        for one in found.values()
+        if stream in one.device.receives
+    ]
+    busiest = max(met, key=lambda one: one.other_goodput_bps, default=None)
+    if busiest is None or busiest.endpoints == 1:
+        return None
+    if asked.endpoints is None:
+        return busiest
+    return _said_endpoints(stream, asked.endpoints, made) if asked.endpoints > 1 else None
+
+
+def _said_endpoints(stream: str, endpoints: int, made: Derivations) -> Meeting:
+    """As many endpoints as the candidate says, each with what this stream needs."""
+    one = needed_goodput(stream, made).value
+    others = (endpoints - 1) * one
+    return Meeting(endpoints, others, (_others(stream, others, [(endpoints - 1, one)]),))
+
+
+def _meeting_at(case: UseCase, stream: str, at: Interfaces, made: Derivations) -> Meeting:
+    counts = {
+        name: math.ceil(case.connections(name, n) / at.has)
+        for name, n in at.device.receives.items()
+    }
+    endpoints = sum(counts.values())
+    beside = counts | {stream: counts[stream] - 1}
+    parts = [(n, needed_goodput(name, made).value) for name, n in beside.items() if n]
+    others = math.fsum(n * one for n, one in parts)
+    said = " + ".join(f"{n} {name}" for name, n in counts.items())
+    meaning = f"endpoints that send to one of the {at.has} interface(s) of {at.device.name}"
+    crowd = Derivation(f"{stream}.endpoints", endpoints, said, meaning)
+    return Meeting(endpoints, others, (crowd, _others(stream, others, parts)))
+
+
+def _others(stream: str, others_bps: float, parts: list[tuple[int, float]]) -> Derivation:
+    return Derivation(
+        f"{stream}.other_goodput_bps",
+        others_bps,
+        " + ".join(f"{n} × {units.format_bps(one)}" for n, one in parts),
+        "what the others there need",
+    )
+
+
+def interface_notes(found: Mapping[str, Interfaces]) -> tuple[str, ...]:
+    """Where a device has fewer interfaces than its streams need."""
+    return tuple(
+        f"one {name} has {one.has} interface(s), and its streams need {int(one.needed.value)}"
+        for name, one in found.items()
+        if one.needed is not None and one.too_few
+    )

@@ -13,8 +13,12 @@ from icmodel.requirement import MET, UNDECIDED, Requirement, Verdict, judge
 from icmodel.usecase.bound import Ends, estimate_for, stated_limits
 from icmodel.usecase.derivation import Derivation
 from icmodel.usecase.document import Candidate, Limit, UseCase
+from icmodel.usecase.grounds import others_beyond, rests_on
 from icmodel.usecase.remedy import with_remedy
 from icmodel.usecase.result import Answer, Finding
+
+CARRIED = ("wire", "benchmark", "share")
+"""Bounds of what could be carried, whatever is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,7 @@ class Ask:
     candidate: Candidate
     limit: Limit
     requirement: Requirement
+    strict: bool = False
 
     @property
     def stream(self) -> str:
@@ -44,13 +49,40 @@ def find(ask: Ask, answers: Mapping[str, Answer], model: Model) -> Finding:
     if answer is None or answer.prediction is None:
         silent = f"the candidate asks nothing of the stream {ask.stream}: give it a scenario"
         return _finding(ask, judge(ask.requirement, absent(answer.why if answer else silent)))
-    estimate = _estimate(ask, answer, answer.prediction, model)
-    limiting = _limiting(ask.limit.metric, answer.prediction)
-    finding = _finding(ask, _decided(judge(ask.requirement, estimate, limiting)))
-    asks_goodput = ask.limit.metric == "goodput_bps" and ask.requirement.at_least is not None
-    if asks_goodput and finding.outcome != MET and not estimate.absent:
-        return with_remedy(finding, answer.scenario, model)
-    return finding
+    prediction, requirement = answer.prediction, ask.requirement
+    estimate = _estimate(ask, answer, prediction, model)
+    limiting = _limiting(ask.limit.metric, prediction)
+    verdict = _decided(judge(requirement, estimate, limiting))
+    ground = rests_on(ask.limit.metric, estimate, prediction)
+    if ask.strict and verdict.outcome == MET and ground.weak:
+        why = f"judged strictly, since it rests on {ground.basis} rows: {ground.settle}"
+        verdict = replace(verdict, outcome=UNDECIDED, why=_joined(why, verdict.why))
+    finding = replace(
+        _finding(ask, verdict),
+        rests_on=ground,
+        others_beyond=others_beyond(model.data, requirement, answer.scenario),
+    )
+    if ask.limit.metric != "goodput_bps" or requirement.at_least is None or estimate.absent:
+        return finding
+    if finding.outcome == MET:
+        return _with_headroom(finding, prediction)
+    return with_remedy(finding, answer.scenario, model)
+
+
+def _with_headroom(finding: Finding, prediction: Prediction) -> Finding:
+    """A goodput that is met, its margin taken to what could be carried and not to what was asked."""
+    bounds = {name: prediction.bounds[name] for name in CARRIED if name in prediction.bounds}
+    limiting = min(bounds, key=lambda name: bounds[name], default="")
+    verdict = finding.verdict
+    if not limiting or not verdict.margin <= _headroom(bounds[limiting], verdict) < math.inf:
+        return finding
+    margin = _headroom(bounds[limiting], verdict)
+    told = replace(verdict, margin=margin, limiting=limiting)
+    return replace(finding, verdict=told, asked_margin=verdict.margin)
+
+
+def _headroom(could_bps: float, verdict: Verdict) -> float:
+    return could_bps / verdict.requirement.limit - 1 if verdict.requirement.limit else math.inf
 
 
 def _finding(ask: Ask, verdict: Verdict) -> Finding:

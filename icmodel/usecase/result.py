@@ -10,6 +10,7 @@ from icmodel.requirement import MET, NOT_MET, UNDECIDED, Verdict, worst
 from icmodel.scenario import Scenario
 from icmodel.usecase.derivation import Derivation
 from icmodel.usecase.document import UseCase
+from icmodel.usecase.grounds import NOTHING, RestsOn
 
 SCHEMA_VERSION = 1
 
@@ -47,7 +48,9 @@ class Finding:
     """One requirement of one candidate: the verdict, whom it is about, and what would do.
 
     ``streams`` is how many streams were summed (1 unless ``device`` is named); ``least_rate_fps``
-    is the least whole rate that meets a goodput, where one does.
+    is the least whole rate that meets a goodput, where one does; ``asked_margin`` is by how much a
+    request exceeds a goodput that is needed, where the verdict's margin is to what could be carried;
+    ``others_beyond`` says of rows at other options that they pass the limit.
     """
 
     verdict: Verdict
@@ -56,6 +59,9 @@ class Finding:
     streams: int
     remedy: str = ""
     least_rate_fps: int | None = None
+    rests_on: RestsOn = NOTHING
+    asked_margin: float | None = None
+    others_beyond: str = ""
 
     @property
     def outcome(self) -> str:
@@ -71,6 +77,9 @@ class Finding:
             "streams": self.streams,
             "remedy": self.remedy,
             "least_rate_fps": self.least_rate_fps,
+            "rests_on": self.rests_on.to_dict(),
+            "asked_margin": self.asked_margin,
+            "others_beyond": self.others_beyond,
         }
 
 
@@ -132,6 +141,10 @@ class Evaluation:
     candidate: str
     derivations: tuple[Derivation, ...]
     candidates: tuple[CandidateResult, ...]
+    strict: bool = False
+
+    def __repr__(self) -> str:
+        return f"Evaluation({self.usecase.name!r} on {self.data.id!r}: {self.verdict})"
 
     @property
     def chosen(self) -> CandidateResult:
@@ -165,6 +178,7 @@ class Evaluation:
             },
             "variant": self.variant,
             "candidate": self.candidate,
+            "strict": self.strict,
             "verdict": self.verdict,
             "derivations": [derivation.to_dict() for derivation in self.derivations],
             "candidates": [result.to_dict() for result in self.candidates],
