@@ -57,10 +57,11 @@ def find(ask: Ask, answers: Mapping[str, Answer], model: Model) -> Finding:
     if ask.strict and verdict.outcome == MET and ground.weak:
         why = f"judged strictly, since it rests on {ground.basis} rows: {ground.settle}"
         verdict = replace(verdict, outcome=UNDECIDED, why=_joined(why, verdict.why))
+    met = verdict.outcome == MET
     finding = replace(
         _finding(ask, verdict),
         rests_on=ground,
-        others_beyond=others_beyond(model.data, requirement, answer.scenario),
+        others_beyond=others_beyond(model.data, requirement, answer.scenario) if met else "",
     )
     if ask.limit.metric != "goodput_bps" or requirement.at_least is None or estimate.absent:
         return finding
