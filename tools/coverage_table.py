@@ -20,7 +20,7 @@ REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
 MEASURED, PAGE = REFERENCE / "coverage.json", REFERENCE / "coverage.md"
 VARIANTS = ("corrected", "appendix-h")
 KINDS = ("leave-one-out", "held-out")
-MOST = 300
+MOST = 100
 """Points that are left out of one dataset at most, drawn evenly."""
 NUMBERS = ("error", "n", "median", "half_width", "coverage", "coverage_low", "coverage_high")
 PROMISED = (0.85, 0.95)
