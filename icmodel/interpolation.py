@@ -4,10 +4,11 @@ A *curve* is one metric over payload at one load.  A *surface* is several curves
 compiled on knots shared with other metrics: payloads fall into cells between knots, loads into
 slots between levels, and a cell and slot hold the coefficients of
 
-    v = c0 + c1·dp + (c2 + c3·dp)·dr,    dp = payload − left knot,  dr = load − left level
+    v = c0 + c1·dp + c2·dp² + (c3 + c4·dp + c5·dp²)·dr,    dp = payload − left knot,  dr = load − left level
 
 so that linear interpolation in payload and between load curves (IC2012 §7.1.1–7.1.3) is four
-look-ups for a whole array, and a benchmarked point comes back exactly.
+look-ups for a whole array, and a benchmarked point comes back exactly.  The squares are of the ends
+alone, which part between two points farther than the lines that join the points' own ends.
 No formula of networks and no dataset is known here.
 """
 
@@ -35,7 +36,7 @@ Below = Literal["held", "proportion", "one", "nothing"]
 
 COVERAGE = 0.9
 LONE_WIDTH = 0.2
-"""Relative half-width where a curve has neither a spread nor three points; assumed."""
+"""Relative half-width where too few rows can be left out to tell one; assumed."""
 EXTRAPOLATED_WIDENING = 3.0
 EXTRAPOLATED_MORE = 0.3
 """Outside the payloads of a curve its half-width is tripled, and 30 % of the value more; assumed.
@@ -44,11 +45,12 @@ Below the lowest load it grows to that, in proportion to the distance, towards a
 
 # Two-sided 90 % quantiles of Student's t for 1..30 degrees of freedom (0.95 one-sided).
 _STUDENT = (
-    6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860, 1.833, 1.812,
-    1.796, 1.782, 1.771, 1.761, 1.753, 1.746, 1.740, 1.734, 1.729, 1.725,
-    1.721, 1.717, 1.714, 1.711, 1.708, 1.706, 1.703, 1.701, 1.699, 1.697,
+    6.313752, 2.919986, 2.353363, 2.131847, 2.015048, 1.943180, 1.894579, 1.859548, 1.833113, 1.812461,
+    1.795885, 1.782288, 1.770933, 1.761310, 1.753050, 1.745884, 1.739607, 1.734064, 1.729133, 1.724718,
+    1.720743, 1.717144, 1.713872, 1.710882, 1.708141, 1.705618, 1.703288, 1.701131, 1.699127, 1.697261,
 )  # fmt: skip
-_NORMAL = 1.645
+NORMAL = 1.644854
+"""Normal quantile of a two-sided 90 % interval."""
 
 
 def spread_half_width(std: float, n: int | None) -> float:
@@ -57,33 +59,19 @@ def spread_half_width(std: float, n: int | None) -> float:
     Student's t times std·√(1 + 1/n); the normal quantile when ``n`` is not said.
     """
     if n is None or n < 2:
-        return _NORMAL * std
-    quantile = _STUDENT[n - 2] if n - 2 < len(_STUDENT) else _NORMAL
-    return float(quantile * std * np.sqrt(1 + 1 / n))
+        return NORMAL * std
+    return float(student(n - 1) * std * np.sqrt(1 + 1 / n))
 
 
-def leave_one_out_half_width(x: Floats, y: Floats, *, relative: bool) -> float:
-    """Half-width from leaving each inner point out and interpolating its neighbours.
+def student(degrees: int) -> float:
+    """The 95 % quantile of Student's t; of many degrees of freedom by its expansion.
 
-    The ⌈0.9·(m+1)⌉-th smallest of the m residuals (split-conformal rank, so that a new point of
-    the same kind is covered with 90 %); of fewer than three points the assumed ``LONE_WIDTH``.
-
-    Parameters
-    ----------
-    x, y : arrays, shape (n,)
-        Payloads [B], increasing, and values.
-    relative : bool
-        Residuals as a share of the value (then the width is a share too) or in its unit.
+    M. Abramowitz and I. A. Stegun, Handbook of Mathematical Functions, 1964, 26.7.5, two terms.
     """
-    if len(x) < 3:
-        return LONE_WIDTH if relative else LONE_WIDTH * float(np.max(np.abs(y), initial=0.0))
-    weight = (x[1:-1] - x[:-2]) / (x[2:] - x[:-2])
-    residual = np.abs(y[1:-1] - (y[:-2] + weight * (y[2:] - y[:-2])))
-    if relative:
-        inner = np.abs(y[1:-1])
-        residual = np.divide(residual, inner, out=np.zeros_like(residual), where=inner > 0)
-    rank = min(int(np.ceil(COVERAGE * (len(residual) + 1))), len(residual))
-    return float(np.sort(residual)[rank - 1])
+    if degrees <= len(_STUDENT):
+        return _STUDENT[degrees - 1]
+    z = NORMAL
+    return z + (z**3 + z) / (4 * degrees) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * degrees**2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +83,10 @@ class Curve:
     a payload is a curve of one point that holds everywhere (``anywhere``), as ``extrapolated``: its
     payload is not said.  Where points were put between benchmarked ones, ``rows`` is the benchmarked
     one before and ``next_rows`` the one behind; where they go beyond, ``domain`` is where it ended.
+
+    ``between``, of n − 1, is how far a number in the middle of two points may be off the line that joins
+    them, beyond what the points themselves may be off; none of a curve without it.  No end crosses
+    ``limits`` for it.
     """
 
     load_bps: float
@@ -105,6 +97,8 @@ class Curve:
     anywhere: bool = False
     next_rows: Ints | None = None
     domain: tuple[float, float] | None = None
+    between: Floats | None = None
+    limits: tuple[float, float] = (-np.inf, np.inf)
 
     @property
     def first(self) -> float:
@@ -122,7 +116,35 @@ class Curve:
 
     def at(self, payload_bytes: Floats) -> Floats:
         """Value, low and high at some payloads, held beyond the ends; shape (3, n)."""
-        return np.stack([np.interp(payload_bytes, self.payload_bytes, end) for end in self.ends])
+        told = np.stack([np.interp(payload_bytes, self.payload_bytes, end) for end in self.ends])
+        if self.between is None or len(self.payload_bytes) == 1:
+            return told
+        own, gap = self.payload_bytes, self.gap_of(payload_bytes)
+        share = np.clip((payload_bytes - own[gap]) / (own[gap + 1] - own[gap]), 0.0, 1.0)
+        told[1:] += self.bulges()[:, gap] * (4 * share * (1 - share))
+        return told
+
+    def gap_of(self, payload_bytes: Floats) -> Ints:
+        """Between which two points each payload lies: the first of them; the outer gaps beyond."""
+        own = self.payload_bytes
+        return np.clip(np.searchsorted(own, payload_bytes, side="right") - 1, 0, len(own) - 2)
+
+    def bulges(self) -> Floats:
+        """What is added to low and high in the middle of each gap, shape (2, n − 1).
+
+        What a number between two points may be off adds in quadrature to what these may be off.  The
+        rest of a gap follows a parabola, 4·t·(1 − t) of it at the part t of the way, which leaves a
+        limit free at distances a and b from the points while it is at most (√a + √b)² / 4.
+        """
+        value, middle = self.ends[VALUE], (self.ends[:, :-1] + self.ends[:, 1:]) / 2
+        error = np.zeros(len(value) - 1) if self.between is None else self.between
+        found = np.empty((2, len(error)))
+        for part, limit, sign in ((LOW, self.limits[0], -1.0), (HIGH, self.limits[1], 1.0)):
+            half = sign * (middle[part] - middle[VALUE])
+            room = np.sqrt(np.maximum(sign * (limit - self.ends[part]), 0.0))
+            most = (room[:-1] + room[1:]) ** 2 / 4
+            found[part - 1] = sign * np.minimum(np.hypot(half, error) - half, most)
+        return found
 
 
 def payload_knots(curves: Iterable[Iterable[float]], extra: Iterable[float] = ()) -> Floats:
@@ -149,7 +171,7 @@ def left_knots(knots: Floats) -> Floats:
 class Surface:
     """A metric on shared knots and loads.
 
-    ``coefficients`` has the shape (3, 4, cells, slots); ``basis`` (2, 2, cells, slots): off and on
+    ``coefficients`` has the shape (3, 6, cells, slots); ``basis`` (2, 2, cells, slots): off and on
     a payload knot, off and on a load level; ``rows`` (4, cells, slots): left and right row of the
     lower curve, then of the upper one, −1 for none; ``highest`` (cells,) is the highest load that
     answers, infinite where none does; ``unlimited_only`` (cells,) marks where limited
@@ -170,8 +192,7 @@ class Surface:
 class _Cells:
     """One curve evaluated on the shared cells."""
 
-    value: Floats  # (3, cells), at the left knot
-    slope: Floats  # (3, cells)
+    terms: Floats  # (3, 3, cells): at the left knot, slope there, of the square
     basis: Codes  # (2, cells), off and on an own knot
     rows: Ints  # (2, cells)
     inside: Bools  # (cells,)
@@ -179,30 +200,43 @@ class _Cells:
 
 def _on_cells(curve: Curve, knots: Floats) -> _Cells:
     left = left_knots(knots)
-    right = np.concatenate([knots, knots[-1:]])
-    value, after = curve.at(left), curve.at(right)
-    width = right - left
-    inner = (width > 0) & (np.arange(len(left)) > 0)
-    slope = np.divide(after - value, width, out=np.zeros_like(value), where=inner)
     own = curve.payload_bytes
     before = np.clip(np.searchsorted(own, left, side="right") - 1, 0, len(own) - 1)
     behind = np.clip(before + 1, 0, len(own) - 1)
+    terms = _terms(curve, knots)
     off = np.maximum(np.maximum(curve.basis[before], curve.basis[behind]), INTERPOLATED)
     if curve.anywhere:
         unsaid = np.full((2, len(left)), EXTRAPOLATED, dtype=np.int8)
         rows = np.stack([curve.rows[before]] * 2)
-        return _Cells(value, slope, unsaid, rows, np.ones(len(left), dtype=bool))
+        return _Cells(terms, unsaid, rows, np.ones(len(left), dtype=bool))
     on = np.where(own[before] == left, curve.basis[before], off)
     inside = (left >= own[0]) & (left <= own[-1])
     inside[0] = False
     behind_rows = curve.rows[behind] if curve.next_rows is None else curve.next_rows[before]
     return _Cells(
-        value,
-        slope,
+        terms,
         np.stack([off, on]).astype(np.int8),
         np.stack([curve.rows[before], behind_rows]),
         inside,
     )
+
+
+def _terms(curve: Curve, knots: Floats) -> Floats:
+    """Value, low and high of a curve on each cell: at the left knot, slope, and of the square."""
+    left = left_knots(knots)
+    right = np.concatenate([knots, knots[-1:]])
+    value, after = curve.at(left), curve.at(right)
+    width = right - left
+    inner = (width > 0) & (np.arange(len(left)) > 0)
+    slope = np.divide(after - value, width, out=np.zeros_like(value), where=inner)
+    square = np.zeros_like(value)
+    if curve.between is not None and len(curve.payload_bytes) > 1:
+        own, gap = curve.payload_bytes, curve.gap_of(left)
+        inner &= (left >= own[0]) & (left < own[-1])
+        bent = 4 * curve.bulges()[:, gap] / (own[gap + 1] - own[gap]) ** 2
+        square[1:] = np.where(inner, -bent, 0.0)
+        slope[1:] -= square[1:] * width
+    return np.stack([value, slope, square], axis=1)
 
 
 def compile_surface(
@@ -236,7 +270,7 @@ def compile_surface(
     finite = sorted((c for c in curves if np.isfinite(c.load_bps)), key=lambda c: c.load_bps)
     on_cells = [_on_cells(curve, knots) for curve in finite]
     cells, slots = len(knots) + 1, len(loads) + 2
-    coefficients = np.full((3, 4, cells, slots), np.nan)
+    coefficients = np.full((3, 6, cells, slots), np.nan)
     basis = np.full((2, 2, cells, slots), EXTRAPOLATED, dtype=np.int8)
     rows = np.full((4, cells, slots), -1, dtype=np.int64)
     surface = Surface(
@@ -304,13 +338,10 @@ def _between(
 ) -> None:
     span = upper.load_bps - lower.load_bps
     weight = (floor - lower.load_bps) / span
-    rise = (up_cells.value - low_cells.value)[:, where]
-    tilt = (up_cells.slope - low_cells.slope)[:, where]
+    rise = (up_cells.terms - low_cells.terms)[:, :, where]
     c = surface.coefficients
-    c[:, 0, where, slot] = low_cells.value[:, where] + weight * rise
-    c[:, 1, where, slot] = low_cells.slope[:, where] + weight * tilt
-    c[:, 2, where, slot] = rise / span
-    c[:, 3, where, slot] = tilt / span
+    c[:, :3, where, slot] = low_cells.terms[:, :, where] + weight * rise
+    c[:, 3:, where, slot] = rise / span
     mixed = np.maximum(np.maximum(low_cells.basis, up_cells.basis), INTERPOLATED)[:, where]
     surface.basis[:, 0, where, slot] = mixed
     exact = lower.load_bps == floor
@@ -321,9 +352,8 @@ def _between(
 
 def _hold(surface: Surface, slot: int, where: Bools, cells: _Cells, *, exact: bool) -> None:
     c = surface.coefficients
-    c[:, 0, where, slot] = cells.value[:, where]
-    c[:, 1, where, slot] = cells.slope[:, where]
-    c[:, 2:, where, slot] = 0.0
+    c[:, :3, where, slot] = cells.terms[:, :, where]
+    c[:, 3:, where, slot] = 0.0
     if exact:
         surface.basis[:, 1, where, slot] = cells.basis[:, where]
     surface.rows[0:2, where, slot] = cells.rows[:, where]
@@ -343,19 +373,16 @@ def _below(
     _hold(surface, slot, where, cells, exact=False)
     c = surface.coefficients
     if below_lowest in ("held", "one"):
-        here = c[:, :2, where, slot]
+        here = c[:, :3, where, slot]
         at_nothing = _wider(here) if below_lowest == "held" else _one(here)
         change = (here - at_nothing) / curve.load_bps
-        c[:, :2, where, slot] = here - (curve.load_bps - floor) * change
-        c[:, 2:, where, slot] = change
+        c[:, :3, where, slot] = here - (curve.load_bps - floor) * change
+        c[:, 3:, where, slot] = change
         return
     for part in (VALUE, LOW):  # the curve itself stays the upper end
-        value = cells.value[part, where] / curve.load_bps
-        slope = cells.slope[part, where] / curve.load_bps
-        c[part, 0, where, slot] = value * floor
-        c[part, 1, where, slot] = slope * floor
-        c[part, 2, where, slot] = value
-        c[part, 3, where, slot] = slope
+        terms = cells.terms[part][:, where] / curve.load_bps
+        c[part, :3, where, slot] = (terms * floor).T
+        c[part, 3:, where, slot] = terms.T
 
 
 def _fill_single(surface: Surface, curves: Sequence[Curve], knots: Floats, limited: Bools) -> None:
@@ -400,7 +427,7 @@ def _extend(surface: Surface, lowest: float, highest: float) -> None:
             (known[-1], slice(known[-1] + 1, None)),
         ):
             held = _widened(c[:, :, edge, slot])
-            if not held[:, 2].any():  # no slope over the load
+            if not held[:, 3].any():  # no slope over the load
                 held[LOW, 0] = max(held[LOW, 0], min(lowest, held[VALUE, 0]))
                 held[HIGH, 0] = min(held[HIGH, 0], max(highest, held[VALUE, 0]))
             c[:, :, outside, slot] = held[:, :, None]
@@ -412,9 +439,9 @@ def _extend(surface: Surface, lowest: float, highest: float) -> None:
 
 
 def _widened(coefficients: Floats) -> Floats:
-    """The coefficients at a payload edge, shape (3, 4), without slope and with wider ends."""
+    """The coefficients at a payload edge, shape (3, 6), without slope and with wider ends."""
     held = coefficients.copy()
-    held[:, 1] = held[:, 3] = 0.0
+    held[:, [1, 2, 4, 5]] = 0.0
     return _wider(held)
 
 
@@ -442,9 +469,12 @@ def _wider(ends: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """Several surfaces on the same knots and loads, looked up by group, cell and slot."""
+    """Several surfaces on the same knots and loads, looked up by group, cell and slot.
 
-    coefficients: Floats  # (3, 4, groups * cells * slots)
+    The terms of dp² are left out where all are 0.
+    """
+
+    coefficients: Floats  # (3, 6 or 4, groups * cells * slots)
     basis: Codes  # (2, 2, groups * cells * slots)
     rows: Ints  # (4, groups * cells * slots)
     cells: int
@@ -461,22 +491,32 @@ class Stack:
 
     def look_up(self, part: int, place: Ints, dp: Floats, dr: Floats) -> Floats:
         """Values at places; ``dp`` [B] and ``dr`` [b/s] count from the left knot and level."""
-        c0, c1, c2, c3 = self.coefficients[part]
-        value: Floats = c3.take(place)
-        value *= dp
-        value += c2.take(place)
+        value = self._of_payload(part, self.terms + 1, place, dp)
+        value += self.coefficients[part, self.terms].take(place)
         value *= dr
-        slope = c1.take(place)
-        slope *= dp
-        value += slope
-        value += c0.take(place)
+        value += self._of_payload(part, 1, place, dp)
+        value += self.coefficients[part, 0].take(place)
         return value
 
     def look_up_payload(self, part: int, place: Ints, dp: Floats) -> Floats:
         """Values of surfaces that do not change with the load."""
-        value: Floats = self.coefficients[part, 1].take(place)
-        value *= dp
+        value = self._of_payload(part, 1, place, dp)
         value += self.coefficients[part, 0].take(place)
+        return value
+
+    @property
+    def terms(self) -> int:
+        """How many coefficients belong to powers of dp; as many more to these times dr."""
+        return int(self.coefficients.shape[1] // 2)
+
+    def _of_payload(self, part: int, linear: int, place: Ints, dp: Floats) -> Floats:
+        """What changes with ``dp``: the linear term, and the square's behind it, which no value has."""
+        value: Floats = self.coefficients[part, linear].take(place)
+        if part != VALUE and self.terms > 2:
+            square = self.coefficients[part, linear + 1].take(place)
+            square *= dp
+            value += square
+        value *= dp
         return value
 
     def basis_at(self, place: Ints, on_knot: Bools, on_level: Bools) -> Codes:
@@ -490,8 +530,11 @@ class Stack:
 def stack(surfaces: Sequence[Surface]) -> Stack:
     """Put surfaces on the same knots and loads into one look-up table."""
     shape = surfaces[0].coefficients.shape
+    coefficients = np.stack([s.coefficients for s in surfaces], 2)
+    if not np.nan_to_num(coefficients[:, [2, 5]]).any():
+        coefficients = coefficients[:, [0, 1, 3, 4]]
     return Stack(
-        np.ascontiguousarray(np.stack([s.coefficients for s in surfaces], 2)).reshape(3, 4, -1),
+        np.ascontiguousarray(coefficients).reshape(3, coefficients.shape[1], -1),
         np.ascontiguousarray(np.stack([s.basis for s in surfaces], 2)).reshape(2, 2, -1),
         np.ascontiguousarray(np.stack([s.rows for s in surfaces], 1)).reshape(4, -1),
         shape[2],

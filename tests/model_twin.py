@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from icmodel.dataset import Dataset, Point
-from icmodel.interpolation import leave_one_out_half_width, spread_half_width
+from icmodel.interpolation import NORMAL, student
 from icmodel.model.physics import wire
 from icmodel.scenario import Scenario
 
@@ -96,28 +96,18 @@ class Curve:
         self.payloads = sorted(payload or 1 for payload in chosen)
         ordered = [chosen[None]] if self.anywhere else [chosen[p] for p in self.payloads]
         self.rows = dict(zip(self.payloads, ordered, strict=True))
-        self.found = {
-            p: Found(self._ends(data, r), frozenset({r.basis})) for p, r in self.rows.items()
-        }
+        self.missed = Missed(data, rows[0].metric)
+        self.limits = limits_of(data, ordered)
+        self.found = {p: Found(self._ends(r), frozenset({r.basis})) for p, r in self.rows.items()}
         if self.anywhere:
             self.found = {1: self.found[1].also("extrapolated")}
 
-    def _ends(self, data: Dataset, row: Point) -> Ends:
-        if row.std is not None:
-            half = spread_half_width(row.std, row.n)
-        else:
-            x = np.array(self.payloads, dtype=float)
-            y = np.array([self.rows[p].value for p in self.payloads])
-            relative = row.metric not in RATIOS
-            half = leave_one_out_half_width(x, y, relative=relative) * (
-                row.value if relative else 1
-            )
-        low = row.value - half if row.low is None else row.low
-        high = row.value + half if row.high is None else row.high
-        least, most = 0.0, 1.0 if row.metric in RATIOS else math.inf
-        for limit in data.stated_limits:
-            if limit.metric == row.metric and limit.protocol in (None, row.protocol):
-                least, most = max(least, limit.minimum), min(most, limit.maximum)
+    def _ends(self, row: Point) -> Ends:
+        below, above = own_half_widths(row)
+        fallback = self.missed.of_row(row, list(self.rows.values()))
+        low = row.value - (fallback if below is None else below)
+        high = row.value + (fallback if above is None else above)
+        least, most = self.limits
         return min(max(low, least), row.value), row.value, max(min(high, most), row.value)
 
     def covers(self, payload: int) -> bool:
@@ -150,7 +140,166 @@ class Curve:
         left = max(p for p in self.payloads if p < payload)
         right = min(p for p in self.payloads if p > payload)
         weight = float(Fraction(payload - left, right - left))
-        return between(self.found[left], self.found[right], weight)
+        line = between(self.found[left], self.found[right], weight)
+        low, value, high = line.ends
+        down, up = self._bulge(left, right, LOW), self._bulge(left, right, HIGH)
+        part = 4 * weight * (1 - weight)
+        return Found((low - part * down, value, high + part * up), line.bases)
+
+    def _bulge(self, left: int, right: int, end: int) -> float:
+        """What is added in the middle of a gap: errors in quadrature, but no limit is crossed."""
+        error = self.missed.of_gap(list(self.rows.values()), self.rows[left], self.rows[right])
+        a, b = (self.found[p].ends for p in (left, right))
+        half = (abs(a[end] - a[VALUE]) + abs(b[end] - b[VALUE])) / 2
+        limit = self.limits[0 if end == LOW else 1]
+        room = (math.sqrt(abs(limit - a[end])) + math.sqrt(abs(limit - b[end]))) ** 2 / 4
+        return min(math.hypot(half, error) - half, room)
+
+
+def limits_of(data: Dataset, rows: list[Point]) -> tuple[float, float]:
+    """0 to 1 for ratios, what the source states, and no more busy processors than there are."""
+    row = rows[0]
+    least, most = 0.0, 1.0 if row.metric in RATIOS else math.inf
+    for limit in data.stated_limits:
+        if limit.metric == row.metric and limit.protocol in (None, row.protocol):
+            least, most = max(least, limit.minimum), min(most, limit.maximum)
+    busy = row.metric in ("cpu_send_cores", "cpu_recv_cores") or "process_cores" in row.metric
+    if busy and row.cores and all(r.value <= row.cores for r in rows):
+        most = min(most, row.cores)
+    return least, most
+
+
+RANGES = {2: (1.414, 1), 3: (1.912, 2), 4: (2.239, 3), 5: (2.481, 4), 6: (2.673, 5),
+          7: (2.83, 5), 8: (2.963, 6), 9: (3.078, 7), 10: (3.179, 8)}  # fmt: skip
+
+
+def own_half_widths(row: Point) -> tuple[float | None, float | None]:
+    """What a row says of a new run below and above it; ``None`` where it does not."""
+    below = None if row.low is None else row.value - row.low
+    above = None if row.high is None else row.high - row.value
+    runs, std = row.n or 1, row.std
+    degrees = runs - 1
+    if std is None and runs > 1 and row.basis in ("measured", "tabulated") and below is not None:
+        if above is None:
+            return below, above
+        deviations, degrees = RANGES[min(runs, 10)]
+        std = (below + above) / deviations
+    if std is None:
+        return below, above
+    quantile = student(degrees) * math.sqrt(1 + 1 / runs) if runs > 1 else NORMAL
+    return max(quantile * std, below or 0.0), max(quantile * std, above or 0.0)
+
+
+def off_line(left: Point, row: Point, right: Point) -> float:
+    """How far a row lies beside the line that joins two others."""
+    part = part_of_the_way(left, row, right)
+    return row.value - (left.value + part * (right.value - left.value))
+
+
+def part_of_the_way(left: Point, row: Point, right: Point) -> float:
+    """Where a row lies between two others, from 0 to 1."""
+    a, x, b = (float(p.payload_bytes or 1) for p in (left, row, right))
+    return (x - a) / (b - a)
+
+
+class Missed:
+    """What leaving out the rows of a metric one by one says, from the page on intervals."""
+
+    def __init__(self, data: Dataset, metric: str) -> None:
+        self.relative = metric not in RATIOS
+        curves = self._curves([p for p in data.points if p.metric == metric])
+        inner = [(curve, k) for curve in curves for k in range(1, len(curve) - 1)]
+        shares = [self._share(*curve[k - 1 : k + 2]) for curve, k in inner]
+        self.median = float(np.median(shares)) if shares else 0.0
+        self.typical = self.median or float(np.mean(shares or [0.0]))
+        scores = sorted(self._score(curve, k) for curve, k in inner)
+        rank = math.ceil(Fraction(9, 10) * (len(scores) + 1))
+        self.enough = rank <= len(scores)
+        self.factor = scores[min(rank, len(scores)) - 1] if scores else 0.0
+
+    def _curves(self, rows: list[Point]) -> list[list[Point]]:
+        rows = [p for p in rows if p.payload_bytes and p.endpoints in (None, 1)]
+        unlimited = [p for p in rows if p.metric == "goodput_bps" and not _finite(p.load_bps)]
+        curves: dict[tuple[object, ...], dict[int, Point]] = {}
+        for p in unlimited or rows:
+            key = (p.protocol, p.options, p.cores, p.switches, p.other_goodput_bps, p.load_bps)
+            assert p.payload_bytes
+            curves.setdefault(key, {})[p.payload_bytes] = p
+        return [[curve[size] for size in sorted(curve)] for curve in curves.values()]
+
+    def level(self, row: Point) -> float:
+        return abs(row.value) if self.relative else 1.0
+
+    def _share(self, left: Point, row: Point, right: Point) -> float:
+        miss = off_line(left, row, right)
+        line = abs(row.value - miss) if self.relative else 1.0
+        return abs(miss) / line if line else 0.0
+
+    def bend(self, rows: list[Point], gap: int) -> float:
+        """The greater bend of the two rows of a gap, which begins with row ``gap``."""
+        inner = [k for k in (gap, gap + 1) if 0 < k < len(rows) - 1]
+        if not inner:
+            return abs(rows[gap + 1].value - rows[gap].value)
+        return max(abs(off_line(*rows[k - 1 : k + 2])) for k in inner)
+
+    def scale(self, rows: list[Point], gap: int) -> float:
+        levels = (self.level(rows[gap]) + self.level(rows[gap + 1])) / 2
+        return self.typical * levels + self.bend(rows, gap)
+
+    def _score(self, curve: list[Point], k: int) -> float:
+        left, row, right = curve[k - 1 : k + 2]
+        miss = off_line(left, row, right)
+        a, b = (self._half(neighbour, above=miss > 0) for neighbour in (left, right))
+        t = part_of_the_way(left, row, right)
+        d = max(abs(miss) - (a + t * (b - a)), 0.0) / max(4 * t * (1 - t), 0.1)
+        m = (a + b) / 2
+        error = math.sqrt((m + d) ** 2 - m**2)
+        scale = self.scale(curve[:k] + curve[k + 1 :], k - 1)
+        return error / scale if scale else 0.0
+
+    def _half(self, row: Point, *, above: bool) -> float:
+        said = own_half_widths(row)[above]
+        return NORMAL / 0.6745 * self.median * self.level(row) if said is None else said
+
+    def _assumed(self, row: Point, rows: list[Point]) -> float:
+        return 0.2 * max(abs(r.value) for r in ([row] if self.relative else rows))
+
+    def of_row(self, row: Point, rows: list[Point]) -> float:
+        if self.enough:
+            return NORMAL / 0.6745 * self.median * self.level(row)
+        return self._assumed(row, rows)
+
+    def of_gap(self, rows: list[Point], left: Point, right: Point) -> float:
+        error = self.factor * self.scale(rows, rows.index(left))
+        if self.enough:
+            return error
+        return max(error, self._assumed(left, rows), self._assumed(right, rows))
+
+
+def carried_share(data: Dataset, protocol: str, end: int) -> float:
+    """What arrives of a carried request at one end: ranks of the limited runs of a protocol."""
+    rows = [
+        p for p in data.points
+        if p.metric == "goodput_bps" and p.protocol == protocol and p.payload_bytes
+    ]  # fmt: skip
+    shares = []
+    for p in rows:
+        alike = [q for q in rows if (q.options, q.payload_bytes) == (p.options, p.payload_bytes)]
+        counts = (p.load_bps, p.cores, p.switches, p.endpoints, p.other_goodput_bps)
+        own = [
+            q.value for q in alike
+            if (q.load_bps, q.cores, q.switches, q.endpoints, q.other_goodput_bps) == counts
+        ]  # fmt: skip
+        most = min(TOLERANCE * max(q.value for q in alike), 1.1 * max(own))
+        if p.load_bps and p.load_bps <= most:
+            shares.append(p.value / p.load_bps)
+    if end == VALUE or len(shares) < 10:
+        return 1.0
+    shares.sort()
+    tail = (len(shares) + 1) / 20
+    if end == LOW:
+        return min(shares[max(math.floor(tail + CLOSE) - 1, 0)], 1.0)
+    return max(shares[min(math.ceil(len(shares) + 1 - tail - CLOSE), len(shares)) - 1], 1.0)
 
 
 def between(a: Found, b: Found, weight: float) -> Found:
@@ -215,6 +364,7 @@ class _Rows:
         self.surfaces = {metric: self._surfaces(metric) for metric in self.metrics}
         self.unlimited = self._goodput(limited=False)
         self.best = self._goodput(limited=True)
+        self.carried = [carried_share(self.data, protocol, end) for end in (LOW, VALUE, HIGH)]
 
     def _fits(self, point: Point, options: Mapping[str, str]) -> bool:
         """A default, asked or not, matches itself or an empty cell; what else is asked, exactly."""
@@ -449,6 +599,9 @@ class _Question:
             goodput = min(request * (1 - kept), share)
         own = flat_out if over_own else capacity
         overloaded = over_own or share * (1 + CLOSE) < request
+        if not overloaded:
+            arriving = self.rows.carried[end]
+            goodput, sent = goodput * arriving, sent * arriving
         return Flow(
             self.bound, own, limit, share, sent, goodput, table, over_own, over_total, overloaded
         )
@@ -650,6 +803,8 @@ class _Question:
             if value < least:
                 bases.add("theory")
             low, value, high = (max(end, least) for end in (low, value, high))
+        if self.corrected and metric.endswith("_process_cores") and self.cores:
+            low, value, high = (min(end, float(self.cores)) for end in (low, value, high))
         times = _crossings(metric)
         switches = max(self.asked.switches - place[1], 0) * (self.link.switch_latency_s or 0.0)
         extra = self.extra_distance_m() if self.corrected else 0.0

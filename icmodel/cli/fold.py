@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from icmodel import units
+from icmodel.cli.choosing import best_variant
 from icmodel.cli.output import Answer, Section, Table, emit, progress_bar
 from icmodel.cli.question import AsJson, check_variant, option, room
 from icmodel.errors import RecordError
@@ -34,7 +35,13 @@ LineRate = Annotated[
     str | None, option("line-rate", "RATE", 'Line rate, "10 Gb/s".', "what a real card says")
 ]
 Variant = Annotated[
-    str, option("variant", "NAME", "Variant of the model that answers by default.", "corrected")
+    str | None,
+    option(
+        "variant",
+        "NAME",
+        "Variant of the model that answers by default.",
+        "what predicts left-out rows best",
+    ),
 ]
 About = Annotated[
     Path | None,
@@ -71,7 +78,7 @@ def fold(
     output: Folder = None,
     title: Title = "",
     line_rate: LineRate = None,
-    variant: Variant = "corrected",
+    variant: Variant = None,
     about: About = None,
     tolerate: Tolerate = None,
     refuse: Refuse = None,
@@ -93,10 +100,11 @@ def fold(
     """  # noqa: D301
     from icmodel.fold import Settings, fold_files, rebuild  # pydantic, not needed for the help
 
-    check_variant(variant)
+    if variant is not None:
+        check_variant(variant)
     chosen = Settings(
         title=title,
-        default_variant=variant,
+        default_variant=variant or Settings().default_variant,
         line_rate_bps=None if line_rate is None else units.parse_bps(line_rate),
         tolerate=tuple(tolerate or ()),
         refuse=tuple(refuse or ()),
@@ -107,11 +115,12 @@ def fold(
         about={} if about is None else _about(about),
     )
     folder = _folded(records, chosen) if output is None else output
+    said = variant is not None or "default_variant" in chosen.about
     with progress_bar("records") as progress:
         if output is None:
             folded = rebuild(folder, progress)
         else:
-            folded = fold_files(records, output, chosen, progress)
+            folded = fold_files(records, output, chosen, progress, None if said else best_variant)
     answer = Answer(
         lambda: _sections(folder, folded), lambda: {"dataset": str(folder), **_counts(folded)}
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +12,7 @@ import typer
 
 from icmodel import ingest as rooms
 from icmodel import units
+from icmodel.cli.choosing import best_variant
 from icmodel.cli.output import Answer, Section, Table, emit, progress_bar
 from icmodel.cli.question import AsJson, check_variant, option, read_options, room, shares
 from icmodel.dataset import Interconnect
@@ -99,7 +100,12 @@ class Described:
     citation: Annotated[str | None, option("citation", "TEXT", "How to cite them.")] = None
     default_variant: Annotated[
         str | None,
-        option("default-variant", "NAME", "Variant of the model it answers with.", "corrected"),
+        option(
+            "default-variant",
+            "NAME",
+            "Variant of the model it answers with.",
+            "what predicts left-out rows best",
+        ),
     ] = None
 
     def link(self) -> Interconnect | None:
@@ -122,7 +128,7 @@ class Described:
 
     def about(self, command: str) -> About:
         """The same in the words of `icmodel.ingest`, with the command that makes it again."""
-        variant = self.default_variant or "corrected"
+        variant = self.default_variant or About().default_variant
         check_variant(variant)
         return About(
             self.title or "", self.licence or "", self.citation or "", variant, self.link(), command
@@ -172,7 +178,11 @@ def ingest(
             link=about.link,
             progress=progress,
         )
-    rooms.write_ingested(ingested, output, about)
+    data = rooms.write_ingested(ingested, output, about)
+    if described.default_variant is None:
+        variant, why = best_variant(data)
+        about = replace(about, default_variant=variant, notes=(why,))
+        rooms.write_ingested(ingested, output, about)
     answer = Answer(
         lambda: _sections(ingested, output, about), lambda: _document(ingested, name, about)
     )
@@ -216,8 +226,8 @@ def _sections(ingested: Ingested, folder: Path, about: About) -> list[Section]:
     if ingested.refused:
         refused = tuple(f"{one.file}: {one.reason}" for one in ingested.refused)
         sections.append(Section(f"Refused: {_counted(len(refused), 'file')}", refused))
-    if ingested.notes:
-        sections.append(Section("What to know", ingested.notes))
+    if notes := (*ingested.notes, *about.notes):
+        sections.append(Section("What to know", notes))
     return sections
 
 
@@ -236,5 +246,5 @@ def _document(ingested: Ingested, name: str, about: About) -> dict[str, object]:
             for file in ingested.taken
         ],
         "refused": [{"file": one.file, "reason": one.reason} for one in ingested.refused],
-        "notes": list(ingested.notes),
+        "notes": [*ingested.notes, *about.notes],
     }

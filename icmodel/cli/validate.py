@@ -51,6 +51,7 @@ NUMBERS = (
     "of repeats",
     "no answer",
     "covered",
+    "half width",
 )
 WORST_NUMBERS = ("payload", "load", "value", "predicted", "low", "high", "error")
 RIGHT = frozenset((*NUMBERS, *WORST_NUMBERS))
@@ -205,6 +206,7 @@ def _scores(found: Validation, trial: Trial) -> Table:
         "greatest",
         "covered",
         "95 % of it",
+        "half width",
         "noise",
         *(("noise there", "of repeats") if trial.kind == HELD_OUT else ()),
         "no answer",
@@ -216,6 +218,7 @@ def _scores(found: Validation, trial: Trial) -> Table:
             str(tested.score.points),
             *_errors(tested.score),
             *_coverage(tested.score.coverage),
+            _error(tested.score.kind, tested.score.half_width),
             _noise(found, metric),
             *(_repeats(found, metric) if trial.kind == HELD_OUT else ()),
             str(tested.score.unanswered or "–"),

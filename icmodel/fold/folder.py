@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +22,8 @@ from icmodel.fold.settings import Settings, settings_of
 RECORDS_FILE = "records.jsonl.gz"
 ACCOUNT_FILE = "folded.json"
 README_FILE = "README.md"
+Choose = Callable[[Dataset], tuple[str, str]]
+"""Which variant answers by default, and why."""
 
 
 def fold_files(
@@ -29,8 +31,11 @@ def fold_files(
     folder: str | Path,
     settings: Settings,
     progress: Progress | None = None,
+    choose: Choose | None = None,
 ) -> Folded:
     """Fold files of records into a new folder; its name is the dataset's.
+
+    ``choose`` says of the dataset which variant answers by default, and why; it stands over the settings.
 
     Raises
     ------
@@ -49,7 +54,10 @@ def fold_files(
     reading = read_records(files, progress)
     named = replace(settings, id=name)
     folded = fold(reading.records, named, duplicates=reading.duplicates, notes=reading.notes)
-    write_folded(target, folded)
+    data = write_folded(target, folded)
+    if choose is not None:
+        folded = folded.answering(*choose(data))
+        write_folded(target, folded)
     return folded
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from icmodel.dataset_rows import Point
 from icmodel.errors import RecordError
@@ -58,6 +58,14 @@ class Folded:
     held_out: Mapping[str, tuple[Point, ...]]
     account: Account
     records: tuple[Record, ...]
+
+    def answering(self, variant: str, why: str) -> Folded:
+        """The same with another default variant, which the account gives the reason of."""
+        settings = {**self.account.settings, "default_variant": variant}
+        account = replace(self.account, settings=settings, notes=(*self.account.notes, why))
+        return replace(
+            self, document={**self.document, "default_variant": variant}, account=account
+        )
 
 
 def fold(

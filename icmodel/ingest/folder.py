@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from icmodel.dataset import Interconnect
+from icmodel.dataset import Dataset, Interconnect, load
 from icmodel.dataset_write import id_of, write_dataset
 from icmodel.errors import DatasetError
 from icmodel.ingest.gather import Axis
@@ -28,6 +28,8 @@ class About:
     ----------
     command
         The command line that makes it again of the same files.
+    notes
+        What to know of it that follows from no file, such as why a variant was chosen.
     """
 
     title: str = ""
@@ -36,6 +38,7 @@ class About:
     default_variant: str = "corrected"
     link: Interconnect | None = None
     command: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def name_in(folder: str | Path) -> str:
@@ -56,7 +59,7 @@ def name_in(folder: str | Path) -> str:
     return name
 
 
-def write_ingested(ingested: Ingested, folder: str | Path, about: About) -> None:
+def write_ingested(ingested: Ingested, folder: str | Path, about: About) -> Dataset:
     """Write the dataset of ingested results: points.csv, dataset.toml, README.md, ingested.json.
 
     An ingested dataset that stands in the folder is replaced.
@@ -69,10 +72,11 @@ def write_ingested(ingested: Ingested, folder: str | Path, about: About) -> None
     target = Path(folder)
     document = _document(ingested, name_in(target), about)
     extra = {
-        "README.md": _readme(ingested, document, about.command).encode(),
+        "README.md": _readme(ingested, document, about).encode(),
         ACCOUNT: _json(account(ingested)),
     }
     write_dataset(target, document, [axis.name for axis in ingested.axes], ingested.points, extra)
+    return load(target)
 
 
 def _json(document: Mapping[str, object]) -> bytes:
@@ -192,12 +196,12 @@ def _hosts(results: list[Result]) -> list[str]:
 # --- README -----------------------------------------------------------------------------------
 
 
-def _readme(ingested: Ingested, document: Mapping[str, object], command: str) -> str:
-    return "\n".join(_readme_lines(ingested, document, command)) + "\n"
+def _readme(ingested: Ingested, document: Mapping[str, object], about: About) -> str:
+    return "\n".join(_readme_lines(ingested, document, about)) + "\n"
 
 
 def _readme_lines(
-    ingested: Ingested, document: Mapping[str, object], command: str
+    ingested: Ingested, document: Mapping[str, object], about: About
 ) -> Iterator[str]:
     yield f"# {document['title']}"
     yield ""
@@ -212,15 +216,15 @@ def _readme_lines(
     for file in ingested.taken:
         tools = ", ".join(sorted({result.tool for result in file.results}))
         yield f"- `{file.file}`: {tools}, {len(file.results)} results"
-    if command:
+    if about.command:
         yield from ("", "It is made again, byte for byte, where these files lie, by", "")
-        yield from ("```text", command, "```")
+        yield from ("```text", about.command, "```")
     if ingested.refused:
         yield from ("", "## Refused", "")
         yield from (f"- `{one.file}`: {one.reason}" for one in ingested.refused)
-    if ingested.notes:
+    if notes := (*ingested.notes, *about.notes):
         yield from ("", "## What to know", "")
-        yield from (f"- {note}" for note in ingested.notes)
+        yield from (f"- {note}" for note in notes)
     if ingested.axes:
         yield from ("", "## Option axes", "")
         yield from (_axis(axis) for axis in ingested.axes)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.dataset import Dataset, Interconnect, Point
+from icmodel.hybrid.carried import carried_shares
 from icmodel.interpolation import Below, Curve, left_knots, payload_knots
 from icmodel.model.lookup import GROWING, Lookup, Press, crossings, most_measured
 from icmodel.model.multiples import PACKETS, as_multiples
@@ -88,7 +89,7 @@ class Ground:
     """Everything a variant of the model looks up, for one dataset and one set of options.
 
     ``carried`` (3, protocols) is what arrives of a carried request, value, low and high; ``None`` is
-    all of it.  ``borrowed`` says of each protocol why rows of other options stand in, empty where
+    all of it.  ``fitted`` curves were drawn from fits (``hybrid``).  ``borrowed`` says of each protocol why rows of other options stand in, empty where
     none do.  ``overloaded`` grounds know only runs that were asked for more than could be had.
     ``lent`` are core counts of protocols at which the goodput was not measured, but other metrics were.
     The tables of ``packet_multiples`` hold multiples of theory's packets (`icmodel.model.packets`).
@@ -125,11 +126,7 @@ class Ground:
     known: frozenset[str] = frozenset()
     lent: frozenset[tuple[str, int]] = frozenset()
     packet_multiples: frozenset[str] = frozenset()
-
-    @property
-    def fitted(self) -> bool:
-        """Whether the curves are drawn from fits (``hybrid``)."""
-        return self.carried is not None
+    fitted: bool = False
 
     def lookup_of(self, metric: str) -> Lookup | None:
         """The table a metric of a prediction comes from; that of the goodput for all that flows."""
@@ -265,14 +262,27 @@ def lay_ground(
         points=data.points,
         extended=extend,
         changes=changes,
-        carried=None if refiner is None else refiner.carried(chosen),
+        carried=_carried(data, variant, chosen, refiner),
         borrowed=borrowed,
         overloaded=overloaded,
         only=only,
         known=frozenset(p.metric for _, p in alone) - set(BY_FLOW),
         lent=lent,
         packet_multiples=multiples,
+        fitted=refiner is not None,
     )
+
+
+def _carried(
+    data: Dataset, variant: str, protocols: Sequence[str], refiner: Refiner | None
+) -> Floats | None:
+    """What arrives of a carried request; of ``corrected`` all of it, give or take what runs did."""
+    if variant == "appendix-h":
+        return None
+    if refiner is not None:
+        return refiner.carried(protocols)
+    _, low, high = carried_shares(data, protocols)
+    return np.stack([np.ones_like(low), low, np.maximum(high, 1.0)])
 
 
 def _below(metric: str, multiples: frozenset[str]) -> Below:

@@ -150,7 +150,7 @@ class Press:
     def _nothing(self) -> Surface:
         cells, slots = len(self.knots) + 1, len(self.loads) + 2
         return Surface(
-            np.full((3, 4, cells, slots), np.nan),
+            np.full((3, 6, cells, slots), np.nan),
             np.zeros((2, 2, cells, slots), dtype=np.int8),
             np.full((4, cells, slots), -1, dtype=np.int64),
             np.zeros(cells, dtype=bool),

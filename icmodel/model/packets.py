@@ -55,16 +55,18 @@ def per_s(ground: Ground, block: Block, metric: str, part: int, way: Course) -> 
 
 
 def _of_theory(each: Floats, own: Floats, least: Floats, part: int, *, carried: Bools) -> Floats:
-    """Packets a frame that theory allows: no fewer than those of full ones, carried no more than its own.
+    """Packets a carried frame can have: no fewer than full ones, no more than its own.
 
     What a counter tells beside them is spread, and stays in the interval.
     """
+    merged = least < own
     if part == VALUE:
-        each = np.maximum(each, least)
-        return np.where(carried, np.minimum(each, own), each)
-    if part == HIGH:
-        return np.where(carried & (least == own), np.maximum(each, own), np.maximum(each, least))
-    return np.where(carried & (least == own), np.minimum(each, own), each)
+        told = np.clip(each, least, own)
+    elif part == HIGH:
+        told = np.where(merged, each, np.maximum(each, own))
+    else:
+        told = np.where(merged, each, np.minimum(each, own))
+    return np.where(carried, told, each)
 
 
 def _slot(way: Course) -> LoadSlot:

@@ -11,13 +11,8 @@ from numpy.typing import NDArray
 from icmodel.dataset import RATIOS as RATIOS
 from icmodel.dataset import Dataset, Point
 from icmodel.estimate import BASES
-from icmodel.interpolation import (
-    HIGH,
-    LOW,
-    Curve,
-    leave_one_out_half_width,
-    spread_half_width,
-)
+from icmodel.interpolation import HIGH, LOW, Curve
+from icmodel.model.misses import Misses, misses
 
 Floats = NDArray[np.float64]
 
@@ -27,6 +22,9 @@ Place = tuple[str, Count, int]
 Numbered = tuple[int, Point]
 """A row and its index in the dataset."""
 Curves = dict[Place, list[Curve]]
+
+BUSY_CORES = ("cpu_send_cores", "cpu_recv_cores", "_process_cores")
+"""Endings of metrics in busy processors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +81,15 @@ def _byplace_of(data: Dataset, rows: Iterable[Numbered]) -> Curves:
         key = (place_of(point), -1.0 if np.isnan(load) else load)
         groups.setdefault(key, []).append((index, point))
     curves: Curves = {}
+    metric = next((members[0][1].metric for members in groups.values()), "")
+    found = misses(data, metric)
     for (place, load), members in groups.items():
-        curve = _curve(data, np.nan if load == -1.0 else load, members)
+        curve = _curve(data, found, np.nan if load == -1.0 else load, members)
         curves.setdefault(place, []).append(curve)
     return curves
 
 
-def _curve(data: Dataset, load: float, members: list[Numbered]) -> Curve:
+def _curve(data: Dataset, found: Misses, load: float, members: list[Numbered]) -> Curve:
     """One curve; rows without a payload count only where no row has one."""
     with_payload = {
         p.payload_bytes: (i, p) for i, p in sorted(members, key=lambda m: m[1].options)
@@ -98,42 +98,40 @@ def _curve(data: Dataset, load: float, members: list[Numbered]) -> Curve:
     chosen = [with_payload[payload] for payload in sorted(with_payload)] or members[:1]
     points = [point for _, point in chosen]
     payload = np.array([float(p.payload_bytes or 1) for p in points])
+    value = np.array([p.value for p in points])
+    limits = limits_of(data, points)
     return Curve(
         load_bps=load,
         payload_bytes=payload,
-        ends=_ends(data, payload, points),
+        ends=_ends(found, limits, points),
         basis=np.array([BASES.index(p.basis) for p in points], dtype=np.int8),
         rows=np.array([i for i, _ in chosen], dtype=np.int64),
         anywhere=not with_payload,
+        between=found.between(payload, value),
+        limits=limits,
     )
 
 
-def _ends(data: Dataset, payload: Floats, points: list[Point]) -> Floats:
-    """Value, low and high of each row: its own range or spread, else leave-one-out.
-
-    No end crosses 0…1 for ratios, 0 for the rest, or a limit the source states.
-    """
-    metric = points[0].metric
+def _ends(found: Misses, limits: tuple[float, float], points: list[Point]) -> Floats:
+    """Value, low and high of each row, within what the metric can be."""
     value = np.array([p.value for p in points])
-    relative = metric not in RATIOS
-    fallback = leave_one_out_half_width(payload, value, relative=relative)
-    half = np.array([_half_width(p, fallback, relative=relative) for p in points])
-    ends = np.stack([value, value - half, value + half])
-    for k, point in enumerate(points):
-        if point.low is not None:
-            ends[LOW, k] = point.low
-        if point.high is not None:
-            ends[HIGH, k] = point.high
-    least, most = stated_range(data, metric, points[0].protocol)
-    ends[LOW] = np.minimum(np.maximum(ends[LOW], least), value)
-    ends[HIGH] = np.maximum(np.minimum(ends[HIGH], most), value)
+    below, above = found.of_rows(points)
+    ends = np.stack([value, value - below, value + above])
+    ends[LOW] = np.minimum(np.maximum(ends[LOW], limits[0]), value)
+    ends[HIGH] = np.maximum(np.minimum(ends[HIGH], limits[1]), value)
     return ends
 
 
-def _half_width(point: Point, fallback: float, *, relative: bool) -> float:
-    if point.std is not None:
-        return spread_half_width(point.std, point.n)
-    return fallback * point.value if relative else fallback
+def limits_of(data: Dataset, points: Sequence[Point]) -> tuple[float, float]:
+    """Least and most a metric can be at the rows of one place.
+
+    No more processors are busy than the rows have; where a row is above that, they had more.
+    """
+    least, most = stated_range(data, points[0].metric, points[0].protocol)
+    cores = points[0].cores
+    if points[0].metric.endswith(BUSY_CORES) and cores and max(p.value for p in points) <= cores:
+        most = min(most, float(cores))
+    return least, most
 
 
 def stated_range(data: Dataset, metric: str, protocol: str) -> tuple[float, float]:

@@ -1,6 +1,16 @@
 """Validation: how well a model predicts rows that were kept from it, and whether intervals hold."""
 
+from icmodel.validate.choice import Choice, choose
 from icmodel.validate.document import document, records
 from icmodel.validate.validation import Trial, Validation, Wishes, validate
 
-__all__ = ["Trial", "Validation", "Wishes", "document", "records", "validate"]
+__all__ = [
+    "Choice",
+    "Trial",
+    "Validation",
+    "Wishes",
+    "choose",
+    "document",
+    "records",
+    "validate",
+]

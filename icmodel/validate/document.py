@@ -59,6 +59,7 @@ def score_document(score: Score) -> dict[str, object]:
         "p95": number_or_none(score.p95),
         "greatest": number_or_none(score.greatest),
         "bias": number_or_none(score.bias),
+        "half_width": number_or_none(score.half_width),
         **_coverage(score.coverage),
         "unanswered": score.unanswered,
         "reasons": dict(score.reasons),

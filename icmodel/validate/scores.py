@@ -58,6 +58,7 @@ class Score:
 
     ``points`` is at how many different points the ``n`` answered rows stand: runs of one point
     share the model's error there, and say less than as many runs of different points.
+    ``half_width`` is the median half of an interval, in the kind of the errors.
     """
 
     metric: str
@@ -70,6 +71,7 @@ class Score:
     p95: float
     greatest: float
     bias: float
+    half_width: float
     coverage: Coverage | None
     unanswered: int
     reasons: Mapping[str, int]
@@ -77,7 +79,7 @@ class Score:
 
 def outcome(fold: str, point: Point, estimate: Estimate) -> Outcome:
     """An answer beside its row."""
-    scale = 1.0 if kind(point.metric) == ABSOLUTE else point.value
+    scale = _scale(point)
     if scale == 0 and not estimate.absent:
         estimate = absent(TRUTH_IS_ZERO)
     if estimate.absent:
@@ -122,10 +124,23 @@ def score(outcomes: Sequence[Outcome]) -> Score:
         p95=float(p95),
         greatest=float(most),
         bias=float(np.median([one.bias for one in answered])) if answered else math.nan,
+        half_width=_half_width(answered),
         coverage=coverage([one.covered for one in answered if one.covered is not None]),
         unanswered=len(outcomes) - len(answered),
         reasons=dict(reasons.most_common()),
     )
+
+
+def _half_width(answered: Sequence[Outcome]) -> float:
+    """The median half of an interval in the kind of the errors; NaN where there is none."""
+    said = [one for one in answered if one.covered is not None]
+    halves = [(one.estimate.high - one.estimate.low) / 2 / _scale(one.point) for one in said]
+    return float(np.median(halves)) if halves else math.nan
+
+
+def _scale(point: Point) -> float:
+    """What errors of a row are a share of."""
+    return 1.0 if kind(point.metric) == ABSOLUTE else point.value
 
 
 def coverage(covered: Sequence[bool]) -> Coverage | None:

@@ -1,0 +1,91 @@
+"""Which variant a new dataset answers with: what the errors on left-out rows say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hybrid_case import dataset, row
+from icmodel.cli import main
+from icmodel.dataset import Dataset, load
+from icmodel.validate import Choice, Wishes, choose, validate
+from icmodel.validate.choice import AT_MOST_ROWS, LEAST_ANSWERS, MOST_FOLDS, TIE
+from icmodel.validate.validation import LEAVE_ONE
+
+SIZES = tuple(int(size) for size in np.unique(np.geomspace(64, 60_000, 34).astype(int)))
+
+
+def made(power: float) -> Dataset:
+    """One curve of a goodput: a straight line where ``power`` is 1, else what no line follows."""
+    points = [
+        row("tcp", size, float("inf"), "goodput_bps", np.array([1e4 * size**power]))
+        for size in SIZES
+    ]
+    return dataset(points)
+
+
+@pytest.mark.parametrize(("power", "expected"), [(1.0, "corrected"), (0.35, "hybrid")])
+def test_the_variant_with_the_smaller_errors_is_chosen(power: float, expected: str) -> None:
+    seen: list[tuple[int, int]] = []
+    choice = choose(made(power), lambda done, of: seen.append((done, of)))
+    assert choice.variant == expected
+    assert choice.why.startswith(f"{expected} answers by default: ")
+    assert seen == [(k + 1, 2 * MOST_FOLDS) for k in range(2 * MOST_FOLDS)]
+
+
+def test_the_reason_says_the_ratio_of_the_median_errors() -> None:
+    data = made(0.35)
+    wishes = Wishes((LEAVE_ONE,), ("goodput_bps",), most=MOST_FOLDS)
+    medians = []
+    for variant in ("corrected", "hybrid"):
+        (trial,) = validate(data, variant, wishes).trials
+        medians.append(trial.metrics["goodput_bps"].score.median)
+    ratio = medians[1] / medians[0]
+    assert ratio < TIE
+    assert f"are {ratio:.2f} times those of corrected" in choose(data).why
+
+
+def test_few_rows_are_answered_by_corrected() -> None:
+    data = made(0.35)
+    few = replace(data, points=data.points[:29])
+    assert choose(few) == Choice(
+        "corrected",
+        "corrected answers by default: no metric has 30 measured or tabulated rows to compare the "
+        "variants by",
+    )
+    assert LEAST_ANSWERS < MOST_FOLDS < AT_MOST_ROWS
+
+
+def test_ingest_says_which_variant_and_why_and_keeps_what_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [f"{size},{1e4 * size**0.35}" for size in SIZES]
+    table = tmp_path / "table.csv"
+    table.write_text("\n".join(["payload,goodput", *lines]) + "\n")
+    columns = tmp_path / "columns.toml"
+    columns.write_text(
+        '[columns.payload]\nfield = "payload_bytes"\nunit = "B"\n'
+        '[columns.goodput]\nfield = "goodput_bps"\nunit = "b/s"\n'
+    )
+    asked = [
+        "ingest",
+        str(table),
+        "--map",
+        str(columns),
+        "--protocol",
+        "tcp",
+        "--load",
+        "unlimited",
+    ]
+    assert main([*asked, "-o", str(tmp_path / "own")]) == 0
+    said = capsys.readouterr().out
+    assert "variant hybrid" in said
+    assert "hybrid answers by default: median errors" in said
+    assert load(tmp_path / "own").default_variant == "hybrid"
+    assert "hybrid answers by default" in (tmp_path / "own" / "README.md").read_text()
+    assert main([*asked, "--default-variant", "corrected", "-o", str(tmp_path / "said")]) == 0
+    assert "answers by default" not in capsys.readouterr().out
+    assert load(tmp_path / "said").default_variant == "corrected"
