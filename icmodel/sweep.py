@@ -1,7 +1,7 @@
 """Sweep: what-if grids; every combination of some parameters' values, answered at once.
 
-A range is a text: ``"64 B, 1448 B"`` lists values, ``"64 B..65535 B"`` takes what the dataset has
-between two of them, ``"64 B..65535 B:25"`` takes 25 at equal distances, ``"64 B..65535 B:25log"``
+A range is a text: ``"64 B, 1448 B"`` lists values, ``"64 B..65535 B"`` takes two and what the
+dataset has between them, ``"64 B..65535 B:25"`` takes 25 at equal distances, ``"64 B..65535 B:25log"``
 25 at equal ratios. Items can be mixed; a rate or requested goodput can be ``unlimited``.
 """
 
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from icmodel import scenario as words
-from icmodel.dataset import Dataset, Point
+from icmodel.dataset import AXES, Dataset, Point
 from icmodel.errors import DatasetError, OutOfDomain, ScenarioError
 from icmodel.model import Model
 from icmodel.model.rows import rows_at
@@ -271,27 +271,30 @@ def _spaced(name: str, item: str, first: float, last: float, how: str) -> list[f
 def _known(
     name: str, item: str, first: float, last: float, rows: tuple[Point, ...], dataset: str
 ) -> list[float]:
-    """What the dataset has from the first to the last; where a rule counts, every whole number."""
+    """Both ends as they are said and what the dataset has between; counts of a rule are all there.
+
+    An end beyond what was measured stays: it is refused or marked like any other question.
+    """
     if name in ("switches", "endpoints"):
         return list(range(int(first), int(last) + 1))
-    if name in ("rate_fps", "distance_m"):
+    column = "load_bps" if name == "requested_goodput_bps" else name
+    if column not in AXES:
         raise ScenarioError(
             f"the range {item!r} of {name} needs a number of values, as no dataset has points of "
             f"it: write {item}:25 or {item}:25log"
         )
-    column = "load_bps" if name == "requested_goodput_bps" else name
     found = {getattr(point, column) for point in rows} - {None}
-    values = sorted(value for value in found if first <= value <= last)
     if not rows:
         raise OutOfDomain(
             f"{dataset} has no rows at these options: see `icmodel datasets show {dataset}` for the "
             "values each protocol has"
         )
-    if not values:
+    between = {value for value in found if first < value < last}
+    if not between and name not in COUNTS:
         raise ScenarioError(
             f"{dataset} has no {name} in the range {item!r}: say how many values, such as {item}:25"
         )
-    return values
+    return sorted({first, *between, last})
 
 
 def _rows(model: Model, texts: list[Axis]) -> tuple[Point, ...]:

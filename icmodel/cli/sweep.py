@@ -83,9 +83,9 @@ def sweep(
 ) -> None:
     """Predict every combination of some parameters' values: a table, CSV, JSON or netCDF.
 
-    Any parameter takes a list ("64 B, 1448 B"), what the dataset has between two values
+    Any parameter takes a list ("64 B, 1448 B"), two values with what the dataset has between them
     ("64 B..65535 B"), or a number of values between them, at equal distances (":25") or equal
-    ratios (":25log"). A file has every metric with its interval and basis.
+    ratios (":25log"). An end outside the dataset is refused like any other question. A file has every metric with its interval and basis.
 
     \b
     icmodel sweep --payload "64 B..65535 B" --cores 1,4
