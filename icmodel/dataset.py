@@ -51,6 +51,10 @@ HELD_OUT_FILE = "held-out.csv"
 HOW_TO_LIST = "run `icmodel datasets list` for the bundled ones, or give the path of a folder"
 
 
+LONG = 300
+"""Characters of a dataset's description that its ``repr`` shows."""
+
+
 @dataclass(frozen=True, slots=True)
 class Interconnect:
     """The link of a dataset; ``None`` where its source does not say.
@@ -101,6 +105,10 @@ class Dataset:
     fabrics: Mapping[tuple[str, str], Interconnect]
     document: Mapping[str, object]
     points: tuple[Point, ...]
+
+    def __repr__(self) -> str:
+        said = f"{self.id!r}, {len(self.points)} rows of {', '.join(self.protocols)}: {self.title}"
+        return f"Dataset({said if len(said) < LONG else f'{said[:LONG]}…'})"
 
     @property
     def metrics(self) -> tuple[str, ...]:

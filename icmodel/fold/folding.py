@@ -58,6 +58,9 @@ class Folded:
     account: Account
     records: tuple[Record, ...]
 
+    def __repr__(self) -> str:
+        return f"Folded({len(self.points)} rows, {len(self.held_out)} held out, {len(self.records)} records)"
+
 
 def fold(
     records: Sequence[Record],

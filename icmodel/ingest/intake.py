@@ -48,6 +48,10 @@ class Ingested:
     refused: tuple[Refusal, ...] = ()
     doubted: tuple[Refusal, ...] = ()
 
+    def __repr__(self) -> str:
+        counts = f"{len(self.points)} rows, {len(self.taken)} files taken"
+        return f"Ingested({counts}, {len(self.refused)} refused, {len(self.doubted)} doubted)"
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What is not taken of the files and what a reader must know, each once, with its tool."""
