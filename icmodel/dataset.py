@@ -23,6 +23,7 @@ from icmodel.dataset_rows import (
     read_held_out,
     read_points,
 )
+from icmodel.documents import toml
 from icmodel.errors import DatasetError
 
 __all__ = [
@@ -293,7 +294,7 @@ def read_document(folder: Path) -> dict[str, object]:
     """
     path = folder / "dataset.toml"
     try:
-        document = tomllib.loads(_read_bytes(path).decode("utf-8"))
+        document = toml(_read_bytes(path).decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DatasetError(f"{path} is not valid TOML: {error}") from error
     if document.get("schema_version") != SCHEMA_VERSION:

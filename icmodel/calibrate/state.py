@@ -18,6 +18,7 @@ from typing import Any
 from icmodel.calibrate.lock import alone
 from icmodel.calibrate.run import Record, Run, run_of
 from icmodel.calibrate.settings import Settings, settings_of
+from icmodel.documents import json_value
 from icmodel.errors import CalibrationError
 
 SETTINGS, RECORDS, REFUSED = "loop.json", "records.jsonl", "refused.jsonl"
@@ -116,7 +117,7 @@ class Folder:
             os.truncate(path, whole)
         for number, line in enumerate(body[:whole].splitlines(), start=1):
             try:
-                yield json.loads(line)
+                yield json_value(line)  # type: ignore[misc]
             except ValueError as error:
                 raise CalibrationError(
                     f"{path} line {number} is no JSON: the file was changed; restore it, or "
