@@ -128,13 +128,15 @@ def _run(arguments: Sequence[str] | None) -> int:
     except _USAGE as error:
         words = sys.argv[1:] if arguments is None else arguments
         return _say(_usage_sentence(error, words), WRONG)
-    except typer.Abort:
+    except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except (PipeClosed, BrokenPipeError):
         return _end_quietly()
     except SystemExit:  # typer's own end of a broken pipe
         return _end_quietly()
     except Exception as error:
+        if _interrupted(error):
+            return INTERRUPTED
         if os.environ.get("ICMODEL_TRACEBACK"):
             raise
         return _say(
@@ -143,6 +145,13 @@ def _run(arguments: Sequence[str] | None) -> int:
             DEFECT,
         )
     return code if isinstance(code, int) else DONE
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error, as when it came while a library was being imported."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _say(sentence: str, code: int) -> int:
