@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 
 from icmodel import __version__
 from icmodel.cli.output import PipeClosed
-from icmodel.errors import IcmodelError
+from icmodel.errors import IcmodelError, is_of_the_place, unwritable
 
 COMMANDS = (
     "predict",
@@ -135,16 +135,25 @@ def _run(arguments: Sequence[str] | None) -> int:
     except SystemExit:  # typer's own end of a broken pipe
         return _end_quietly()
     except Exception as error:
-        if _interrupted(error):
-            return INTERRUPTED
-        if os.environ.get("ICMODEL_TRACEBACK"):
-            raise
-        return _say(
-            f"icmodel has a defect, {type(error).__name__}: {' '.join(str(error).split())}; please "
-            "report it with what ICMODEL_TRACEBACK=1 prints",
-            DEFECT,
-        )
+        return _unforeseen(error)
     return code if isinstance(code, int) else DONE
+
+
+def _unforeseen(error: Exception) -> int:
+    """Say what no room foresaw: an interruption, a fault of the machine, or else a defect."""
+    if _interrupted(error):
+        return INTERRUPTED
+    if isinstance(error, OSError) and is_of_the_place(error):
+        if error.filename is None:
+            _end_quietly()
+        return _say(unwritable(error.filename or "the output", error), WRONG)
+    if os.environ.get("ICMODEL_TRACEBACK"):
+        raise error
+    return _say(
+        f"icmodel has a defect, {type(error).__name__}: {' '.join(str(error).split())}; please "
+        "report it with what ICMODEL_TRACEBACK=1 prints",
+        DEFECT,
+    )
 
 
 def _interrupted(error: BaseException | None) -> bool:
@@ -170,6 +179,6 @@ def _usage_sentence(error: Exception, words: Sequence[str]) -> str:
 
 
 def _end_quietly() -> int:
-    """Nobody reads on: let the interpreter flush into nothing."""
+    """Nobody reads on, or nothing can be written: let the interpreter flush into nothing."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return PIPE_CLOSED

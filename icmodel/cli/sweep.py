@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
+from io import BytesIO
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -288,4 +289,7 @@ def _check_netcdf(path: Path) -> None:
 
 
 def _write_netcdf(grid: Grid, path: Path) -> None:
-    grid.answers.to_netcdf(path, engine="h5netcdf")
+    """Write netCDF in one go: HDF5 crashes where the disk is full while it writes a file itself."""
+    whole = BytesIO()
+    grid.answers.to_netcdf(whole, engine="h5netcdf")
+    path.write_bytes(whole.getbuffer())
