@@ -126,7 +126,14 @@ def _sweep() -> Schema:
     known: dict[str, Schema] = {"schema_version": VERSION, **_answered(("dataset",))}
     fixed = _by_name({"type": ["string", "number", "null"]})
     return _object(
-        {**known, "variant": TEXT, "fixed": fixed, "swept": _list(TEXT), "points": _list(point)}
+        {
+            **known,
+            "variant": TEXT,
+            "fixed": fixed,
+            "swept": _list(TEXT),
+            "notes": _list(TEXT),
+            "points": _list(point),
+        }
     )
 
 
