@@ -93,6 +93,7 @@ def test_predict_loads_only_the_rooms_a_question_passes(tmp_path: Path) -> None:
         "icmodel.cli.output",
         "icmodel.cli.predict",
         "icmodel.cli.question",
+        "icmodel.cli.table",
     }
     assert "icmodel.model.many" not in modules
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from icmodel.cli.narrow import fitted, stacked
 from icmodel.cli.table import Table as Table
 from icmodel.errors import ReportError
 
@@ -129,6 +128,8 @@ def _drawn(body: Table | tuple[str, ...], width: int) -> RenderableType:
     from rich import box
     from rich.table import Table as Drawn
     from rich.text import Text
+
+    from icmodel.cli.narrow import fitted, stacked  # only for a terminal, too
 
     if isinstance(body, Table):
         body = fitted(body, width) or stacked(body, width)
