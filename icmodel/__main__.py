@@ -1,8 +1,55 @@
-"""``python -m icmodel`` is the command ``icmodel``."""
+"""``python -m icmodel`` is the command ``icmodel``; Ctrl-C ends it quietly from its first moment."""
 
+import os
+import signal
 import sys
+from types import FrameType, TracebackType
 
-from icmodel.cli import main
+INTERRUPTED = 130
+
+
+def _at_once(_number: int, _frame: FrameType | None) -> None:
+    """End while nothing but imports has been done: there is nothing to put in order."""
+    os._exit(INTERRUPTED)
+
+
+def _told(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Tell what nobody caught, but no interruption: whoever pressed Ctrl-C knows of it."""
+    if issubclass(kind, KeyboardInterrupt):
+        os._exit(INTERRUPTED)
+    sys.__excepthook__(kind, error, trace)
+
+
+def _once_more(lost: "sys.UnraisableHookArgs") -> None:
+    """Interrupt again where Python could not raise it, such as while an object was deleted."""
+    if isinstance(lost.exc_value, KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    else:
+        sys.__unraisablehook__(lost)
+
+
+def listen() -> None:
+    """End quietly at Ctrl-C from now on, unless this process was told to ignore it."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _at_once)
+        sys.excepthook, sys.unraisablehook = _told, _once_more
+
+
+def main() -> int:
+    """Run the command line of this process and return its exit code."""
+    listen()
+    from icmodel.cli import main as run  # half of the time of a short command goes into this
+
+    if signal.getsignal(signal.SIGINT) is not _at_once:
+        return run()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return run()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done and said
+
 
 if __name__ == "__main__":
     sys.exit(main())

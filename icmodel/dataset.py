@@ -23,6 +23,7 @@ from icmodel.dataset_rows import (
     read_held_out,
     read_points,
 )
+from icmodel.documents import toml
 from icmodel.errors import DatasetError
 
 __all__ = [
@@ -49,6 +50,10 @@ __all__ = [
 SCHEMA_VERSION = 1
 HELD_OUT_FILE = "held-out.csv"
 HOW_TO_LIST = "run `icmodel datasets list` for the bundled ones, or give the path of a folder"
+
+
+LONG = 300
+"""Characters of a dataset's description that its ``repr`` shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +106,10 @@ class Dataset:
     fabrics: Mapping[tuple[str, str], Interconnect]
     document: Mapping[str, object]
     points: tuple[Point, ...]
+
+    def __repr__(self) -> str:
+        said = f"{self.id!r}, {len(self.points)} rows of {', '.join(self.protocols)}: {self.title}"
+        return f"Dataset({said if len(said) < LONG else f'{said[:LONG]}…'})"
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -306,7 +315,7 @@ def read_document(folder: Path) -> dict[str, object]:
     """
     path = folder / "dataset.toml"
     try:
-        document = tomllib.loads(_read_bytes(path).decode("utf-8"))
+        document = toml(_read_bytes(path).decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DatasetError(f"{path} is not valid TOML: {error}") from error
     if document.get("schema_version") != SCHEMA_VERSION:

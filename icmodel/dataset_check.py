@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from icmodel.dataset import AXES, SCHEMA_VERSION, Dataset, build, find, load, read_document
 from icmodel.dataset_write import ID_PATTERN
-from icmodel.errors import DatasetError
+from icmodel.errors import DatasetError, unwritable
 from icmodel.model import VARIANTS
 
 NUMBERED = AXES[1:]
@@ -274,7 +274,7 @@ def _write_seal(path: Path, digest: str) -> None:
         beside.replace(path)
     except OSError as error:
         beside.unlink(missing_ok=True)
-        raise DatasetError(f"{path} cannot be written: {error.strerror}") from error
+        raise DatasetError(unwritable(path, error)) from error
 
 
 assert SCHEMA_VERSION == 1, "DatasetDocument describes schema version 1"

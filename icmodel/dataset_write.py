@@ -16,7 +16,7 @@ from pathlib import Path
 
 from icmodel.dataset import HELD_OUT_FILE, SCHEMA_VERSION, load
 from icmodel.dataset_rows import AXES, REST, RUN, Point, row_key
-from icmodel.errors import DatasetError
+from icmodel.errors import DatasetError, unwritable
 from icmodel.toml_text import toml_text
 
 POINTS_FILE = "points.csv"
@@ -94,7 +94,7 @@ def write_dataset(
         _ = load(stage).held_out_runs
         _put(stage, target, files)
     except OSError as error:
-        raise DatasetError(f"{target} cannot be written: {error.strerror}") from error
+        raise DatasetError(unwritable(target, error)) from error
     except DatasetError as error:
         raise DatasetError(str(error).replace(str(stage), str(target))) from error
     finally:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+
 
 class IcmodelError(Exception):
     """Base of all errors a user can cause; the command line prints it and exits with 2."""
@@ -45,3 +48,31 @@ class CalibrationError(IcmodelError):
 
 class MeasurementFailed(CalibrationError):  # noqa: N818  (says more than an Error at its end would)
     """A run failed for want of the peer or the network; another time it may succeed."""
+
+
+_FULL = tuple(
+    getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name)
+)
+_CLOSED = (errno.EROFS, errno.EACCES, errno.EPERM)
+_BROKEN = (errno.EIO, errno.ENXIO)
+
+
+def is_of_the_place(error: BaseException) -> bool:
+    """Whether an error is the fault of the disk or folder written to, and of nobody's code."""
+    return isinstance(error, OSError) and error.errno in (*_FULL, *_CLOSED, *_BROKEN)
+
+
+def unwritable(what: object, error: OSError) -> str:
+    """The sentence for what cannot be written: what it is, why, and what to do about it."""
+    code = error.errno
+    # Libraries put whole paragraphs into `strerror`; the number says what the system said.
+    reason = os.strerror(code) if code else " ".join(str(error).split())
+    if code in _FULL:
+        advice = "make space there, or choose another place"
+    elif code in _CLOSED:
+        advice = "choose a place that you may write to"
+    elif code in _BROKEN:
+        advice = "the disk or the link to it is at fault, so choose another place"
+    else:
+        advice = "choose another place"
+    return f"{what} cannot be written: {reason}; {advice}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from icmodel.scenario import Scenario
 
@@ -49,6 +50,11 @@ class Estimate:
         """Whether the dataset gives no value."""
         return math.isnan(self.value)
 
+    def __repr__(self) -> str:
+        if self.absent:
+            return f"Estimate(absent, {shortened(self.why)})"
+        return f"Estimate({self.value!r}, low={self.low!r}, high={self.high!r}, {self.basis})"
+
     def to_dict(self) -> dict[str, object]:
         """JSON form; unknown numbers become ``None``."""
         return {
@@ -64,6 +70,12 @@ class Estimate:
 def absent(why: str) -> Estimate:
     """An Estimate without a value, saying why."""
     return Estimate(math.nan, math.nan, math.nan, "", why)
+
+
+def shortened(text: str, most: int = 200) -> str:
+    """A text in one line of at most so many characters, as a ``repr`` shows it."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
 def number_or_none(value: float) -> float | None:
@@ -83,6 +95,10 @@ class Explanation:
     goodput_bounds: Mapping[str, float]
     bottleneck: str
 
+    def __repr__(self) -> str:
+        terms, bounds = len(self.latency_terms), len(self.goodput_bounds)
+        return f"Explanation({terms} latency terms, {bounds} goodput bounds, {self.bottleneck})"
+
 
 @dataclass(frozen=True, slots=True)
 class UsedRow:
@@ -95,6 +111,10 @@ class UsedRow:
     value: float
     basis: str
     source: str
+
+    def __repr__(self) -> str:
+        where = f"{self.metric} at {self.payload_bytes} B and load {self.load_bps}"
+        return f"UsedRow(line {self.line}, {where}: {self.value!r}, {self.basis})"
 
     def to_dict(self) -> dict[str, object]:
         """JSON form; an unlimited load is the text ``inf``."""
@@ -112,8 +132,61 @@ class UsedRow:
         }
 
 
+class Metrics:
+    """The metrics that a prediction can have, for type checkers; of others ask ``metrics``."""
+
+    if TYPE_CHECKING:
+        goodput_bps: Estimate
+        sent_bps: Estimate
+        shortfall_bps: Estimate
+        loss_rate: Estimate
+        frames_per_s: Estimate
+        packets_sent_per_s: Estimate
+        packets_received_per_s: Estimate
+        latency_mean_s: Estimate
+        latency_std_s: Estimate
+        latency_min_s: Estimate
+        latency_p50_s: Estimate
+        latency_p90_s: Estimate
+        latency_p99_s: Estimate
+        latency_p999_s: Estimate
+        latency_max_s: Estimate
+        rtt_mean_s: Estimate
+        rtt_std_s: Estimate
+        rtt_min_s: Estimate
+        rtt_p50_s: Estimate
+        rtt_p90_s: Estimate
+        rtt_p99_s: Estimate
+        rtt_p999_s: Estimate
+        rtt_max_s: Estimate
+        rtt_half_mean_s: Estimate
+        rtt_half_std_s: Estimate
+        rtt_half_min_s: Estimate
+        rtt_half_p50_s: Estimate
+        rtt_half_p90_s: Estimate
+        rtt_half_p99_s: Estimate
+        rtt_half_p999_s: Estimate
+        rtt_half_max_s: Estimate
+        cpu_send: Estimate
+        cpu_recv: Estimate
+        cpu_send_cores: Estimate
+        cpu_recv_cores: Estimate
+        cpu_send_process_cores: Estimate
+        cpu_recv_process_cores: Estimate
+        cpu_send_user: Estimate
+        cpu_send_system: Estimate
+        cpu_send_irq: Estimate
+        cpu_send_softirq: Estimate
+        cpu_send_steal: Estimate
+        cpu_recv_user: Estimate
+        cpu_recv_system: Estimate
+        cpu_recv_irq: Estimate
+        cpu_recv_softirq: Estimate
+        cpu_recv_steal: Estimate
+
+
 @dataclass(frozen=True)
-class Prediction:
+class Prediction(Metrics):
     """All metrics of one scenario on one dataset; a metric is an attribute, e.g. ``p.goodput_bps``."""
 
     scenario: Scenario
@@ -127,14 +200,24 @@ class Prediction:
     rows: tuple[UsedRow, ...]
     notes: tuple[str, ...] = field(default=())
 
-    def __getattr__(self, name: str) -> Estimate:
-        metrics: Mapping[str, Estimate] = self.__dict__.get("metrics", {})
-        if name in metrics:
-            return metrics[name]
-        if name.startswith("__"):
-            raise AttributeError(name)
-        known = ", ".join(sorted(metrics))
-        raise AttributeError(f"a prediction has no metric {name!r}; this one has {known}")
+    if not TYPE_CHECKING:  # a type checker that sees this takes any misspelt name for a metric
+
+        def __getattr__(self, name: str) -> Estimate:
+            metrics: Mapping[str, Estimate] = self.__dict__.get("metrics", {})
+            if name in metrics:
+                return metrics[name]
+            if name.startswith("__"):
+                raise AttributeError(name)
+            known = ", ".join(sorted(metrics))
+            raise AttributeError(f"a prediction has no metric {name!r}; this one has {known}")
+
+    def __repr__(self) -> str:
+        told = [name for name, one in self.metrics.items() if not one.absent]
+        asked = f"{self.scenario.protocol}, {self.scenario.payload_bytes} B"
+        return (
+            f"Prediction({self.dataset!r}, variant={self.variant!r}, {asked}: {len(told)} metrics, "
+            f"limited by {self.bottleneck})"
+        )
 
     def explain(self) -> Explanation:
         """The terms of the mean latency and the bounds of the goodput."""

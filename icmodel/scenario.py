@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypedDict
 
 from icmodel import units
 from icmodel.errors import ScenarioError
@@ -36,6 +37,58 @@ MOST = 2**53
 """The greatest whole number every count may have: up to it floats are exact."""
 ROUNDING = 2
 """Last places by which rate × payload × 8 may miss the goodput the rate was made from."""
+
+
+class Asked(TypedDict, total=False):
+    """The keywords of one question, in both spellings; what type checkers hold a call against.
+
+    An axis of the dataset's own is an option: ``options={"nagle": "on"}``. As a keyword of its own
+    (``nagle="on"``) it is answered just the same, but no type checker can know its name.
+    """
+
+    protocol: str
+    payload_bytes: float
+    payload: str
+    rate_fps: float | None
+    rate: str | None
+    requested_goodput_bps: float | None
+    requested_goodput: str | None
+    cores: int | None
+    switches: int | None
+    endpoints: int | None
+    other_goodput_bps: float | None
+    other_goodput: str | None
+    distance_m: float | None
+    distance: str | None
+    line_rate_bps: float | None
+    line_rate: str | None
+    cpu_clock_ratio: float | None
+    cpu_clock: str | None
+    options: Mapping[str, str] | None
+
+
+class AskedMany(TypedDict, total=False):
+    """The keywords of many questions: of arrays, or of ranges; `Asked` says what each is."""
+
+    protocol: object
+    payload_bytes: object
+    payload: object
+    rate_fps: object
+    rate: object
+    requested_goodput_bps: object
+    requested_goodput: object
+    cores: object
+    switches: object
+    endpoints: object
+    other_goodput_bps: object
+    other_goodput: object
+    distance_m: object
+    distance: object
+    line_rate_bps: object
+    line_rate: object
+    cpu_clock_ratio: object
+    cpu_clock: object
+    options: Mapping[str, object] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,13 +311,32 @@ SI_NAMES = frozenset(
 """Every parameter of a question under its SI name."""
 
 
+def with_options(words: Mapping[str, object]) -> dict[str, object]:
+    """Some keywords of a question with its options as keywords of their own.
+
+    Raises
+    ------
+    ScenarioError
+        If an option is given both ways, or the options are no mapping.
+    """
+    named = {name: given for name, given in words.items() if name != "options"}
+    options = words.get("options") or {}
+    if not isinstance(options, Mapping):
+        raise ScenarioError(
+            f'options {options!r} are no mapping: give them as {{"nagle": "on"}}, by their names'
+        )
+    for axis, value in options.items():
+        if named.get(str(axis)) is not None:
+            raise ScenarioError(f"the option {axis} is given twice: keep one")
+        named[str(axis)] = value
+    return named
+
+
 def _in_si(words: Mapping[str, object]) -> tuple[dict[str, object], dict[str, str]]:
     values: dict[str, object] = {}
     options: dict[str, str] = {}
-    for name, given in words.items():
+    for name, given in with_options(words).items():
         if given is None:
-            continue
-        if name == "options":
             continue
         si_name, value = _one_in_si(name, given)
         if si_name not in SI_NAMES:
@@ -273,10 +345,6 @@ def _in_si(words: Mapping[str, object]) -> tuple[dict[str, object], dict[str, st
             raise ScenarioError(f"{si_name} is given twice: keep one of its two spellings")
         else:
             values[si_name] = value
-    for axis, value in dict(words.get("options") or {}).items():  # type: ignore[call-overload]
-        if str(axis) in options:
-            raise ScenarioError(f"the option {axis} is given twice: keep one")
-        options[str(axis)] = str(value)
     return values, options
 
 

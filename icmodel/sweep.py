@@ -1,7 +1,7 @@
 """Sweep: what-if grids; every combination of some parameters' values, answered at once.
 
-A range is a text: ``"64 B, 1448 B"`` lists values, ``"64 B..65535 B"`` takes what the dataset has
-between two of them, ``"64 B..65535 B:25"`` takes 25 at equal distances, ``"64 B..65535 B:25log"``
+A range is a text: ``"64 B, 1448 B"`` lists values, ``"64 B..65535 B"`` takes two and what the
+dataset has between them, ``"64 B..65535 B:25"`` takes 25 at equal distances, ``"64 B..65535 B:25log"``
 25 at equal ratios. Items can be mixed; a rate or requested goodput can be ``unlimited``.
 """
 
@@ -12,16 +12,17 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
 from icmodel import scenario as words
-from icmodel.dataset import Dataset, Point
+from icmodel.dataset import AXES, Dataset, Point
 from icmodel.errors import DatasetError, OutOfDomain, ScenarioError
 from icmodel.model import Model
 from icmodel.model.rows import rows_at
-from icmodel.scenario import Scenario
+from icmodel.scenario import AskedMany, Scenario
+from icmodel.units import unit_of
 
 if TYPE_CHECKING:
     import xarray
@@ -41,8 +42,6 @@ BLOCK = 250_000
 """Points answered between two reports of progress."""
 MOST_TRIED = 1000
 """Points asked one by one to find the first that is refused."""
-UNITS = {"_bytes": "B", "_bps": "bit/s", "_fps": "1/s", "_per_s": "1/s", "_s": "s", "_m": "m"}
-"""Unit of a variable by the ending of its name, as netCDF's conventions write it."""
 
 _RANGE = re.compile(r"(?P<first>[^,]+?)\s*\.\.\s*(?P<last>[^,:]+?)(?:\s*:\s*(?P<how>[^,:]*))?")
 _HOW = re.compile(r"(?P<count>[0-9]{1,9})\s*(?P<log>log)?")
@@ -69,8 +68,7 @@ def sweep(
     metrics: tuple[str, ...] | list[str] | None = None,
     intervals: bool = True,
     progress: Callable[[int, int], None] | None = None,
-    options: Mapping[str, object] | None = None,
-    **ranges: object,
+    **ranges: Unpack[AskedMany],
 ) -> xarray.Dataset:
     """Predict every combination of some parameters' values.
 
@@ -86,12 +84,11 @@ def sweep(
         With ``<metric>_low``, ``<metric>_high`` and ``<metric>_basis``.
     progress : callable, optional
         Called with the points answered and all points, after every block.
-    options : mapping, optional
-        Options by name, beside those among the keywords.
     **ranges
         The parameters of a question. A text without unit suffix is a range (``payload="64 B..1448
         B"``, ``cores="1..4"``); with it, a number or several in SI (``payload_bytes=[64, 1448]``).
-        ``protocol`` and options take one text, a list of texts, or one text with commas.
+        ``protocol`` and options (``options={"nagle": "on, off"}``) take one text, a list of texts,
+        or one text with commas.
 
     Returns
     -------
@@ -106,7 +103,7 @@ def sweep(
     OutOfDomain
         If this dataset cannot answer a point and ``outside`` is "refuse".
     """
-    axes = axes_of(model, {**ranges, **(options or {})})
+    axes = axes_of(model, words.with_options(ranges))
     total = math.prod(len(axis.values) for axis in axes)
     if total > LARGEST_SWEEP:
         raise ScenarioError(
@@ -271,27 +268,30 @@ def _spaced(name: str, item: str, first: float, last: float, how: str) -> list[f
 def _known(
     name: str, item: str, first: float, last: float, rows: tuple[Point, ...], dataset: str
 ) -> list[float]:
-    """What the dataset has from the first to the last; where a rule counts, every whole number."""
+    """Both ends as they are said and what the dataset has between; counts of a rule are all there.
+
+    An end beyond what was measured stays: it is refused or marked like any other question.
+    """
     if name in ("switches", "endpoints"):
         return list(range(int(first), int(last) + 1))
-    if name in ("rate_fps", "distance_m"):
+    column = "load_bps" if name == "requested_goodput_bps" else name
+    if column not in AXES:
         raise ScenarioError(
             f"the range {item!r} of {name} needs a number of values, as no dataset has points of "
             f"it: write {item}:25 or {item}:25log"
         )
-    column = "load_bps" if name == "requested_goodput_bps" else name
     found = {getattr(point, column) for point in rows} - {None}
-    values = sorted(value for value in found if first <= value <= last)
     if not rows:
         raise OutOfDomain(
             f"{dataset} has no rows at these options: see `icmodel datasets show {dataset}` for the "
             "values each protocol has"
         )
-    if not values:
+    between = {value for value in found if first < value < last}
+    if not between and name not in COUNTS:
         raise ScenarioError(
             f"{dataset} has no {name} in the range {item!r}: say how many values, such as {item}:25"
         )
-    return values
+    return sorted({first, *between, last})
 
 
 def _rows(model: Model, texts: list[Axis]) -> tuple[Point, ...]:
@@ -431,9 +431,3 @@ def _labelled(answers: xarray.Dataset, axes: tuple[Axis, ...]) -> xarray.Dataset
         if variable.dtype.kind in "fiu" and "flag_values" not in variable.attrs:
             labelled[name].attrs["units"] = unit_of(str(name))
     return labelled
-
-
-def unit_of(name: str) -> str:
-    """Unit of a number by its name, ``1`` for a ratio or count."""
-    plain = name.removesuffix("_low").removesuffix("_high")
-    return next((unit for ending, unit in UNITS.items() if plain.endswith(ending)), "1")

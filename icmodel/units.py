@@ -340,3 +340,43 @@ def format_quantity(name: str, value: float, digits: int = 7) -> str:
     if name.startswith("cpu_"):  # cpu_send, cpu_recv and their modes: ratios
         return format_ratio(value, digits)
     raise UnitError(f"the field name {name!r} says no unit: end it in a suffix such as _bps or _s")
+
+
+_UNITS = {"_bytes": "B", "_bps": "bit/s", "_fps": "1/s", "_per_s": "1/s", "_s": "s", "_m": "m"}
+
+
+def unit_of(name: str) -> str:
+    """Unit of a number by the ending of its name, as netCDF's conventions write it; ``1`` of none."""
+    plain = name.removesuffix("_low").removesuffix("_high")
+    return next((unit for ending, unit in _UNITS.items() if plain.endswith(ending)), "1")
+
+
+_WORDS = {
+    "bps": "",
+    "s": "",
+    "per": "per second",
+    "cpu": "CPU utilisation",
+    "std": "standard deviation",
+    "min": "least",
+    "max": "greatest",
+    "p50": "median",
+    "p90": "90th percentile",
+    "p99": "99th percentile",
+    "p999": "99.9th percentile",
+    "rtt": "round trip",
+    "send": "at the sender",
+    "recv": "at the receiver",
+    "cores": "in busy cores",
+    "low": "(low end of the interval)",
+    "high": "(high end of the interval)",
+    "basis": "(what it rests on)",
+    "sent": "sent",
+    "rate": "rate",
+    "latency": "one-way latency",
+    "half": "halved",
+}
+
+
+def long_name(name: str) -> str:
+    """The name of a variable in words, for the axes of plots: ``one-way latency mean``."""
+    return " ".join(filter(None, (_WORDS.get(part, part) for part in name.split("_"))))

@@ -84,7 +84,13 @@ except ProbeMissing as error:
 def places(tmp_path: Path) -> Places:
     clone = tmp_path / "clone"
     (clone / "icmodel" / "calibrate").mkdir(parents=True)
-    for name in ("__init__.py", "calibrate/__init__.py", "calibrate/probe.py", "errors.py"):
+    for name in (
+        "__init__.py",
+        "calibrate/__init__.py",
+        "calibrate/probe.py",
+        "documents.py",
+        "errors.py",
+    ):
         shutil.copy2(checkout.ROOT / "icmodel" / name, clone / "icmodel" / name)
     folders = (tmp_path / "first", tmp_path / "second")
     return Places(empty_venv(tmp_path / "venv"), clone, folders)

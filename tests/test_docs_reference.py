@@ -21,6 +21,7 @@ MADE = (
     "dataset-format.md",
     "dataset.schema.json",
     "datasets.md",
+    "output.schema.json",
     "probe.md",
     "usecase-format.md",
     "usecase.schema.json",

@@ -82,7 +82,7 @@ def test_metrics_are_attributes() -> None:
     told = prediction()
     assert told.goodput_bps is GOODPUT
     with pytest.raises(AttributeError, match=r"no metric 'goodput'.*goodput_bps, loss_rate"):
-        _ = told.goodput
+        _ = told.goodput  # type: ignore[attr-defined]
     assert not hasattr(told, "__array__")
 
 

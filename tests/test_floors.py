@@ -18,7 +18,7 @@ import checkout
 
 FLOORS = (
     ("errors",),
-    ("units",),
+    ("units", "documents"),
     ("scenario",),
     ("estimate", "dataset_rows", "toml_text"),
     ("requirement", "dataset", "interpolation", "repeats", "theory"),

@@ -212,8 +212,8 @@ def test_a_sister_configuration_lends_its_break() -> None:
     model = Model(rest, "hybrid")
     for point in out:
         told = model.predict(
-            protocol="mpi", payload_bytes=point.payload_bytes,
-            partition=point.options[0], suite="imb",
+            protocol="mpi", payload_bytes=point.payload_bytes or 0,
+            options={"partition": point.options[0], "suite": "imb"},
         )  # fmt: skip
         assert told.rtt_half_mean_s.value == pytest.approx(point.value, rel=0.1)
 
@@ -372,7 +372,10 @@ def test_only_hybrid_answers_for_other_hosts() -> None:
         CORRECTED.predict(protocol="tcp", payload_bytes=64, line_rate="25 Gb/s")
     with pytest.raises(OutOfDomain, match="does not say its line rate"):
         Model(icmodel.load("rdma-connectx7"), "hybrid").predict(
-            protocol="rdma-read", payload_bytes=64, queue_pairs="1", line_rate="25 Gb/s"
+            protocol="rdma-read",
+            payload_bytes=64,
+            options={"queue_pairs": "1"},
+            line_rate="25 Gb/s",
         )
     with pytest.raises(ScenarioError, match="not a ratio"):
         MODEL.predict(protocol="tcp", payload_bytes=64, cpu_clock="fast")

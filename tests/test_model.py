@@ -169,11 +169,12 @@ def test_a_requested_goodput_meets_its_load_row_exactly() -> None:
 
 def test_nagle_off_is_another_curve_with_its_own_counts() -> None:
     on, off = (
-        MODEL.predict(protocol="tcp", payload="64 B", nagle=nagle) for nagle in ("on", "off")
+        MODEL.predict(protocol="tcp", payload="64 B", options={"nagle": nagle})
+        for nagle in ("on", "off")
     )
     assert off.goodput_bps.value < on.goodput_bps.value
     with pytest.raises(OutOfDomain, match=r"1 cores are outside.*measured with 4"):
-        MODEL.predict(protocol="tcp", payload="64 B", nagle="off", cores=1)
+        MODEL.predict(protocol="tcp", payload="64 B", nagle="off", cores=1)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(
@@ -361,7 +362,7 @@ def test_outside_its_payloads_an_interval_is_wider() -> None:
 def test_shares_measured_behind_an_option_answer_without_a_lone_stream() -> None:
     def share(priority: str) -> Prediction:
         return MODEL.predict(
-            protocol="tcp", payload="65535 B", priority=priority, cores=1, switches=1,
+            protocol="tcp", payload="65535 B", options={"priority": priority}, cores=1, switches=1,
             endpoints=2, other_goodput="10 Gb/s",
         )  # fmt: skip
 

@@ -169,13 +169,15 @@ def test_no_questions_give_no_answers() -> None:
 def test_protocols_and_options_are_one_text_or_codes() -> None:
     nagle = CENTRAL.option_values("nagle")
     told = MODEL.predict_many(
-        protocol=[TCP, TCP], payload_bytes=64, nagle=[nagle.index("on"), nagle.index("off")]
+        protocol=[TCP, TCP],
+        payload_bytes=64,
+        options={"nagle": [nagle.index("on"), nagle.index("off")]},
     )
     for index, value in enumerate(("on", "off")):
-        one = MODEL.predict(protocol="tcp", payload_bytes=64, nagle=value)
+        one = MODEL.predict(protocol="tcp", payload_bytes=64, options={"nagle": value})
         check(told, index, one)
     assert told.goodput_bps[0] > told.goodput_bps[1]
-    text = MODEL.predict_many(protocol="tcp", payload_bytes=[64], nagle="off")
+    text = MODEL.predict_many(protocol="tcp", payload_bytes=[64], nagle="off")  # type: ignore[call-arg]
     assert float(text.goodput_bps[0]) == float(told.goodput_bps[1])
 
 
@@ -199,6 +201,12 @@ def test_codes_say_what_they_mean() -> None:
         "variant": "corrected",
     }
     assert told.bottleneck.dtype == np.int8
+    for name, variable in told.data_vars.items():
+        assert variable.attrs["long_name"], name
+        assert ("units" in variable.attrs) is not ("flag_meanings" in variable.attrs), name
+    assert told.latency_mean_s.attrs["units"] == "s"
+    assert told.cpu_send.attrs["units"] == "1"
+    assert told.goodput_bps_low.attrs["long_name"] == "goodput (low end of the interval)"
     assert told.bottleneck.attrs["flag_meanings"].split() == list(BOTTLENECKS)
     assert told.goodput_bps_basis.dtype == np.int8
     assert told.goodput_bps_basis.attrs["flag_meanings"].split() == list(BASES)
@@ -396,12 +404,16 @@ def test_many_are_refused_where_one_is_and_for_the_same_reason(
 
 def test_where_an_option_has_no_rows_of_a_protocol_there_is_no_answer() -> None:
     told = MODEL.predict_many(
-        protocol=[0, 1, 2], payload_bytes=64, nagle="off", outside="nan", metrics=["goodput_bps"]
+        protocol=[0, 1, 2],
+        payload_bytes=64,
+        options={"nagle": "off"},
+        outside="nan",
+        metrics=["goodput_bps"],
     )
     has = [bool(CENTRAL.select(name, {"nagle": "off"})) for name in CENTRAL.protocols]
     assert list(~np.isnan(told.goodput_bps.values)) == has
     with pytest.raises(OutOfDomain, match="2 of 3"):
-        MODEL.predict_many(protocol=[0, 1, 2], payload_bytes=64, nagle="off")
+        MODEL.predict_many(protocol=[0, 1, 2], payload_bytes=64, options={"nagle": "off"})
 
 
 @pytest.mark.parametrize("name", catalogue())

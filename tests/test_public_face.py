@@ -12,6 +12,10 @@ import pytest
 import checkout
 import icmodel
 from conftest import run
+from icmodel.dataset import catalogue
+from icmodel.validate import Wishes, validate
+from icmodel.validate.validation import KINDS
+from ingest_cases import read
 
 NAMES = {
     "Dataset": "dataset",
@@ -116,3 +120,60 @@ def test_the_names_can_be_listed_and_starred(tmp_path: Path) -> None:
     starred = answer(script, tmp_path)
     assert isinstance(starred, list)
     assert set(starred) >= set(icmodel.__all__)
+
+
+# --- what an interpreter shows ------------------------------------------------------------------
+
+
+def shown_objects(name: str) -> list[object]:
+    """One of every kind of object that a dataset leads to."""
+    data = icmodel.load(name)
+    shown: list[object] = [data, data.interconnect, *data.points[:50], *data.stated_limits]
+    for variant in ("corrected", "appendix-h"):
+        model = icmodel.Model(data, variant)
+        shown.append(model)
+        for point in data.points[:: max(1, len(data.points) // 5)]:
+            options = dict(zip(data.option_axes, point.options, strict=True))
+            try:
+                told = model.predict(
+                    protocol=point.protocol,
+                    payload_bytes=point.payload_bytes or 64,
+                    options={axis: value for axis, value in options.items() if value},
+                    outside="extrapolate",
+                )
+            except icmodel.IcmodelError:
+                continue
+            shown += [told, told.scenario, told.explain(), *told.rows, *told.metrics.values()]
+    return shown
+
+
+@pytest.mark.parametrize("name", catalogue())
+def test_what_an_interpreter_shows_of_an_object_is_a_short_line(name: str) -> None:
+    shown = shown_objects(name)
+    assert len(shown) >= 5
+    for one in shown:
+        said = repr(one)
+        assert len(said) < 400, said
+        assert "\n" not in said
+        assert said.startswith(type(one).__name__), said
+
+
+def test_what_is_shown_of_results_is_a_short_line(tmp_path: Path) -> None:
+    data = icmodel.load("ethernet-10g-2012")
+    found = validate(data, "corrected", Wishes(KINDS[:1], ("goodput_bps",), most=2))
+    got = read("perftest/write_bw_gb.txt")
+    for one in (found, got, found.trials[0]):
+        assert len(repr(one)) < 400, type(one)
+
+
+def test_a_model_takes_the_name_of_a_dataset_or_its_folder() -> None:
+    name = "ethernet-10g-2012"
+    folder = icmodel.load(name).folder
+    asked = {"protocol": "tcp", "payload_bytes": 64}
+    said = [
+        icmodel.Model(one).predict(**asked).to_dict()  # type: ignore[arg-type]
+        for one in (name, folder, icmodel.load(name))
+    ]
+    assert said[0] == said[1] == said[2]
+    with pytest.raises(icmodel.DatasetError, match="nowhere"):
+        icmodel.Model("nowhere")

@@ -31,6 +31,7 @@ LIGHT = {"annotated_doc", "icmodel", "shellingham", "typer"}
 """What a command line costs with the pinned typer."""
 QUESTION = ("--payload", "65535 B", "--rate", "6700/s", "--cores", "4", "--switches", "1")
 ROOMS_OF_PREDICT = {
+    "documents",
     "cli",
     "dataset",
     "dataset_rows",
@@ -92,6 +93,7 @@ def test_predict_loads_only_the_rooms_a_question_passes(tmp_path: Path) -> None:
         "icmodel.cli.output",
         "icmodel.cli.predict",
         "icmodel.cli.question",
+        "icmodel.cli.table",
     }
     assert "icmodel.model.many" not in modules
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Mapping
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,9 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import icmodel
+from icmodel.dataset import catalogue
 from icmodel.errors import IcmodelError, OutOfDomain, ScenarioError, UnitError
 from icmodel.estimate import BASES, BOTTLENECKS
-from icmodel.sweep import axes_of, range_values, sweep, unit_of
+from icmodel.scenario import TEXT_SPELLINGS
+from icmodel.sweep import COUNTS, axes_of, range_values, sweep
+from icmodel.units import unit_of
 
 CENTRAL = "ethernet-10g-2012"
 
@@ -69,7 +75,7 @@ def test_a_range_rises_from_its_first_to_its_last(first: int, span: int, count: 
     for log in ("", "log"):
         values = range_values("payload", f"{first} B..{first + span} B:{count}{log}", refused)
         assert (values[0], values[-1]) == (first, first + span)
-        assert list(values) == sorted(set(values))
+        assert all(float(one) < float(two) for one, two in pairwise(values))
         assert len(values) == min(count, span + 1) or log
 
 
@@ -96,7 +102,7 @@ def test_a_range_that_cannot_be_read_is_refused(name: str, text: str, told: str)
         range_values(name, text, refused)
 
 
-def values_of(model: icmodel.Model, **ranges: object) -> Mapping[str, tuple[object, ...]]:
+def values_of(model: icmodel.Model, **ranges: object) -> Mapping[str, tuple[Any, ...]]:
     return {axis.name: axis.values for axis in axes_of(model, ranges)}
 
 
@@ -109,11 +115,15 @@ def test_a_range_without_a_number_takes_what_the_dataset_has(model: icmodel.Mode
         cores="2..9",
     )
     rows = model.data.select("udp", {})
-    payloads = {p.payload_bytes for p in rows if 1000 <= (p.payload_bytes or 0) <= 8192}
-    loads = {p.load_bps for p in rows if 1 <= (p.load_bps or 0) <= 6e9}
+    payloads = {
+        1000,
+        8192,
+        *(p.payload_bytes for p in rows if 1000 < (p.payload_bytes or 0) < 8192),
+    }
+    loads = {1.0, 6e9, *(p.load_bps for p in rows if 1 < (p.load_bps or 0) < 6e9)}
     assert axes["payload_bytes"] == tuple(sorted(payloads))  # type: ignore[type-var]
     assert axes["requested_goodput_bps"] == tuple(sorted(loads))  # type: ignore[type-var]
-    assert axes["cores"] == (2, 3, 4)
+    assert axes["cores"] == (2, 3, 4, 9)
     assert {1472, 1473} <= set(axes["payload_bytes"])
 
 
@@ -121,7 +131,7 @@ def test_options_never_measured_together_take_the_payloads_of_those_most_alike()
     data = icmodel.load("lab-1g-2026")
     asked = {"protocol": "udp", "payload": "64 B..65507 B", "waiting": "polling"}
     alike = [data.select("udp", {axis: v}) for axis, v in (("waiting", "polling"), BATCHED)]
-    sizes = {row.payload_bytes for rows in alike for row in rows}
+    sizes = {64, 65507, *(row.payload_bytes for rows in alike for row in rows)}
     axes = values_of(icmodel.Model(data, "hybrid"), **asked, **dict([BATCHED]))
     assert axes["payload_bytes"] == tuple(sorted(sizes))  # type: ignore[type-var]
     with pytest.raises(OutOfDomain, match="no rows at these options: see `icmodel datasets show"):
@@ -134,11 +144,94 @@ def test_counts_that_follow_a_rule_take_every_whole_number(model: icmodel.Model)
     assert axes["endpoints"] == (1, 2, 3)
 
 
-@pytest.mark.parametrize("parameter", ["rate", "distance"])
-def test_what_no_dataset_has_points_of_needs_a_number(model: icmodel.Model, parameter: str) -> None:
-    text = {"rate": "1/s..9/s", "distance": "1 m..9 m"}[parameter]
+@pytest.mark.parametrize(
+    ("parameter", "text"),
+    [
+        ("rate", "1/s..9/s"),
+        ("distance", "1 m..9 m"),
+        ("line_rate", "10 Gb/s..25 Gb/s"),
+        ("cpu_clock", "1..2"),
+    ],
+)
+def test_what_no_dataset_has_points_of_needs_a_number(
+    model: icmodel.Model, parameter: str, text: str
+) -> None:
     with pytest.raises(ScenarioError, match=":25log"):
         axes_of(model, {"protocol": "tcp", "payload": "64 B", parameter: text})
+
+
+UNIT_OF = {
+    "payload": " B",
+    "rate": "/s",
+    "requested_goodput": " kb/s",
+    "other_goodput": " kb/s",
+    "distance": " m",
+    "line_rate": " kb/s",
+    "cpu_clock": "",
+    "cores": "",
+    "switches": "",
+    "endpoints": "",
+}
+"""Every parameter that takes a range, with a unit of it."""
+
+
+@cache
+def corrected(name: str) -> icmodel.Model:
+    return icmodel.Model(icmodel.load(name), "corrected")
+
+
+def test_every_parameter_with_a_range_is_looked_at() -> None:
+    assert set(UNIT_OF) == {*TEXT_SPELLINGS, *COUNTS}
+
+
+@pytest.mark.parametrize("name", catalogue())
+@given(
+    parameter=st.sampled_from(sorted(UNIT_OF)),
+    ends=st.tuples(st.integers(1, 10**8), st.integers(1, 10**8)).filter(
+        lambda two: two[0] < two[1]
+    ),
+    how=st.sampled_from(["", ":2", ":7", ":5log"]),
+)
+def test_a_range_keeps_its_ends_as_they_are_said(
+    name: str, parameter: str, ends: tuple[int, int], how: str
+) -> None:
+    unit = UNIT_OF[parameter]
+    if parameter in COUNTS:
+        ends = (ends[0] % 10, ends[0] % 10 + 1 + ends[1] % 10)
+    model = corrected(name)
+    si_name, parse = TEXT_SPELLINGS.get(parameter, (parameter, float))
+    asked = {
+        "protocol": model.data.protocols[0],
+        parameter: f"{ends[0]}{unit}..{ends[1]}{unit}{how}",
+    }
+    try:
+        values = values_of(model, **asked)[si_name]
+    except IcmodelError as error:
+        why = str(error)
+    else:
+        why = ""
+    if why:
+        told = ("needs a number of values", "say how many values", "start it above 0")
+        assert any(words in why for words in told), why
+        return
+    assert (values[0], values[-1]) == pytest.approx([parse(f"{end}{unit}") for end in ends])
+    assert list(values) == sorted(set(values))
+
+
+@pytest.mark.parametrize("name", catalogue())
+def test_more_cores_than_were_measured_are_refused_or_marked(name: str) -> None:
+    model = corrected(name)
+    data = model.data
+    payload = next((p.payload_bytes for p in data.points if p.payload_bytes), 64)
+    asked: Any = {"protocol": data.default_protocol, "payload_bytes": payload, "cores": "1..99"}
+    with pytest.raises(OutOfDomain):
+        sweep(model, metrics=["goodput_bps"], **asked)
+    try:
+        answers = sweep(model, metrics=["goodput_bps"], outside="extrapolate", **asked)
+    except OutOfDomain:  # no rule for cores: nothing to extrapolate by
+        return
+    assert answers["cores"].values.tolist()[-1] == 99
+    assert BASES[answers["goodput_bps_basis"].values[-1]] == "extrapolated"
 
 
 # --- answers ----------------------------------------------------------------------------------
@@ -206,7 +299,7 @@ def test_metrics_a_dataset_lacks_are_absent_in_a_sweep_too(
 
 def test_options_are_an_axis_like_any_other() -> None:
     model = icmodel.Model(icmodel.load("ethernet-1g-2010"))
-    answers = sweep(model, protocol="tcp", payload="64 B, 1 KiB", offload="checksum, baseline")
+    answers = sweep(model, protocol="tcp", payload="64 B, 1 KiB", offload="checksum, baseline")  # type: ignore[call-arg]
     assert answers["offload"].values.tolist() == ["checksum", "baseline"]
     check_against_single_predictions(model, answers)
     same = sweep(

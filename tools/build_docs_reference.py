@@ -21,6 +21,7 @@ from docs_reference.markdown import with_part
 from docs_reference.places import REFERENCE
 from docs_reference.probe import probe_page
 from docs_reference.python_face import api_page
+from icmodel.cli.schemas import output_schemas
 from icmodel.dataset_check import dataset_schema
 from icmodel.usecase import usecase_schema
 
@@ -35,6 +36,7 @@ def pages() -> dict[str, str]:
         "api.md": api_page(),
         "datasets.md": datasets_page(),
         "dataset.schema.json": _schema(dataset_schema()),
+        "output.schema.json": _schema(output_schemas()),
         "usecase.schema.json": _schema(usecase_schema()),
     }
     return {name: re.sub(r"\n{3,}", "\n\n", text) for name, text in made.items()}

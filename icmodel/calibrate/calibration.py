@@ -67,6 +67,9 @@ class Calibration:
     variant: str
     result: Result
 
+    def __repr__(self) -> str:
+        return f"Calibration({self.system!r}: {self.dataset!r}, variant={self.variant!r})"
+
     @property
     def spoilt(self) -> int:
         """Of how many runs the flags leave nothing."""

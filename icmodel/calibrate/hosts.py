@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import signal
@@ -22,6 +21,7 @@ from icmodel.calibrate.pair import BRIEF_S, Pair
 from icmodel.calibrate.run import Record, Run
 from icmodel.calibrate.settings import Settings
 from icmodel.calibrate.system import Refused
+from icmodel.documents import json_value
 from icmodel.errors import CalibrationError, MeasurementFailed
 
 DONE, FLAGGED, REFUSED = 0, 1, 2
@@ -172,7 +172,7 @@ class _Responder:
 
 def _record(said: bytes) -> dict[str, Any]:
     try:
-        record = json.loads(said)
+        record = json_value(said)
     except ValueError as error:
         raise MeasurementFailed(
             f"`icprobe run` printed no record ({error}): is the icprobe of both hosts the same?"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -11,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from icmodel.documents import json_value
 from icmodel.errors import ProbeMissing
 
 PROBE = "icprobe"
@@ -84,7 +84,7 @@ def check_probe(path: Path, *, longest_s: float = 60.0) -> Probe:
 def _instrument(path: Path, longest_s: float) -> dict[str, float]:
     text = _answer(path, "selfcheck", longest_s)
     try:
-        said = json.loads(text)
+        said = json_value(text)
     except ValueError:
         said = None
     if not isinstance(said, dict) or not said:

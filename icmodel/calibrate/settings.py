@@ -6,7 +6,9 @@ import hashlib
 import json
 import math
 from dataclasses import asdict, dataclass, fields
+from typing import Any
 
+from icmodel.documents import json_value
 from icmodel.errors import CalibrationError
 from icmodel.model import VARIANTS
 
@@ -191,7 +193,7 @@ def settings_of(text: str) -> Settings:
         If it is damaged or of another version.
     """
     try:
-        said = json.loads(text)
+        said: Any = json_value(text)
         if said.pop("schema_version") != SCHEMA_VERSION:
             raise ValueError("another schema_version")
         said["loads"] = [math.inf if load is None else load for load in said["loads"]]

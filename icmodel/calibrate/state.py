@@ -18,7 +18,8 @@ from typing import Any
 from icmodel.calibrate.lock import alone
 from icmodel.calibrate.run import Record, Run, run_of
 from icmodel.calibrate.settings import Settings, settings_of
-from icmodel.errors import CalibrationError
+from icmodel.documents import json_value
+from icmodel.errors import CalibrationError, unwritable
 
 SETTINGS, RECORDS, REFUSED = "loop.json", "records.jsonl", "refused.jsonl"
 PLAN = "calibrate, step "
@@ -116,7 +117,7 @@ class Folder:
             os.truncate(path, whole)
         for number, line in enumerate(body[:whole].splitlines(), start=1):
             try:
-                yield json.loads(line)
+                yield json_value(line)  # type: ignore[misc]
             except ValueError as error:
                 raise CalibrationError(
                     f"{path} line {number} is no JSON: the file was changed; restore it, or "
@@ -154,10 +155,13 @@ class Folder:
 
     def _append(self, name: str, document: Mapping[str, Any]) -> None:
         line = json.dumps(document, separators=(",", ":"), ensure_ascii=False) + "\n"
-        with (self.path / name).open("ab") as file:
-            file.write(line.encode("utf-8"))
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with (self.path / name).open("ab") as file:
+                file.write(line.encode("utf-8"))
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise CalibrationError(unwritable(self.path / name, error)) from error
 
 
 def _done(document: Mapping[str, Any], name: str) -> Done:

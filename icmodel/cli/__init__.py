@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 
 from icmodel import __version__
 from icmodel.cli.output import PipeClosed
-from icmodel.errors import IcmodelError
+from icmodel.errors import IcmodelError, is_of_the_place, unwritable
 
 COMMANDS = (
     "predict",
@@ -128,21 +128,39 @@ def _run(arguments: Sequence[str] | None) -> int:
     except _USAGE as error:
         words = sys.argv[1:] if arguments is None else arguments
         return _say(_usage_sentence(error, words), WRONG)
-    except typer.Abort:
+    except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except (PipeClosed, BrokenPipeError):
         return _end_quietly()
     except SystemExit:  # typer's own end of a broken pipe
         return _end_quietly()
     except Exception as error:
-        if os.environ.get("ICMODEL_TRACEBACK"):
-            raise
-        return _say(
-            f"icmodel has a defect, {type(error).__name__}: {' '.join(str(error).split())}; please "
-            "report it with what ICMODEL_TRACEBACK=1 prints",
-            DEFECT,
-        )
+        return _unforeseen(error)
     return code if isinstance(code, int) else DONE
+
+
+def _unforeseen(error: Exception) -> int:
+    """Say what no room foresaw: an interruption, a fault of the machine, or else a defect."""
+    if _interrupted(error):
+        return INTERRUPTED
+    if isinstance(error, OSError) and is_of_the_place(error):
+        if error.filename is None:
+            _end_quietly()
+        return _say(unwritable(error.filename or "the output", error), WRONG)
+    if os.environ.get("ICMODEL_TRACEBACK"):
+        raise error
+    return _say(
+        f"icmodel has a defect, {type(error).__name__}: {' '.join(str(error).split())}; please "
+        "report it with what ICMODEL_TRACEBACK=1 prints",
+        DEFECT,
+    )
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error, as when it came while a library was being imported."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _say(sentence: str, code: int) -> int:
@@ -161,6 +179,6 @@ def _usage_sentence(error: Exception, words: Sequence[str]) -> str:
 
 
 def _end_quietly() -> int:
-    """Nobody reads on: let the interpreter flush into nothing."""
+    """Nobody reads on, or nothing can be written: let the interpreter flush into nothing."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return PIPE_CLOSED

@@ -129,6 +129,13 @@ def _sections(columns: list[Column]) -> Iterator[Section]:
     cells = [row for name in names for row in _cells(answered, name)]
     last = ("bottleneck", *(c.prediction.bottleneck for c in answered if c.prediction))
     yield Section("value, 90 % interval and basis", Table(("metric", *heads), (*cells, last)))
+    notes = [
+        f"- {head}: {note}"
+        for head, column in zip(heads, answered, strict=True)
+        for note in (column.prediction.notes if column.prediction else ())
+    ]
+    if notes:
+        yield Section("notes", tuple(notes))
     silent = [column for column in columns if column.prediction is None]
     if silent:
         told = (f"- {c.dataset}, {c.variant}, {c.protocol}: {c.why}" for c in silent)

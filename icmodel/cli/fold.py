@@ -13,6 +13,7 @@ from icmodel import units
 from icmodel.cli.choosing import best_variant
 from icmodel.cli.output import Answer, Section, Table, emit, progress_bar
 from icmodel.cli.question import AsJson, check_variant, option, room
+from icmodel.documents import toml
 from icmodel.errors import RecordError
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def _folded(records: list[Path], chosen: Settings) -> Path:
 
 def _about(path: Path) -> dict[str, object]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return toml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise RecordError(f"{path} cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

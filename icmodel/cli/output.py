@@ -1,6 +1,6 @@
 """Output: what a command answers, as a table for people, JSON, CSV, or a file of one of these.
 
-Tables are drawn by rich on a terminal, and are plain aligned text when piped. A file is written
+Tables are drawn by rich on a terminal, within its width, and are plain aligned text when piped. A file is written
 beside its place and then renamed: it is there whole, or not at all.
 """
 
@@ -13,21 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from icmodel.cli.table import Table as Table
 from icmodel.errors import ReportError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 GAP = "  "
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows of cells under a header; ``right`` names the columns that end at the right."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    right: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,19 +121,23 @@ def show(sections: Iterable[Section]) -> None:
     for section in sections:
         if section.heading:
             console.print(section.heading, style="bold", markup=False)
-        console.print(_drawn(section.body))
+        console.print(_drawn(section.body, console.width))
 
 
-def _drawn(body: Table | tuple[str, ...]) -> RenderableType:
+def _drawn(body: Table | tuple[str, ...], width: int) -> RenderableType:
     from rich import box
     from rich.table import Table as Drawn
     from rich.text import Text
 
+    from icmodel.cli.narrow import fitted, stacked  # only for a terminal, too
+
+    if isinstance(body, Table):
+        body = fitted(body, width) or stacked(body, width)
     if not isinstance(body, Table):
         return Text("\n".join(body) + "\n")
     drawn = Drawn(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in body.columns:
-        drawn.add_column(name, justify="right" if name in body.right else "left", overflow="fold")
+        drawn.add_column(name, justify="right" if name in body.right else "left", no_wrap=True)
     for row in body.rows:
         drawn.add_row(*(Text(cell) for cell in row))
     return drawn

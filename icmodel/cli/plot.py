@@ -22,7 +22,8 @@ from icmodel.cli.question import (
 )
 from icmodel.dataset import Dataset, load
 from icmodel.errors import OutOfDomain, ReportError, ScenarioError
-from icmodel.scenario import scenario
+from icmodel.model import Model
+from icmodel.scenario import Scenario, scenario
 
 app = room()
 
@@ -71,6 +72,7 @@ def plot(
     asked = scenario(**_with_payload(question, over, data, chosen))
     with fitted(data, variant) as model:
         spec = metric_plot(model, metric, over, asked)
+        notes = _notes(model, asked)
     if as_json:
         print_text(json_text(spec))
     if output is None:
@@ -81,6 +83,15 @@ def plot(
         write_file(output, {".json": lambda path: write_text(path, json_text(spec))})
     if not as_json:
         print_text(f"{metric} over {over} on {data.id}, variant {model.variant}: {output}\n")
+        print_text("".join(f"note: {note}\n" for note in notes))
+
+
+def _notes(model: Model, asked: Scenario) -> tuple[str, ...]:
+    """What a prediction of the scenario itself says besides; nothing where there is none."""
+    try:
+        return model.predict(asked, outside="extrapolate", metrics=()).notes
+    except OutOfDomain:
+        return ()
 
 
 def _with_payload(question: Question, over: str, data: Dataset, protocol: str) -> dict[str, object]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
+from io import BytesIO
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,9 +29,10 @@ from icmodel.cli.question import (
     room,
 )
 from icmodel.dataset import load
-from icmodel.errors import ReportError, ScenarioError
+from icmodel.errors import OutOfDomain, ReportError, ScenarioError
 from icmodel.estimate import BASES, BOTTLENECKS, number_or_none
 from icmodel.model import Model
+from icmodel.scenario import scenario
 
 if TYPE_CHECKING:
     import xarray
@@ -50,6 +53,8 @@ FOOTNOTE = (
     f"{MARK} extrapolated: beyond what was measured. A file names the basis of every value, and",
     "icmodel predict the axis and the distance.",
 )
+
+NOTED = "notes of the first and the last point"
 
 Metrics = Annotated[
     list[str] | None, option("metric", "NAMES", "Only these metrics; can be repeated.")
@@ -83,9 +88,9 @@ def sweep(
 ) -> None:
     """Predict every combination of some parameters' values: a table, CSV, JSON or netCDF.
 
-    Any parameter takes a list ("64 B, 1448 B"), what the dataset has between two values
+    Any parameter takes a list ("64 B, 1448 B"), two values with what the dataset has between them
     ("64 B..65535 B"), or a number of values between them, at equal distances (":25") or equal
-    ratios (":25log"). A file has every metric with its interval and basis.
+    ratios (":25log"). An end outside the dataset is refused like any other question. A file has every metric with its interval and basis.
 
     \b
     icmodel sweep --payload "64 B..65535 B" --cores 1,4
@@ -106,20 +111,38 @@ def sweep(
     protocols = ",".join(listed(protocol)) or data.default_protocol
     ranges: dict[str, Any] = {"protocol": protocols, **question.texts()}
     wanted = listed(metric)
+    model = Model(data, variant)
     with progress_bar("sweep") as progress:
         answers = answer_grid(
-            Model(data, variant),
+            model,
             outside="extrapolate" if extrapolate else "nan" if allow_gaps else "refuse",
             metrics=(*wanted, "bottleneck") if wanted else None,
             progress=progress,
             options=question.options(),
             **ranges,
         )
+    notes = _notes(model, answers, wanted)
     if output is None:
-        emit(_answer(Grid(answers, tuple(wanted))), as_json=as_json, output=None)
+        emit(_answer(Grid(answers, tuple(wanted), notes)), as_json=as_json, output=None)
         return
     with progress_bar("write") as progress:
-        emit(_answer(Grid(answers, tuple(wanted), progress)), as_json=as_json, output=output)
+        grid = Grid(answers, tuple(wanted), notes, progress)
+        emit(_answer(grid), as_json=as_json, output=output)
+
+
+def _notes(model: Model, answers: xarray.Dataset, wanted: list[str]) -> tuple[str, ...]:
+    """What predictions of the first and the last point say besides, each once."""
+    notes: dict[str, None] = {}
+    for place in (0, -1):
+        point = answers.isel(dict.fromkeys(answers.sizes, place))
+        said = {str(name): value.item() for name, value in point.coords.items()}
+        asked = {name: None if value == math.inf else value for name, value in said.items()}
+        try:
+            told = model.predict(scenario(**asked), outside="extrapolate", metrics=wanted)
+        except OutOfDomain:
+            continue
+        notes |= dict.fromkeys(told.notes)
+    return tuple(notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +151,7 @@ class Grid:
 
     answers: xarray.Dataset
     wanted: tuple[str, ...]
+    notes: tuple[str, ...] = ()
     progress: Callable[[int, int], None] | None = None
 
     @property
@@ -215,6 +239,8 @@ def _sections(grid: Grid) -> Iterator[Section]:
     yield Section(", ".join(fixed), Table(columns, rows, frozenset(columns[:-1])))
     if marked:
         yield Section("", FOOTNOTE)
+    if grid.notes:
+        yield Section(NOTED, tuple(f"- {note}" for note in grid.notes))
 
 
 def _with_bases(names: Iterable[str]) -> Iterator[str]:
@@ -249,6 +275,7 @@ def _document(grid: Grid) -> dict[str, object]:
         "variant": attributes["variant"],
         "fixed": grid.fixed(),
         "swept": grid.swept,
+        "notes": list(grid.notes),
         "points": list(_points(grid)),
     }
 
@@ -288,4 +315,7 @@ def _check_netcdf(path: Path) -> None:
 
 
 def _write_netcdf(grid: Grid, path: Path) -> None:
-    grid.answers.to_netcdf(path, engine="h5netcdf")
+    """Write netCDF in one go: HDF5 crashes where the disk is full while it writes a file itself."""
+    whole = BytesIO()
+    grid.answers.to_netcdf(whole, engine="h5netcdf")
+    path.write_bytes(whole.getbuffer())

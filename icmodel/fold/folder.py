@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 from icmodel.dataset import Dataset, load
 from icmodel.dataset_check import check_document
 from icmodel.dataset_write import DOCUMENT_FILE, id_of, write_dataset
+from icmodel.documents import json_value
 from icmodel.errors import RecordError
 from icmodel.fold.account import readme
 from icmodel.fold.folding import Folded, fold, records_text
@@ -151,7 +151,7 @@ def _text(path: Path) -> str | None:
 def _account(folder: Path) -> dict[str, object]:
     path = folder / ACCOUNT_FILE
     try:
-        account = json.loads(path.read_bytes())
+        account = json_value(path.read_bytes())
     except OSError as error:
         raise RecordError(
             f"{path} cannot be read ({error.strerror}): only a folder that `icmodel fold -o` made "

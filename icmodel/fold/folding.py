@@ -67,6 +67,9 @@ class Folded:
             self, document={**self.document, "default_variant": variant}, account=account
         )
 
+    def __repr__(self) -> str:
+        return f"Folded({len(self.points)} rows, {len(self.held_out)} held out, {len(self.records)} records)"
+
 
 def fold(
     records: Sequence[Record],

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from icmodel.documents import json_value
 from icmodel.errors import RecordError
 from icmodel.fold.record import Record, record_of
 
@@ -27,7 +28,7 @@ def coarser(record: Record, digits: int) -> Record:
         If it has a histogram in another form than icprobe writes, which would keep its digits.
     """
     line = KEPT.sub(lambda found: _told(found, digits), record.line)
-    if any(kept > digits for kept in _digits(json.loads(line))):
+    if any(kept > digits for kept in _digits(json_value(line))):
         raise RecordError(
             f"run {record.run} has a histogram whose digits cannot be cut: give the file that "
             "icprobe wrote"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gzip
-import json
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from icmodel.documents import json_value
 from icmodel.errors import RecordError
 from icmodel.fold.record import HOW_TO_MAKE, Record, record_of
 
@@ -102,7 +102,7 @@ def _lines(path: Path) -> tuple[list[tuple[int, str]], bool]:
 
 def _is_json(line: str) -> bool:
     try:
-        json.loads(line)
+        json_value(line)
     except ValueError:
         return False
     return True

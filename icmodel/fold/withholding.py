@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 
+from icmodel.documents import json_value
 from icmodel.errors import RecordError
 from icmodel.fold.record import Record, record_of
 
@@ -34,7 +34,7 @@ def without(record: Record, names: Sequence[str]) -> Record:
     for name in names:
         line = re.sub(rf'("{name}":\s*)"(?:[^"\\]|\\.)*"', rf'\1"{SAID}"', line)
     line = before + environment + line
-    shown = sorted(set(_shown(json.loads(line), names))) if names else []
+    shown = sorted(set(_shown(json_value(line), names))) if names else []
     if shown:
         raise RecordError(
             f"run {record.run} says {', '.join(shown)} in a form that cannot be withheld: give the "

@@ -101,7 +101,7 @@ def _as_long(number: Seen, trips: Sequence[Seen], scatter: Scatter) -> Iterable[
     trip = min(trips, key=lambda trip: abs(trip.value - middle))
     if trip.value < WHOLE * number.value:
         size = math.log(2 * number.value / trip.value)
-        spread = max(scatter.of_others(number), scatter.of_others(trip))
+        spread = max(scatter.blur(number), scatter.blur(trip))
         yield Suspect(
             number.file,
             size,

@@ -38,7 +38,7 @@ def exchanged(numbers: Sequence[Seen], scatter: Scatter) -> Iterable[Suspect]:
 
 def _stands_out(pair: Pair, scatter: Scatter) -> bool:
     one, two, gain = pair
-    return max(scatter.of_others(number) for number in (one, two)) < gain / SURE
+    return max(scatter.blur(number) for number in (one, two)) < gain / SURE
 
 
 def _named(pairs: Sequence[Pair]) -> Iterable[Suspect]:

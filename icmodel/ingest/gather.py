@@ -72,7 +72,13 @@ def in_cores(number: Number, host_cores: int | None) -> Number | None:
         return number
     if host_cores is None:
         return None
-    return number._replace(metric=FAMILIES[number.metric], value=number.value * host_cores)
+    return number._replace(
+        metric=FAMILIES[number.metric],
+        value=number.value * host_cores,
+        low=None if number.low is None else number.low * host_cores,
+        high=None if number.high is None else number.high * host_cores,
+        half=number.half * host_cores,
+    )
 
 
 def _axes(result: Result) -> tuple[object, ...]:

@@ -16,6 +16,7 @@ from icmodel.ingest.mapping import ColumnMap
 from icmodel.ingest.readers import check_tool, reader_of, table
 from icmodel.ingest.result import Number, Refusal, Result, Taken
 from icmodel.ingest.source import Source, read_source
+from icmodel.ingest.wire import just_above
 from icmodel.ingest.within import point_of, problems, unlike
 
 NEEDED = {"protocol": "--protocol NAME", "payload_bytes": '--payload "SIZE"'}
@@ -46,6 +47,10 @@ class Ingested:
     taken: tuple[Taken, ...]
     refused: tuple[Refusal, ...] = ()
     doubted: tuple[Refusal, ...] = ()
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.points)} rows, {len(self.taken)} files taken"
+        return f"Ingested({counts}, {len(self.refused)} refused, {len(self.doubted)} doubted)"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -275,11 +280,12 @@ def _labelled(result: Result, by_name: Labels, given: Given) -> Result:
                 f"{result.place}: it does not say its {name}: give it with {how}, or a file with "
                 "--labels"
             )
-    notes = (*result.notes, *_known_better(known, given.labels.host_cores))
-    whole = replace(result, labels=labels, notes=notes)
+    whole = replace(result, labels=labels)
     for problem in problems(whole, given.link):
         raise RecordError(f"{result.place}: {problem}")
-    return _with_cores(whole)
+    remarks = just_above(whole, given.link) if given.link else ()
+    better = _known_better(known, given.labels.host_cores)
+    return _with_cores(replace(whole, notes=(*result.notes, *better, *remarks)))
 
 
 def _open(general: Labels, said: Labels) -> Labels:

@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from icmodel import units
+from icmodel.documents import toml
 from icmodel.errors import RecordError, UnitError
 
 UNLIMITED = "unlimited"
@@ -104,7 +105,7 @@ def read_labels_file(path: Path) -> dict[str, Labels]:
         If it cannot be read or a label is wrong.
     """
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = toml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise RecordError(f"{path} cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 from icmodel import units
 from icmodel.dataset import AXES, METRIC_ENDINGS, RATIOS
+from icmodel.documents import toml
 from icmodel.errors import RecordError, UnitError
 
 NUMBERED = AXES[1:]
@@ -102,7 +103,7 @@ def read_mapping(path: Path) -> ColumnMap:
         If it cannot be read or says something unknown.
     """
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = toml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise RecordError(f"{path} cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

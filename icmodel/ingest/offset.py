@@ -100,7 +100,7 @@ def _steadiest(clues: Sequence[Clue], scatter: Scatter) -> Steadiest:
 
 def _scattered(clues: Sequence[Clue], scatter: Scatter) -> Steadiest:
     noise = [scatter.of_others(clue.number) for clue in clues]
-    spread = median(max(c.spread, n) for c, n in zip(clues, noise, strict=True))
+    spread = median(max(clue.spread, scatter.blur(clue.number)) for clue in clues)
     return Steadiest(clues, spread, told=median(noise) > 0)
 
 

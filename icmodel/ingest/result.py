@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Literal, NamedTuple
 
 from icmodel.ingest.labels import Labels
+from icmodel.ingest.printed import Printed
 
 Side = Literal["sender", "receiver", "both ends"]
 
@@ -30,6 +31,8 @@ class Number(NamedTuple):
         Runs the tool itself averaged.
     quality
         Why to trust it less; empty where nothing speaks against it.
+    half
+        How far the value may lie off because the tool rounds what it prints.
     """
 
     metric: str
@@ -40,6 +43,18 @@ class Number(NamedTuple):
     n: int | None = None
     basis: str = "measured"
     quality: str = ""
+    half: float = 0.0
+
+    @classmethod
+    def read(cls, metric: str, number: Printed, side: Side, *, quality: str = "") -> Number:
+        """A number as a tool prints it, in SI."""
+        return cls(metric, number.value, side, quality=quality, half=number.half)
+
+    @property
+    def printed(self) -> Printed:
+        """The number, and the least and greatest that its digits leave open."""
+        low = max(self.value - self.half, min(self.value, 0.0))
+        return Printed(self.value, low, self.value + self.half)
 
     @property
     def latency_kind(self) -> str | None:
@@ -161,6 +176,6 @@ class Taken:
     results: tuple[Result, ...] = field(default_factory=tuple)
 
 
-def value_of(numbers: Sequence[Number], metric: str) -> float | None:
-    """The value of a metric among some numbers, if it is there."""
-    return next((number.value for number in numbers if number.metric == metric), None)
+def printed_of(numbers: Sequence[Number], metric: str) -> Printed | None:
+    """A metric among some numbers with what its digits leave open, if it is there."""
+    return next((number.printed for number in numbers if number.metric == metric), None)

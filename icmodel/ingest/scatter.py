@@ -29,8 +29,12 @@ class Scatter:
 
     def __init__(self, numbers: Sequence[Seen]) -> None:
         points: dict[Point, dict[str, float]] = defaultdict(dict)
+        self._rounded: dict[Point, float] = defaultdict(float)
         for number in numbers:
             points[number.curve, number.place][number.file] = number.value
+            self._rounded[number.curve, number.place] = max(
+                self._rounded[number.curve, number.place], math.log1p(number.half / number.value)
+            )
         self.points: Mapping[Point, Mapping[str, float]] = points
         self._of: dict[Point, list[float]] = {}
         self._in: dict[tuple[str, Kind], list[Point]] = defaultdict(list)
@@ -41,6 +45,14 @@ class Scatter:
                 insort(self._all[_kind(point)], off)
             for file in at:
                 self._in[file, _kind(point)].append(point)
+
+    def blur(self, number: Seen) -> float:
+        """How far (log) a number may lie off for noise or for the rounding of what is printed."""
+        return max(self.of_others(number), self.rounding(number))
+
+    def rounding(self, number: Seen) -> float:
+        """How far (log) rounding can move what the files say at the point of a number."""
+        return self._rounded[number.curve, number.place]
 
     def of_others(self, number: Seen) -> float:
         """How far (log) the other files scatter in a metric; 0 where too little is repeated."""

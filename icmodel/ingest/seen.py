@@ -25,12 +25,16 @@ Line = Mapping[int, float]
 
 
 class Seen(NamedTuple):
-    """One number of a file on the curve it lies on; ``place`` is its payload."""
+    """One number of a file on the curve it lies on; ``place`` is its payload.
+
+    ``half`` is how far the value may lie off because it was rounded.
+    """
 
     file: str
     curve: Curve
     place: int | None
     value: float
+    half: float = 0.0
 
     @property
     def metric(self) -> str:
@@ -79,7 +83,8 @@ def _of_result(file: str, result: Result, *, apart: bool) -> Iterable[Seen]:
     hosts = (result.sender, result.receiver) if apart else ()
     for number in result.numbers:
         if number.value > 0 and _compared(number.metric):
-            yield Seen(file, (number.metric, *where, *hosts), labels.payload_bytes, number.value)
+            curve = (number.metric, *where, *hosts)
+            yield Seen(file, curve, labels.payload_bytes, number.value, number.half)
 
 
 def _compared(metric: str) -> bool:

@@ -13,9 +13,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import NoReturn
 
+from icmodel.documents import is_too_deep
 from icmodel.errors import RecordError
 
 LARGEST_BYTES = 256 * 2**20
+TOO_DEEP = "its JSON is nested deeper than any tool writes"
 _ESCAPES = re.compile(r"(?:\x1b|\^\[)\[[0-9;?]*[A-Za-z]")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
@@ -102,7 +104,9 @@ def documents(text: str) -> Iterator[dict[str, object] | list[object]]:
                 "was changed"
             ) from error
         except RecursionError:
-            raise RecordError("its JSON is nested deeper than any tool writes") from None
+            raise RecordError(TOO_DEEP) from None
+        if is_too_deep(document):
+            raise RecordError(TOO_DEEP)
         yield document
 
 

@@ -1,6 +1,7 @@
-"""Checks of one result: what contradicts itself, the wire, or what a number can be.
+"""Checks of one result: what contradicts itself, or what a number can be.
 
-Each check gives a sentence for what is wrong, or nothing. What is found refuses the file.
+Each check gives a sentence for what is wrong, or nothing. What is found refuses the file. Numbers
+are compared as the intervals that their printed digits leave open.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from itertools import pairwise
 
 from icmodel import units
 from icmodel.dataset import AXES, RATIOS, Interconnect
-from icmodel.errors import ScenarioError
-from icmodel.ingest.result import Result, value_of
+from icmodel.ingest.printed import Printed
+from icmodel.ingest.result import Result, printed_of
 from icmodel.ingest.slips import hint
-from icmodel.theory import ethernet
+from icmodel.ingest.wire import beyond_wire
 
 QUANTILES = ("min", "p50", "p90", "p99", "p999", "max")
 FAMILIES = ("latency", "rtt_half", "rtt")
@@ -32,12 +33,10 @@ LEAST = {
 """The least value each label can have."""
 WHOLE = 4 / 3
 """A round trip is at least this much longer than the way there: the way back takes time too."""
-ROUNDING = 1.005
-"""A count over a short window may lie that much over a bound: its ends are not frames' ends."""
 OVERSHOOT = 1.5
 """Pacing keeps a mean rate: what is that far above its load was not held to it."""
 PRODUCT = 0.03
-"""How far payload x rate may lie from the goodput: both are rounded, and three digits round most."""
+"""How far payload x rate may lie from the goodput beside rounding: each has a window of its own."""
 REPEATS = 2.0
 """Repeats of one point that lie further apart than this are not of one point."""
 
@@ -58,8 +57,8 @@ def problems(result: Result, link: Interconnect | None) -> Iterator[str]:
     yield from _load(result)
     yield from _order(result)
     yield from _trips(result)
-    if link is not None and link.line_rate_bps is not None:
-        yield from _wire(result, link, link.line_rate_bps)
+    if link is not None:
+        yield from beyond_wire(result, link)
 
 
 def _no_point(result: Result) -> Iterator[str]:
@@ -75,7 +74,7 @@ def _no_point(result: Result) -> Iterator[str]:
     for number in result.numbers:
         low = number.value if number.low is None else number.low
         high = number.value if number.high is None else number.high
-        if number.value < low or number.value > high:
+        if number.printed.high < low or number.printed.low > high:
             yield (
                 f"{number.metric} {_said(number.metric, number.value)} is not between its low "
                 f"{_said(number.metric, low)} and high {_said(number.metric, high)}"
@@ -88,7 +87,9 @@ def _impossible(result: Result) -> Iterator[str]:
     for number in result.numbers:
         if not math.isfinite(number.value) or number.value < 0:
             yield f"{number.metric} is {number.value:g}, and no such number can be below 0"
-        elif (number.metric in RATIOS or number.metric.endswith("_host")) and number.value > 1:
+        elif (
+            number.metric in RATIOS or number.metric.endswith("_host")
+        ) and number.printed.low > 1:
             yield (
                 f"{number.metric} is {number.value:g}, more than the whole: per cent taken for a "
                 "share, or busy cores for a utilisation"
@@ -96,7 +97,7 @@ def _impossible(result: Result) -> Iterator[str]:
         elif (
             number.cpu_scope == "process"
             and result.most_cores is not None
-            and number.value > result.most_cores
+            and number.printed.low > result.most_cores
         ):
             yield (
                 f"{number.metric} is {number.value:.4g} busy cores, and {result.tool} has threads "
@@ -106,28 +107,31 @@ def _impossible(result: Result) -> Iterator[str]:
 
 def _product(result: Result) -> Iterator[str]:
     """Frames per second times their size must be the goodput."""
-    goodput, rate = (
-        value_of(result.numbers, "goodput_bps"),
-        value_of(result.numbers, "frames_per_s"),
-    )
+    goodput, rate = _known(result, "goodput_bps"), _known(result, "frames_per_s")
     payload = result.labels.payload_bytes
-    if not goodput or not rate or not payload:
+    if goodput is None or rate is None or not payload:
         return
-    product = 8 * payload * rate
-    if abs(goodput / product - 1) > PRODUCT:
+    product = rate * (8 * payload)
+    if not goodput.meets(product, PRODUCT):
         yield (
-            f"{rate:.6g} frames/s of {payload} B are {_rate(product)}, and it says a goodput of "
-            f"{_rate(goodput)}{hint(goodput, product, 'goodput_bps')}"
+            f"{rate.value:.6g} frames/s of {payload} B are {_rate(product.value)}, and it says a "
+            f"goodput of {_rate(goodput.value)}{hint(goodput.value, product.value, 'goodput_bps')}"
         )
 
 
 def _ends(result: Result) -> Iterator[str]:
-    goodput, sent = value_of(result.numbers, "goodput_bps"), value_of(result.numbers, "sent_bps")
-    if goodput and sent and goodput > result.windows * sent:
+    goodput, sent = _known(result, "goodput_bps"), _known(result, "sent_bps")
+    if goodput and sent and goodput.low > result.windows * sent.high:
         yield (
-            f"{_rate(goodput)} arrived and only {_rate(sent)} were sent: sender and receiver are "
-            "swapped, or one of them is in another unit"
+            f"{_rate(goodput.value)} arrived and only {_rate(sent.value)} were sent: sender and "
+            "receiver are swapped, or one of them is in another unit"
         )
+
+
+def _known(result: Result, metric: str) -> Printed | None:
+    """A metric of a result that is there and above 0."""
+    number = printed_of(result.numbers, metric)
+    return number if number is not None and number.value > 0 else None
 
 
 def _load(result: Result) -> Iterator[str]:
@@ -135,37 +139,39 @@ def _load(result: Result) -> Iterator[str]:
     load = result.labels.load_bps
     if not load or math.isinf(load):
         return
-    yield from _above(result, load, OVERSHOOT, f"the load of {_rate(load)} it was held to")
-
-
-def _above(result: Result, most_bps: float, slack: float, what: str) -> Iterator[str]:
-    """A sentence for what was sent or arrived above ``slack`` times the most there can be."""
     for metric in ("goodput_bps", "sent_bps"):
-        value = value_of(result.numbers, metric)
-        if value is not None and value > slack * most_bps:
-            yield f"{metric} {_rate(value)} is above {what}{hint(value, most_bps, metric)}"
+        flow = _known(result, metric)
+        if flow is not None and flow.low > OVERSHOOT * load:
+            yield (
+                f"{metric} {_rate(flow.value)} is above the load of {_rate(load)} it was held to"
+                f"{hint(flow.value, load, metric)}"
+            )
 
 
 def _order(result: Result) -> Iterator[str]:
     """Quantiles rise, and the mean lies between least and greatest."""
     for family in FAMILIES:
         values = {
-            name: value_of(result.numbers, f"{family}_{name}_s") for name in (*QUANTILES, "mean")
+            name: printed_of(result.numbers, f"{family}_{name}_s") for name in (*QUANTILES, "mean")
         }
-        known = [(name, values[name]) for name in QUANTILES if values[name] is not None]
+        known = [(name, value) for name in QUANTILES if (value := values[name]) is not None]
         for (low, a), (high, b) in pairwise(known):
-            if a is not None and b is not None and a > b:
+            if a.low > b.high:
                 yield (
-                    f"{family}_{low}_s {_time(a)} is above {family}_{high}_s {_time(b)}: the columns "
-                    "are swapped, or one is in another unit"
+                    f"{family}_{low}_s {_time(a.value)} is above {family}_{high}_s "
+                    f"{_time(b.value)}: the columns are swapped, or one is in another unit"
                 )
         mean = values["mean"]
         for name, above in (("min", False), ("max", True)):
             edge = values[name]
-            if mean is not None and edge is not None and (mean > edge) is above and mean != edge:
+            if mean is None or edge is None:
+                continue
+            less, more = (edge, mean) if above else (mean, edge)
+            if more.low > less.high:
                 yield (
-                    f"{family}_mean_s {_time(mean)} is {'above' if above else 'below'} "
-                    f"{family}_{name}_s {_time(edge)}: one of them is in another unit or swapped"
+                    f"{family}_mean_s {_time(mean.value)} is {'above' if above else 'below'} "
+                    f"{family}_{name}_s {_time(edge.value)}: one of them is in another unit or "
+                    "swapped"
                 )
 
 
@@ -173,12 +179,12 @@ def _trips(result: Result) -> Iterator[str]:
     """One way, or half a round trip, is not as long as the whole."""
     for family in ("rtt_half", "latency"):
         for name in ("mean", "min", "p50"):
-            part = value_of(result.numbers, f"{family}_{name}_s")
-            whole = value_of(result.numbers, f"rtt_{name}_s")
-            if part and whole and whole < WHOLE * part:
+            part = _known(result, f"{family}_{name}_s")
+            whole = _known(result, f"rtt_{name}_s")
+            if part and whole and whole.high < WHOLE * part.low:
                 yield (
-                    f"{family}_{name}_s {_time(part)} is as long as the round trip rtt_{name}_s "
-                    f"{_time(whole)}: a round trip is labelled as half of one or one-way, or the "
+                    f"{family}_{name}_s {_time(part.value)} is as long as the round trip "
+                    f"rtt_{name}_s {_time(whole.value)}: a round trip is labelled as half of one or one-way, or the "
                     "labels are swapped"
                 )
 
@@ -194,80 +200,18 @@ def point_of(result: Result) -> tuple[object, ...]:
 
 def unlike(results: Sequence[Result]) -> Iterator[str]:
     """A sentence for results of one file that share a point and lie too far apart for repeats."""
-    points: dict[tuple[object, ...], list[float]] = defaultdict(list)
+    points: dict[tuple[object, ...], list[Printed]] = defaultdict(list)
     for result in results:
         for number in result.numbers:
             if number.metric.endswith(("goodput_bps", "sent_bps", "frames_per_s", "_mean_s")):
-                points[(*point_of(result), number.metric)].append(number.value)
+                points[(*point_of(result), number.metric)].append(number.printed)
     for key, values in points.items():
-        if max(values) > REPEATS * min(values):
+        least, most = min(one.high for one in values), max(one.low for one in values)
+        if most > REPEATS * least:
+            known = [one.value for one in values]
             yield (
-                f"{key[-1]} of one point runs from {_said(key[-1], min(values))} to "
-                f"{_said(key[-1], max(values))} in it: "
+                f"{key[-1]} of one point runs from {_said(key[-1], min(known))} to "
+                f"{_said(key[-1], max(known))} in it: "
                 "its results are no repeats but streams at the same time, or runs of different "
                 "kinds, so keep each kind in a file of its own with its labels"
             )
-
-
-# --- the wire ---------------------------------------------------------------------------------
-
-
-def _wire(result: Result, link: Interconnect, line_rate_bps: float) -> Iterator[str]:
-    payload, protocol = result.labels.payload_bytes, result.labels.protocol
-    bound = _goodput_bound(link, protocol, payload, line_rate_bps)
-    line = f"a line of {_rate(line_rate_bps)} carries of {protocol}"
-    yield from _above(result, bound, ROUNDING, f"the {_rate(bound)} that {line}")
-    if payload is None:
-        return
-    least = _latency_bound(link, protocol, payload, line_rate_bps)
-    for family, trips in (("latency", 1), ("rtt_half", 1), ("rtt", 2)):
-        for name in ("min", "p50", "mean"):
-            value = value_of(result.numbers, f"{family}_{name}_s")
-            if value is not None and value < trips * least / ROUNDING:
-                yield (
-                    f"{family}_{name}_s {_time(value)} is below the {_time(trips * least)} that "
-                    f"{payload} B take on the wire{hint(value, trips * least, f'{family}_{name}_s')}"
-                )
-                break
-
-
-def _framing(link: Interconnect, protocol: str | None) -> ethernet.Framing | None:
-    """How the protocol is framed on Ethernet; none where this is no such pair.
-
-    Where no MTU is said the largest stands, so that the bound is none too low.
-    """
-    if link.kind not in ("", "ethernet") or protocol not in ("tcp", "udp", "ethernet"):
-        return None
-    mtu = link.mtu_bytes or ethernet.MAX_MTU_BYTES
-    try:
-        return ethernet.Framing(
-            protocol, mtu, ip_version=link.ip_version, timestamps=link.tcp_timestamps
-        )
-    except ScenarioError:
-        return None
-
-
-def _goodput_bound(
-    link: Interconnect, protocol: str | None, payload: int | None, line_rate_bps: float
-) -> float:
-    framing = _framing(link, protocol)
-    if framing is None:
-        return line_rate_bps
-    if payload is None or framing.protocol == "tcp":
-        return ethernet.stream_goodput_bps(framing, line_rate_bps)
-    try:
-        return float(ethernet.max_goodput_bps(payload, framing, line_rate_bps))
-    except ScenarioError:
-        return ethernet.stream_goodput_bps(framing, line_rate_bps)
-
-
-def _latency_bound(
-    link: Interconnect, protocol: str | None, payload: int, line_rate_bps: float
-) -> float:
-    framing = _framing(link, protocol)
-    if framing is not None:
-        try:
-            return float(ethernet.min_latency_s(payload, framing, line_rate_bps))
-        except ScenarioError:
-            pass
-    return 8 * payload / line_rate_bps

@@ -30,6 +30,7 @@ from icmodel.model.foundation import Foundation
 from icmodel.model.goodput import asked_too_much, known
 from icmodel.model.ground import Ground
 from icmodel.scenario import Hosts
+from icmodel.units import long_name, unit_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -326,9 +327,11 @@ def _fold(model: Foundation, out: Columns, questions: Table) -> xr.Dataset:
         "variant": model.variant,
     }
     for name in out:
+        result[name].attrs = {"units": unit_of(name), "long_name": long_name(name)}
         meanings = BOTTLENECKS if name == "bottleneck" else BASES
         if name == "bottleneck" or name.endswith("_basis"):
             result[name].attrs = {
+                "long_name": long_name(name),
                 "flag_values": list(range(len(meanings))),
                 "flag_meanings": " ".join(meanings),
             }

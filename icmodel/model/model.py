@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
 from icmodel import scenario as words
-from icmodel.dataset import Dataset
+from icmodel.dataset import Dataset, load
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Prediction
 from icmodel.interpolation import HIGH, LOW, VALUE
@@ -30,7 +31,7 @@ from icmodel.model.goodput import asked_too_much
 from icmodel.model.ground import Ground
 from icmodel.model.physics import wire
 from icmodel.model.rules import problems
-from icmodel.scenario import Hosts, Scenario
+from icmodel.scenario import Asked, AskedMany, Hosts, Scenario
 
 if TYPE_CHECKING:
     import xarray
@@ -45,8 +46,8 @@ class Model:
 
     Parameters
     ----------
-    data : Dataset
-        From :func:`icmodel.load`.
+    data : Dataset or str or path
+        From :func:`icmodel.load`, or what that takes: the name of a bundled dataset or a folder.
     variant : "corrected", "appendix-h" or "hybrid", optional
         ``appendix-h`` is the original's pseudo-code to the letter where it can be executed;
         ``corrected`` mends what the background page on errata lists; ``hybrid`` answers as
@@ -63,10 +64,11 @@ class Model:
 
     def __init__(
         self,
-        data: Dataset,
+        data: Dataset | str | Path,
         variant: str | None = None,
         watch: Callable[[int, int], None] | None = None,
     ) -> None:
+        data = data if isinstance(data, Dataset) else load(data)
         chosen = variant or data.default_variant
         if chosen not in VARIANTS:
             raise ScenarioError(
@@ -87,7 +89,7 @@ class Model:
         *,
         outside: str = REFUSE,
         metrics: tuple[str, ...] | list[str] | None = None,
-        **question: object,
+        **question: Unpack[Asked],
     ) -> Prediction:
         """Predict every metric of one scenario.
 
@@ -229,12 +231,13 @@ class Model:
         metrics: tuple[str, ...] | list[str] | None = None,
         intervals: bool = True,
         threads: int | None = None,
-        **question: object,
+        **question: Unpack[AskedMany],
     ) -> xarray.Dataset:
         """Predict whole arrays of scenarios at once.
 
         Parameters broadcast as numpy arrays do, labelled ones (xarray) by dimension; ``protocol``
-        and options are one text, or codes into :attr:`Dataset.protocols`.
+        and options are one text, or codes into :attr:`Dataset.protocols`. Options stand in
+        ``options={"nagle": "on"}``, or are keywords of their own.
 
         Parameters
         ----------
@@ -256,7 +259,8 @@ class Model:
         from icmodel.model.many import Wishes, predict_many  # xarray only where it is used
 
         wishes = Wishes(outside, None if metrics is None else tuple(metrics), intervals, threads)
-        return predict_many(self._foundation, question, wishes, self._refusal(outside))
+        asked = words.with_options(question)
+        return predict_many(self._foundation, asked, wishes, self._refusal(outside))
 
     def _refusal(self, outside: str) -> Callable[[Mapping[str, object]], str]:
         """What tells why :meth:`predict` refuses a question."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from icmodel.errors import ReportError
+from icmodel.errors import ReportError, unwritable
 
 
 def check_place(path: str | Path) -> None:
@@ -42,7 +42,10 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     check_place(path)
     if path.exists() and not path.is_file():
-        yield path
+        try:
+            yield path
+        except OSError as error:
+            raise ReportError(unwritable(path, error)) from error
         return
     mine = f"{os.getpid()}-{threading.get_ident()}"
     beside = path.with_name(f".{path.stem}.{mine}{path.suffix}")
@@ -51,8 +54,7 @@ def replacing(path: Path) -> Iterator[Path]:
         _flush(beside)
         beside.replace(path)
     except OSError as error:
-        reason = error.strerror or error
-        raise ReportError(f"{path} cannot be written: {reason}; choose another place") from error
+        raise ReportError(unwritable(path, error)) from error
     finally:
         with suppress(OSError):
             beside.unlink(missing_ok=True)

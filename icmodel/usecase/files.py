@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from icmodel.dataset import shipped
+from icmodel.documents import toml
 from icmodel.errors import IcmodelError, UseCaseError
 from icmodel.usecase.derivation import derive
 from icmodel.usecase.document import SCHEMA_VERSION, UseCase
@@ -77,7 +78,7 @@ def read_usecase(text: str, file: str = "the use case") -> UseCase:
 
 
 def _document(text: str) -> dict[str, Any]:
-    document = tomllib.loads(text)
+    document = toml(text)
     version = document.get("schema_version")
     if version != SCHEMA_VERSION:
         raise UseCaseError(

@@ -81,6 +81,9 @@ class Trial:
     metrics: Mapping[str, Tested]
     outcomes: tuple[Outcome, ...]
 
+    def __repr__(self) -> str:
+        return f"Trial({self.kind!r}, {self.folds} folds of {', '.join(self.metrics)})"
+
 
 @dataclass(frozen=True, slots=True)
 class Validation:
@@ -97,6 +100,9 @@ class Validation:
     too_few: Mapping[str, int]
     noise: Mapping[str, Noise]
     repeats: Mapping[str, Repeats] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"Validation({self.data.id!r}, variant={self.variant!r}, {len(self.trials)} trials)"
 
 
 def validate(

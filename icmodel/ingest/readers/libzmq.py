@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
+from icmodel.ingest.printed import printed
 from icmodel.ingest.result import BOTH, RECEIVER, Number, Result
-from icmodel.ingest.source import Source, shifted
+from icmodel.ingest.source import Source
 
 NAME = "libzmq"
 _SIZE = re.compile(r"^message size: (\d+) \[B\]", re.M)
@@ -23,6 +25,8 @@ _MESSAGES = re.compile(r"^mean throughput: ([0-9.]+) \[msg/s\]", re.M)
 _BITS = re.compile(r"^mean throughput: ([0-9.]+) \[Mb/s\]", re.M)
 _MARK = re.compile(r"^(?:average latency|mean throughput): ", re.M)
 _NETMQ = re.compile(r"^=+ .*Latency Benchmark *$", re.M)
+SLACK = 2e-3
+"""How far bits and messages times their size may lie apart beside the digits cut off."""
 POWERS = {"ms": -3, "us": -6, "µs": -6, "μs": -6, "ns": -9}
 
 
@@ -62,13 +66,13 @@ def _result(text: str, number: int) -> Result:
     payload, runs = int(size[1]), int(count[1])
     notes: list[str]
     if latency is not None:
-        value = shifted(latency[1], POWERS[latency[2]])
-        numbers = [Number("rtt_half_mean_s", value, BOTH)]
+        value = printed(latency[1], Decimal(1).scaleb(POWERS[latency[2]]))
+        numbers = [Number.read("rtt_half_mean_s", value, BOTH)]
         load = None
         notes = ["latency is half a round trip, not a one-way measurement; no spread is printed"]
     else:
         assert messages is not None, "one of the two was found"
-        numbers = _throughput(float(messages[1]), payload, runs, _BITS.search(text))
+        numbers = _throughput(messages[1], payload, runs, _BITS.search(text))
         load = math.inf
         notes = [f"rates are {runs - 1}/{runs} of what is printed: the clock misses one message"]
     return Result(
@@ -81,21 +85,18 @@ def _result(text: str, number: int) -> Result:
     )
 
 
-def _throughput(
-    messages: float, payload: int, runs: int, bits: re.Match[str] | None
-) -> list[Number]:
+def _throughput(messages: str, payload: int, runs: int, bits: re.Match[str] | None) -> list[Number]:
     if runs < 2 or payload < 1:
         raise RecordError("it counts fewer than two messages, or of no size: there is no rate")
-    printed = messages * payload * 8
-    if bits is not None and not math.isclose(
-        float(bits[1]) * 1e6, printed, rel_tol=2e-3, abs_tol=1e6
-    ):
+    rate = printed(messages, cut=True)
+    moved = rate * (payload * 8)
+    if bits is not None and not printed(bits[1], 10**6, cut=True).meets(moved, SLACK):
         raise RecordError(
-            f"it prints {bits[1]} Mb/s, but {messages:.0f} messages/s of {payload} B are "
-            f"{printed / 1e6:.3f} Mb/s: one of the numbers was changed"
+            f"it prints {bits[1]} Mb/s, but {rate.value:.0f} messages/s of {payload} B are "
+            f"{moved.value / 1e6:.3f} Mb/s: one of the numbers was changed"
         )
     counted = (runs - 1) / runs
     return [
-        Number("frames_per_s", messages * counted, RECEIVER),
-        Number("goodput_bps", printed * counted, RECEIVER),
+        Number.read("frames_per_s", rate * counted, RECEIVER),
+        Number.read("goodput_bps", moved * counted, RECEIVER),
     ]

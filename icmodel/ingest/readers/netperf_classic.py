@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from icmodel.errors import RecordError
+from icmodel.ingest.printed import PER_CENT, Printed, exact, printed
 from icmodel.ingest.readers.netperf_test import (
     Test,
     cells_of,
@@ -15,7 +16,7 @@ from icmodel.ingest.readers.netperf_test import (
     round_trip,
 )
 from icmodel.ingest.result import BOTH, RECEIVER, SENDER, Number, Result, Side
-from icmodel.ingest.source import number, shifted
+from icmodel.ingest.source import number
 
 _UNIT = re.compile(r"(10\^[369]bits/s(?:ec)?|[KMG]?[Bb]ytes/s(?:ec)?|per sec)")
 VERBOSE_CELLS = 8
@@ -66,8 +67,9 @@ def _warnings(body: str) -> list[str]:
     return [f"netperf warns that the confidence asked for was not reached{said}"]
 
 
-def _speed(cell: str, unit: str) -> float:
-    return in_bps(number(cell, "the throughput"), unit)
+def _speed(cell: str, unit: str) -> Printed:
+    number(cell, "the throughput")
+    return in_bps(cell, unit)
 
 
 def _classic_stream(
@@ -77,7 +79,7 @@ def _classic_stream(
         raise RecordError(f"{test.place}: its row has {len(row)} numbers where 5 are needed")
     reverse = "MAERTS" in test.words
     counted: Side = RECEIVER if reverse or not test.migrated else SENDER
-    goodput = Number("goodput_bps", _speed(row[4], unit), counted, quality=quality)
+    goodput = Number.read("goodput_bps", _speed(row[4], unit), counted, quality=quality)
     numbers = [goodput, *_cpu(row[5:7], local_sends=not reverse)]
     if len(row) > 5:
         notes.append("service demand is CPU over throughput: not taken")
@@ -104,8 +106,8 @@ def _classic_udp(
             "two ends are swapped or changed"
         )
     numbers = [
-        Number("sent_bps", _speed(send[5], unit), SENDER, quality=quality),
-        Number("goodput_bps", _speed(receive[3], unit), RECEIVER, quality=quality),
+        Number.read("sent_bps", _speed(send[5], unit), SENDER, quality=quality),
+        Number.read("goodput_bps", _speed(receive[3], unit), RECEIVER, quality=quality),
         Number("loss_rate", (okay - arrived) / okay, BOTH),
         *_cpu([*send[6:7], *receive[4:5]], local_sends=True),
     ]
@@ -126,14 +128,19 @@ def _classic_rr(
             "in common: measure with equal sizes"
         )
     if unit[0] == "per sec":
-        rate = number(row[5], "the rate")
+        rate = _rate(row[5])
     elif len(rows[-1]) == VERBOSE_CELLS:
-        rate = number(rows[-1][5], "the rate")  # -v 2 prints it besides
+        rate = _rate(rows[-1][5])  # -v 2 prints it besides
     else:  # as throughput, both ways together
-        rate = _speed(row[5], unit[0]) / (16 * request)
+        rate = _speed(row[5], unit[0]) / exact(16 * request)
         notes.append(f"the rate is worked out of the throughput in {unit[0]}, both ways together")
     numbers = [*round_trip(test, rate, notes), *_cpu(row[6:8], local_sends=True)]
     return made(test, labels_of(test, request), numbers, notes)
+
+
+def _rate(cell: str) -> Printed:
+    number(cell, "the rate")
+    return printed(cell)
 
 
 def _cpu(cells: Sequence[str], *, local_sends: bool) -> list[Number]:
@@ -143,5 +150,5 @@ def _cpu(cells: Sequence[str], *, local_sends: bool) -> list[Number]:
         percent = number(cell, "the CPU utilisation")
         if percent >= 0:
             name, side = ("cpu_send_host", SENDER) if sends else ("cpu_recv_host", RECEIVER)
-            numbers.append(Number(name, shifted(percent, -2), side))
+            numbers.append(Number.read(name, printed(cell, PER_CENT), side))
     return numbers

@@ -9,10 +9,11 @@ from dataclasses import replace
 from itertools import pairwise
 
 from icmodel.errors import RecordError
+from icmodel.ingest.printed import MICRO, PER_CENT, Printed, printed
 from icmodel.ingest.readers.netperf_test import Test, in_bps, labels_of, made, round_trip
 from icmodel.ingest.readers.netperf_words import COLUMNS, LATENCIES, UNITS
 from icmodel.ingest.result import BOTH, RECEIVER, SENDER, Number, Result, Side
-from icmodel.ingest.source import number, shifted
+from icmodel.ingest.source import number
 
 
 def pairs_of(lines: Sequence[str]) -> dict[str, str]:
@@ -56,12 +57,13 @@ def from_omni(test: Test, pairs: Mapping[str, str]) -> Result:
     unit = pairs.get("THROUGHPUT_UNITS", "").strip() or _flagged(test)
     if "THROUGHPUT" not in pairs:
         raise RecordError(f"{test.place}: omni was not asked for THROUGHPUT: nothing to take")
-    rate = number(pairs["THROUGHPUT"].strip(), "THROUGHPUT")
+    text = pairs["THROUGHPUT"].strip()
+    number(text, "THROUGHPUT")
     notes: list[str] = []
     if unit == "Trans/s":
-        numbers = [*round_trip(test, rate, notes), *_latencies(pairs, notes)]
+        numbers = [*round_trip(test, printed(text), notes), *_latencies(pairs, notes)]
     elif unit in UNITS:
-        numbers = _omni_stream(test, in_bps(rate, unit), notes)
+        numbers = _omni_stream(test, in_bps(text, unit), notes)
         if any(key in pairs for key in LATENCIES):
             notes.append("the latency of a STREAM test is how long a send call took: not taken")
     else:
@@ -96,11 +98,11 @@ def _flagged(test: Test) -> str:
     return names[flag[1]] if flag and not test.round_trips else ""
 
 
-def _omni_stream(test: Test, value: float, notes: list[str]) -> list[Number]:
+def _omni_stream(test: Test, value: Printed, notes: list[str]) -> list[Number]:
     if test.protocol == "udp":
         notes.append("omni's THROUGHPUT of UDP is what was sent: no goodput")
-        return [Number("sent_bps", value, SENDER)]
-    return [Number("goodput_bps", value, SENDER)]
+        return [Number.read("sent_bps", value, SENDER)]
+    return [Number.read("goodput_bps", value, SENDER)]
 
 
 def _omni_protocol(pairs: Mapping[str, str]) -> str | None:
@@ -122,7 +124,8 @@ def _latencies(pairs: Mapping[str, str], notes: list[str]) -> list[Number]:
         if value == 0:
             notes.append(f"{key} is 0 us, which netperf prints where it has none: not taken")
         elif value is not None:
-            numbers.append(Number(f"rtt_{name}_s", shifted(pairs[key].strip(), -6), BOTH))
+            trip = printed(pairs[key].strip(), MICRO, cut=True)
+            numbers.append(Number.read(f"rtt_{name}_s", trip, BOTH))
     return numbers
 
 
@@ -131,7 +134,8 @@ def _omni_cpu(pairs: Mapping[str, str]) -> list[Number]:
         ("LOCAL_CPU_UTIL", "cpu_send_host", SENDER),
         ("REMOTE_CPU_UTIL", "cpu_recv_host", RECEIVER),
     )
-    values = ((name, side, _known(pairs, key)) for key, name, side in ends)
     return [
-        Number(name, shifted(value, -2), side) for name, side, value in values if value is not None
+        Number.read(name, printed(pairs[key].strip(), PER_CENT), side)
+        for key, name, side in ends
+        if _known(pairs, key) is not None
     ]

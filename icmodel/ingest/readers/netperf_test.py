@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
+from icmodel.ingest.printed import Printed, exact, printed
 from icmodel.ingest.readers.netperf_words import PROTOCOLS, UNITS
 from icmodel.ingest.result import BOTH, Number, Result
 
@@ -97,18 +97,19 @@ def labels_of(test: Test, payload: int | None, protocol: str | None = None) -> L
     )
 
 
-def round_trip(test: Test, rate: float, notes: list[str]) -> list[Number]:
+def round_trip(test: Test, rate: Printed, notes: list[str]) -> list[Number]:
     """Transactions per second, and the round trip they are the reciprocal of."""
-    numbers = [Number("frames_per_s", rate, BOTH)]
+    numbers = [Number.read("frames_per_s", rate, BOTH)]
     if test.burst:
         notes.append(
             f"{test.burst} further requests were under way, so 1 / rate is no round trip: not taken"
         )
-    elif rate > 0:
-        numbers.append(Number("rtt_mean_s", 1 / rate, BOTH, basis="derived"))
+    elif rate.value > 0:
+        trip = exact(1.0) / rate
+        numbers.append(Number.read("rtt_mean_s", trip, BOTH)._replace(basis="derived"))
     return numbers
 
 
-def in_bps(value: float, unit: str) -> float:
-    """A throughput in bits per second, converted exactly."""
-    return float(Decimal(str(value)) * UNITS[unit.removesuffix("ec")])
+def in_bps(text: str, unit: str) -> Printed:
+    """A printed throughput in bits per second, converted exactly."""
+    return printed(text, UNITS[unit.removesuffix("ec")])

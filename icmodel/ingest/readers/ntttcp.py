@@ -10,19 +10,23 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from xml.etree import ElementTree
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
+from icmodel.ingest.printed import PER_CENT, Printed, exact, printed
 from icmodel.ingest.result import RECEIVER, SENDER, Number, Result
-from icmodel.ingest.source import Source, number, shifted
+from icmodel.ingest.source import Source, number
 
 NAME = "ntttcp"
 _XML = re.compile(r"(?:^|>)\s*<ntttcp([sr])\b", re.M)
 _CONSOLE = re.compile(r"NTTTCP for Linux ([0-9.]+)", re.I)
 _TITLE = re.compile(rf"^\s*{_CONSOLE.pattern}\s*$", re.I | re.M)
 _FIELD = re.compile(r"INFO:\s+([a-z /()]+?)\s*:\s*([0-9.]+)\s*(\S*)\s*$", re.M)
-_SPEEDS = {"Gbps": 1e9, "Mbps": 1e6, "Kbps": 1e3, "bps": 1.0}
+_SPEEDS = {"Gbps": 10**9, "Mbps": 10**6, "Kbps": 10**3, "bps": 1}
+SLACK = 5e-3
+"""How far the rate and bytes over seconds may lie apart beside what is rounded."""
 
 
 def recognises(text: str) -> bool:
@@ -59,14 +63,14 @@ def _of_xml(text: str) -> Result:
     sends = root.tag == "ntttcps"
     udp = said("parameters/udp") == "True"
     notes = [] if udp or sends else ["the receiver's own count"]
-    rate = shifted(number(said("throughput[@metric='mbps']"), "the throughput"), 6)
+    rate = _printed(said("throughput[@metric='mbps']"), "the throughput", 10**6)
     _check_rate(said, rate, linux)
     threads = len(root.findall("thread"))
     if not threads:
         notes.append("its threads are not listed: how many streams ran is not known")
     sides = ("send", SENDER) if sends else ("recv", RECEIVER)
     metric = "sent_bps" if sends else "goodput_bps"
-    numbers = [Number(metric, rate, sides[1]), *_host_cpu(said, sides[0], notes)]
+    numbers = [Number.read(metric, rate, sides[1]), *_host_cpu(said, sides[0], notes)]
     size = said("bufferLen")
     return Result(
         tool=NAME,
@@ -87,17 +91,24 @@ def _of_xml(text: str) -> Result:
     )
 
 
-def _check_rate(said: Callable[[str], str], rate: float, linux: bool) -> None:
+def _check_rate(said: Callable[[str], str], rate: Printed, linux: bool) -> None:
     """Bytes over seconds must make the rate; else a unit is not what this version prints."""
-    size = number(said("total_bytes"), "total_bytes") * (10**6 if linux else 2**20)
-    seconds = number(said("realtime"), "realtime")
-    if seconds <= 0 or rate <= 0:
+    size = _printed(said("total_bytes"), "total_bytes", 10**6 if linux else 2**20)
+    seconds = _printed(said("realtime"), "realtime")
+    if seconds.value <= 0 or rate.value <= 0:
         raise RecordError("it moved no byte or took no time: the run failed")
-    if not math.isclose(8 * size / seconds, rate, rel_tol=5e-3):
+    moved = size * 8 / seconds
+    if not moved.meets(rate, SLACK):
         raise RecordError(
-            f"{size:.0f} B in {seconds:g} s are {8 * size / seconds / 1e6:.3f} Mb/s, not the "
-            f"{rate / 1e6:.3f} Mb/s it prints: a number or a unit was changed"
+            f"{size.value:.0f} B in {seconds.value:g} s are {moved.value / 1e6:.3f} Mb/s, not the "
+            f"{rate.value / 1e6:.3f} Mb/s it prints: a number or a unit was changed"
         )
+
+
+def _printed(text: str, what: str, factor: int | Decimal = 1) -> Printed:
+    """A number with what its digits leave open; an error that names it where it is none."""
+    number(text, what)
+    return printed(text, factor)
 
 
 def _host_cores(said: Callable[[str], str]) -> int | None:
@@ -109,17 +120,18 @@ def _host_cpu(said: Callable[[str], str], end: str, notes: list[str]) -> list[Nu
     side = SENDER if end == "send" else RECEIVER
     modes = [said(mode) for mode in ("user", "system", "softirq")]
     if all(modes):
-        percent = sum(number(mode, "a CPU mode") for mode in modes)
+        parts = [_printed(mode, "a CPU mode", PER_CENT) for mode in modes]
         notes.append(
             "CPU is user, system and softirq time of the whole host; cpu_busy_all counts otherwise"
         )
     elif said("cpu") and number(said("cpu"), "cpu") <= 100:
-        percent = number(said("cpu"), "cpu")
+        parts = [_printed(said("cpu"), "cpu", PER_CENT)]
     else:
         if said("cpu"):
             notes.append(f"CPU of {said('cpu')} % does not say of how many cores: not taken")
         return []
-    return [Number(f"cpu_{end}_host", shifted(round(percent, 6), -2), side)]
+    value = round(sum(part.value for part in parts), 8)
+    return [Number(f"cpu_{end}_host", value, side, half=sum(part.half for part in parts))]
 
 
 # --- console ----------------------------------------------------------------------------------
@@ -134,21 +146,21 @@ def _of_console(text: str) -> Result:
     value, unit = fields["throughput"]
     if unit not in _SPEEDS:
         raise RecordError(f"its throughput has the unknown unit {unit!r}")
-    size, seconds = (number(fields[k][0], k) for k in ("total bytes", "test duration"))
-    if not size or not seconds:
+    size, seconds = (_printed(fields[k][0], k) for k in ("total bytes", "test duration"))
+    if not size.value or not seconds.value:
         raise RecordError("it moved no byte or took no time: the run failed")
-    rate = 8 * size / seconds
-    if not math.isclose(rate, number(value, "throughput") * _SPEEDS[unit], rel_tol=5e-3):
+    rate = exact(size.value) * 8 / seconds
+    if not rate.meets(_printed(value, "throughput", _SPEEDS[unit]), SLACK):
         raise RecordError(
-            f"{size:.0f} B in {seconds:g} s are {rate / 1e9:.2f} Gb/s, not the {value} {unit} it "
-            "prints: a number was changed"
+            f"{size.value:.0f} B in {seconds.value:g} s are {rate.value / 1e9:.2f} Gb/s, not the "
+            f"{value} {unit} it prints: a number was changed"
         )
     notes = ["the rate is worked out of bytes and seconds, finer than what is printed"]
     return _console_result(text, version[1] if version else "", fields, rate, notes)
 
 
 def _console_result(
-    text: str, version: str, fields: dict[str, tuple[str, str]], rate: float, notes: list[str]
+    text: str, version: str, fields: dict[str, tuple[str, str]], rate: Printed, notes: list[str]
 ) -> Result:
     role = re.search(r"ntttcp\s.*?-(s|r)\b", text)
     if role is None and "connections created in" in text:
@@ -175,7 +187,7 @@ def _console_result(
             host_cores=int(cores) if cores.isdigit() else None,
         ),
         numbers=(
-            Number(metric, rate, side),
+            Number.read(metric, rate, side),
             *_host_cpu(lambda key: fields.get(key, ("", ""))[0], end, notes),
         ),
         streams=streams,

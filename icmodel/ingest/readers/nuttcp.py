@@ -11,11 +11,14 @@ import re
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
+from icmodel.ingest.printed import printed
 from icmodel.ingest.result import RECEIVER, SENDER, Number, Result
-from icmodel.ingest.source import Source, shifted
+from icmodel.ingest.source import Source
 
 NAME = "nuttcp"
 MEBIBYTE = 2**20
+TINY = 1e-12
+"""What a division may be off in the last places."""
 _LINE = re.compile(
     r"^\s*(?P<mb>[0-9.]+) MB /\s*(?P<s>[0-9.]+) sec =\s*(?P<mbps>[0-9.]+) Mbps(?P<rest>.*)$"
 )
@@ -63,9 +66,8 @@ def _result(line: re.Match[str], command: str, number: int) -> Result:
     cpu, drops = _CPU.search(line["rest"]), _DROPS.search(line["rest"])
     assert cpu is not None, "the caller looked for it"
     counts = (int(drops["drop"]), int(drops["pkt"])) if drops else None
-    mbps = float(line["mbps"])
     return _made(
-        mbps, float(line["mb"]), (int(cpu["tx"]), int(cpu["rx"])), counts, _told(command), number
+        line["mbps"], line["mb"], (int(cpu["tx"]), int(cpu["rx"])), counts, _told(command), number
     )
 
 
@@ -77,12 +79,12 @@ def _parsed(line: re.Match[str], number: int) -> Result:
         raise RecordError(f"line {number} has no {missing[0]}: the line is cut off")
     counts = (int(pairs["drop"]), int(pairs["pkt"])) if "pkt" in pairs else None
     cpu = (int(pairs["tx_cpu"]), int(pairs["rx_cpu"]))
-    return _made(float(pairs["rate_Mbps"]), float(line["mb"]), cpu, counts, (None, None), number)
+    return _made(pairs["rate_Mbps"], line["mb"], cpu, counts, (None, None), number)
 
 
 def _made(
-    mbps: float,
-    mebibytes: float,
+    mbps: str,
+    mebibytes: str,
     cpu: tuple[int, int],
     counts: tuple[int, int] | None,
     told: tuple[int | None, float | None],
@@ -94,7 +96,7 @@ def _made(
             f"line {number} counts {counts[0]} lost of {counts[1]} packets, which is impossible"
         )
     payload, load = told
-    numbers = [Number("goodput_bps", shifted(mbps, 6), RECEIVER)]
+    numbers = [Number.read("goodput_bps", printed(mbps, 10**6), RECEIVER)]
     notes = ["the round trip and retransmissions are of the connection, not of frames: not taken"]
     if counts is None and load in (None, math.inf):
         numbers.append(_cpu("cpu_send_process_cores", cpu[0]))
@@ -127,16 +129,18 @@ def _made(
 def _cpu(metric: str, percent: int) -> Number:
     side = SENDER if "send" in metric else RECEIVER
     low, high = max(percent - 0.5, 0) / 100, (percent + 0.5) / 100
-    return Number(metric, percent / 100, side, low=low, high=high, quality="whole per cent")
+    return Number(
+        metric, percent / 100, side, low=low, high=high, quality="whole per cent", half=0.005
+    )
 
 
-def _payload(mebibytes: float, counts: tuple[int, int]) -> int | None:
+def _payload(mebibytes: str, counts: tuple[int, int]) -> int | None:
     """The size of a datagram, if one whole number alone explains the bytes that arrived."""
     arrived = counts[1] - counts[0]
     if arrived <= 0:
         return None
-    low, high = ((mebibytes + off) * MEBIBYTE / arrived for off in (-0.00006, 0.00006))
-    first, last = math.ceil(low), math.floor(high)
+    moved = printed(mebibytes, MEBIBYTE) * (1 / arrived)
+    first, last = math.ceil(moved.low * (1 - TINY)), math.floor(moved.high * (1 + TINY))
     if first == last:
         return first
     powers = [2**power for power in range(17) if first <= 2**power <= last]

@@ -11,11 +11,14 @@ import re
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
+from icmodel.ingest.printed import MICRO, printed
 from icmodel.ingest.result import BOTH, SENDER, Number, Result
-from icmodel.ingest.source import Source, shifted
+from icmodel.ingest.source import Source
 
 NAME = "perftest"
 MEBI = 2**20
+SLACK = 2e-3
+"""How far bandwidth and messages times their size may lie apart beside what is rounded."""
 _TITLE = re.compile(
     r"^\s*(RDMA_Write|RDMA_Read|Send|Atomic\w*|Write|Read)(?: \w+)? (BW|Latency) Test[ \t]*$", re.M
 )
@@ -77,6 +80,7 @@ def _result(text: str, verb: str, what: str, row: list[str], line: int) -> Resul
     if what == "BW":
         numbers = _bandwidth(text, row, line)
         notes.append("the peak is of single batches: not taken")
+        notes.append("goodput is messages times their size where those have more digits")
         if "CPU_Util" in text:
             notes.append(
                 "CPU_Util is user time over user and idle time of the whole host: not taken"
@@ -111,16 +115,17 @@ def _bandwidth(text: str, row: list[str], line: int) -> list[Number]:
     unit = _BANDWIDTH.search(text)
     if unit is None or len(row) < 5:
         raise RecordError(f"line {line}: the head does not say the unit of the bandwidth")
-    value = float(row[3]) * WIDTHS[unit[1]]
-    rate = shifted(row[4], 6)
-    moved = rate * int(row[0]) * 8
-    slack = 0.5e-6 * 1e6 * int(row[0]) * 8 + 0.005 * WIDTHS[unit[1]]
-    if not math.isclose(value, moved, rel_tol=2e-3, abs_tol=slack):
+    value, rate = printed(row[3], WIDTHS[unit[1]]), printed(row[4], 10**6)
+    moved = rate * (int(row[0]) * 8)
+    if not value.meets(moved, SLACK):
         raise RecordError(
             f"line {line}: {row[3]} {unit[1]}/s is not {row[4]} M messages/s of {row[0]} B: the "
             "head's unit or a number was changed"
         )
-    return [Number("frames_per_s", rate, SENDER), Number("goodput_bps", value, SENDER)]
+    return [
+        Number.read("frames_per_s", rate, SENDER),
+        Number.read("goodput_bps", value.finer(moved), SENDER),
+    ]
 
 
 def _latency(verb: str, row: list[str], line: int, notes: list[str]) -> list[Number]:
@@ -138,5 +143,5 @@ def _latency(verb: str, row: list[str], line: int, notes: list[str]) -> list[Num
     numbers = []
     for name, place in places.items():
         if place < len(row) and int(float(row[1])) >= least.get(name, 1):
-            numbers.append(Number(f"{kind}_{name}_s", shifted(row[place], -6), BOTH))
+            numbers.append(Number.read(f"{kind}_{name}_s", printed(row[place], MICRO), BOTH))
     return numbers

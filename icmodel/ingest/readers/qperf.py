@@ -123,7 +123,8 @@ def _read(text: str, metric: str, side: Side) -> Number:
         raise RecordError(f"{text!r} is no value of qperf")
     low, value, high = _rounded(found[1])
     scale = _scale(found[2], text)
-    return Number(metric, float(value * scale), side, float(low * scale), float(high * scale))
+    least, middle, most = (float(part * scale) for part in (low, value, high))
+    return Number(metric, middle, side, least, most, half=most - middle)
 
 
 def _rounded(text: str) -> tuple[Decimal, Decimal, Decimal]:

@@ -11,11 +11,14 @@ import re
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
+from icmodel.ingest.printed import MICRO, printed
 from icmodel.ingest.result import BOTH, SENDER, Number, Result
-from icmodel.ingest.source import Source, shifted
+from icmodel.ingest.source import Source
 
 NAME = "sockperf"
 MEBI = 2**20
+SLACK = 2e-3
+"""How far bandwidth and messages times their size may lie apart beside the digits cut off."""
 _VERSION = re.compile(r"== version #(\S+) ==")
 _PEER = re.compile(r"IP = (\S+)\s+PORT =\s*\d+\s*# (TCP|UDP)")
 _SIZE = re.compile(r"(?:msg-size[= ]|(?<=\s)-m\s+)(\d+)")
@@ -118,8 +121,8 @@ def _latency(text: str) -> Result:
     kind = "rtt" if mean[1] == "rtt" else "rtt_half"
     notes = [] if kind == "rtt" else ["latency is half a round trip, not a one-way measurement"]
     numbers = [
-        Number(f"{kind}_mean_s", shifted(mean[2], -6), BOTH),
-        Number(f"{kind}_std_s", shifted(mean[3], -6), BOTH),
+        Number.read(f"{kind}_mean_s", printed(mean[2], MICRO), BOTH),
+        Number.read(f"{kind}_std_s", printed(mean[3], MICRO), BOTH),
         *_quantiles(text, kind, seen, notes),
     ]
     lost = _LOST.search(text)
@@ -142,7 +145,7 @@ def _quantiles(text: str, kind: str, seen: int, notes: list[str]) -> list[Number
         if seen < LEAST.get(name, 2):
             few.append(name)
             continue
-        numbers.append(Number(f"{kind}_{name}_s", shifted(value, -6), BOTH))
+        numbers.append(Number.read(f"{kind}_{name}_s", printed(value, MICRO), BOTH))
     if few:
         notes.append(f"{', '.join(sorted(few))} not taken: {seen} observations are too few for it")
     return numbers
@@ -160,11 +163,11 @@ def _throughput(text: str) -> Result:
         payload = round(float(width[1]) * MEBI / per_second) if per_second else None
     if not payload or not per_second:
         raise RecordError("it sent no message: the run failed")
-    sent = per_second * payload * 8
-    if not math.isclose(float(width[1]) * MEBI * 8, sent, rel_tol=2e-3, abs_tol=0.001 * MEBI * 8):
+    sent = printed(rate[1], cut=True) * (payload * 8)
+    if not printed(width[1], MEBI * 8, cut=True).meets(sent, SLACK):
         raise RecordError(
             f"it prints {width[1]} {width[2]}, but {rate[1]} messages/s of {payload} B are "
-            f"{sent / 8 / MEBI:.3f} MiB/s: one of the numbers was changed or the size is wrong"
+            f"{sent.value / 8 / MEBI:.3f} MiB/s: one of the numbers was changed or the size is wrong"
         )
     notes = [
         "counted where it was sent: what arrived is not known, so it is sent_bps, no goodput",
@@ -172,4 +175,6 @@ def _throughput(text: str) -> Result:
     ]
     pace = _pace(text)
     load = pace * payload * 8 if pace else math.inf
-    return _result(text, _labels(text, payload, load), [Number("sent_bps", sent, SENDER)], notes)
+    return _result(
+        text, _labels(text, payload, load), [Number.read("sent_bps", sent, SENDER)], notes
+    )

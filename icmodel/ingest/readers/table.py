@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from icmodel.errors import RecordError, UnitError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.mapping import BESIDE, NUMBERED, UNLIMITED, Column, ColumnMap
+from icmodel.ingest.printed import unit_of
 from icmodel.ingest.readers.spreadsheet import sheet_rows
 from icmodel.ingest.result import BOTH, RECEIVER, SENDER, Number, Result, Side
 from icmodel.ingest.source import Source
@@ -118,15 +119,38 @@ def _number(column: Column, cells: Mapping[str, str], columns: ColumnMap, line: 
     n = cells[count.name] if count else ""
     if n and not n.isdigit():
         raise RecordError(f"line {line}: n {n!r} is no whole number")
+    half = (
+        max(
+            _half(part, cells[part.name], columns)
+            for part in (column, columns.beside(column, "low"), columns.beside(column, "high"))
+            if part and cells[part.name] and _value(part, cells[part.name], columns, line)
+        )
+        if value
+        else 0.0
+    )
     return Number(
         column.field,
         value,
         _side(column.field),
-        low=low,
-        high=high,
+        low=_beyond(low, value, half, min),
+        high=_beyond(high, value, half, max),
+        half=half,
         n=int(n) if n else None,
         basis=columns.basis,
     )
+
+
+def _half(column: Column, text: str, columns: ColumnMap) -> float:
+    """How far a cell above 0 may lie off, in SI, because it was rounded to the digits it has."""
+    unit = unit_of(_plain(column, text, columns, line=0))
+    return column.parse(f"{unit:f}") / 2
+
+
+def _beyond(
+    end: float | None, value: float, half: float, furthest: Callable[[float, float], float]
+) -> float | None:
+    """An end of a range, moved to the value where rounding alone put it on the wrong side."""
+    return furthest(end, value) if end is not None and abs(end - value) <= 2 * half else end
 
 
 def _side(metric: str) -> Side:
@@ -137,6 +161,17 @@ def _side(metric: str) -> Side:
 
 def _value(column: Column, text: str, columns: ColumnMap, line: int) -> float:
     """A cell in SI, by the unit of its column."""
+    plain = _plain(column, text, columns, line)
+    if column.field == "load_bps" and plain in UNLIMITED:
+        return float("inf")
+    try:
+        return column.parse(plain)
+    except UnitError as error:
+        raise RecordError(f"line {line}, column {column.name!r}: {error}") from error
+
+
+def _plain(column: Column, text: str, columns: ColumnMap, line: int) -> str:
+    """A cell's number as Python writes it."""
     plain = text.strip().lower()
     if columns.decimal != ".":
         if "." in plain and _GROUPS.fullmatch(plain.partition(columns.decimal)[0]) is None:
@@ -145,9 +180,4 @@ def _value(column: Column, text: str, columns: ColumnMap, line: int) -> float:
                 f"thousands where {columns.decimal!r} is the decimal: one of them is wrong"
             )
         plain = plain.replace(".", "").replace(columns.decimal, ".")
-    if column.field == "load_bps" and plain in UNLIMITED:
-        return float("inf")
-    try:
-        return column.parse(plain)
-    except UnitError as error:
-        raise RecordError(f"line {line}, column {column.name!r}: {error}") from error
+    return plain

@@ -1,0 +1,95 @@
+"""Narrow: tables within the width of a terminal; words and numbers stay whole, names break at _.
+
+A table that fits stands as it is. Else its widest columns of words are wrapped, and where not even
+that is enough each row becomes a block with a line a column.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from textwrap import wrap
+
+from icmodel.cli.table import Table
+
+BETWEEN = 3
+"""Characters between two columns as a terminal draws them."""
+_PIECE = re.compile(r"[^ _/,-]*[_/,-]*[ ]?")
+"""What is never broken: up to a space, an underscore, a hyphen, a slash or a comma."""
+
+
+def fitted(table: Table, width: int) -> Table | None:
+    """A table whose lines have at most so many characters; none where no wrapping does it."""
+    columns = list(zip(table.columns, *table.rows, strict=True))
+    most = [max(map(len, column)) for column in columns]
+    least = [
+        max(_least(cell, whole=name in table.right and at > 0) for at, cell in enumerate(column))
+        for name, column in zip(table.columns, columns, strict=True)
+    ]
+    room = width - BETWEEN * len(columns)
+    if sum(most) <= room:
+        return table
+    if sum(least) > room:
+        return None
+    widths = _shrunk(most, least, room)
+    right = frozenset(
+        _wrapped(name, wide)
+        for name, wide in zip(table.columns, widths, strict=True)
+        if name in table.right
+    )
+    rows = [
+        tuple(_wrapped(cell, wide) for cell, wide in zip(row, widths, strict=True))
+        for row in (table.columns, *table.rows)
+    ]
+    return Table(rows[0], tuple(rows[1:]), right)
+
+
+def stacked(table: Table, width: int) -> tuple[str, ...]:
+    """The rows of a table one below the other, a line a column, wrapped under their values."""
+    margin = max(map(len, table.columns), default=0) + 2
+    lines: list[str] = []
+    for row in table.rows:
+        lines += [""] if lines else []
+        for name, cell in zip(table.columns, row, strict=True):
+            lines += _named(name, cell, margin, width)
+    return tuple(lines)
+
+
+def _named(name: str, cell: str, margin: int, width: int) -> list[str]:
+    if margin >= width // 2:
+        return wrap(f"{name}: {cell}", max(width, 20)) if cell else []
+    parts = wrap(cell, width - margin, break_on_hyphens=False) if cell else []
+    starts = [name.ljust(margin), *[" " * margin] * (len(parts) - 1)]
+    return [f"{start}{part}" for start, part in zip(starts, parts, strict=False)]
+
+
+def _least(cell: str, *, whole: bool) -> int:
+    """The least width of a cell: that of its longest piece, or of all of a number."""
+    if whole:
+        return len(cell)
+    return max((len(piece.rstrip()) for piece in _pieces(cell)), default=0)
+
+
+def _pieces(cell: str) -> list[str]:
+    return [piece for piece in _PIECE.findall(cell) if piece]
+
+
+def _shrunk(most: Sequence[int], least: Sequence[int], room: int) -> list[int]:
+    """Widths that fit a room: the widest column gives way first, none below its least."""
+    widths = list(most)
+    while sum(widths) > room:
+        open_to = [at for at, wide in enumerate(widths) if wide > least[at]]
+        widths[max(open_to, key=lambda at: widths[at])] -= 1
+    return widths
+
+
+def _wrapped(cell: str, width: int) -> str:
+    """A cell in lines of at most so many characters, broken between pieces."""
+    if len(cell) <= width:
+        return cell
+    lines = [""]
+    for piece in _pieces(cell):
+        if len((lines[-1] + piece).rstrip()) > width:
+            lines.append("")
+        lines[-1] += piece
+    return "\n".join(line.rstrip() for line in lines if line)

@@ -1,0 +1,210 @@
+"""Schemas: what each command prints with ``--json``, as JSON Schema.
+
+A program may rely on what is required here; keys are only added to a ``schema_version``. What
+`icmodel plot --json` prints is Vega-Lite, which has a schema of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from icmodel.errors import ScenarioError
+from icmodel.estimate import BASES, BOTTLENECKS
+
+Schema = dict[str, object]
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+TEXT: Schema = {"type": "string"}
+NUMBER: Schema = {"type": "number"}
+COUNT: Schema = {"type": "integer", "minimum": 0}
+TRUTH: Schema = {"type": "boolean"}
+UNKNOWN: Schema = {"type": ["number", "null"]}
+UNLIMITED: Schema = {"anyOf": [UNKNOWN, {"const": "inf"}]}
+BASIS: Schema = {"enum": [*BASES, ""], "description": "What a value rests on; empty where none is."}
+VERSION: Schema = {"const": 1}
+
+
+def _object(
+    required: Mapping[str, Schema], rest: Schema | None = None, optional: tuple[str, ...] = ()
+) -> Schema:
+    """An object with these keys; further ones are like ``rest``, or anything."""
+    needed = [name for name in required if name not in optional]
+    schema: Schema = {"type": "object", "properties": dict(required), "required": needed}
+    return schema if rest is None else {**schema, "additionalProperties": rest}
+
+
+def _list(of: Schema) -> Schema:
+    return {"type": "array", "items": of}
+
+
+def _by_name(of: Schema) -> Schema:
+    return {"type": "object", "additionalProperties": of}
+
+
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _question() -> Schema:
+    numbers = ("rate_fps", "requested_goodput_bps", "cores", "distance_m", "line_rate_bps")
+    known: dict[str, Schema] = {"protocol": TEXT, "payload_bytes": COUNT}
+    known |= dict.fromkeys(numbers, UNKNOWN)
+    known |= {"switches": COUNT, "endpoints": COUNT, "other_goodput_bps": NUMBER}
+    return _object({**known, "cpu_clock_ratio": NUMBER, "options": _by_name(TEXT)})
+
+
+def _parts() -> dict[str, Schema]:
+    """What several commands print alike."""
+    ends = {"value": UNKNOWN, "low": UNKNOWN, "high": UNKNOWN, "basis": BASIS}
+    return {
+        "dataset": _object({"id": TEXT, "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}),
+        "estimate": {
+            **_object({**ends, "bases": _list(BASIS), "why": TEXT}),
+            "description": "A metric in SI: value, 90 % interval, basis, and why where it is absent.",
+        },
+        "point-estimate": _object(ends, optional=("low", "high", "basis")),
+        "scenario": _question(),
+        "used-row": _object(
+            {
+                "line": COUNT,
+                "metric": TEXT,
+                "payload_bytes": UNKNOWN,
+                "load_bps": UNLIMITED,
+                "value": UNKNOWN,
+                "basis": BASIS,
+                "source": TEXT,
+            }
+        ),
+        "bottleneck": {"enum": list(BOTTLENECKS)},
+    }
+
+
+def _answered(names: tuple[str, ...]) -> dict[str, Schema]:
+    return {name: _ref(name) for name in names}
+
+
+def _commands() -> dict[str, Schema]:
+    listed = _object({"id": TEXT, "title": TEXT, "kind": TEXT, "line_rate_bps": UNKNOWN,
+                      "protocols": _list(TEXT), "rows": COUNT})  # fmt: skip
+    case = _object({"name": TEXT, "title": TEXT, "question": TEXT, "candidates": _list(TEXT)})
+    return {
+        "predict": _predict(),
+        "sweep": _sweep(),
+        "compare": _compare(),
+        "datasets list": _object({"schema_version": VERSION, "datasets": _list(listed)}),
+        "datasets show": _show(),
+        "datasets points": _points(),
+        "datasets check": _object(
+            {
+                "schema_version": VERSION,
+                **_answered(("dataset",)),
+                "rows": COUNT,
+                "metrics": _list(TEXT),
+            }
+        ),
+        "usecases list": _object({"schema_version": VERSION, "usecases": _list(case)}),
+        "validate": _validate(),
+        "theory": _theory(),
+    }
+
+
+def _predict() -> Schema:
+    known: dict[str, Schema] = {"schema_version": VERSION, **_answered(("scenario", "dataset"))}
+    known |= {"variant": TEXT, "bottleneck": _ref("bottleneck"), "terms": _by_name(UNKNOWN)}
+    known |= {
+        "bounds": _by_name(UNKNOWN),
+        "rows": _list(_ref("used-row")),
+        "notes": _list(TEXT),
+        "goodput_bps": _ref("estimate"),
+    }
+    return {**_object(known, _ref("estimate")), "description": "Every other key is a metric."}
+
+
+def _sweep() -> Schema:
+    value: Schema = {"anyOf": [_ref("point-estimate"), UNKNOWN, TEXT]}
+    point = _object({"bottleneck": _ref("bottleneck")}, value, optional=("bottleneck",))
+    known: dict[str, Schema] = {"schema_version": VERSION, **_answered(("dataset",))}
+    fixed = _by_name({"type": ["string", "number", "null"]})
+    return _object(
+        {
+            **known,
+            "variant": TEXT,
+            "fixed": fixed,
+            "swept": _list(TEXT),
+            "notes": _list(TEXT),
+            "points": _list(point),
+        }
+    )
+
+
+def _compare() -> Schema:
+    prediction: Schema = {"anyOf": [_ref("predict"), {"type": "null"}]}
+    column = _object(
+        {"dataset": TEXT, "variant": TEXT, "protocol": TEXT, "why": TEXT, "prediction": prediction}
+    )
+    return _object({"schema_version": VERSION, "columns": _list(column)})
+
+
+def _show() -> Schema:
+    texts = ("id", "title", "sha256", "default_variant", "default_protocol", "licence", "citation")
+    known: dict[str, Schema] = {"schema_version": VERSION, **dict.fromkeys(texts, TEXT)}
+    known |= {"protocols": _list(TEXT), "rows": COUNT, "metrics": _by_name(_by_name(COUNT))}
+    return _object({**known, "interconnect": _object({"kind": TEXT}), "bases": _by_name(COUNT)})
+
+
+def _points() -> Schema:
+    axes = ("payload_bytes", "cores", "switches", "endpoints", "other_goodput_bps")
+    known: dict[str, Schema] = {"line": COUNT, "protocol": TEXT, "load_bps": UNLIMITED}
+    known |= dict.fromkeys((*axes, "std", "low", "high", "n"), UNKNOWN)
+    known |= {"metric": TEXT, "value": NUMBER, "basis": BASIS, "source": TEXT}
+    point = {**_object(known, TEXT), "description": "Every other key is an option axis."}
+    dataset = _answered(("dataset",))
+    return _object({"schema_version": VERSION, **dataset, "points": _list(point)})
+
+
+def _validate() -> Schema:
+    score = _object({"error": TEXT, "n": COUNT, "median": UNKNOWN, "coverage": UNKNOWN})
+    fold = _object({"folds": COUNT, "metrics": _by_name(score)})
+    known: dict[str, Schema] = {"schema_version": VERSION, **_answered(("dataset",))}
+    return _object({**known, "variant": TEXT, "folds": _by_name(fold)})
+
+
+def _theory() -> Schema:
+    point = _object(
+        {
+            "payload_bytes": COUNT,
+            "packets": COUNT,
+            "wire_bits": NUMBER,
+            "max_goodput_bps": NUMBER,
+            "send_interval_s": NUMBER,
+            "min_latency_s": NUMBER,
+            "aligned": TRUTH,
+        }
+    )
+    anything: Schema = {"type": "object"}
+    known: dict[str, Schema] = {"schema_version": VERSION, "kind": TEXT, "line_rate_bps": NUMBER}
+    known |= {"framing": anything, "path": anything, "stream_goodput_bps": NUMBER}
+    return _object({**known, "points": _list(point)})
+
+
+def output_schemas() -> Schema:
+    """One JSON Schema document with what each command prints under ``$defs``, by its name."""
+    return {
+        "$schema": DIALECT,
+        "title": "What icmodel prints with --json, by command",
+        "$defs": {**_parts(), **_commands()},
+    }
+
+
+def output_schema(command: str) -> Schema:
+    """The JSON Schema of what one command prints with ``--json``.
+
+    Raises
+    ------
+    ScenarioError
+        If the command has none.
+    """
+    known = _commands()
+    if command not in known:
+        raise ScenarioError(f"{command!r} has no schema: it is one of {', '.join(known)}")
+    return {**output_schemas(), "title": f"icmodel {command} --json", **_ref(command)}

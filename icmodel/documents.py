@@ -1,0 +1,71 @@
+"""Documents: TOML and JSON as somebody wrote them; what is damaged in any way is a `ValueError`.
+
+The parsers of Python raise further errors for documents that nobody means: too deep a nesting ends
+in a `RecursionError`, a number of thousands of digits in another one. Here each is the one that
+the parser has for a damaged document, so that a caller handles all of them alike.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+MOST_NESTED = 64
+"""Tables and lists within one another; documents of icmodel and of measuring tools have ten."""
+_TOO_DEEP = f"it is nested deeper than {MOST_NESTED} levels, which no document needs"
+
+
+def toml(text: str) -> dict[str, Any]:
+    """The tables of a TOML document.
+
+    Raises
+    ------
+    tomllib.TOMLDecodeError
+        If it is no TOML, or nested or numbered beyond what any document is.
+    """
+    try:
+        document = tomllib.loads(text)
+    except RecursionError:
+        raise tomllib.TOMLDecodeError(_TOO_DEEP) from None
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError as error:
+        raise tomllib.TOMLDecodeError(str(error)) from error
+    if is_too_deep(document):
+        raise tomllib.TOMLDecodeError(_TOO_DEEP)
+    return document
+
+
+def json_value(text: str | bytes) -> object:
+    """What a JSON document holds.
+
+    Raises
+    ------
+    ValueError
+        If it is no JSON, or nested or numbered beyond what any document is.
+    """
+    import json  # not needed to answer a question
+
+    try:
+        document: object = json.loads(text)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    if is_too_deep(document):
+        raise ValueError(_TOO_DEEP)
+    return document
+
+
+def is_too_deep(document: object) -> bool:
+    """Whether tables and lists are nested deeper than `MOST_NESTED` levels."""
+    level = [document]
+    for _ in range(MOST_NESTED):
+        level = [part for one in level for part in _parts(one)]
+        if not level:
+            return False
+    return True
+
+
+def _parts(one: object) -> list[object]:
+    """The tables and lists that stand right within one."""
+    within = one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+    return [part for part in within if isinstance(part, dict | list)]

@@ -1,0 +1,116 @@
+"""Tables keep to the width of a terminal, and lose nothing for it."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import checkout
+from conftest import clean_environment
+from icmodel.cli.narrow import BETWEEN, fitted, stacked
+from icmodel.cli.table import Table
+
+WORDS = st.text("abcdefgh", min_size=1, max_size=9)
+CELLS = st.lists(WORDS, max_size=8).map(" ".join) | st.lists(WORDS, max_size=4).map("_".join)
+NUMBERS = st.floats(0, 1e9).map(lambda value: f"{value:.6g} Gb/s")
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> Table:
+    count = draw(st.integers(1, 7))
+    names = tuple(f"{draw(CELLS)}_{at}" for at in range(count))
+    right = frozenset(name for name in names if draw(st.booleans()))
+    rows = draw(
+        st.lists(st.tuples(*(NUMBERS if name in right else CELLS for name in names)), max_size=4)
+    )
+    return Table(names, tuple(rows), right)
+
+
+def squeezed(text: str) -> str:
+    return re.sub(r"\s+", "", text)
+
+
+@given(tables(), st.integers(20, 200))
+def test_a_table_that_is_fitted_keeps_to_the_width_and_loses_nothing(
+    table: Table, width: int
+) -> None:
+    narrow = fitted(table, width)
+    if narrow is None:
+        return
+    columns = list(zip(narrow.columns, *narrow.rows, strict=True))
+    wide = [max(len(line) for cell in column for line in cell.split("\n")) for column in columns]
+    assert sum(wide) + BETWEEN * len(wide) <= max(width, 0)
+    for before, after in zip(
+        (table.columns, *table.rows), (narrow.columns, *narrow.rows), strict=True
+    ):
+        assert [*map(squeezed, before)] == [*map(squeezed, after)]
+    for row in narrow.rows:
+        for name, cell in zip(narrow.columns, row, strict=True):
+            assert name not in narrow.right or "\n" not in cell  # a number stays whole
+    assert {squeezed(name) for name in narrow.right} == {squeezed(name) for name in table.right}
+
+
+@given(tables(), st.integers(60, 200))
+def test_rows_that_are_stacked_keep_to_the_width_and_lose_nothing(table: Table, width: int) -> None:
+    lines = stacked(table, width)
+    assert all(len(line) <= width for line in lines)
+    told = squeezed("".join(lines))
+    assert all(squeezed(cell) in told for row in table.rows for cell in row)
+
+
+@given(tables())
+def test_a_table_that_fits_stands_as_it_is(table: Table) -> None:
+    assert fitted(table, 10_000) is table
+
+
+def on_terminal(line: str, width: int, folder: Path) -> str:
+    """What a command draws on a terminal of a width."""
+    reader, writer = pty.openpty()
+    environment = {"PYTHONPATH": str(checkout.ROOT), "TERM": "xterm", "COLUMNS": str(width)}
+    done = subprocess.Popen(
+        [sys.executable, "-m", "icmodel", *shlex.split(line)],
+        cwd=folder,
+        env={**clean_environment(), **environment},
+        stdout=writer,
+        stderr=subprocess.DEVNULL,
+    )
+    os.close(writer)
+    drawn = b""
+    try:
+        while chunk := os.read(reader, 65536):
+            drawn += chunk
+    except OSError:  # the terminal is closed when its last writer ends
+        pass
+    finally:
+        os.close(reader)
+    assert done.wait() == 0
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", drawn.decode().replace("\r", ""))
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "predict --payload '64 B'",
+        "sweep --payload '64 B, 1448 B' --cores 1,4",
+        "datasets list",
+        "datasets show ethernet-10g-2012",
+        "validate ethernet-1g-2010",
+        "compare --payload '64 B' --variant corrected,appendix-h",
+    ],
+)
+def test_what_a_command_draws_keeps_to_the_terminal(line: str, width: int, tmp_path: Path) -> None:
+    drawn = on_terminal(line, width, tmp_path)
+    assert max(map(len, drawn.split("\n"))) <= width
+    if line.startswith("predict"):
+        assert "4.589844 M/s" in drawn  # a number is never broken
+        assert "latency_mean_s" in squeezed(drawn)

@@ -1,0 +1,116 @@
+"""What commands print with ``--json`` is what their published schemas say."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import checkout
+from icmodel.cli import main
+from icmodel.cli.schemas import output_schema, output_schemas
+from icmodel.dataset import catalogue, load
+from icmodel.errors import ScenarioError
+
+COMMANDS = {
+    "predict": [
+        "predict --payload '64 B'",
+        "predict --protocol udp --payload '8 KiB' --requested-goodput '5 Gb/s' --switches 1",
+        "predict --payload '256 B' --option nagle=off --variant hybrid",
+        "predict --payload '64 B' --cores 8 --extrapolate",
+        "predict --payload '1448 B' --endpoints 2 --other-goodput '9 Gb/s' --distance '50 m'",
+    ],
+    "sweep": [
+        "sweep --payload '64 B, 1448 B' --cores 1,4",
+        "sweep --payload '64 B' --option nagle=on,off --metric latency_mean_s",
+        "sweep --payload '64 B, 100 kB' --allow-gaps --requested-goodput '1 Gb/s, unlimited'",
+    ],
+    "compare": [
+        "compare --payload '64 B' --dataset ethernet-10g-2012,zeromq-100g-2019",
+        "compare --payload '64 B' --variant corrected,appendix-h",
+    ],
+    "datasets list": ["datasets list"],
+    "datasets show": [f"datasets show {name}" for name in catalogue()],
+    "datasets points": [f"datasets points {name}" for name in catalogue()],
+    "datasets check": [
+        f"datasets check {shlex.quote(str(load(name).folder))}" for name in catalogue()
+    ],
+    "usecases list": ["usecases list"],
+    "validate": ["validate ethernet-1g-2010"],
+    "theory": [
+        f"theory {link} --payload '64 B, 1 KiB'"
+        for link in ("ethernet", "infiniband", "roce", "rapidio")
+    ],
+}
+
+
+def printed(line: str, capsys: pytest.CaptureFixture[str]) -> object:
+    """The JSON document that a command prints."""
+    assert main([*shlex.split(line), "--json"]) == 0
+    document: object = json.loads(capsys.readouterr().out)
+    if isinstance(document, dict) and isinstance(document.get("points"), list):
+        document["points"] = document["points"][::100]
+    return document
+
+
+def test_every_schema_is_tried() -> None:
+    commands = {name for name in output_schemas()["$defs"] if output_of(name)}  # type: ignore[attr-defined]
+    assert commands == set(COMMANDS)
+
+
+def output_of(name: str) -> bool:
+    """Whether a part of the schemas is of a command."""
+    try:
+        output_schema(name)
+    except ScenarioError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("command", "line"), [(name, line) for name, lines in COMMANDS.items() for line in lines]
+)
+def test_what_a_command_prints_fits_its_schema(
+    command: str, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jsonschema.validate(printed(line, capsys), output_schema(command))
+
+
+@pytest.mark.parametrize("name", catalogue())
+def test_what_any_dataset_is_asked_fits_the_schema(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = load(name)
+    sizes = sorted({p.payload_bytes for p in data.points if p.payload_bytes})
+    for protocol in data.protocols:
+        line = f"predict --dataset {name} --variant corrected --protocol {protocol}"
+        line += f" --payload '{(sizes or [64])[0]} B'"
+        if main([*shlex.split(line), "--json"]) == 0:
+            document = json.loads(capsys.readouterr().out)
+            jsonschema.validate(document, output_schema("predict"))
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_a_schema_refuses_what_lacks_a_key_or_has_another_version(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = printed(COMMANDS[command][0], capsys)
+    assert isinstance(document, dict)
+    schema = output_schema(command)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    for key in list(document):
+        if key in schema["$defs"][command]["required"]:  # type: ignore[index]
+            less = {name: value for name, value in document.items() if name != key}
+            with pytest.raises(jsonschema.ValidationError, match=re.escape(key)):
+                jsonschema.validate(less, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**document, "schema_version": 2}, schema)
+
+
+def test_the_schemas_are_published_in_the_reference() -> None:
+    page = Path(checkout.ROOT / "docs" / "reference" / "output.schema.json")
+    assert json.loads(page.read_text(encoding="utf-8")) == output_schemas()

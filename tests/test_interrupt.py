@@ -1,0 +1,105 @@
+"""Ctrl-C at any moment: no traceback, and the exit code of an interruption."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import checkout
+from conftest import clean_environment
+
+UP = """
+import sys
+from icmodel.__main__ import listen, main
+listen()  # what comes before is Python's own start
+print("up", flush=True)
+sys.exit(main())
+"""
+SHORT = ("predict", "--payload", "64 B")
+LONG = (
+    "sweep",
+    "--payload",
+    "64 B..65535 B:400",
+    "--cores",
+    "1..4",
+    "--variant",
+    "hybrid",
+    "--json",
+)
+INTERRUPTED = 130
+DELAYS_S = (0.0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.5, 0.8)
+
+
+def interrupted(command: tuple[str, ...], delay_s: float, folder: Path) -> tuple[int, str]:
+    """Exit code and standard error of a command that Ctrl-C reaches after so many seconds."""
+    running = subprocess.Popen(
+        [sys.executable, "-c", UP, *command],
+        cwd=folder,
+        env={**clean_environment(), "PYTHONPATH": str(checkout.ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert running.stdout is not None
+    assert running.stdout.readline() == "up\n"
+    time.sleep(delay_s)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    return running.returncode, said
+
+
+@pytest.mark.parametrize("delay_s", DELAYS_S)
+@pytest.mark.parametrize("command", [SHORT, LONG])
+def test_an_interruption_is_quiet_at_any_moment(
+    command: tuple[str, ...], delay_s: float, tmp_path: Path
+) -> None:
+    code, said = interrupted(command, delay_s, tmp_path)
+    assert "Traceback" not in said
+    assert "KeyboardInterrupt" not in said
+    assert "defect" not in said
+    assert code in (0, INTERRUPTED), said  # 0: it was done already
+    if delay_s == 0.0:
+        assert code == INTERRUPTED
+
+
+def test_two_interruptions_are_as_quiet_as_one(tmp_path: Path) -> None:
+    for delay_s in DELAYS_S[:8]:
+        running = subprocess.Popen(
+            [sys.executable, "-c", UP, *LONG],
+            cwd=tmp_path,
+            env={**clean_environment(), "PYTHONPATH": str(checkout.ROOT)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert running.stdout is not None
+        running.stdout.readline()
+        time.sleep(delay_s)
+        for _ in range(3):
+            running.send_signal(signal.SIGINT)
+            time.sleep(0.002)
+        _, said = running.communicate(timeout=60)
+        assert (running.returncode, said.strip()) == (INTERRUPTED, "")
+
+
+def test_a_command_that_is_told_to_ignore_it_goes_on(tmp_path: Path) -> None:
+    script = f"import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n{UP}"
+    running = subprocess.Popen(
+        [sys.executable, "-c", script, *SHORT],
+        cwd=tmp_path,
+        env={**clean_environment(), "PYTHONPATH": str(checkout.ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert running.stdout is not None
+    running.stdout.readline()
+    running.send_signal(signal.SIGINT)
+    shown, said = running.communicate(timeout=60)
+    assert (running.returncode, said) == (0, "")
+    assert "goodput_bps" in shown
