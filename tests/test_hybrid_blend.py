@@ -51,3 +51,13 @@ def test_how_a_candidate_does_everywhere_counts_a_little() -> None:
     assert near.min() >= EVERYWHERE / 8
     told = blended.mean(np.array([[1.0], [2.0]]), near)
     assert told[0] == pytest.approx(2.0, abs=0.05)
+
+
+def test_a_row_left_out_says_nothing_of_itself() -> None:
+    blended = blend(APART, np.stack([RIGHT_BELOW, 0.3 - RIGHT_BELOW]))
+    own = np.eye(len(WHERE))
+    for row, only_here in enumerate(own):
+        told = blended.nearby_left_out(only_here)
+        assert told[row] == 0.0
+        assert np.delete(told, row).min() > 0.0
+    assert blended.nearby_left_out(np.ones(len(WHERE))) == pytest.approx(1.0)

@@ -478,6 +478,8 @@ def test_the_streams_of_one_host_are_summed(toy: Dataset) -> None:
     split = judged(toy, requirement=sum_of_four, candidate="hosts = { display = 2 }")
     assert split.streams == 2
     assert split.outcome == "met"
+    uneven = judged(toy, requirement=sum_of_four, candidate="hosts = { display = 3 }")
+    assert uneven.streams == 2  # one of the three has two of the four
 
 
 def test_the_interfaces_of_a_host_follow_from_what_one_carries(toy: Dataset) -> None:
