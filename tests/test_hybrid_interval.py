@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from hybrid_case import sites
 from icmodel.hybrid.blend import LEAST_ERROR, Blend
 from icmodel.hybrid.fit import fit
-from icmodel.hybrid.interval import WIDEST, widths
+from icmodel.hybrid.interval import WIDEST, Widths, widths
 from icmodel.hybrid.observations import Observations
 from icmodel.interpolation import LONE_WIDTH
 
@@ -76,3 +77,28 @@ def test_of_too_few_rows_the_width_is_that_of_a_lone_point() -> None:
     process = fit(Observations(where, times, nothing, nothing), np.log(times)).widths.process
     found = widths(uniform(np.full(8, 1e-3)), process, nothing, 0)
     assert found.factor == pytest.approx(LONE_WIDTH / (1e-3 + LEAST_ERROR))
+
+
+def of_errors(spread: Floats) -> tuple[Widths, Floats]:
+    """Widths of rows that were all as far off, and how near a site is to each of them."""
+    where = sites(np.geomspace(16, 65536, ROWS))
+    nothing = np.zeros(ROWS)
+    times = 2e-6 + 1e-9 * where.payload_bytes
+    process = fit(Observations(where, times, nothing, nothing), np.log(times)).widths.process
+    near = np.full((1, ROWS), 1 / ROWS)
+    return widths(uniform(np.full(ROWS, 0.1)), process, spread, 0), near
+
+
+def test_a_site_twice_as_uncertain_is_twice_as_wide() -> None:
+    found, near = of_errors(np.zeros(ROWS))
+    usual = near @ found.process.deviations
+    half = [found.of_mean(near, times * usual)[0] for times in (0.5, 1.0, 2.0)]
+    assert half[1] == pytest.approx(found.factor * (0.1 + LEAST_ERROR))
+    assert [h / half[1] for h in half] == pytest.approx([0.5, 1.0, 2.0])
+
+
+def test_one_new_run_adds_its_own_spread_as_an_independent_error_does() -> None:
+    """The normal quantile of nine in ten, 1.645, and squares that add."""
+    found, near = of_errors(np.full(ROWS, 0.2))
+    assert found.of_run(np.array([0.0]), near) == pytest.approx(1.645 * 0.2)
+    assert found.of_run(np.array([0.4]), near) == pytest.approx(math.sqrt(0.16 + 0.329**2))

@@ -43,6 +43,29 @@ def test_a_limit_within_a_tenth_of_its_own_goodput_is_carried(times: float, regi
     assert regimes_of(dataset(points), points) == [regime, UNLIMITED]
 
 
+def test_the_best_goodput_counts_in_whatever_order_the_rows_stand() -> None:
+    loads = ((math.inf, 9e8), (3e8, 3e8), (1e8, 1e8))
+    points = [row("tcp", 512, load, "goodput_bps", np.full(3, got)) for load, got in loads]
+    assert regimes_of(dataset(points), points) == [UNLIMITED, LIMITED, LIMITED]
+
+
+@pytest.mark.parametrize("reached", [(3e8, 2e8), (2e8, 3e8)])
+def test_of_several_rows_at_a_load_the_best_says_whether_it_was_carried(
+    reached: tuple[float, float],
+) -> None:
+    points = [row("tcp", 512, 3e8, "goodput_bps", np.full(3, got)) for got in reached]
+    points.append(row("tcp", 512, math.inf, "goodput_bps", np.full(3, 9e8)))
+    assert regimes_of(dataset(points), points) == [LIMITED, LIMITED, UNLIMITED]
+
+
+def test_the_nearest_payload_below_and_above_bound_an_overloaded_one() -> None:
+    reached = {64: 1e8, 128: 1e8, 256: 5e7, 512: 1e8, 1024: 1e8}
+    points = [
+        row("tcp", payload, 1e8, "goodput_bps", np.full(3, got)) for payload, got in reached.items()
+    ]
+    assert asked_for_too_much(points) == [(128, 1e8), (256, 1e8), (512, 1e8)]
+
+
 def of_a_host(loads: Sequence[float], payloads: Sequence[int]) -> list[Point]:
     """A goodput of 1 Mb/s a byte of payload up to 900 Mb/s, or what was asked."""
     return [

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hybrid_case import dataset, row
@@ -114,6 +114,8 @@ QUESTIONS = st.tuples(
 
 
 @given(QUESTIONS)
+@example((1, None, 2, 1, None))
+@example((1, None, 1, 1, None))
 def test_the_rules_of_many_questions_are_those_of_one(
     question: tuple[int, int | None, int, int, float | None],
 ) -> None:
