@@ -34,7 +34,7 @@ def test_no_answer_of_a_bundled_dataset_contradicts_another(name: str, variant: 
     assert not found, "\n".join(map(str, found))
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(coherent.hosts(), st.integers(0, 1000))
 def test_no_answer_of_made_up_hosts_contradicts_another(host: coherent.Host, seed: int) -> None:
     model = Model(coherent.dataset(host), "corrected")
