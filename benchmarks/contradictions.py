@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -33,13 +32,18 @@ class Count:
     dataset: str
     variant: str
     questions: int = 0
-    by_rule: Counter[str] = field(default_factory=Counter)
+    by_rule: dict[str, int] = field(default_factory=dict)
     examples: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def contradictions(self) -> int:
+        """Of all rules."""
+        return sum(self.by_rule.values())
 
     def add(self, found: Sequence[Any]) -> None:
         """Count contradictions; the first of each kind is the example."""
         for wrong in found:
-            self.by_rule[wrong.rule] += wrong.count
+            self.by_rule[wrong.rule] = self.by_rule.get(wrong.rule, 0) + wrong.count
             self.examples.setdefault(wrong.rule, str(wrong))
 
 
@@ -54,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     share = -(-asked.questions // len(pairs))
     counts = [count(name, variant, share, asked.seed) for name, variant in pairs]
     document: Document = {"schema_version": 1, "counts": [asdict(one) for one in counts]}
-    print(json.dumps(document, indent=2) if asked.json else "".join(_lines(counts)), end="")
+    print(json.dumps(document, indent=2) if asked.json else text(counts), end="")
     return 1 if any(one.by_rule for one in counts) else 0
 
 
@@ -71,7 +75,7 @@ def count(name: str, variant: str, questions: int, seed: int) -> Count:
             told.add(rules.refusals_agree(model, wild))
         told.questions += len(batch) + WILD
         say(
-            f"{name} {variant}: {told.questions:,} questions, {told.by_rule.total():,} contradictions"
+            f"{name} {variant}: {told.questions:,} questions, {told.contradictions:,} contradictions"
         )
     return told
 
@@ -82,17 +86,18 @@ def modules() -> tuple[ModuleType, ModuleType]:
     return from_tests("contradictions"), drawn
 
 
-def _lines(counts: Sequence[Count]) -> Iterator[str]:
-    yield f"{'dataset':<28}{'variant':<12}{'questions':>12}{'contradictions':>16}\n"
+def text(counts: Sequence[Count]) -> str:
+    """A line a model, and below it each rule that was broken with an example."""
+    lines = [f"{'dataset':<28}{'variant':<12}{'questions':>12}{'contradictions':>16}"]
     for one in counts:
-        found = one.by_rule.total()
-        yield f"{one.dataset:<28}{one.variant:<12}{one.questions:>12,}{found:>16,}\n"
+        found = one.contradictions
+        lines.append(f"{one.dataset:<28}{one.variant:<12}{one.questions:>12,}{found:>16,}")
         for rule, times in sorted(one.by_rule.items()):
-            yield f"    {times:>10,}  {one.examples[rule]}\n".replace(
-                f"{rule}: ", f"{rule}\n{'':16}", 1
-            )
-    total, found = sum(one.questions for one in counts), sum(one.by_rule.total() for one in counts)
-    yield f"{total:,} questions, {found:,} contradictions\n"
+            lines += [f"    {times:>10,}  {rule}", f"{'':16}{one.examples[rule]}"]
+    total = sum(one.questions for one in counts)
+    found = sum(one.contradictions for one in counts)
+    lines.append(f"{total:,} questions, {found:,} contradictions")
+    return "\n".join(lines) + "\n"
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -72,6 +72,12 @@ class Told:
     def data(self) -> Dataset:
         return self.model.data
 
+    def taken(self, where: Bools) -> Told:
+        """Some of the answers."""
+        asked = {name: column[where] for name, column in self.asked.columns.items()}
+        told = {name: column[where] for name, column in self.columns.items()}
+        return replace(self, asked=self.asked.changed(**asked), columns=told)
+
     @property
     def metrics(self) -> tuple[str, ...]:
         """Metrics of which there are answers with intervals."""
@@ -454,23 +460,44 @@ def shows_overload(told: Told) -> bool:
 def a_default_said_changes_nothing(told: Told) -> Iterator[Contradiction]:
     """Said aloud, each default by itself gives the bits of the question that leaves it out."""
     for name, batch in _said(told):
-        again = ask(told.model, batch)
-        if again is None:
-            everywhere = np.ones(len(told.asked), dtype=bool)
-            yield from told.broken(f"g saying {name} refuses", everywhere)
-            continue
-        for column in sorted(told.columns.keys() | again.columns.keys()):
-            if (
-                column.endswith("_basis")
-                and not {column} <= told.columns.keys() & again.columns.keys()
-            ):
-                continue  # absent in the one, and NaN in the other
-            unsaid, said = told[column], again[column]
-            differs = ~((unsaid == said) | (np.isnan(unsaid) & np.isnan(said)))
-            if differs.any():
-                numbers = {f"{column} unsaid": unsaid, f"{column} said": said}
-                yield from told.broken(f"g saying {name} changes the answer", differs, **numbers)
-                break
+        yield from _same_bits(told, batch, f"g saying {name}")
+    ordinary = _all_defaults(told.asked)
+    unlimited = ordinary & np.isinf(told.request_bps)
+    for where, needed in ((ordinary, NEEDED), (unlimited, NEEDED[:1])):
+        part = told.taken(where)
+        if len(part.asked):
+            kept = {name: part.asked.columns[name] for name in needed}
+            yield from _same_bits(part, replace(part.asked, columns=kept), "g saying all defaults")
+
+
+NEEDED = ("payload_bytes", "requested_goodput_bps")
+"""What has no default, and what has none but to be unlimited."""
+
+
+def _all_defaults(asked: Batch) -> Bools:
+    """Questions that say nothing but the defaults of the numbers that have one."""
+    columns = asked.columns
+    alone = (columns["endpoints"] == 1) & (columns["other_goodput_bps"] == 0)
+    unsaid = np.isnan(columns["cores"]) & np.isnan(columns["distance_m"])
+    return np.asarray(alone & unsaid & (columns["switches"] == 0))
+
+
+def _same_bits(told: Told, batch: Batch, rule: str) -> Iterator[Contradiction]:
+    """The same questions in other words get the same answers to the bit."""
+    again = ask(told.model, batch)
+    if again is None:
+        yield from told.broken(f"{rule} refuses", np.ones(len(told.asked), dtype=bool))
+        return
+    both = told.columns.keys() & again.columns.keys()
+    for column in sorted(told.columns.keys() | again.columns.keys()):
+        if column.endswith("_basis") and column not in both:
+            continue  # absent in the one, and NaN in the other
+        one, other = told[column], again[column]
+        differs = ~((one == other) | (np.isnan(one) & np.isnan(other)))
+        if differs.any():
+            numbers = {f"{column} unsaid": one, f"{column} said": other}
+            yield from told.broken(f"{rule} changes the answer", differs, **numbers)
+            return
 
 
 def _said(told: Told) -> Iterator[tuple[str, Batch]]:
