@@ -221,44 +221,28 @@ def least_latency_s(told: Told) -> Floats:
 def flows_agree(told: Told) -> Iterator[Contradiction]:
     """Goodput, sent, loss and shortfall say the same thing, at their values and at their ends."""
     request, loss = told.request_bps, told["loss_rate"]
-    payload = told.asked.columns["payload_bytes"]
-    path = told.wire()
-    bound = path.goodput_bound_bps(payload, path.serialisation_s(payload))
     kept = np.where(np.isnan(loss), 1.0, 1.0 - loss)
     most = np.where(np.isinf(request) & (kept == 0), np.inf, request * kept)
     value, sent = told["goodput_bps"], told["sent_bps"]
-    yield from told.broken(
-        "c goodput ≤ request (1 − loss)",
-        above(value, most),
-        goodput=value,
-        request=request,
-        loss=loss,
-    )
-    yield from told.broken(
-        "c loss = 1 − goodput / sent",
-        (sent > 0) & (np.abs(loss - (1 - value / sent)) > 1e-9),
-        goodput=value,
-        sent=sent,
-        loss=loss,
-    )
+    numbers = {"goodput": value, "sent": sent, "loss": loss}
+    yield from told.broken("c goodput ≤ request (1 − loss)", above(value, most), **numbers)
+    lost = (sent > 0) & (np.abs(loss - (1 - value / sent)) > SLACK)
+    yield from told.broken("c loss = 1 − goodput / sent", lost, **numbers)
     for part in PARTS:
-        here = told.part("goodput_bps", part)
-        yield from told.broken(
-            "c goodput ≤ theory", above(here, bound), **{f"goodput {part}": here, "theory": bound}
-        )
-        yield from told.broken(
-            "c goodput ≤ request", above(here, request), **{f"goodput {part}": here}
-        )
-        sent_here = told.part("sent_bps", part)
-        yield from told.broken(
-            "c goodput ≤ sent",
-            above(here, sent_here),
-            **{f"goodput {part}": here, f"sent {part}": sent_here},
-        )
-        yield from told.broken(
-            "c sent ≤ request", above(sent_here, request), **{f"sent {part}": sent_here}
-        )
+        yield from _flow_is_possible(told, part)
     yield from _ends_agree(told)
+
+
+def _flow_is_possible(told: Told, part: str) -> Iterator[Contradiction]:
+    """No more arrives than is sent or the wire takes, no more is sent than requested."""
+    path, payload = told.wire(), told.asked.columns["payload_bytes"]
+    bound = path.goodput_bound_bps(payload, path.serialisation_s(payload))
+    goodput, sent = told.part("goodput_bps", part), told.part("sent_bps", part)
+    numbers = {f"goodput {part}": goodput, f"sent {part}": sent, "theory": bound}
+    yield from told.broken("c goodput ≤ theory", above(goodput, bound), **numbers)
+    yield from told.broken("c goodput ≤ request", above(goodput, told.request_bps), **numbers)
+    yield from told.broken("c goodput ≤ sent", above(goodput, sent), **numbers)
+    yield from told.broken("c sent ≤ request", above(sent, told.request_bps), **numbers)
 
 
 def _ends_agree(told: Told) -> Iterator[Contradiction]:
@@ -398,6 +382,8 @@ def more_of_others_never_gives_more(told: Told) -> Iterator[Contradiction]:
         if more is not None:
             for part in PARTS:
                 yield from _risen(told, more, f"f goodput rises with {name}", shared, part)
+            if name == "endpoints" and not _measured_shared(told):
+                yield from _heads_counted(told, more, shared)
     yield from _sane_share(told, shared)
 
 
@@ -405,6 +391,21 @@ def _risen(told: Told, more: Told, rule: str, where: Bools, part: str) -> Iterat
     less, greater = told.part("goodput_bps", part), more.part("goodput_bps", part)
     shown = {f"goodput {part}": less, f"with more {part}": greater}
     yield from told.broken(rule, where & above(greater, less), **shown)
+
+
+def _heads_counted(told: Told, more: Told, shared: Bools) -> Iterator[Contradiction]:
+    """One sender more that offers nothing more takes no more than the part that each has."""
+    endpoints, less = told.asked.columns["endpoints"], told["goodput_bps"]
+    kept = less * endpoints / (endpoints + 1)
+    shown = {"goodput": less, "with one sender more": more["goodput_bps"]}
+    yield from told.broken(
+        "f heads count, not what they offer", shared & above(kept, more["goodput_bps"]), **shown
+    )
+
+
+def _measured_shared(told: Told) -> bool:
+    """Whether rows say what a stream gets beside others."""
+    return any((p.endpoints or 1) > 1 for p in told.data.points if p.metric == "goodput_bps")
 
 
 def _sane_share(told: Told, shared: Bools) -> Iterator[Contradiction]:
@@ -557,6 +558,28 @@ def one_answer_is_many(told: Told, count: int = 10) -> Iterator[Contradiction]:
             yield from told.broken(f"h only one has {name}", here)
 
 
+def codes_are_texts(told: Told) -> Iterator[Contradiction]:
+    """Protocol and options as codes in arrays ask what they ask as texts."""
+    asked, data = told.asked, told.data
+    size = len(asked)
+    coded: dict[str, Any] = {
+        axis: np.full(size, data.option_values(axis).index(value))
+        for axis, value in asked.options.items()
+    }
+    coded["protocol"] = np.full(size, data.protocols.index(asked.protocol))
+    try:
+        again = told.model.predict_many(threads=1, **{**asked.keywords(), **coded})
+    except IcmodelError:
+        yield from told.broken("h codes are refused", np.ones(size, dtype=bool))
+        return
+    for name in told.metrics:
+        for part in PARTS:
+            text, code = told.part(name, part), again[name + PARTS[part]].to_numpy()
+            differ = np.abs(text - code) > ANSWERED_ALIKE * np.abs(text) + NOTHING
+            differ |= np.isnan(text) != np.isnan(code)
+            yield from told.broken("h codes are answered otherwise", differ, text=text, code=code)
+
+
 def _same(
     told: Told, here: Bools, index: int, name: str, estimate: Estimate | None
 ) -> Iterator[Contradiction]:
@@ -637,6 +660,26 @@ def a_basis_is_of_its_rows(told: Told) -> Iterator[Contradiction]:
         )
 
 
+def beyond_all_rows_is_extrapolated(told: Told) -> Iterator[Contradiction]:
+    """Core counts without a goodput, and loads below the lowest one, are beyond the data."""
+    asked, last = told.asked.columns, BASES.index("extrapolated")
+    counts = {p.cores for p in rows_behind(told, "goodput_bps") if p.cores is not None}
+    if counts:
+        other = ~np.isnan(asked["cores"]) & ~np.isin(asked["cores"], list(counts))
+        code = told["goodput_bps_basis"]
+        wrong = other & ~np.isnan(told["goodput_bps"]) & (code != last)
+        yield from told.broken("i cores never measured are extrapolated", wrong, basis=code)
+    carried = (asked["endpoints"] == 1) & ~above(told.request_bps, told["goodput_bps"])
+    for name in told.metrics:  # a request that is not carried is answered by an unlimited load
+        if name.startswith(("latency_", "rtt_", "cpu_")) and not name.endswith("_cores"):
+            loads = [p.load_bps for p in rows_behind(told, name) if p.load_bps is not None]
+            least = min(loads, default=0.0)
+            code = told[f"{name}_basis"]
+            wrong = carried & (told.request_bps < least * (1 - SLACK)) & ~np.isnan(told[name])
+            wrong &= bool(np.isfinite(least)) & (code != last)
+            yield from told.broken(f"i {name} below all loads is extrapolated", wrong, basis=code)
+
+
 def rows_behind(told: Told, metric: str) -> list[Point]:
     """Rows of the protocol on which a metric may stand."""
     names = {metric, metric.removesuffix("_cores")}
@@ -678,6 +721,7 @@ ALWAYS: tuple[Rule, ...] = (
     numbers_are_possible,
     a_default_said_changes_nothing,
     one_answer_is_many,
+    codes_are_texts,
 )
 """What holds of every variant."""
 RULES: tuple[Rule, ...] = (
@@ -689,6 +733,7 @@ RULES: tuple[Rule, ...] = (
     more_of_others_never_gives_more,
     more_requested_never_gives_less,
     a_basis_is_of_its_rows,
+    beyond_all_rows_is_extrapolated,
     explanations_add_up,
 )
 """What holds of the variants that mend Appendix H."""
