@@ -394,18 +394,26 @@ def _risen(told: Told, more: Told, rule: str, where: Bools, part: str) -> Iterat
 
 
 def _heads_counted(told: Told, more: Told, shared: Bools) -> Iterator[Contradiction]:
-    """One sender more that offers nothing more takes no more than the part that each has."""
-    endpoints, less = told.asked.columns["endpoints"], told["goodput_bps"]
-    kept = less * endpoints / (endpoints + 1)
-    shown = {"goodput": less, "with one sender more": more["goodput_bps"]}
-    yield from told.broken(
-        "f heads count, not what they offer", shared & above(kept, more["goodput_bps"]), **shown
-    )
+    """One sender more that offers nothing more takes no more than the part that each has.
+
+    Where one other sender could offer as much as all others do: of many, each a little, the same.
+    """
+    size, endpoints = len(told.asked), told.asked.columns["endpoints"]
+    lone = told.asked.changed(endpoints=np.ones(size), other_goodput_bps=np.zeros(size))
+    full = ask(told.model, lone.changed(requested_goodput_bps=np.full(size, np.inf)))
+    if full is None:
+        return
+    able = told.asked.columns["other_goodput_bps"] <= full["goodput_bps"]
+    less, greater = told["goodput_bps"], more["goodput_bps"]
+    fewer = above(less * endpoints / (endpoints + 1), greater)
+    shown = {"goodput": less, "with one sender more": greater}
+    yield from told.broken("f heads count, not what they offer", shared & able & fewer, **shown)
 
 
 def _measured_shared(told: Told) -> bool:
-    """Whether rows say what a stream gets beside others."""
-    return any((p.endpoints or 1) > 1 for p in told.data.points if p.metric == "goodput_bps")
+    """Whether rows at these options say what a stream gets beside others."""
+    rows = told.data.select(told.asked.protocol, told.asked.options)
+    return any((p.endpoints or 1) > 1 for p in rows if p.metric == "goodput_bps")
 
 
 def _sane_share(told: Told, shared: Bools) -> Iterator[Contradiction]:

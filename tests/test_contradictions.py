@@ -80,6 +80,7 @@ TAMPERED: dict[str, Mapping[str, Callable[[Floats], Floats]]] = {
     "f goodput rises with endpoints": {"goodput_bps": lambda x: x / 1e4},
     "f goodput rises with others' goodput": {"goodput_bps": lambda x: x / 1e4},
     "f a share of next to nothing": {"goodput_bps": lambda x: x / 1e4},
+    "f heads count, not what they offer": {"goodput_bps": lambda x: 1e12 + x},
     "f more than alone": {"goodput_bps": lambda x: 1e12 + x},
     "g saying nagle=on changes the answer": {"latency_mean_s": lambda x: x * (1 + 1e-15)},
     "g saying cores changes the answer": {"latency_mean_s": lambda x: x * (1 + 1e-15)},
@@ -87,6 +88,8 @@ TAMPERED: dict[str, Mapping[str, Callable[[Floats], Floats]]] = {
     "h goodput_bps value": {"goodput_bps": lambda x: x * (1 + 1e-6)},
     "h basis of goodput_bps": {"goodput_bps_basis": lambda x: (x + 1) % 8},
     "h only many has latency_mean_s": {"latency_mean_s": lambda x: np.nan_to_num(x) + 1.0},
+    "h codes are answered otherwise": {"cpu_send_high": lambda x: x + 1e-6},
+    "i cores never measured are extrapolated": {"goodput_bps_basis": lambda x: 0 * x},
     "i a value has a basis": {"goodput_bps_basis": lambda x: 0 * x - 1},
     "i latency_mean_s is not measured": {"latency_mean_s_basis": lambda x: 0 * x},
     "i latency_mean_s beyond its payloads is extrapolated": {
@@ -97,6 +100,7 @@ TAMPERED: dict[str, Mapping[str, Callable[[Floats], Floats]]] = {
 
 
 NOT_TAMPERED = {
+    "h codes are refused",
     "h only many refuses",
     "h only many answers",
     "i terms sum to the mean",
@@ -114,8 +118,8 @@ BY_LETTER: Mapping[str, tuple[Rule, ...]] = {
     "e": (rules.no_more_cores_are_busy_than_asked,),
     "f": (rules.more_of_others_never_gives_more,),
     "g": (rules.a_default_said_changes_nothing,),
-    "h": (rules.one_answer_is_many,),
-    "i": (rules.a_basis_is_of_its_rows,),
+    "h": (rules.one_answer_is_many, rules.codes_are_texts),
+    "i": (rules.a_basis_is_of_its_rows, rules.beyond_all_rows_is_extrapolated),
 }
 
 
