@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from drawn import Batch
 from icmodel.dataset import Dataset, Point
 from icmodel.errors import IcmodelError
-from icmodel.estimate import BASES, Estimate
+from icmodel.estimate import BASES, Estimate, Prediction
 from icmodel.model import Model
 from icmodel.model.physics import FRAMED, Wire
 
@@ -545,11 +545,10 @@ def default_cores(told: Told) -> int | None:
 
 def one_answer_is_many(told: Told, count: int = 10) -> Iterator[Contradiction]:
     """``predict`` and ``predict_many`` tell and refuse the same, with the same ends and basis."""
-    outside = "extrapolate" if told.asked.outside == "extrapolate" else "refuse"
     for index in range(min(count, len(told.asked))):
         here = np.arange(len(told.asked)) == index
         try:
-            one = told.model.predict(outside=outside, **told.asked.question(index))
+            one = predicted(told, index)
         except IcmodelError:
             present = [name for name in told.metrics if not np.isnan(told[name][index])]
             if present or told.asked.outside == "extrapolate":
@@ -559,11 +558,21 @@ def one_answer_is_many(told: Told, count: int = 10) -> Iterator[Contradiction]:
         for name in told.metrics:
             estimate = one.metrics.get(name)
             yield from _same(told, here, index, name, estimate)
+        every = told.asked.metrics is None
         missing = [
-            name for name, e in one.metrics.items() if not e.absent and name not in told.metrics
+            name
+            for name, e in one.metrics.items()
+            if every and not e.absent and name not in told.metrics
         ]
         for name in missing:
             yield from told.broken(f"h only one has {name}", here)
+
+
+def predicted(told: Told, index: int) -> Prediction:
+    """What ``predict`` says to one of the questions."""
+    asked = told.asked
+    outside = "extrapolate" if asked.outside == "extrapolate" else "refuse"
+    return told.model.predict(outside=outside, metrics=asked.metrics, **asked.question(index))
 
 
 def codes_are_texts(told: Told) -> Iterator[Contradiction]:
@@ -698,11 +707,10 @@ def rows_behind(told: Told, metric: str) -> list[Point]:
 
 def explanations_add_up(told: Told, count: int = 5) -> Iterator[Contradiction]:
     """The latency's terms sum to it; the least bound is the goodput."""
-    outside = "extrapolate" if told.asked.outside == "extrapolate" else "refuse"
     for index in range(min(count, len(told.asked))):
         here = np.arange(len(told.asked)) == index
         try:
-            one = told.model.predict(outside=outside, **told.asked.question(index))
+            one = predicted(told, index)
         except IcmodelError:
             continue
         why = one.explain()

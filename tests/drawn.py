@@ -29,7 +29,7 @@ class Batch:
     """Questions about one protocol at one choice of options, one column a parameter, in SI.
 
     An infinite requested goodput is none; NaN cores or distance are not said.  ``hosts`` are a
-    line rate [b/s] or a clock ratio other than the dataset's.
+    line rate [b/s] or a clock ratio other than the dataset's; ``metrics`` are all, or some.
     """
 
     protocol: str
@@ -37,6 +37,7 @@ class Batch:
     columns: Mapping[str, Floats]
     hosts: Mapping[str, float]
     outside: str
+    metrics: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.columns["payload_bytes"])
@@ -53,6 +54,7 @@ class Batch:
             **self.hosts,
             **self.options,
             "outside": self.outside,
+            "metrics": self.metrics,
         }
 
     def question(self, index: int) -> dict[str, Any]:

@@ -21,11 +21,12 @@ from drawn import batch, batches, stream, wild
 from icmodel.dataset import catalogue, load
 from icmodel.model import VARIANTS, Model
 
-BATCHES = {"appendix-h": 6, "corrected": 12, "hybrid": 2}
+BATCHES = {"appendix-h": 4, "corrected": 8, "hybrid": 2}
 """Each choice of options has fits and tables of its own, and `hybrid` takes longest for them."""
 SIZE, WILD = 250, 10
 FEW = {("lab-1g-2026", "hybrid")}
 """Whose fits of all metrics take a minute: asked by `benchmarks.contradictions`."""
+FLOW = ("goodput_bps", "loss_rate", "sent_bps", "shortfall_bps")
 MODELS = [
     (name, variant) for name in catalogue() for variant in VARIANTS if (name, variant) not in FEW
 ]
@@ -38,6 +39,13 @@ def test_no_answer_of_a_bundled_dataset_contradicts_another(name: str, variant: 
     found = [wrong for one in drawn for wrong in contradictions(model, one)]
     for k in range(WILD):
         found += refusals_agree(model, wild(model.data, stream(16, k)))
+    assert not found, "\n".join(map(str, found))
+
+
+def test_no_flow_of_the_lab_contradicts_another_where_curves_are_fitted() -> None:
+    model = Model(load("lab-1g-2026"), "hybrid")
+    drawn = [replace(one, metrics=FLOW) for one in islice(batches(model.data, 15, SIZE), 4)]
+    found = [wrong for one in drawn for wrong in contradictions(model, one)]
     assert not found, "\n".join(map(str, found))
 
 
