@@ -18,7 +18,7 @@ from benchmarks.questions import Columns, one
 from icmodel.estimate import BOTTLENECKS
 from icmodel.model import Model
 
-TWIN = Path(__file__).resolve().parent.parent / "tests" / "model_twin.py"
+TESTS = Path(__file__).resolve().parent.parent / "tests"
 RELATIVE = 1e-9
 ABSOLUTE = 1e-12
 """A ratio or a latency below this is rounding noise."""
@@ -30,10 +30,14 @@ class WrongAnswerError(RuntimeError):
 
 
 def twin_module() -> ModuleType:
-    """The slow twin, loaded from the tests by its path."""
-    name = TWIN.stem
+    """The slow twin, loaded from the tests."""
+    return from_tests("model_twin")
+
+
+def from_tests(name: str) -> ModuleType:
+    """A module of the tests, loaded by its path; what it imports of them is loaded before it."""
     if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, TWIN)
+        spec = importlib.util.spec_from_file_location(name, TESTS / f"{name}.py")
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)

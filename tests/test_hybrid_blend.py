@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -51,3 +53,29 @@ def test_how_a_candidate_does_everywhere_counts_a_little() -> None:
     assert near.min() >= EVERYWHERE / 8
     told = blended.mean(np.array([[1.0], [2.0]]), near)
     assert told[0] == pytest.approx(2.0, abs=0.05)
+
+
+def test_a_row_left_out_says_nothing_of_itself() -> None:
+    blended = blend(APART, np.stack([RIGHT_BELOW, 0.3 - RIGHT_BELOW]))
+    own = np.eye(len(WHERE))
+    for row, only_here in enumerate(own):
+        told = blended.nearby_left_out(only_here)
+        assert told[row] == 0.0
+        assert np.delete(told, row).min() > 0.0
+    assert blended.nearby_left_out(np.ones(len(WHERE))) == pytest.approx(1.0)
+
+
+def test_a_row_of_another_label_counts_three_tenths() -> None:
+    where = sites([64, 64], [["a"], ["b"]])
+    known = Known(where, ((0, ""),))
+    near = nearness(known.distances(sites([64], [["a"]])))
+    counts = np.array([1.0, 0.3])
+    assert near[0] == pytest.approx((1 - EVERYWHERE) * counts / counts.sum() + EVERYWHERE / 2)
+
+
+def test_a_row_octaves_off_in_load_counts_less_by_the_exponential() -> None:
+    where = replace(sites([64, 64]), load_bps=np.array([1e6, 4e6]))
+    asked = replace(sites([64]), load_bps=np.array([1e6]))
+    counts = np.exp([0.0, -2.0])
+    near = nearness(Known(where, ()).distances(asked))
+    assert near[0] == pytest.approx((1 - EVERYWHERE) * counts / counts.sum() + EVERYWHERE / 2)

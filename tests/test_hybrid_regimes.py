@@ -27,6 +27,45 @@ def test_a_row_short_of_its_request_was_asked_for_too_much() -> None:
     assert regimes_of(dataset(points), points) == [LIMITED, LIMITED, OVERLOAD, UNLIMITED]
 
 
+@pytest.mark.parametrize(("times", "regime"), [(1.004, LIMITED), (1.006, OVERLOAD)])
+def test_a_limit_within_half_a_percent_of_the_best_goodput_is_carried(
+    times: float, regime: str
+) -> None:
+    loads = ((times * 1e8, 1e8), (math.inf, 1e8))
+    points = [row("tcp", 512, load, "goodput_bps", np.full(3, got)) for load, got in loads]
+    assert regimes_of(dataset(points), points) == [regime, UNLIMITED]
+
+
+@pytest.mark.parametrize(("times", "regime"), [(1.09, LIMITED), (1.11, OVERLOAD)])
+def test_a_limit_within_a_tenth_of_its_own_goodput_is_carried(times: float, regime: str) -> None:
+    loads = ((times * 1e8, 1e8), (math.inf, 9e8))
+    points = [row("tcp", 512, load, "goodput_bps", np.full(3, got)) for load, got in loads]
+    assert regimes_of(dataset(points), points) == [regime, UNLIMITED]
+
+
+def test_the_best_goodput_counts_in_whatever_order_the_rows_stand() -> None:
+    loads = ((math.inf, 9e8), (3e8, 3e8), (1e8, 1e8))
+    points = [row("tcp", 512, load, "goodput_bps", np.full(3, got)) for load, got in loads]
+    assert regimes_of(dataset(points), points) == [UNLIMITED, LIMITED, LIMITED]
+
+
+@pytest.mark.parametrize("reached", [(3e8, 2e8), (2e8, 3e8)])
+def test_of_several_rows_at_a_load_the_best_says_whether_it_was_carried(
+    reached: tuple[float, float],
+) -> None:
+    points = [row("tcp", 512, 3e8, "goodput_bps", np.full(3, got)) for got in reached]
+    points.append(row("tcp", 512, math.inf, "goodput_bps", np.full(3, 9e8)))
+    assert regimes_of(dataset(points), points) == [LIMITED, LIMITED, UNLIMITED]
+
+
+def test_the_nearest_payload_below_and_above_bound_an_overloaded_one() -> None:
+    reached = {64: 1e8, 128: 1e8, 256: 5e7, 512: 1e8, 1024: 1e8}
+    points = [
+        row("tcp", payload, 1e8, "goodput_bps", np.full(3, got)) for payload, got in reached.items()
+    ]
+    assert asked_for_too_much(points) == [(128, 1e8), (256, 1e8), (512, 1e8)]
+
+
 def of_a_host(loads: Sequence[float], payloads: Sequence[int]) -> list[Point]:
     """A goodput of 1 Mb/s a byte of payload up to 900 Mb/s, or what was asked."""
     return [
@@ -55,6 +94,15 @@ def test_a_limit_far_below_what_can_be_had_bounds_nothing_but_the_unlimited_row_
     assert asked_for_too_much(limited) == [(64, 1e8), (4096, 1e8)]
     alone = of_a_host((3e7, 1e8, math.inf), (64,))
     assert asked_for_too_much(alone) == [(64, 1e8)]
+
+
+@pytest.mark.parametrize(("times", "bound"), [(1.09, True), (1.11, False)])
+def test_a_limit_within_a_tenth_of_what_can_be_had_bounds_instead_of_the_unlimited_row(
+    times: float, bound: bool
+) -> None:
+    load = 1.28e8 / times
+    points = of_a_host((load, math.inf), (64, 128))
+    assert asked_for_too_much(points) == [(64, load), (128, load if bound else math.inf)]
 
 
 def test_a_load_is_carried_between_tiny_frames_that_were_not_and_large_ones() -> None:

@@ -240,3 +240,31 @@ def test_any_text_is_a_finite_value_or_a_unit_error(text: str, kind: str) -> Non
         return
     assert value >= 0
     assert math.isfinite(value)
+
+
+DECIMAL = {"": 0, "k": 1, "M": 2, "G": 3, "T": 4}
+BINARY = {"Ki": 1, "Mi": 2, "Gi": 3}
+PREFIXED: list[tuple[Callable[[str], float], str, int, bool]] = [
+    (units.parse_bytes, "B", 1, True),
+    (units.parse_bps, "b/s", 1, True),
+    (units.parse_bps, "bit/s", 1, True),
+    (units.parse_bps, "bps", 1, True),
+    (units.parse_bps, "B/s", 8, True),
+    (units.parse_rate, "/s", 1, False),
+    (units.parse_rate, "f/s", 1, False),
+    (units.parse_rate, "fps", 1, False),
+]
+
+
+@pytest.mark.parametrize(("parse", "unit", "factor", "binary"), PREFIXED)
+def test_every_prefix_is_its_power_before_every_unit(
+    parse: Callable[[str], float], unit: str, factor: int, binary: bool
+) -> None:
+    for prefix, power in DECIMAL.items():
+        assert parse(f"3 {prefix}{unit}") == 3 * factor * 1000**power
+    for prefix, power in BINARY.items():
+        if binary:
+            assert parse(f"3 {prefix}{unit}") == 3 * factor * 1024**power
+        else:
+            with pytest.raises(UnitError):
+                parse(f"3 {prefix}{unit}")

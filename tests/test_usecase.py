@@ -16,6 +16,7 @@ from hybrid_case import lab
 from icmodel.dataset import Dataset, StatedLimit, load
 from icmodel.errors import UseCaseError
 from icmodel.estimate import Estimate
+from icmodel.model import Model
 from icmodel.requirement import Requirement
 from icmodel.usecase import (
     Evaluation,
@@ -480,6 +481,17 @@ def test_the_streams_of_one_host_are_summed(toy: Dataset) -> None:
     split = judged(toy, requirement=sum_of_four, candidate="hosts = { display = 2 }")
     assert split.streams == 2
     assert split.outcome == "met"
+    uneven = judged(toy, requirement=sum_of_four, candidate="hosts = { display = 3 }")
+    assert uneven.streams == 2  # one of the three has two of the four
+
+
+def test_a_latency_is_limited_by_its_longest_term(toy: Dataset) -> None:
+    """Of 100 us 0.9 us are the frame on the wire; the hosts take the rest."""
+    found = judged(toy, requirement='metric = "latency_mean_s"\nat_most = "1 ms"')
+    answer = Model(toy).predict(protocol="tcp", payload_bytes=1000, rate_fps=125_000)
+    terms = answer.explain().latency_terms
+    assert found.verdict.limiting in terms
+    assert terms[found.verdict.limiting] > 9e-5
 
 
 def test_the_interfaces_of_a_host_follow_from_what_one_carries(toy: Dataset) -> None:

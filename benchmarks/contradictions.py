@@ -1,0 +1,123 @@
+"""Millions of random questions, none answered in contradiction: ``python -m benchmarks.contradictions``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.checking import from_tests
+from benchmarks.pairs import Document, say
+from icmodel.dataset import catalogue, load
+from icmodel.model import VARIANTS, Model
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+BATCH = 2_000
+"""Questions asked at once."""
+WILD = 10
+"""Of a batch, questions of any kind that both ways of asking must answer or refuse alike."""
+SEED = 2026
+
+
+@dataclass
+class Count:
+    """What was asked of a dataset by a variant, and what contradicted itself."""
+
+    dataset: str
+    variant: str
+    questions: int = 0
+    by_rule: dict[str, int] = field(default_factory=dict)
+    examples: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def contradictions(self) -> int:
+        """Of all rules."""
+        return sum(self.by_rule.values())
+
+    def add(self, found: Sequence[Any]) -> None:
+        """Count contradictions; the first of each kind is the example."""
+        for wrong in found:
+            self.by_rule[wrong.rule] = self.by_rule.get(wrong.rule, 0) + wrong.count
+            self.examples.setdefault(wrong.rule, str(wrong))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Ask, and print a table; 1 if any answer contradicts another."""
+    asked = _parser().parse_args(arguments)
+    pairs = [
+        (name, variant)
+        for name in asked.only or catalogue()
+        for variant in asked.variant or VARIANTS
+    ]
+    share = -(-asked.questions // len(pairs))
+    counts = [count(name, variant, share, asked.seed) for name, variant in pairs]
+    document: Document = {"schema_version": 1, "counts": [asdict(one) for one in counts]}
+    print(json.dumps(document, indent=2) if asked.json else text(counts), end="")
+    return 1 if any(one.by_rule for one in counts) else 0
+
+
+def count(name: str, variant: str, questions: int, seed: int) -> Count:
+    """What of so many questions to one model is answered in contradiction."""
+    rules, drawn = modules()
+    model = Model(load(name), variant)
+    told = Count(name, variant)
+    made = drawn.batches(model.data, seed, min(BATCH, questions), hosts=variant == "hybrid")
+    for number, batch in enumerate(islice(made, -(-questions // BATCH))):
+        told.add(rules.contradictions(model, batch))
+        for k in range(WILD):
+            wild = drawn.wild(model.data, drawn.stream(seed, number, k))
+            told.add(rules.refusals_agree(model, wild))
+        told.questions += len(batch) + WILD
+        say(
+            f"{name} {variant}: {told.questions:,} questions, {told.contradictions:,} contradictions"
+        )
+    return told
+
+
+def modules() -> tuple[ModuleType, ModuleType]:
+    """The rules and the questions of the tests, loaded from there."""
+    drawn = from_tests("drawn")
+    return from_tests("contradictions"), drawn
+
+
+def text(counts: Sequence[Count]) -> str:
+    """A line a model, and below it each rule that was broken with an example."""
+    lines = [f"{'dataset':<28}{'variant':<12}{'questions':>12}{'contradictions':>16}"]
+    for one in counts:
+        found = one.contradictions
+        lines.append(f"{one.dataset:<28}{one.variant:<12}{one.questions:>12,}{found:>16,}")
+        for rule, times in sorted(one.by_rule.items()):
+            lines += [f"    {times:>10,}  {rule}", f"{'':16}{one.examples[rule]}"]
+    total = sum(one.questions for one in counts)
+    found = sum(one.contradictions for one in counts)
+    lines.append(f"{total:,} questions, {found:,} contradictions")
+    return "\n".join(lines) + "\n"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.contradictions", description=__doc__
+    )
+    parser.add_argument("--questions", type=_count, default=2_000_000, help="of all models")
+    parser.add_argument("--only", action="append", choices=catalogue(), help="may be given again")
+    parser.add_argument("--variant", action="append", choices=VARIANTS, help="may be given again")
+    parser.add_argument("--seed", type=int, default=SEED, help="of the random questions")
+    parser.add_argument("--json", action="store_true", help="a document instead of a table")
+    return parser
+
+
+def _count(word: str) -> int:
+    number = int(word)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{word} is not 1 or more")
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(main())
