@@ -98,6 +98,7 @@ class Curve:
         self.rows = dict(zip(self.payloads, ordered, strict=True))
         self.missed = Missed(data, rows[0].metric)
         self.limits = limits_of(data, ordered)
+        self.between_sessions = data.between_sessions
         self.found = {p: Found(self._ends(r), frozenset({r.basis})) for p, r in self.rows.items()}
         if self.anywhere:
             self.found = {1: self.found[1].also("extrapolated")}
@@ -105,8 +106,10 @@ class Curve:
     def _ends(self, row: Point) -> Ends:
         below, above = own_half_widths(row)
         fallback = self.missed.of_row(row, list(self.rows.values()))
-        low = row.value - (fallback if below is None else below)
-        high = row.value + (fallback if above is None else above)
+        level = 1.0 if row.metric in RATIOS else abs(row.value)
+        session = 1.644854 * self.between_sessions.get(row.metric, 0.0) * level
+        low = row.value - math.hypot(fallback if below is None else below, session)
+        high = row.value + math.hypot(fallback if above is None else above, session)
         least, most = self.limits
         return min(max(low, least), row.value), row.value, max(min(high, most), row.value)
 

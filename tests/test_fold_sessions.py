@@ -74,7 +74,7 @@ def test_a_short_pause_is_no_other_session() -> None:
     assert table(records) == {}
 
 
-@pytest.mark.parametrize("variant", ["hybrid"])
+@pytest.mark.parametrize("variant", ["corrected", "hybrid"])
 def test_intervals_hold_for_another_session(variant: str, tmp_path: Any) -> None:
     """Of runs in sessions that were not measured nine in ten lie inside, between the payloads too."""
     from icmodel.fold.folder import write_folded

@@ -14,8 +14,8 @@ from icmodel.dataset import Interconnect, Point
 from icmodel.model.rules import ProtocolRules, Rules, problems, protocol_rules
 from icmodel.scenario import Scenario
 
-ALL = ProtocolRules("udp", (1, 4), (2,), 0, np.inf, distance=True, sharing=True)
-NOTHING = ProtocolRules("tcp", (), (), 1, 2, distance=False, sharing=False)
+ALL = ProtocolRules("udp", True, (1, 4), (2,), 0, np.inf, distance=True, sharing=True)
+NOTHING = ProtocolRules("tcp", True, (), (), 1, 2, distance=False, sharing=False)
 
 
 @pytest.mark.parametrize(
@@ -57,16 +57,16 @@ def point(metric: str, cores: int | None = 1, switches: int | None = 0) -> Point
 def test_rules_come_from_the_rows_of_the_goodput_and_the_link() -> None:
     points = [point("goodput_bps", 1, 1), point("goodput_bps", 4, 3), point("cpu_send", 2, 0)]
     found = protocol_rules(dataset(points), "udp", {})
-    assert found == ProtocolRules("udp", (1, 4), (2,), 1, 3, distance=False, sharing=True)
+    assert found == ProtocolRules("udp", True, (1, 4), (2,), 1, 3, distance=False, sharing=True)
     without = protocol_rules(dataset(points[2:]), "udp", {})
-    assert without == ProtocolRules("udp", (2,), (), 0, 0, distance=False, sharing=False)
+    assert without == ProtocolRules("udp", True, (2,), (), 0, 0, distance=False, sharing=False)
 
 
 def test_a_switch_latency_answers_for_any_number_of_switches() -> None:
     link = Interconnect("ethernet", 1e10, 1500, switch_latency_s=2e-6)
     data = replace(dataset([point("goodput_bps", None, None)]), interconnect=link)
     assert protocol_rules(data, "udp", {}) == ProtocolRules(
-        "udp", (), (), 0, np.inf, distance=False, sharing=True
+        "udp", True, (), (), 0, np.inf, distance=False, sharing=True
     )
 
 

@@ -214,17 +214,13 @@ def lay_ground(
     if refiner is not None:
         multiples = frozenset(name for name in others if refiner.is_packet_multiple(name))
     elif variant != "appendix-h":
-        by_protocol = dict(zip(chosen, wires, strict=True))
-        relative = {
-            name: as_multiples(
-                curves, {} if "_sent_" in name else loss, capacity, unlimited, by_protocol
-            )
-            for name, curves in others.items()
-            if name.startswith(PACKETS)
+        told = {
+            name: Shelf(relative, chosen, tuple((i, relative.points[i]) for i, _ in alone))
+            for name in others
+            if name.startswith(PACKETS) and (relative := as_multiples(data, name)) is not None
         }
-        told = {name: curves for name, curves in relative.items() if curves is not None}
         multiples = frozenset(told)
-        others |= told
+        others |= {name: counted.curves(name) for name, counted in told.items()}
     else:
         multiples = frozenset()
     metrics = {

@@ -6,71 +6,93 @@ carries over to other requests is how many packets a frame had, beside the packe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from icmodel.interpolation import VALUE, Curve
-from icmodel.model.lookup import LOAD_TOLERANCE, most_measured
-from icmodel.model.physics import Wire
-from icmodel.model.shelf import Curves
+from icmodel.dataset import Dataset, Point
+from icmodel.model.lookup import LOAD_TOLERANCE
+from icmodel.model.physics import wire
 
 Floats = NDArray[np.float64]
 
-PACKETS = "packets_"
-"""What every metric of packets a second begins with."""
+PACKETS, SENT = "packets_", "_sent_"
+"""What every metric of packets a second begins with, and what those of the sender have."""
+Key = tuple[object, ...]
 
 
-def as_multiples(
-    curves: Curves,
-    arriving: Curves,
-    capacity: Curves,
-    unlimited: Curves,
-    wires: Mapping[str, Wire],
-) -> Curves | None:
-    """Curves of packets a second [1/s], each row over theory's packets of its own run.
-
-    Parameters
-    ----------
-    arriving : Curves
-        Loss of carried loads, of what is counted where it arrives; empty of what is sent.
-    capacity, unlimited : Curves
-        The goodput [b/s] up to which a load counts as carried, and that of unlimited runs.
-    wires : mapping
-        The wire of each protocol.
+def as_multiples(data: Dataset, metric: str) -> Dataset | None:
+    """The dataset with each row of a metric of packets [1/s] over theory's packets of its own run.
 
     Returns
     -------
-    Curves or None
+    Dataset or None
         ``None`` where some row says no payload or load, or has no goodput beside it.
     """
-    found: Curves = {}
-    for place, own in curves.items():
-        protocol = place[0]
-        most = capacity.get(place) or capacity.get(most_measured(capacity, protocol))
-        full = unlimited.get(place) or unlimited.get(most_measured(unlimited, protocol))
-        if not most or not full or any(c.anywhere or np.isnan(c.load_bps) for c in own):
-            return None
-        lost = {curve.load_bps: curve for curve in arriving.get(place, [])}
-        found[place] = [
-            _multiple(curve, lost.get(curve.load_bps), most[0], full[0], wires[protocol])
-            for curve in own
-        ]
+    reached = _values(data, "goodput_bps")
+    lost = {} if SENT in metric else _values(data, "loss_rate")
+    points = list(data.points)
+    for index, point in enumerate(points):
+        if point.metric == metric:
+            theory = _theory_per_s(data, point, reached, lost)
+            if theory is None:
+                return None
+            points[index] = _over(point, theory)
+    return replace(data, points=tuple(points))
+
+
+def _values(data: Dataset, metric: str) -> dict[Key, dict[float | None, float]]:
+    """Rows of a metric at each place: the value by load."""
+    found: dict[Key, dict[float | None, float]] = {}
+    for point in data.points:
+        if point.metric == metric:
+            found.setdefault(_place(point), {})[point.load_bps] = point.value
     return found
 
 
-def _multiple(
-    curve: Curve, lost: Curve | None, capacity: Curve, unlimited: Curve, wire: Wire
-) -> Curve:
-    """One curve: a carried load's frames have packets of their own, a stream at its limit full ones."""
-    payload = curve.payload_bytes
-    bound = wire.goodput_bound_bps(payload, wire.serialisation_s(payload))
-    carried = curve.load_bps <= LOAD_TOLERANCE * capacity.at(payload)[VALUE]
-    arrives = 1.0 if lost is None else 1 - lost.at(payload)[VALUE]
-    flowing = np.where(
-        carried, curve.load_bps * arrives, np.minimum(unlimited.at(payload)[VALUE], bound)
+def _place(point: Point) -> Key:
+    counts = point.cores, point.switches, point.endpoints, point.other_goodput_bps
+    return point.protocol, point.payload_bytes, point.options, *counts
+
+
+def _theory_per_s(
+    data: Dataset,
+    point: Point,
+    reached: dict[Key, dict[float | None, float]],
+    lost: dict[Key, dict[float | None, float]],
+) -> float | None:
+    """Theory's packets [1/s] of a row's run: a carried load's frames have packets of their own.
+
+    A stream at its limit has full ones.
+    """
+    there = reached.get(_place(point), {})
+    if point.payload_bytes is None or point.load_bps is None or not there:
+        return None
+    options = dict(zip(data.option_axes, point.options, strict=True))
+    path = wire(data, point.protocol, {axis: value for axis, value in options.items() if value})
+    payload = np.array([float(point.payload_bytes)])
+    if point.load_bps <= LOAD_TOLERANCE * max(there.values()):
+        arrives = 1 - lost.get(_place(point), {}).get(point.load_bps, 0.0)
+        flowing, each = point.load_bps * arrives, path.packets(payload)
+    else:
+        bound = float(path.goodput_bound_bps(payload, path.serialisation_s(payload))[0])
+        unlimited = there.get(math.inf, max(there.values()))
+        flowing, each = min(unlimited, bound), path.least_packets(payload)
+    theory = float(each[0]) * flowing / 8 / point.payload_bytes
+    return theory if theory > 0 else None
+
+
+def _over(point: Point, theory: float) -> Point:
+    """A row with all its numbers as multiples of another."""
+
+    def over(number: float | None) -> float | None:
+        return None if number is None else number / theory
+
+    return point._replace(
+        value=point.value / theory,
+        std=over(point.std),
+        low=over(point.low),
+        high=over(point.high),
     )
-    each = np.where(carried, wire.packets(payload), wire.least_packets(payload))
-    return replace(curve, ends=curve.ends / (each * flowing / (8 * payload)))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from icmodel.dataset import RATIOS as RATIOS
 from icmodel.dataset import Dataset, Point
 from icmodel.estimate import BASES
-from icmodel.interpolation import HIGH, LOW, Curve
+from icmodel.interpolation import HIGH, LOW, NORMAL, Curve
 from icmodel.model.misses import Misses, misses
 
 Floats = NDArray[np.float64]
@@ -103,7 +103,7 @@ def _curve(data: Dataset, found: Misses, load: float, members: list[Numbered]) -
     return Curve(
         load_bps=load,
         payload_bytes=payload,
-        ends=_ends(found, limits, points),
+        ends=_ends(data, found, limits, points),
         basis=np.array([BASES.index(p.basis) for p in points], dtype=np.int8),
         rows=np.array([i for i, _ in chosen], dtype=np.int64),
         anywhere=not with_payload,
@@ -112,10 +112,12 @@ def _curve(data: Dataset, found: Misses, load: float, members: list[Numbered]) -
     )
 
 
-def _ends(found: Misses, limits: tuple[float, float], points: list[Point]) -> Floats:
-    """Value, low and high of each row, within what the metric can be."""
+def _ends(data: Dataset, found: Misses, limits: tuple[float, float], points: list[Point]) -> Floats:
+    """Value, low and high of each row in any session, within what the metric can be."""
     value = np.array([p.value for p in points])
-    below, above = found.of_rows(points)
+    session = NORMAL * data.between_sessions.get(points[0].metric, 0.0)
+    of_value = np.abs(value) if found.relative else np.ones_like(value)
+    below, above = np.hypot(found.of_rows(points), session * of_value)
     ends = np.stack([value, value - below, value + above])
     ends[LOW] = np.minimum(np.maximum(ends[LOW], limits[0]), value)
     ends[HIGH] = np.maximum(np.minimum(ends[HIGH], limits[1]), value)
