@@ -602,9 +602,13 @@ class _Question:
             goodput = min(request * (1 - kept), share)
         own = flat_out if over_own else capacity
         overloaded = over_own or share * (1 + CLOSE) < request
+        arriving = self.rows.carried[end]
         if not overloaded:
-            arriving = self.rows.carried[end]
             goodput, sent = goodput * arriving, sent * arriving
+        elif not over_own:  # a share just below the request is no surer than all of it
+            goodput = min(goodput, request * (1 - kept) * arriving)
+        if not self.lossy:
+            sent = goodput
         return Flow(
             self.bound, own, limit, share, sent, goodput, table, over_own, over_total, overloaded
         )

@@ -36,7 +36,7 @@ def differences(told: Prediction, twin: Answers) -> list[str]:
                 found.append(f"{name}: {estimate} / {mine}")
             continue
         ends = (estimate.low, estimate.value, estimate.high)
-        noise = 1e-3 if name.endswith("_bps") else 1e-12
+        noise = max(1e-3 if name.endswith("_bps") else 1e-12, 1e-12 * mine.ends[-1])
         if not all(same(a, b, noise) for a, b in zip(ends, mine.ends, strict=True)):
             found.append(f"{name}: {ends} / {mine.ends}")
         if estimate.basis != mine.basis:

@@ -88,12 +88,16 @@ def corrected_flow(
         np.minimum(able, block.wire.bound_bps, out=able)
     sent = chosen(by_own, np.minimum(asked.request_bps, able), asked.request_bps)
     arriving = chosen(by_own, sent, asked.request_bps * (1 - limited_loss))
-    goodput = np.minimum(chosen(by_lossy, arriving, asked.request_bps), share)
+    offered = chosen(by_lossy, arriving, asked.request_bps)
+    goodput = np.minimum(offered, share)
     sent = chosen(by_lossy, sent, goodput)
     overloaded = over_own | (share * (1 + CLOSE) < asked.request_bps)
     if ground.carried is not None:
-        arriving = np.where(overloaded, 1.0, ground.carried[part].take(asked.protocol))
-        goodput, sent = goodput * arriving, sent * arriving
+        delivered = ground.carried[part].take(asked.protocol)
+        kept = np.where(overloaded, 1.0, delivered)
+        # A share just below the request is no surer than all of it.
+        goodput = np.minimum(goodput * kept, np.where(over_own, np.inf, offered * delivered))
+        sent = chosen(by_lossy, sent * kept, goodput)
     return Flow(own, limit, share, sent, goodput, table, over_own, over_total, overloaded)
 
 
