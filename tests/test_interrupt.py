@@ -35,6 +35,11 @@ INTERRUPTED = 130
 DELAYS_S = (0.0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.5, 0.8)
 
 
+def heard() -> None:
+    """Undo that a shell lets what it starts in the background ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def interrupted(command: tuple[str, ...], delay_s: float, folder: Path) -> tuple[int, str]:
     """Exit code and standard error of a command that Ctrl-C reaches after so many seconds."""
     running = subprocess.Popen(
@@ -44,6 +49,7 @@ def interrupted(command: tuple[str, ...], delay_s: float, folder: Path) -> tuple
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=heard,
     )
     assert running.stdout is not None
     assert running.stdout.readline() == "up\n"
@@ -76,6 +82,7 @@ def test_two_interruptions_are_as_quiet_as_one(tmp_path: Path) -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=heard,
         )
         assert running.stdout is not None
         running.stdout.readline()

@@ -82,7 +82,7 @@ def test_the_parts_can_be_found(browser: Browser, pages: dict[str, Path]) -> Non
     page, _ = opened(browser, pages["imaging"], WIDTHS["desk"])
     assert page.get_by_role("heading", level=1).inner_text() == "Imaging systems"
     headings = page.get_by_role("heading", level=2).all_inner_texts()
-    assert headings[1:3] == ["What is required", "Verdicts"]
+    assert headings[1:3] == ["Verdicts", "Limits of validity"]
     assert page.get_by_role("img").count() >= 4
     assert page.get_by_role("img").first.get_attribute("aria-label")
     table = page.get_by_role("table", name="Requirements of original")

@@ -326,7 +326,9 @@ def test_offset_wherever_the_load_is_carried(protocol: str, most: int) -> None:
 def test_tcp_maximum() -> None:
     for _, _, answer in carried("tcp", TCP_SIZES):
         assert answer.latency_max_s.value < 0.6e-3
-        assert answer.latency_max_s.high <= 1.01e-3  # the rows' range, and a line between rows
+        assert (
+            answer.latency_max_s.high <= 1.5e-3
+        )  # the rows' range, and what a line between may miss
 
 
 def test_tcp_overall_maximum() -> None:

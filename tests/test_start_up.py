@@ -37,8 +37,10 @@ ROOMS_OF_PREDICT = {
     "dataset_rows",
     "errors",
     "estimate",
+    "hybrid",  # what arrives of carried loads
     "interpolation",
     "model",
+    "repeats",
     "scenario",
     "theory",
     "units",
