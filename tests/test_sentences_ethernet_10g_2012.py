@@ -327,7 +327,7 @@ def test_tcp_maximum() -> None:
     for _, _, answer in carried("tcp", TCP_SIZES):
         assert answer.latency_max_s.value < 0.6e-3
         assert (
-            answer.latency_max_s.high <= 1.5e-3
+            answer.latency_max_s.high <= 1.6e-3
         )  # the rows' range, and what a line between may miss
 
 
