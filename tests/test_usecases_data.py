@@ -1,10 +1,12 @@
 """The bundled use cases: IC2012 §1.4 and §8, derived by the program and judged on the data."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
 import icmodel
+from icmodel.report.conclusion import conclude
 from icmodel.usecase import (
     CandidateResult,
     Evaluation,
@@ -228,3 +230,32 @@ def test_motion_control_on_rapidio_what_the_data_support() -> None:
     late = finding(large, "sample", "latency_mean_s").verdict
     assert late.outcome == "not met"
     assert late.estimate.low >= 16_384 * 8 / 16e9
+
+
+def test_what_a_met_verdict_stands_on_is_said(imaging: Evaluation) -> None:
+    """Three of six rest on assumed rows, the hard one on an extrapolated one; blocking reads are late."""
+    met = result(imaging, "tcp-two-sets-of-cores")
+    bases = {one.verdict.requirement.name: one.rests_on.basis for one in met.findings}
+    assert list(bases.values()).count("assumed") == 3
+    assert bases["control data always arrive in time"] == "extrapolated"
+    late = [one for one in met.findings if one.verdict.requirement.metric.startswith("latency_")]
+    assert len(late) == 3
+    for one in late:
+        assert "read = blocking" in one.others_beyond
+        assert "17.18 ms" in one.others_beyond
+        assert one.rests_on.settle.startswith("measure latency_")
+    assert conclude(replace(imaging, candidate=met.name)).sentence.startswith(
+        "Met, on extrapolated greatest latency: "
+    )
+    arrives = met.findings[0]
+    assert arrives.asked_margin == pytest.approx(0.0044, abs=1e-4)
+    assert arrives.verdict.margin == pytest.approx((9.4 - 3.6) / 3.538944 - 1)
+
+
+def test_judged_strictly_nothing_is_met_on_assumptions() -> None:
+    strict = evaluate(
+        "imaging", "ethernet-10g-2012", candidate="tcp-two-sets-of-cores", strict=True
+    )
+    assert strict.exit_code == 3
+    outcomes = {one.outcome for one in strict.chosen.findings if one.rests_on.weak}
+    assert outcomes == {"undecided"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from icmodel.estimate import BASES
+from icmodel.estimate import weakest
 from icmodel.report.blocks import Conclusion
 from icmodel.report.words import (
     estimated,
@@ -64,20 +64,25 @@ def _count(candidate: CandidateResult) -> str:
     return f"{candidate.name} {said},{f' {which}' if number > 1 else ''}"
 
 
+def _weakest(candidate: CandidateResult) -> list[Finding]:
+    """Of the findings with the outcome, those on the weakest basis; none where nothing was predicted."""
+    decided = [one for one in candidate.findings if one.outcome == candidate.outcome]
+    bases = [one.rests_on.basis for one in decided if one.rests_on.basis]
+    return [one for one in decided if bases and one.rests_on.basis == weakest(bases)]
+
+
 def rests_text(candidate: CandidateResult) -> str:
     """What those requirements rest on that decide the outcome: ``on assumed receiving CPU (R19)``.
 
     The weakest basis of those with that outcome, and whose numbers it is.
     """
-    decided = [one for one in candidate.findings if one.outcome == candidate.outcome]
-    known = [one for one in decided if one.rests_on.basis]
-    if not known:
+    weak = _weakest(candidate)
+    if not weak:
         return ""
-    weakest = max(known, key=lambda one: BASES.index(one.rests_on.basis)).rests_on.basis
-    weak = [one for one in known if one.rests_on.basis == weakest]
     names = dict.fromkeys(metric_name(one.verdict.requirement.metric) for one in weak)
     rules = ", ".join(dict.fromkeys(one.rests_on.rule for one in weak if one.rests_on.rule))
-    return f"on {weakest} {' and '.join(names)}{f' ({rules})' if rules else ''}"
+    told = f"on {weak[0].rests_on.basis} {' and '.join(names)}"
+    return f"{told} ({rules})" if rules else told
 
 
 def finding_rests(finding: Finding) -> str:
@@ -89,9 +94,8 @@ def finding_rests(finding: Finding) -> str:
 
 
 def settling(candidate: CandidateResult) -> str:
-    """The measurement that would settle the outcome, the first of several."""
-    decided = [one for one in candidate.findings if one.outcome == candidate.outcome]
-    return next((one.rests_on.settle for one in decided if one.rests_on.settle), "")
+    """The measurement that would settle the weakest of what decides; the first of several."""
+    return next((one.rests_on.settle for one in _weakest(candidate)), "")
 
 
 def headroom_text(finding: Finding) -> str:

@@ -82,9 +82,9 @@ def _settling(metric: str, asked: Scenario) -> str:
     parts = [
         f"{metric} of {asked.protocol} at {asked.payload_bytes} B",
         "as fast as it goes" if asked.rate_fps is None else units.format_bps(load, 3),
-        f"{asked.cores} cores" if asked.cores else "",
-        f"{asked.switches} switches" if asked.switches else "",
-        f"{asked.endpoints} endpoints" if asked.endpoints > 1 else "",
+        f"cores = {asked.cores}" if asked.cores else "",
+        f"switches = {asked.switches}" if asked.switches else "",
+        f"endpoints = {asked.endpoints}" if asked.endpoints > 1 else "",
     ]
     return f"measure {', '.join(part for part in parts if part)}"
 
