@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from icmodel.errors import ScenarioError
 from icmodel.estimate import BASES, BOTTLENECKS
+from icmodel.requirement import OUTCOMES
 
 Schema = dict[str, object]
 
@@ -21,6 +22,7 @@ TRUTH: Schema = {"type": "boolean"}
 UNKNOWN: Schema = {"type": ["number", "null"]}
 UNLIMITED: Schema = {"anyOf": [UNKNOWN, {"const": "inf"}]}
 BASIS: Schema = {"enum": [*BASES, ""], "description": "What a value rests on; empty where none is."}
+OUTCOME: Schema = {"enum": list(OUTCOMES)}
 VERSION: Schema = {"const": 1}
 
 
@@ -91,6 +93,7 @@ def _commands() -> dict[str, Schema]:
         "predict": _predict(),
         "sweep": _sweep(),
         "compare": _compare(),
+        "evaluate": _evaluate(),
         "datasets list": _object({"schema_version": VERSION, "datasets": _list(listed)}),
         "datasets show": _show(),
         "datasets points": _points(),
@@ -143,6 +146,42 @@ def _compare() -> Schema:
         {"dataset": TEXT, "variant": TEXT, "protocol": TEXT, "why": TEXT, "prediction": prediction}
     )
     return _object({"schema_version": VERSION, "columns": _list(column)})
+
+
+def _evaluate() -> Schema:
+    texts = ("variant", "candidate")
+    known: dict[str, Schema] = {"schema_version": VERSION, **dict.fromkeys(texts, TEXT)}
+    known |= {"strict": TRUTH, "verdict": OUTCOME, "known_limits": _list(TEXT)}
+    known |= {"usecase": _object({"name": TEXT, "title": TEXT, "question": TEXT})}
+    known |= {"derivations": _list(_derivation()), "candidates": _list(_candidate())}
+    dataset = _object({"id": TEXT, "sha256": TEXT, "known_limits": _list(TEXT)})
+    return _object({**known, "dataset": dataset})
+
+
+def _derivation() -> Schema:
+    texts = dict.fromkeys(("name", "text", "formula", "meaning"), TEXT)
+    return _object({**texts, "value": UNKNOWN})
+
+
+def _candidate() -> Schema:
+    prediction: Schema = {"anyOf": [_ref("predict"), {"type": "null"}]}
+    scenarios = _answered(("scenario",)) | {"asked": _ref("scenario"), "prediction": prediction}
+    answer = _object({**scenarios, "stream": TEXT, "why": TEXT, "notes": _list(TEXT)})
+    known: dict[str, Schema] = {"name": TEXT, "description": TEXT, "outcome": OUTCOME}
+    known |= {"answers": _list(answer), "findings": _list(_finding()), "notes": _list(TEXT)}
+    return _object({**known, "derivations": _list(_derivation())})
+
+
+def _finding() -> Schema:
+    rests = _object({"basis": BASIS, "bases": _list(BASIS), "sources": _list(TEXT), "settle": TEXT})
+    requirement = _object(
+        {"name": TEXT, "metric": TEXT, "at_least": UNKNOWN, "at_most": UNKNOWN, "kind": TEXT}
+    )
+    texts = ("limiting", "why", "stream", "device", "remedy", "others_beyond")
+    known: dict[str, Schema] = {"requirement": requirement, **dict.fromkeys(texts, TEXT)}
+    known |= {"outcome": OUTCOME, "estimate": _ref("estimate"), "rests_on": rests}
+    numbers = ("margin", "asked_margin", "least_rate_fps")
+    return _object({**known, **dict.fromkeys(numbers, UNKNOWN), "streams": COUNT})
 
 
 def _show() -> Schema:
