@@ -326,9 +326,10 @@ def test_offset_wherever_the_load_is_carried(protocol: str, most: int) -> None:
 def test_tcp_maximum() -> None:
     for _, _, answer in carried("tcp", TCP_SIZES):
         assert answer.latency_max_s.value < 0.6e-3
-        assert (
-            answer.latency_max_s.high <= 1.6e-3
-        )  # the rows' range, and what a line between may miss
+        # The conclusion says up to 1 ms; an upper end has what a line between assumed rows may miss,
+        # and where it is open whether the load is met, the maximum of 7.3 ms of those that are not.
+        met = answer.goodput_bps.low == answer.goodput_bps.high
+        assert answer.latency_max_s.high <= (2e-3 if met else 8e-3)
 
 
 def test_tcp_overall_maximum() -> None:
