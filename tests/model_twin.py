@@ -586,7 +586,7 @@ class _Question:
             offered = min(request, able)
             every = offered + min(asked.other_goodput_bps, (asked.endpoints - 1) * able)
             lost_share = min(table, 1 - CLOSE)
-            more = max(every / able - 1, 0.0) if able else 0.0
+            more = min(max(every / able - 1, 0.0), 1.0) if able else 0.0
             limit /= 1 + lost_share / (1 - lost_share) * more
             fair = limit * (offered / max(every, CLOSE))
         share = self.share(limit, fair, end)
@@ -607,6 +607,7 @@ class _Question:
             goodput, sent = goodput * arriving, sent * arriving
         elif not over_own:  # a share just below the request is no surer than all of it
             goodput = min(goodput, request * (1 - kept) * arriving)
+        goodput = min(goodput, self.bound)
         if not self.lossy:
             sent = goodput
         return Flow(

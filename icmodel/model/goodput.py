@@ -95,8 +95,9 @@ def corrected_flow(
     if ground.carried is not None:
         delivered = ground.carried[part].take(asked.protocol)
         kept = np.where(overloaded, 1.0, delivered)
-        # A share just below the request is no surer than all of it.
-        goodput = np.minimum(goodput * kept, np.where(over_own, np.inf, offered * delivered))
+        # A share just below the request is no surer than all of it; no window counts more than the wire.
+        most = np.where(over_own, np.inf, offered * delivered)
+        goodput = np.minimum(goodput * kept, np.minimum(most, block.wire.bound_bps))
         sent = chosen(by_lossy, sent * kept, goodput)
     return Flow(own, limit, share, sent, goodput, table, over_own, over_total, overloaded)
 
@@ -172,15 +173,16 @@ def _receive_less(limit: Floats, crowded: Bools, table: Floats, offered: Floats)
     """Lower in place what the receiver takes in sum where several senders overload it (E2, E9).
 
     ``offered`` is what all senders offer as a multiple of what a lone unlimited one does, of which the
-    receiver loses ``table``.  Each multiple more costs the receiver table / (1 − table) of the time it
-    had for what it took: offered twice as much, it takes the loss once more less, and however much is
-    offered, something.  An assumed rule, since §6.5.3.1 says only that two unlimited senders, who
-    offer 19 Gb/s, deliver less in sum than one.
+    receiver loses ``table``.  What is offered beyond costs the receiver table / (1 − table) of the time
+    it had for what it took: offered twice as much, it takes the loss once more less.  An assumed rule,
+    since §6.5.3.1 says only that two unlimited senders, who offer 19 Gb/s, deliver less in sum than
+    one; of more than twice nothing is said, and it is taken to deliver the same.
     """
     several = np.flatnonzero(crowded & (offered > 1))
     if len(several):
         lost = np.minimum(table.take(several), 1 - CLOSE)
-        limit[several] /= 1 + lost / (1 - lost) * (offered.take(several) - 1)
+        more = np.minimum(offered.take(several) - 1, 1.0)
+        limit[several] /= 1 + lost / (1 - lost) * more
 
 
 def _fair_share(ground: Ground, block: Block, part: int, limit: Floats, fair: Floats) -> Floats:
