@@ -804,7 +804,7 @@ class _Question:
             return None
         found = self.possible(metric, ends)
         bases = set(found.bases) | self.beyond_cores()
-        found = self.possible(metric, self.beside_cores(found, place))
+        found = self.possible(metric, self.beside_cores(metric, found, place))
         low, value, high = found.ends
         if self.corrected and metric.startswith("latency_") and not metric.endswith("_std_s"):
             least = self.least_latency_s()
@@ -930,14 +930,16 @@ class _Question:
             if place[0] != self.cores:
                 bases.add("derived")
         low, value, high = (end * scale for end in found.ends)
-        return self.beside_cores(Found((low, value, high), frozenset(bases)), place)
+        return self.beside_cores(metric, Found((low, value, high), frozenset(bases)), place)
 
-    def beside_cores(self, found: Found, place: Place) -> Found:
+    def beside_cores(self, metric: str, found: Found, place: Place) -> Found:
+        """Ends farther out beside the measured cores, up to the limits that the source states."""
         low, value, high = found.ends
-        return Found(
-            (self.farther(low, LOW, place[0]), value, self.farther(high, HIGH, place[0])),
-            found.bases,
-        )
+        least, most = self.farther(low, LOW, place[0]), self.farther(high, HIGH, place[0])
+        for limit in self.data.stated_limits:
+            if limit.metric == metric and limit.protocol in (None, self.asked.protocol):
+                least, most = max(least, limit.minimum), min(most, limit.maximum)
+        return Found((min(low, least), value, max(high, most)), found.bases)
 
     def capped(self, found: Found | None) -> Found | None:
         if found is None or not self.corrected:
