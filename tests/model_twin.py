@@ -603,9 +603,9 @@ class _Question:
         own = flat_out if over_own else capacity
         overloaded = over_own or share * (1 + CLOSE) < request
         arriving = self.rows.carried[end]
-        if not overloaded:
+        if not over_own and share >= (request * (1 - kept) if self.lossy else request):
             goodput, sent = goodput * arriving, sent * arriving
-        elif not over_own:  # a share just below the request is no surer than all of it
+        elif not over_own:  # a share just below what arrives is no surer than all of it
             goodput = min(goodput, request * (1 - kept) * arriving)
         goodput = min(goodput, self.bound)
         if not self.lossy:

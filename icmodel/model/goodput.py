@@ -94,8 +94,8 @@ def corrected_flow(
     overloaded = over_own | (share * (1 + CLOSE) < asked.request_bps)
     if ground.carried is not None:
         delivered = ground.carried[part].take(asked.protocol)
-        kept = np.where(overloaded, 1.0, delivered)
-        # A share just below the request is no surer than all of it; no window counts more than the wire.
+        kept = np.where(over_own | (share < offered), 1.0, delivered)
+        # A share just below what arrives is no surer than all of it; no window counts more than the wire.
         most = np.where(over_own, np.inf, offered * delivered)
         goodput = np.minimum(goodput * kept, np.minimum(most, block.wire.bound_bps))
         sent = chosen(by_lossy, sent * kept, goodput)
