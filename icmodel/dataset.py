@@ -13,6 +13,7 @@ from itertools import product
 from pathlib import Path
 from types import MappingProxyType
 
+from icmodel.dataset_coverage import Kinds, read_coverage
 from icmodel.dataset_rows import (
     AXES,
     FILE_BASES,
@@ -142,6 +143,17 @@ class Dataset:
         spread = table.get("spread") if isinstance(table, dict) else None
         found = spread if isinstance(spread, dict) else {}
         return MappingProxyType({str(name): float(value) for name, value in found.items()})
+
+    @cached_property
+    def coverage(self) -> Mapping[str, Kinds]:
+        """Coverage of intervals by variant and kind of fold, where it was kept; else empty.
+
+        Raises
+        ------
+        DatasetError
+            If its file is damaged.
+        """
+        return read_coverage(self.folder, self.sha256)
 
     @cached_property
     def held_out_runs(self) -> Mapping[str, tuple[Point, ...]]:

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import pytest
 
 import coverage_table
-from icmodel.dataset import catalogue, load
+from icmodel.dataset import load
 from icmodel.validate import Wishes, validate
 from icmodel.validate.validation import HELD_OUT, LEAVE_ONE
 
 
-def known() -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(coverage_table.MEASURED.read_text(encoding="utf-8"))
-    return document
-
-
 def test_the_page_shows_what_was_measured() -> None:
     text = coverage_table.PAGE.read_text(encoding="utf-8")
-    assert text == coverage_table.with_table(text, known()), "run: python tools/coverage_table.py"
-    assert set(known()["datasets"]) == set(catalogue())
+    shown = coverage_table.with_table(text, coverage_table.known())
+    assert text == shown, "run: python tools/coverage_table.py"
 
 
 @pytest.mark.parametrize(
@@ -40,5 +32,5 @@ def test_goodput_by_corrected_is_covered_as_promised(name: str, kind: str) -> No
     covered = trial.metrics["goodput_bps"].score.coverage
     assert covered is not None
     assert 0.85 <= covered.share <= 0.95
-    shown = known()["datasets"][name]["corrected"][kind]["metrics"]["goodput_bps"]
+    shown = load(name).coverage["corrected"][kind]["metrics"]["goodput_bps"]
     assert covered.share == pytest.approx(shown["coverage"], abs=1e-4)

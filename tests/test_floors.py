@@ -20,7 +20,7 @@ FLOORS = (
     ("errors",),
     ("units", "documents"),
     ("scenario",),
-    ("estimate", "dataset_rows", "toml_text"),
+    ("estimate", "dataset_coverage", "dataset_rows", "toml_text"),
     ("requirement", "dataset", "interpolation", "repeats", "theory"),
     ("hybrid",),
     ("model", "dataset_write"),

@@ -21,7 +21,7 @@ BINARY = {".gz", ".pdf", ".png", ".xlsx", ".nc"}
 CODELESS = ("data", "usecases")
 DATASET_FILES = {"README.md", "dataset.toml", "points.csv"}
 FOLDED_FILES = DATASET_FILES | {"folded.json", "records.jsonl.gz"}
-HELD_OUT = {"held-out.csv"}
+OPTIONAL = {"coverage.json", "held-out.csv"}
 CAMPAIGN = re.compile(r"campaign/(plan|topology)-[a-z0-9-]+\.toml")
 """What a folded dataset was measured by, beside its records."""
 CARGO_SOURCE = re.compile(r'(?m)^source = "(.+)"$')
@@ -127,7 +127,7 @@ def test_every_dataset_has_its_files_and_no_other() -> None:
         folder: FOLDED_FILES if "folded.json" in files else DATASET_FILES
         for folder, files in folders.items()
     }
-    assert {f: files for f, files in folders.items() if files - HELD_OUT != wanted[f]} == {}
+    assert {f: files for f, files in folders.items() if files - OPTIONAL != wanted[f]} == {}
 
 
 def test_the_table_of_datasets_is_that_of_the_folders() -> None:

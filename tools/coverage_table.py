@@ -1,69 +1,56 @@
 """Coverage of the intervals of every bundled dataset, measured, and its page of the reference.
 
-`python tools/coverage_table.py` writes docs/reference/coverage.md from docs/reference/coverage.json;
-with the word `measure` it measures anew first, which takes some minutes.
+`python tools/coverage_table.py` writes docs/reference/coverage.md from the file that lies beside each
+dataset; with the word `measure`, and names of datasets, it measures them anew first, else all, which
+takes a quarter of an hour.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from icmodel.dataset import catalogue, load
+from icmodel.dataset_coverage import FILE, PROMISED, Kinds
 from icmodel.errors import DatasetError
-from icmodel.validate import Wishes, document, validate
+from icmodel.model import VARIANTS
+from icmodel.validate import Wishes, kept, validate
+from icmodel.validate.keep import KINDS
+from icmodel.validate.validation import HELD_OUT
 
-REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
-MEASURED, PAGE = REFERENCE / "coverage.json", REFERENCE / "coverage.md"
-VARIANTS = ("corrected", "appendix-h")
-KINDS = ("leave-one-out", "held-out")
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "coverage.md"
 MOST, LARGE = 100, 5000
-"""Points that are left out at most, drawn evenly, of a dataset with more rows than this; of others all."""
-NUMBERS = ("error", "n", "median", "half_width", "coverage", "coverage_low", "coverage_high")
-PROMISED = (0.85, 0.95)
-"""What share of rows an interval that is called one of 90 % has to hold."""
+"""Points that are left out at most, drawn evenly, of a dataset with more rows than this; of others all.
+
+`hybrid`, which is fitted anew for each, is asked for the held-out runs alone there."""
 BEGIN, END = "<!-- table of coverage: begin -->", "<!-- table of coverage: end -->"
 
 
-def measured() -> dict[str, Any]:
-    """Coverage by dataset, variant, kind of folds and metric."""
-    return {
-        "datasets": {
-            name: {variant: _validated(name, variant) for variant in VARIANTS}
-            for name in catalogue()
-        },
-    }
-
-
-def _validated(name: str, variant: str) -> dict[str, Any]:
+def measure(name: str) -> None:
+    """Write the coverage of every variant beside a bundled dataset; nothing where no metric has rows enough."""
     data = load(name)
-    most = MOST if len(data.points) > LARGE else None
-    try:
-        found = validate(data, variant, Wishes(KINDS, most=most, worst=0))
-    except DatasetError:
-        return {}
-    folds: Any = document(found)["folds"]
-    return {
-        kind: {
-            "folds": trial["folds"],
-            "metrics": {
-                metric: {key: _rounded(score[key]) for key in NUMBERS}
-                for metric, score in trial["metrics"].items()
-                if score["intervals"] >= 30
-            },
-        }
-        for kind, trial in folds.items()
-    }
+    large = len(data.points) > LARGE
+    for variant in VARIANTS:
+        kinds = (HELD_OUT,) if large and variant == "hybrid" else KINDS
+        wishes = Wishes(kinds, most=MOST if large else None, worst=0)
+        print(name, variant, file=sys.stderr)
+        try:
+            found = validate(load(name), variant, wishes)
+        except DatasetError:
+            return
+        if not any(trial.metrics for trial in found.trials):
+            return
+        (data.folder / FILE).write_text(kept(found), encoding="utf-8")
 
 
-def _rounded(value: object) -> object:
-    return float(f"{value:.4g}") if isinstance(value, float) else value
+def known() -> dict[str, dict[str, Kinds]]:
+    """What is kept beside the bundled datasets."""
+    return {name: dict(load(name).coverage) for name in catalogue()}
 
 
-def table(found: Mapping[str, Any]) -> str:
+def table(found: Mapping[str, Mapping[str, Kinds]]) -> str:
     """One line a dataset, variant, kind of folds and metric."""
     head = (
         "| dataset | variant | folds | metric | rows | median error | median half width | covered | 95 % of it |\n"
@@ -72,8 +59,8 @@ def table(found: Mapping[str, Any]) -> str:
     return head + "".join(_lines(found))
 
 
-def _lines(found: Mapping[str, Any]) -> Iterator[str]:
-    for name, variants in found["datasets"].items():
+def _lines(found: Mapping[str, Mapping[str, Kinds]]) -> Iterator[str]:
+    for name, variants in found.items():
         for variant, kinds in variants.items():
             for kind, trial in kinds.items():
                 for metric, score in trial["metrics"].items():
@@ -95,7 +82,7 @@ def _share(score: Mapping[str, Any], key: str) -> str:
     return f"{value:.4f}" if score["error"] == "absolute" else f"{100 * value:.2f} %"
 
 
-def with_table(text: str, found: Mapping[str, Any]) -> str:
+def with_table(text: str, found: Mapping[str, Mapping[str, Kinds]]) -> str:
     """The page with the table between its two marks renewed."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
@@ -103,8 +90,7 @@ def with_table(text: str, found: Mapping[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["measure"]:
-        text = json.dumps(measured(), indent=1, ensure_ascii=False)
-        MEASURED.write_text(text + "\n", encoding="utf-8")
-    known = json.loads(MEASURED.read_text(encoding="utf-8"))
-    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), known), encoding="utf-8")
+    if sys.argv[1:2] == ["measure"]:
+        for dataset in sys.argv[2:] or catalogue():
+            measure(dataset)
+    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), known()), encoding="utf-8")

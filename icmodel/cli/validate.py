@@ -24,9 +24,10 @@ from icmodel.cli.output import (
 )
 from icmodel.cli.question import AsJson, Output, VariantName, listed, option, quantity_text, room
 from icmodel.dataset import Dataset, Point, load
+from icmodel.dataset_coverage import FILE
 from icmodel.errors import ScenarioError
 from icmodel.repeats import ABSOLUTE, kind
-from icmodel.validate import Trial, Validation, Wishes, document, records, validate
+from icmodel.validate import Trial, Validation, Wishes, document, kept, records, validate
 from icmodel.validate.scores import Coverage, Outcome, Score
 from icmodel.validate.validation import (
     HELD_OUT,
@@ -91,6 +92,15 @@ Plot = Annotated[
 ]
 
 
+Keep = Annotated[
+    bool,
+    typer.Option(
+        "--keep",
+        help="Write the coverage beside the dataset; predictions then say where it is below 85 %.",
+    ),
+]
+
+
 @app.command(short_help="Errors on rows kept from the model.")
 def validate_rows(
     name: Name,
@@ -103,6 +113,7 @@ def validate_rows(
     worst: Worst = "5",
     runs: Runs = None,
     plot: Plot = None,
+    keep: Keep = False,
     as_json: AsJson = False,
     output: Output = None,
 ) -> None:
@@ -118,11 +129,16 @@ def validate_rows(
     icmodel validate ethernet-1g-2010 --variant corrected --metric rtt_half_mean_s --json
     icmodel validate my-dataset --folds held-out --plot errors.svg
     icmodel validate my-dataset --folds held-out --runs measured-the-day-after
+    icmodel validate my-dataset --keep
     """  # noqa: D301
     if plot is not None:
         check_file(plot, (*PICTURES, ".json"))
     if output is not None:
         check_file(output, ENDINGS)
+    if keep and (runs is not None or metric):
+        raise ScenarioError(
+            "--keep is for all metrics of the dataset's own rows: leave --runs and --metric out"
+        )
     wishes = Wishes(
         kinds=tuple(listed(folds)) or KINDS,
         metrics=tuple(listed(metric)),
@@ -136,6 +152,8 @@ def validate_rows(
         found = validate(data, variant, wishes, progress)
     if plot is not None:
         _draw(found, plot)
+    if keep:
+        write_file(data.folder / FILE, {".json": lambda path: write_text(path, kept(found))})
     answer = Answer(
         sections=lambda: _sections(found, wishes.kinds),
         document=lambda: document(found),

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.dataset import Point
+from icmodel.dataset_coverage import PROMISED, least_held
 from icmodel.estimate import BASES, BOTTLENECKS, Estimate, Prediction, UsedRow, absent
 from icmodel.interpolation import VALUE
 from icmodel.model import basis, cpu
@@ -64,7 +65,7 @@ def prediction(
         terms=MappingProxyType(_terms(ground, block, variant, metrics)),
         bounds=MappingProxyType(_bounds(block, way)),
         rows=tuple(_used(ground, row) for row in sorted(rows)),
-        notes=_notes(ground, block, asked, way, variant),
+        notes=(*_notes(ground, block, asked, way, variant), *_promises(ground, variant, metrics)),
     )
 
 
@@ -276,6 +277,21 @@ def _notes(
     if beyond := _cores_beyond(ground, block, "goodput_bps"):
         notes.append(f"extrapolated on cores: {beyond}; goodput and loss are the nearest count's")
     return tuple(notes)
+
+
+def _promises(ground: Ground, variant: str, metrics: Mapping[str, Estimate]) -> Iterator[str]:
+    """Which intervals held fewer rows kept from the model than one of 90 % has to."""
+    told = least_held(ground.data.coverage.get(variant, {}))
+    weak = {
+        name: held
+        for name, held in told.items()
+        if held.share < PROMISED[0] and name in metrics and not metrics[name].absent
+    }
+    if weak:
+        shares = ", ".join(
+            f"{name} {100 * held.share:.0f} % of {held.rows}" for name, held in weak.items()
+        )
+        yield f"intervals promise less than 90 %: of rows kept from {variant} they held {shares}"
 
 
 def _sharing_notes(block: Block, asked: Scenario, way: Course) -> Iterator[str]:

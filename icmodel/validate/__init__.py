@@ -2,6 +2,7 @@
 
 from icmodel.validate.choice import Choice, choose
 from icmodel.validate.document import document, records
+from icmodel.validate.keep import kept
 from icmodel.validate.validation import Trial, Validation, Wishes, validate
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "Wishes",
     "choose",
     "document",
+    "kept",
     "records",
     "validate",
 ]

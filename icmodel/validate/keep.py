@@ -1,0 +1,46 @@
+"""The coverage that a validation found, kept beside its dataset for predictions to say it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from icmodel.dataset_coverage import LEAST_ROWS, coverage_text
+from icmodel.validate.document import score_document
+from icmodel.validate.validation import HELD_OUT, LEAVE_ONE, Trial, Validation
+
+KINDS = (LEAVE_ONE, HELD_OUT)
+"""Kinds of folds that ask what a user asks: the others leave out what nobody would go without."""
+NUMBERS = ("error", "n", "median", "half_width", "coverage", "coverage_low", "coverage_high", "intervals")  # fmt: skip
+
+
+def kept(found: Validation) -> str:
+    """The text of the file beside the dataset: metrics with 30 rows; what other variants have stays.
+
+    Raises
+    ------
+    DatasetError
+        If what is there is damaged.
+    """
+    data = found.data
+    kinds = {trial.kind: _kept(trial) for trial in found.trials if trial.kind in KINDS}
+    known = {variant: dict(trials) for variant, trials in data.coverage.items()}
+    known[found.variant] = known.get(found.variant, {}) | kinds
+    return coverage_text(data.sha256, dict(sorted(known.items())))
+
+
+def _kept(trial: Trial) -> dict[str, Any]:
+    scores: dict[str, Any] = {
+        metric: score_document(tested.score) for metric, tested in trial.metrics.items()
+    }
+    return {
+        "folds": trial.folds,
+        "metrics": {
+            metric: {key: _rounded(score[key]) for key in NUMBERS}
+            for metric, score in scores.items()
+            if score["intervals"] >= LEAST_ROWS
+        },
+    }
+
+
+def _rounded(value: object) -> object:
+    return float(f"{value:.4g}") if isinstance(value, float) else value
