@@ -22,7 +22,7 @@ from hybrid_case import (
     sites,
     truth,
 )
-from icmodel.dataset import Point
+from icmodel.dataset import RATIOS, Point
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.hybrid.carried import carried_shares
 from icmodel.hybrid.hosts import frames
@@ -309,6 +309,15 @@ def test_outside_the_payloads_it_refuses_or_says_so() -> None:
     assert "12 B beyond 16 B" in told.goodput_bps.why
     expected = truth("tcp", 4, math.inf)["goodput_bps"]
     assert told.goodput_bps.low <= expected <= told.goodput_bps.high
+
+
+def test_far_beyond_the_payloads_no_part_of_a_core_exceeds_the_whole() -> None:
+    told = Model("lab-1g-2026", "hybrid").predict(
+        protocol="zeromq", payload_bytes=2_514_479, cores=1, outside="extrapolate"
+    )
+    parts = [name for name in told.metrics if name in RATIOS and not told.metrics[name].absent]
+    assert "cpu_recv_softirq" in parts
+    assert all(told.metrics[name].high <= 1 for name in parts)
 
 
 def test_a_prediction_names_the_rows_on_both_sides() -> None:

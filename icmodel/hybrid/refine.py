@@ -185,6 +185,8 @@ class Refiner:
         value, one, other = (
             measure.value(log_time + sign * half, payload) for sign in (0.0, -1.0, 1.0)
         )
+        if metric in RATIOS:  # a fit that goes beyond the rows knows no whole
+            value, one, other = (np.minimum(number, 1.0) for number in (value, one, other))
         low, high = (other, one) if measure.falls else (one, other)
         below, above = self._said(curve, payload)
         session = ONE_NEW_RUN * self._between_sessions(metric, value)
