@@ -190,6 +190,39 @@ def test_bulges_are_interpolated_between_loads_and_held_values_keep_their_bits()
         assert np.allclose(below, one.at(numbers([size]))[:, 0], rtol=1e-12)
 
 
+def test_points_beyond_a_limit_go_no_further_between_them() -> None:
+    told = grid(bulging(UNLIMITED, [1e6, 1e6], (350, 400)))
+    plain = grid(curve(UNLIMITED, {10: 100, 20: 300, 40: 200}))
+    for size in (10, 12, 15, 30, 33, 40):
+        assert told.ends(size)[LOW] == pytest.approx(plain.ends(size)[LOW])
+
+
+def test_beyond_its_points_a_curve_that_bulges_is_held() -> None:
+    told = bulging(UNLIMITED, [30, 50], (0, math.inf))
+    assert told.at(numbers([1, 9000])) == pytest.approx(told.ends[:, [0, -1]])
+
+
+def test_beyond_the_payloads_of_curves_that_bulge_nothing_changes_with_the_payload() -> None:
+    """Nor does it between two loads that bulge differently."""
+    one = bulging(1e9, [30, 50], (0, math.inf))
+    other = replace(bulging(3e9, [90, 10], (0, math.inf)), ends=2 * one.ends)
+    told = grid(one, other, knots=[1], extend=(0.0, math.inf))
+    # At 10 B the curves are 100 and 200 with ends of 0.9 and 1.2 times these, and 150 between.
+    expected = (150, 150 - 3 * 15 - 45, 150 + 3 * 30 + 45)
+    for size in (1, 2, 9):
+        assert told.ends(size, 2e9) == pytest.approx(expected)
+
+
+def test_points_put_between_benchmarked_ones_name_the_rows_on_both_sides() -> None:
+    """Benchmarked are 10, 20 and 40 B, in rows 5, 6 and 7."""
+    points = curve(UNLIMITED, {10: 1, 15: 2, 20: 3, 30: 4, 40: 5})
+    told = grid(
+        replace(points, rows=np.array([5, 5, 6, 6, 7]), next_rows=np.array([6, 6, 7, 7, 7]))
+    )
+    for size, rows in ((10, [5, 6]), (12, [5, 6]), (17, [5, 6]), (20, [6, 7]), (39, [6, 7])):
+        assert told.rows(size)[:2] == rows
+
+
 # --- knots and cells ---------------------------------------------------------------------------
 
 
@@ -334,6 +367,15 @@ def test_below_the_lowest_curve_it_goes_to_one(load: float) -> None:
     assert told.ends(20, 100) == pytest.approx((2, 1.8, 2.4))
 
 
+def test_below_the_lowest_curve_ends_are_no_nearer_than_the_curves_own() -> None:
+    """Of a curve below 1 the lower end is its own at a load of nothing too, and above 1 the upper."""
+    low = grid(curve(100, {10: 0.5}), below="one")
+    assert low.ends(10, 0) == pytest.approx((1, 0.45, 1.1))
+    assert low.ends(10, 50) == pytest.approx((0.75, 0.45, 0.85))
+    high = grid(curve(100, {10: 2.0}), below="one")
+    assert high.ends(10, 0) == pytest.approx((1, 0.8, 2.4))
+
+
 @pytest.mark.parametrize("load", [0, 1, 99])
 def test_below_the_lowest_curve_there_is_nothing(load: float) -> None:
     told = grid(LOWER, UPPER, below="nothing")
@@ -393,6 +435,11 @@ def test_load_curves_need_not_reach_equally_far() -> None:
     assert told.value(12, 200) == pytest.approx(1.2)  # only the lower one, held
     assert told.value(16, 200) == pytest.approx((1.6 + 8) / 2)
     assert told.value(30, 200) == 8  # only the upper one, held below
+
+
+def test_a_surface_reaches_as_far_as_any_of_its_curves() -> None:
+    told = grid(curve(100, {10: 1, 20: 2}), curve(300, {5: 1, 15: 2}), curve(900, {12: 1, 40: 2}))
+    assert (told.surface.first, told.surface.last) == (5, 40)
 
 
 # --- what it rests on --------------------------------------------------------------------------
