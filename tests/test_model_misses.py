@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import generated
 from icmodel.dataset import RATIOS, Dataset, Point, catalogue, load
 from icmodel.interpolation import HIGH, LONE_WIDTH, LOW, VALUE, Curve, spread_half_width
-from icmodel.model.misses import misses
+from icmodel.model.misses import Misses, misses
 from icmodel.model.runs import own_half_widths
 from icmodel.model.shelf import BUSY_CORES, Shelf, stated_range
 from points import Row
@@ -292,3 +292,65 @@ def test_widths_follow_the_unit(values: list[float], unit: float) -> None:
     assert np.allclose(
         scaled.between(sizes, unit * value), unit * told.between(sizes, value), rtol=1e-5, atol=0
     ) or math.isclose(told.factor, 0.0, abs_tol=1e-6)
+
+
+# --- rows left out, by hand --------------------------------------------------------------------
+
+
+def left_out(miss: list[float], *, low: float = 0.0, high: float = 0.0, at: int = 200) -> Misses:
+    """What curves of three rows say, each of its own level, whose middle one misses the line by a share.
+
+    ``low`` and ``high`` are what the rows' ranges say, in shares of their values.
+    """
+    rows = []
+    for k, share in enumerate(miss):
+        level = Decimal(k + 1)
+        for size, off in ((100, 0.0), (at, share), (300, 0.0)):
+            value = level * Decimal(repr(1 + off))
+            rows.append(
+                Row(
+                    "tcp", "rtt_mean_s", value, "measured", "a test", payload_bytes=size,
+                    load_bps=Decimal("inf"), cores=k + 1, low=value * Decimal(repr(1 - low)),
+                    high=value * Decimal(repr(1 + high)),
+                )
+            )  # fmt: skip
+    return misses(generated.from_rows(rows, LINK), "rtt_mean_s")
+
+
+@pytest.mark.parametrize(("count", "enough"), [(1, False), (8, False), (9, True), (10, True)])
+def test_nine_rows_that_can_be_left_out_are_enough(count: int, enough: bool) -> None:
+    assert left_out([0.1] * count).enough == enough
+
+
+@pytest.mark.parametrize(("count", "rank"), [(9, 9), (15, 15), (19, 18), (20, 19), (29, 27)])
+def test_the_factor_is_the_rank_that_covers_a_new_row_with_ninety_percent(
+    count: int, rank: int
+) -> None:
+    """The ⌈0.9 (n + 1)⌉-th of n misses, each in scales: of curves that do not bend, the median one."""
+    shares = [0.01 * (k + 1) for k in range(count)]
+    told = left_out(shares)
+    assert told.factor == pytest.approx(shares[rank - 1] / np.median(shares))
+
+
+@pytest.mark.parametrize("half", [0.0, 0.02, 0.05])
+def test_where_all_misses_are_alike_the_gap_reaches_just_to_the_row_left_out(half: float) -> None:
+    """What the rows themselves may be off, and what the line between them may, add in quadrature."""
+    told = left_out([0.1] * 12, low=half, high=half)
+    for level in (1.0, 7.0):
+        (between,) = told.between(np.array([100.0, 300.0]), np.array([level, level]))
+        assert math.hypot(half * level, between) == pytest.approx(0.1 * level)
+
+
+@pytest.mark.parametrize("miss", [0.1, -0.1])
+def test_a_row_above_the_line_is_missed_by_what_passes_the_upper_ends(miss: float) -> None:
+    above, below = left_out([miss] * 12, high=0.15).factor, left_out([miss] * 12, low=0.15).factor
+    inside, outside = (above, below) if miss > 0 else (below, above)
+    assert inside == 0
+    assert outside == pytest.approx(1)
+
+
+def test_a_miss_beside_a_row_says_no_more_of_the_middle_than_one_farther_off() -> None:
+    """At a part t of the way 4·t·(1 − t) of the middle's is seen; less than a tenth counts as that."""
+    seen = 4 * 0.25 * 0.75
+    assert left_out([0.1] * 12, at=150).factor == pytest.approx(1 / seen)
+    assert left_out([0.1] * 12, at=101).factor == pytest.approx(10)
