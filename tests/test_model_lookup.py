@@ -7,6 +7,7 @@ import pytest
 
 from icmodel.interpolation import EXTRAPOLATED, Curve
 from icmodel.model.lookup import (
+    LOAD_TOLERANCE,
     _closest,
     _held,
     _held_from_edge,
@@ -122,5 +123,11 @@ def test_a_goodput_crosses_a_load_between_two_whole_payloads() -> None:
     """1 Mb/s a byte from 10 B on: half a percent below 55.5 Mb/s is passed at 55.22 B."""
     straight = curve([10, 100], [10e6, 100e6])
     assert crossings([[straight]], np.array([55.5e6])) == (55.0, 56.0)
+    assert crossings([[straight]], np.array([80e6])) == (79.0, 80.0)
     assert crossings([[straight]], np.array([200e6])) == ()
     assert crossings([[curve([10, 100], [5e6, 5e6])]], np.array([5e6 * 1.005])) == ()
+
+
+def test_a_goodput_that_only_touches_a_load_crosses_it_there() -> None:
+    peak = curve([10, 20, 30], [10e6, 20e6, 10e6])
+    assert crossings([[peak]], LOAD_TOLERANCE * np.array([20e6])) == (20.0, 21.0)

@@ -45,6 +45,12 @@ def test_only_what_crosses_is_moved(told: dict[str, list[float]]) -> None:
         assert not moved.any() or len(values) > 1
 
 
+def test_of_two_quantiles_on_one_side_the_farther_gives_way() -> None:
+    told = {"p10": 3.0, "p25": 2.0, "p50": 5.0, "p75": 9.0, "p90": 8.0}
+    found = in_order({f"rtt_{which}_s": np.array([value]) for which, value in told.items()})
+    assert [float(found[f"rtt_{which}_s"][0]) for which in told] == [2, 2, 5, 9, 9]
+
+
 def test_a_wider_interval_stays_wider() -> None:
     """Each end is ordered by itself, and no low end comes to lie above its value."""
     random = np.random.default_rng(3)

@@ -62,6 +62,11 @@ def test_rules_come_from_the_rows_of_the_goodput_and_the_link() -> None:
     assert without == ProtocolRules("udp", True, (2,), (), 0, 0, distance=False, sharing=False)
 
 
+def test_rows_of_any_metric_say_how_many_switches_there_may_be() -> None:
+    points = [point("goodput_bps", switches=0), point("latency_mean_s", switches=3)]
+    assert protocol_rules(dataset(points), "udp", {}).most_switches == 3
+
+
 def test_a_switch_latency_answers_for_any_number_of_switches() -> None:
     link = Interconnect("ethernet", 1e10, 1500, switch_latency_s=2e-6)
     data = replace(dataset([point("goodput_bps", None, None)]), interconnect=link)
