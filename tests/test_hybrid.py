@@ -421,6 +421,26 @@ def test_what_arrives_of_a_carried_request_is_what_did() -> None:
     assert carried_shares(dataset(rows), ("udp",)).T[0] == pytest.approx([1, 1, 1])
 
 
+@pytest.mark.parametrize(
+    ("count", "beyond"), [(9, None), (10, 0), (20, 0), (38, 0), (45, 1), (60, 2)]
+)
+def test_the_ends_of_what_arrives_are_the_ranks_that_leave_a_tenth_outside(
+    count: int, beyond: int | None
+) -> None:
+    """The ⌊(n + 1) / 20⌋-th run from either end; of few runs all that was asked arrives."""
+    shares = [0.98 + 0.0001 * k for k in range(count)]
+    rows = [
+        row("tcp", 1000 + k, load, "goodput_bps", np.array([goodput]))
+        for k, share in enumerate(shares)
+        for load, goodput in ((1e8, 1e8 * share), (math.inf, 2e8))
+    ]
+    value, low, high = carried_shares(dataset(rows), ("tcp",)).T[0]
+    expected = (
+        (1, 1, 1) if beyond is None else (np.median(shares), shares[beyond], shares[-1 - beyond])
+    )
+    assert (value, low, high) == pytest.approx(expected)
+
+
 def test_the_line_rate_of_the_dataset_itself_changes_nothing() -> None:
     plain = MODEL.predict(protocol="tcp", payload_bytes=999)
     same = MODEL.predict(protocol="tcp", payload_bytes=999, line_rate_bps=LINE_RATE_BPS)

@@ -79,6 +79,16 @@ def test_of_too_few_rows_the_width_is_that_of_a_lone_point() -> None:
     assert found.factor == pytest.approx(LONE_WIDTH / (1e-3 + LEAST_ERROR))
 
 
+def test_of_nine_rows_the_greatest_error_is_the_width() -> None:
+    """The ninth of nine covers nine in ten, and nothing need be assumed where all are as far off."""
+    where = sites(np.geomspace(16, 65536, 9))
+    nothing = np.zeros(9)
+    times = 2e-6 + 1e-9 * where.payload_bytes
+    process = fit(Observations(where, times, nothing, nothing), np.log(times)).widths.process
+    found = widths(uniform(np.full(9, 1e-3)), process, nothing, 0)
+    assert found.factor < 0.1 * LONE_WIDTH / (1e-3 + LEAST_ERROR)
+
+
 def of_errors(spread: Floats) -> tuple[Widths, Floats]:
     """Widths of rows that were all as far off, and how near a site is to each of them."""
     where = sites(np.geomspace(16, 65536, ROWS))

@@ -51,6 +51,12 @@ def test_two_unlimited_senders_deliver_less_in_sum_than_one() -> None:
     assert 2 * each == pytest.approx(RECEIVED_BPS * (1 - LOSS))
 
 
+@pytest.mark.parametrize("endpoints", [3, 5, 8])
+def test_more_than_two_unlimited_senders_deliver_in_sum_what_two_do(endpoints: int) -> None:
+    each = goodput(ALONE, None, 8e9 * (endpoints - 1), endpoints)
+    assert endpoints * each == pytest.approx(RECEIVED_BPS * (1 - LOSS))
+
+
 @pytest.mark.parametrize("endpoints", [2, 3, 5, 8])
 def test_the_same_load_in_all_gives_the_same_whatever_the_number_of_senders(endpoints: int) -> None:
     """2 of 10 Gb/s: the receiver takes 4 / (1 + 1/4) Gb/s of these, of each sender its part."""
