@@ -18,6 +18,7 @@ from icmodel.errors import UseCaseError
 from icmodel.estimate import Estimate
 from icmodel.model import Model
 from icmodel.requirement import Requirement
+from icmodel.scenario import Scenario
 from icmodel.usecase import (
     Evaluation,
     Finding,
@@ -31,6 +32,7 @@ from icmodel.usecase import (
 )
 from icmodel.usecase.bound import Ends, estimate_for
 from icmodel.usecase.derivation import least_rate_fps
+from icmodel.usecase.grounds import others_beyond
 from icmodel.usecase.remedy import Trial, least_met_fps, no_rate
 
 # --- a dataset and a use case whose answers are known -------------------------------------------
@@ -471,6 +473,14 @@ def test_theory_alone_can_refuse_and_never_approves(toy: Dataset) -> None:
     assert math.isnan(open_end.verdict.margin)
 
 
+def test_bounds_alone_have_the_margin_of_the_end_that_decides(toy: Dataset) -> None:
+    """No frame is faster than the wire, and how slow the slowest is nobody knows."""
+    early = judged(toy, requirement='metric = "latency_p99_s"\nat_least = "0.5 us"')
+    assert early.outcome == "met"
+    assert early.verdict.estimate.high == math.inf
+    assert early.verdict.margin == pytest.approx(WIRE_S / 0.5e-6 - 1)
+
+
 def test_the_streams_of_one_host_are_summed(toy: Dataset) -> None:
     sum_of_four = 'metric = "cpu_recv"\ndevice = "display"\nat_most = "90 %"'
     found = judged(toy, requirement=sum_of_four)
@@ -483,6 +493,19 @@ def test_the_streams_of_one_host_are_summed(toy: Dataset) -> None:
     assert split.outcome == "met"
     uneven = judged(toy, requirement=sum_of_four, candidate="hosts = { display = 3 }")
     assert uneven.streams == 2  # one of the three has two of the four
+
+
+def test_the_sum_of_a_host_is_derived_from_one_stream(toy: Dataset) -> None:
+    text = document(requirement='metric = "cpu_recv"\ndevice = "display"\nat_most = "90 %"')
+    derived = {one.name: one for one in evaluate(read_usecase(text), toy).chosen.derivations}
+    told = derived["display.cpu_recv"]
+    assert told.value == pytest.approx(0.8)
+    assert told.formula == "4 × 20 %"
+
+
+def test_a_load_of_the_cpu_is_limited_by_the_cpu(toy: Dataset) -> None:
+    found = judged(toy, requirement='metric = "cpu_recv"\nat_most = "90 %"')
+    assert found.verdict.limiting == "cpu"
 
 
 def test_a_latency_is_limited_by_its_longest_term(toy: Dataset) -> None:
@@ -540,6 +563,32 @@ def test_fewer_endpoints_than_meet_are_refused(toy: Dataset) -> None:
     for said in ("endpoints = 1", "endpoints = 3"):
         with pytest.raises(UseCaseError, match=r"says endpoints = . for s, but 4 of them meet"):
             evaluate(read_usecase(cameras(1, said)), toy)
+
+
+def test_a_device_has_interfaces_enough_for_as_many_as_are_said_to_meet(toy: Dataset) -> None:
+    """One carries all four streams of 1 Gb/s; that only three meet needs a second."""
+    text = cameras(None, "endpoints = 3").replace("3 Gb/s", "1 Gb/s")
+    found = {one.name: one.value for one in evaluate(read_usecase(text), toy).chosen.derivations}
+    assert (found["display.interfaces"], found["devices.interfaces"]) == (1, 4 + 2)
+
+
+@pytest.mark.parametrize(("received", "sent", "more"), [(4, 2, "received"), (2, 4, "sent")])
+def test_a_device_has_interfaces_for_what_it_sends_or_receives_whichever_is_more(
+    toy: Dataset, received: int, sent: int, more: str
+) -> None:
+    """One carries 5 Gb/s: four streams of 3 need three, two need two."""
+    back = '[[streams]]\nname = "back"\nkind = "goodput"\ngoodput = "3 Gb/s"\n[[requirements]]'
+    scenario = (
+        '\n[candidates.scenarios.back]\nprotocol = "tcp"\npayload = "1000 B"\nrate = "375000/s"\n'
+    )
+    text = cameras(None).replace("[[requirements]]", back + '\nstream = "s"') + scenario
+    text = text.replace("count = 4", f"count = {received}")
+    text = text.replace(
+        "receives = { s = 4 }", f"receives = {{ s = {received} }}\nsends = {{ back = {sent} }}"
+    )
+    derived = {one.name: one for one in evaluate(read_usecase(text), toy).chosen.derivations}
+    assert derived["display.interfaces"].value == 3
+    assert derived["display.interfaces"].meaning.endswith(f"for what is {more}")
 
 
 @pytest.mark.parametrize("receives", [5, 9])
@@ -612,6 +661,34 @@ def test_a_cable_the_dataset_does_not_know_raises_the_upper_end(toy: Dataset) ->
     assert far.outcome == "undecided"
     assert far.verdict.estimate.high - at_hand.verdict.estimate.high == pytest.approx(0.5e-6)
     assert "100 m of cable" in far.verdict.why
+
+
+def test_a_cable_delays_all_frames_alike_and_spreads_none(toy: Dataset) -> None:
+    mean = next(point for point in toy.points if point.metric == "latency_mean_s")
+    spread = mean._replace(metric="latency_std_s", value=1e-5, low=1e-5, high=1e-5)
+    found = judged(
+        dataclasses.replace(toy, points=(*toy.points, spread)),
+        requirement='metric = "latency_std_s"\nat_most = "10 us"',
+        more="[medium]\ndistance_m = 100\npropagation_s_per_m = 5e-9",
+        scenario='protocol = "tcp"\npayload = "1000 B"\nrate = "125000/s"\ndistance = "100 m"',
+    )
+    assert found.verdict.estimate.high == 1e-5
+    assert found.outcome == "met"
+
+
+def test_of_rows_at_other_options_beyond_a_limit_the_worst_is_named(toy: Dataset) -> None:
+    mean = next(point for point in toy.points if point.metric == "latency_mean_s")
+    ways = {"slow": 3e-4, "slower": 9e-4, "slowish": 2e-4}
+    data = dataclasses.replace(
+        toy,
+        option_axes=("read",),
+        option_defaults={"read": "fast"},
+        points=tuple(mean._replace(options=(way,), value=ways[way]) for way in ways),
+    )
+    asked = Scenario("tcp", 1000)
+    beyond = others_beyond(data, Requirement("it", "latency_mean_s", at_most=1.5e-4), asked)
+    assert beyond.startswith("with read = slower the dataset has latency_mean_s of 900 µs")
+    assert others_beyond(data, Requirement("it", "latency_mean_s", at_most=9e-4), asked) == ""
 
 
 @pytest.mark.parametrize(
