@@ -422,7 +422,7 @@ def test_what_arrives_of_a_carried_request_is_what_did() -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "beyond"), [(9, None), (10, 0), (20, 0), (38, 0), (45, 1), (60, 2)]
+    ("count", "beyond"), [(9, None), (10, 0), (20, 0), (38, 0), (39, 1), (45, 1), (60, 2)]
 )
 def test_the_ends_of_what_arrives_are_the_ranks_that_leave_a_tenth_outside(
     count: int, beyond: int | None

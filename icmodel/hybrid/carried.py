@@ -37,8 +37,10 @@ def _ends(shares: list[float]) -> tuple[float, float, float]:
     if count < LEAST_ROWS:
         return 1.0, 1.0, 1.0
     ordered = sorted(shares)
-    tail = (1 - COVERAGE) / 2
-    low = ordered[max(math.floor(tail * (count + 1)) - 1, 0)]
-    high = ordered[min(math.ceil((1 - tail) * (count + 1)), count) - 1]
+    beyond = math.floor(
+        round((1 - COVERAGE) / 2 * (count + 1), 9)
+    )  # at either end; 0.05 is no binary number
+    low = ordered[max(beyond - 1, 0)]
+    high = ordered[min(count + 1 - beyond, count) - 1]
     value = min(float(np.median(ordered)), 1.0)
     return value, min(low, value), max(high, value)
