@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from scipy.interpolate import RegularGridInterpolator
 
 from benchmarks.questions import Columns, payload_ranges
+from icmodel.laws import law_of
+from icmodel.laws.prepared import Wanted
 from icmodel.model import Model
-from icmodel.model.ground import lay_ground
 
 Floats = NDArray[np.float64]
 
@@ -63,9 +64,12 @@ def grid(model: Model) -> Grid:
 def knots(model: Model) -> tuple[Floats, Floats]:
     """Payload knots within the protocol's own payloads [B], and finite load levels [b/s]."""
     least, most = payload_ranges(model.data)[model.data.protocols.index(PROTOCOL)]
-    ground = lay_ground(model.data, {}, model.variant)
-    inside = (ground.knots >= least) & (ground.knots <= most)
-    return ground.knots[inside], ground.loads
+    law = law_of(model.variant, model.data)
+    prepared = law.prepare(Wanted(model.data, {}, model.data.protocols))
+    assert prepared is not None  # there are rows
+    axes = prepared.tables.axes
+    inside = (axes.knots >= least) & (axes.knots <= most)
+    return axes.knots[inside], axes.loads
 
 
 def places(on: Grid, asked: Columns) -> Floats:

@@ -13,7 +13,7 @@ from itertools import product
 from pathlib import Path
 from types import MappingProxyType
 
-from icmodel.dataset_coverage import Kinds, read_coverage
+from icmodel.dataset_coverage import Held, Kinds, least_held, read_coverage
 from icmodel.dataset_rows import (
     AXES,
     FILE_BASES,
@@ -154,6 +154,11 @@ class Dataset:
             If its file is damaged.
         """
         return read_coverage(self.folder, self.sha256)
+
+    @cached_property
+    def held(self) -> Mapping[str, Mapping[str, Held]]:
+        """By variant and metric the share of rows kept from the model that intervals held, at the least."""
+        return {variant: least_held(kinds) for variant, kinds in self.coverage.items()}
 
     @cached_property
     def held_out_runs(self) -> Mapping[str, tuple[Point, ...]]:

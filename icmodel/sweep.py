@@ -20,7 +20,6 @@ from icmodel import scenario as words
 from icmodel.dataset import AXES, Dataset, Point
 from icmodel.errors import DatasetError, OutOfDomain, ScenarioError
 from icmodel.model import Model
-from icmodel.model.rows import rows_at
 from icmodel.scenario import AskedMany, Scenario
 from icmodel.units import unit_of
 
@@ -296,7 +295,7 @@ def _known(
 
 def _rows(model: Model, texts: list[Axis]) -> tuple[Point, ...]:
     """The rows that answer the protocols and options asked; with ``hybrid`` those most alike."""
-    data, borrow = model.data, model.variant == "hybrid"
+    data = model.data
     asked = {axis.name: axis.values for axis in texts}
     protocols = [str(name) for name in asked.pop("protocol", data.protocols)]
     for name in protocols:
@@ -310,7 +309,7 @@ def _rows(model: Model, texts: list[Axis]) -> tuple[Point, ...]:
             point
             for name in protocols
             for options in chosen
-            for point in rows_at(data, name, options, borrow=borrow).points
+            for point in model.rows(name, options).points
         )
     except DatasetError as error:
         raise OutOfDomain(str(error)) from error

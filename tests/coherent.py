@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import generated
 from icmodel.dataset import Dataset, Interconnect
-from icmodel.model.physics import Wire
+from icmodel.tables.wire import Wire
 from points import Row
 
 QUANTILES = {"min": 0.8, "p50": 0.97, "mean": 1.0, "p90": 1.3, "p99": 2.0, "p999": 4.0, "max": 9.0}

@@ -19,7 +19,7 @@ from icmodel.dataset import Dataset, Point
 from icmodel.errors import IcmodelError
 from icmodel.estimate import BASES, Estimate, Prediction
 from icmodel.model import Model
-from icmodel.model.physics import FRAMED, Wire
+from icmodel.tables.wire import FRAMED, Wire
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

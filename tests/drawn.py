@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.dataset import Dataset, Point
-from icmodel.model.physics import wire
-from icmodel.model.rules import ProtocolRules, protocol_rules
+from icmodel.model.domain import ProtocolDomain, protocol_domain
+from icmodel.tables.wire import wire
 
 Floats = NDArray[np.float64]
 
@@ -93,7 +93,7 @@ def batch(data: Dataset, rng: np.random.Generator, size: int, *, hosts: bool = F
     """Questions which no dataset of these rows and rules may call impossible."""
     protocol = data.protocols[rng.integers(len(data.protocols))]
     options = _options(data, protocol, rng)
-    rules = protocol_rules(data, protocol, options)
+    rules = protocol_domain(protocol, data.select(protocol, options), data.link(options))
     rows = [point for point in data.points if point.protocol == protocol]
     outside = ("nan", "extrapolate")[rng.integers(2)]
     endpoints, others = _sharing(rows, rules, size, rng)
@@ -150,7 +150,7 @@ def _loads(data: Dataset, rows: list[Point], size: int, rng: np.random.Generator
     return np.where(kind < 0.2, np.inf, np.where(kind < 0.6, at, anywhere))
 
 
-def _cores(rules: ProtocolRules, size: int, rng: np.random.Generator, *, beyond: bool) -> Floats:
+def _cores(rules: ProtocolDomain, size: int, rng: np.random.Generator, *, beyond: bool) -> Floats:
     """Measured counts, mostly; not said; beyond them."""
     if not rules.cores:
         return np.full(size, np.nan)
@@ -161,14 +161,14 @@ def _cores(rules: ProtocolRules, size: int, rng: np.random.Generator, *, beyond:
     return np.asarray(asked, dtype=np.float64)
 
 
-def _switches(rules: ProtocolRules, size: int, rng: np.random.Generator) -> Floats:
+def _switches(rules: ProtocolDomain, size: int, rng: np.random.Generator) -> Floats:
     least, most = rules.least_switches, min(rules.most_switches, rules.least_switches + 5)
     drawn = rng.integers(least, int(most) + 1, size)
     return np.where(rng.random(size) < 0.6, least, drawn).astype(np.float64)
 
 
 def _sharing(
-    rows: list[Point], rules: ProtocolRules, size: int, rng: np.random.Generator
+    rows: list[Point], rules: ProtocolDomain, size: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
     """Counts of senders to an interface, and what the others offer in all [b/s]."""
     if not rules.sharing:
@@ -184,7 +184,7 @@ def _sharing(
     return endpoints.astype(np.float64), np.where(endpoints > 1, others, 0.0)
 
 
-def _distances(rules: ProtocolRules, size: int, rng: np.random.Generator) -> Floats:
+def _distances(rules: ProtocolDomain, size: int, rng: np.random.Generator) -> Floats:
     if not rules.distance:
         return np.full(size, np.nan)
     said = rng.choice((0.0, 1.0, 100.0, 10_000.0), size)

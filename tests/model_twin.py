@@ -15,9 +15,9 @@ from fractions import Fraction
 import numpy as np
 
 from icmodel.dataset import Dataset, Point
-from icmodel.interpolation import NORMAL, student
-from icmodel.model.physics import wire
 from icmodel.scenario import Scenario
+from icmodel.statistics import NORMAL, student
+from icmodel.tables.wire import wire
 
 STRENGTH = (
     "measured",

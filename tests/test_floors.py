@@ -17,12 +17,14 @@ import pytest
 import checkout
 
 FLOORS = (
-    ("errors",),
+    ("errors", "arrays", "statistics"),
     ("units", "documents"),
     ("scenario",),
     ("estimate", "dataset_coverage", "dataset_rows", "toml_text"),
-    ("requirement", "dataset", "interpolation", "repeats", "theory"),
-    ("hybrid",),
+    ("requirement", "dataset", "repeats", "theory"),
+    ("tables",),
+    ("fits",),
+    ("laws",),
     ("model", "dataset_write"),
     ("usecase", "sweep", "dataset_check"),
     ("ingest", "fold", "validate"),
@@ -198,14 +200,14 @@ def built(folder: Path, files: dict[str, str]) -> Path:
 
 
 def test_a_house_in_order_has_no_violation(tmp_path: Path) -> None:
-    extra = {"theory/__init__.py": "", "interpolation.py": ""}
+    extra = {"theory/__init__.py": "", "statistics.py": ""}
     assert violations(built(tmp_path, {**HOUSE, **extra})) == []
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_seeded_violation_is_found(seed: str, tmp_path: Path) -> None:
     name, text, sentence = SEEDS[seed]
-    extra = {"theory/__init__.py": "", "interpolation.py": "", name: f"{text}\n"}
+    extra = {"theory/__init__.py": "", "statistics.py": "", name: f"{text}\n"}
     found = violations(built(tmp_path, {**HOUSE, **extra}))
     assert found
     assert any(sentence in line for line in found), found

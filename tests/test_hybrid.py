@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import icmodel
-from hybrid_case import (
+from fits_case import (
     LINE_RATE_BPS,
     LOADS_BPS,
     NOISE,
@@ -24,14 +24,14 @@ from hybrid_case import (
 )
 from icmodel.dataset import RATIOS, Point
 from icmodel.errors import OutOfDomain, ScenarioError
-from icmodel.hybrid.carried import carried_shares
-from icmodel.hybrid.hosts import frames
-from icmodel.hybrid.observations import observations
-from icmodel.hybrid.quantity import quantity
-from icmodel.hybrid.refine import Refiner
+from icmodel.fits.achieved import achieved_shares
+from icmodel.fits.hosts import frames
+from icmodel.fits.observations import observations
+from icmodel.fits.quantity import quantity
+from icmodel.fits.refine import Refiner
 from icmodel.model import Model
-from icmodel.model.physics import frames_on_wire
 from icmodel.scenario import Hosts
+from icmodel.tables.wire import frames_on_wire
 
 LAB = lab()
 MODEL = Model(LAB, "hybrid")
@@ -416,9 +416,9 @@ def test_what_arrives_of_a_carried_request_is_what_did() -> None:
         row("tcp", 1000 + k, 1e8, "goodput_bps", np.array([1e8 * (0.99 + 0.001 * k)]))
         for k in range(20)
     ]
-    value, low, high = carried_shares(dataset(rows), ("tcp", "udp")).T[0]
+    value, low, high = achieved_shares(dataset(rows), ("tcp", "udp")).T[0]
     assert 0.99 <= low < value <= 1.0 < high
-    assert carried_shares(dataset(rows), ("udp",)).T[0] == pytest.approx([1, 1, 1])
+    assert achieved_shares(dataset(rows), ("udp",)).T[0] == pytest.approx([1, 1, 1])
 
 
 @pytest.mark.parametrize(
@@ -434,7 +434,7 @@ def test_the_ends_of_what_arrives_are_the_ranks_that_leave_a_tenth_outside(
         for k, share in enumerate(shares)
         for load, goodput in ((1e8, 1e8 * share), (math.inf, 2e8))
     ]
-    value, low, high = carried_shares(dataset(rows), ("tcp",)).T[0]
+    value, low, high = achieved_shares(dataset(rows), ("tcp",)).T[0]
     expected = (
         (1, 1, 1) if beyond is None else (np.median(shares), shares[beyond], shares[-1 - beyond])
     )

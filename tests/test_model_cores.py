@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hybrid_case import LINE_RATE_BPS, dataset, lab
+from fits_case import LINE_RATE_BPS, dataset, lab
 from icmodel.errors import OutOfDomain
 from icmodel.model import Model
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hybrid_case import LINE_RATE_BPS, dataset, row
+from fits_case import LINE_RATE_BPS, dataset, row
 from icmodel.dataset import Dataset, Point
 from icmodel.model import Model
 

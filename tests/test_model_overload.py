@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hybrid_case import dataset, row
+from fits_case import dataset, row
 from icmodel.dataset import Dataset, Point
 from icmodel.model import Model
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import icmodel
-from hybrid_case import (
+from fits_case import (
     LINE_RATE_BPS,
     LOADS_BPS,
     PAYLOADS,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid_case import dataset, row
+from fits_case import dataset, row
 from icmodel.dataset import Dataset, load
 from icmodel.model import Model
 

@@ -12,7 +12,7 @@ import pytest
 
 import checkout
 from conftest import run
-from hybrid_case import lab
+from fits_case import lab
 from icmodel.dataset import catalogue, load
 from icmodel.errors import OutOfDomain, ReportError, ScenarioError
 from icmodel.model import Model

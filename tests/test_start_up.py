@@ -31,17 +31,21 @@ LIGHT = {"annotated_doc", "icmodel", "shellingham", "typer"}
 """What a command line costs with the pinned typer."""
 QUESTION = ("--payload", "65535 B", "--rate", "6700/s", "--cores", "4", "--switches", "1")
 ROOMS_OF_PREDICT = {
-    "documents",
+    "arrays",
     "cli",
     "dataset",
+    "dataset_coverage",
     "dataset_rows",
+    "documents",
     "errors",
     "estimate",
-    "hybrid",  # what arrives of carried loads
-    "interpolation",
+    "fits",  # what arrives of carried loads
+    "laws",
     "model",
     "repeats",
     "scenario",
+    "statistics",
+    "tables",
     "theory",
     "units",
 }

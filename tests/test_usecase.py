@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid_case import lab
+from fits_case import lab
 from icmodel.dataset import Dataset, StatedLimit, load
 from icmodel.errors import UseCaseError
 from icmodel.estimate import Estimate

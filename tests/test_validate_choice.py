@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hybrid_case import dataset, row
+from fits_case import dataset, row
 from icmodel.cli import main
 from icmodel.dataset import Dataset, load
 from icmodel.validate import Choice, Wishes, choose, validate

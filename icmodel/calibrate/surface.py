@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from icmodel.calibrate.grid import curves, packets
 from icmodel.calibrate.observed import Observed
 from icmodel.calibrate.run import Run
-from icmodel.hybrid.regimes import SHORT
+from icmodel.fits.regimes import SHORT
 
 Floats = NDArray[np.float64]
 SCALES: tuple[tuple[float, ...], ...] = (

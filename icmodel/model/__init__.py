@@ -1,6 +1,10 @@
-"""The interconnect model: one file a metric, and their composition in :class:`Model`."""
+"""The model: questions about a dataset come in, predictions go out, one or millions of them.
 
-from icmodel.model.answer import PUBLISHED, VARIANTS
+Which rows answer and how stands in the tables and the laws; here questions are checked, placed, answered
+in blocks, and explained.
+"""
+
+from icmodel.laws import PUBLISHED, VARIANTS
 from icmodel.model.model import Model
 
 __all__ = ["PUBLISHED", "VARIANTS", "Model"]

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from icmodel.arrays import Codes, Floats
 from icmodel.estimate import BOTTLENECKS
-from icmodel.model.block import CLOSE, Block
-from icmodel.model.goodput import Flow
-
-Codes = NDArray[np.int8]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from icmodel.laws.flow import CLOSE, Flow
+from icmodel.tables import VALUE, Questions
 
 NEAR_WIRE = 0.985
 """A stream within 1.5 % of theory's bound is limited by the wire; the print's rounding is 0.5 %."""
@@ -23,38 +19,39 @@ CODES = {name: code for code, name in enumerate(BOTTLENECKS)}
 UNKNOWN = CODES["unknown"]
 
 
-def bottleneck(block: Block, flow: Flow, lossy: Bools, cpu_send: Floats) -> Codes:
+def bottleneck(q: Questions, flow: Flow, cpu_send: Floats) -> Codes:
     """The code (index into ``BOTTLENECKS``) of what limits each question.
 
     Parameters
     ----------
     cpu_send : array
-        Uncapped utilisation of the sender's cores; NaN where not known.
+        What the stream needs of the sender's cores, uncapped; NaN where not known.
     """
-    shared = (block.asked.endpoints > 1) & ~(flow.share_bps * (1 + CLOSE) >= flow.own_bps)
+    capacity, goodput = flow.capacity_bps[VALUE], flow.goodput_bps[VALUE]
+    not_achieved = flow.not_achieved[VALUE]
+    shared = (q.endpoints > 1) & ~(flow.share_bps[VALUE] * (1 + CLOSE) >= capacity)
     facts = (
-        flow.overloaded,
+        not_achieved,
         cpu_send >= NEAR_CPU,
-        flow.own_bps >= NEAR_WIRE * block.wire.bound_bps,
-        flow.over_own & lossy & (flow.loss_table > LOST),
+        capacity >= NEAR_WIRE * q.wire_bps,
+        flow.saturated[VALUE] & q.lossy & (flow.unlimited_loss[VALUE] > LOST),
         shared,
-        lossy & flow.over_total,
+        q.lossy & flow.receiver_overloaded[VALUE],
         cpu_send > 1,
     )
-    row = np.zeros(block.cell.shape, dtype=np.uint8)
+    row = np.zeros(len(q), dtype=np.uint8)
     for bit, fact in enumerate(facts):
         row += fact.view(np.uint8) << np.uint8(bit)
     code: Codes = TRUTH_TABLE.take(row)
-    unsaid = np.isnan(flow.goodput_bps) | (np.isinf(block.wire.bound_bps) & np.isnan(cpu_send))
-    if unsaid.any():
-        code[unsaid & (flow.overloaded | np.isnan(flow.goodput_bps))] = UNKNOWN
+    unsaid = np.isnan(goodput) | (np.isinf(q.wire_bps) & np.isnan(cpu_send))
+    code[unsaid & (not_achieved | np.isnan(goodput))] = UNKNOWN
     return code
 
 
 def _row(facts: tuple[bool, ...]) -> str:
     """The bottleneck for one combination of facts, in the order ``bottleneck`` lists them."""
-    overloaded, busy, near_wire, receiver_drops, shared, lossy_and_over, needs_more_cores = facts
-    if not overloaded:
+    not_achieved, busy, near_wire, receiver_drops, shared, lossy_and_over, needs_more_cores = facts
+    if not not_achieved:
         return "cpu" if needs_more_cores else "request"
     if shared:
         return "receiver" if lossy_and_over else "share"

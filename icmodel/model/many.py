@@ -11,39 +11,30 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from icmodel.arrays import Bools, Ints
+from icmodel.dataset import Dataset
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import BASES, BOTTLENECKS
-from icmodel.interpolation import HIGH, LOW, VALUE
-from icmodel.model import basis
-from icmodel.model.answer import (
-    answer,
-    metric_names,
-    no_metric,
-    only_of,
-    sending_demand,
-)
-from icmodel.model.asking import DEFAULTS, Asker, Piece, Table, codes, table
-from icmodel.model.block import Block, Wires
-from icmodel.model.bottleneck import UNKNOWN, bottleneck
-from icmodel.model.course import Course, course
-from icmodel.model.foundation import Foundation
-from icmodel.model.goodput import asked_too_much, known
-from icmodel.model.ground import Ground
+from icmodel.laws.law import Law
+from icmodel.laws.prepared import Prepared
+from icmodel.model.answering import Answered, answered, named, needed, no_metric, too_much
+from icmodel.model.bottleneck import UNKNOWN
+from icmodel.model.cache import Key, Options, TableCache
+from icmodel.model.columns import QuestionTable, codes, question_table
+from icmodel.model.placing import DEFAULTS, Placer
 from icmodel.scenario import Hosts
+from icmodel.tables import Questions
 from icmodel.units import long_name, unit_of
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 Columns = dict[str, NDArray[np.generic]]
+Piece = slice | Ints
 
-BLOCK = 32_768
-"""Questions answered at once: long enough for threads to compute more than they take turns, short
-enough that the allocator keeps a block's columns."""
+BLOCK = 393_216
+"""Numbers of one array worked on at once, over metrics, ends and questions."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class Wanted:
     """What the caller wants of ``predict_many``."""
 
     outside: str
@@ -57,59 +48,55 @@ Reason = Callable[[Mapping[str, object]], str]
 
 
 def predict_many(
-    model: Foundation, question: Mapping[str, object], wishes: Wishes, reason: Reason
+    model: TableCache, question: Mapping[str, object], wanted: Wanted, reason: Reason
 ) -> xr.Dataset:
     """Answer whole arrays; see :meth:`icmodel.model.Model.predict_many`."""
-    if wishes.outside not in ("refuse", "nan", "extrapolate"):
-        raise ScenarioError(f"outside={wishes.outside!r} is not one of refuse, nan, extrapolate")
-    questions = table(question, model.data.protocols)
-    size = len(questions)
-    out: Columns = {}
-    refused = np.zeros(size, dtype=bool)
+    if wanted.outside not in ("refuse", "nan", "extrapolate"):
+        raise ScenarioError(f"outside={wanted.outside!r} is not one of refuse, nan, extrapolate")
+    questions = question_table(question, model.data.protocols)
+    out = Output(model.data, wanted, len(questions))
     groups = [
-        (foundation, options, where)
+        (cache, options, where)
         for hosts, there in _host_groups(questions)
-        for foundation in [model.changed(hosts)]
-        for options, where in _option_groups(foundation, questions, there)
+        for cache in [model.changed(hosts)]
+        for options, where in _option_groups(cache.data, questions, there)
     ]
-    answered = 0
-    for foundation, options, where in groups:
-        extend = wishes.outside == "extrapolate"
+    only = needed(model.data, wanted.metrics)
+    answered_groups = 0
+    for cache, options, where in groups:
+        key = cache.wanted(options, extend=wanted.outside == "extrapolate", only=only)
         try:
-            ground = foundation.ground(
-                options, extend=extend, only=only_of(foundation.data, wishes.metrics)
-            )
+            prepared = cache.prepared(key)
         except OutOfDomain:  # these options have no rows, others may
-            refused[... if where is None else where] = True
+            out.refused[... if where is None else where] = True
             continue
-        answered += 1
-        _allocate(out, ground, wishes, size, cleared=len(groups) > 1)
-        asker = Asker(ground, foundation.rules(ground), questions)
-        _run(_Worker(foundation, ground, asker, wishes, out, refused), size, where)
-    if (wishes.outside != "nan" and refused.any()) or (groups and not answered):
-        raise OutOfDomain(_refusal(model, refused, questions, reason))
-    return _fold(model, out, questions)
+        answered_groups += 1
+        out.allocate(prepared, cleared=len(groups) > 1)
+        _run(_Worker(cache, key, prepared, questions, out), where)
+    if (wanted.outside != "nan" and out.refused.any()) or (groups and not answered_groups):
+        raise OutOfDomain(_refusal(model.data, out.refused, questions, reason))
+    return _fold(model, out.columns, questions)
 
 
-def _refusal(model: Foundation, refused: Bools, questions: Table, reason: Reason) -> str:
+def _refusal(data: Dataset, refused: Bools, questions: QuestionTable, reason: Reason) -> str:
     """How many questions are refused, which is the first, and why that one is."""
     index = int(np.argmax(refused))
     place = tuple(int(k) for k in np.unravel_index(index, questions.shape or (1,)))
     return (
-        f"{int(refused.sum())} of {len(questions)} questions are outside {model.data.id}, the "
-        f"first at index {place}: {reason(_keywords(model, questions, index))}; outside='nan' "
+        f"{int(refused.sum())} of {len(questions)} questions are outside {data.id}, the "
+        f"first at index {place}: {reason(_keywords(data, questions, index))}; outside='nan' "
         "answers the others"
     )
 
 
-def _keywords(model: Foundation, questions: Table, index: int) -> dict[str, object]:
+def _keywords(data: Dataset, questions: QuestionTable, index: int) -> dict[str, object]:
     """One question as keywords of a single prediction."""
     asked: dict[str, object] = {
         name: column[index].item() for name, column in questions.columns.items()
     }
-    asked["protocol"] = model.data.protocols[int(questions.columns["protocol"][index])]
+    asked["protocol"] = data.protocols[int(questions.columns["protocol"][index])]
     options = {
-        name: value if isinstance(value, str) else model.data.option_values(name)[int(value[index])]
+        name: value if isinstance(value, str) else data.option_values(name)[int(value[index])]
         for name, value in questions.options.items()
     }
     unlimited = {name for name in REQUESTS & asked.keys() if asked[name] == np.inf}
@@ -117,13 +104,13 @@ def _keywords(model: Foundation, questions: Table, index: int) -> dict[str, obje
     return {name: asked[name] for name in asked.keys() - unlimited - own} | {"options": options}
 
 
-OptionGroup = tuple[tuple[tuple[str, str], ...], Ints | None]
+OptionGroup = tuple[Options, Ints | None]
 HOSTS = ("line_rate_bps", "cpu_clock_ratio")
 REQUESTS = frozenset(("rate_fps", "requested_goodput_bps"))
 """Columns of questions of which some may be limited."""
 
 
-def _host_groups(questions: Table) -> Iterator[tuple[Hosts, Ints | None]]:
+def _host_groups(questions: QuestionTable) -> Iterator[tuple[Hosts, Ints | None]]:
     """Questions about the same hosts and link; ``None`` as place is all of them."""
     if not any(name in questions.columns for name in HOSTS):
         yield Hosts(), None
@@ -146,7 +133,7 @@ def _host_groups(questions: Table) -> Iterator[tuple[Hosts, Ints | None]]:
 
 
 def _option_groups(
-    model: Foundation, questions: Table, there: Ints | None
+    data: Dataset, questions: QuestionTable, there: Ints | None
 ) -> Iterator[OptionGroup]:
     """Questions with the same option values, of all or of some; ``None`` is all of them."""
     fixed = {name: v for name, v in questions.options.items() if isinstance(v, str)}
@@ -155,14 +142,14 @@ def _option_groups(
         yield tuple(sorted(fixed.items())), there
         return
     for name, value in coded.items():
-        if name not in model.data.option_axes:
-            raise OutOfDomain(f"{model.data.id} has no axis {name!r}: leave it out")
-        codes(name, value, model.data.option_values(name))
+        if name not in data.option_axes:
+            raise OutOfDomain(f"{data.id} has no axis {name!r}: leave it out")
+        codes(name, value, data.option_values(name))
     columns = np.stack([value.astype(np.int64) for value in coded.values()])
     unique, inverse = np.unique(columns, axis=1, return_inverse=True)
     for k, combination in enumerate(unique.T.tolist()):
         values = {
-            name: model.data.option_values(name)[code]
+            name: data.option_values(name)[code]
             for name, code in zip(coded, combination, strict=True)
         }
         where = np.flatnonzero(inverse.reshape(-1) == k)
@@ -172,21 +159,99 @@ def _option_groups(
             yield tuple(sorted({**fixed, **values}.items())), where
 
 
-def _allocate(out: Columns, ground: Ground, wishes: Wishes, size: int, *, cleared: bool) -> None:
-    """Columns for every wanted metric; cleared first only if not all of them will be written."""
-    names = (*metric_names(ground), "bottleneck")
-    for metric in wishes.metrics or ():
-        if metric not in names:
-            raise OutOfDomain(no_metric(ground.data, metric))
-    for name in wishes.metrics or names:
-        if name == "bottleneck":
-            out.setdefault(name, np.full(size, UNKNOWN, dtype=np.int8))
-        elif name not in out:
-            endings = ("", "_low", "_high") if wishes.intervals else ("",)
-            for ending in endings:
-                out[name + ending] = np.full(size, np.nan) if cleared else np.empty(size)
-            if wishes.intervals:
-                out[f"{name}_basis"] = np.full(size, -1, dtype=np.int8)
+class Output:
+    """The columns that answers are written to, and which questions were refused."""
+
+    def __init__(self, data: Dataset, wanted: Wanted, size: int) -> None:
+        self.data, self.wanted, self.size = data, wanted, size
+        self.columns: Columns = {}
+        self.refused = np.zeros(size, dtype=bool)
+
+    @property
+    def endings(self) -> tuple[str, ...]:
+        """How the columns of a metric end: the value, and its interval."""
+        return ("", "_low", "_high") if self.wanted.intervals else ("",)
+
+    def allocate(self, prepared: Prepared, *, cleared: bool) -> None:
+        """Columns for every wanted metric; cleared first only if not all of them will be written."""
+        names = (*named(prepared), "bottleneck")
+        for metric in self.wanted.metrics or ():
+            if metric not in names:
+                raise OutOfDomain(no_metric(self.data, metric))
+        for name in self.wanted.metrics or names:
+            if name == "bottleneck":
+                self.columns.setdefault(name, np.full(self.size, UNKNOWN, dtype=np.int8))
+            elif name not in self.columns:
+                for ending in self.endings:
+                    empty = np.full(self.size, np.nan) if cleared else np.empty(self.size)
+                    self.columns[name + ending] = empty
+                if self.wanted.intervals:
+                    self.columns[f"{name}_basis"] = np.full(self.size, -1, dtype=np.int8)
+
+    def write(self, piece: Piece, answer: Answered, metrics: frozenset[str]) -> None:
+        """Write the answers to some questions."""
+        for name in metrics:
+            ends = answer.columns.get(name)
+            for k, ending in enumerate(self.endings):
+                self.columns[name + ending][piece] = np.nan if ends is None else ends[k]
+        if self.wanted.intervals:
+            used = answer.law.bases(answer.look, answer.flow)
+            for name, code in used.codes(answer.look, metrics).items():
+                missing = np.isnan(self.columns[name][piece].astype(np.float64))
+                self.columns[f"{name}_basis"][piece] = np.where(missing, -1, code)
+        if "bottleneck" in self.columns:
+            self.columns["bottleneck"][piece] = answer.bottleneck()
+
+    def refuse(self, piece: Piece, outside: Bools) -> None:
+        """Note which questions this dataset cannot answer, and blank their answers."""
+        if not outside.any():
+            return
+        self.refused[piece] = outside
+        for name, column in self.columns.items():
+            blank = UNKNOWN if name == "bottleneck" else -1
+            part = column[piece]
+            part[outside] = np.nan if column.dtype.kind == "f" else blank
+            column[piece] = part
+
+
+class _Worker:
+    """Answers the questions of one choice of options and hosts block by block."""
+
+    def __init__(
+        self,
+        cache: TableCache,
+        key: Key,
+        prepared: Prepared,
+        questions: QuestionTable,
+        out: Output,
+    ) -> None:
+        self.law, self.prepared, self.questions, self.out = cache.law, prepared, questions, out
+        limited = not REQUESTS.isdisjoint(questions.columns)
+        self.over = cache.overload(key) if limited else None
+        self.placer = Placer(prepared.tables, cache.domains(key, prepared), len(questions))
+        names = named(prepared)
+        self.metrics = frozenset(out.wanted.metrics or names) & frozenset(names)
+        self.block = max(BLOCK // (len(out.endings) * max(len(self.metrics), 1)), 1024)
+
+    def answer(self, piece: Piece) -> None:
+        """Answer one block."""
+        size = piece.stop - piece.start if isinstance(piece, slice) else len(piece)
+        columns = {name: column[piece] for name, column in self.questions.columns.items()}
+        q, refused = self.placer.place(columns, size)
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            found = self._write(piece, self.law, self.prepared, q)
+            if self.over is not None and self.law.overload is not None:
+                over = np.flatnonzero(too_much(self.law, self.over, found))
+                if len(over):
+                    beyond = self.law.overload.law
+                    self._write(_some(piece, over), beyond, self.over, q.take(over))
+        self.out.refuse(piece, refused | found.outside())
+
+    def _write(self, piece: Piece, law: Law, prepared: Prepared, q: Questions) -> Answered:
+        intervals = self.out.wanted.intervals
+        found = answered(law, prepared, q, self.metrics, intervals=intervals)
+        self.out.write(piece, found, self.metrics)
+        return found
 
 
 def _keep_memory() -> None:
@@ -199,16 +264,16 @@ def _keep_memory() -> None:
     del largest
 
 
-def _run(worker: _Worker, size: int, where: Ints | None) -> None:
-    """Answer all questions, or those at some places, by as many threads as wished."""
-    count = size if where is None else len(where)
-    if count > BLOCK:
+def _run(worker: _Worker, where: Ints | None) -> None:
+    """Answer all questions, or those at some places, by as many threads as wanted."""
+    count, block = worker.out.size if where is None else len(where), worker.block
+    if count > block:
         _keep_memory()
     pieces: list[Piece] = [
-        slice(start, min(start + BLOCK, count)) if where is None else where[start : start + BLOCK]
-        for start in range(0, count, BLOCK)
+        slice(start, min(start + block, count)) if where is None else where[start : start + block]
+        for start in range(0, count, block)
     ]
-    threads = min(worker.wishes.threads or os.cpu_count() or 1, len(pieces))
+    threads = min(worker.out.wanted.threads or os.cpu_count() or 1, len(pieces))
     if threads <= 1:
         for piece in pieces:
             worker.answer(piece)
@@ -218,104 +283,12 @@ def _run(worker: _Worker, size: int, where: Ints | None) -> None:
             done.result()
 
 
-class _Worker:
-    """Answers the questions of one ground block by block into preallocated columns."""
-
-    def __init__(
-        self,
-        model: Foundation,
-        ground: Ground,
-        asker: Asker,
-        wishes: Wishes,
-        out: Columns,
-        refused: Bools,
-    ) -> None:
-        self.variant, self.ground, self.asker, self.wishes = model.variant, ground, asker, wishes
-        limited = not REQUESTS.isdisjoint(asker.table.columns)
-        self.overloaded = model.overloaded(ground) if limited else None
-        self.out, self.refused = out, refused
-        names = metric_names(ground)
-        self.wanted = frozenset(wishes.metrics or names) & frozenset(names)
-        self.parts = (VALUE, LOW, HIGH) if wishes.intervals else (VALUE,)
-        self.wires = Wires(ground, len(asker.table))
-
-    def answer(self, piece: Piece) -> None:
-        """Answer one block."""
-        asked, impossible = self.asker.questions(piece)
-        here = self.wires.block(asked)
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            way = self._write(piece, self.ground, here)
-            flow = way.flows[VALUE]
-            if self.overloaded is not None:
-                over = np.flatnonzero(asked_too_much(self.overloaded, here, flow))
-                if len(over):
-                    self._write(_some(piece, over), self.overloaded, here.take(over))
-        impossible |= np.isnan(flow.goodput_bps) & known(self.ground.capacity, here)
-        self._refuse(piece, impossible)
-
-    def _write(self, piece: Piece, ground: Ground, here: Block) -> Course:
-        """Write the answers of one ground to some questions."""
-        way = course(ground, here, self.variant, self.parts)
-        ends = {
-            part: answer(ground, here, self.variant, way, part, self.wanted) for part in self.parts
-        }
-        for name, value in ends[VALUE].items():
-            self.out[name][piece] = value
-        if self.wishes.intervals:
-            self._write_intervals(piece, ends)
-        for name in self.wanted - ends[VALUE].keys():
-            self._blank(name, piece)
-        if self.wishes.intervals:
-            self._write_basis(piece, ground, here, way)
-        if "bottleneck" in self.out:
-            self.out["bottleneck"][piece] = bottleneck(
-                here, way.flows[VALUE], way.lossy, sending_demand(ground, here, way)
-            )
-        return way
-
-    def _write_intervals(self, piece: Piece, ends: Mapping[int, Mapping[str, Floats]]) -> None:
-        """Intervals that hold their values and do not go below 0."""
-        for name, value in ends[VALUE].items():
-            low, high = np.fmin(ends[LOW][name], value), np.fmax(ends[HIGH][name], value)
-            absent = np.isnan(value)
-            np.copyto(low, np.nan, where=absent)
-            np.copyto(high, np.nan, where=absent)
-            self.out[f"{name}_low"][piece] = np.maximum(low, 0.0)
-            self.out[f"{name}_high"][piece] = high
-
-    def _blank(self, name: str, piece: Piece) -> None:
-        """A metric of which this ground has no rows."""
-        for ending in ("", "_low", "_high") if self.wishes.intervals else ("",):
-            self.out[name + ending][piece] = np.nan
-
-    def _write_basis(self, piece: Piece, ground: Ground, here: Block, way: Course) -> None:
-        """The weakest basis of each metric, −1 where there is no value."""
-        traces = basis.traces(ground, here, way)
-        for name in self.wanted:
-            code = basis.rules(ground, here, way, name)
-            for trace in traces.get(name, ()):
-                np.maximum(code, trace.codes(), out=code)
-            missing = np.isnan(self.out[name][piece].astype(np.float64))
-            self.out[f"{name}_basis"][piece] = np.where(missing, -1, code)
-
-    def _refuse(self, piece: Piece, outside: Bools) -> None:
-        """Note which questions this dataset cannot answer, and blank their answers."""
-        if not outside.any():
-            return
-        self.refused[piece] = outside
-        for name, column in self.out.items():
-            blank = UNKNOWN if name == "bottleneck" else -1
-            part = column[piece]
-            part[outside] = np.nan if column.dtype.kind == "f" else blank
-            column[piece] = part
-
-
 def _some(piece: Piece, where: Ints) -> Ints:
     """Some places of a piece."""
     return piece.start + where if isinstance(piece, slice) else piece[where]
 
 
-def _fold(model: Foundation, out: Columns, questions: Table) -> xr.Dataset:
+def _fold(model: TableCache, out: Columns, questions: QuestionTable) -> xr.Dataset:
     """The answers in the shape of the questions, labelled, codes with their meanings."""
     variables = {
         name: (questions.dims, column.reshape(questions.shape)) for name, column in out.items()

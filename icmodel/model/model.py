@@ -14,24 +14,16 @@ from icmodel import scenario as words
 from icmodel.dataset import Dataset, load
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Prediction
-from icmodel.interpolation import HIGH, LOW, VALUE
-from icmodel.model import present
-from icmodel.model.answer import (
-    ALWAYS,
-    VARIANTS,
-    answer,
-    metric_names,
-    no_metric,
-    only_of,
-)
-from icmodel.model.block import Block, Questions, block, wire_times
-from icmodel.model.course import course
-from icmodel.model.foundation import foundation, hosts_problem
-from icmodel.model.goodput import asked_too_much
-from icmodel.model.ground import Ground
-from icmodel.model.physics import wire
-from icmodel.model.rules import problems
+from icmodel.laws import VARIANTS
+from icmodel.laws.metrics import ALWAYS
+from icmodel.laws.substitution import Rows
+from icmodel.model.answering import Answered, answered, named, needed, no_metric, too_much
+from icmodel.model.cache import Key, TableCache, table_cache
+from icmodel.model.domain import problems
+from icmodel.model.explanation import prediction
+from icmodel.model.placing import Placer, columns_of
 from icmodel.scenario import Asked, AskedMany, Hosts, Scenario
+from icmodel.tables.wire import wire
 
 if TYPE_CHECKING:
     import xarray
@@ -76,7 +68,7 @@ class Model:
             )
         self.data = data
         self.variant = chosen
-        self._foundation = foundation(data, chosen, watch)
+        self._tables = table_cache(data, chosen, watch)
 
     def __repr__(self) -> str:
         return f"Model({self.data.id!r}, variant={self.variant!r})"
@@ -118,24 +110,43 @@ class Model:
             if metric not in (*ALWAYS, "bottleneck", *self.data.metrics):
                 raise OutOfDomain(no_metric(self.data, metric))
         asked = self._complete(asked)
-        extend = outside == EXTRAPOLATE
-        base = self._foundation.changed(asked.hosts)
-        only = only_of(self.data, metrics)
-        ground = base.ground(asked.options, (asked.protocol,), extend=extend, only=only)
-        self._check_parameters(asked, ground, extend=extend)
-        limited = math.isfinite(asked.requested_goodput_bps)
-        return self._predict(asked, ground, base.overloaded(ground) if limited else None)
+        cache = self._tables.changed(asked.hosts)
+        key = cache.wanted(
+            asked.options,
+            (asked.protocol,),
+            extend=outside == EXTRAPOLATE,
+            only=needed(self.data, metrics),
+        )
+        return prediction(asked, self.variant, self._answer(cache, key, asked))
 
-    def _predict(self, asked: Scenario, ground: Ground, overloaded: Ground | None) -> Prediction:
-        here = self._block(asked, ground)
-        parts = (VALUE, LOW, HIGH)
+    def _answer(self, cache: TableCache, key: Key, asked: Scenario) -> Answered:
+        """A block of one question, answered."""
+        prepared = cache.prepared(key)
+        tables = prepared.tables
+        for problem in self._problems(asked).values():
+            raise OutOfDomain(problem)
+        placer = Placer(tables, cache.domains(key, prepared), 1)
+        q, _ = placer.place(columns_of(asked, tables.axes.protocols), 1)
+        self._check_counts(
+            asked,
+            int(placer.greatest[0]) if placer.greatest[0] < np.inf else None,
+            extend=tables.extend,
+        )
+        limited = math.isfinite(asked.requested_goodput_bps)
+        over = cache.overload(key) if limited else None
+        wanted = frozenset(named(prepared))
         with np.errstate(invalid="ignore", divide="ignore"):
-            way = course(ground, here, self.variant, parts)
-            if overloaded and asked_too_much(overloaded, here, way.flows[VALUE])[0]:
-                ground, way = overloaded, course(overloaded, here, self.variant, parts)
-            wanted = frozenset(metric_names(ground))
-            ends = [answer(ground, here, self.variant, way, part, wanted) for part in parts]
-            return present.prediction(asked, ground, self.variant, here, way, ends)
+            found = answered(cache.law, prepared, q, wanted, intervals=True)
+            if over is not None and cache.law.overload and too_much(cache.law, over, found)[0]:
+                wanted = frozenset(named(over))
+                found = answered(cache.law.overload.law, over, q, wanted, intervals=True)
+        if found.outside()[0]:
+            first, last = found.look.payloads(found.law.goodput)[:, 0]
+            raise OutOfDomain(
+                f"payload {asked.payload_bytes} B is outside {self.data.id}: {asked.protocol} was "
+                f"measured from {first:.0f} to {last:.0f} B; ask within, {BEYOND}"
+            )
+        return found
 
     def _complete(self, asked: Scenario) -> Scenario:
         """The scenario with the dataset's default core count filled in."""
@@ -144,39 +155,30 @@ class Model:
                 f"{self.data.id} has no protocol {asked.protocol!r}: it has "
                 f"{', '.join(self.data.protocols)}"
             )
-        counts = self._foundation.rules_of(asked.protocol, asked.options).cores
+        counts = self._tables.domain(asked.protocol, asked.options).cores
         if asked.cores is None and counts:
             return replace(asked, cores=max(counts))
         return asked
 
-    def _check_parameters(self, asked: Scenario, ground: Ground, *, extend: bool) -> None:
-        for problem in self._problems(asked).values():
-            raise OutOfDomain(problem)
-        limit = ground.wires[0].greatest_payload_bytes()
-        if limit is not None and asked.payload_bytes > limit:
+    def _check_counts(self, asked: Scenario, greatest: int | None, *, extend: bool) -> None:
+        """Refuse an impossible payload, and core counts that were not measured."""
+        if greatest is not None and asked.payload_bytes > greatest:
             raise OutOfDomain(
                 f"payload {asked.payload_bytes} B is impossible for {asked.protocol}: its limit is "
-                f"{limit} B; split the frame"
+                f"{greatest} B; split the frame"
             )
-        counts = self._foundation.rules_of(asked.protocol, asked.options).cores
+        counts = self._tables.domain(asked.protocol, asked.options).cores
         if asked.cores is not None and counts and asked.cores not in counts and not extend:
             raise OutOfDomain(
                 f"{asked.cores} cores are outside {self.data.id}: goodput of {asked.protocol} was "
                 f"measured with {_listed(counts)}; ask one of these, {BEYOND}"
             )
-        first, last = present.goodput_domain(ground, self._block(asked, ground))
-        if not extend and first <= last and not first <= asked.payload_bytes <= last:
-            raise OutOfDomain(
-                f"payload {asked.payload_bytes} B is outside {self.data.id}: {asked.protocol} was "
-                f"measured from {first:.0f} to {last:.0f} B; ask within, {BEYOND}"
-            )
 
     def _problems(self, asked: Scenario) -> dict[str, str]:
-        rules = self._foundation.rules_of(asked.protocol, asked.options)
-        found = problems(self.data, rules, asked)
+        found = problems(self.data, self._tables.domain(asked.protocol, asked.options), asked)
         for name in ("line_rate_bps", "cpu_clock_ratio"):
             hosts = replace(Hosts(), **{name: getattr(asked, name)})
-            if problem := hosts_problem(self.data, self.variant, hosts):
+            if problem := self._tables.hosts_problem(hosts):
                 found[name] = problem
         return found
 
@@ -185,7 +187,7 @@ class Model:
         known = tuple(pair for pair in scenario.options if pair[0] in self.data.option_axes)
         asked = replace(scenario, options=known)
         problems = self._problems(asked)
-        least_switches = self._foundation.rules_of(asked.protocol, asked.options).least_switches
+        least_switches = self._tables.domain(asked.protocol, asked.options).least_switches
         blank: dict[str, object] = {"distance_m": None, "cores": None, "endpoints": 1}
         blank |= {"line_rate_bps": None, "cpu_clock_ratio": 1.0}
         blank["switches"] = least_switches
@@ -199,11 +201,21 @@ class Model:
         ]
         return replace(asked, **changed), (*problems.values(), *unknown)  # type: ignore[arg-type]
 
+    def rows(self, protocol: str, options: Mapping[str, str]) -> Rows:
+        """The rows that answer a protocol at some options, and why where those of others stand in.
+
+        Raises
+        ------
+        DatasetError
+            If the dataset has no such axis or value.
+        """
+        return self._tables.law.rows(self.data, protocol, options)
+
     # --- theory -------------------------------------------------------------------------------
 
     def least_latency_s(self, scenario: Scenario) -> float | None:
         """Theory's minimum one-way latency [s]; ``None`` where the link's rate is not known."""
-        data = self._foundation.changed(scenario.hosts).data
+        data = self._tables.changed(scenario.hosts).data
         link = data.link(dict(scenario.options))
         if link.line_rate_bps is None:
             return None
@@ -216,7 +228,7 @@ class Model:
 
     def greatest_goodput_bps(self, scenario: Scenario) -> float | None:
         """Theory's bound on the goodput [b/s]; ``None`` where the link's rate is not known."""
-        data = self._foundation.changed(scenario.hosts).data
+        data = self._tables.changed(scenario.hosts).data
         path = wire(data, scenario.protocol, dict(scenario.options))
         payload = np.array([float(scenario.payload_bytes)])
         bound = float(path.goodput_bound_bps(payload, path.serialisation_s(payload))[0])
@@ -256,11 +268,11 @@ class Model:
         xarray.Dataset
             A variable a metric, and ``bottleneck``.
         """
-        from icmodel.model.many import Wishes, predict_many  # xarray only where it is used
+        from icmodel.model.many import Wanted, predict_many  # xarray only where it is used
 
-        wishes = Wishes(outside, None if metrics is None else tuple(metrics), intervals, threads)
+        wanted = Wanted(outside, None if metrics is None else tuple(metrics), intervals, threads)
         asked = words.with_options(question)
-        return predict_many(self._foundation, asked, wishes, self._refusal(outside))
+        return predict_many(self._tables, asked, wanted, self._refusal(outside))
 
     def _refusal(self, outside: str) -> Callable[[Mapping[str, object]], str]:
         """What tells why :meth:`predict` refuses a question."""
@@ -274,27 +286,6 @@ class Model:
             return "this dataset has no goodput there"
 
         return reason
-
-    def _block(self, asked: Scenario, ground: Ground) -> Block:
-        """One question as a block of length 1."""
-        cores = asked.cores or 0
-        nearest = self._foundation.rules_of(asked.protocol, asked.options).answering_cores(cores)
-        cable = ground.link.cable_length_m
-        extra = 0.0 if asked.distance_m is None or cable is None else asked.distance_m - cable
-        payload = np.array([float(asked.payload_bytes)])
-        protocol = np.array([ground.protocols.index(asked.protocol)])
-        questions = Questions(
-            protocol=protocol,
-            payload_bytes=payload,
-            request_bps=np.array([asked.requested_goodput_bps]),
-            cores=np.array([ground.cores.index(nearest) if nearest in ground.cores else 0]),
-            cores_count=np.array([float(cores)]),
-            switches=np.array([asked.switches]),
-            endpoints=np.array([float(asked.endpoints)]),
-            others_bps=np.array([float(asked.other_goodput_bps)]),
-            extra_distance_m=np.array([extra]),
-        )
-        return block(ground, questions, wire_times(ground, protocol, payload))
 
 
 def _listed(counts: tuple[int, ...]) -> str:

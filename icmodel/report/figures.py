@@ -95,7 +95,7 @@ def _figure(walk: Profile, wanted: Wanted, requirement: Requirement | None) -> F
     title = spec["title"]["text"]
     fastest = is_fastest(wanted.metric, walk.over)
     caption = f"{title}: {describe(walk.here.scenario, walk.field, fastest=fastest)}."
-    if walk.borrowed:
+    if walk.substituted:
         caption += f" {BORROWED.capitalize()}."
     if walk.over == "payload" and not fastest:
         caption += " The requested goodput stays as it is, cut into other frames."

@@ -111,7 +111,7 @@ def _title(walk: Profile, metric: str) -> Title:
     asked = f"{data}: {describe(walk.here.scenario, walk.field, fastest=fastest)}"
     return Title(
         text=text,
-        subtitle=(asked, BORROWED) if walk.borrowed else (asked,),
+        subtitle=(asked, BORROWED) if walk.substituted else (asked,),
         value=value,
         description=f"Line plot: {text[0].lower()}{text[1:]}, predicted on {data}.{here}",
     )

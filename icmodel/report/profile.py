@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from icmodel.dataset import Point
 from icmodel.errors import OutOfDomain, ReportError, ScenarioError
 from icmodel.estimate import Prediction
+from icmodel.laws.substitution import Rows
 from icmodel.model import Model
-from icmodel.model.rows import Rows, rows_at
 from icmodel.scenario import Scenario
 
 AXES = {"payload": "payload_bytes", "load": "requested_goodput_bps", "cores": "cores"}
@@ -46,9 +46,9 @@ class Profile:
         return AXES[self.over]
 
     @property
-    def borrowed(self) -> str:
+    def substituted(self) -> str:
         """Why rows of other options stand in; empty where the scenario's own answer."""
-        return answering_rows(self.model, self.scenario).borrowed
+        return answering_rows(self.model, self.scenario).substituted
 
     def answering(self, metric: str) -> tuple[Step, ...]:
         """The steps that answer a metric."""
@@ -124,8 +124,7 @@ def _rows(model: Model, scenario: Scenario) -> tuple[Point, ...]:
 
 def answering_rows(model: Model, scenario: Scenario) -> Rows:
     """The rows that answer a scenario's protocol and options, and why where others stand in."""
-    borrow = model.variant == "hybrid"
-    return rows_at(model.data, scenario.protocol, dict(scenario.options), borrow=borrow)
+    return model.rows(scenario.protocol, dict(scenario.options))
 
 
 def _payloads(model: Model, scenario: Scenario) -> list[float]:

@@ -1,0 +1,46 @@
+"""What arrives of a request that is carried: a little less or more than asked, run by run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icmodel.dataset import Dataset
+from icmodel.fits.regimes import LIMITED, regimes_of
+from icmodel.statistics import COVERAGE
+
+Floats = NDArray[np.float64]
+
+LEAST_ROWS = 10
+"""Limited runs of a protocol from which their spread can be told; of fewer what is asked arrives."""
+
+
+def achieved_shares(data: Dataset, protocols: Sequence[str]) -> Floats:
+    """Goodput over request while it is carried: value, low and high, shape (3, protocols).
+
+    The value is the median, but never more than was asked; the ends have the ranks of split
+    conformal prediction.
+    """
+    points = [p for p in data.points if p.metric == "goodput_bps" and p.payload_bytes is not None]
+    shares: dict[str, list[float]] = {}
+    for point, regime in zip(points, regimes_of(data, points), strict=True):
+        if regime == LIMITED and point.load_bps:
+            shares.setdefault(point.protocol, []).append(point.value / point.load_bps)
+    return np.array([_ends(shares.get(protocol, [])) for protocol in protocols]).T
+
+
+def _ends(shares: list[float]) -> tuple[float, float, float]:
+    count = len(shares)
+    if count < LEAST_ROWS:
+        return 1.0, 1.0, 1.0
+    ordered = sorted(shares)
+    beyond = math.floor(
+        round((1 - COVERAGE) / 2 * (count + 1), 9)
+    )  # at either end; 0.05 is no binary number
+    low = ordered[max(beyond - 1, 0)]
+    high = ordered[min(count + 1 - beyond, count) - 1]
+    value = min(float(np.median(ordered)), 1.0)
+    return value, min(low, value), max(high, value)

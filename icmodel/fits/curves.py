@@ -1,0 +1,243 @@
+"""Curves by themselves: lines and cubic pieces between a curve's own rows, or its own costs.
+
+They know nothing of other curves, and need not: where a curve is smooth and densely measured
+nothing is closer.  All work on log axes, and on stacks of curves of equally many points: the last
+axis is that of the points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icmodel.fits.mechanism import SHORTEST_S, configurations
+from icmodel.fits.observations import Sites
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+WAYS = ("straight", "monotone", "monotone a byte", "local", "costs")
+"""The ways to go on from a curve's points; the last is affine in the payload.
+
+What is monotone depends on the axes: a goodput that stays level is a time a byte that does.
+"""
+UNEVEN = 16.0
+"""A piece so many times narrower than its neighbour is a step that the neighbour does not follow."""
+LEAST_POINTS = 2
+"""Points from which a line can be drawn."""
+
+
+def straight(x: Floats, y: Floats, at: Floats) -> Floats:
+    """On the straight between two neighbours; beyond the ends as high as these."""
+    left = _left(x, at)
+    first = _take(x, left), _take(y, left)
+    slope = (_take(y, left + 1) - first[1]) / (_take(x, left + 1) - first[0])
+    inside = slope * (at - first[0]) + first[1]
+    return np.where(at >= x[..., -1:], y[..., -1:], np.where(at < x[..., :1], y[..., :1], inside))
+
+
+def monotone(x: Floats, y: Floats, at: Floats) -> Floats:
+    """Cubic pieces that do not overshoot (Fritsch and Butland, SIAM J. Sci. Stat. Comput. 5, 1984)."""
+    if x.shape[-1] == LEAST_POINTS:
+        return straight(x, y, at)
+    step = np.diff(x)
+    slope = np.diff(y) / step
+    before, behind = slope[..., :-1], slope[..., 1:]
+    more, less = 2 * step[..., 1:] + step[..., :-1], step[..., 1:] + 2 * step[..., :-1]
+    same = before * behind > 0
+    safe = np.where(same, before, 1.0), np.where(same, behind, 1.0)
+    inner = np.where(same, (more + less) / (more / safe[0] + less / safe[1]), 0.0)
+    first = _end_slope(step[..., :2], slope[..., :2])
+    last = _end_slope(step[..., :-3:-1], slope[..., :-3:-1])
+    return _hermite(x, y, np.concatenate([first, inner, last], axis=-1), at)
+
+
+def _end_slope(step: Floats, slope: Floats) -> Floats:
+    """Of the parabola through three points, the end's first, kept from overshooting."""
+    near, far = step[..., :1], step[..., 1:]
+    own, other = slope[..., :1], slope[..., 1:]
+    found = ((2 * near + far) * own - near * other) / (near + far)
+    overshoots = (own * other <= 0) & (np.abs(found) > 3 * np.abs(own))
+    return np.where(found * own <= 0, 0.0, np.where(overshoots, 3 * own, found))
+
+
+def local(x: Floats, y: Floats, at: Floats) -> Floats:
+    """Cubic pieces whose slopes follow the straighter side (H. Akima, J. ACM 17, 1970).
+
+    Weights are the modified ones known as makima, with the mean of both slopes in them, so that flat
+    pieces stay flat.
+    """
+    if x.shape[-1] == LEAST_POINTS:
+        return straight(x, y, at)
+    slope = np.diff(y) / np.diff(x)
+    first, last = slope[..., :1], slope[..., -1:]
+    left, right = 2 * first - slope[..., 1:2], 2 * last - slope[..., -2:-1]
+    wide = np.concatenate([2 * left - first, left, slope, right, 2 * right - last], axis=-1)
+    change = np.abs(np.diff(wide)) + np.abs(wide[..., 1:] + wide[..., :-1]) / 2
+    before, behind = change[..., :-2], change[..., 2:]
+    sum_ = before + behind
+    flat = sum_ <= 1e-9 * np.maximum(sum_.max(axis=-1, keepdims=True), SHORTEST_S)
+    safe = np.where(flat, 1.0, sum_)
+    one, other = wide[..., 1:-2], wide[..., 2:-1]
+    mean = (behind * one + before * other) / safe
+    return _hermite(x, y, _calm(x, slope, np.where(flat, (one + other) / 2, mean)), at)
+
+
+def _calm(x: Floats, slope: Floats, found: Floats) -> Floats:
+    """Slopes at points, but of the wider piece alone where the other is much narrower.
+
+    A byte across a break is a step, and with the noise of two runs a wild one: followed beyond
+    its piece it would throw the next one far off.
+    """
+    step = np.diff(x)
+    narrow, wide = step[..., :-1] * UNEVEN < step[..., 1:], step[..., 1:] * UNEVEN < step[..., :-1]
+    inner = np.where(narrow, slope[..., 1:], np.where(wide, slope[..., :-1], found[..., 1:-1]))
+    first = np.where(wide[..., :1], slope[..., :1], found[..., :1])
+    last = np.where(narrow[..., -1:], slope[..., -1:], found[..., -1:])
+    return np.concatenate([first, inner, last], axis=-1)
+
+
+def _hermite(x: Floats, y: Floats, slope: Floats, at: Floats) -> Floats:
+    """Cubic pieces with given slopes at their ends."""
+    left = _left(x, at)
+    first = _take(x, left)
+    step = _take(x, left + 1) - first
+    t = (at - first) / step
+    from_left = (1 + 2 * t) * (1 - t) ** 2 * _take(y, left)
+    from_left += t * (1 - t) ** 2 * step * _take(slope, left)
+    from_right = t**2 * (3 - 2 * t) * _take(y, left + 1)
+    from_right += t**2 * (t - 1) * step * _take(slope, left + 1)
+    return np.asarray(from_left + from_right)
+
+
+def _left(x: Floats, at: Floats) -> Ints:
+    """The point at the left of the piece each place lies in; beyond the ends the outer piece."""
+    passed: Ints = (x[..., None, :] <= at[..., :, None]).sum(axis=-1)
+    return np.clip(passed - 1, 0, x.shape[-1] - 2)
+
+
+def _take(values: Floats, where: Ints) -> Floats:
+    return np.take_along_axis(values, where, axis=-1)
+
+
+def affine(x: Floats, y: Floats, at: Floats) -> Floats:
+    """Time = so much a frame + so much a byte, with the least squares of relative errors.
+
+    R. W. Hockney, Parallel Computing 20, 1994; NaN where that time is not above 0.
+    """
+    design = np.stack([np.ones_like(x), np.exp(x)], axis=-1) / np.exp(y)[..., None]
+    ones = np.ones(x.shape[-1])
+    costs = np.empty((*x.shape[:-1], 2))
+    for curve in np.ndindex(x.shape[:-1]):
+        costs[curve] = np.linalg.lstsq(design[curve], ones, rcond=None)[0]
+    time = costs[..., :1] + costs[..., 1:] * np.exp(at)
+    return np.where(time > 0, np.log(np.maximum(time, SHORTEST_S)), np.nan)
+
+
+class Curves:
+    """Every curve by itself, gone on from in each of the ways.
+
+    Parameters
+    ----------
+    sites : Sites
+        Where the time is known.
+    log_time : array
+        Its logarithm there.
+    modelled : array
+        What a mechanism says of that: the straight goes on with it beyond a curve's ends.
+    """
+
+    def __init__(self, sites: Sites, log_time: Floats, modelled: Floats) -> None:
+        logs = np.log(sites.payload_bytes)
+        self._curves = {
+            key: _curve(rows, np.stack([logs[rows], log_time[rows], modelled[rows]]))
+            for key, rows in curves_of(sites).items()
+        }
+        self.errors = _errors(list(self._curves.values()), log_time)
+        """Error of each way at each row, (ways, n), when all rows of its payload are left out; NaN
+        where too few are left."""
+
+    def log_time(self, sites: Sites, modelled: Floats) -> Floats:
+        """Log of the time at some sites, (ways, n); NaN where no curve of two points says it.
+
+        ``modelled`` is what the mechanism says there.
+        """
+        found = np.full((len(WAYS), len(sites)), np.nan)
+        logs = np.log(sites.payload_bytes)
+        for key, rows in curves_of(sites).items():
+            curve = self._curves.get(key)
+            if curve is not None and curve.points.shape[-1] >= LEAST_POINTS:
+                found[:, rows] = _told(curve.points, logs[rows], modelled[rows])
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Curve:
+    """Rows of one curve, the point each belongs to, and the points: rows of equal payload averaged.
+
+    ``points`` are log payloads, ascending, log times and what the mechanism says.
+    """
+
+    rows: Ints
+    point: Ints
+    points: Floats
+
+
+def _curve(rows: Ints, known: Floats) -> _Curve:
+    logs, first, point = np.unique(known[0], return_index=True, return_inverse=True)
+    mean = np.bincount(point, weights=known[1]) / np.bincount(point)
+    return _Curve(rows, point, np.stack([logs, mean, known[2, first]]))
+
+
+def _told(points: Floats, at: Floats, modelled: Floats) -> Floats:
+    """What each way says of some places of curves, (ways, ..., places)."""
+    x, y, own = points
+    off = y - own
+    below, above = at < x[..., :1], at > x[..., -1:]
+    held = modelled + np.where(below, off[..., :1], off[..., -1:])
+    outside = below | above
+    return np.stack(
+        [
+            np.where(outside, held, straight(x, y, at)),
+            np.where(outside, np.nan, monotone(x, y, at)),
+            np.where(outside, np.nan, monotone(x, y - x, at) + at),
+            np.where(outside, np.nan, local(x, y, at)),
+            affine(x, y, at),
+        ]
+    )
+
+
+def _errors(curves: Sequence[_Curve], log_time: Floats) -> Floats:
+    """The error of each way at each row when its payload is left out."""
+    found = np.full((len(WAYS), len(log_time)), np.nan)
+    for count in {curve.points.shape[-1] for curve in curves}:
+        if count <= LEAST_POINTS:
+            continue
+        alike = [curve for curve in curves if curve.points.shape[-1] == count]
+        points = np.stack([curve.points for curve in alike], axis=1)
+        off = points[1] - _left_out(points)
+        for k, curve in enumerate(alike):
+            above_mean = log_time[curve.rows] - points[1, k, curve.point]
+            found[:, curve.rows] = off[:, k, curve.point] + above_mean
+    return found
+
+
+def _left_out(points: Floats) -> Floats:
+    """What the others of a curve's points say of each, (ways, curves, points)."""
+    count = points.shape[-1]
+    rest = np.array([np.delete(np.arange(count), k) for k in range(count)])
+    at, _, modelled = points[..., None]
+    return _told(points[..., rest], at, modelled)[..., 0]
+
+
+def curves_of(sites: Sites) -> dict[tuple[tuple[str, ...], float], Ints]:
+    """The sites of each curve: same labels and load."""
+    found: dict[tuple[tuple[str, ...], float], Ints] = {}
+    for labels, members in configurations(sites).items():
+        loads = sites.load_bps[members]
+        for load in np.unique(loads).tolist():
+            found[labels, load] = members[loads == load]
+    return found

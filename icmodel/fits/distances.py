@@ -1,0 +1,130 @@
+"""How far sites lie from known ones: in payload, loads and packets, and which labels differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icmodel.fits.observations import Sites
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Group = tuple[int, str]
+"""Label column and one of its labels: sites differ if one has it; or ``""``: if labels differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distances:
+    """What kernels need of each pair of sites, computed once; matrices of (left, right).
+
+    ``payload`` and ``broken`` are signed differences: together they make one warped axis, since a
+    smooth covariance of a sum of two distances need not be one.  ``asked`` is between the loads that
+    were asked for, ``carried`` between what flowed: as fast as it goes is far from every limit in the
+    one, and beside the greatest in the other.  ``differ`` is 1 where sites differ, and has the groups
+    alone in which some do.
+    """
+
+    payload: Floats
+    asked: Floats
+    carried: Floats
+    broken: Floats
+    differ: Mapping[Group, Floats]
+
+    def part(self, left: Ints, right: Ints) -> Distances:
+        """Between some of the left and some of the right sites, both in ascending order."""
+        if (len(left), len(right)) == self.payload.shape:
+            return self
+
+        def cut(matrix: Floats) -> Floats:
+            chosen = matrix[:, right]
+            return chosen if len(matrix) == 1 else chosen[left]
+
+        return Distances(
+            cut(self.payload),
+            cut(self.asked),
+            cut(self.carried),
+            cut(self.broken),
+            {group: chosen for group, d in self.differ.items() if (chosen := cut(d)).any()},
+        )
+
+
+class Known:
+    """Sites that others are compared with, their labels as numbers.
+
+    Parameters
+    ----------
+    sites : Sites
+        The known ones.
+    groups : sequence of groups
+        The differences in labels that count.
+    """
+
+    def __init__(self, sites: Sites, groups: Sequence[Group]) -> None:
+        self.sites = sites
+        self._groups = tuple(groups)
+        self._names = {
+            column: np.unique(sites.labels[:, column]) for column, label in groups if not label
+        }
+        self._labels = self._compared(sites)
+        self._payload, self._asked, self._carried, self._packets = _axes(sites)
+
+    def distances(self, sites: Sites) -> Distances:
+        """From some sites to the known ones.
+
+        Where the sites differ in payload alone, one row of asked load and labels stands for all.
+        """
+        payload, asked, carried, packets = _axes(sites)
+        rows = 1 if _one_curve(sites) else len(sites)
+        first = sites.take(np.arange(rows))
+        return Distances(
+            payload[:, None] - self._payload,
+            np.abs(asked[:rows, None] - self._asked),
+            np.abs(carried[:, None] - self._carried),
+            packets[:, None] - self._packets,
+            dict(self._differ(first)),
+        )
+
+    def _differ(self, sites: Sites) -> Iterator[tuple[Group, Floats]]:
+        """The groups in which some of the sites differ from known ones, and where they do."""
+        for group, own, other in zip(
+            self._groups, self._compared(sites), self._labels, strict=True
+        ):
+            differs = own[:, None] != other
+            if differs.any():
+                yield group, differs.astype(np.float64)
+
+    def _compared(self, sites: Sites) -> Ints:
+        """What each group compares, (groups, sites): a label's number, or whether it is the one."""
+        found = np.empty((len(self._groups), len(sites)), dtype=np.int64)
+        for k, (column, label) in enumerate(self._groups):
+            own = sites.labels[:, column]
+            found[k] = own == label if label else _numbers(self._names[column], own)
+        return found
+
+
+def _axes(sites: Sites) -> tuple[Floats, Floats, Floats, Floats]:
+    """Octaves of payload, of the load asked and of what flows, and one packet a frame or more.
+
+    Where it is not known what flows, it is what was asked.
+    """
+    asked = np.log2(sites.load_bps)
+    flow_bps = 8 * sites.payload_bytes * sites.frames_per_s
+    carried = np.log2(flow_bps, out=asked.copy(), where=flow_bps > 0)
+    return np.log2(sites.payload_bytes), asked, carried, np.minimum(sites.packets, 2.0)
+
+
+def _numbers(names: NDArray[np.str_], labels: NDArray[np.str_]) -> Ints:
+    """The place of each label among ascending names; -1 of one that is not there."""
+    places = np.minimum(np.searchsorted(names, labels), len(names) - 1)
+    return np.where(names[places] == labels, places, -1)
+
+
+def _one_curve(sites: Sites) -> bool:
+    return bool(
+        len(sites) > 1
+        and (sites.load_bps == sites.load_bps[0]).all()
+        and (sites.labels == sites.labels[0]).all()
+    )

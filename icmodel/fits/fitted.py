@@ -1,0 +1,199 @@
+"""Fit a dataset's metrics, each once, and each as what it is a multiple of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icmodel.dataset import Dataset
+from icmodel.fits.elsewhere import half_width
+from icmodel.fits.fit import MOST_ROWS, Fit, fit
+from icmodel.fits.mechanism import at_limit, protocols
+from icmodel.fits.observations import NO_PAYLOAD, Carrier, Sites, flowing, observations, unlimited
+from icmodel.fits.quantity import Quantity, quantity
+from icmodel.fits.regimes import LIMITED, OVERLOAD
+
+Floats = NDArray[np.float64]
+Watch = Callable[[int, int], None]
+
+KINDS = ("latency_", "rtt_", "cpu_", "packets_")
+FLOWS = ("_bps", "_per_s")
+"""Metrics that vary alike over payload, load and options: the search for the numbers of one begins at
+those of another."""
+MEDIAN, MEAN = "_p50_s", "_mean_s"
+MULTIPLES = (MEAN, "_p99_s")
+"""Metrics of a kind that go with its median; extremes and spreads are made by stalls, which do not."""
+PACKETS = "packets_"
+"""Metrics that are multiples of the packets of the frames that flow: less than 1 where a sender merges
+frames."""
+SAID, REGIME = -2, -1
+"""Label columns from the end: whether a row says its payload, and its regime. All before the regime tell
+configurations apart."""
+ALL = 1 - 1e-9
+"""Share of a request that is the whole of it, but for rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class TheoryPackets:
+    """Packets of the frames that flow: each frame in its own, but those of a stream at its limit full."""
+
+    goodput: FittedMetric
+
+    def per_s(self, where: Sites) -> Floats:
+        """Packets a second at some sites."""
+        full = at_limit(where)
+        frame_s = np.exp(self.goodput.at(_at_own_limit(where))[0])
+        frames = np.where(full, 1 / frame_s, where.frames_per_s)
+        return frames * np.where(full, where.least_packets, where.packets)
+
+    def half(self, where: Sites) -> Floats:
+        """Half-width of their logarithm: none where all frames flow that are asked for."""
+        flows_bps = 8 * where.payload_bytes * where.frames_per_s
+        limited = where.labels[:, REGIME] == LIMITED
+        _, half = self.goodput.fit.mean_at(_at_own_limit(where))
+        return np.where(limited & (flows_bps >= ALL * where.load_bps), 0.0, half)
+
+
+def _at_own_limit(where: Sites) -> Sites:
+    """The sites as the goodput knows them: at full speed, but for those asked for too much."""
+    full = unlimited(where)
+    over = where.labels[:, REGIME] == OVERLOAD
+    labels = np.where(over[:, None], where.labels, full.labels)
+    return replace(full, labels=labels, load_bps=np.where(over, where.load_bps, full.load_bps))
+
+
+@dataclass(frozen=True, slots=True)
+class FittedMetric:
+    """A fit and how its metric turns into log time."""
+
+    fit: Fit
+    quantity: Quantity
+    over: FittedMetric | None = None
+    """The metric of which this one is fitted as a multiple."""
+    packets: TheoryPackets | None = None
+    """The packets of which this one is told as a multiple."""
+
+    def at(self, where: Sites) -> tuple[Floats, Floats]:
+        """Log time at some sites, and the half-width of a 90 % interval for one new run."""
+        log_time, half = self.fit.at(where)
+        if self.packets is not None:
+            half = np.hypot(half, self.packets.half(where))
+        if self.over is None:
+            return log_time, half
+        other, beside = self.over.fit.mean_at(where)
+        return log_time + other, np.hypot(half, beside)
+
+    def value(self, where: Sites) -> Floats:
+        """The metric, or multiple, at some sites."""
+        return self.quantity.value(self.at(where)[0], where.payload_bytes)
+
+    def elsewhere(self) -> float:
+        """Half-width, in log time, of what a configuration without rows adds."""
+        own = half_width(self.fit.processes[0], self.fit.sites.labels[:, :REGIME])
+        beside = self.over if self.packets is None else self.packets.goodput
+        return own if beside is None else math.hypot(own, beside.elsewhere())
+
+
+class Fits:
+    """The fits of a dataset's metrics, each made when it is first asked for.
+
+    ``watch`` is told after each fit how many of how many metrics are fitted.
+    """
+
+    def __init__(self, data: Dataset, carrier: Carrier, watch: Watch | None = None) -> None:
+        self.data = data
+        self.carrier = carrier
+        self.of = lru_cache(maxsize=None)(self._watched)
+        """A metric's name to its fit; ``None`` where there are too few rows."""
+        self._watch = watch
+        self._known: set[str] = set()
+        self._values: dict[tuple[object, ...], Floats] = {}
+
+    def value(self, metric: str, where: Sites) -> Floats:
+        """A metric at some sites; NaN where the dataset has no fit of it."""
+        key = (metric, where.payload_bytes.tobytes(), where.labels.tobytes())
+        if key not in self._values:
+            fitted = self.of(metric)
+            nothing = np.full(len(where), np.nan)
+            self._values[key] = nothing if fitted is None else fitted.value(where)
+        return self._values[key]
+
+    def flowing(self, where: Sites) -> Sites:
+        """The sites with the frames that flow there, by the fitted goodput."""
+        return flowing(where, self.value("goodput_bps", unlimited(where)))
+
+    def _watched(self, metric: str) -> FittedMetric | None:
+        fitted = self._fit(metric)
+        if self._watch is not None and metric in self.data.metrics:
+            self._known.add(metric)
+            self._watch(len(self._known), len(self.data.metrics))
+        return fitted
+
+    def _fit(self, metric: str) -> FittedMetric | None:
+        observed = observations(self.data, metric, self.carrier)
+        if observed is None:
+            return None
+        if metric != "goodput_bps":
+            observed = replace(observed, sites=self.flowing(observed.sites))
+        values, theory = observed.values, self._packets(metric, observed.sites)
+        if theory is not None:
+            values = values / theory.per_s(observed.sites)
+        measure = quantity(metric, values)
+        over = self._median(metric, measure)
+        log_time = measure.log_time(values, observed.sites.payload_bytes)
+        if over is not None:
+            log_time = log_time - over.at(observed.sites)[0]
+        found = fit(observed, log_time, self._like(metric, over, len(observed.sites)))
+        return FittedMetric(found, measure, over, theory)
+
+    def _packets(self, metric: str, where: Sites) -> TheoryPackets | None:
+        """The packets of which a metric is told as a multiple; ``None`` of other metrics.
+
+        And of one with rows that do not say their payload or load, or of a protocol without goodput.
+        """
+        if not metric.startswith(PACKETS):
+            return None
+        goodput = self.of("goodput_bps")
+        said = where.frames_per_s.all() and (where.labels[:, SAID] != NO_PAYLOAD).all()
+        if goodput is None or not said or protocols(where).keys() - protocols(goodput.fit.sites):
+            return None
+        return TheoryPackets(goodput)
+
+    def _median(self, metric: str, measure: Quantity) -> FittedMetric | None:
+        """The median that a metric is fitted as a multiple of; ``None`` where it stands alone."""
+        first = self._first_of_kind(metric)
+        if not (first.endswith(MEDIAN) and metric.endswith(MULTIPLES)):
+            return None
+        found = self.of(first)
+        return found if found is not None and found.quantity == measure else None
+
+    def _like(self, metric: str, over: FittedMetric | None, rows: int) -> Fit | None:
+        """The fit at whose numbers the search for a metric's begins.
+
+        That of the first of its kind; of the median's multiples that of the mean.
+        """
+        first = self._first_of_kind(metric)
+        if over is not None:
+            first = first.removesuffix(MEDIAN) + MEAN
+        like = None if first == metric else self.of(first)
+        if like is None or len(like.fit.sites) < min(rows, MOST_ROWS):
+            return None  # it saw too little to tell a metric of more rows what is alike
+        return like.fit
+
+    def _first_of_kind(self, metric: str) -> str:
+        """The metric of a kind that is fitted first: its median, its mean, or the first by name.
+
+        Of a median its mean and 99 % are multiples: stalls of a run change these, not its median.
+        """
+        kind = next((kind for kind in KINDS if metric.startswith(kind)), None)
+        if kind is None and metric.endswith(FLOWS):
+            alike = [name for name in self.data.metrics if name.endswith(FLOWS)]
+            return "goodput_bps" if "goodput_bps" in alike else alike[0]
+        alike = [name for name in self.data.metrics if name.startswith(kind or metric)]
+        steady = [name for end in (MEDIAN, MEAN) for name in alike if name.endswith(end)]
+        return next(iter(steady), alike[0])

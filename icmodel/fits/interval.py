@@ -1,0 +1,80 @@
+"""How wide an interval is: conformal scores of leaving out one row at a time.
+
+The rank of split conformal prediction is taken of |error| / scale.  The scale is how far off rows
+nearby were, times how much farther a site lies from known rows than those do from each other.  A new
+row of the same kind is then covered with 90 %, whatever the distribution of the errors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icmodel.fits.blend import LEAST_ERROR, Blend
+from icmodel.fits.parted import Parted
+from icmodel.statistics import COVERAGE, LONE_WIDTH
+
+Floats = NDArray[np.float64]
+
+ONE_NEW_RUN = 1.645
+"""Normal quantile of a two-sided 90 % interval."""
+WIDEST = 20.0
+"""Half of the widest interval, in log time: nothing is known, and its ends are still numbers."""
+MOST_CORRECTION = 2.5
+"""Errors of rows that helped to choose the fit are too small: at most by this factor; assumed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Widths:
+    """Half-widths at any site: a conformal factor on a local scale, and the spread of one run."""
+
+    blend: Blend
+    process: Parted
+    factor: float
+    spread: Floats
+
+    def of_mean(self, nearness: Floats, deviation: Floats) -> Floats:
+        """Half of the 90 % interval for the mean of many runs, in log time.
+
+        Parameters
+        ----------
+        nearness : array (n, rows)
+            How much each known row counts at each site.
+        deviation : array
+            The standard deviation that the process expects there.
+        """
+        rows = np.stack([self.process.deviations, np.abs(self.blend.errors)], axis=1)
+        usual, off = (nearness @ rows).T
+        half = self.factor * ((off + LEAST_ERROR) * deviation / usual)
+        return np.asarray(np.minimum(half, WIDEST))
+
+    def of_run(self, of_mean: Floats, nearness: Floats) -> Floats:
+        """The same for one new run, from that for the mean of many."""
+        return np.hypot(of_mean, ONE_NEW_RUN * (nearness @ self.spread))
+
+
+def widths(blended: Blend, process: Parted, spread: Floats, chosen: int) -> Widths:
+    """The widths of a blend.
+
+    Parameters
+    ----------
+    process : Parted
+        Says how much farther one site lies from known rows than another: the first of the fit's,
+        before any row was doubted.
+    spread : array
+        Relative standard deviation of a new run at each row, beyond what the row's error has of it.
+    chosen : int
+        How many numbers were fitted to the rows.
+    """
+    usual = blended.nearby_left_out(process.deviations)
+    off = blended.nearby_left_out(np.abs(blended.errors)) + LEAST_ERROR
+    scores = np.sort(np.abs(blended.errors) / (off * process.deviations / usual))
+    count = len(scores)
+    correction = min(count / max(count - chosen, 1), MOST_CORRECTION)
+    rank = int(np.ceil(COVERAGE * (count + 1)))
+    factor = float(scores[min(rank, count) - 1]) * correction
+    if rank > count:  # too few to say: what is assumed of a lone point
+        factor = max(factor, LONE_WIDTH / float(np.median(off)))
+    return Widths(blended, process, factor, spread)

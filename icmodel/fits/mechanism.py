@@ -1,0 +1,193 @@
+"""What a frame costs: so much itself, so much a byte, so much a packet it becomes.
+
+The costs of each protocol, at the hosts' limit and below it, are fitted by least squares of the
+relative error and are never negative, so that they can be read and extrapolated.  How far a
+configuration's own costs are from these is left to the processes over the residual, which know how
+sure that is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icmodel.fits.observations import Sites
+from icmodel.fits.regimes import OVERLOAD, UNLIMITED
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Working = tuple[str, bool | None]
+"""A protocol, and whether its hosts are at their limit; ``None`` for both."""
+ANY: Working = ("", None)
+"""All protocols together."""
+
+LEAST_ROWS = 5
+"""Rows from which a protocol has costs of its own, and at its limit others than below it; with fewer
+it shares those of all."""
+CONSTANT, COSTS, QUEUE, WORK = "constant", "costs", "queue", "work"
+KINDS = (COSTS, QUEUE, WORK)
+"""What a time may be made of: costs; costs and what waits before them, a queue that grows with the
+load or a buffer that is full (a latency); costs times the frames that flow (processing time, by the
+utilisation law).  A constant is nothing but itself."""
+SHORTEST_S = 1e-300
+
+
+@dataclass(frozen=True, slots=True)
+class Modelled:
+    """What a mechanism says of some sites.
+
+    ``log_time`` is the log of the time; ``shares`` (n, costs) that of each cost in it, which is how
+    log time changes with log cost.
+    """
+
+    log_time: Floats
+    shares: Floats
+
+    def take(self, where: Ints) -> Modelled:
+        """What it says of some of the sites."""
+        return Modelled(self.log_time[where], self.shares[where])
+
+
+class Mechanism:
+    """The time at each site from its protocol's costs, for hosts at their limit and below it.
+
+    A host with too much to do works in another way, as on many frames at a time.
+
+    Parameters
+    ----------
+    kind : str
+        What a time is made of.
+    sites : Sites
+        Where it is known.
+    log_time : array
+        Its logarithm there.
+    """
+
+    def __init__(self, kind: str, sites: Sites, log_time: Floats) -> None:
+        self.kind = kind
+        self._of: dict[Working, Floats] = {ANY: _fit(kind, sites, log_time)}
+        for protocol, members in protocols(sites).items():
+            if len(members) >= LEAST_ROWS:
+                self._of[protocol, None] = _fit(kind, sites.take(members), log_time[members])
+        for working, members in _workings(sites).items():
+            if len(members) >= LEAST_ROWS and kind != CONSTANT:
+                self._of[working] = _fit(kind, sites.take(members), log_time[members])
+        used = {self._known(working) for working in _workings(sites)}
+        self.parameters = sum(int((self._of[one] > 0).sum()) for one in used)
+        """How many costs were fitted: those above 0 of what is used."""
+
+    def costs(self, protocol: str, full: bool | None = None) -> Floats:
+        """Costs a frame [s], a byte [s/B], a packet [s], and what the kind has beside them.
+
+        ``full`` are those of hosts at their limit, or below it; of all where it is ``None``.
+        """
+        return self._of[self._known((protocol, full))]
+
+    def at(self, sites: Sites) -> Modelled:
+        """What it says of some sites."""
+        parts = self._parts(sites)
+        time = np.maximum(parts.sum(axis=1), SHORTEST_S)
+        return Modelled(np.log(time), parts / time[:, None])
+
+    def _known(self, working: Working) -> Working:
+        """The closest to some working hosts of which the costs are known."""
+        protocol, _ = working
+        return next(one for one in (working, (protocol, None), ANY) if one in self._of)
+
+    def _parts(self, sites: Sites) -> Floats:
+        parts = _features(self.kind, sites)
+        for working, members in _workings(sites).items():
+            parts[members] *= self.costs(*working)
+        return parts
+
+
+def _workings(sites: Sites) -> dict[Working, Ints]:
+    """The sites of each protocol at the hosts' limit, and of each below it."""
+    full = at_limit(sites)
+    found: dict[Working, Ints] = {}
+    for protocol, members in protocols(sites).items():
+        for one in (False, True):
+            if len(rows := members[full[members] == one]):
+                found[protocol, one] = rows
+    return found
+
+
+def at_limit(sites: Sites) -> Bools:
+    """Where hosts do what they can, since more is asked than they carry."""
+    return np.isin(sites.labels[:, -1], (UNLIMITED, OVERLOAD))
+
+
+def protocols(sites: Sites) -> dict[str, Ints]:
+    """The sites of each protocol, which is the first label."""
+    names = sites.labels[:, 0]
+    return {str(name): np.flatnonzero(names == name) for name in np.unique(names)}
+
+
+def configurations(sites: Sites) -> dict[tuple[str, ...], Ints]:
+    """The sites of each configuration: all that have the same labels."""
+    unique, inverse = np.unique(sites.labels, axis=0, return_inverse=True)
+    flat = inverse.reshape(-1)
+    return {tuple(row): np.flatnonzero(flat == k) for k, row in enumerate(unique.tolist())}
+
+
+def _features(kind: str, sites: Sites) -> Floats:
+    ones = np.ones(len(sites))
+    if kind == CONSTANT:
+        return ones[:, None]
+    costs = np.stack([ones, sites.payload_bytes, sites.packets], axis=1)
+    if kind == COSTS:
+        return costs
+    if kind == QUEUE:
+        waits = [sites.queue, sites.queue * sites.payload_bytes, *_full_buffer(sites)]
+        return np.column_stack([costs, *waits])
+    return np.column_stack([ones, costs * sites.frames_per_s[:, None]])
+
+
+def _full_buffer(sites: Sites) -> tuple[Floats, Floats]:
+    """Time in which one frame and one byte leave a buffer that more flows into than out of [s]."""
+    full = at_limit(sites) & (sites.frames_per_s > 0)
+    frame_s = np.divide(1.0, sites.frames_per_s, out=np.zeros(len(sites)), where=full)
+    return frame_s, frame_s / sites.payload_bytes
+
+
+def possible_kinds(sites: Sites) -> tuple[str, ...]:
+    """The kinds that say something of some sites."""
+    known = {QUEUE: bool(sites.queue.any()), WORK: bool(sites.frames_per_s.any())}
+    return tuple(kind for kind in KINDS if known.get(kind, True))
+
+
+def _fit(kind: str, sites: Sites, log_time: Floats) -> Floats:
+    if kind == CONSTANT:
+        return np.array([np.exp(np.median(log_time))])
+    relative = _features(kind, sites) / np.exp(log_time)[:, None]
+    scale = np.linalg.norm(relative, axis=0)
+    scale[scale == 0] = 1.0
+    found: Floats = non_negative(relative / scale, np.ones(len(sites))) / scale
+    return found
+
+
+def non_negative(matrix: Floats, target: Floats) -> Floats:
+    """The x ≥ 0 that minimises |matrix·x − target| (Lawson and Hanson's active set)."""
+    count = matrix.shape[1]
+    active = np.zeros(count, dtype=bool)
+    x = np.zeros(count)
+    for _ in range(3 * count):
+        gradient = matrix.T @ (target - matrix @ x)
+        if active.all() or gradient[~active].max() <= 1e-12:
+            break
+        free = np.flatnonzero(~active)
+        active[free[np.argmax(gradient[free])]] = True
+        while active.any():
+            solved = np.zeros(count)
+            solved[active] = np.linalg.lstsq(matrix[:, active], target, rcond=None)[0]
+            if solved[active].min() > 0:
+                x = solved
+                break
+            falling = active & (solved <= 0)
+            step = float((x[falling] / (x[falling] - solved[falling])).min())
+            x = x + step * (solved - x)
+            active &= x > 1e-15
+    return x

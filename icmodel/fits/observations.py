@@ -1,0 +1,206 @@
+"""The rows of one metric as arrays: where they were taken, and how sure they are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icmodel.dataset import Dataset, Point
+from icmodel.fits.quantity import quantity
+from icmodel.fits.regimes import (
+    LIMITED,
+    OVERLOAD,
+    UNLIMITED,
+    UNSAID,
+    asked_too_much,
+    regimes_of,
+)
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Label = tuple[str, ...]
+Carrier = Callable[[str, Mapping[str, str], Floats], tuple[Floats, Floats, Floats, Floats]]
+"""Protocol, options and payloads [B] to packets a frame, its packets where a stream is merged into
+full ones, its wire time and least interval [s]."""
+
+NO_PAYLOAD = "no payload"
+"""Label of rows that say none: a call without data, or a number for any; 1 B stands for it."""
+FULLEST = 0.97
+"""A load counts as at most this share of the capacity, which itself is known to some percent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sites:
+    """Where a metric is known or asked: columns of equal length n.
+
+    ``labels`` (n, axes) says protocol, options, counts and regime by name; two sites with equal
+    labels differ in payload and load alone.
+    """
+
+    payload_bytes: Floats
+    load_bps: Floats  # 1 where not limited
+    packets: Floats
+    least_packets: Floats
+    wire_s: Floats
+    least_s: Floats
+    labels: NDArray[np.str_]
+    frames_per_s: Floats  # carried there; 0 where not known
+    queue: Floats  # frames that wait, in units of one service; 0 where no limit was carried
+
+    def __len__(self) -> int:
+        return len(self.payload_bytes)
+
+    def take(self, where: Ints) -> Sites:
+        """Some of the sites."""
+        return Sites(
+            self.payload_bytes[where],
+            self.load_bps[where],
+            self.packets[where],
+            self.least_packets[where],
+            self.wire_s[where],
+            self.least_s[where],
+            self.labels[where],
+            self.frames_per_s[where],
+            self.queue[where],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Observations:
+    """Rows of one metric: sites, values, and the relative variance of each mean (0: not said)."""
+
+    sites: Sites
+    values: Floats
+    variance: Floats
+    spread: Floats
+    """Relative standard deviation between runs at each row, half of it pooled over the rows that say
+    it; 0 where none does."""
+
+    def take(self, where: Ints) -> Observations:
+        """Some of the rows."""
+        values, variance, spread = self.values[where], self.variance[where], self.spread[where]
+        return Observations(self.sites.take(where), values, variance, spread)
+
+
+def label(
+    data: Dataset, point: Point, regime: str, options: Mapping[str, str] | None = None
+) -> Label:
+    """Protocol, options (empty cells as their default), counts, payload or none, and regime of a row.
+
+    With ``options`` as if it had those.
+    """
+    own = dict(zip(data.option_axes, point.options, strict=True)) if options is None else options
+    values = (own.get(axis) or data.option_defaults[axis] for axis in data.option_axes)
+    counts = (point.cores, point.switches or 0, point.endpoints or 1, point.other_goodput_bps or 0)
+    said = NO_PAYLOAD if point.payload_bytes is None else "payload"
+    return (point.protocol, *values, *(str(count) for count in counts), said, regime)
+
+
+def sites(
+    data: Dataset,
+    carrier: Carrier,
+    payload_bytes: Floats,
+    load_bps: Floats,
+    labels: Sequence[Label],
+) -> Sites:
+    """Sites of some payloads and loads, with what a frame becomes on each protocol's wire."""
+    packets, least_packets = np.ones_like(payload_bytes), np.ones_like(payload_bytes)
+    wire_s, least_s = np.zeros_like(payload_bytes), np.zeros_like(payload_bytes)
+    names = np.array(labels, dtype=np.str_).reshape(len(payload_bytes), -1)
+    kinds: dict[Label, list[int]] = {}
+    for index, full in enumerate(labels):
+        kinds.setdefault(full[: 1 + len(data.option_axes)], []).append(index)
+    for (protocol, *values), members in kinds.items():
+        options = {
+            axis: value for axis, value in zip(data.option_axes, values, strict=True) if value
+        }
+        frame = carrier(protocol, options, payload_bytes[members])
+        packets[members], least_packets[members], wire_s[members], least_s[members] = frame
+    finite = np.isfinite(load_bps) & (load_bps > 0)
+    nothing = np.zeros_like(payload_bytes)
+    load = np.where(finite, load_bps, 1.0)
+    wire = packets, least_packets, wire_s, least_s
+    return Sites(payload_bytes, load, *wire, names, nothing, nothing)
+
+
+def unlimited(where: Sites) -> Sites:
+    """The same sites at full speed, not known yet how many frames flow."""
+    labels = where.labels.copy()
+    if len(labels):
+        labels = np.array([[*row[:-1], UNLIMITED] for row in labels.tolist()], dtype=np.str_)
+    nothing = np.zeros_like(where.payload_bytes)
+    load = np.ones_like(where.payload_bytes)
+    return replace(where, load_bps=load, labels=labels, frames_per_s=nothing, queue=nothing)
+
+
+def flowing(where: Sites, capacity_bps: Floats) -> Sites:
+    """The sites with the frames that flow there, from the goodput at full speed [b/s].
+
+    The mean number that waits is ρ / (1 − ρ), as of a queue with Poisson arrivals; near ρ = 1 a run
+    is too short to fill it.
+    """
+    able = capacity_bps / (8 * where.payload_bytes)
+    asked = where.load_bps / (8 * where.payload_bytes)
+    regime = where.labels[:, -1] if len(where) else np.array([], dtype=np.str_)
+    limited, unsaid = regime == LIMITED, regime == UNSAID
+    rho = np.minimum(np.divide(asked, able, out=np.ones_like(able), where=able > 0), FULLEST)
+    carried = np.where(limited, np.fmin(asked, able), np.where(unsaid, 0.0, able))
+    return replace(
+        where,
+        frames_per_s=np.nan_to_num(carried),
+        queue=np.nan_to_num(np.where(limited, rho / (1 - rho), 0.0)),
+    )
+
+
+def observations(data: Dataset, metric: str, carrier: Carrier) -> Observations | None:
+    """All rows of a metric; ``None`` of fewer than three.
+
+    Of the goodput only rows that no limit held back: a carried one says nothing of what could be had,
+    but beside payloads that were asked for too much at least that.
+    """
+    points = [p for p in data.points if p.metric == metric]
+    regimes = regimes_of(data, points)
+    if metric == "goodput_bps":
+        over = asked_too_much(data, points)
+        free = [k for k, regime in enumerate(regimes) if regime != LIMITED or over[k]]
+        points = [points[k] for k in free]
+        regimes = [OVERLOAD if over[k] and regimes[k] != UNLIMITED else UNLIMITED for k in free]
+    if len(points) < 3:
+        return None
+    labels = [label(data, p, regime) for p, regime in zip(points, regimes, strict=True)]
+    payload = np.array([float(p.payload_bytes or 1) for p in points])
+    load = np.array([math.nan if p.load_bps is None else p.load_bps for p in points])
+    values = np.array([p.value for p in points])
+    variance, spread = _variance(points, quantity(metric, values).shift)
+    return Observations(sites(data, carrier, payload, load, labels), values, variance, spread)
+
+
+def _variance(points: Sequence[Point], shift: float) -> tuple[Floats, Floats]:
+    """Relative variance of each row's mean, and relative spread between its runs.
+
+    Relative is to the value and what is added to it before its logarithm is fitted.
+    A spread of few runs is itself uncertain, so half of it is the pooled one; that of a single run
+    is not known at all.  Pooled is the mean, none counting as more than thrice the median.
+    """
+    size = [abs(p.value) + shift for p in points]
+    said = [
+        p.std / at
+        for p, at in zip(points, size, strict=True)
+        if p.std is not None and (p.n or 0) > 1 and at
+    ]
+    most = 3 * np.median(said) if said else 0.0
+    pooled = float(np.mean(np.minimum(said, most or np.inf))) if said else 0.0
+    spread = np.full(len(points), pooled)
+    variance = np.zeros(len(points))
+    for k, (p, at) in enumerate(zip(points, size, strict=True)):
+        if not at:
+            continue
+        if p.std is not None and p.n is not None and p.n > 1:
+            spread[k] = math.sqrt(0.5 * (p.std / at) ** 2 + 0.5 * pooled**2)
+        if p.n is not None:
+            variance[k] = spread[k] ** 2 / p.n
+    return variance, spread

@@ -1,0 +1,287 @@
+"""Put fits on curves: each benchmarked curve again, dense, smooth and with the breaks in it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icmodel.dataset import RATIOS, Dataset, Point
+from icmodel.fits.achieved import achieved_shares
+from icmodel.fits.fitted import PACKETS, Fits, FittedMetric, Watch
+from icmodel.fits.hosts import factor, frames, widening
+from icmodel.fits.interval import ONE_NEW_RUN
+from icmodel.fits.observations import (
+    Carrier,
+    Label,
+    Sites,
+    flowing,
+    label,
+    sites,
+    unlimited,
+)
+from icmodel.fits.regimes import OVERLOAD, UNLIMITED, asked_too_much, regime_of
+from icmodel.scenario import Hosts, Where
+from icmodel.tables.bilinear import EXTRAPOLATED, INTERPOLATED
+from icmodel.tables.curve import Curve
+
+Floats = NDArray[np.float64]
+
+PER_OCTAVE = 4
+BEYOND = 2.0**6
+"""How far beyond its payloads a curve is continued, as a factor."""
+BUSY = ("cpu_send", "cpu_recv")
+BREAKS = 4
+"""Fragment multiples that get a knot on each side; beyond them one packet more changes little."""
+
+
+class Refiner:
+    """Draws curves from the fits of a dataset's metrics.
+
+    ``watch`` is told after each fit how many of how many metrics are fitted.
+    """
+
+    def __init__(self, data: Dataset, carrier: Carrier, watch: Watch | None = None) -> None:
+        self.data = data
+        self.carrier = carrier
+        self.fits = Fits(data, carrier, watch)
+        self.hosts: Hosts | None = None
+        self.changed_carrier = carrier
+        self._drawn: dict[tuple[object, ...], Curve] = {}
+        self._payloads = _payloads(data)
+
+    def changed(self, hosts: Hosts, carrier: Carrier) -> Refiner:
+        """The same fits, drawn for other hosts and another link."""
+        other = Refiner(self.data, self.carrier)
+        other.fits = self.fits
+        other.hosts, other.changed_carrier = hosts, carrier
+        return other
+
+    def carried(self, protocols: Sequence[str]) -> Floats:
+        """Goodput over request while it is carried: value, low and high, (3, protocols)."""
+        return achieved_shares(self.data, protocols)
+
+    def knots(self, protocols: Sequence[str], options: Mapping[str, str]) -> Sequence[float]:
+        """Payloads every curve gets: so many an octave, and both sides of each break [B]."""
+        payloads = [p.payload_bytes for p in self.data.points if p.payload_bytes is not None]
+        if not payloads:
+            return ()
+        top = math.log2(max(payloads) * BEYOND)
+        grid = np.round(2 ** np.arange(0, top, 1 / PER_OCTAVE))
+        found = set(grid.tolist())
+        for protocol in protocols:
+            found |= self._breaks(protocol, options)
+        return tuple(sorted(found))
+
+    def _breaks(self, protocol: str, options: Mapping[str, str]) -> set[float]:
+        """Both sides of the payloads at which a frame becomes one packet more."""
+        payload = np.arange(1.0, 2**16)
+        packets, *_ = self.carrier(protocol, options, payload)
+        last = payload[np.flatnonzero(np.diff(packets) > 0)][:BREAKS]
+        return set(last.tolist()) | set((last + 1).tolist())
+
+    def overloaded(self, points: Sequence[Point]) -> list[bool]:
+        """Which rows were asked for more than was reached, and those beside them."""
+        return asked_too_much(self.data, points)
+
+    def is_packet_multiple(self, metric: str) -> bool:
+        """Whether a metric's curves are multiples of theory's packets."""
+        fitted = self.fits.of(metric) if metric.startswith(PACKETS) else None
+        return fitted is not None and fitted.packets is not None
+
+    def refined(
+        self, metric: str, curve: Curve, payload_bytes: Sequence[float], where: Where
+    ) -> Curve:
+        """A curve from the metric's fit; as it stands where there is no fit.
+
+        A row without a payload stands as it is too, but for options that it was not taken at.
+        """
+        fitted = None if curve.anywhere and where.options is None else self.fits.of(metric)
+        if fitted is None:
+            return curve
+        options = None if where.options is None else tuple(sorted(where.options.items()))
+        kind = (where.extend, where.overloaded, options)
+        key = (metric, curve.load_bps, curve.rows.tobytes(), tuple(payload_bytes), kind)
+        if key not in self._drawn:
+            self._drawn[key] = self._draw(fitted, metric, curve, payload_bytes, where)
+        return self._drawn[key]
+
+    def _draw(
+        self,
+        fitted: FittedMetric,
+        metric: str,
+        curve: Curve,
+        payload_bytes: Sequence[float],
+        where: Where,
+    ) -> Curve:
+        """A curve of some rows, with the points between and beyond them."""
+        first, last = curve.payload_bytes[[0, -1]]
+        least, most = self._measured_between(curve)
+        reach = BEYOND if where.extend else 1.0
+        knots = np.array(() if curve.anywhere else payload_bytes, dtype=float)
+        inside = knots[(knots >= least / reach) & (knots <= most * reach)]
+        payload = np.union1d(inside, (least, *curve.payload_bytes, most))
+        ends = self._ends(fitted, metric, curve, payload, where)
+        before = np.clip(
+            np.searchsorted(curve.payload_bytes, payload, side="right") - 1,
+            0,
+            len(curve.payload_bytes) - 1,
+        )
+        behind = np.clip(
+            np.searchsorted(curve.payload_bytes, payload, side="left"),
+            0,
+            len(curve.payload_bytes) - 1,
+        )
+        basis = np.maximum(np.maximum(curve.basis[before], curve.basis[behind]), INTERPOLATED)
+        beyond = (payload < first) | (payload > last)
+        elsewhere = self.hosts is not None or where.options is not None
+        return Curve(
+            curve.load_bps,
+            payload,
+            ends,
+            np.where(beyond | elsewhere, EXTRAPOLATED, basis).astype(np.int8),
+            curve.rows[before],
+            anywhere=curve.anywhere,
+            next_rows=curve.rows[np.minimum(before + 1, len(curve.rows) - 1)],
+            domain=None if curve.anywhere else (float(first), float(last)),
+        )
+
+    def _measured_between(self, curve: Curve) -> tuple[float, float]:
+        """The least and the greatest payload of a curve [B].
+
+        A limited load counts as known wherever its configuration was measured at any: from where on it
+        is carried says the goodput, not the first row that was taken of it.
+        """
+        first, last = curve.payload_bytes[[0, -1]]
+        if not math.isfinite(curve.load_bps) or curve.anywhere:
+            return first, last
+        own = _configuration(self.data.points[int(curve.rows[0])])
+        return self._payloads.get(own, (first, last))
+
+    def _ends(
+        self, fitted: FittedMetric, metric: str, curve: Curve, payload: Floats, where: Where
+    ) -> Floats:
+        """Value, low and high at some payloads; own points lie inside."""
+        rows = [self.data.points[row] for row in curve.rows.tolist()]
+        regime, load_bps = regime_of(curve.load_bps), curve.load_bps
+        if where.overloaded:
+            loads = [row.load_bps for row in rows if row.load_bps and math.isfinite(row.load_bps)]
+            regime, load_bps = OVERLOAD, max(loads, default=1.0)
+        elif metric == "goodput_bps":
+            regime = UNLIMITED
+        labels: list[Label] = [label(self.data, rows[0], regime, where.options)] * len(payload)
+        load = np.full(len(payload), load_bps)
+        there = sites(self.data, self.carrier, payload, load, labels)
+        if metric != "goodput_bps":
+            there = self.fits.flowing(there)
+        log_time, half = fitted.at(there)
+        own = where.options is None
+        if not own:
+            half = np.hypot(half, fitted.elsewhere())
+        if metric == "goodput_bps" and own:
+            log_time = log_time + self._to_rows(fitted, curve, payload, log_time, half, where)
+        measure = fitted.quantity
+        value, one, other = (
+            measure.value(log_time + sign * half, payload) for sign in (0.0, -1.0, 1.0)
+        )
+        if metric in RATIOS:  # a fit that goes beyond the rows knows no whole
+            value, one, other = (np.minimum(number, 1.0) for number in (value, one, other))
+        low, high = (other, one) if measure.falls else (one, other)
+        below, above = self._said(curve, payload)
+        session = ONE_NEW_RUN * self._between_sessions(metric, value)
+        low = value - np.hypot(np.hypot(value - low, value * below), session)
+        high = value + np.hypot(np.hypot(high - value, value * above), session)
+        ends = np.stack([value, np.clip(low, 0.0, value), np.maximum(high, value)])
+        if self.hosts is not None:
+            return self._moved(metric, regime, ends, there, labels)
+        if own:
+            at = np.searchsorted(payload, curve.payload_bytes)
+            theory = 1.0 if fitted.packets is None else fitted.packets.per_s(there)[at]
+            known = curve.ends[0] / theory
+            ends[1, at] = np.minimum(ends[1, at], known)
+            ends[2, at] = np.maximum(ends[2, at], known)
+        return ends
+
+    def _moved(
+        self, metric: str, regime: str, ends: Floats, where: Sites, labels: list[Label]
+    ) -> Floats:
+        """Value, low and high on other hosts."""
+        assert self.hosts is not None
+        payload = where.payload_bytes
+        there = sites(self.data, self.changed_carrier, payload, where.load_bps, labels)
+        full = unlimited(where)
+        goodput = self.fits.value("goodput_bps", full)
+        full = flowing(full, goodput)
+        busy = np.fmax(*(self.fits.value(name, full) for name in BUSY))
+        here_s = np.where(np.isnan(goodput), where.least_s, 8 * payload / goodput)
+        frame = frames(here_s, busy, where, there, self.hosts)
+        by = np.ones_like(payload)
+        if not self.is_packet_multiple(metric):
+            by = factor(metric, regime, ends[0], frame, where, there, self.hosts)
+        rate = self.data.interconnect.line_rate_bps
+        wider = np.exp(widening(by, self.hosts, rate))
+        moved = np.stack([ends[0] * by, ends[1] * by / wider, ends[2] * by * wider])
+        if metric == "goodput_bps":
+            moved[2] *= frame.there_s / frame.fastest_s
+        return moved
+
+    def _between_sessions(self, metric: str, value: Floats) -> Floats:
+        """Standard deviation of a session's mean at some values of a metric, in its unit."""
+        spread = self.data.between_sessions.get(metric, 0.0)
+        return np.full_like(value, spread) if metric in RATIOS else spread * value
+
+    def _said(self, curve: Curve, payload: Floats) -> tuple[Floats, Floats]:
+        """How far below and above its value a row's own range reaches, relative, between rows too.
+
+        What a source assumes or rounds is off alike at neighbouring rows: no fit averages it out.
+        """
+        points = [self.data.points[row] for row in curve.rows.tolist()]
+        ranges = [
+            (1 - p.low / p.value, p.high / p.value - 1)
+            if p.value and p.low is not None and p.high is not None
+            else (0.0, 0.0)
+            for p in points
+        ]
+        at, own = np.log(payload), np.log(curve.payload_bytes)
+        below, above = np.array(ranges).T
+        return np.interp(at, own, below), np.interp(at, own, above)
+
+    def _to_rows(
+        self,
+        fitted: FittedMetric,
+        curve: Curve,
+        payload: Floats,
+        log_time: Floats,
+        half: Floats,
+        where: Where,
+    ) -> Floats:
+        """What brings a goodput to its curve's rows of another regime, which its fit was not shown.
+
+        Those are limited runs that reached more than the unlimited one can, and the unlimited runs
+        that bound those that were asked for too much.
+        """
+        own = np.searchsorted(payload, curve.payload_bytes)
+        loads = [self.data.points[row].load_bps for row in curve.rows.tolist()]
+        limited = np.array([load is not None and math.isfinite(load) for load in loads])
+        reached = fitted.quantity.log_time(curve.ends[0], curve.payload_bytes)
+        change = reached - log_time[own]
+        other = ~limited if where.overloaded else limited & (change < -half[own])
+        change = np.where(other, change, 0.0)
+        return np.interp(np.log(payload), np.log(curve.payload_bytes), change)
+
+
+def _payloads(data: Dataset) -> dict[tuple[object, ...], tuple[float, float]]:
+    """The least and the greatest payload of each metric and configuration, at any load [B]."""
+    found: dict[tuple[object, ...], list[float]] = {}
+    for point in data.points:
+        if point.payload_bytes is not None:
+            found.setdefault(_configuration(point), []).append(point.payload_bytes)
+    return {key: (min(sizes), max(sizes)) for key, sizes in found.items()}
+
+
+def _configuration(point: Point) -> tuple[object, ...]:
+    """What a row is of, but for its payload and load."""
+    counts = point.cores, point.switches, point.endpoints, point.other_goodput_bps
+    return point.metric, point.protocol, point.options, *counts

@@ -1,0 +1,226 @@
+"""IC2012 Appendix H: the thesis' pseudo-code to the letter, wherever it can be executed.
+
+Its four functions stand in its order and under its names; ``look`` is its ``interpolate``.  E1 to E19
+are the decisions of the background page on errata, where the print cannot be executed or is kept
+in spite of what is wrong with it.  Numbers are arrays of value, low and high, (ends, n) or
+(metrics, ends, n); an end goes with that end of what it depends on which makes it so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+import numpy as np
+
+from icmodel.arrays import Bools, Floats
+from icmodel.dataset import Dataset
+from icmodel.laws.appendix_h_tables import prepare
+from icmodel.laws.bases import (
+    DERIVED,
+    EXTRAPOLATED,
+    STATED,
+    Bases,
+    Read,
+    curve_rules,
+    weakest,
+    with_busy_cores,
+)
+from icmodel.laws.cores import other_cores
+from icmodel.laws.explained import UNLIMITED, benchmark_and_share, not_achieved_note
+from icmodel.laws.flow import CLOSE, Flow, over_both
+from icmodel.laws.law import Law
+from icmodel.laws.metrics import BY_FLOW, busy_cores, frames_per_s, split, table_metrics
+from icmodel.laws.path import on_the_way, switches_s
+from icmodel.laws.substitution import own_rows
+from icmodel.scenario import Scenario
+from icmodel.tables import HIGH, VALUE, Load, Look, opposite
+
+CpuTime = Callable[[Look, Sequence[str], Load, Flow], Floats]
+
+# --- Goodput --------------------------------------------------------------------------------------
+
+
+def flow(look: Look) -> Flow:
+    """The achieved goodput: the limited one, or the endpoint's share of the interpolated one."""
+    q = look.q
+    # benchmarked_goodputs are those of the protocol at number_of_CPUs: look chooses them.
+    interpolated_goodput = look("goodput_bps", look.unlimited)
+    limited_goodput = np.minimum(q.request_bps, interpolated_goodput)  # E1
+    endpoint_goodput = np.maximum(
+        interpolated_goodput - q.others_bps, interpolated_goodput / q.endpoints
+    )  # E2, E3
+    fits = (q.endpoints == 1) | (limited_goodput + q.others_bps < interpolated_goodput)
+    achieved = np.where(fits, limited_goodput, endpoint_goodput)  # E13
+    saturated = (q.request_bps > interpolated_goodput * (1 + CLOSE)) | np.isinf(q.request_bps)
+    not_achieved = saturated | (q.request_bps > achieved * (1 + CLOSE))
+    load = look.load(opposite(not_achieved))  # E4: "unlimited" where the request is not achieved
+    return Flow(
+        capacity_bps=interpolated_goodput,
+        receiver_bps=interpolated_goodput,
+        share_bps=endpoint_goodput,
+        sent_bps=limited_goodput,
+        goodput_bps=achieved,
+        unlimited_loss=opposite(benchmarked_loss(look)),
+        achieved_loss=np.zeros_like(achieved),
+        saturated=saturated,
+        receiver_overloaded=saturated,
+        not_achieved=not_achieved,
+        latency_load=load,
+        cpu_load=load,  # E18
+    )
+
+
+# --- Latency --------------------------------------------------------------------------------------
+
+
+def at_load(look: Look, metrics: Sequence[str], flow: Flow) -> Floats:
+    """Metrics at the load that is achieved, or the unlimited one."""
+    return over_both(look, flow.latency_load, flow, lambda here, load, _: here.all(metrics, load))
+
+
+def latency(look: Look, metrics: Sequence[str], flow: Flow) -> Floats:
+    """Latency, its standard deviation, and what else goes with the load that is achieved (§7.1.2)."""
+    value = at_load(look, metrics, flow)  # E4, E12
+    crossing, added_s = on_the_way(metrics, switches_s(look, metrics))  # E5
+    value[crossing] += added_s[:, None]
+    return value
+
+
+# --- CPU utilization ------------------------------------------------------------------------------
+
+
+def cpu_time(look: Look, metrics: Sequence[str], load: Load, flow: Flow) -> Floats:
+    """Processing time at the cores it was measured with; below the lowest load in proportion (E15).
+
+    Where the unlimited load alone was measured, an achieved request takes its proportion of it.  Above
+    the highest load that answers, the upper end reaches to the unlimited one: up to what is
+    achievable it may be anything between the two.
+    """
+    value, top_load = look.all(metrics, load), look.top_load(metrics)
+    request = look.q.request_bps
+    if look.ends == 3:
+        held = load.limited[-1] & (request > top_load) & (top_load > 0)
+        if held.any():
+            most = look.unlimited_highs(metrics)
+            np.fmax(value[:, HIGH], most, out=value[:, HIGH], where=held)
+    of_unlimited = (top_load == 0)[:, None] & load.limited[:HIGH]
+    if of_unlimited.any():
+        proportion = np.minimum(request / flow.capacity_bps[VALUE], 1.0)
+        value[:, :HIGH] *= np.where(of_unlimited, proportion, 1.0)
+    return value
+
+
+def cpu(look: Look, metrics: Sequence[str], flow: Flow, time: CpuTime = cpu_time) -> Floats:
+    """Processing time at the load that is achieved, or the unlimited one (E12)."""
+    return over_both(
+        look, flow.cpu_load, flow, lambda here, load, flow: time(here, metrics, load, flow)
+    )
+
+
+def per_core(look: Look, utilisations: Sequence[str], value: Floats) -> Floats:
+    """Utilisation of the asked cores, of that of the measured ones: ``cpu/(cores/4)``, not capped (E6)."""
+    value = value * look.core_ratio(utilisations)[:, None]
+    if look.tables.extend and look.tables.axes.cores:  # a count beyond the measured ones
+        nearest = np.array(look.tables.axes.cores, dtype=float).take(look.q.cores)
+        said = (look.q.cores_count > 0) & (look.cores(utilisations) > 0)
+        value *= np.where(said, nearest / look.q.cores_count, 1.0)[:, None]
+    return value
+
+
+def demand(look: Look, utilisations: Sequence[str], flow: Flow, time: CpuTime = cpu_time) -> Floats:
+    """What of the asked cores a stream needs, more than 1 where it needs more of them."""
+    return per_core(look, utilisations, cpu(look, utilisations, flow, time))
+
+
+# --- Loss rate ------------------------------------------------------------------------------------
+
+
+def benchmarked_loss(look: Look) -> Floats:
+    """Loss of the unlimited benchmark; 0 where there is none, and of TCP."""
+    interpolated_loss = look("loss_rate", look.unlimited)
+    return np.where(np.isnan(interpolated_loss), 0.0, interpolated_loss) * look.q.lossy
+
+
+def loss(look: Look, flow: Flow) -> Floats:
+    """The table's loss times the endpoints, or what of the request is not achieved (E8, E9)."""
+    request = look.q.request_bps
+    interpolated_loss = opposite(flow.unlimited_loss) * look.q.endpoints
+    achieved = np.where(np.isinf(request), 0.0, opposite(flow.goodput_bps) / request)
+    limited_loss = np.maximum(interpolated_loss, 1 - achieved)
+    return np.asarray(np.clip(limited_loss, 0.0, 1.0))
+
+
+def loss_unknown(look: Look, flow: Flow) -> Bools:
+    """Where nothing is said of the loss, (n,): never measured there, or direct Ethernet (E10)."""
+    direct = np.array([name == "ethernet" for name in look.tables.axes.protocols])
+    missing = np.isnan(look.values(["loss_rate"], look.unlimited)[0])
+    hidden = direct.take(look.q.protocol) | np.isnan(flow.goodput_bps[VALUE])
+    return np.asarray((look.q.lossy & missing) | hidden)
+
+
+# --- All metrics, and what they rest on -----------------------------------------------------------
+
+
+def answers(look: Look, flow: Flow, wanted: Collection[str]) -> dict[str, Floats]:
+    """The wanted metrics that the tables give, each (ends, n); NaN where they do not."""
+    request = look.q.request_bps
+    short = np.maximum(request - opposite(flow.sent_bps), 0.0)
+    short[:, np.isinf(request)] = 0.0
+    of_loss = {"sent_bps": flow.sent_bps, "shortfall_bps": short, "loss_rate": loss(look, flow)}
+    unknown = loss_unknown(look, flow)
+    found = {name: np.where(unknown, np.nan, value) for name, value in of_loss.items()}
+    found["goodput_bps"] = flow.goodput_bps
+    latencies, busy, utilisations = split(table_metrics(look.tables), wanted)
+    found |= dict(zip(latencies, latency(look, latencies, flow), strict=True))
+    found |= dict(zip(busy, cpu(look, busy, flow), strict=True))
+    found |= busy_cores(look, utilisations, demand(look, utilisations, flow))
+    found["frames_per_s"] = frames_per_s(look, flow, found.get("frames_per_s"))
+    return found
+
+
+def bases(look: Look, flow: Flow) -> Bases:
+    """The look-ups and rules that each metric rests on."""
+    q, own = look.q, table_metrics(look.tables)
+    reached = [Read("goodput_bps", look.unlimited)]
+    reads: dict[str, list[Read]] = {name: [Read(name, flow.latency_load)] for name in own}
+    counted = [Read("frames_per_s", flow.latency_load, np.isnan(flow.goodput_bps[VALUE]))]
+    reads |= dict.fromkeys(BY_FLOW, reached)
+    reads["loss_rate"] = [*reached, Read("loss_rate", look.unlimited, q.lossy)]
+    reads["frames_per_s"] = [*reached, *(counted if "frames_per_s" in own else ())]
+    shared = (q.endpoints > 1) & ~np.isnan(flow.capacity_bps[VALUE])
+    cores = other_cores(look, ["goodput_bps"])[0]
+    by_flow = weakest((shared, DERIVED), (cores, EXTRAPOLATED))
+    rules = curve_rules(look, own) | dict.fromkeys((*BY_FLOW, "frames_per_s"), by_flow)
+    rules["loss_rate"] = np.maximum(by_flow, weakest((~q.lossy, STATED)))
+    return Bases(with_busy_cores(reads), with_busy_cores(rules))
+
+
+def bounds(look: Look, flow: Flow) -> dict[str, float]:
+    """Of a block of one question: the bounds whose least is the goodput [b/s].
+
+    No bound of the wire is known here, and the share may exceed the request (E2).
+    """
+    return {"request": float(look.q.request_bps[0]), **benchmark_and_share(look, flow)}
+
+
+def notes(look: Look, flow: Flow, asked: Scenario) -> Iterator[str]:
+    """Of a block of one question: what a reader must know of this law's answer."""
+    if asked.distance_m is not None:
+        yield "appendix-h has no distance term: the distance changes nothing (E19)"
+    yield from not_achieved_note(flow, asked, UNLIMITED)
+
+
+def law(data: Dataset, watch: object = None) -> Law:
+    """The law, which is the same for every dataset and fits nothing."""
+    return Law(
+        prepare,
+        "goodput_bps",
+        flow,
+        answers,
+        demand,
+        bases,
+        bounds,
+        notes,
+        own_rows,
+        adds_cable=False,
+    )

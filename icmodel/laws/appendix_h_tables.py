@@ -1,0 +1,44 @@
+"""Tables of Appendix H: curves through the rows at the payloads of the original (§7.1.1)."""
+
+from __future__ import annotations
+
+from icmodel.dataset import Dataset, Point
+from icmodel.laws.metrics import GROWING
+from icmodel.laws.prepared import Prepared, Wanted, any_cores, compiler, of_protocols, rows_of
+from icmodel.tables import Below, Tables
+from icmodel.tables.curves import alone, best_goodput, curves_of, is_limited, with_loads
+
+
+def prepare(wanted: Wanted) -> Prepared:
+    """Curves of every metric as the rows have them.
+
+    Raises
+    ------
+    DatasetError
+        If the dataset has no such option.
+    """
+    data = wanted.data
+    every = [row for row in rows_of(data, wanted.options) if _in_original(data, row.point)]
+    rows = alone(of_protocols(every, wanted.protocols))
+    compile_ = compiler(wanted, every)
+    metrics = wanted.metrics(rows)
+    unlimited_loss = with_loads(
+        curves_of(data, rows, "loss_rate"), lambda load: not is_limited(load)
+    )
+    tables = {
+        "goodput_bps": compile_.table("goodput_bps", best_goodput(data, rows, limited=False)),
+        "loss_rate": compile_.table("loss_rate", unlimited_loss),
+    }
+    for metric in metrics:
+        below: Below = "proportion" if metric.startswith(GROWING) else "held"
+        curves = curves_of(data, rows, metric)
+        tables[metric] = compile_.table(metric, curves, any_cores=any_cores(metric), below=below)
+    return Prepared(Tables(compile_, tables, data.link(wanted.options)), tuple(metrics))
+
+
+def _in_original(data: Dataset, point: Point) -> bool:
+    """Whether the original reads a row: where a list of its payloads is known, at these alone."""
+    payloads = data.variants.get("appendix-h", {}).get("payload_bytes")
+    if not isinstance(payloads, list) or point.payload_bytes is None:
+        return True
+    return point.payload_bytes in payloads

@@ -1,0 +1,121 @@
+"""What metrics rest on: the look-ups they read, and the rules they passed through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from icmodel.arrays import Bools, Codes
+from icmodel.estimate import BASES
+from icmodel.laws.cores import other_cores
+from icmodel.laws.metrics import UTILISATIONS
+from icmodel.laws.path import traversals
+from icmodel.tables import Load, Look
+
+T = TypeVar("T")
+
+STATED, THEORY, DERIVED, INTERPOLATED, ASSUMED, EXTRAPOLATED = (
+    BASES.index(name)
+    for name in ("stated", "theory", "derived", "interpolated", "assumed", "extrapolated")
+)
+
+
+class Read(NamedTuple):
+    """One look-up: a table, a load, and for which questions it counts (``None``: for all)."""
+
+    table: str
+    load: Load
+    where: Bools | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bases:
+    """By metric: its look-ups, and the weakest rule it passed through (n,), strongest where none."""
+
+    reads: Mapping[str, Sequence[Read]]
+    rules: Mapping[str, Codes]
+
+    def codes(self, look: Look, metrics: Iterable[str]) -> dict[str, Codes]:
+        """The weakest basis of each metric, (n,)."""
+        strongest = np.zeros(len(look.q), dtype=np.int8)
+        found = {metric: self.rules.get(metric, strongest) for metric in metrics}
+        known = _codes(look, [read for metric in found for read in self.reads.get(metric, ())])
+        for metric in found:
+            for read in self.reads.get(metric, ()):
+                code = known[read.table, id(read.load)]
+                code = code if read.where is None else np.where(read.where, code, 0)
+                found[metric] = np.maximum(found[metric], code)
+        return found
+
+    def used(self, look: Look, metrics: Iterable[str]) -> dict[str, list[tuple[int, list[int]]]]:
+        """Of a block of one question, by metric: code and rows of each look-up that counts."""
+        reads = {
+            metric: [r for r in self.reads.get(metric, ()) if r.where is None or r.where[0]]
+            for metric in metrics
+        }
+        every = [read for found in reads.values() for read in found]
+        codes, rows = _codes(look, every), _rows(look, every)
+        keys = {m: [(read.table, id(read.load)) for read in found] for m, found in reads.items()}
+        return {
+            metric: [(int(codes[key][0]), rows[key]) for key in found]
+            for metric, found in keys.items()
+        }
+
+
+def _by_load(reads: Iterable[Read]) -> list[tuple[Load, list[str]]]:
+    """The tables that are read at each load."""
+    found: dict[int, tuple[Load, dict[str, None]]] = {}
+    for read in reads:
+        found.setdefault(id(read.load), (read.load, {}))[1][read.table] = None
+    return [(load, list(tables)) for load, tables in found.values()]
+
+
+def _codes(look: Look, reads: Iterable[Read]) -> dict[tuple[str, int], Codes]:
+    return {
+        (table, id(load)): code
+        for load, tables in _by_load(reads)
+        for table, code in zip(tables, look.basis(tables, load), strict=True)
+    }
+
+
+def _rows(look: Look, reads: Iterable[Read]) -> dict[tuple[str, int], list[int]]:
+    return {
+        (table, id(load)): rows
+        for load, tables in _by_load(reads)
+        for table, rows in zip(tables, look.rows(tables, load), strict=True)
+    }
+
+
+def weakest(*rules: tuple[Bools, int]) -> Codes:
+    """The weakest basis of those that hold, the strongest where none does."""
+    found = np.where(rules[0][0], rules[0][1], 0).astype(np.int8)
+    for where, basis in rules[1:]:
+        np.maximum(found, np.where(where, basis, 0).astype(np.int8), out=found)
+    return found
+
+
+def curve_rules(look: Look, tables: Sequence[str]) -> dict[str, Codes]:
+    """Of metrics with tables of their own: switches beyond those measured, and other cores."""
+    if not tables:
+        return {}
+    cores, asked = look.cores(tables), look.q.cores_count
+    crossing = np.array([traversals(name) > 0 for name in tables])[:, None]
+    scaled = np.array([name in UTILISATIONS for name in tables])[:, None]
+    codes = weakest(
+        (crossing & (look.q.switches > look.switches(tables)), STATED),
+        (scaled & (cores > 0) & (cores != asked), DERIVED),
+        (other_cores(look, tables), EXTRAPOLATED),
+    )
+    return dict(zip(tables, codes, strict=True))
+
+
+def with_busy_cores(said: Mapping[str, T]) -> dict[str, T]:
+    """What is said of utilisations, said of busy cores too where these follow from them."""
+    found = dict(said)
+    for name in UTILISATIONS:
+        if name in found:
+            found.setdefault(f"{name}_cores", found[name])
+    return found

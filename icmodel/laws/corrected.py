@@ -1,0 +1,348 @@
+"""Appendix H with its errata mended: the same steps in the same order, each erratum where it bites.
+
+E1 to E19 are the rows of the background page on errata.  What it shares with the original is imported
+from there.  Numbers are arrays of value, low and high, (ends, n) or (metrics, ends, n).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from icmodel.arrays import Bools, Codes, Floats
+from icmodel.dataset import Dataset
+from icmodel.laws import appendix_h
+from icmodel.laws.appendix_h import CpuTime, at_load, demand
+from icmodel.laws.bases import (
+    ASSUMED,
+    DERIVED,
+    EXTRAPOLATED,
+    STATED,
+    THEORY,
+    Bases,
+    Read,
+    curve_rules,
+    weakest,
+    with_busy_cores,
+)
+from icmodel.laws.cores import other_cores, widened
+from icmodel.laws.corrected_tables import ACHIEVED, BEST, LIMITED_LOSS, prepare
+from icmodel.laws.explained import (
+    UNLIMITED,
+    benchmark_and_share,
+    cores_notes,
+    not_achieved_note,
+    sharing_notes,
+)
+from icmodel.laws.flow import CLOSE, Flow
+from icmodel.laws.law import Law
+from icmodel.laws.metrics import (
+    BUSY,
+    BY_FLOW,
+    ONE_PROCESS,
+    busy_cores,
+    frames_per_s,
+    split,
+    table_metrics,
+    utilisations_of,
+)
+from icmodel.laws.order import in_order, with_others
+from icmodel.laws.packets import MULTIPLE, multiples, packets_per_s
+from icmodel.laws.path import cable_s, is_one_way, least_s, on_the_way, switches_s, traversals
+from icmodel.laws.sharing import SHARED, fair_share, receives_less
+from icmodel.laws.substitution import own_rows
+from icmodel.scenario import Scenario
+from icmodel.tables import LOW, VALUE, Load, Look, opposite
+
+# --- Goodput --------------------------------------------------------------------------------------
+
+
+def flow(look: Look) -> Flow:
+    """The goodput: what is asked, what the stream reaches, what the wire allows, its fair share."""
+    q, request = look.q, look.q.request_bps
+    best, unlimited = reached(look, BEST), reached(look, "goodput_bps")
+    unlimited_loss, achieved_loss = opposite(benchmarked_loss(look)), opposite(limited_loss(look))
+    slack = best * (1 + CLOSE)
+    saturated = (request > slack) | np.isinf(request)
+    receiver_overloaded = request + q.others_bps > slack
+    capacity = np.where(saturated, unlimited, best)
+    receiver = np.where(receiver_overloaded, unlimited, best)
+    able = unlimited / np.maximum(1 - unlimited_loss, CLOSE)
+    receiver, share = fair_share(look, receiver, receiver_overloaded, unlimited_loss, able)
+    # A wide interval of loss lets nobody send more than the line takes.
+    able[LOW:] = np.minimum(able[LOW:], q.wire_bps)
+    sent = np.where(saturated, np.minimum(request, able), request)
+    arriving = np.where(saturated, sent, request * (1 - achieved_loss))
+    offered = np.where(q.lossy, arriving, request)
+    goodput = np.minimum(offered, share)
+    sent = np.where(q.lossy, sent, goodput)
+    not_achieved = saturated | (share * (1 + CLOSE) < request)
+    delivered = look(ACHIEVED, look.unlimited)
+    kept = np.where(saturated | (share < offered), 1.0, delivered)
+    # A share just below what arrives is no surer than all of it; no window counts more than the wire.
+    most = np.where(saturated, np.inf, offered * delivered)
+    goodput = np.minimum(goodput * kept, np.minimum(most, q.wire_bps))
+    sent = np.where(q.lossy, sent * kept, goodput)
+    return Flow(
+        capacity_bps=capacity,
+        receiver_bps=receiver,
+        share_bps=share,
+        sent_bps=sent,
+        goodput_bps=goodput,
+        unlimited_loss=unlimited_loss,
+        achieved_loss=achieved_loss,
+        saturated=saturated,
+        receiver_overloaded=receiver_overloaded,
+        not_achieved=not_achieved,
+        latency_load=look.load(opposite(not_achieved)),
+        cpu_load=look.load(opposite(saturated)),  # E18: the stream's own limit, not its share
+    )
+
+
+def reached(look: Look, table: str) -> Floats:
+    """A benchmarked goodput, not above theory's [b/s]."""
+    found = widened(look, [BEST], look.all([table], look.unlimited))[0]
+    return np.asarray(np.minimum(found, look.q.wire_bps))
+
+
+# --- Latency --------------------------------------------------------------------------------------
+
+
+def latency(look: Look, metrics: Sequence[str], flow: Flow) -> Floats:
+    """As in the original, never below theory's least time, and with the cable's own (E19)."""
+    value = at_load(look, metrics, flow)
+    value = widened(look, metrics, value, [rows_behind(metric) for metric in metrics])
+    one_way = np.flatnonzero([is_one_way(metric) for metric in metrics])
+    value[one_way] = np.maximum(value[one_way], least_s(look))
+    crossing, added_s = on_the_way(metrics, switches_s(look, metrics) + cable_s(look))
+    value[crossing] += added_s[:, None]
+    return value
+
+
+def rows_behind(metric: str) -> str:
+    """The table whose rows say at which cores a metric was measured: frames go with the goodput."""
+    return BEST if metric == "frames_per_s" else metric
+
+
+# --- CPU utilization ------------------------------------------------------------------------------
+
+
+def cpu(
+    look: Look, metrics: Sequence[str], flow: Flow, time: CpuTime = appendix_h.cpu_time
+) -> Floats:
+    """Processing time; that of one process no more than the cores it may use."""
+    value = widened(look, metrics, appendix_h.cpu(look, metrics, flow, time))
+    counted = look.q.cores_count  # 0 where the dataset does not say
+    one = np.flatnonzero([metric.endswith(ONE_PROCESS) for metric in metrics])
+    value[one] = np.where(counted > 0, np.minimum(value[one], counted), value[one])
+    return value
+
+
+def utilisation(
+    look: Look, utilisations: Sequence[str], flow: Flow, cpu_time: CpuTime = appendix_h.cpu_time
+) -> Floats:
+    """Utilisation of the asked cores, at most all of them (E6)."""
+    value = appendix_h.demand(look, utilisations, flow, cpu_time)
+    return np.minimum(widened(look, utilisations, value), 1.0)
+
+
+# --- Loss rate ------------------------------------------------------------------------------------
+
+
+def benchmarked_loss(look: Look) -> Floats:
+    """Loss of the unlimited benchmark, at most all frames; 0 where there is none, and of TCP."""
+    found = look.all(["loss_rate"], look.unlimited)
+    found = widened(look, [BEST], np.where(np.isnan(found), 0.0, found))[0]
+    return np.asarray(np.minimum(found, 1.0) * look.q.lossy)
+
+
+def limited_loss(look: Look) -> Floats:
+    """Loss while the request is carried: the benchmarked one at that load, else 0 (E16)."""
+    found = look.all([LIMITED_LOSS], look.requested)
+    found = widened(look, [BEST], np.where(np.isnan(found), 0.0, found))[0]
+    return np.asarray(np.clip(found, 0.0, 1.0))
+
+
+def loss(look: Look, flow: Flow) -> Floats:
+    """1 − goodput / sent for protocols that lose frames, 0 for the others (E8)."""
+    achieved = flow.share_bps >= look.q.request_bps * (1 - flow.achieved_loss)
+    arriving = 1 - flow.unlimited_loss  # where the interval reaches down to nothing sent
+    np.divide(flow.goodput_bps, flow.sent_bps, out=arriving, where=flow.sent_bps != 0)
+    dropped = np.clip(1 - arriving, 0.0, 1.0)
+    found = np.where(achieved & ~flow.saturated, flow.achieved_loss, dropped)
+    return opposite(found * look.q.lossy)
+
+
+def loss_unknown(look: Look, flow: Flow) -> Bools:
+    """Where the dataset does not say how many of the sent frames arrive, (n,)."""
+    said = look.known("loss_rate") | look.known(LIMITED_LOSS)
+    here = np.isnan(look.values(["loss_rate"], look.unlimited)[0]) & flow.saturated[VALUE]
+    return np.asarray((look.q.lossy & (~said | here)) | np.isnan(flow.goodput_bps[VALUE]))
+
+
+def sent(look: Look, flow: Flow) -> Floats:
+    """Goodput sent [b/s].
+
+    A flow's end has the loss that goes with its goodput: the more arrives, the less is lost.  Of what a
+    sender that loses frames can do, capacity / (1 − loss), that would be no end at all: either factor may be
+    off without the other, and the squares of how far add up.
+    """
+    if look.ends == 1:
+        return flow.sent_bps
+    own, low, high = flow.capacity_bps
+    arriving, arriving_low, arriving_high = np.maximum(1 - flow.unlimited_loss, CLOSE)
+    able = own / arriving
+    ends = [
+        able / (1 + _together(own / low, arriving_high / arriving)),
+        able * (1 + _together(high / own, arriving / arriving_low)),
+    ]
+    most = np.minimum(look.q.request_bps, look.q.wire_bps)
+    told = [np.fmax(np.minimum(end, most), flow.goodput_bps[k]) for k, end in enumerate(ends, 1)]
+    known = flow.saturated[VALUE] & look.q.lossy
+    return np.concatenate([flow.sent_bps[:1], np.where(known, told, flow.sent_bps[LOW:])])
+
+
+def _together(one: Floats, other: Floats) -> Floats:
+    """By how much two independent factors exceed 1 together."""
+    return np.sqrt((one - 1) ** 2 + (other - 1) ** 2)
+
+
+# --- All metrics, and what they rest on -----------------------------------------------------------
+
+
+def answers(look: Look, flow: Flow, wanted: Collection[str]) -> dict[str, Floats]:
+    """The wanted metrics that the tables give, each (ends, n); NaN where they do not."""
+    return composed(look, flow, wanted, appendix_h.cpu_time)
+
+
+def composed(
+    look: Look,
+    flow: Flow,
+    wanted: Collection[str],
+    cpu_time: CpuTime,
+    *,
+    all_at_limit: bool = False,
+) -> dict[str, Floats]:
+    """The same with another rule for processing time, or of runs that are all at their limit."""
+    request, needed = look.q.request_bps, with_others(wanted, look.tables.metrics)
+    told_sent = sent(look, flow)
+    short = np.maximum(request - opposite(told_sent), 0.0)
+    short[:, np.isinf(request)] = 0.0
+    of_loss = {"sent_bps": told_sent, "shortfall_bps": short, "loss_rate": loss(look, flow)}
+    unknown = loss_unknown(look, flow)
+    found = {name: np.where(unknown, np.nan, value) for name, value in of_loss.items()}
+    found["goodput_bps"] = flow.goodput_bps
+    latencies, busy, utilisations = split(table_metrics(look.tables), needed)
+    found |= zip(latencies, latency(look, latencies, flow), strict=True)
+    found |= zip(busy, cpu(look, busy, flow, cpu_time), strict=True)
+    found |= busy_cores(look, utilisations, utilisation(look, utilisations, flow, cpu_time))
+    counted = multiples(look.tables, needed)
+    found |= zip(
+        counted, packets_per_s(look, counted, flow, all_at_limit=all_at_limit), strict=True
+    )
+    found["frames_per_s"] = frames_per_s(look, flow, found.get("frames_per_s"))
+    return in_order(found)
+
+
+def bases(look: Look, flow: Flow) -> Bases:
+    """The look-ups and rules that each metric rests on."""
+    q, saturated = look.q, flow.saturated[VALUE]
+    tables = {table.removeprefix(MULTIPLE): table for table in table_metrics(look.tables)}
+    reads = {name: [Read(table, _load(name, flow))] for name, table in tables.items()}
+    reached = _goodput_reads(look, flow)
+    counted = [
+        read._replace(where=np.isnan(flow.goodput_bps[VALUE]))
+        for read in reads.get("frames_per_s", ())
+    ]
+    overload = Read("loss_rate", look.unlimited, q.lossy & saturated)
+    limited = Read(LIMITED_LOSS, look.requested, q.lossy & ~saturated)
+    reads["goodput_bps"], reads["frames_per_s"] = reached, [*reached, *counted]
+    reads["sent_bps"] = reads["shortfall_bps"] = [*reached, overload]
+    lossy = [
+        read._replace(where=q.lossy if read.where is None else read.where & q.lossy)
+        for read in reached
+    ]
+    reads["loss_rate"] = [*lossy, overload, limited]
+    return Bases(with_busy_cores(reads), with_busy_cores(_rules(look, flow, tables)))
+
+
+def _load(metric: str, flow: Flow) -> Load:
+    """The load at which a metric with a table of its own is looked up."""
+    return flow.cpu_load if metric.startswith(BUSY) else flow.latency_load
+
+
+def _goodput_reads(look: Look, flow: Flow) -> list[Read]:
+    """The look-ups that the goodput rests on."""
+    saturated = flow.saturated[VALUE]
+    shared = [
+        Read(table, look.unlimited, look.q.endpoints == int(table.removeprefix(SHARED)))
+        for table in look.tables.metrics
+        if table.startswith(SHARED)
+    ]
+    return [
+        Read(BEST, look.unlimited, ~saturated),
+        Read("goodput_bps", look.unlimited, saturated),
+        Read("loss_rate", look.unlimited, receives_less(look, flow)),
+        *shared,
+    ]
+
+
+def _rules(look: Look, flow: Flow, tables: Mapping[str, str]) -> dict[str, Codes]:
+    """The weakest rule that each metric passed through, (n,)."""
+    q, saturated = look.q, flow.saturated[VALUE]
+    by_table = curve_rules(look, list(tables.values()))
+    rules = {name: by_table[table] for name, table in tables.items()}
+    at_least = least_s(look)
+    one_way = [name for name in tables if is_one_way(name)]
+    for name, value in zip(one_way, look.values(one_way, flow.latency_load), strict=True):
+        rules[name] = np.maximum(rules[name], weakest((value < at_least, THEORY)))
+    for name in filter(traversals, tables):
+        rules[name] = np.maximum(rules[name], weakest((q.extra_distance_m != 0, THEORY)))
+    shared = (q.endpoints > 1) & ~np.isnan(flow.capacity_bps[VALUE])
+    less, cores = receives_less(look, flow), other_cores(look, [BEST])[0]
+    clamped = above_theory(look, flow)
+    by_flow = weakest((shared, DERIVED), (clamped, THEORY), (less, ASSUMED), (cores, EXTRAPOLATED))
+    unsaid = ~saturated & np.isnan(look.values([LIMITED_LOSS], look.requested)[0])  # E16
+    by_loss = weakest(
+        (~q.lossy, STATED),
+        (q.lossy & shared, DERIVED),
+        (q.lossy & clamped, THEORY),
+        (q.lossy & unsaid, ASSUMED),
+        (less, ASSUMED),
+        (cores, EXTRAPOLATED),
+    )
+    rules |= dict.fromkeys((*BY_FLOW, "frames_per_s"), by_flow)
+    rules["loss_rate"] = by_loss
+    return rules
+
+
+def above_theory(look: Look, flow: Flow) -> Bools:
+    """Where the benchmarked goodput that answers lies above theory's bound and is clamped, (n,)."""
+    best, unlimited = look.values([BEST, "goodput_bps"], look.unlimited)
+    return np.asarray(np.where(flow.saturated[VALUE], unlimited, best) > look.q.wire_bps)
+
+
+def bounds(look: Look, flow: Flow) -> dict[str, float]:
+    """Of a block of one question: the bounds whose least is the goodput [b/s].
+
+    ``arriving`` is there where frames that are sent are lost.
+    """
+    request, wire = float(look.q.request_bps[0]), float(look.q.wire_bps[0])
+    found = {"request": request, "wire": wire, **benchmark_and_share(look, flow)}
+    goodput = float(flow.goodput_bps[VALUE, 0])
+    return found | {"arriving": goodput} if goodput < min(found.values()) else found
+
+
+def notes(look: Look, flow: Flow, asked: Scenario) -> Iterator[str]:
+    """Of a block of one question: what a reader must know of this law's answer."""
+    yield from sharing_notes(look, flow, asked)
+    if above_theory(look, flow)[0]:
+        yield "the benchmarked goodput lies above theory's bound and was clamped to it"
+    yield from cores_notes(look, asked, demand(look, utilisations_of(look), flow))
+    yield from not_achieved_note(flow, asked, UNLIMITED)
+
+
+def law(data: Dataset, watch: object = None) -> Law:
+    """The law, which is the same for every dataset and fits nothing."""
+    return Law(prepare, BEST, flow, answers, demand, bases, bounds, notes, own_rows)

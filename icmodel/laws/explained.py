@@ -1,0 +1,54 @@
+"""What several laws say of one question beside its numbers: bounds of the goodput, and notes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from icmodel.arrays import Floats
+from icmodel.laws.flow import Flow
+from icmodel.laws.metrics import utilisations_of
+from icmodel.laws.sharing import receives_less
+from icmodel.scenario import Scenario
+from icmodel.tables import VALUE, Look
+
+UNLIMITED = "latency is that of the unlimited benchmark"
+"""What answers a request that is not achieved, where no runs of such requests do."""
+
+
+def benchmark_and_share(look: Look, flow: Flow) -> dict[str, float]:
+    """Bounds of a goodput that every law knows [b/s], of a block of one question."""
+    found = {"benchmark": float(flow.capacity_bps[VALUE, 0])}
+    if look.q.endpoints[0] > 1:
+        found["share"] = float(flow.share_bps[VALUE, 0])
+    return found
+
+
+def sharing_notes(look: Look, flow: Flow, asked: Scenario) -> Iterator[str]:
+    """What the share of an interface with other endpoints rests on."""
+    if asked.endpoints > 1 and not asked.other_goodput_bps:
+        others = "the other endpoint is" if asked.endpoints == 2 else "the other endpoints are"
+        yield f"{others} taken as idle: say what they ask for (other_goodput) if they send"
+    if receives_less(look, flow)[0]:
+        yield (
+            "all senders together offer more than the receiver takes: what it takes of that, and that "
+            "each sender gets its part of what is offered, is an assumed rule (E2)"
+        )
+    elif asked.endpoints > 2:
+        yield "the share is exact for equal other endpoints, a lower bound for unequal ones (E2)"
+
+
+def cores_notes(look: Look, asked: Scenario, demand: Floats) -> Iterator[str]:
+    """Where the rows, scaled to the asked cores, would need more of them than there are."""
+    for name, needed in zip(utilisations_of(look), demand[:, VALUE, 0].tolist(), strict=True):
+        if asked.cores is not None and needed > 1:
+            yield (
+                f"{name}: the rows, scaled to the cores that were asked for, come to "
+                f"{needed * asked.cores:.3g} busy cores of {asked.cores}; no more than these are told"
+            )
+
+
+def not_achieved_note(flow: Flow, asked: Scenario, instead: str) -> Iterator[str]:
+    """What answers in place of a request that is not achieved."""
+    if flow.not_achieved[VALUE, 0] and math.isfinite(asked.requested_goodput_bps):
+        yield f"the request is not achieved: {instead}"

@@ -1,0 +1,170 @@
+"""``hybrid``: the laws of ``corrected`` on curves that were taken from fits to all rows.
+
+Beside the tables three steps differ: processing time goes on above the greatest load that was measured,
+the sender of what may be lost is busy for what it sends, and requests above what can be had are answered
+from runs that were asked for more than they got.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from icmodel.arrays import Bools, Floats
+from icmodel.dataset import Dataset
+from icmodel.fits.refine import Refiner
+from icmodel.laws import appendix_h, corrected
+from icmodel.laws.corrected import bases, bounds, composed, flow
+from icmodel.laws.corrected_tables import BEST
+from icmodel.laws.explained import UNLIMITED, cores_notes, not_achieved_note, sharing_notes
+from icmodel.laws.flow import CLOSE, Flow
+from icmodel.laws.hybrid_tables import prepare, prepare_overload
+from icmodel.laws.law import Law, Overload
+from icmodel.laws.metrics import utilisations_of
+from icmodel.laws.prepared import Prepared, Wanted
+from icmodel.laws.substitution import nearest_rows
+from icmodel.scenario import Hosts, Scenario
+from icmodel.tables import HIGH, VALUE, Load, Look
+from icmodel.tables.wire import frames_on_wire
+
+FAR = 1.1
+"""A paced request is too much from this times what runs that asked for too much reached; assumed."""
+SENDING = "cpu_send"
+"""What every metric of the sender's processing time begins with."""
+
+
+def cpu_time(look: Look, metrics: Sequence[str], load: Load, flow: Flow) -> Floats:
+    """Processing time at the cores it was measured with; above the top load it grows with the load.
+
+    To the unlimited curve at most, which is the upper end there (E15).
+    """
+    value, top_load = look.all(metrics, load), look.top_load(metrics)
+    request, top = look.q.request_bps, np.where(top_load == 0, np.inf, top_load)
+    held = load.limited & (request > top[:, None])
+    if held.any():
+        most = look.all(metrics, look.unlimited)
+        more = np.divide(request, top, out=np.ones_like(top), where=request > top)[:, None]
+        most[:, :HIGH] = np.fmin(most[:, :HIGH], value[:, :HIGH] * more)
+        np.fmax(value, most, out=value, where=held)
+    of_unlimited = (top_load == 0)[:, None] & load.limited[:HIGH]
+    if of_unlimited.any():
+        proportion = np.minimum(request / flow.capacity_bps[VALUE], 1.0)
+        value[:, :HIGH] *= np.where(of_unlimited, proportion, 1.0)
+    return value
+
+
+def cpu_time_of_senders(look: Look, metrics: Sequence[str], load: Load, flow: Flow) -> Floats:
+    """The same; a sender's is lower where less arrives than it is asked to send, and sends.
+
+    It is busy for what it sends (utilisation law): at the cost a frame of the highest load that is
+    achieved, and of the unlimited run at least, which does nothing but send.
+    """
+    value = cpu_time(look, metrics, load, flow)
+    request, unlimited_loss = look.q.request_bps, flow.unlimited_loss[VALUE]
+    lost = flow.saturated[VALUE] & (unlimited_loss > 0) & np.isfinite(request)
+    sending = [k for k, metric in enumerate(metrics) if metric.startswith(SENDING)]
+    if not lost.any() or not sending:
+        return value
+    names = [metrics[k] for k in sending]
+    top_load = look.top_load(names)
+    achieved = look.all(names, look.requested)[:, :HIGH]
+    over = np.divide(request, top_load, out=np.ones_like(top_load), where=top_load > 0)
+    achieved *= np.fmax(over, 1.0)[:, None]
+    able = flow.capacity_bps[VALUE] / np.maximum(1 - unlimited_loss, CLOSE)
+    full = value[sending, :HIGH]
+    least = full * np.minimum(request / able, 1.0)
+    value[sending, :HIGH] = np.where(lost, np.fmax(least, np.fmin(full, achieved)), full)
+    return value
+
+
+def answers(look: Look, flow: Flow, wanted: Collection[str]) -> dict[str, Floats]:
+    """The wanted metrics that the tables give, each (ends, n); NaN where they do not."""
+    return composed(look, flow, wanted, cpu_time_of_senders)
+
+
+def overload_answers(look: Look, flow: Flow, wanted: Collection[str]) -> dict[str, Floats]:
+    """The same from tables of runs that were asked for more than they got."""
+    return composed(look, flow, wanted, cpu_time, all_at_limit=True)
+
+
+def asked_too_much(look: Look, over: Look, flow: Flow) -> Bools:
+    """Which limited requests the runs ``over`` answer that were asked for too much, (n,).
+
+    Those above what a lone stream reaches, or far above what such runs reached, between the payloads
+    of such runs.
+    """
+    request, payload = look.q.request_bps, look.q.payload_bytes
+    first, last = over.payloads(BEST)
+    inside = over.known(BEST) & (first <= payload) & (payload <= last)
+    reached = corrected.reached(over, BEST)[VALUE]
+    too_much = flow.saturated[VALUE] | (request > reached * FAR)
+    return np.asarray(too_much & np.isfinite(request) & inside)
+
+
+def demand(look: Look, utilisations: Sequence[str], flow: Flow) -> Floats:
+    """What of the asked cores a stream needs, more than 1 where it needs more of them."""
+    return appendix_h.demand(look, utilisations, flow, cpu_time_of_senders)
+
+
+def overload_demand(look: Look, utilisations: Sequence[str], flow: Flow) -> Floats:
+    """The same from tables of runs that were asked for more than they got."""
+    return appendix_h.demand(look, utilisations, flow, cpu_time)
+
+
+def notes(look: Look, flow: Flow, asked: Scenario) -> Iterator[str]:
+    """Of a block of one question: what a reader must know of this law's answer."""
+    yield from _notes(look, flow, asked, demand(look, utilisations_of(look), flow))
+    yield from not_achieved_note(flow, asked, UNLIMITED)
+
+
+def overload_notes(look: Look, flow: Flow, asked: Scenario) -> Iterator[str]:
+    """The same from tables of runs that were asked for more than they got."""
+    yield from _notes(look, flow, asked, overload_demand(look, utilisations_of(look), flow))
+    instead = "all metrics are those of runs that were asked for more than they got"
+    yield from not_achieved_note(flow, asked, instead)
+
+
+def _notes(look: Look, flow: Flow, asked: Scenario, needed: Floats) -> Iterator[str]:
+    yield from sharing_notes(look, flow, asked)
+    if corrected.above_theory(look, flow)[0]:
+        yield "the fitted goodput lies above theory's bound and was clamped to it"
+    yield from cores_notes(look, asked, needed)
+
+
+def law(data: Dataset, watch: Callable[[int, int], None] | None = None) -> Law:
+    """The law for one dataset, whose fits are made when they are first needed.
+
+    ``watch`` is told after each fit how many of how many are done.
+    """
+    refiner = Refiner(data, partial(frames_on_wire, data), watch)
+    over = replace(
+        _law(partial(prepare_overload, refiner)),
+        answers=overload_answers,
+        demand=overload_demand,
+        notes=overload_notes,
+    )
+    return replace(
+        _law(partial(prepare, refiner, ())),
+        overload=Overload(over, asked_too_much),
+        for_hosts=partial(_for_hosts, refiner),
+    )
+
+
+def _law(prepared: Callable[[Wanted], Prepared | None]) -> Law:
+    """The law on tables that are prepared so."""
+    return Law(prepared, BEST, flow, answers, demand, bases, bounds, notes, nearest_rows)
+
+
+def _for_hosts(refiner: Refiner, hosts: Hosts) -> tuple[Dataset, Law]:
+    """The dataset on another link or with other hosts, and its law: the same fits, for these."""
+    data = refiner.data
+    changes = hosts.texts(data.interconnect.line_rate_bps)
+    if (rate := hosts.line_rate_bps) is not None:
+        fabrics = {key: replace(link, line_rate_bps=rate) for key, link in data.fabrics.items()}
+        link = replace(data.interconnect, line_rate_bps=rate)
+        data = replace(data, interconnect=link, fabrics=fabrics)
+    changed = refiner.changed(hosts, partial(frames_on_wire, data))
+    return data, _law(partial(prepare, changed, changes))

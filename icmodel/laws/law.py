@@ -1,0 +1,50 @@
+"""What a law is: the functions that make a variant of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from icmodel.arrays import Bools, Floats
+from icmodel.dataset import Dataset
+from icmodel.laws.bases import Bases
+from icmodel.laws.flow import Flow
+from icmodel.laws.prepared import Prepared, Wanted
+from icmodel.laws.substitution import Rows
+from icmodel.scenario import Hosts, Scenario
+from icmodel.tables import Look
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """The steps of one variant, from rows to an answer.
+
+    ``prepare`` makes tables; ``goodput`` is the one of what a stream can have.  Of a block of questions bound
+    to tables ``flow`` says how the frames fare, ``answers`` every wanted metric (ends, n), ``demand`` what
+    of the asked cores they need (metrics, ends, n), ``bases`` what metrics rest on; of one question ``bounds``
+    and ``notes`` explain it.  ``rows`` are those that answer a protocol at some options.
+    ``adds_cable``: a distance beyond the dataset's own cable adds to latency (E19).
+    ``overload`` answers requests above what can be had, where not the law itself does, and ``for_hosts``
+    gives the dataset and its law on another link or with other hosts, where that can be told.
+    """
+
+    prepare: Callable[[Wanted], Prepared | None]
+    goodput: str
+    flow: Callable[[Look], Flow]
+    answers: Callable[[Look, Flow, Collection[str]], Mapping[str, Floats]]
+    demand: Callable[[Look, Sequence[str], Flow], Floats]
+    bases: Callable[[Look, Flow], Bases]
+    bounds: Callable[[Look, Flow], Mapping[str, float]]
+    notes: Callable[[Look, Flow, Scenario], Iterator[str]]
+    rows: Callable[[Dataset, str, Mapping[str, str]], Rows]
+    adds_cable: bool = True
+    overload: Overload | None = None
+    for_hosts: Callable[[Hosts], tuple[Dataset, Law]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Overload:
+    """A law for some limited requests; ``asked`` says of a block, bound to both laws' tables, which (n,)."""
+
+    law: Law
+    asked: Callable[[Look, Look, Flow], Bools]

@@ -1,0 +1,85 @@
+"""Which metrics a law answers, and those that follow from others by definition."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from icmodel.arrays import Floats
+from icmodel.laws.flow import Flow
+from icmodel.tables import Look, Tables
+
+BY_FLOW = ("goodput_bps", "sent_bps", "shortfall_bps", "loss_rate")
+"""Metrics that follow from how the frames fare, not from a curve of their own."""
+ALWAYS = (
+    *BY_FLOW,
+    "frames_per_s",
+    "latency_mean_s",
+    "latency_std_s",
+    "cpu_send",
+    "cpu_recv",
+    "cpu_send_cores",
+    "cpu_recv_cores",
+)
+"""Metrics every prediction names, absent ones with their reason."""
+UTILISATIONS = ("cpu_send", "cpu_recv")
+BUSY = "cpu_"
+"""What every metric of processing time begins with; those grow with the load (E15)."""
+ONE_PROCESS = "_process_cores"
+"""How metrics of the processes alone end, which cannot be busier than their cores; a host can."""
+GROWING = (BUSY, "packets_")
+"""Metrics that go with the load below the lowest measured one: without frames there is nothing."""
+ANY_CORES = ("latency_", "rtt_", BUSY)
+"""Metrics that rows at another core count answer: latency as it is, CPU scaled (E6, E11)."""
+PRIVATE = "_"
+"""What the names of tables begin with that a law makes for itself."""
+
+
+def table_metrics(tables: Tables) -> tuple[str, ...]:
+    """Metrics that have a table of their own, those that follow from the flow apart."""
+    return tuple(
+        name for name in tables.metrics if not name.startswith(PRIVATE) and name not in BY_FLOW
+    )
+
+
+def utilisations_of(look: Look) -> tuple[str, ...]:
+    """The utilisations that there are tables of."""
+    return tuple(name for name in UTILISATIONS if name in look.tables.metrics)
+
+
+def predicted(own: Collection[str]) -> tuple[str, ...]:
+    """Every metric of a prediction, given those with a table of their own."""
+    return (*ALWAYS, *sorted(name for name in own if name not in ALWAYS))
+
+
+def split(
+    own: Collection[str], wanted: Collection[str]
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Wanted metrics with a table: those of the achieved load, of processing time, and utilisations."""
+    utilisations = tuple(
+        name
+        for name in UTILISATIONS
+        if name in own and (name in wanted or f"{name}_cores" in wanted)
+    )
+    others = [name for name in own if name in wanted and name not in UTILISATIONS]
+    busy = tuple(name for name in others if name.startswith(BUSY))
+    return tuple(name for name in others if name not in busy), busy, utilisations
+
+
+def busy_cores(look: Look, utilisations: Sequence[str], found: Floats) -> dict[str, Floats]:
+    """Utilisations (metrics, ends, n), and the same in busy cores where no table says them (E6)."""
+    told = dict(zip(utilisations, found, strict=True))
+    for name in utilisations:
+        if f"{name}_cores" not in look.tables.metrics and look.tables.axes.cores:
+            told[f"{name}_cores"] = told[name] * look.q.cores_count
+    return told
+
+
+def frames_per_s(look: Look, flow: Flow, measured: Floats | None) -> Floats:
+    """Frames delivered a second, (ends, n): goodput over payload bits, else the benchmarked rate."""
+    bits = look.q.payload_bytes * 8
+    frames = flow.goodput_bps / bits
+    if measured is None:
+        return frames
+    return np.where(np.isnan(frames), np.minimum(measured, look.q.request_bps / bits), frames)

@@ -1,0 +1,130 @@
+"""Packets a second: theory's of the frames that flow, times the multiple that a host has of them.
+
+Frames at a carried rate have packets of their own; a stream at its limit fills its packets whatever
+the frame (IC2012 §6.1.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from icmodel.arrays import Floats
+from icmodel.laws.cores import widened
+from icmodel.laws.flow import Flow
+from icmodel.tables import HIGH, LOW, VALUE, Load, Look, Tables
+
+MULTIPLE = "theory * "
+"""Tables of a metric of packets as multiples of theory's begin with this."""
+SENT = "packets_sent"
+"""What every metric of the sender's packets begins with."""
+
+
+def multiples(tables: Tables, wanted: Collection[str]) -> tuple[str, ...]:
+    """The wanted metrics of packets whose tables hold multiples of theory's."""
+    return tuple(name for name in wanted if MULTIPLE + name in tables.metrics)
+
+
+def packets_per_s(
+    look: Look, metrics: Sequence[str], flow: Flow, *, all_at_limit: bool = False
+) -> Floats:
+    """Metrics of packets a second [1/s], (metrics, ends, n), from tables of multiples of theory's.
+
+    Where only the unlimited load answers, a carried request lies between packets of its own and
+    those at the limit, by its share of what the stream can have.  Where the wire has no time for as
+    many, a stream is merged as far as it must be at least; no packets are told that overrun the line.
+
+    Parameters
+    ----------
+    all_at_limit : bool
+        The tables are of runs that were asked for more than could be had.
+    """
+    q, tables = look.q, [MULTIPLE + metric for metric in metrics]
+    if not any(look.known(table).any() for table in tables):
+        return np.full((len(metrics), look.ends, len(q)), np.nan)
+    load = _load(look, flow)
+    own, least = _of_a_frame(look)
+    full = ~load.limited | all_at_limit
+    at_limit = full | (look.top_load(tables) == 0)
+    each = look.all(tables, load) * np.where(at_limit, least, own)[:, None]
+    between = at_limit & ~full
+    if between.any():
+        below = _below_limit(look, each, own, least, flow)
+        each = np.where(between[:, None], below, each)
+    each = np.where(full, each, _of_theory(each, own, least))
+    room = _room(look, own, least, flow)
+    crowded = (room < own) & (each > room)
+    each[:, VALUE] = np.where(crowded[:, VALUE], room, each[:, VALUE])
+    if look.ends == 3:
+        each[:, LOW] = np.where(crowded[:, LOW], least, each[:, LOW])
+        each[:, HIGH] = np.where(crowded[:, HIGH], room, each[:, HIGH])
+    flowing = np.stack([_flowing_bps(look, metric, flow) for metric in metrics])
+    value = widened(look, tables, each * flowing[:, None] / (8 * q.payload_bytes))
+    np.minimum(value, own / q.wire_s, out=value, where=q.wire_s > 0)
+    asked_fps = q.request_bps / (8 * q.payload_bytes)
+    value[:, VALUE] = np.minimum(value[:, VALUE], own * asked_fps)  # a window's counts are spread
+    return value
+
+
+def _of_theory(each: Floats, own: Floats, least: Floats) -> Floats:
+    """Packets a carried frame can have: no fewer than full ones, no more than its own.
+
+    What a counter tells beside them is spread, and stays in the interval.
+    """
+    merged = least < own
+    told = [np.clip(each[:, VALUE], least, own)]
+    if each.shape[1] == 3:
+        told.append(np.where(merged, each[:, LOW], np.minimum(each[:, LOW], own)))
+        told.append(np.where(merged, each[:, HIGH], np.maximum(each[:, HIGH], own)))
+    return np.stack(told, axis=1)
+
+
+def _load(look: Look, flow: Flow) -> Load:
+    """Whether a stream is at its limit: its own one, where the others' leave it to send what it can."""
+    saturated, not_achieved = flow.saturated[VALUE], flow.not_achieved[VALUE]
+    return look.load(np.where(look.q.lossy, saturated, not_achieved))
+
+
+def _of_a_frame(look: Look) -> tuple[Floats, Floats]:
+    """Packets a frame becomes by itself, and as part of a stream of full ones, (n,)."""
+    own, least = np.empty_like(look.q.payload_bytes), np.empty_like(look.q.payload_bytes)
+    for index, wire in enumerate(look.tables.wires):
+        here = np.flatnonzero(look.q.protocol == index)
+        most = wire.greatest_payload_bytes() or np.inf
+        payload = np.minimum(look.q.payload_bytes[here], most)
+        own[here], least[here] = wire.packets(payload), wire.least_packets(payload)
+    return own, least
+
+
+def _below_limit(look: Look, at_limit: Floats, own: Floats, least: Floats, flow: Flow) -> Floats:
+    """Packets a frame below the limit, from those at it.
+
+    What is carried is sent once, even where frames are lost at the limit.  Only a stream that merges its
+    frames has fewer packets than these need; how many is open up to its limit.
+    """
+    share = np.minimum(look.q.request_bps / flow.capacity_bps[VALUE], 1.0)
+    told = [own - share * np.maximum(own - at_limit[:, VALUE], 0.0)]
+    if look.ends == 3:
+        told.append(np.where(least < own, np.fmin(at_limit[:, LOW], own), own))
+        told.append(np.broadcast_to(own, told[0].shape))
+    return np.stack(told, axis=1)
+
+
+def _room(look: Look, own: Floats, least: Floats, flow: Flow) -> Floats:
+    """The most packets a frame for which the wire has time, (n,): own ones, or full ones at its limit."""
+    bits = 8 * look.q.payload_bytes
+    least_s = bits / look.q.wire_bps
+    more_s = look.q.wire_s - least_s
+    left_s = bits / flow.goodput_bps[VALUE] - least_s
+    part = np.divide(left_s, more_s, out=np.ones_like(left_s), where=more_s > 0)
+    return np.asarray(least + np.clip(part, 0.0, 1.0) * (own - least))
+
+
+def _flowing_bps(look: Look, metric: str, flow: Flow) -> Floats:
+    """Goodput of the frames whose packets are counted: of what a lossy sender sends, or what arrives."""
+    arrives: Floats = flow.goodput_bps[VALUE]
+    if not metric.startswith(SENT):
+        return arrives
+    sends = np.minimum(look.q.request_bps, flow.capacity_bps[VALUE])
+    return np.asarray(np.where(look.q.lossy, sends, arrives))

@@ -1,0 +1,56 @@
+"""Switches and cable on the way of a frame, and theory's least time for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from icmodel.arrays import Floats, Ints
+from icmodel.tables import Look
+from icmodel.tables.wire import less_burst
+
+
+def traversals(metric: str) -> int:
+    """How often a metric's way crosses each switch and cable: 2 for a round trip, 0 for σ."""
+    if metric.endswith("_std_s"):
+        return 0
+    if metric.startswith(("rtt_half_", "latency_")):
+        return 1
+    return 2 if metric.startswith("rtt_") else 0
+
+
+def is_one_way(metric: str) -> bool:
+    """Whether a metric is a one-way latency that theory's least time bounds."""
+    return metric.startswith("latency_") and not metric.endswith("_std_s")
+
+
+def switches_s(look: Look, metrics: Sequence[str]) -> Floats:
+    """What switches beyond those of the rows add one way [s], (metrics, n); NaN where there is no rule.
+
+    ``switch_latency`` a switch (IC2012 §7.1.2).
+    """
+    latency_s = look.tables.link.switch_latency_s
+    beyond = look.q.switches - look.switches(metrics)
+    if latency_s is None:
+        return np.where(beyond > 0, np.nan, 0.0)
+    return np.maximum(beyond, 0) * latency_s
+
+
+def cable_s(look: Look) -> Floats:
+    """Propagation in the cable beyond the dataset's own [s], (n,); errata E19."""
+    return look.q.extra_distance_m * (look.tables.link.propagation_s_per_m or 0.0)
+
+
+def least_s(look: Look) -> Floats:
+    """Theory's least one-way time over the measured cable [s], (n,): a frame alone, and propagation."""
+    link = look.tables.link
+    propagation = (link.cable_length_m or 0.0) * (link.propagation_s_per_m or 0.0)
+    return less_burst(link, look.q.wire_s) + propagation
+
+
+def on_the_way(metrics: Sequence[str], path_s: Floats) -> tuple[Ints, Floats]:
+    """Which of some metrics cross a path (metrics, n) [s], and what it adds to each of these."""
+    times = np.array([traversals(metric) for metric in metrics], dtype=np.int64)
+    crossing = np.flatnonzero(times)
+    return crossing, times[crossing, None] * path_s[crossing]

@@ -1,0 +1,108 @@
+"""What laws make tables for, and what is common to their making."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from icmodel.arrays import Floats
+from icmodel.dataset import Dataset
+from icmodel.laws.metrics import ANY_CORES, BY_FLOW
+from icmodel.tables import Axes, Compiler, Row, Tables
+from icmodel.tables.curve import payload_knots
+from icmodel.tables.curves import configuration_of
+from icmodel.tables.tables import without_goodput
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What tables are made for: some protocols of a dataset at some options.
+
+    ``extend`` answers beyond the rows' payloads, marked ``extrapolated``; ``only`` are the metrics wanted
+    beside those of the flow, ``None`` for all.
+    """
+
+    data: Dataset
+    options: Mapping[str, str]
+    protocols: tuple[str, ...]
+    extend: bool = False
+    only: frozenset[str] | None = None
+
+    def metrics(self, rows: Iterable[Row]) -> list[str]:
+        """The wanted metrics with rows, those of the flow apart."""
+        known = {row.point.metric for row in rows} - set(BY_FLOW)
+        return sorted(name for name in known if self.only is None or name in self.only)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The tables a law looks metrics up in.
+
+    ``metrics`` are those that prediction may name beside the ones of every prediction; ``instead`` says
+    of a protocol why all of its numbers are extrapolated, where they are.
+    """
+
+    tables: Tables
+    metrics: tuple[str, ...]
+    instead: Mapping[str, str] = field(default_factory=dict)
+
+
+def rows_of(data: Dataset, options: Mapping[str, str]) -> list[Row]:
+    """Rows of every protocol at some options.
+
+    Raises
+    ------
+    DatasetError
+        If the dataset has no such option.
+    """
+    index = {id(point): k for k, point in enumerate(data.points)}
+    return [
+        Row(index[id(point)], point)
+        for protocol in data.protocols
+        for point in data.select(protocol, options)
+    ]
+
+
+def of_protocols(rows: Iterable[Row], protocols: Sequence[str]) -> list[Row]:
+    """The rows of some protocols."""
+    return [row for row in rows if row.point.protocol in protocols]
+
+
+def compiler(wanted: Wanted, every: Sequence[Row], more_knots: Iterable[float] = ()) -> Compiler:
+    """What compiles the curves of the wanted protocols, given the rows of all of them.
+
+    Knots and loads are those of all protocols whichever are wanted, so that the same question
+    gives the same bits alone and among others.
+    """
+    own = [row.point for row in of_protocols(every, wanted.protocols)]
+    axes = Axes(
+        wanted.protocols,
+        tuple(sorted({p.cores for p in own if p.cores is not None})),
+        1 + max((p.switches or 0 for p in own), default=0),
+        payload_knots(_payloads(every), more_knots),
+        loads_of(every),
+    )
+    return Compiler(wanted.data, axes, wanted.extend, without_goodput(own))
+
+
+def loads_of(rows: Iterable[Row]) -> Floats:
+    """The limited loads of some rows, ascending [b/s]."""
+    loads = {row.point.load_bps for row in rows if row.point.load_bps is not None}
+    return np.array(sorted(loads - {np.inf}))
+
+
+def _payloads(rows: Iterable[Row]) -> list[list[float]]:
+    """The payloads of each curve [B]."""
+    curves: dict[tuple[object, ...], list[float]] = {}
+    for _, point in rows:
+        if point.payload_bytes is not None:
+            curve = (configuration_of(point), point.metric, point.load_bps, point.endpoints)
+            curves.setdefault(curve, []).append(float(point.payload_bytes))
+    return list(curves.values())
+
+
+def any_cores(metric: str) -> bool:
+    """Whether rows at another core count answer a metric."""
+    return metric.startswith(ANY_CORES)

@@ -1,0 +1,144 @@
+"""What every question to a model shares: its law, and the tables it has made so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+from icmodel.dataset import Dataset
+from icmodel.errors import DatasetError, OutOfDomain
+from icmodel.laws import law_of
+from icmodel.laws.law import Law
+from icmodel.laws.prepared import Prepared, Wanted
+from icmodel.model.domain import Domains, ProtocolDomain, protocol_domain
+from icmodel.scenario import Hosts
+
+Options = tuple[tuple[str, str], ...]
+Watch = Callable[[int, int], None]
+
+
+class TableCache:
+    """A dataset under one law; the tables for each choice of options are made once."""
+
+    def __init__(self, data: Dataset, variant: str, own: Law) -> None:
+        self.data, self.variant, self.law = data, variant, own
+        self._prepared = lru_cache(maxsize=64)(self._prepare)
+        self._overload = lru_cache(maxsize=64)(self._prepare_overload)
+        self._changed = lru_cache(maxsize=16)(self._change)
+        self._domains = lru_cache(maxsize=256)(self._domain)
+
+    def wanted(
+        self,
+        options: Options | Mapping[str, str] = (),
+        protocols: tuple[str, ...] | None = None,
+        *,
+        extend: bool = False,
+        only: frozenset[str] | None = None,
+    ) -> Key:
+        """The key of some tables; a default option said aloud is the same."""
+        pairs = tuple(sorted(self.data.changed_options(dict(options)).items()))
+        return pairs, protocols or self.data.protocols, extend, only
+
+    def prepared(self, key: Key) -> Prepared:
+        """Some tables.
+
+        Raises
+        ------
+        OutOfDomain
+            If the dataset has no such option or no rows there.
+        """
+        return self._prepared(key)
+
+    def overload(self, key: Key) -> Prepared | None:
+        """The tables for requests above what can be had, where they are others."""
+        return self._overload(key)
+
+    def changed(self, hosts: Hosts) -> TableCache:
+        """The same for hosts or a link other than the dataset's; itself where they are those.
+
+        Raises
+        ------
+        OutOfDomain
+            If the law or the dataset cannot say.
+        """
+        return self if is_own(self.data, hosts) else self._changed(hosts)
+
+    def domain(self, protocol: str, options: Options) -> ProtocolDomain:
+        """What one protocol can be asked.
+
+        Raises
+        ------
+        OutOfDomain
+            If the dataset has no such option.
+        """
+        return self._domains(protocol, tuple(self.data.changed_options(dict(options)).items()))
+
+    def domains(self, key: Key, prepared: Prepared) -> Domains:
+        """What each protocol of some tables can be asked."""
+        options, protocols, _, _ = key
+        return Domains(
+            [self.domain(name, options) for name in protocols], prepared.tables.axes.cores
+        )
+
+    def hosts_problem(self, hosts: Hosts) -> str:
+        """Why other hosts or another link cannot be answered; empty where they can."""
+        if is_own(self.data, hosts):
+            return ""
+        if self.law.for_hosts is None:
+            return (
+                f"the variant {self.variant} knows the dataset's own hosts and link only: leave "
+                "line_rate and cpu_clock out, or ask the variant hybrid"
+            )
+        if hosts.line_rate_bps is not None and self.data.interconnect.line_rate_bps is None:
+            return f"{self.data.id} does not say its line rate: leave line_rate out"
+        return ""
+
+    def _change(self, hosts: Hosts) -> TableCache:
+        if problem := self.hosts_problem(hosts):
+            raise OutOfDomain(problem)
+        assert self.law.for_hosts is not None  # else there is a problem
+        data, changed = self.law.for_hosts(hosts)
+        return TableCache(data, self.variant, changed)
+
+    def _prepare(self, key: Key) -> Prepared:
+        options, protocols, extend, only = key
+        try:
+            prepared = self.law.prepare(Wanted(self.data, dict(options), protocols, extend, only))
+        except DatasetError as error:
+            raise OutOfDomain(str(error)) from error
+        if prepared is None or not prepared.tables.has_rows:
+            chosen = ", ".join(f"{axis} = {value}" for axis, value in options) or "its defaults"
+            raise OutOfDomain(
+                f"{self.data.id} has no rows of {', '.join(protocols)} at {chosen}: see `icmodel "
+                f"datasets show {self.data.id}` for the values each protocol has"
+            )
+        return prepared
+
+    def _prepare_overload(self, key: Key) -> Prepared | None:
+        options, protocols, extend, only = key
+        if self.law.overload is None:
+            return None
+        wanted = Wanted(self.data, dict(options), protocols, extend, only)
+        return self.law.overload.law.prepare(wanted)
+
+    def _domain(self, protocol: str, options: Options) -> ProtocolDomain:
+        try:
+            rows = self.law.rows(self.data, protocol, dict(options))
+        except DatasetError as error:
+            raise OutOfDomain(str(error)) from error
+        return protocol_domain(protocol, rows.points, self.data.link(dict(options)))
+
+
+Key = tuple[Options, tuple[str, ...], bool, frozenset[str] | None]
+"""Options, protocols, whether beyond the rows' payloads too, and the metrics wanted."""
+
+
+def is_own(data: Dataset, hosts: Hosts) -> bool:
+    """Whether these are the dataset's own hosts and link, said aloud or not."""
+    own_rate = hosts.line_rate_bps in (None, data.interconnect.line_rate_bps)
+    return own_rate and hosts.cpu_clock_ratio == 1.0
+
+
+def table_cache(data: Dataset, variant: str, watch: Watch | None = None) -> TableCache:
+    """The tables of a variant; ``watch`` is told of each fit."""
+    return TableCache(data, variant, law_of(variant, data, watch))

@@ -1,0 +1,130 @@
+"""What a dataset can be asked, protocol by protocol, and the sentence that refuses the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from icmodel.arrays import Bools, Floats, Ints
+from icmodel.dataset import Dataset, Interconnect, Point
+from icmodel.scenario import Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolDomain:
+    """What one protocol of a dataset can be asked.
+
+    ``answered`` is whether it has rows at all; ``cores`` are the counts at which its goodput was
+    measured, ``other_cores`` those at which other metrics alone were.
+    """
+
+    protocol: str
+    answered: bool
+    cores: tuple[int, ...]
+    other_cores: tuple[int, ...]
+    least_switches: int
+    most_switches: float
+    distance: bool
+    sharing: bool
+
+    @property
+    def default_cores(self) -> int:
+        """The most measured count; 0 where the dataset does not say."""
+        return max(self.cores, default=0)
+
+    def answering_cores(self, asked: int) -> int:
+        """The asked count where any metric was measured at it, else the nearest of the goodput's."""
+        if asked in self.other_cores:
+            return asked
+        return min(self.cores, key=lambda count: (abs(count - asked), count), default=0)
+
+
+def protocol_domain(protocol: str, points: Sequence[Point], link: Interconnect) -> ProtocolDomain:
+    """What a protocol can be asked: counts its rows have, and rules that need a property of the link."""
+    goodput = [point for point in points if point.metric == "goodput_bps"]
+    every = {p.cores for p in points if p.cores is not None}
+    counts = {p.cores for p in goodput if p.cores is not None} or every
+    switches = [p.switches or 0 for p in goodput or points] or [0]
+    most = max((point.switches or 0 for point in points), default=0)
+    return ProtocolDomain(
+        protocol,
+        bool(points),
+        tuple(sorted(counts)),
+        tuple(sorted(every - counts)),
+        min(switches),
+        np.inf if link.switch_latency_s is not None else most,
+        link.propagation_s_per_m is not None and link.cable_length_m is not None,
+        bool(goodput),
+    )
+
+
+def problems(data: Dataset, domain: ProtocolDomain, asked: Scenario) -> dict[str, str]:
+    """Parameters of a scenario without axis or rule, each with the sentence that refuses it."""
+    found: dict[str, str] = {}
+    if asked.switches < domain.least_switches:
+        found["switches"] = (
+            f"{data.id} measured {asked.protocol} with switches = {domain.least_switches}: ask for "
+            f"that, not for {asked.switches}"
+        )
+    if asked.switches > domain.most_switches:
+        found["switches"] = (
+            f"{data.id} has neither rows with {asked.switches} switches nor a switch latency: "
+            "leave switches out, or take a dataset that has"
+        )
+    if asked.distance_m is not None and not domain.distance:
+        found["distance_m"] = (
+            f"{data.id} says no cable length or propagation: leave distance out, or take a "
+            "dataset that does"
+        )
+    if asked.cores is not None and not domain.cores:
+        found["cores"] = (
+            f"{data.id} does not say how many cores {asked.protocol} used: leave cores out"
+        )
+    if asked.endpoints > 1 and not domain.sharing:
+        found["endpoints"] = (
+            f"{data.id} has no goodput of {asked.protocol} to share: leave endpoints out"
+        )
+    return found
+
+
+class Domains:
+    """The domains of several protocols as arrays, for the core counts of some tables."""
+
+    def __init__(self, domains: Sequence[ProtocolDomain], counts: tuple[int, ...]) -> None:
+        self.answered = np.array([one.answered for one in domains])
+        self.default = np.array([float(one.default_cores) for one in domains])
+        self.least_switches = np.array([one.least_switches for one in domains])
+        self.most_switches = np.array([one.most_switches for one in domains])
+        self.distance = np.array([one.distance for one in domains])
+        self.sharing = np.array([one.sharing for one in domains])
+        self.has_cores = np.array([bool(one.cores) for one in domains])
+        self.width = max(counts, default=0) + 2
+        nearest = np.zeros((len(domains), self.width), dtype=np.int64)
+        exact = np.zeros((len(domains), self.width), dtype=bool)
+        for row, one in enumerate(domains):
+            for asked in range(self.width):
+                best = one.answering_cores(asked)
+                nearest[row, asked] = counts.index(best) if best in counts else 0
+                exact[row, asked] = asked in (one.cores or (0,))
+        self.nearest, self.exact = nearest.reshape(-1), exact.reshape(-1)
+
+    def cores(self, protocol: Ints, asked: Floats) -> tuple[Floats, Ints, Bools]:
+        """Asked counts (defaults filled in), the nearest measured ones' index, and which differ."""
+        asked = np.where(np.isnan(asked), self.default.take(protocol), asked)
+        place = protocol * self.width + np.clip(asked, 0, self.width - 1).astype(np.int64)
+        whole = np.rint(asked) == asked
+        return asked, self.nearest.take(place), ~(self.exact.take(place) & whole)
+
+    def unanswerable(
+        self, protocol: Ints, cores: Floats, switches: Floats, endpoints: Floats, distance: Floats
+    ) -> Bools:
+        """Which questions are of a protocol without rows, or use a parameter it has no rule for."""
+        wrong = ~self.answered.take(protocol)
+        wrong |= switches < self.least_switches.take(protocol)
+        wrong |= switches > self.most_switches.take(protocol)
+        wrong |= ~np.isnan(cores) & ~self.has_cores.take(protocol)
+        wrong |= ~np.isnan(distance) & ~self.distance.take(protocol)
+        wrong |= (endpoints > 1) & ~self.sharing.take(protocol)
+        return wrong

@@ -1,0 +1,174 @@
+"""Place questions on tables: check them, fill in what is left out, and work out theory for each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icmodel import scenario as words
+from icmodel.arrays import Bools, Floats, Ints
+from icmodel.errors import ScenarioError
+from icmodel.model.domain import Domains
+from icmodel.scenario import Scenario
+from icmodel.tables import Questions, Tables
+
+Column = NDArray[np.generic]
+
+DEFAULTS: Mapping[str, float] = {
+    "rate_fps": np.inf,
+    "requested_goodput_bps": np.inf,
+    "cores": np.nan,
+    "switches": 0.0,
+    "endpoints": 1.0,
+    "other_goodput_bps": 0.0,
+    "distance_m": np.nan,
+    "line_rate_bps": np.nan,
+    "cpu_clock_ratio": 1.0,
+}
+"""What stands where a numeric parameter is left out; NaN is the dataset's own."""
+RELIABLE = ("tcp",)
+"""Protocols that lose no frames the application sees, by definition (IC2012 §7.1.4)."""
+DENSE = 1 << 17
+"""Up to this payload [B] theory is looked up by payload, for many questions, instead of computed again."""
+
+
+class Placer:
+    """Places blocks of questions on tables.
+
+    Parameters
+    ----------
+    size : int
+        How many questions there will be: for many, theory is worked out once for each payload.
+    """
+
+    def __init__(self, tables: Tables, domains: Domains, size: int) -> None:
+        self.tables, self.domains = tables, domains
+        wires = tables.wires
+        self.greatest = np.array([wire.greatest_payload_bytes() or np.inf for wire in wires])
+        self.lossy = np.array([wire.protocol not in RELIABLE for wire in wires])
+        last = int(tables.axes.knots[-1]) + 1
+        self.width = last + 1 if last <= DENSE and size > last else 0
+        if self.width:
+            payload = np.tile(np.arange(self.width, dtype=float), len(wires))
+            protocol = np.repeat(np.arange(len(wires)), self.width)
+            self.dense = self._theory(protocol, np.maximum(payload, 1.0))
+
+    def place(self, columns: Mapping[str, Column], size: int) -> tuple[Questions, Bools]:
+        """Questions by SI name, each of so many rows, and which of them the dataset cannot answer.
+
+        Raises
+        ------
+        ScenarioError
+            If a question could not be asked of any dataset.
+        """
+        given = {
+            name: columns[name].astype(np.float64)
+            if name in columns
+            else np.full(size, DEFAULTS[name])
+            for name in ("cores", "switches", "endpoints", "other_goodput_bps", "distance_m")
+        }
+        protocol = columns["protocol"].astype(np.int64)
+        payload = columns["payload_bytes"].astype(np.float64)
+        request = _request(columns, payload)
+        _check(payload, given)
+        asked_cores, cores, beyond = self.domains.cores(protocol, given["cores"])
+        refused = payload > self.greatest.take(protocol)
+        if not self.tables.extend:
+            refused |= beyond
+        limits = [given[name] for name in ("cores", "switches", "endpoints", "distance_m")]
+        refused |= self.domains.unanswerable(protocol, *limits)
+        extra = given["distance_m"] - (self.tables.link.cable_length_m or 0.0)
+        wire_s, wire_bps = self._wire(protocol, payload)
+        return Questions(
+            protocol=protocol,
+            payload_bytes=payload,
+            request_bps=request,
+            cores=cores,
+            cores_count=asked_cores,
+            switches=given["switches"].astype(np.int64),
+            endpoints=given["endpoints"],
+            others_bps=given["other_goodput_bps"],
+            extra_distance_m=np.where(np.isnan(extra), 0.0, extra),
+            wire_s=wire_s,
+            wire_bps=wire_bps,
+            lossy=self.lossy.take(protocol),
+        ), refused
+
+    def _wire(self, protocol: Ints, payload: Floats) -> tuple[Floats, Floats]:
+        """Theory's time of a frame [s] and greatest goodput [b/s]; of impossible frames the greatest's."""
+        if not self.width or (self.tables.extend and payload.max() >= self.width):
+            return self._theory(protocol, payload)
+        place = protocol * self.width + np.minimum(payload, self.width - 1).astype(np.int64)
+        seconds, bound = self.dense
+        return seconds.take(place), bound.take(place)
+
+    def _theory(self, protocol: Ints, payload: Floats) -> tuple[Floats, Floats]:
+        possible = np.minimum(payload, self.greatest.take(protocol))
+        seconds, bound = np.empty_like(payload), np.empty_like(payload)
+        for index, wire in enumerate(self.tables.wires):
+            here = protocol == index
+            if here.any():
+                seconds[here] = wire.serialisation_s(possible[here])
+                bound[here] = wire.goodput_bound_bps(possible[here], seconds[here])
+        return seconds, bound
+
+
+def columns_of(asked: Scenario, protocols: tuple[str, ...]) -> dict[str, Column]:
+    """One question as columns of length 1."""
+    given: dict[str, float | None] = {
+        "protocol": protocols.index(asked.protocol),
+        "payload_bytes": asked.payload_bytes,
+        "rate_fps": asked.rate_fps,
+        "cores": asked.cores,
+        "switches": asked.switches,
+        "endpoints": asked.endpoints,
+        "other_goodput_bps": asked.other_goodput_bps,
+        "distance_m": asked.distance_m,
+    }
+    return {name: np.array([value]) for name, value in given.items() if value is not None}
+
+
+def _request(columns: Mapping[str, Column], payload: Floats) -> Floats:
+    """Rate × payload × 8 [b/s], to the last bit as Scenario makes it."""
+    if "requested_goodput_bps" in columns:
+        rate = columns["requested_goodput_bps"].astype(np.float64) / (payload * 8)
+    elif "rate_fps" in columns:
+        rate = columns["rate_fps"].astype(np.float64)
+    else:
+        return np.full(len(payload), np.inf)
+    if not rate.min() > 0:
+        raise ScenarioError(
+            "rate_fps or requested_goodput_bps has an impossible value: above 0, inf is unlimited"
+        )
+    request = rate * payload * 8
+    whole = np.rint(request)
+    with np.errstate(invalid="ignore"):  # unlimited
+        beside = np.abs(request - whole) <= words.ROUNDING * np.spacing(request)
+    np.copyto(request, whole, where=beside)
+    return request
+
+
+def _check(payload: Floats, given: Mapping[str, Floats]) -> None:
+    """Refuse what is wrong in any dataset, as Scenario does for one question."""
+    endpoints, others = given["endpoints"], given["other_goodput_bps"]
+    for name, column, least in (
+        ("payload_bytes", payload, 1),
+        ("switches", given["switches"], 0),
+        ("endpoints", endpoints, 1),
+    ):
+        if not (column.min() >= least and (np.rint(column) == column).all()):
+            raise ScenarioError(f"{name} has an impossible value: whole numbers from {least} on")
+    cores, distance = given["cores"], given["distance_m"]
+    if (cores < 1).any() or (np.rint(cores) != cores)[~np.isnan(cores)].any():
+        raise ScenarioError("cores has an impossible value: whole numbers from 1 on")
+    if not (others.min() >= 0 and np.isfinite(others.max())):
+        raise ScenarioError("other_goodput_bps has an impossible value: finite, 0 or more")
+    if ((others > 0) & (endpoints == 1)).any():
+        raise ScenarioError(
+            "other_goodput_bps is above 0 where endpoints is 1, which is this stream alone: count "
+            "the others too"
+        )
+    if (distance < 0).any() or np.isinf(distance).any():
+        raise ScenarioError("distance_m has an impossible value: finite, 0 or more")

@@ -1,0 +1,113 @@
+"""A curve: one metric over payload at one load, as points joined by lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from icmodel.arrays import Bools, Codes, Floats, Ints
+
+VALUE, LOW, HIGH = 0, 1, 2
+"""Rows of arrays of ends: the value, and the two ends of its interval."""
+
+
+Ends = TypeVar("Ends", Floats, Bools)
+
+
+def opposite(ends: Ends) -> Ends:
+    """Value, high and low of value, low and high, along the first axis; a lone value as it is.
+
+    The least goodput goes with the most loss and the longest latency.
+    """
+    return ends if len(ends) == 1 else ends[[VALUE, HIGH, LOW]]
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One metric over payload at one load.
+
+    ``load_bps`` is ``inf`` for unlimited and NaN where the source does not say.  ``ends`` has the
+    shape (3, n): value, low, high.  ``rows`` are indices of dataset rows.  A single number without
+    a payload is a curve of one point that holds everywhere (``anywhere``), as ``extrapolated``: its
+    payload is not said.  Where points were put between benchmarked ones, ``rows`` is the benchmarked
+    one before and ``next_rows`` the one behind; where they go beyond, ``domain`` is where it ended.
+
+    ``between``, of n − 1, is how far a number in the middle of two points may be off the line that joins
+    them, beyond what the points themselves may be off; none of a curve without it.  No end crosses
+    ``limits`` for it.
+    """
+
+    load_bps: float
+    payload_bytes: Floats
+    ends: Floats
+    basis: Codes
+    rows: Ints
+    anywhere: bool = False
+    next_rows: Ints | None = None
+    domain: tuple[float, float] | None = None
+    between: Floats | None = None
+    limits: tuple[float, float] = (-np.inf, np.inf)
+
+    @property
+    def first(self) -> float:
+        """Least payload [B]."""
+        if self.domain is not None:
+            return self.domain[0]
+        return 1.0 if self.anywhere else float(self.payload_bytes[0])
+
+    @property
+    def last(self) -> float:
+        """Greatest payload [B]."""
+        if self.domain is not None:
+            return self.domain[1]
+        return float("inf") if self.anywhere else float(self.payload_bytes[-1])
+
+    def at(self, payload_bytes: Floats) -> Floats:
+        """Value, low and high at some payloads, held beyond the ends; shape (3, n)."""
+        told = np.stack([np.interp(payload_bytes, self.payload_bytes, end) for end in self.ends])
+        if self.between is None or len(self.payload_bytes) == 1:
+            return told
+        own, gap = self.payload_bytes, self.gap_of(payload_bytes)
+        share = np.clip((payload_bytes - own[gap]) / (own[gap + 1] - own[gap]), 0.0, 1.0)
+        told[1:] += self.bulges()[:, gap] * (4 * share * (1 - share))
+        return told
+
+    def gap_of(self, payload_bytes: Floats) -> Ints:
+        """Between which two points each payload lies: the first of them; the outer gaps beyond."""
+        own = self.payload_bytes
+        return np.clip(np.searchsorted(own, payload_bytes, side="right") - 1, 0, len(own) - 2)
+
+    def bulges(self) -> Floats:
+        """What is added to low and high in the middle of each gap, shape (2, n − 1).
+
+        What a number between two points may be off adds in quadrature to what these may be off.  The
+        rest of a gap follows a parabola, 4·t·(1 − t) of it at the part t of the way, which leaves a
+        limit free at distances a and b from the points while it is at most (√a + √b)² / 4.
+        """
+        value, middle = self.ends[VALUE], (self.ends[:, :-1] + self.ends[:, 1:]) / 2
+        error = np.zeros(len(value) - 1) if self.between is None else self.between
+        found = np.empty((2, len(error)))
+        for part, limit, sign in ((LOW, self.limits[0], -1.0), (HIGH, self.limits[1], 1.0)):
+            half = sign * (middle[part] - middle[VALUE])
+            room = np.sqrt(np.maximum(sign * (limit - self.ends[part]), 0.0))
+            most = (room[:-1] + room[1:]) ** 2 / 4
+            found[part - 1] = sign * np.minimum(np.hypot(half, error) - half, most)
+        return found
+
+
+def payload_knots(curves: Iterable[Iterable[float]], extra: Iterable[float] = ()) -> Floats:
+    """The union of all curves' payloads, each curve's end closed by a knot one byte further."""
+    knots = set(extra)
+    for payloads in map(set, curves):
+        knots |= payloads
+        if payloads:
+            knots.add(max(payloads) + 1)
+    return np.array(sorted(knots) or [1.0])
+
+
+def left_knots(knots: Floats) -> Floats:
+    """The left knot of each payload interval, shape (knots + 1,); the lowest one takes the first."""
+    return np.concatenate([knots[:1], knots])

@@ -1,0 +1,169 @@
+"""Rows of a dataset become curves: by protocol, core count and switch count, one at each load."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from icmodel.arrays import Floats
+from icmodel.dataset import RATIOS, Dataset, Point
+from icmodel.estimate import BASES
+from icmodel.statistics import NORMAL
+from icmodel.tables.curve import HIGH, LOW, Curve
+from icmodel.tables.left_out import Misses, misses
+
+BUSY_CORES = ("cpu_send_cores", "cpu_recv_cores", "_process_cores")
+"""Endings of metrics in busy processors."""
+
+
+class Row(NamedTuple):
+    """A row of a dataset and its place there."""
+
+    place: int
+    point: Point
+
+
+class Configuration(NamedTuple):
+    """What rows of one curve have in common beside their metric and load."""
+
+    protocol: str
+    cores: int | None
+    switches: int
+
+
+Curves = Mapping[Configuration, list[Curve]]
+
+
+def configuration_of(point: Point) -> Configuration:
+    """The configuration of a row; a switch count that is not said is 0."""
+    return Configuration(point.protocol, point.cores, point.switches or 0)
+
+
+def alone(rows: Iterable[Row]) -> list[Row]:
+    """Rows of streams that shared their interface with no other."""
+    return [
+        row for row in rows if row.point.endpoints in (None, 1) and not row.point.other_goodput_bps
+    ]
+
+
+def curves_of(data: Dataset, rows: Iterable[Row], metric: str) -> Curves:
+    """All curves of a metric."""
+    return _by_configuration(data, [row for row in rows if row.point.metric == metric])
+
+
+def best_goodput(data: Dataset, rows: Iterable[Row], *, limited: bool) -> Curves:
+    """One goodput curve a configuration: unlimited, or the best that any load reached (``limited``)."""
+    known = [row for row in rows if row.point.metric == "goodput_bps"]
+    if not limited:
+        unlimited = [row for row in known if not is_limited(row.point.load_bps)]
+        covered = {configuration_of(row.point) for row in unlimited}
+        known = unlimited + [row for row in known if configuration_of(row.point) not in covered]
+    best: dict[tuple[Configuration, int | None], Row] = {}
+    for row in known:
+        key = (configuration_of(row.point), row.point.payload_bytes)
+        if key not in best or row.point.value > best[key].point.value:
+            best[key] = as_unlimited(row)
+    return _by_configuration(data, list(best.values()))
+
+
+def shared_goodput(data: Dataset, rows: Iterable[Row]) -> dict[int, Curves]:
+    """Goodput of one stream measured with other endpoints sending too, by endpoint count."""
+    shared: dict[int, list[Row]] = {}
+    for row in rows:
+        point = row.point
+        count = point.endpoints or 1
+        if point.metric == "goodput_bps" and count > 1 and not is_limited(point.load_bps):
+            shared.setdefault(count, []).append(as_unlimited(row))
+    return {count: _by_configuration(data, shared[count]) for count in sorted(shared)}
+
+
+def with_loads(curves: Curves, wanted: Callable[[float], bool]) -> Curves:
+    """Only the curves whose load is wanted."""
+    kept = {key: [c for c in found if wanted(c.load_bps)] for key, found in curves.items()}
+    return {key: found for key, found in kept.items() if found}
+
+
+def is_limited(load_bps: float | None) -> bool:
+    """Whether a run was limited to some goodput; one whose load nobody says counts as not."""
+    return load_bps is not None and math.isfinite(load_bps)
+
+
+def as_unlimited(row: Row) -> Row:
+    """A row that counts as one of the unlimited load."""
+    return Row(row.place, row.point._replace(load_bps=np.inf))
+
+
+def _by_configuration(data: Dataset, rows: Sequence[Row]) -> Curves:
+    """Group rows of one metric by configuration and load into curves."""
+    groups: dict[tuple[Configuration, float], list[Row]] = {}
+    for row in rows:
+        load = row.point.load_bps
+        key = (configuration_of(row.point), -1.0 if load is None or np.isnan(load) else load)
+        groups.setdefault(key, []).append(row)
+    curves: dict[Configuration, list[Curve]] = {}
+    found = misses(data, rows[0].point.metric) if rows else None
+    for (configuration, load), members in groups.items():
+        assert found is not None  # there are rows
+        curve = _curve(data, found, np.nan if load == -1.0 else load, members)
+        curves.setdefault(configuration, []).append(curve)
+    return curves
+
+
+def _curve(data: Dataset, found: Misses, load: float, members: Sequence[Row]) -> Curve:
+    """One curve; rows without a payload count only where no row has one."""
+    with_payload = {
+        row.point.payload_bytes: row
+        for row in sorted(members, key=lambda row: row.point.options)
+        if row.point.payload_bytes is not None
+    }
+    chosen = [with_payload[payload] for payload in sorted(with_payload)] or list(members[:1])
+    points = [row.point for row in chosen]
+    payload = np.array([float(p.payload_bytes or 1) for p in points])
+    value = np.array([p.value for p in points])
+    limits = _limits_of(data, points)
+    return Curve(
+        load_bps=load,
+        payload_bytes=payload,
+        ends=_ends(data, found, limits, points),
+        basis=np.array([BASES.index(p.basis) for p in points], dtype=np.int8),
+        rows=np.array([row.place for row in chosen], dtype=np.int64),
+        anywhere=not with_payload,
+        between=found.between(payload, value),
+        limits=limits,
+    )
+
+
+def _ends(data: Dataset, found: Misses, limits: tuple[float, float], points: list[Point]) -> Floats:
+    """Value, low and high of each row in any session, within what the metric can be."""
+    value = np.array([p.value for p in points])
+    session = NORMAL * data.between_sessions.get(points[0].metric, 0.0)
+    of_value = np.abs(value) if found.relative else np.ones_like(value)
+    below, above = np.hypot(found.of_rows(points), session * of_value)
+    ends = np.stack([value, value - below, value + above])
+    ends[LOW] = np.minimum(np.maximum(ends[LOW], limits[0]), value)
+    ends[HIGH] = np.maximum(np.minimum(ends[HIGH], limits[1]), value)
+    return ends
+
+
+def _limits_of(data: Dataset, points: Sequence[Point]) -> tuple[float, float]:
+    """Least and most a metric can be at the rows of one configuration.
+
+    No more processors are busy than the rows have; where a row is above that, they had more.
+    """
+    least, most = stated_range(data, points[0].metric, points[0].protocol)
+    cores = points[0].cores
+    if points[0].metric.endswith(BUSY_CORES) and cores and max(p.value for p in points) <= cores:
+        most = min(most, float(cores))
+    return least, most
+
+
+def stated_range(data: Dataset, metric: str, protocol: str) -> tuple[float, float]:
+    """Least and most a metric can be: 0…1 for ratios, and what the source states."""
+    least, most = 0.0, 1.0 if metric in RATIOS else np.inf
+    for limit in data.stated_limits:
+        if limit.metric == metric and limit.protocol in (None, protocol):
+            least, most = max(least, limit.minimum), min(most, limit.maximum)
+    return least, most

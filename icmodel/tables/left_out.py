@@ -1,0 +1,179 @@
+"""What leaving rows out says of one metric: how far off a line between two rows may be.
+
+Each row between two others is left out and taken from the line that joins them.  Beyond what the rows
+themselves may be off, the misses are measured in a scale of their place: how much the rows there bend
+away from such lines, and the typical miss.  The rank of split conformal prediction over all curves
+of a metric says how many such scales cover a new row with 90 %.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icmodel.dataset import RATIOS, Dataset, Point
+from icmodel.statistics import COVERAGE, LONE_WIDTH, NORMAL
+from icmodel.tables.row_intervals import own_half_widths
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+OF_MEDIAN = NORMAL / 0.6745
+"""Half of a 90 % interval over the median of absolute errors, where these are normal."""
+NEAREST = 0.1
+"""Of a parabola over a gap: misses nearer to its ends say nothing of its middle, and count as here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Misses:
+    """Half-widths of the rows and the gaps of any curve of one metric.
+
+    Misses are shares of the value, for ratios parts of 1: ``median`` is the median miss, ``typical``
+    that or, where most rows miss by nothing, the mean, and ``factor`` the conformal one in scales.
+    Where fewer than nine rows can be left out, ``enough`` is false.
+    """
+
+    relative: bool
+    median: float
+    typical: float
+    factor: float
+    enough: bool
+
+    def of_rows(self, points: Sequence[Point]) -> Floats:
+        """Half-widths below and above the rows of a curve, (2, n)."""
+        half = _own(points)
+        value = np.array([p.value for p in points])
+        if self.enough:
+            fallback = OF_MEDIAN * self.median * self._level(value)
+        else:
+            fallback = self._assumed(value)
+        return np.where(np.isnan(half), fallback, half)
+
+    def between(self, payload_bytes: Floats, value: Floats) -> Floats:
+        """How far off the line a number in the middle of each gap may be, (n − 1,)."""
+        level = (self._level(value)[:-1] + self._level(value)[1:]) / 2
+        error = self.factor * (self.typical * level + _bend(payload_bytes, value))
+        if self.enough:
+            return error
+        assumed = self._assumed(value)
+        return np.maximum(error, np.maximum(assumed[:-1], assumed[1:]))
+
+    def _level(self, value: Floats) -> Floats:
+        """What a miss is a share of."""
+        return np.abs(value) if self.relative else np.ones_like(value)
+
+    def _assumed(self, value: Floats) -> Floats:
+        level = np.abs(value)
+        return LONE_WIDTH * (level if self.relative else np.full_like(level, level.max()))
+
+
+def misses(data: Dataset, metric: str) -> Misses:
+    """What leaving out each row of a metric says, over all curves of a dataset."""
+    relative = metric not in RATIOS
+    left_out = _left_out([p for p in data.points if p.metric == metric])
+    if left_out is None:
+        return Misses(relative, 0.0, 0.0, 0.0, enough=False)
+    median, typical, scores = left_out.scores(relative=relative)
+    count = len(scores)
+    rank = math.ceil(COVERAGE * (count + 1))
+    factor = float(np.sort(scores)[min(rank, count) - 1])
+    return Misses(relative, median, typical, factor, enough=rank <= count)
+
+
+@dataclass(frozen=True, slots=True)
+class _LeftOut:
+    """Rows that were left out: the line that joins their neighbours, and what is known of these.
+
+    ``rows`` (left, row, right) are indices of ``payload_bytes``, ``value`` and ``half`` (2, all); ``bend``
+    is how much the neighbours bend with the row left out.
+    """
+
+    payload_bytes: Floats
+    value: Floats
+    half: Floats
+    rows: tuple[Ints, Ints, Ints]
+    bend: Floats
+
+    def scores(self, *, relative: bool) -> tuple[float, float, Floats]:
+        """Median and typical miss, and each one beyond the rows' own half-widths in scales of its place."""
+        left, row, right = self.rows
+        x, y = self.payload_bytes, self.value
+        share = (x[row] - x[left]) / (x[right] - x[left])
+        line = y[left] + share * (y[right] - y[left])
+        miss = y[row] - line
+        of = np.abs(line) if relative else np.ones_like(line)
+        share_off = np.divide(np.abs(miss), of, out=np.zeros_like(miss), where=of > 0)
+        median = float(np.median(share_off))
+        typical = median or float(np.mean(share_off))
+        width = np.abs(y) if relative else np.ones_like(y)
+        half = np.where(np.isnan(self.half), OF_MEDIAN * median * width, self.half)
+        half = half[(miss > 0).astype(int)[:, None], np.stack([left, right], axis=1)].T
+        beyond = np.maximum(np.abs(miss) - (half[0] + share * (half[1] - half[0])), 0.0)
+        beyond /= np.maximum(4 * share * (1 - share), NEAREST)
+        middle = half.mean(axis=0)
+        error = np.sqrt((middle + beyond) ** 2 - middle**2)
+        scale = typical * (width[left] + width[right]) / 2 + self.bend
+        scores = np.divide(error, scale, out=np.zeros_like(error), where=scale > 0)
+        return median, typical, scores
+
+
+def _left_out(points: Iterable[Point]) -> _LeftOut | None:
+    """Each row between two others of its curve, left out; ``None`` where there is none."""
+    curves = [curve for curve in _curves(points) if len(curve) > 2]
+    if not curves:
+        return None
+    rows = [point for curve in curves for point in curve]
+    x = np.array([float(p.payload_bytes or 1) for p in rows])
+    y = np.array([p.value for p in rows])
+    place = np.concatenate([np.arange(len(curve)) for curve in curves])
+    behind = np.concatenate([np.arange(len(curve))[::-1] for curve in curves])
+    row = np.flatnonzero((place > 0) & (behind > 0))
+    left, right = row - 1, row + 1
+    before = np.where(place[left] > 0, left - 1, left)
+    after = np.where(behind[right] > 0, right + 1, right)
+    bend = np.maximum(_off_line(x, y, before, left, right), _off_line(x, y, left, right, after))
+    lone = (before == left) & (after == right)
+    bend = np.where(lone, np.abs(y[right] - y[left]), bend)
+    return _LeftOut(x, y, _own(rows), (left, row, right), bend)
+
+
+def _curves(points: Iterable[Point]) -> list[list[Point]]:
+    """Rows of one metric by curve, ascending in payload; of a goodput those that were not limited.
+
+    A goodput below its limit is the limit, and shows nothing of how well a line fits what is reached.
+    """
+    known = [p for p in points if p.payload_bytes and p.endpoints in (None, 1)]
+    if known and known[0].metric == "goodput_bps":
+        reached = [p for p in known if p.load_bps is None or math.isinf(p.load_bps)]
+        known = reached or known
+    groups: dict[tuple[object, ...], dict[int, Point]] = {}
+    for p in known:
+        key = p.protocol, p.options, p.cores, p.switches, p.other_goodput_bps, p.load_bps
+        groups.setdefault(key, {})[p.payload_bytes or 1] = p
+    return [[curve[size] for size in sorted(curve)] for curve in groups.values()]
+
+
+def _own(points: Sequence[Point]) -> Floats:
+    """Half-widths below and above that rows say themselves, (2, n); NaN where they do not."""
+    said = [own_half_widths(point) or (math.nan, math.nan) for point in points]
+    return np.array(said).T
+
+
+def _bend(x: Floats, y: Floats) -> Floats:
+    """How much a curve bends at the two points of each gap, the greater; of two points their step."""
+    if len(x) < 3:
+        return np.abs(np.diff(y))
+    at = np.arange(1, len(x) - 1)
+    inner = _off_line(x, y, at - 1, at, at + 1)
+    return np.asarray(np.maximum(np.append(inner, 0.0), np.insert(inner, 0, 0.0)))
+
+
+def _off_line(x: Floats, y: Floats, left: Ints, at: Ints, right: Ints) -> Floats:
+    """How far points are off the line between two others; 0 where they are one of these."""
+    line = y[left] + (x[at] - x[left]) / (x[right] - x[left]) * (y[right] - y[left])
+    return np.asarray(np.abs(y[at] - line))

@@ -1,0 +1,270 @@
+"""Look metrics up for a block of questions: at any load, at value and ends, with basis and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from icmodel.arrays import Bools, Codes, Floats, Ints
+from icmodel.tables.curve import HIGH, LOW, VALUE
+from icmodel.tables.questions import Questions
+from icmodel.tables.tables import Tables
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Where requests lie among the load levels of some tables; arrays of one shape (..., n).
+
+    ``above_bps`` counts from the level below, ``None`` where all loads are unlimited.  ``limited`` is false
+    where the unlimited load answers.
+    """
+
+    slot: Ints
+    above_bps: Floats | None
+    limited: Bools
+
+    def at_value(self) -> Load:
+        """The loads that go with values, shape (1, n), of those of values and ends (3, n)."""
+        above = None if self.above_bps is None else self.above_bps[:1]
+        return Load(self.slot[:1], above, self.limited[:1])
+
+    def take(self, where: Ints) -> Load:
+        """The loads of some questions."""
+        above = None if self.above_bps is None else self.above_bps[..., where]
+        return Load(self.slot[..., where], above, self.limited[..., where])
+
+    def of_values(self) -> Load:
+        """The loads that go with values, (n,)."""
+        if self.slot.ndim == 1:
+            return self
+        above = None if self.above_bps is None else self.above_bps[VALUE]
+        return Load(self.slot[VALUE], above, self.limited[VALUE])
+
+
+class Look:
+    """Tables bound to a block of n questions; answers with value and ends, or the value alone.
+
+    Arrays of numbers have the shape (ends, n), or (metrics, ends, n); those of a configuration (metrics, n).
+    NaN stands where nothing answers.
+    """
+
+    def __init__(self, tables: Tables, questions: Questions, *, intervals: bool) -> None:
+        self.tables, self.q = tables, questions
+        self.ends = 3 if intervals else 1
+        axes = tables.axes
+        self.cell = tables.cells(questions.payload_bytes)
+        self.above_knot = questions.payload_bytes - tables.left.take(self.cell)
+        _, cores, switch_counts = axes.shape
+        switches = np.minimum(questions.switches, switch_counts - 1)
+        self._answering: dict[tuple[str, ...], Ints] = {}
+        self.config = (questions.protocol * cores + questions.cores) * switch_counts + switches
+
+    def take(self, where: Ints) -> Look:
+        """The same for some of the questions."""
+        return Look(self.tables, self.q.take(where), intervals=self.ends == 3)
+
+    def of_values(self) -> Look:
+        """The same for values alone."""
+        return Look(self.tables, self.q, intervals=False)
+
+    # --- loads --------------------------------------------------------------------------------
+
+    @cached_property
+    def requested(self) -> Load:
+        """The requested loads, (n,); an unlimited one lies above every level."""
+        request = self.q.request_bps
+        above = np.zeros(len(request), dtype=np.uint16)
+        for level in self.tables.axes.loads:
+            above += request >= level
+        slot = above.astype(np.int64)
+        above = request - self.tables.floors.take(slot)
+        above[np.isinf(above)] = 0.0
+        return Load(slot, above, np.ones(len(request), dtype=bool))
+
+    @cached_property
+    def unlimited(self) -> Load:
+        """The unlimited load of every question, (n,)."""
+        size = len(self.q)
+        slot = np.full(size, len(self.tables.axes.loads) + 1)
+        return Load(slot, None, np.zeros(size, dtype=bool))
+
+    def load(self, unlimited: Bools) -> Load:
+        """The requested load, but the unlimited one where a request is not achieved; shape (..., n)."""
+        asked = self.requested
+        slot = np.where(unlimited, len(self.tables.axes.loads) + 1, asked.slot)
+        above = None if asked.above_bps is None else np.broadcast_to(asked.above_bps, slot.shape)
+        return Load(slot, above, ~unlimited)
+
+    # --- numbers ------------------------------------------------------------------------------
+
+    def __call__(self, metric: str, load: Load) -> Floats:
+        """A metric at some loads, (n,) or (ends, n): shape (ends, n)."""
+        found: Floats = self.all((metric,), load)[0]
+        return found
+
+    def all(self, metrics: Sequence[str], load: Load) -> Floats:
+        """Several metrics at some loads, (n,) or (ends, n): shape (metrics, ends, n).
+
+        No end crosses the limits that the source states.
+        """
+        place = self._surface_and_cell(metrics)[:, None] * self.tables.axes.slots
+        found = self._polynomial(place + load.slot + self._end_offsets, load)
+        if self.ends == 3:
+            least, most = self.limits(metrics)
+            np.maximum(found[:, LOW], least, out=found[:, LOW])
+            np.minimum(found[:, HIGH], most, out=found[:, HIGH])
+        return found
+
+    def values(self, metrics: Sequence[str], load: Load) -> Floats:
+        """The values of several metrics at some loads, (metrics, n)."""
+        place = self._places(metrics, load)[:, None]
+        found: Floats = self._polynomial(place, load.of_values())[:, VALUE]
+        return found
+
+    def unlimited_highs(self, metrics: Sequence[str]) -> Floats:
+        """The upper ends of several metrics at the unlimited load, (metrics, n)."""
+        place = self._places(metrics, self.unlimited) + HIGH * self.tables.packed.places
+        terms = self.tables.packed.coefficients
+        found: Floats = terms[1].take(place)
+        if len(terms) > 4:
+            found += terms[2].take(place) * self.above_knot
+        found *= self.above_knot
+        found += terms[0].take(place)
+        np.minimum(found, self.limits(metrics)[1], out=found)
+        return found
+
+    def _polynomial(self, place: Ints, load: Load) -> Floats:
+        """The numbers at some places (metrics, ends, n); of the unlimited load only what payload makes."""
+        terms = self.tables.packed.coefficients
+        half = len(terms) // 2
+        found = self._of_payload(terms[1:half], place)
+        if load.above_bps is None:
+            found += terms[0].take(place)
+            return found
+        of_load = self._of_payload(terms[half + 1 :], place)
+        of_load += terms[half].take(place)
+        of_load *= load.above_bps
+        of_load += found
+        of_load += terms[0].take(place)
+        return of_load
+
+    def _of_payload(self, terms: Floats, place: Ints) -> Floats:
+        """What changes with the payload: the linear term, and of ends the square's behind it."""
+        found: Floats = terms[0].take(place)
+        if len(terms) > 1 and place.shape[1] > 1:
+            square = terms[1].take(place[:, LOW:])
+            square *= self.above_knot
+            found[:, LOW:] += square
+        found *= self.above_knot
+        return found
+
+    # --- what numbers rest on -----------------------------------------------------------------
+
+    def basis(self, metrics: Sequence[str], load: Load) -> Codes:
+        """The basis of each value, (metrics, n): indices into ``BASES``, the strongest of no value."""
+        place = self._places(metrics, load)
+        on_knot = (self.above_knot == 0) & (self.cell > 0)
+        known = load.of_values()
+        on_level = (
+            np.ones(len(self.q), dtype=bool)
+            if known.above_bps is None
+            else ~known.limited | (known.above_bps == 0)
+        )
+        packed = self.tables.packed
+        found = packed.basis.reshape(-1).take((on_knot * 2 + on_level) * packed.places + place)
+        return np.where(packed.rows[0].take(place) < 0, 0, found).astype(np.int8)
+
+    def rows(self, metrics: Sequence[str], load: Load) -> list[list[int]]:
+        """Of a block of one question: the dataset rows that each metric rests on.
+
+        At a point of the curve itself its neighbour adds nothing, nor does the upper curve at the
+        load of the lower one.
+        """
+        payload, request = float(self.q.payload_bytes[0]), float(self.q.request_bps[0])
+        found = self.tables.packed.rows[:, self._places(metrics, load)[:, 0]]
+        return [self._rows(near.tolist(), payload, request) for near in found.T]
+
+    def _rows(self, near: list[int], payload: float, request: float) -> list[int]:
+        left, right, upper_left, upper_right = near
+        if left < 0:
+            return []
+        own = self.tables.data.points[left]
+        at_payload = own.payload_bytes in (None, payload)
+        at_load = own.load_bps in (None, np.inf, request)
+        rows = {left}
+        if not at_payload:
+            rows.add(right)
+        if not at_load:
+            rows.add(upper_left)
+        if not at_payload and not at_load:
+            rows.add(upper_right)
+        return sorted(row for row in rows if row >= 0)
+
+    # --- configurations -----------------------------------------------------------------------
+
+    def known(self, metric: str) -> Bools:
+        """Whether a metric has rows at each question's protocol and counts."""
+        return np.asarray(self.tables.group[self.tables.index[metric]].take(self.config) > 0)
+
+    def cores(self, metrics: Sequence[str]) -> Floats:
+        """Core counts of the rows that answer; 0 where they do not say."""
+        return self._of_configuration(self.tables.cores, metrics)
+
+    def switches(self, metrics: Sequence[str]) -> Floats:
+        """Switch counts of the rows that answer."""
+        return self._of_configuration(self.tables.switches, metrics)
+
+    def limits(self, metrics: Sequence[str]) -> Floats:
+        """Least and most that metrics can be, (2, metrics, n), or (2, metrics, 1) for all questions."""
+        limits = self.tables.limits[:, self._index(metrics)]
+        if (limits == limits[:, :, :1]).all():
+            return limits[:, :, :1]
+        found: Floats = limits.take(self.q.protocol, axis=2)
+        return found
+
+    def core_ratio(self, metrics: Sequence[str]) -> Floats:
+        """Cores of the rows that answer over asked ones; 1 where either is not said."""
+        return self._of_configuration(self.tables.core_ratio, metrics)
+
+    def top_load(self, metrics: Sequence[str]) -> Floats:
+        """The highest limited load that answers [b/s]; 0: the unlimited one alone, inf: none is limited."""
+        return self.tables.packed.top_load.take(self._surface_and_cell(metrics))
+
+    def payloads(self, metric: str) -> Floats:
+        """Least and greatest payload with rows [B], (2, n); the first above the last where there is none."""
+        table = self.tables.metrics[metric]
+        ends = np.array([(surface.first, surface.last) for surface in table.surfaces])
+        return ends[table.group.take(self.config)].T
+
+    def _of_configuration(self, numbers: Floats, metrics: Sequence[str]) -> Floats:
+        return numbers[self._index(metrics)].take(self.config, axis=1)
+
+    # --- places -------------------------------------------------------------------------------
+
+    @cached_property
+    def _end_offsets(self) -> Ints:
+        """Where the coefficients of value, low and high begin, (ends, 1)."""
+        return np.arange(self.ends)[:, None] * self.tables.packed.places
+
+    def _index(self, metrics: Sequence[str]) -> Ints:
+        return np.array([self.tables.index[metric] for metric in metrics], dtype=np.int64)
+
+    def _surface_and_cell(self, metrics: Sequence[str]) -> Ints:
+        """The surface and payload interval that answers, (metrics, n)."""
+        key = tuple(metrics)
+        if key not in self._answering:
+            index = self._index(metrics)
+            surface = self.tables.group[index].take(self.config, axis=1)
+            surface += self.tables.packed.first[index][:, None]
+            surface *= self.tables.axes.cells
+            surface += self.cell
+            self._answering[key] = surface
+        return self._answering[key]
+
+    def _places(self, metrics: Sequence[str], load: Load) -> Ints:
+        """Where values stand, (metrics, n)."""
+        slot = load.of_values().slot
+        return self._surface_and_cell(metrics) * self.tables.axes.slots + slot

@@ -1,0 +1,263 @@
+"""Look-up tables of a dataset: every metric by payload, load, protocol, core and switch count.
+
+Rows at the asked count stand in place of a rule; where there are none the nearest measured count
+serves and the rules of the metric (IC2012 §7.1) do the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from icmodel.arrays import Bools, Codes, Floats, Ints
+from icmodel.dataset import Dataset, Interconnect, Point
+from icmodel.tables.bilinear import Below, Surface, compile_surface, no_surface
+from icmodel.tables.curve import VALUE, left_knots
+from icmodel.tables.curves import Configuration, Curves, stated_range
+from icmodel.tables.wire import Wire
+
+FEW, DENSE = 1000, 1 << 17
+"""For at least so many questions, of payloads [B] below this, intervals are looked up instead of searched."""
+
+Usable = Callable[[Configuration], Bools | None]
+"""Where each limited curve of a configuration may be used, shape (curves by load, cells); None: all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """What all tables of one dataset and choice of options share."""
+
+    protocols: tuple[str, ...]
+    cores: tuple[int, ...]
+    switch_counts: int
+    knots: Floats
+    loads: Floats
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Protocols, core counts and switch counts."""
+        return len(self.protocols), max(len(self.cores), 1), self.switch_counts
+
+    @property
+    def cells(self) -> int:
+        """Payload intervals."""
+        return len(self.knots) + 1
+
+    @property
+    def slots(self) -> int:
+        """Load intervals, the last for the unlimited load."""
+        return len(self.loads) + 2
+
+
+@dataclass(frozen=True, slots=True)
+class MetricTable:
+    """One metric's surfaces, and which of them answers which protocol, cores and switches.
+
+    ``group`` (protocols · core counts · switch counts) is the surface that answers, 0 for none; ``cores``
+    and ``switches``, by surface, are the counts it was measured at (0: not said).  ``limits``, by protocol,
+    is the least and the most the metric can be, shape (2, protocols).
+    """
+
+    surfaces: tuple[Surface, ...]
+    group: Ints
+    cores: Floats
+    switches: Floats
+    limits: Floats
+
+    @property
+    def empty(self) -> bool:
+        """Whether the metric has no rows at all."""
+        return len(self.surfaces) == 1
+
+    def unlimited(self) -> Floats:
+        """The unlimited curves at the left knots, shape (configurations, cells)."""
+        values = np.stack([s.coefficients[VALUE, 0, :, -1] for s in self.surfaces])
+        return np.asarray(values[self.group])
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """Compiles the curves of metrics on the same axes.
+
+    ``extend`` answers beyond the payloads of the curves too.  At ``without_goodput``, protocols and core
+    counts that have rows, but none of the goodput, the nearest count answers for every metric.
+    """
+
+    data: Dataset
+    axes: Axes
+    extend: bool
+    without_goodput: frozenset[tuple[str, int]] = frozenset()
+
+    def table(
+        self,
+        metric: str,
+        curves: Curves,
+        *,
+        any_cores: bool = False,
+        below: Below = "held",
+        usable: Usable | None = None,
+    ) -> MetricTable:
+        """The table of one metric.
+
+        Parameters
+        ----------
+        any_cores : bool
+            Rows at the most measured core count answer for counts that have none.
+        """
+        keys = sorted(curves, key=lambda key: (key.protocol, key.cores or 0, key.switches))
+        surfaces = [no_surface(self.axes.cells, self.axes.slots)]
+        for key in keys:
+            limits = stated_range(self.data, metric, key.protocol)
+            surfaces.append(
+                compile_surface(
+                    curves[key],
+                    self.axes.knots,
+                    self.axes.loads,
+                    usable=None if usable is None else usable(key),
+                    below=below,
+                    extend=limits if self.extend else None,
+                )
+            )
+        counts = [(0, 0), *((key.cores or 0, key.switches) for key in keys)]
+        return MetricTable(
+            tuple(surfaces),
+            self._groups(keys, any_cores=any_cores),
+            np.array([float(cores) for cores, _ in counts]),
+            np.array([float(switches) for _, switches in counts]),
+            np.array([stated_range(self.data, metric, name) for name in self.axes.protocols]).T,
+        )
+
+    def _groups(self, keys: Sequence[Configuration], *, any_cores: bool) -> Ints:
+        """Which configuration answers each protocol, core count and switch count; 0 is none."""
+        group = np.zeros(self.axes.shape, dtype=np.int64)
+        for index in np.ndindex(self.axes.shape):
+            protocol = self.axes.protocols[index[0]]
+            cores = self.axes.cores[index[1]] if self.axes.cores else None
+            own = [key for key in keys if key.protocol == protocol and key.switches <= index[2]]
+            if cores is not None and (protocol, cores) in self.without_goodput:
+                found = _nearest(own, cores)
+            else:
+                found = _answering(own, cores, any_cores=any_cores)
+            group[index] = 0 if found is None else 1 + keys.index(found)
+        return group.reshape(-1)
+
+
+def _nearest(own: Sequence[Configuration], cores: int) -> Configuration | None:
+    """The configuration of the nearest core count, the lower of two, with the most switches."""
+    return min(
+        own,
+        key=lambda key: (abs((key.cores or cores) - cores), key.cores or cores, -key.switches),
+        default=None,
+    )
+
+
+def _answering(
+    own: Sequence[Configuration], cores: int | None, *, any_cores: bool
+) -> Configuration | None:
+    """The configuration of the asked cores (or of the most measured), with the most switches."""
+    exact = [key for key in own if key.cores in (cores, None)]
+    if not exact and any_cores:
+        most = max((key.cores or 0 for key in own), default=0)
+        exact = [key for key in own if key.cores == most]
+    return max(exact, key=lambda key: key.switches, default=None)
+
+
+def without_goodput(points: Sequence[Point]) -> frozenset[tuple[str, int]]:
+    """Protocols and core counts with rows, but none of a goodput that was measured at others."""
+    every = {(p.protocol, p.cores) for p in points if p.cores is not None}
+    measured = {(p.protocol, p.cores) for p in points if p.metric == "goodput_bps"}
+    protocols = {protocol for protocol, cores in measured if cores is not None}
+    return frozenset((name, cores) for name, cores in every - measured if name in protocols)
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """The surfaces of all tables one after another, so that one look-up reads many metrics.
+
+    ``coefficients`` (4 or 6, 3 · places) and ``basis`` (4, places), ``rows`` (4, places) have a place for each
+    surface, cell and slot; the terms of dp² are left out where all are 0.  ``top_load`` has one for each
+    surface and cell.  ``first`` (tables,) is the first surface of each table.
+    """
+
+    coefficients: Floats
+    basis: Codes
+    rows: Ints
+    top_load: Floats
+    first: Ints
+
+    @property
+    def places(self) -> int:
+        """Surfaces times cells times slots."""
+        return int(self.basis.shape[1])
+
+
+class Tables:
+    """Every metric's table on common axes; knows its link and rows, and no variant of the model.
+
+    Beside those of metrics there may be tables of other names, which a law makes for itself.
+
+    ``group``, ``cores``, ``switches`` and ``core_ratio`` have the shape (tables, configurations): the surface
+    that answers, the counts it was measured at (0: not said), and measured over asked cores (1 where
+    either is not said).  ``limits`` (2, tables, protocols) is the least and the most a metric can be.
+    """
+
+    def __init__(
+        self, compiler: Compiler, metrics: Mapping[str, MetricTable], link: Interconnect
+    ) -> None:
+        self.data, self.axes, self.link = compiler.data, compiler.axes, link
+        self.extend, self.without_goodput = compiler.extend, compiler.without_goodput
+        self.metrics = dict(metrics)
+        self.index = {name: k for k, name in enumerate(self.metrics)}
+        self.wires = tuple(Wire(name, link) for name in self.axes.protocols)
+        self.left = left_knots(self.axes.knots)
+        self.floors = np.concatenate([[0.0], self.axes.loads, [0.0]])
+        tables = list(self.metrics.values())
+        self.packed = _packed(tables)
+        self.group = np.stack([table.group for table in tables])
+        self.cores = np.stack([table.cores[table.group] for table in tables])
+        self.switches = np.stack([table.switches[table.group] for table in tables])
+        self.limits = np.stack([table.limits for table in tables], axis=1)
+        self.core_ratio = _over_asked(self.cores, self.axes)
+
+    def cells(self, payload_bytes: Floats) -> Ints:
+        """The payload interval of each payload: 0 below the first knot, k from the k-th knot on."""
+        if len(payload_bytes) < FEW or payload_bytes.max() >= DENSE:
+            return np.searchsorted(self.axes.knots, payload_bytes, side="right")
+        return self._dense_cells.take(payload_bytes.astype(np.int64))
+
+    @cached_property
+    def _dense_cells(self) -> Ints:
+        """The interval of every whole payload up to a limit."""
+        return np.searchsorted(self.axes.knots, np.arange(DENSE), side="right")
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether any table rests on a row."""
+        return bool((self.packed.rows >= 0).any())
+
+
+def _over_asked(measured: Floats, axes: Axes) -> Floats:
+    """Measured over asked cores by table and configuration."""
+    asked = np.array(axes.cores or (0,), dtype=float)[:, None]
+    asked = np.broadcast_to(asked, axes.shape).reshape(-1)
+    return np.where((measured > 0) & (asked > 0), measured / np.maximum(asked, 1), 1.0)
+
+
+def _packed(tables: Sequence[MetricTable]) -> Packed:
+    """All surfaces of some tables, one after another."""
+    surfaces = [surface for table in tables for surface in table.surfaces]
+    counts = [len(table.surfaces) for table in tables]
+    coefficients = np.stack([s.coefficients for s in surfaces], axis=2)
+    if not np.nan_to_num(coefficients[:, [2, 5]]).any():
+        coefficients = coefficients[:, [0, 1, 3, 4]]
+    by_term = np.ascontiguousarray(coefficients.swapaxes(0, 1))
+    return Packed(
+        by_term.reshape(len(by_term), -1),
+        np.stack([s.basis for s in surfaces], axis=2).reshape(4, -1),
+        np.stack([s.rows for s in surfaces], axis=1).reshape(4, -1),
+        np.concatenate([s.top_load for s in surfaces]),
+        np.cumsum([0, *counts[:-1]], dtype=np.int64),
+    )

@@ -1,0 +1,61 @@
+"""Distances: signed over payload, none where labels agree, and no more rows than differ."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fits_case import sites
+from icmodel.fits.distances import Known
+from icmodel.fits.kernel import JOINED, PRODUCT, groups_of
+
+WHERE = sites([16, 64, 4096], [["tcp", "x"], ["tcp", "y"], ["udp", "x"]])
+GROUPS = groups_of(WHERE)
+
+
+def test_labels_differ_by_column_or_where_one_site_alone_has_a_label() -> None:
+    asked = sites([16, 16], [["tcp", "x"], ["sctp", "y"]])
+    differ = Known(WHERE, (*GROUPS[PRODUCT], *GROUPS[JOINED])).distances(asked).differ
+    assert differ[0, ""].tolist() == [[0, 0, 1], [1, 1, 1]]
+    assert differ[1, ""].tolist() == [[0, 1, 0], [1, 0, 1]]
+    assert differ[0, "udp"].tolist() == [[0, 0, 1], [0, 0, 1]]
+    assert differ[1, "y"].tolist() == [[0, 1, 0], [1, 0, 1]]
+
+
+def test_a_group_in_which_none_differ_is_left_out() -> None:
+    one = WHERE.take(np.array([0]))
+    assert set(Known(one, GROUPS[JOINED]).distances(WHERE.take(np.array([1]))).differ) == {
+        (1, "x"),
+        (1, "y"),
+    }
+
+
+def test_distances_are_octaves_and_those_of_payload_have_a_sign() -> None:
+    asked = replace(sites([32, 8192]), load_bps=np.array([4.0, 0.5]))
+    apart = Known(sites([64, 1448]), ()).distances(asked)
+    assert apart.payload[:, 0] == pytest.approx([-1, 7])
+    assert apart.asked[:, 0] == pytest.approx([2, 1])
+    assert apart.broken[:, 0].tolist() == [0, 1]
+
+
+def test_as_fast_as_it_goes_is_beside_the_limit_that_is_carried_as_well() -> None:
+    known = replace(sites([1000]), load_bps=np.array([8e6]), frames_per_s=np.array([1e3]))
+    unlimited = replace(sites([1000, 1000]), frames_per_s=np.array([1e3, 4e3]))
+    apart = Known(known, ()).distances(unlimited)
+    assert apart.asked[:, 0] == pytest.approx([np.log2(8e6)])
+    assert apart.carried[:, 0] == pytest.approx([0, 2])
+
+
+def test_where_no_flow_is_known_what_was_asked_counts() -> None:
+    known = replace(sites([64, 64]), load_bps=np.array([1.0, 8.0]))
+    apart = Known(known, ()).distances(known)
+    assert apart.carried.tolist() == apart.asked.tolist() == [[0, 3], [3, 0]]
+
+
+def test_sites_that_differ_in_payload_alone_share_a_row_of_the_rest() -> None:
+    apart = Known(WHERE, GROUPS[PRODUCT]).distances(sites([1, 2, 3, 4], [["tcp", "x"]] * 4))
+    assert apart.payload.shape == (4, 3)
+    assert apart.asked.shape == (1, 3)
+    assert {differ.shape for differ in apart.differ.values()} == {(1, 3)}

@@ -1,0 +1,75 @@
+"""Likelihood: its value is the normal density's, its slopes those of small steps, its best is found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from fits_case import sites
+from icmodel.fits.distances import Known
+from icmodel.fits.kernel import JOINED, PRODUCT, Covariance, Kernel, groups_of
+from icmodel.fits.likelihood import Piece, likeliest, negative_log_likelihood
+
+
+def piece(form: str, seed: int, noise: float, count: int = 40) -> tuple[Kernel, Piece]:
+    """Rows drawn from a process with known numbers, and a kernel that knows none of them."""
+    random = np.random.default_rng(seed)
+    payloads = np.unique(np.round(2 ** random.uniform(4, 16, count)))
+    where = sites(payloads, [["ab"[k % 2]] for k in range(len(payloads))])
+    where = replace(where, load_bps=np.exp2(np.arange(len(payloads), dtype=np.float64) % 4))
+    groups = groups_of(where)[form]
+    apart = Known(where, groups).distances(where)
+    shares = np.full((len(where), 1), 1.0)
+    true = Kernel(form, noise=noise, length=3.0).on(groups)
+    covariance = Covariance(true, apart, shares, shares).values
+    noisy = covariance + noise * np.eye(len(where))
+    drawn = np.linalg.cholesky(noisy) @ random.standard_normal(len(where))
+    return Kernel(form).on(groups), Piece(apart, shares, drawn, np.zeros(len(where)))
+
+
+@pytest.mark.parametrize("form", [PRODUCT, JOINED])
+def test_it_is_the_normal_density_and_its_slopes(form: str) -> None:
+    kernel, rows = piece(form, 1, 0.01, 12)
+    value, slopes = negative_log_likelihood(kernel, rows)
+    count = len(rows.residual)
+    covariance = Covariance(kernel, rows.apart, rows.shares, rows.shares).values
+    noisy = covariance + kernel.noise * np.eye(count)
+    density = multivariate_normal(np.zeros(count), noisy).logpdf(rows.residual)
+    assert value == pytest.approx(-density - 0.5 * count * np.log(2 * np.pi))
+    numbers, step = kernel.numbers(), 1e-5
+    for k, told in enumerate(slopes):
+        up, down = numbers.copy(), numbers.copy()
+        up[k] *= np.exp(step)
+        down[k] *= np.exp(-step)
+        more = negative_log_likelihood(kernel.with_numbers(up), rows)[0]
+        less = negative_log_likelihood(kernel.with_numbers(down), rows)[0]
+        assert told == pytest.approx((more - less) / (2 * step), rel=1e-3, abs=1e-4)
+
+
+def test_a_search_near_known_numbers_ends_likelier_and_stays_at_the_likeliest() -> None:
+    prior, rows = piece(PRODUCT, 3, 0.01)
+    best = likeliest(prior, [rows], 2.0)
+    assert likeliest(prior, [rows], 2.0, best).numbers() == pytest.approx(best.numbers(), rel=0.05)
+    off = best.with_numbers(best.numbers() * 1.5)
+    nearer = likeliest(prior, [rows], 20.0, off)
+    assert negative_log_likelihood(nearer, rows)[0] < negative_log_likelihood(off, rows)[0]
+
+
+def test_noise_is_told_from_shape() -> None:
+    for noise in (1e-4, 0.3):
+        found = [likeliest(*_alone(piece(PRODUCT, seed, noise)), 20.0).noise for seed in range(5)]
+        assert noise / 5 < np.median(found) < noise * 5
+
+
+def _alone(drawn: tuple[Kernel, Piece]) -> tuple[Kernel, list[Piece]]:
+    kernel, rows = drawn
+    return kernel, [rows]
+
+
+def test_the_likeliest_is_likelier_than_the_start() -> None:
+    kernel, rows = piece(JOINED, 3, 1e-3)
+    found = likeliest(kernel, [rows], 20.0)
+    assert negative_log_likelihood(found, rows)[0] < negative_log_likelihood(kernel, rows)[0]

@@ -1,0 +1,61 @@
+"""Processes: what is left out in closed form is what leaving out gives, and far rows are unsure."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fits_case import PAYLOADS, sites
+from icmodel.fits.distances import Known
+from icmodel.fits.kernel import JOINED, PRODUCT, Covariance, Kernel, groups_of
+from icmodel.fits.mechanism import COSTS, Mechanism
+from icmodel.fits.observations import Observations
+from icmodel.fits.process import Process, process
+
+WHERE = sites([*PAYLOADS, *PAYLOADS], [["a"]] * len(PAYLOADS) + [["b"]] * len(PAYLOADS))
+
+
+def one(form: str) -> tuple[Process, np.ndarray]:
+    """A process through noisy rows of two configurations, and their log times."""
+    random = np.random.default_rng(4)
+    log_time = np.log(1e-6 + 1e-9 * WHERE.payload_bytes) + 0.1 * random.standard_normal(len(WHERE))
+    groups = groups_of(WHERE)[form]
+    mechanism = Mechanism(COSTS, WHERE, log_time)
+    observed = Observations(
+        WHERE, np.exp(log_time), np.full(len(WHERE), 1e-4), np.full(len(WHERE), 0.01)
+    )
+    apart = Known(WHERE, groups).distances(WHERE)
+    found = process(mechanism, Kernel(form).on(groups), observed, apart, log_time)
+    return found, log_time - mechanism.at(WHERE).log_time
+
+
+@pytest.mark.parametrize("form", [PRODUCT, JOINED])
+def test_leaving_out_in_closed_form_is_leaving_out(form: str) -> None:
+    found, residual = one(form)
+    covariance = np.linalg.inv(found.inverse)
+    for k in (0, 7, 20):
+        rest = np.delete(np.arange(len(residual)), k)
+        among, cross = covariance[np.ix_(rest, rest)], covariance[k, rest]
+        told = cross @ np.linalg.solve(among, residual[rest])
+        assert found.errors[k] == pytest.approx(residual[k] - told, rel=1e-6, abs=1e-9)
+        spread = covariance[k, k] - cross @ np.linalg.solve(among, cross)
+        assert found.deviations[k] == pytest.approx(found.scale * np.sqrt(spread), rel=1e-6)
+
+
+@pytest.mark.parametrize("form", [PRODUCT, JOINED])
+def test_it_is_less_sure_far_from_its_rows(form: str) -> None:
+    found, _ = one(form)
+    asked = sites([3000, 10_000_000], [["a"], ["a"]])
+    apart = Known(WHERE, groups_of(WHERE)[form]).distances(asked)
+    modelled = found.mechanism.at(asked)
+    near, far = found.deviation(modelled, found.covariance(modelled, apart))
+    assert far > 1.5 * near
+
+
+def test_its_covariance_is_that_of_its_kernel() -> None:
+    found, _ = one(PRODUCT)
+    apart = Known(WHERE, groups_of(WHERE)[PRODUCT]).distances(WHERE)
+    told = Covariance(found.kernel, apart, found.shares, found.shares).values
+    noise = np.linalg.inv(found.inverse) - told
+    expected = found.kernel.noise + 1e-4 / found.scale**2
+    assert np.diag(noise) == pytest.approx(expected, rel=1e-6)

@@ -1,0 +1,51 @@
+"""The wire of a dataset: what a frame alone takes, where a token bucket stands for a cable."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from icmodel import Model, load
+from icmodel.dataset import Interconnect
+from icmodel.tables.wire import Wire
+
+
+def test_of_a_wire_a_lone_frame_takes_its_serialisation() -> None:
+    wire = Wire("udp", Interconnect("ethernet", 1e9, 1500))
+    payload = np.array([1472.0])
+    assert wire.lone_frame_s(payload) == pytest.approx(8 * 1538 / 1e9)
+
+
+def test_what_a_bucket_holds_passes_at_once_and_the_rest_at_the_line_rate() -> None:
+    bucket = Wire("udp", Interconnect("ethernet", 1e9, 1500, burst_bytes=15_380.0))
+    small, great = bucket.lone_frame_s(np.array([1472.0, 65_507.0]))
+    assert small == 0.0
+    whole = bucket.serialisation_s(np.array([65_507.0]))[0]
+    assert great == pytest.approx(whole - 8 * 15_380 / 1e9)
+    assert bucket.goodput_bound_bps(np.array([1472.0]), np.array([8 * 1538e-9])) == pytest.approx(
+        1472e9 / 1538
+    )
+
+
+@pytest.mark.parametrize(("protocol", "full"), [("tcp", 1448), ("zeromq", 1500)])
+def test_a_merged_stream_has_full_packets_whatever_its_frames(protocol: str, full: int) -> None:
+    wire = Wire(protocol, Interconnect("ethernet", 1e9, 1500))
+    payload = np.array([64.0, full, 10_000.0])
+    assert wire.least_packets(payload) == pytest.approx(payload / full)
+    assert wire.packets(payload).tolist() == [1, 1 if protocol == "tcp" else 2, 7]
+
+
+@pytest.mark.parametrize("protocol", ["udp", "ethernet"])
+def test_a_frame_in_packets_of_its_own_has_no_less(protocol: str) -> None:
+    wire = Wire(protocol, Interconnect("ethernet", 1e9, 1500))
+    payload = np.array([64.0, 1472.0, 1500.0])
+    assert wire.least_packets(payload).tolist() == wire.packets(payload).tolist()
+
+
+def test_the_terms_of_a_latency_take_no_wire_time_of_a_frame_that_passes_at_once() -> None:
+    told = Model(load("lab-1g-2026"), "corrected").predict(
+        protocol="udp", payload_bytes=65_507, requested_goodput_bps=1e8
+    )
+    assert told.terms["serialisation"] == 0.0
+    assert told.terms["stack"] > 0
+    assert sum(told.terms.values()) == pytest.approx(told.latency_mean_s.value)
