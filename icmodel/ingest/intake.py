@@ -9,7 +9,7 @@ from pathlib import Path
 
 from icmodel.dataset import AXES, Interconnect, Point
 from icmodel.errors import RecordError
-from icmodel.ingest.between import judged
+from icmodel.ingest.consistency import remarks
 from icmodel.ingest.gather import Axis, Found, gather, in_cores
 from icmodel.ingest.labels import Labels, fill, labels_of, merge, refuse_unmatched
 from icmodel.ingest.mapping import ColumnMap
@@ -38,19 +38,19 @@ class Ingested:
         The files whose results are in the points.
     refused
         The files of which nothing is, each with the reason.
-    doubted
-        The files that are taken though the others may contradict them, each with the reason.
+    remarks
+        A sentence on each file that is taken though the others speak against it.
     """
 
     points: tuple[Point, ...]
     axes: tuple[Axis, ...]
     taken: tuple[Taken, ...]
     refused: tuple[Refusal, ...] = ()
-    doubted: tuple[Refusal, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         counts = f"{len(self.points)} rows, {len(self.taken)} files taken"
-        return f"Ingested({counts}, {len(self.refused)} refused, {len(self.doubted)} doubted)"
+        return f"Ingested({counts}, {len(self.refused)} refused, {len(self.remarks)} remarks)"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -61,12 +61,7 @@ class Ingested:
             for result in file.results
             for note in result.notes
         )
-        doubts = (
-            f"{one.file}: {one.reason}; the others scatter too much to be sure, so it is taken: "
-            "look at it"
-            for one in self.doubted
-        )
-        return (*counted, *doubts)
+        return (*counted, *self.remarks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +83,7 @@ def ingest(
     link: Interconnect | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Ingested:
-    """Read files of results of other tools; what is broken or contradictory is refused by name.
+    """Read files of results of other tools; what is broken or contradicts itself is refused by name.
 
     Parameters
     ----------
@@ -134,15 +129,9 @@ def ingest(
         if progress is not None:
             progress(at, len(paths))
     wrong = _twice(taken.values())
-    others = {file: some.results for file, some in taken.items() if file not in wrong}
-    contradicted, doubted = judged(others)
-    wrong |= contradicted
     refused += [Refusal(file, reason) for file, reason in wrong.items()]
     kept = [file for name, file in taken.items() if name not in wrong]
-    return replace(
-        _ingested(kept, refused),
-        doubted=tuple(Refusal(file, reason) for file, reason in doubted.items()),
-    )
+    return _ingested(kept, refused)
 
 
 def _twice(taken: Iterable[Taken]) -> dict[str, str]:
@@ -185,7 +174,8 @@ def _ingested(kept: Sequence[Taken], refused: Sequence[Refusal]) -> Ingested:
         for number in result.numbers
     ]
     points, axes = gather(found)
-    return Ingested(points, axes, tuple(kept), tuple(refused))
+    doubts = remarks({file.file: file.results for file in kept})
+    return Ingested(points, axes, tuple(kept), tuple(refused), doubts)
 
 
 def _results(

@@ -46,26 +46,23 @@ def family(metric: str) -> str:
     return COUNT if metric.endswith("_per_s") else TIME
 
 
-def known(ratio: float, of: str, near: float = NEAR) -> Slip | None:
-    """The slip that a ratio of value to expectation looks like, if it looks like one.
-
-    It must come as ``near`` (log) to the mistake's factor.
-    """
+def known(ratio: float, of: str) -> Slip | None:
+    """The slip that a ratio of value to expectation looks like, if it looks like one."""
     if not 0 < ratio < math.inf:
         return None
     size = abs(math.log(ratio))
     nearest = min(SLIPS[of], key=lambda slip: abs(size - math.log(slip.factor)))
     off = abs(size - math.log(nearest.factor))
-    return nearest if off < min(near, math.log(nearest.factor) / 3) else None
+    return nearest if off < min(NEAR, math.log(nearest.factor) / 3) else None
 
 
-def is_rare(slip: Slip, metric: str, ratio: float) -> bool:
-    """Whether a value is off in the direction in which hardly anybody mistakes it so.
+def is_rare_trip(metric: str, ratio: float) -> bool:
+    """Whether a time is half or twice as long in the direction in which hardly anybody mistakes it.
 
     Who takes the whole for half of it makes halves too long and wholes too short; the other way
     round somebody halved or doubled what was halved or doubled already.
     """
-    return slip is ROUND_TRIP and (ratio > 1) is not _is_half(metric)
+    return (ratio > 1) is not _is_half(metric)
 
 
 def _is_half(metric: str) -> bool:
