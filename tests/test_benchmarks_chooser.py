@@ -49,7 +49,7 @@ def test_made_up_systems_keep_the_laws_of_real_ones(truth: Truth) -> None:
     for run in RUNS:
         found = truth.result(run)
         bits = 8 * run.payload_bytes
-        count = packets(run.protocol, run.payload_bytes, truth.mtu_bytes)
+        count = int(packets([run], truth.mtu_bytes)[0])
         wire_s = (bits + 8 * 66 * count) / truth.line_rate_bps
         assert found["goodput_bps"] <= min(run.load_bps, bits / wire_s) * (1 + 1e-12)
         assert found["goodput_bps"] == pytest.approx(found["sent_bps"] * (1 - found["loss_rate"]))

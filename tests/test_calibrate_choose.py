@@ -70,8 +70,9 @@ def test_breaks_are_where_a_packet_is_full() -> None:
 @pytest.mark.parametrize("mtu_bytes", [1500, 9000])
 def test_a_byte_above_a_break_takes_a_packet_more(protocol: str, mtu_bytes: int) -> None:
     for at in breaks(protocol, mtu_bytes):
-        assert packets(protocol, at + 1, mtu_bytes) == packets(protocol, at, mtu_bytes) + 1
-    assert packets("ethernet", mtu_bytes, mtu_bytes) == 1
+        below, above = packets([Run(protocol, at), Run(protocol, at + 1)], mtu_bytes)
+        assert above == below + 1
+    assert packets([Run("ethernet", mtu_bytes)], mtu_bytes) == 1
 
 
 def test_candidates_stand_on_both_sides_of_breaks_and_fit() -> None:
@@ -135,7 +136,7 @@ def test_a_surface_finds_a_law_it_was_shown_in_part() -> None:
 
 
 def _law(run: Run) -> float:
-    count = packets(run.protocol, run.payload_bytes, SETTINGS.mtu_bytes)
+    count = int(packets([run], SETTINGS.mtu_bytes)[0])
     return 8 * run.payload_bytes / (2e-6 + 1e-6 * count + 2e-10 * run.payload_bytes)
 
 

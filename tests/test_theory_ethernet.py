@@ -6,6 +6,7 @@ import csv
 import math
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
+from icmodel import theory
 from icmodel.errors import ScenarioError
-from icmodel.theory import ethernet
+from icmodel.theory import bounds, ethernet, infiniband, rapidio, roce
 from icmodel.theory.ethernet import Framing
 
 CASES = Path(__file__).parent / "cases" / "theory"
@@ -386,3 +388,33 @@ def test_aligned_payloads_are_exactly_the_aligned_ones(framing: Framing, up_to: 
     every = np.arange(1, limit + 1)
     expected = every[ethernet.aligned(every, framing)]
     assert np.array_equal(ethernet.aligned_payloads(framing, up_to), expected)
+
+
+# Breaks: where one byte more takes one packet more.
+
+
+@pytest.mark.parametrize("protocol", ["tcp", "udp"])
+@pytest.mark.parametrize(("mtu", "ip_version"), [(1500, 4), (1500, 6), (9000, 4)])
+def test_a_break_is_where_counting_packets_one_by_one_says(
+    protocol: str, mtu: int, ip_version: int
+) -> None:
+    framing = Framing(protocol, mtu, ip_version)
+    sizes = np.arange(1, 65000)
+    counted = sizes[:-1][np.diff(ethernet.packets(sizes, framing)) > 0]
+    assert theory.packet_breaks(framing, 64998).tolist() == counted.tolist()
+
+
+def test_behind_the_largest_frame_there_is_no_break() -> None:
+    assert theory.packet_breaks(Framing("ethernet"), 10**6).size == 0
+    assert ethernet.aligned_payloads(Framing("ethernet"), 10**6).tolist() == [1500]
+    datagram = infiniband.Framing(4096, "datagram")
+    assert theory.packet_breaks(datagram, 10**6).size == 0
+    assert theory.packet_breaks(rapidio.Framing(), 600).tolist() == [256, 512]
+
+
+@pytest.mark.parametrize("link", [ethernet, infiniband, roce, rapidio])
+def test_each_link_has_the_functions_of_the_room(link: ModuleType) -> None:
+    for name in bounds.__all__:
+        assert getattr(link, name) is getattr(theory, name)
+    framing = link.Framing()
+    assert theory.max_goodput_bps(256, framing, TEN_G) == link.max_goodput_bps(256, framing, TEN_G)

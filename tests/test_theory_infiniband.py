@@ -117,7 +117,7 @@ def questions(draw: st.DrawFn) -> tuple[Framing, int]:
         global_route=draw(st.booleans()),
         as_counted=draw(st.booleans()),
     )
-    most = min(infiniband.max_payload_bytes(framing), 70000)
+    most = min(framing.max_payload_bytes, 70000)
     return framing, draw(st.integers(1, most) | st.sampled_from([framing.mtu_bytes]))
 
 

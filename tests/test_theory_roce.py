@@ -101,7 +101,7 @@ def questions(draw: st.DrawFn) -> tuple[Framing, int]:
         ip_version=4 if version == 1 else draw(st.sampled_from([4, 6])),
         as_counted=draw(st.booleans()),
     )
-    most = min(roce.max_payload_bytes(framing), 70000)
+    most = min(framing.max_payload_bytes, 70000)
     return framing, draw(st.integers(1, most) | st.sampled_from([framing.mtu_bytes]))
 
 
@@ -143,7 +143,7 @@ def test_the_slow_twin_agrees(question: tuple[Framing, int]) -> None:
 @given(question=questions(), step=st.integers(1, 5000))
 def test_wire_bits_never_fall_with_payload(question: tuple[Framing, int], step: int) -> None:
     framing, payload = question
-    more = min(payload + step, roce.max_payload_bytes(framing))
+    more = min(payload + step, framing.max_payload_bytes)
     lesser, greater = roce.wire_bits([payload, more], framing)
     assert lesser <= greater
 

@@ -50,7 +50,7 @@ class Truth:
 
     def result(self, run: Run) -> dict[str, float]:
         """What a run measures when nothing disturbs it."""
-        count = packets(run.protocol, run.payload_bytes, self.mtu_bytes)
+        count = int(packets([run], self.mtu_bytes)[0])
         factor = self.tcp_factor if run.protocol == "tcp" else 1.0
         send_s = factor * self.send.of(run.payload_bytes, count)
         recv_s = factor * self.recv.of(run.payload_bytes, count)

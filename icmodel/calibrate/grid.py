@@ -6,15 +6,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
+from icmodel import theory
 from icmodel.calibrate.run import Run
 from icmodel.calibrate.settings import Settings
+from icmodel.theory import ethernet
 
 MULTIPLES = (1, 2, 3, 5, 9, 17, 33)
 """Packets a frame fills at the breaks that are asked for."""
-IP_HEADER_BYTES, UDP_HEADER_BYTES = 20, 8
-TCP_OVERHEAD_BYTES = 52
-"""IPv4, TCP and the timestamps that Linux sends."""
-ZEROMQ_HEADER_BYTES = 9
+HEADER_BYTES = {"zeromq": 9}
+"""What a protocol puts before each frame in a stream of TCP."""
 LEAST_ETHERNET_BYTES = 46
 MOST_UDP_BYTES = 65507
 DOMAIN_STEPS = 24
@@ -28,28 +31,28 @@ def payload_limit(protocol: str, settings: Settings) -> int:
     return min(settings.most_payload_bytes, own.get(protocol, settings.most_payload_bytes))
 
 
+def framing(protocol: str, mtu_bytes: int) -> ethernet.Framing:
+    """How a protocol's frames are cut, over IPv4 and with the timestamps that Linux sends."""
+    return ethernet.Framing(protocol if protocol in ("udp", "ethernet") else "tcp", mtu_bytes)
+
+
 def breaks(protocol: str, mtu_bytes: int) -> tuple[int, ...]:
-    """The largest payloads of so many packets [B]."""
-    segment = mtu_bytes - TCP_OVERHEAD_BYTES
-    fragment = (mtu_bytes - IP_HEADER_BYTES) // 8 * 8
+    """The largest payloads of so many packets [B]; of direct Ethernet, where padding ends."""
     if protocol == "ethernet":
         return (LEAST_ETHERNET_BYTES, mtu_bytes)
-    if protocol == "udp":
-        return tuple(n * fragment - UDP_HEADER_BYTES for n in MULTIPLES)
-    less = ZEROMQ_HEADER_BYTES if protocol == "zeromq" else 0
-    return tuple(n * segment - less for n in MULTIPLES)
+    full = theory.packet_breaks(framing(protocol, mtu_bytes), MULTIPLES[-1] * mtu_bytes)
+    own = HEADER_BYTES.get(protocol, 0)
+    return tuple(int(full[count - 1]) - own for count in MULTIPLES if count <= len(full))
 
 
-def packets(protocol: str, payload_bytes: float, mtu_bytes: int) -> int:
-    """Packets a frame needs when it is sent alone."""
-    first = breaks(protocol, mtu_bytes)
-    if protocol == "ethernet":
-        return 1
-    if protocol == "udp":
-        fragment = first[0] + UDP_HEADER_BYTES
-        return math.ceil((payload_bytes + UDP_HEADER_BYTES) / fragment)
-    less = ZEROMQ_HEADER_BYTES if protocol == "zeromq" else 0
-    return math.ceil((payload_bytes + less) / (first[0] + less))
+def packets(runs: Sequence[Run], mtu_bytes: int) -> NDArray[np.int64]:
+    """Packets a frame of each run needs when it is sent alone."""
+    found = np.ones(len(runs), dtype=np.int64)
+    for protocol in {run.protocol for run in runs}:
+        where = [at for at, run in enumerate(runs) if run.protocol == protocol]
+        sizes = [runs[at].payload_bytes + HEADER_BYTES.get(protocol, 0) for at in where]
+        found[where] = theory.packets(sizes, framing(protocol, mtu_bytes))
+    return found
 
 
 def payloads(protocol: str, settings: Settings) -> tuple[int, ...]:

@@ -129,9 +129,7 @@ class Surface:
     def places(self, runs: Sequence[Run]) -> Floats:
         """The coordinates of runs, one a row."""
         sizes = np.log2([float(run.payload_bytes) for run in runs])
-        needed = np.log2(
-            [float(packets(run.protocol, run.payload_bytes, self._mtu_bytes)) for run in runs]
-        )
+        needed = np.log2(packets(runs, self._mtu_bytes))
         if self.capacity is None:
             flat = np.zeros(len(runs))
             return np.stack([sizes - 10.0, needed, flat, flat], axis=1)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
-from types import ModuleType
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import Field, asdict, dataclass, field, fields, make_dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from icmodel import units
+from icmodel import theory, units
 from icmodel.cli.output import Answer, Section, Table, emit
-from icmodel.cli.question import AsJson, Output, count, option, room, shares
+from icmodel.cli.question import AsJson, Command, Output, count, option, room, shares
 from icmodel.errors import ScenarioError
+from icmodel.theory import ethernet as ethernet_link
+from icmodel.theory import infiniband as infiniband_link
+from icmodel.theory import rapidio as rapidio_link
+from icmodel.theory import roce as roce_link
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +24,8 @@ if TYPE_CHECKING:
 app = room()
 
 TEN_GIGABIT = "10 Gb/s"
+OFF = {"padded": "unpadded"}
+"""What turns a switch off, where it is not its name with no- before it."""
 COLUMNS = (
     "payload_bytes",
     "packets",
@@ -63,17 +69,54 @@ LineRate = Annotated[str, option("line-rate", "RATE", "Data rate after coding.",
 OwnLineRate = Annotated[
     str | None, option("line-rate", "RATE", "Data rate in place of the one that lanes give.")
 ]
-Mtu = Annotated[str, option("mtu", "SIZE", "Most bytes of one packet.", "1500 B")]
-VlanTags = Annotated[str, option("vlan-tags", "N", "VLAN tags: 0, 1 or 2.", "0")]
-IpVersion = Annotated[str, option("ip-version", "N", "4 or 6.", "4")]
-Operation = Annotated[str, option("operation", "NAME", "send, write, read or datagram.", "send")]
-AsCounted = Annotated[
-    bool, typer.Option("--as-counted", help="As port counters see it, not as on the wire.")
-]
+
+
+# --- the choices of a framing as options ------------------------------------------------------
+
+
+class Typed(NamedTuple):
+    """A field of a framing on the command line: its option, and how the text is read."""
+
+    option: Any
+    default: object
+    read: Callable[[Any], object]
+
+
+def typed(one: Field[Any]) -> Typed:
+    """The option of one field of a framing: a switch, a size, a count or a name."""
+    name, default, text = one.name.replace("_", "-"), one.default, one.metadata["text"]
+    if isinstance(default, bool):
+        off = f"/--{OFF.get(name, f'no-{name}')}" if default else ""
+        return Typed(Annotated[bool, typer.Option(f"--{name}{off}", help=text)], default, bool)
+    if name.endswith("-bytes"):
+        said, size = f"{default} B", name.removesuffix("-bytes")
+        return Typed(Annotated[str, option(size, "SIZE", text, said)], said, units.parse_bytes)
+    said = str(default)
+    if isinstance(default, int):
+        return Typed(Annotated[str, option(name, "N", text, said)], said, partial(count, name))
+    return Typed(Annotated[str, option(name, "NAME", text, said)], said, str)
+
+
+def framed(kind: type[theory.AnyFraming]) -> Callable[[Command], Command]:
+    """Give a command every choice of a framing as an option; it takes them as ``chosen``.
+
+    ``chosen.framing()`` is the framing they make.
+    """
+    options = {one.name: typed(one) for one in fields(kind)}
+
+    def framing(chosen: object) -> theory.AnyFraming:
+        return kind(**{name: one.read(getattr(chosen, name)) for name, one in options.items()})
+
+    made = make_dataclass(
+        "Chosen",
+        [(name, one.option, field(default=one.default)) for name, one in options.items()],
+        namespace={"framing": framing},
+    )
+    return shares(made, "chosen")
 
 
 @app.callback(short_help="What the wire allows, by theory alone.")
-def theory() -> None:
+def said_by_theory() -> None:
     """What the wire allows: packets, wire bits, goodput, send interval, latency, alignment.
 
     Bounds by theory alone, whatever the hosts. A range of payloads without a number of values
@@ -88,20 +131,12 @@ def theory() -> None:
 
 @app.command(short_help="TCP, UDP and direct Ethernet.")
 @frames_shared
+@framed(ethernet_link.Framing)
 def ethernet(
     *,
     frames: Frames,
-    protocol: Annotated[str, option("protocol", "NAME", "tcp, udp or ethernet.", "tcp")] = "tcp",
     line_rate: LineRate = TEN_GIGABIT,
-    mtu: Mtu = "1500 B",
-    ip_version: IpVersion = "4",
-    vlan_tags: VlanTags = "0",
-    timestamps: Annotated[
-        bool, typer.Option("--timestamps/--no-timestamps", help="TCP timestamps, 12 B a packet.")
-    ] = True,
-    padded: Annotated[
-        bool, typer.Option("--padded/--unpadded", help="Fill short packets to 46 B.")
-    ] = True,
+    chosen: Any,
     as_json: AsJson = False,
     output: Output = None,
 ) -> None:
@@ -116,21 +151,13 @@ def ethernet(
     icmodel theory ethernet --protocol ethernet --payload "64 B" --unpadded --switches 1 \\
         --switch-latency "1.59 us" --distance "50 m"
     """  # noqa: D301
-    from icmodel.theory import ethernet as link
-
-    framing = link.Framing(
-        protocol=protocol,
-        mtu_bytes=units.parse_bytes(mtu),
-        ip_version=count("ip-version", ip_version),
-        timestamps=timestamps,
-        vlan_tags=count("vlan-tags", vlan_tags),
-        padded=padded,
-    )
-    _emit(Wire(link, "ethernet", framing, units.parse_bps(line_rate)), frames, as_json, output)
+    wire = Wire("ethernet", chosen.framing(), units.parse_bps(line_rate))
+    _emit(wire, frames, as_json, output)
 
 
 @app.command(short_help="InfiniBand, SDR to NDR.")
 @frames_shared
+@framed(infiniband_link.Framing)
 def infiniband(
     *,
     frames: Frames,
@@ -139,12 +166,7 @@ def infiniband(
     ] = "qdr",
     lanes: Annotated[str, option("lanes", "N", "1, 2, 4, 8 or 12.", "4")] = "4",
     line_rate: OwnLineRate = None,
-    mtu: Annotated[str, option("mtu", "SIZE", "Path MTU, 256 B to 4096 B.", "4096 B")] = "4096 B",
-    operation: Operation = "send",
-    global_route: Annotated[
-        bool, typer.Option("--global-route", help="With the 40 B global route header.")
-    ] = False,
-    as_counted: AsCounted = False,
+    chosen: Any,
     as_json: AsJson = False,
     output: Output = None,
 ) -> None:
@@ -156,33 +178,19 @@ def infiniband(
     icmodel theory infiniband --payload "4096 B, 4097 B"
     icmodel theory infiniband --generation ndr --payload "64 KiB" --operation write --mtu "2 KiB"
     """  # noqa: D301
-    from icmodel.theory import infiniband as link
-
-    rate = link.link_rate_bps(generation, count("lanes", lanes))
-    framing = link.Framing(
-        mtu_bytes=units.parse_bytes(mtu),
-        operation=operation,
-        global_route=global_route,
-        as_counted=as_counted,
-    )
+    rate = infiniband_link.link_rate_bps(generation, count("lanes", lanes))
     rate = units.parse_bps(line_rate) if line_rate else rate
-    _emit(Wire(link, "infiniband", framing, rate), frames, as_json, output)
+    _emit(Wire("infiniband", chosen.framing(), rate), frames, as_json, output)
 
 
 @app.command(short_help="RoCE version 1 and 2.")
 @frames_shared
+@framed(roce_link.Framing)
 def roce(
     *,
     frames: Frames,
-    version: Annotated[str, option("version", "N", "1 or 2.", "2")] = "2",
     line_rate: LineRate = TEN_GIGABIT,
-    mtu: Annotated[
-        str, option("mtu", "SIZE", "RDMA path MTU, 256 B to 4096 B.", "1024 B")
-    ] = "1024 B",
-    operation: Operation = "send",
-    vlan_tags: VlanTags = "0",
-    ip_version: IpVersion = "4",
-    as_counted: AsCounted = False,
+    chosen: Any,
     as_json: AsJson = False,
     output: Output = None,
 ) -> None:
@@ -194,36 +202,19 @@ def roce(
     icmodel theory roce --payload "1 KiB, 64 KiB"
     icmodel theory roce --version 1 --payload "4 KiB" --mtu "4 KiB" --line-rate "100 Gb/s"
     """  # noqa: D301
-    from icmodel.theory import roce as link
-
-    framing = link.Framing(
-        version=count("version", version),
-        mtu_bytes=units.parse_bytes(mtu),
-        operation=operation,
-        vlan_tags=count("vlan-tags", vlan_tags),
-        ip_version=count("ip-version", ip_version),
-        as_counted=as_counted,
-    )
-    _emit(Wire(link, "roce", framing, units.parse_bps(line_rate)), frames, as_json, output)
+    _emit(Wire("roce", chosen.framing(), units.parse_bps(line_rate)), frames, as_json, output)
 
 
 @app.command(short_help="RapidIO writes, reads and messages.")
 @frames_shared
+@framed(rapidio_link.Framing)
 def rapidio(
     *,
     frames: Frames,
     lanes: Annotated[str, option("lanes", "N", "1, 2, 4, 8 or 16.", "4")] = "4",
     baud: Annotated[str, option("baud", "FREQUENCY", "Symbols of one lane.", "5 GHz")] = "5 GHz",
     line_rate: OwnLineRate = None,
-    operation: Annotated[
-        str,
-        option("operation", "NAME", "swrite, nwrite, nwrite_r, nread or message.", "swrite"),
-    ] = "swrite",
-    device_id_bits: Annotated[str, option("device-id-bits", "N", "8 or 16.", "8")] = "8",
-    address_bits: Annotated[str, option("address-bits", "N", "34, 50 or 66.", "34")] = "34",
-    control_symbol: Annotated[
-        str, option("control-symbol", "SIZE", "4 B (IDLE1) or 8 B (IDLE2, IDLE3).", "4 B")
-    ] = "4 B",
+    chosen: Any,
     as_json: AsJson = False,
     output: Output = None,
 ) -> None:
@@ -235,17 +226,9 @@ def rapidio(
     icmodel theory rapidio --payload "256 B, 257 B"
     icmodel theory rapidio --payload "4 KiB" --operation message --lanes 4 --baud "3.125 GHz"
     """  # noqa: D301
-    from icmodel.theory import rapidio as link
-
-    rate = link.link_rate_bps(count("lanes", lanes), units.parse_hertz(baud))
-    framing = link.Framing(
-        operation=operation,
-        device_id_bits=count("device-id-bits", device_id_bits),
-        address_bits=count("address-bits", address_bits),
-        control_symbol_bytes=units.parse_bytes(control_symbol),
-    )
+    rate = rapidio_link.link_rate_bps(count("lanes", lanes), units.parse_hertz(baud))
     rate = units.parse_bps(line_rate) if line_rate else rate
-    _emit(Wire(link, "rapidio", framing, rate), frames, as_json, output)
+    _emit(Wire("rapidio", chosen.framing(), rate), frames, as_json, output)
 
 
 # --- answering --------------------------------------------------------------------------------
@@ -255,9 +238,8 @@ def rapidio(
 class Wire:
     """A link of theory with its choices."""
 
-    link: ModuleType
     kind: str
-    framing: Any
+    framing: theory.AnyFraming
     line_rate_bps: float
 
     def payloads(self, text: str) -> tuple[int, ...]:
@@ -265,7 +247,7 @@ class Wire:
         from icmodel.sweep import range_values
 
         def filling(item: str, first: float, last: float) -> Sequence[float]:
-            sizes = self.link.aligned_payloads(self.framing, int(last)).tolist()
+            sizes = theory.aligned_payloads(self.framing, int(last)).tolist()
             found = [size for size in sizes if size >= first]
             if not found:
                 raise ScenarioError(
@@ -278,15 +260,15 @@ class Wire:
 
     def points(self, payloads: tuple[int, ...], path: Mapping[str, Any]) -> list[dict[str, Any]]:
         """What theory says of each payload, in SI."""
-        link, framing, rate = self.link, self.framing, self.line_rate_bps
+        framing, rate = self.framing, self.line_rate_bps
         columns = (
             payloads,
-            link.packets(payloads, framing).tolist(),
-            link.wire_bits(payloads, framing).tolist(),
-            link.max_goodput_bps(payloads, framing, rate).tolist(),
-            link.send_interval_s(payloads, framing, rate).tolist(),
-            link.min_latency_s(payloads, framing, rate, **path).tolist(),
-            link.aligned(payloads, framing).tolist(),
+            theory.packets(payloads, framing).tolist(),
+            theory.wire_bits(payloads, framing).tolist(),
+            theory.max_goodput_bps(payloads, framing, rate).tolist(),
+            theory.send_interval_s(payloads, framing, rate).tolist(),
+            theory.min_latency_s(payloads, framing, rate, **path).tolist(),
+            theory.aligned(payloads, framing).tolist(),
         )
         return [dict(zip(COLUMNS, row, strict=True)) for row in zip(*columns, strict=True)]
 
@@ -296,12 +278,12 @@ def _emit(wire: Wire, frames: Frames, as_json: bool, output: Any) -> None:
         raise ScenarioError('theory needs payloads: give some, e.g. --payload "1472 B, 1473 B"')
     path = frames.path()
     points = wire.points(wire.payloads(frames.payload), path)
-    bound = wire.link.stream_goodput_bps(wire.framing, wire.line_rate_bps)
+    bound = theory.stream_goodput_bps(wire.framing, wire.line_rate_bps)
     said = {
         "kind": wire.kind,
         "line_rate_bps": wire.line_rate_bps,
         "framing": asdict(wire.framing),
-        "path": {**path, "propagation_s_per_m": wire.link.PROPAGATION_S_PER_M},
+        "path": {**path, "propagation_s_per_m": wire.framing.propagation_s_per_m},
         "stream_goodput_bps": bound,
     }
     answer = Answer(

@@ -1,9 +1,8 @@
-"""What the wire allows: one module an interconnect, the same functions with the same parameters.
+"""What the wire allows: a framing for each interconnect, and the same functions for all.
 
-``ethernet``, ``infiniband``, ``roce`` and ``rapidio`` each have a frozen ``Framing`` with the
-choices of that link, and the functions ``packets``, ``wire_bits``, ``max_goodput_bps``,
-``send_interval_s``, ``min_latency_s``, ``aligned``, ``aligned_payloads``, ``stream_goodput_bps``
-and ``max_payload_bytes``. Where a payload is asked for, an int or an array of ints is taken and a
-numpy array of the same shape returned: shape ``()`` for an int, which ``int()`` or ``float()``
-opens. Line rates are data rates after coding, in bits per second.
+``ethernet``, ``infiniband``, ``roce`` and ``rapidio`` each have a frozen ``Framing`` with the choices of
+that link. The functions of this room take any of them; each link's module has them too.
 """
+
+from icmodel.theory.bounds import *  # noqa: F403 - its functions are this room's
+from icmodel.theory.framing import AnyFraming as AnyFraming

@@ -5,11 +5,13 @@ Header bytes: Linux ``include/rdma/ib_pack.h`` and ``drivers/infiniband/sw/rxe/r
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from icmodel.theory import _wire
+from icmodel.theory.framing import AnyFraming, choice
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -30,37 +32,55 @@ FIRST_PACKET_BYTES = {
     "read": AETH_BYTES,
     "datagram": DETH_BYTES,
 }
+PROPAGATION_S_PER_M = 5e-9
+"""Fibre with a refractive index of 1.5; also the usual rule of thumb for any cable."""
 
 
-def check(mtu_bytes: int, operation: str) -> None:
-    """Refuse an MTU or an operation the transport does not have."""
-    _wire.check_choice("mtu_bytes", mtu_bytes, MTUS_BYTES)
-    _wire.check_choice("operation", operation, tuple(FIRST_PACKET_BYTES))
+def mtu(default: int) -> Any:
+    """The field of a path MTU."""
+    return choice(default, "RDMA path MTU, 256 B to 4096 B.", MTUS_BYTES)
 
 
-def max_message_bytes(mtu_bytes: int, operation: str) -> int:
-    """Largest message [B]: 2**31, a datagram one packet."""
-    return mtu_bytes if operation == "datagram" else MAX_MESSAGE_BYTES
+def operation() -> Any:
+    """The field of an operation."""
+    return choice("send", "send, write, read or datagram.", tuple(FIRST_PACKET_BYTES))
 
 
-def train(
-    payload_bytes: ArrayLike, mtu_bytes: int, operation: str, packet_bytes: int
-) -> _wire.Train:
-    """Cut messages at the path MTU; `packet_bytes` go around each packet's data [B]."""
-    limit = max_message_bytes(mtu_bytes, operation)
-    payload = _wire.payload_array(payload_bytes, limit, f"one {operation}")
-    count = _wire.ceil_div(payload, mtu_bytes)
-    filled = _wire.ceil_div(payload, WORD_BYTES) * WORD_BYTES
-    first = FIRST_PACKET_BYTES[operation]
-    last = np.where(count > 1, AETH_BYTES, 0) if operation == "read" else 0
-    wire = filled + count * packet_bytes + first + last
-    return _wire.Train(
-        payload, np.asarray(count), np.asarray(wire), packet_bytes + mtu_bytes + first
-    )
+class RdmaFraming(AnyFraming):
+    """What InfiniBand and RoCE have in common; each adds its fields and what goes around a packet."""
 
+    __slots__ = ()
+    propagation_s_per_m: ClassVar[float] = PROPAGATION_S_PER_M
+    mtu_bytes: int
+    operation: str
 
-def aligned(payload_bytes: ArrayLike, mtu_bytes: int, operation: str) -> NDArray[np.bool_]:
-    """Whether a message is a whole number of full packets."""
-    limit = max_message_bytes(mtu_bytes, operation)
-    payload = _wire.payload_array(payload_bytes, limit, f"one {operation}")
-    return np.asarray(payload % mtu_bytes == 0)
+    @property
+    @abstractmethod
+    def packet_bytes(self) -> int:
+        """Bytes around the data of every packet [B]."""
+
+    @property
+    def max_payload_bytes(self) -> int:
+        """Largest message [B]: 2**31; a datagram is one packet."""
+        return self.mtu_bytes if self.operation == "datagram" else MAX_MESSAGE_BYTES
+
+    def train(self, payload_bytes: ArrayLike) -> _wire.Train:
+        """The packets that messages become, cut at the path MTU; shape of `payload_bytes` [B]."""
+        limit, carrier = self.max_payload_bytes, f"one {self.operation}"
+        payload = _wire.payload_array(payload_bytes, limit, carrier)
+        count = _wire.ceil_div(payload, self.mtu_bytes)
+        filled = _wire.ceil_div(payload, WORD_BYTES) * WORD_BYTES
+        first = FIRST_PACKET_BYTES[self.operation]
+        last = np.where(count > 1, AETH_BYTES, 0) if self.operation == "read" else 0
+        wire = filled + count * self.packet_bytes + first + last
+        aligned = payload % self.mtu_bytes == 0
+        full_packet = self.packet_bytes + self.mtu_bytes + first
+        return _wire.Train(payload, count, np.asarray(wire), np.asarray(aligned), full_packet)
+
+    def aligned_payloads(self, up_to_bytes: int) -> NDArray[np.int64]:
+        """All payloads up to `up_to_bytes` that fill their packets [B], ascending."""
+        return _wire.multiples(self.mtu_bytes, up_to_bytes, self.max_payload_bytes)
+
+    def best_payloads(self) -> ArrayLike:
+        """The largest message, all its packets full [B]."""
+        return self.max_payload_bytes

@@ -27,6 +27,8 @@ class Train:
     ----------
     payload_bytes, packets, wire_bytes : array of int64, one shape
         Useful bytes, packets, and bytes on the wire of each frame [B, 1, B].
+    aligned : array of bool, the same shape
+        Whether the last packet is full.
     full_packet_bytes : int
         Bytes on the wire of the first packet of a frame that needs more than one [B].
     """
@@ -34,6 +36,7 @@ class Train:
     payload_bytes: NDArray[np.int64]
     packets: NDArray[np.int64]
     wire_bytes: NDArray[np.int64]
+    aligned: NDArray[np.bool_]
     full_packet_bytes: int
 
     @property

@@ -10,11 +10,13 @@ characters) and acknowledgements are left out, so a bound stays one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from icmodel.theory import _wire
+from icmodel.theory.bounds import *  # noqa: F403 - the functions of every link
+from icmodel.theory.framing import AnyFraming, choice
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -47,7 +49,7 @@ CODED_BAUD_SHARE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Framing:
+class Framing(AnyFraming):
     """The choices that decide what a transfer becomes on a RapidIO wire.
 
     Parameters
@@ -63,16 +65,44 @@ class Framing:
         4 with IDLE1 (short symbols), 8 with IDLE2 and IDLE3 (above 5.5 GBd).
     """
 
-    operation: str = "swrite"
-    device_id_bits: int = 8
-    address_bits: int = 34
-    control_symbol_bytes: int = 4
+    propagation_s_per_m: ClassVar[float] = PROPAGATION_S_PER_M
+    operation: str = choice(
+        "swrite", "swrite, nwrite, nwrite_r, nread or message.", OPERATION_BYTES
+    )
+    device_id_bits: int = choice(8, "8 or 16.", (8, 16))
+    address_bits: int = choice(34, "34, 50 or 66.", ADDRESS_BYTES)
+    control_symbol_bytes: int = choice(4, "4 B (IDLE1) or 8 B (IDLE2, IDLE3).", (4, 8))
 
-    def __post_init__(self) -> None:
-        _wire.check_choice("operation", self.operation, tuple(OPERATION_BYTES))
-        _wire.check_choice("device_id_bits", self.device_id_bits, (8, 16))
-        _wire.check_choice("address_bits", self.address_bits, tuple(ADDRESS_BYTES))
-        _wire.check_choice("control_symbol_bytes", self.control_symbol_bytes, (4, 8))
+    @property
+    def max_payload_bytes(self) -> int | None:
+        """Largest transfer [B]: a message 4096; writes and reads as many packets as asked for."""
+        return MAX_MESSAGE_BYTES if self.operation == "message" else None
+
+    @property
+    def header_bytes(self) -> int:
+        """Bytes before the data of every packet [B]."""
+        ids = 2 * self.device_id_bits // 8
+        address = ADDRESS_BYTES[self.address_bits] if self.operation in WITH_ADDRESS else 0
+        return PHYSICAL_BYTES + ids + OPERATION_BYTES[self.operation] + address
+
+    def train(self, payload_bytes: ArrayLike) -> _wire.Train:
+        """The packets that transfers become; shape of `payload_bytes` [B]."""
+        limit, carrier = self.max_payload_bytes, f"one RapidIO {self.operation}"
+        payload = _wire.payload_array(payload_bytes, limit, carrier)
+        count = _wire.ceil_div(payload, MAX_DATA_BYTES)
+        full = int(packet_bytes(MAX_DATA_BYTES, self)) + self.control_symbol_bytes
+        last = _packet_bytes(payload - (count - 1) * MAX_DATA_BYTES, self)
+        wire = (count - 1) * full + last + self.control_symbol_bytes
+        aligned = payload % MAX_DATA_BYTES == 0
+        return _wire.Train(payload, count, np.asarray(wire), np.asarray(aligned), full)
+
+    def aligned_payloads(self, up_to_bytes: int) -> NDArray[np.int64]:
+        """All payloads up to `up_to_bytes` that fill their packets [B], ascending."""
+        return _wire.multiples(MAX_DATA_BYTES, up_to_bytes, self.max_payload_bytes)
+
+    def best_payloads(self) -> ArrayLike:
+        """One full packet [B]: none of several does better."""
+        return MAX_DATA_BYTES
 
 
 def link_rate_bps(lanes: int = 4, baud: float = 5e9) -> float:
@@ -80,13 +110,6 @@ def link_rate_bps(lanes: int = 4, baud: float = 5e9) -> float:
     _wire.check_choice("lanes", lanes, LANES)
     _wire.check_choice("baud", baud, tuple(CODED_BAUD_SHARE))
     return lanes * baud * CODED_BAUD_SHARE[baud]
-
-
-def _header_bytes(framing: Framing) -> int:
-    """Bytes before the data of every packet."""
-    ids = 2 * framing.device_id_bits // 8
-    address = ADDRESS_BYTES[framing.address_bits] if framing.operation in WITH_ADDRESS else 0
-    return PHYSICAL_BYTES + ids + OPERATION_BYTES[framing.operation] + address
 
 
 def packet_bytes(data_bytes: ArrayLike, framing: Framing) -> NDArray[np.int64]:
@@ -99,80 +122,6 @@ def packet_bytes(data_bytes: ArrayLike, framing: Framing) -> NDArray[np.int64]:
 
 
 def _packet_bytes(data: NDArray[np.int64], framing: Framing) -> NDArray[np.int64]:
-    covered = _header_bytes(framing) + _wire.ceil_div(data, DOUBLE_WORD_BYTES) * DOUBLE_WORD_BYTES
+    covered = framing.header_bytes + _wire.ceil_div(data, DOUBLE_WORD_BYTES) * DOUBLE_WORD_BYTES
     checked = covered + CRC_BYTES * np.where(covered > SINGLE_CRC_BYTES, 2, 1)
     return _wire.ceil_div(checked, WORD_BYTES) * WORD_BYTES
-
-
-def _train(payload_bytes: ArrayLike, framing: Framing) -> _wire.Train:
-    limit = max_payload_bytes(framing)
-    payload = _wire.payload_array(payload_bytes, limit, f"one RapidIO {framing.operation}")
-    count = _wire.ceil_div(payload, MAX_DATA_BYTES)
-    symbol = framing.control_symbol_bytes
-    full = int(packet_bytes(MAX_DATA_BYTES, framing)) + symbol
-    last = _packet_bytes(payload - (count - 1) * MAX_DATA_BYTES, framing) + symbol
-    wire = (count - 1) * full + last
-    return _wire.Train(payload, np.asarray(count), np.asarray(wire), full)
-
-
-def packets(payload_bytes: ArrayLike, framing: Framing) -> NDArray[np.int64]:
-    """Packets one transfer becomes; shape of `payload_bytes` [B]."""
-    return _train(payload_bytes, framing).packets
-
-
-def wire_bits(payload_bytes: ArrayLike, framing: Framing) -> NDArray[np.int64]:
-    """Bits of one transfer on the wire, control symbols included; shape of `payload_bytes` [B]."""
-    return _train(payload_bytes, framing).wire_bits
-
-
-def max_goodput_bps(
-    payload_bytes: ArrayLike, framing: Framing, line_rate_bps: float
-) -> NDArray[np.float64]:
-    """Goodput of transfers back to back [b/s]."""
-    return _train(payload_bytes, framing).goodput_bps(line_rate_bps)
-
-
-def send_interval_s(
-    payload_bytes: ArrayLike, framing: Framing, line_rate_bps: float
-) -> NDArray[np.float64]:
-    """Least time between the starts of two transfers [s]."""
-    return _train(payload_bytes, framing).interval_s(line_rate_bps)
-
-
-def min_latency_s(
-    payload_bytes: ArrayLike,
-    framing: Framing,
-    line_rate_bps: float,
-    distance_m: float = 0.0,
-    propagation_s_per_m: float = PROPAGATION_S_PER_M,
-    switches: int = 0,
-    switch_latency_s: float = 0.0,
-    switching: str = "cut-through",
-) -> NDArray[np.float64]:
-    """Least one-way latency: propagation, all bits of the transfer, and the switches [s].
-
-    A switch adds its latency; one that stores and forwards receives the whole first packet
-    before it sends. Of a read only the answer is counted, not the request before it.
-    """
-    path = _wire.Path(distance_m, propagation_s_per_m, switches, switch_latency_s, switching)
-    return _train(payload_bytes, framing).latency_s(line_rate_bps, path)
-
-
-def aligned(payload_bytes: ArrayLike, framing: Framing) -> NDArray[np.bool_]:
-    """Whether a transfer fills its packets to the last byte; shape of `payload_bytes` [B]."""
-    return np.asarray(_train(payload_bytes, framing).payload_bytes % MAX_DATA_BYTES == 0)
-
-
-def aligned_payloads(framing: Framing, up_to_bytes: int) -> NDArray[np.int64]:
-    """All payloads up to `up_to_bytes` that fill their packets [B], ascending."""
-    return _wire.multiples(MAX_DATA_BYTES, up_to_bytes, max_payload_bytes(framing))
-
-
-def stream_goodput_bps(framing: Framing, line_rate_bps: float) -> float:
-    """Bound of any stream: full packets of 256 B [b/s]."""
-    return float(max_goodput_bps(MAX_DATA_BYTES, framing, line_rate_bps))
-
-
-def max_payload_bytes(framing: Framing) -> int | None:
-    """Largest transfer [B]: a message 4096; writes and reads as many packets as asked for (None)."""
-    return MAX_MESSAGE_BYTES if framing.operation == "message" else None

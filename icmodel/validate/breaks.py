@@ -8,7 +8,6 @@ payloads whose slope, on log axes, differs most from the slopes on both sides of
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
 import numpy as np
 
@@ -73,18 +72,14 @@ def _first_packet(data: Dataset, point: Point, sizes: Sequence[int]) -> Pair | N
 
 def one_packet_bytes(link: Interconnect, protocol: str) -> int:
     """The greatest payload that an Ethernet link carries in one packet [B]."""
-    mtu = link.mtu_bytes or DEFAULT_MTU_BYTES
-    carrier: Literal["udp", "ethernet", "tcp"] = "tcp"
-    if protocol == "udp":
-        carrier = "udp"
-    elif protocol == "ethernet":
-        carrier = "ethernet"
-    version: Literal[4, 6] = 6 if link.ip_version == 6 else 4
+    carrier = protocol if protocol in ("udp", "ethernet") else "tcp"
     framing = ethernet.Framing(
-        carrier, mtu, version, timestamps=link.tcp_timestamps and carrier == "tcp"
+        carrier,
+        link.mtu_bytes or DEFAULT_MTU_BYTES,
+        6 if link.ip_version == 6 else 4,
+        timestamps=link.tcp_timestamps,
     )
-    sizes = np.arange(1, mtu + 1)
-    return int(sizes[ethernet.packets(sizes, framing) == 1].max())
+    return int(ethernet.aligned_payloads(framing, framing.mtu_bytes)[0])
 
 
 def step(sizes: Sequence[int], values: Sequence[float]) -> Pair | None:
