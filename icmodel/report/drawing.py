@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from textwrap import wrap
@@ -87,18 +86,10 @@ BYTE_LABELS = (
     "datum.value >= 1024 ? format(datum.value / 1024, '~r') + ' Ki' : format(datum.value, '~r')"
 )
 
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """What an axis is labelled in; the numbers of a plot stay in SI."""
-
-    name: str
-    factor: float
-
-    @property
-    def label(self) -> str:
-        """The Vega expression of a tick label."""
-        return f"format(datum.value / {self.factor!r}, '~r')"
+UNLABELLED: Spec = {"condition": {"test": "datum.label === ''", "value": 0}, "value": 1}
+"""Opacity of the lines of a grid, of which those without a label are not drawn."""
+SI_LABELS = "datum.label ? replace(datum.label, /([0-9])([^0-9]?)$/, '$1 $2') + '{unit}' : ''"
+"""A tick's label with a prefix, such as 20µ, made 20 µs; one that Vega leaves out stays empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +147,12 @@ class _Plot:
 
     @property
     def y(self) -> Spec:
-        unit, scale, axis = _y_axis(self.metric, self.data)
         return {
             "field": self.metric,
             "type": "quantitative",
-            "title": f"{self.value} [{unit.name}]",
-            "scale": scale,
-            "axis": axis | {"labelExpr": unit.label},
+            "title": self.value,
+            "scale": _y_scale(self.metric, self.data),
+            "axis": ticks(self.metric) | {"tickCount": 5, "gridOpacity": UNLABELLED},
         }
 
     @property
@@ -241,52 +231,44 @@ def _numbers(field: str, rows: list[Row]) -> list[float]:
     return [float(str(row[field])) for row in rows if row.get(field) is not None]
 
 
+def ticks(metric: str) -> Spec:
+    """How an axis of a metric is labelled: with the prefix and unit of each tick, or per cent."""
+    if metric.endswith("_cores"):
+        return {"format": "~r"}
+    if not metric.endswith(("_s", "_bps")):
+        return {"format": "~%", "labelExpr": "replace(datum.label, '%', ' %')"}
+    unit = "b/s" if metric.endswith("_bps") else "/s" if metric.endswith("_per_s") else "s"
+    return {"format": "~s", "labelExpr": SI_LABELS.format(unit=unit)}
+
+
 def _x_axis(field: str, xs: list[float], here: list[float]) -> Spec:
     first, last = min(xs), max(xs)
     if field == "payload_bytes":
-        return {
-            "title": "payload [B]",
-            "scale": {"type": "log", "base": 2, "domain": [first / 1.3, last * 1.3], "nice": False},
-            "axis": {"values": _powers(first, last), "labelExpr": BYTE_LABELS, "grid": False},
-        }
+        scale: Spec = {"type": "log", "base": 2, "domain": [first / 1.3, last * 1.3]}
+        return _axis("payload [B]", scale, {"labelExpr": BYTE_LABELS, "tickCount": 7})
     if field == "cores":
-        return {
-            "title": "cores",
-            "scale": {"domain": [first - 0.5, last + 0.5], "nice": False},
-            "axis": {"values": sorted(set(xs)), "format": "d", "grid": False},
-        }
-    unit = metric_unit("goodput_bps", last)
+        scale = {"domain": [first - 0.5, last + 0.5]}
+        return _axis("cores", scale, {"values": sorted(set(xs)), "format": "d"})
+    scale = {"domain": [0, last]}
     if here and is_small(here[0], last):
         start = min(x for x in (*xs, here[0] / 3) if x > 0)
-        return {
-            "title": f"requested goodput [{unit.name}]",
-            "scale": {"type": "log", "domain": [start, last], "nice": False, "clamp": True},
-            "axis": {"labelExpr": unit.label, "grid": False, "tickCount": 4},
-        }
-    return {
-        "title": f"requested goodput [{unit.name}]",
-        "scale": {"domain": [0, last], "nice": False},
-        "axis": {"labelExpr": unit.label, "grid": False, "tickCount": 6},
-    }
+        scale = {"type": "log", "domain": [start, last], "clamp": True}
+    return _axis("requested goodput", scale, ticks("goodput_bps") | {"tickCount": 5})
 
 
-def _powers(first: float, last: float) -> list[int]:
-    """Powers of two inside the ends, at most seven of them."""
-    powers = range(math.ceil(math.log2(first)), math.floor(math.log2(last)) + 1)
-    return [2**power for power in powers[:: max(1, math.ceil(len(powers) / 7))]]
+def _axis(title: str, scale: Spec, axis: Spec) -> Spec:
+    return {"title": title, "scale": scale | {"nice": False}, "axis": axis | {"grid": False}}
 
 
-def _y_axis(metric: str, data: Data) -> tuple[Unit, Spec, Spec]:
+def _y_scale(metric: str, data: Data) -> Spec:
     drawn = [number for rows in data.values() for number in _numbers(metric, rows)]
     ends = [number for rows in data.values() for number in _numbers("high", rows)]
     top = max((*drawn, *ends))
     least = min((value for value in drawn if value > 0), default=0.0)
     marked = [value for name in ("here", "limit") for value in _numbers(metric, data[name])]
     if least and _is_logarithmic(metric, least, top, marked):
-        domain = [0.8 * least, 1.25 * top]
-        axis = {"values": list(round_numbers(*domain))}
-        return metric_unit(metric, top), {"type": "log", "domain": domain, "clamp": True}, axis
-    return metric_unit(metric, top), {"domain": [0, top or 1.0], "nice": True}, {"tickCount": 5}
+        return {"type": "log", "domain": [0.8 * least, 1.25 * top], "clamp": True}
+    return {"domain": [0, top or 1.0], "nice": True}
 
 
 def _is_logarithmic(metric: str, least: float, top: float, marked: list[float]) -> bool:
@@ -296,38 +278,6 @@ def _is_logarithmic(metric: str, least: float, top: float, marked: list[float]) 
     if metric.endswith("_s"):
         return top > 30 * least
     return any(is_small(value, top) for value in marked)
-
-
-def round_numbers(low: float, high: float) -> Iterator[float]:
-    """1, 2 and 5 of each decade inside the ends, fewer where there are many decades."""
-    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    digits = (1, 2, 5) if last - first <= 3 else (1, 3) if last - first <= 5 else (1,)
-    for exponent in range(first, last + 1):
-        for digit in digits:
-            value = float(f"{digit}e{exponent}")
-            if low <= value <= high:
-                yield value
-
-
-_BPS = ((1e12, "Tb/s"), (1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (0.0, "b/s"))
-_SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (0.0, "ns"))
-_PER_SECOND = ((1e6, "million/s"), (1e3, "thousand/s"), (0.0, "1/s"))
-
-
-def metric_unit(metric: str, top: float) -> Unit:
-    """The unit an axis of a metric is labelled in, by its suffix and greatest value."""
-    if metric.endswith("_cores"):
-        return Unit("cores", 1.0)
-    if metric.endswith("_bps"):
-        return _step(_BPS, top, 1.0)
-    if metric.endswith("_per_s"):
-        return _step(_PER_SECOND, top, 1.0)
-    return _step(_SECONDS, top, 1e-9) if metric.endswith("_s") else Unit("%", 0.01)
-
-
-def _step(steps: tuple[tuple[float, str], ...], top: float, least: float) -> Unit:
-    factor, name = next(step for step in steps if top >= step[0])
-    return Unit(name, factor or least)
 
 
 # --- layers -----------------------------------------------------------------------------------

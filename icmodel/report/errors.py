@@ -15,10 +15,10 @@ from icmodel.report.drawing import (
     PREDICTED,
     QUIET,
     SCHEMA,
+    UNLABELLED,
     WIDTH,
     Row,
     Spec,
-    round_numbers,
 )
 from icmodel.report.words import metric_name, plural, quantity
 from icmodel.validate import Trial, Validation
@@ -29,7 +29,7 @@ LEAST = 1e-4
 FEW_SIZES = 6
 """So few sizes are named on the axis one by one: round powers of two would stand beside them."""
 PADDING_PX = 8
-_LOWEST = f"(datum.value < {1.01 * LEAST} ? '≤ ' : '')"
+_LOWEST = f"datum.label === '' ? '' : (datum.value < {1.01 * LEAST} ? '≤ ' : '')"
 PERCENT = f"{_LOWEST} + format(datum.value * 100, '~r')"
 SHARES = f"{_LOWEST} + format(datum.value, '~r')"
 """Vega expressions of the labels of an error's axis; what lies below the lowest stands on it."""
@@ -128,7 +128,8 @@ def _dots(
     errors = [float(str(row["error"])) for row in (*rows, *lines)]
     low, high = 0.8 * min(errors), 1.25 * max(errors)
     axis: Spec = {"title": "absolute error" if absolute else "relative error [%]"}
-    axis |= {"values": list(round_numbers(low, high)), "labelExpr": SHARES if absolute else PERCENT}
+    axis |= {"format": "~r", "labelExpr": SHARES if absolute else PERCENT, "tickCount": 5}
+    axis |= {"gridOpacity": UNLABELLED}
     colours, shapes = ([MARKS[name][part] for name in shown] for part in (0, 1))
     return {
         "data": {"values": rows},
