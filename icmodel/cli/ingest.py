@@ -153,8 +153,8 @@ def ingest(
 
     Also libzmq's perf tools, zperfmq, perftest, qperf and NTttcp, and tables (CSV, XLSX) with --map.
     What a file does not say itself, such as sockperf's payload, is said by options for all files
-    or in a TOML file by name. A file that is broken, contradicts itself, the wire (--line-rate) or
-    the other files is refused and named: the dataset is made of the others and the code is 2.
+    or in a TOML file by name. A file that is broken, contradicts itself or the wire (--line-rate) is
+    refused and named: the dataset is made of the others and the code is 2.
 
     \b
     icmodel ingest runs/*.json --line-rate "10 Gb/s" -o my-link
