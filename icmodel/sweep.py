@@ -37,7 +37,7 @@ UNLIMITED = "unlimited"
 LIMITS = ("rate_fps", "requested_goodput_bps")
 """Parameters that may be unlimited; inside that is infinity."""
 LARGEST_SWEEP = 100_000_000
-BLOCK = 250_000
+BLOCK = 32_768
 """Points answered between two reports of progress."""
 MOST_TRIED = 1000
 """Points asked one by one to find the first that is refused."""
@@ -109,14 +109,16 @@ def sweep(
             f"the sweep has {total} points: ask at most {LARGEST_SWEEP}, or in parts"
         )
     _check(model, axes)
-    parts: list[xarray.Dataset] = []
+    whole: xarray.Dataset | None = None
     done = 0
-    for block in _blocks(axes):
-        parts.append(_answer(model, block, outside, metrics, intervals=intervals))
+    for start, block in _blocks(axes):
+        part = _answer(model, block, outside, metrics, intervals=intervals)
+        whole = _with_part(whole, part, start, axes)
         done += math.prod(len(axis.values) for axis in block)
         if progress is not None:
             progress(done, total)
-    return _labelled(_joined(parts, axes), axes)
+    assert whole is not None  # every axis has a value
+    return _labelled(whole, axes)
 
 
 # --- reading ranges ---------------------------------------------------------------------------
@@ -343,14 +345,14 @@ def _check(model: Model, axes: tuple[Axis, ...]) -> None:
             raise OutOfDomain(problems[0])
 
 
-def _blocks(axes: tuple[Axis, ...]) -> Iterator[tuple[Axis, ...]]:
-    """The sweep cut along its longest axis into blocks of about `BLOCK` points."""
+def _blocks(axes: tuple[Axis, ...]) -> Iterator[tuple[int, tuple[Axis, ...]]]:
+    """The sweep cut along its longest axis into blocks of about `BLOCK` points, each with its start."""
     longest = _longest(axes)
     others = math.prod(len(axis.values) for axis in axes) // len(longest.values)
     step = max(1, BLOCK // others)
     for start in range(0, len(longest.values), step):
         part = replace(longest, values=longest.values[start : start + step])
-        yield tuple(part if axis is longest else axis for axis in axes)
+        yield start, tuple(part if axis is longest else axis for axis in axes)
 
 
 def _longest(axes: tuple[Axis, ...]) -> Axis:
@@ -403,20 +405,30 @@ def _first_refusal(
     return None
 
 
-def _joined(parts: list[xarray.Dataset], axes: tuple[Axis, ...]) -> xarray.Dataset:
-    if len(parts) == 1:
-        return parts[0]
+def _with_part(
+    whole: xarray.Dataset | None, part: xarray.Dataset, start: int, axes: tuple[Axis, ...]
+) -> xarray.Dataset:
+    """The answers with those of one block, which begins at some place of the longest axis.
+
+    What holds all of them is made once, so that a large sweep takes little more memory than its answers.
+    """
     import xarray as xr
 
-    return xr.concat(
-        parts,
-        dim=_longest(axes).name,
-        data_vars="minimal",
-        coords="minimal",
-        compat="override",
-        join="override",
-        combine_attrs="override",
-    )
+    longest = _longest(axes)
+    if whole is None:
+        if longest.fixed or part.sizes[longest.name] == len(longest.values):
+            return part
+        sizes = {**part.sizes, longest.name: len(longest.values)}
+        empty = {
+            name: (v.dims, np.empty([sizes[dim] for dim in v.dims], v.dtype), v.attrs)
+            for name, v in part.data_vars.items()
+        }
+        whole = xr.Dataset(empty, attrs=part.attrs)
+    here = slice(start, start + part.sizes[longest.name])
+    for name, answers in part.data_vars.items():
+        index = tuple(here if dim == longest.name else slice(None) for dim in answers.dims)
+        whole[name].to_numpy()[index] = answers.to_numpy()
+    return whole
 
 
 def _labelled(answers: xarray.Dataset, axes: tuple[Axis, ...]) -> xarray.Dataset:

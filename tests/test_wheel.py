@@ -136,7 +136,7 @@ def test_the_wheel_makes_nothing_else_importable(
 
 def test_the_extras_are_not_needed(installed_wheel: Installed, tmp_path: Path) -> None:
     """The environment is the bare one, so what passes there passes without the extras."""
-    extras = ("vl_convert", "h5netcdf", "h5py", "pytest", "hypothesis")
+    extras = ("vl_convert", "h5netcdf", "h5py", "pyarrow", "pytest", "hypothesis")
     assert run(installed_wheel.python, "-c", FINDABLE, *extras, cwd=tmp_path) == "[]\n"
 
 

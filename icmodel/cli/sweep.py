@@ -5,15 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
-from io import BytesIO
 from itertools import product
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from icmodel import units
+from icmodel.cli.grid_files import (
+    NETCDF,
+    PARQUET,
+    PARTS,
+    Columns,
+    check_extra,
+    columns_of,
+    write_csv,
+    write_netcdf,
+    write_parquet,
+)
 from icmodel.cli.output import Answer, Section, Table, check_file, emit, progress_bar
 from icmodel.cli.question import (
     DEFAULT_DATASET,
@@ -29,7 +37,7 @@ from icmodel.cli.question import (
     room,
 )
 from icmodel.dataset import load
-from icmodel.errors import OutOfDomain, ReportError, ScenarioError
+from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import BASES, BOTTLENECKS, number_or_none
 from icmodel.model import Model
 from icmodel.scenario import scenario
@@ -41,11 +49,9 @@ app = room()
 
 SHOWN = ("goodput_bps", "cpu_send", "cpu_recv", "loss_rate")
 """Metrics of the table for people, beside every mean time; files and JSON have all."""
-NETCDF = ".nc"
-ENDINGS = (".csv", ".json", NETCDF, ".txt")
+ENDINGS = (".csv", ".json", NETCDF, PARQUET, ".txt")
 OFTEN = 4096
 """Points written between two reports of progress."""
-PARTS = ("_low", "_high", "_basis")
 EXTRAPOLATED = BASES.index("extrapolated")
 MARK = "*"
 """What stands behind a value beyond what was measured, in the table for people."""
@@ -86,7 +92,7 @@ def sweep(
     as_json: AsJson = False,
     output: Output = None,
 ) -> None:
-    """Predict every combination of some parameters' values: a table, CSV, JSON or netCDF.
+    """Predict every combination of some parameters' values: a table, CSV, JSON, netCDF or Parquet.
 
     Any parameter takes a list ("64 B, 1448 B"), two values with what the dataset has between them
     ("64 B..65535 B"), or a number of values between them, at equal distances (":25") or equal
@@ -102,7 +108,7 @@ def sweep(
 
     if output is not None:
         check_file(output, ENDINGS)
-        _check_netcdf(output)
+        check_extra(output)
     if extrapolate and allow_gaps:
         raise ScenarioError("--extrapolate and --allow-gaps are both given: keep one")
     if question.payload is None:
@@ -176,6 +182,10 @@ class Grid:
             if name != "bottleneck" and not str(name).endswith(PARTS)
         ]
 
+    def columns(self) -> Columns:
+        """The whole grid as columns."""
+        return columns_of(self.answers, self.metrics(), self.fixed())
+
     def shown(self) -> list[str]:
         """Metrics of the table for people: the wanted ones, else main ones with any value."""
         if self.wanted:
@@ -205,8 +215,11 @@ def _answer(grid: Grid) -> Answer:
     return Answer(
         sections=lambda: _sections(grid),
         document=lambda: _document(grid),
-        records=lambda: _records(grid),
-        files={NETCDF: lambda path: _write_netcdf(grid, path)},
+        files={
+            ".csv": lambda path: write_csv(grid.columns(), path, grid.progress),
+            NETCDF: lambda path: write_netcdf(grid.answers, path),
+            PARQUET: lambda path: write_parquet(grid.columns(), path, grid.progress),
+        },
     )
 
 
@@ -290,32 +303,3 @@ def _points(grid: Grid) -> Iterator[dict[str, object]]:
             numbers = {"value": _plain(value), "low": _plain(low), "high": _plain(high)}
             point[name] = {**numbers, "basis": _text("basis", basis)}
         yield {**point, "bottleneck": _text("bottleneck", values[-1])}
-
-
-def _records(grid: Grid) -> Iterator[dict[str, object]]:
-    attributes = grid.answers.attrs
-    told = {"dataset": attributes["dataset"], "variant": attributes["variant"], **grid.fixed()}
-    names = [name + part for name in grid.metrics() for part in ("", *PARTS)]
-    for place, values in grid.points([*names, "bottleneck"]):
-        record = {**told, **dict(zip(grid.swept, place, strict=True))}
-        for name, value in zip([*names, "bottleneck"], values, strict=True):
-            coded = name == "bottleneck" or name.endswith("_basis")
-            record[name] = _text(name, value) if coded else _plain(value)
-        yield record
-
-
-def _check_netcdf(path: Path) -> None:
-    """Refuse a netCDF file that could not be written, before anything is worked out."""
-    missing = find_spec("h5netcdf") is None or find_spec("h5py") is None
-    if path.suffix.lower() == NETCDF and missing:
-        raise ReportError(
-            f"{path} needs h5netcdf and h5py, which are not installed: run pip install "
-            "'icmodel[netcdf]', or end the file in .csv or .json"
-        )
-
-
-def _write_netcdf(grid: Grid, path: Path) -> None:
-    """Write netCDF in one go: HDF5 crashes where the disk is full while it writes a file itself."""
-    whole = BytesIO()
-    grid.answers.to_netcdf(whole, engine="h5netcdf")
-    path.write_bytes(whole.getbuffer())
