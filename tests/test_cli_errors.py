@@ -169,7 +169,10 @@ def test_a_bad_question_is_one_sentence(refused: Refused, command: str, what: st
         ("predict --payload '64 B' -o answer.xls", ["'answer.xls'", ".csv, .json or .txt"]),
         ("predict --payload '64 B' -o answer", ["'answer'", ".csv, .json or .txt"]),
         ("predict --payload '64 B' -o nowhere/answer.csv", ["nowhere/answer.csv", "another place"]),
-        ("sweep --payload '64 B' -o grid.html", ["'grid.html'", ".csv, .json, .nc or .txt"]),
+        (
+            "sweep --payload '64 B' -o grid.html",
+            ["'grid.html'", ".csv, .json, .nc, .parquet or .txt"],
+        ),
         ("sweep --rate 1/s", ["no payload", '--payload "64 B..65535 B"']),
         ("sweep --payload '64 B' --cores '2 cores'", ["'2 cores'", "1,4", "1..4"]),
         ("sweep --payload '64 B' --switches 0.5", ["'0.5'", "whole number"]),

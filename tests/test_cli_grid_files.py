@@ -84,6 +84,7 @@ def test_parquet_is_read_back_with_units_names_and_nothing_for_unknown(tmp_path:
     write_parquet(columns_of(GRID, METRICS, {"switches": 0}), tmp_path / "grid.parquet")
     read = pq.read_table(tmp_path / "grid.parquet")
     assert read.schema.field("goodput_bps").metadata[b"units"] == b"bit/s"
+    assert read.schema.metadata[b"sha256"].decode() == GRID.attrs["sha256"]
     assert set(read.column("dataset").to_pylist()) == {"ethernet-10g-2012"}
     for name in ("goodput_bps", "latency_mean_s_high", "loss_rate"):
         found = [math.nan if v is None else v for v in read.column(name).to_pylist()]

@@ -36,13 +36,14 @@ Progress = Callable[[int, int], None]
 class Columns:
     """A grid as columns, one row a point: what is fixed, what is swept, and what is answered.
 
-    ``swept`` repeats its values as the points run, the last fastest.
+    ``swept`` repeats its values as the points run, the last fastest.  ``sha256`` is of the dataset's rows.
     """
 
     fixed: Mapping[str, object]
     swept: Mapping[str, Column]
     answers: Mapping[str, Column]
     shape: tuple[int, ...]
+    sha256: str = ""
 
     def __len__(self) -> int:
         return int(np.prod(self.shape, dtype=np.int64))
@@ -74,6 +75,7 @@ def columns_of(answers: xarray.Dataset, metrics: list[str], fixed: Mapping[str, 
         {name: answers[name].to_numpy() for name in swept},
         {name: answers[name].to_numpy().reshape(-1) for name in names},
         tuple(answers.sizes.values()),
+        str(answers.attrs["sha256"]),
     )
 
 
@@ -92,7 +94,7 @@ def write_csv(columns: Columns, path: Path, progress: Progress | None = None) ->
 def write_parquet(columns: Columns, path: Path, progress: Progress | None = None) -> None:
     """Write Parquet: unknown numbers are null, codes are dictionaries of their names.
 
-    A column's metadata has its unit and its name in words, the schema's the dataset and its hash.
+    A column's metadata has its unit and its name in words, the schema's the hash of the dataset's rows.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -107,7 +109,10 @@ def write_parquet(columns: Columns, path: Path, progress: Progress | None = None
     first = next(blocks, [pa.nulls(0) for _ in names])
     said = [{"units": unit_of(name), "long_name": long_name(name)} for name in names]
     fields = zip(names, first, said, strict=True)
-    schema = pa.schema([pa.field(n, array.type, metadata=of) for n, array, of in fields])
+    schema = pa.schema(
+        [pa.field(n, array.type, metadata=of) for n, array, of in fields],
+        metadata={"sha256": columns.sha256},
+    )
     whole = BytesIO()  # in one go, so that a full disk leaves nothing half written
     with pq.ParquetWriter(whole, schema) as writer:
         for arrays in chain([first], blocks):
