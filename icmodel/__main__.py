@@ -3,9 +3,11 @@
 import os
 import signal
 import sys
+from collections.abc import Callable
 from types import FrameType, TracebackType
 
 INTERRUPTED = 130
+A_MOMENT_S = 0.001
 
 
 def _at_once(_number: int, _frame: FrameType | None) -> None:
@@ -21,9 +23,12 @@ def _told(kind: type[BaseException], error: BaseException, trace: TracebackType 
 
 
 def _once_more(lost: "sys.UnraisableHookArgs") -> None:
-    """Interrupt again where Python could not raise it, such as while an object was deleted."""
+    """Interrupt again where Python could not raise it, such as while an object was deleted.
+
+    It comes a moment later: raised in here it would be lost as well.
+    """
     if isinstance(lost.exc_value, KeyboardInterrupt):
-        signal.raise_signal(signal.SIGINT)
+        signal.setitimer(signal.ITIMER_REAL, A_MOMENT_S)
     else:
         sys.__unraisablehook__(lost)
 
@@ -35,6 +40,12 @@ def listen() -> None:
         sys.excepthook, sys.unraisablehook = _told, _once_more
 
 
+def _handle_by(handler: Callable[[int, FrameType | None], object] | signal.Handlers) -> None:
+    """Let this answer Ctrl-C, and the moment after one that was lost."""
+    signal.signal(signal.SIGINT, handler)
+    signal.signal(signal.SIGALRM, handler)
+
+
 def main() -> int:
     """Run the command line of this process and return its exit code."""
     listen()
@@ -42,13 +53,13 @@ def main() -> int:
 
     if signal.getsignal(signal.SIGINT) is not _at_once:
         return run()
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    _handle_by(signal.default_int_handler)
     try:
         return run()
     except KeyboardInterrupt:
         return INTERRUPTED
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done and said
+        _handle_by(signal.SIG_IGN)  # all is done and said
 
 
 if __name__ == "__main__":

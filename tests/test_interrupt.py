@@ -94,6 +94,32 @@ def test_two_interruptions_are_as_quiet_as_one(tmp_path: Path) -> None:
         assert (running.returncode, said.strip()) == (INTERRUPTED, "")
 
 
+def test_an_interruption_that_python_cannot_raise_comes_a_moment_later(tmp_path: Path) -> None:
+    script = """
+import signal, sys, time, types
+class Dying:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+def command():
+    Dying()
+    time.sleep(30)
+    return 0
+sys.modules["icmodel.cli"] = types.SimpleNamespace(main=command)
+from icmodel.__main__ import main
+sys.exit(main())
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={**clean_environment(), "PYTHONPATH": str(checkout.ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=20,
+        preexec_fn=heard,
+    )
+    assert (ended.returncode, ended.stderr) == (INTERRUPTED, "")
+
+
 def test_a_command_that_is_told_to_ignore_it_goes_on(tmp_path: Path) -> None:
     script = f"import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n{UP}"
     running = subprocess.Popen(
