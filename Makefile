@@ -119,8 +119,10 @@ measuring: compiled
 measured: toolchain
 	$(CARGO) test --release --locked $(MEASURING:%=--test %)
 
+# What measures runs first and alone, the rest on both processors, file by file.
 pytest: develop
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m alone
+	$(BIN)/python -m pytest -m 'not alone' --numprocesses 2 --dist loadfile
 
 check: develop
 	$(BIN)/ruff check .

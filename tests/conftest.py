@@ -25,6 +25,17 @@ settings.register_profile("ci", deadline=None, derandomize=True, database=None, 
 settings.load_profile("ci" if IN_CI else "here")
 
 
+ALONE = ("test_benchmarks", "test_calibrate", "test_docs.py", "test_probe", "test_start_up")
+"""How files begin whose tests measure or use networks of their own: nothing runs beside them."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that are to run alone."""
+    for item in items:
+        if item.path.name.startswith(ALONE):
+            item.add_marker(pytest.mark.alone)
+
+
 def fail_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:
     """In CI nothing may skip: turn a skipped report into a failed one that says why."""
     if IN_CI and report.skipped and not hasattr(report, "wasxfail"):
