@@ -31,15 +31,18 @@ export CARGO_INCREMENTAL := 0
 endif
 # Rust's tests that measure want the machine for themselves.
 MEASURING := lab runs_over_loopback transport
+# And these have measurements that take minutes, which `make measure` runs.
+LONG := campaign_lab lab transport
 OTHERS := $(filter-out $(MEASURING),$(notdir \
 	$(basename $(wildcard calibration/tests/*.rs)) $(patsubst %/main.rs,%,$(wildcard calibration/tests/*/main.rs))))
 
-.PHONY: help verdict test install develop system toolchain compiled probe check check-probe crate \
+.PHONY: help verdict test measure install develop system toolchain compiled probe check check-probe crate \
 	measuring measured pytest format docs clean
 
 help:
 	@echo 'make verdict   install icmodel into $(VENV) and judge both use cases on 10 Gb/s Ethernet'
 	@echo 'make test      install what the tests need, check lint, format and types, run every test'
+	@echo 'make measure   long measurements that tests leave out, half an hour on a machine left to itself'
 	@echo 'make install   icmodel and its extras, editable, in $(VENV)'
 	@echo 'make probe     compile the measuring tool icprobe into $(VENV); needs Rust'
 	@echo 'make develop   icmodel, its extras, and what tests, lint and docs need'
@@ -118,6 +121,12 @@ measuring: compiled
 
 measured: toolchain
 	$(CARGO) test --release --locked $(MEASURING:%=--test %)
+
+# Ignored tests of Rust that take minutes, and the benchmarks; nothing else may run.
+measure: toolchain develop
+	$(CARGO) test --release --locked $(LONG:%=--test %) -- --ignored --nocapture --test-threads=1
+	$(BIN)/python -m benchmarks.speed
+	$(BIN)/python -m benchmarks.accuracy
 
 # What measures runs first and alone, the rest on both processors, file by file.
 pytest: develop

@@ -137,7 +137,21 @@ def test_pytest_comes_last() -> None:
     told = [line.split("--no-print-directory ") for line in planned()]
     assert tuple(line[1] for line in told if len(line) == 2 and line[1] in STEPS) == STEPS
     assert any(line.endswith("./calibration") for line in planned()), "pip installs the probe"
-    assert any(line.endswith("-m pytest") for line in planned())
+    runs = [line.partition("-m pytest ")[2] for line in planned() if "-m pytest " in line]
+    assert [run.partition(" --")[0] for run in runs] == ["-m alone", "-m 'not alone'"]
+
+
+def test_measurements_are_ignored_tests_of_rust_and_run_by_one_command() -> None:
+    told = run("make", "measure", "--dry-run", cwd=checkout.ROOT).splitlines()
+    (line,) = [line for line in told if "cargo test" in line and "--ignored" in line]
+    ran = set(re.findall(r"--test (\w+)", line))
+    folder = checkout.ROOT / "calibration" / "tests"
+    measuring = {
+        path.relative_to(folder).parts[0].removesuffix(".rs")
+        for path in folder.rglob("*.rs")
+        if re.search(r'#\[ignore = "[^"]*make measure', path.read_text(encoding="utf-8"))
+    }
+    assert ran == measuring
 
 
 def test_every_test_of_rust_is_run_once() -> None:

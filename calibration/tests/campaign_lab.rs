@@ -1,5 +1,6 @@
-//! Campaigns for real, in labs of their own: the short form of every plan, and fifty kills.
+//! Campaigns for real, in labs of their own: the short form of plans, and kills.
 //!
+//! Every plan and fifty kills take minutes: they are ignored here and run by `make measure`.
 //! Needs network namespaces: root, or a kernel that lets users have them.
 
 use icprobe::lab::{self, Topology};
@@ -12,8 +13,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often a campaign is killed.
-const KILLS: u32 = 50;
+/// Plans of each kind: all protocols, a search, three hosts, and ZeroMQ with its options.
+const SOME: [&str; 4] = ["goodput", "loss-free", "two-senders", "zeromq-batch"];
 
 /// A folder of its own that goes with its owner.
 struct Folder(PathBuf);
@@ -76,12 +77,22 @@ fn planned(plan: &str) -> (u64, u64) {
 }
 
 #[test]
+fn plans_run_in_their_short_form() {
+    run_in_their_short_form(SOME);
+}
+
+#[test]
+#[ignore = "minutes of measuring: make measure"]
 fn every_plan_runs_in_its_short_form() {
+    run_in_their_short_form(PLANS.iter().map(|(name, _)| *name));
+}
+
+fn run_in_their_short_form(plans: impl IntoIterator<Item = &'static str>) {
     if !labs_work() {
         return;
     }
     let folder = Folder::new("plans");
-    for (plan, _) in PLANS {
+    for plan in plans {
         let records = folder.0.join(format!("{plan}.jsonl"));
         let output = campaign(plan).arg("-o").arg(&records).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
@@ -155,10 +166,20 @@ fn processes(records: &Path) -> Vec<String> {
 
 #[test]
 fn killed_for_real_a_campaign_makes_exactly_the_plans_runs() {
+    killed(12);
+}
+
+#[test]
+#[ignore = "half a minute of kills: make measure"]
+fn killed_fifty_times_a_campaign_makes_exactly_the_plans_runs() {
+    killed(50);
+}
+
+fn killed(times: u32) {
     if !labs_work() {
         return;
     }
-    let folder = Folder::new("killed");
+    let folder = Folder::new(&format!("killed-{times}"));
     let records = folder.0.join("records.jsonl");
     let (least, most) = planned("held-out");
     assert_eq!(least, most);
@@ -172,7 +193,7 @@ fn killed_for_real_a_campaign_makes_exactly_the_plans_runs() {
         assert_eq!(made.len() as u64, least);
     };
     let mut kills = 0;
-    while kills < KILLS {
+    while kills < times {
         let mut other = start(&records);
         thread::sleep(moment());
         if let Some(status) = other.try_wait().unwrap() {

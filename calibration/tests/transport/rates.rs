@@ -61,7 +61,7 @@ fn rate(settings: &RunSettings) -> (f64, f64) {
 }
 
 #[test]
-#[ignore = "a measurement: cargo test --release --test transport rates -- --ignored --nocapture"]
+#[ignore = "a measurement: make measure"]
 fn frames_per_second_over_loopback() {
     for protocol in [Protocol::Tcp, Protocol::Udp, Protocol::Zeromq] {
         for size in [64, 1448, 65_507] {
