@@ -11,6 +11,7 @@ from scipy.interpolate import RegularGridInterpolator
 
 from benchmarks.questions import Columns, payload_ranges
 from icmodel.laws import law_of
+from icmodel.laws.law import Fitting
 from icmodel.laws.prepared import Wanted
 from icmodel.model import Model
 
@@ -64,7 +65,7 @@ def grid(model: Model) -> Grid:
 def knots(model: Model) -> tuple[Floats, Floats]:
     """Payload knots within the protocol's own payloads [B], and finite load levels [b/s]."""
     least, most = payload_ranges(model.data)[model.data.protocols.index(PROTOCOL)]
-    law = law_of(model.variant, model.data)
+    law = law_of(model.variant, model.data, Fitting())
     prepared = law.prepare(Wanted(model.data, {}, model.data.protocols))
     assert prepared is not None  # there are rows
     axes = prepared.tables.axes

@@ -13,6 +13,8 @@ NOT_MET = "not met"
 UNDECIDED = "undecided"
 OUTCOMES = (MET, UNDECIDED, NOT_MET)
 """Best first; the worst of several stands for all."""
+SIGNS = {MET: "✓", NOT_MET: "✗", UNDECIDED: "?"}
+"""A sign beside each outcome, so that none is told by its colour alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,12 +20,15 @@ IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
 # slower on a busy machine. Read by numpy when it is imported, which is after this file.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# Every test makes its fits itself, unless it is about those that are kept.
+os.environ["ICMODEL_CACHE"] = ""
+
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
 settings.load_profile("ci" if IN_CI else "here")
 
 
-ALONE = ("test_benchmarks", "test_calibrate", "test_docs.py", "test_probe", "test_start_up")
+ALONE = ("test_benchmarks_probe", "test_calibrate", "test_probe")
 """How files begin whose tests measure or use networks of their own: nothing runs beside them."""
 
 

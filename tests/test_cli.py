@@ -89,7 +89,7 @@ def own_process(*line: str, cwd: Path, **more: Any) -> subprocess.CompletedProce
 
 @pytest.mark.parametrize("variant", ["corrected", "appendix-h"])
 def test_table_8_1_gives_table_8_2(icmodel_says: Any, variant: str) -> None:
-    said = icmodel_says(f"{TABLE_8_1} --variant {variant}")
+    said = icmodel_says(f"{TABLE_8_1} --variant {variant} --all")
     values = {row[0]: row[1] for row in said.rows if len(row) > 1}
     assert said.code == 0
     assert values["goodput_bps"] == "3.512676 Gb/s"
@@ -117,7 +117,7 @@ def test_predict_json_is_the_prediction(icmodel_says: Any) -> None:
 
 
 def test_predict_says_what_limits_what_sums_and_what_it_rests_on(icmodel_says: Any) -> None:
-    said = icmodel_says(TABLE_8_1)
+    said = icmodel_says(f"{TABLE_8_1} --all --why")
     assert "bottleneck: request\n" in said.out
     terms = said.out.partition("mean latency, the sum of\n")[2].partition("\n\n")[0]
     assert [line.split()[0] for line in terms.splitlines()] == [
@@ -189,7 +189,7 @@ def test_extrapolation_is_marked(icmodel_says: Any) -> None:
 
 def test_a_note_of_many_metrics_is_said_once_to_people(icmodel_says: Any) -> None:
     line = 'predict --payload "1448 B" --cores 6 --extrapolate'
-    said, told = icmodel_says(line).out, icmodel_says(f"{line} --json").json
+    said, told = icmodel_says(f"{line} --all").out, icmodel_says(f"{line} --json").json
     why = told["goodput_bps"]["why"]
     assert told["cpu_send"]["why"] == told["latency_mean_s"]["why"] == why
     assert [line for line in said.splitlines() if line.endswith(why)] == [f"[1] {why}"]
@@ -613,7 +613,7 @@ def terminal() -> Iterator[tuple[int, int]]:
 
 
 def test_tables_are_drawn_on_a_terminal_and_plain_when_piped(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "icmodel", *words("predict --payload '1448 B'")]
+    command = [sys.executable, "-m", "icmodel", *words("predict --payload '1448 B' --why")]
     environment = {
         **clean_environment(),
         "PYTHONPATH": str(checkout.ROOT),
@@ -630,7 +630,7 @@ def test_tables_are_drawn_on_a_terminal_and_plain_when_piped(tmp_path: Path) -> 
         except OSError:  # the terminal is closed when its last writer ends
             pass
         assert done.wait() == 0
-    piped = own_process(*words("predict --payload '1448 B'"), cwd=tmp_path).stdout
+    piped = own_process(*words("predict --payload '1448 B' --why"), cwd=tmp_path).stdout
     assert "─" in drawn.decode()
     assert "9.4106 Gb/s" in drawn.decode()
     assert "─" not in piped

@@ -101,6 +101,7 @@ def on_terminal(line: str, width: int, folder: Path) -> str:
     "line",
     [
         "predict --payload '64 B'",
+        "predict --payload '64 B' --all --why",
         "sweep --payload '64 B, 1448 B' --cores 1,4",
         "datasets list",
         "datasets show ethernet-10g-2012",
@@ -111,6 +112,6 @@ def on_terminal(line: str, width: int, folder: Path) -> str:
 def test_what_a_command_draws_keeps_to_the_terminal(line: str, width: int, tmp_path: Path) -> None:
     drawn = on_terminal(line, width, tmp_path)
     assert max(map(len, drawn.split("\n"))) <= width
-    if line.startswith("predict"):
+    if line.endswith("--all --why"):
         assert "4.589844 M/s" in drawn  # a number is never broken
         assert "latency_mean_s" in squeezed(drawn)

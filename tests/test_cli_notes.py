@@ -41,7 +41,7 @@ def test_a_note_is_printed(command: str, variant: str, capsys: pytest.CaptureFix
 
 
 def test_a_sweep_has_the_notes_of_its_last_point(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(shlex.split("sweep --payload '64 B' --cores 1..8 --extrapolate")) == 0
+    assert main(shlex.split("sweep --payload '64 B' --cores 1..8 --extrapolate --all")) == 0
     said = capsys.readouterr().out
     assert all(f"- {note}" in said for note in notes("corrected"))
 

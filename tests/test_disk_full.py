@@ -17,7 +17,7 @@ import checkout
 from conftest import clean_environment
 from icmodel.cli import WRONG, main
 from icmodel.errors import ReportError, is_of_the_place, unwritable
-from icmodel.report.files import write
+from icmodel.files import write
 from ingest_cases import CASES
 
 COMMANDS = {

@@ -11,6 +11,7 @@ import pytest
 
 from fits_case import dataset, row
 from icmodel.dataset import Point
+from icmodel.fits.fitted import Fits
 from icmodel.fits.observations import observations
 from icmodel.fits.refine import Refiner
 from icmodel.fits.regimes import LIMITED, OVERLOAD, UNLIMITED, asked_too_much, regimes_of
@@ -155,7 +156,7 @@ def test_rows_beside_other_traffic_do_not_displace_those_of_a_lone_stream() -> N
     beside = [p._replace(other_goodput_bps=5e8) for p in of_a_host((math.inf,), (64, 512))]
     beside += [p._replace(other_goodput_bps=5e8) for p in of_a_host((1e8,), (16,))]
     data = dataset([*alone, *beside])
-    refiner = Refiner(data, partial(frames_on_wire, data))
+    refiner = Refiner(Fits(data, partial(frames_on_wire, data)))
     kept = [
         row.point for row in overload_rows([Row(*pair) for pair in enumerate(data.points)], refiner)
     ]

@@ -19,10 +19,10 @@ import checkout
 FLOORS = (
     ("errors", "arrays", "statistics"),
     ("units", "documents"),
-    ("scenario",),
+    ("scenario", "files"),
     ("estimate", "dataset_coverage", "dataset_rows", "toml_text"),
     ("requirement", "dataset", "repeats", "theory"),
-    ("tables",),
+    ("tables", "wording"),
     ("fits",),
     ("laws",),
     ("model", "dataset_write"),

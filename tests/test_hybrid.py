@@ -25,6 +25,7 @@ from fits_case import (
 from icmodel.dataset import RATIOS, Point
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.fits.achieved import achieved_shares
+from icmodel.fits.fitted import Fits
 from icmodel.fits.hosts import frames
 from icmodel.fits.observations import observations
 from icmodel.fits.quantity import quantity
@@ -60,7 +61,7 @@ def test_of_fewer_than_three_rows_nothing_is_fitted() -> None:
 
 
 def test_both_sides_of_each_break_are_knots() -> None:
-    knots = Refiner(LAB, carrier).knots(("tcp", "udp"), {})  # type: ignore[arg-type]
+    knots = Refiner(Fits(LAB, carrier)).knots(("tcp", "udp"), {})  # type: ignore[arg-type]
     assert {1448, 1449, 2896, 2897, 1472, 1473} <= set(knots)
 
 

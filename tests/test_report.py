@@ -32,9 +32,9 @@ from icmodel.report.markdown import code, escape, markdown_page
 from icmodel.report.markup import Markup, element
 from icmodel.report.text import evaluation_text
 from icmodel.report.verdicts import gauge
-from icmodel.report.words import interval, limit_name, metric_name, percent, plural
 from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement, judge
 from icmodel.usecase import Evaluation, Finding, evaluate
+from icmodel.wording import interval, limit_name, metric_name, percent, plural
 from small_case import HOSTILE, small_evaluation
 
 SECTIONS = [
@@ -588,7 +588,7 @@ def test_code_of_markdown_is_fenced_by_more_backticks_than_it_holds(text: str) -
 
 
 def test_the_text_answers_first_and_fits_its_width(imaging: Evaluation) -> None:
-    text = evaluation_text(imaging, width=80)
+    text = evaluation_text(imaging, why=True, width=80)
     assert max(map(len, text.splitlines())) <= 80
     flat = " ".join(text.split())
     for said in (
@@ -601,6 +601,24 @@ def test_the_text_answers_first_and_fits_its_width(imaging: Evaluation) -> None:
     ):
         assert said in flat, said
     assert "\033" not in text
+
+
+def test_the_short_text_has_the_verdict_and_what_would_mend_it(imaging: Evaluation) -> None:
+    lines = evaluation_text(imaging).splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 100
+    flat = " ".join(" ".join(lines).split())
+    for finding in imaging.chosen.findings:
+        assert finding.verdict.requirement.name in flat
+    for said in (
+        "3.512676 Gb/s (exact, derived), at least 3.538944 Gb/s; 0.74 % short; 6751 frames/s",
+        "113 µs (85 – 141 µs, assumed), at most 17 ms",
+        "measure cpu_recv of tcp at 65535 B",
+        "latency_max_s of 17.18 ms (IC2012 table 4-4), beyond the limit of 3 requirements",
+        "✗ original, ? tcp-whole-pictures, ✓ tcp-two-sets-of-cores, ? udp-aligned",
+        "known limits: 9 of ethernet-10g-2012, 5 of imaging: --why",
+    ):
+        assert said in flat, said
 
 
 def test_colours_only_wrap_the_outcomes(imaging: Evaluation) -> None:

@@ -17,11 +17,11 @@ import icmodel
 LARGEST_BYTES = 1_000_000
 LARGEST_FOLDED_BYTES = 20_000_000
 """Of a folded dataset: the records of a campaign stand beside what was made of them."""
-BINARY = {".gz", ".pdf", ".png", ".xlsx", ".nc"}
+BINARY = {".gz", ".pdf", ".png", ".xlsx", ".nc", ".npz"}
 CODELESS = ("data", "usecases")
 DATASET_FILES = {"README.md", "dataset.toml", "points.csv"}
 FOLDED_FILES = DATASET_FILES | {"folded.json", "records.jsonl.gz"}
-OPTIONAL = {"coverage.json", "held-out.csv"}
+OPTIONAL = {"coverage.json", "fit.json", "fit.npz", "held-out.csv"}
 CAMPAIGN = re.compile(r"campaign/(plan|topology)-[a-z0-9-]+\.toml")
 """What a folded dataset was measured by, beside its records."""
 CARGO_SOURCE = re.compile(r'(?m)^source = "(.+)"$')
@@ -111,7 +111,7 @@ def test_no_file_is_large() -> None:
 def test_data_and_usecases_hold_no_code() -> None:
     codeless = [name for name in checkout.files() if name.parts[0] in CODELESS]
     assert codeless
-    assert {name.suffix for name in codeless} <= {".csv", ".gz", ".json", ".md", ".toml"}
+    assert {name.suffix for name in codeless} <= {".csv", ".gz", ".json", ".md", ".npz", ".toml"}
 
 
 def test_every_dataset_has_its_files_and_no_other() -> None:

@@ -48,6 +48,7 @@ ROOMS_OF_PREDICT = {
     "tables",
     "theory",
     "units",
+    "wording",
 }
 LOADED = """
 import json, sys
@@ -99,6 +100,7 @@ def test_predict_loads_only_the_rooms_a_question_passes(tmp_path: Path) -> None:
         "icmodel.cli.output",
         "icmodel.cli.predict",
         "icmodel.cli.question",
+        "icmodel.cli.short",
         "icmodel.cli.table",
     }
     assert "icmodel.model.many" not in modules

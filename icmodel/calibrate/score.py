@@ -73,7 +73,7 @@ def _add(
 ) -> None:
     """The errors at the places left out."""
     shown = tuple(point for point in data.points if _place(point) not in left)
-    model = Model(replace(data, points=shown), variant)
+    model = Model(replace(data, points=shown), variant, cache=False)
     truth: dict[Place, dict[str, float]] = {}
     for point in data.points:
         if _place(point) in left and point.metric in errors:

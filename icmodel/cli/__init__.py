@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
@@ -31,6 +32,7 @@ COMMANDS = (
     "plot",
     "fold",
     "ingest",
+    "fit",
     "calibrate",
     "validate",
 )
@@ -109,6 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is not None:
         return _run(arguments)
     gc.set_threshold(RARELY)
+    warnings.showwarning = _warn  # type: ignore[assignment]
     # Before numpy is imported: the matrices of a fit are small, and its threads would only wait.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for stream in (sys.stdout, sys.stderr):
@@ -117,6 +120,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     code = _run(None)
     gc.freeze()  # the process ends now: nothing is left to look for
     return code
+
+
+def _warn(message: Warning | str, *_: object) -> None:
+    """Say a warning in one line, without the place in the program."""
+    print(f"icmodel: {message}", file=sys.stderr)  # noqa: T201
 
 
 def _run(arguments: Sequence[str] | None) -> int:

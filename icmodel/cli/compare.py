@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
-from icmodel import units
+import typer
+
 from icmodel.cli.fitting import fitted
 from icmodel.cli.output import Answer, Section, Table, emit
 from icmodel.cli.predict import metric_records
@@ -14,6 +17,7 @@ from icmodel.cli.question import (
     AsJson,
     DatasetNames,
     Extrapolate,
+    NoCache,
     Output,
     ProtocolNames,
     Question,
@@ -23,12 +27,18 @@ from icmodel.cli.question import (
     question_text,
     room,
 )
+from icmodel.cli.short import fitting, shown_metrics
 from icmodel.dataset import Dataset, load
 from icmodel.errors import OutOfDomain
 from icmodel.estimate import Prediction
-from icmodel.scenario import scenario
+from icmodel.scenario import Scenario, scenario
+from icmodel.wording import estimated, interval, metric_name
 
 app = room()
+
+MOST_NOTES = 6
+"""Lines of notes of a comparison that is not asked for all."""
+Every = Annotated[bool, typer.Option("--all", help="Every metric and every note.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +71,8 @@ def compare(
     protocol: ProtocolNames = None,
     question: Question,
     extrapolate: Extrapolate = False,
+    every: Every = False,
+    no_cache: NoCache = False,
     as_json: AsJson = False,
     output: Output = None,
 ) -> None:
@@ -75,8 +87,9 @@ def compare(
     icmodel compare --dataset ethernet-10g-2012 --dataset infiniband-qdr-connectx2 --payload "4 KiB"
     """  # noqa: D301
     datasets = [load(name) for name in listed(dataset) or [DEFAULT_DATASET]]
+    outside = "extrapolate" if extrapolate else "refuse"
     columns = [
-        _column(data, name, chosen, question, extrapolate=extrapolate)
+        _column(data, name, scenario(**question.words(chosen)), outside, cache=not no_cache)
         for data in datasets
         for chosen in _protocols(data, datasets, listed(protocol))
         for name in listed(variant) or [data.default_variant]
@@ -84,7 +97,7 @@ def compare(
     if all(column.prediction is None for column in columns):
         raise OutOfDomain(columns[0].why)
     answer = Answer(
-        sections=lambda: _sections(columns),
+        sections=lambda: _sections(columns, every=every),
         document=lambda: {
             "schema_version": 1,
             "columns": [column.to_dict() for column in columns],
@@ -103,20 +116,17 @@ def _protocols(data: Dataset, datasets: list[Dataset], asked: list[str]) -> list
     return [name for name in asked if name in data.protocols] or [data.default_protocol]
 
 
-def _column(
-    data: Dataset, variant: str, protocol: str, question: Question, *, extrapolate: bool
-) -> Column:
-    asked = scenario(**question.words(protocol))
-    outside = "extrapolate" if extrapolate else "refuse"
+def _column(data: Dataset, variant: str, asked: Scenario, outside: str, *, cache: bool) -> Column:
     try:
-        with fitted(data, variant) as model:
+        with fitted(data, variant, cache=cache) as model:
             prediction = model.predict(asked, outside=outside)
-        return Column(data.id, variant, protocol, prediction, "")
+        return Column(data.id, variant, asked.protocol, prediction, "")
     except OutOfDomain as refusal:
-        return Column(data.id, variant, protocol, None, str(refusal))
+        return Column(data.id, variant, asked.protocol, None, str(refusal))
 
 
-def _sections(columns: list[Column]) -> Iterator[Section]:
+def _sections(columns: list[Column], *, every: bool) -> Iterator[Section]:
+    """The questions, the metrics that decide or all, and what must be known of each column."""
     answered = [column for column in columns if column.prediction is not None]
     heads = tuple(f"({number})" for number in range(1, len(answered) + 1))
     rows = tuple(
@@ -125,17 +135,22 @@ def _sections(columns: list[Column]) -> Iterator[Section]:
         if column.prediction is not None
     )
     yield Section("", Table(("", "dataset", "variant", "question"), rows))
-    names = dict.fromkeys(name for c in answered if c.prediction for name in c.prediction.metrics)
+    names = dict.fromkeys(
+        name
+        for c in answered
+        if c.prediction
+        for name in (c.prediction.metrics if every else shown_metrics(c.prediction))
+    )
     cells = [row for name in names for row in _cells(answered, name)]
     last = ("bottleneck", *(c.prediction.bottleneck for c in answered if c.prediction))
     yield Section("value, 90 % interval and basis", Table(("metric", *heads), (*cells, last)))
     notes = [
-        f"- {head}: {note}"
+        f"{head}: {note}"
         for head, column in zip(heads, answered, strict=True)
         for note in (column.prediction.notes if column.prediction else ())
     ]
     if notes:
-        yield Section("notes", tuple(notes))
+        yield Section("notes", tuple(fitting(notes, math.inf if every else MOST_NOTES)))
     silent = [column for column in columns if column.prediction is None]
     if silent:
         told = (f"- {c.dataset}, {c.variant}, {c.protocol}: {c.why}" for c in silent)
@@ -143,20 +158,20 @@ def _sections(columns: list[Column]) -> Iterator[Section]:
 
 
 def _cells(answered: list[Column], name: str) -> list[tuple[str, ...]]:
-    """Three lines of one metric: values, intervals, bases; none where no column has a value."""
+    """Two lines of one metric: values, and intervals with bases; none where no column has a value."""
     columns = [_cell(column, name) for column in answered]
-    if not any(basis for _, _, basis in columns):
+    if not any(rests for _, rests in columns):
         return []
-    values, intervals, bases = zip(*columns, strict=True)
-    return [(name, *values), ("", *intervals), ("", *bases)]
+    values, rests = zip(*columns, strict=True)
+    return [(metric_name(name), *values), ("", *rests)]
 
 
-def _cell(column: Column, name: str) -> tuple[str, str, str]:
+def _cell(column: Column, name: str) -> tuple[str, str]:
+    """Value, and interval with basis, of a metric in one column."""
     one = column.prediction.metrics.get(name) if column.prediction is not None else None
     if one is None or one.absent:
-        return "–", "", ""
-    value, low, high = (units.format_quantity(name, n) for n in (one.value, one.low, one.high))
-    return value, f"{low} … {high}", one.basis
+        return "–", ""
+    return estimated(name, one), f"{interval(name, one)}, {one.basis}"
 
 
 def _records(columns: list[Column]) -> Iterator[dict[str, object]]:

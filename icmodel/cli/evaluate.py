@@ -11,6 +11,7 @@ from icmodel.cli.question import (
     DEFAULT_DATASET,
     AsJson,
     DatasetName,
+    NoCache,
     Output,
     VariantName,
     option,
@@ -33,6 +34,10 @@ Strict = Annotated[
     ),
 ]
 
+Why = Annotated[
+    bool, typer.Option("--why", help="With what each verdict rests on: derivations, predictions.")
+]
+
 
 @app.command(short_help="A use case: met, not met or undecided.")
 def evaluate(
@@ -42,14 +47,16 @@ def evaluate(
     variant: VariantName = None,
     candidate: CandidateName = None,
     strict: Strict = False,
+    why: Why = False,
+    no_cache: NoCache = False,
     as_json: AsJson = False,
     output: Output = None,
 ) -> int:
     """Judge a use case: each requirement met, not met or undecided, with margin and reason.
 
     All candidates of the use case are judged; the verdict and the exit code are those of its
-    default or of --candidate: 0 met, 1 not met, 3 undecided. A file is a whole report: .html
-    (one page that opens offline), .md or .json.
+    default or of --candidate: 0 met, 1 not met, 3 undecided. --why adds what was derived and
+    predicted. A file is a whole report: .html (one page that opens offline), .md or .json.
 
     \b
     icmodel evaluate imaging
@@ -65,13 +72,15 @@ def evaluate(
 
     if output is not None:
         check_file(output, ENDINGS)
-    evaluation = judge(usecase, dataset, variant=variant, candidate=candidate, strict=strict)
+    evaluation = judge(
+        usecase, dataset, variant=variant, candidate=candidate, strict=strict, cache=not no_cache
+    )
     if output is not None:
         report(evaluation, output)
     if as_json:
         print_text(json_text(evaluation.to_dict()))
     elif output is None:
-        print_text(evaluation_text(evaluation))
+        print_text(evaluation_text(evaluation, why=why))
     else:
         told = f"{evaluation.usecase.name} on {evaluation.data.id}, variant {evaluation.variant}"
         print_text(f"{told}: {evaluation.verdict}; the report is {output}\n")

@@ -11,10 +11,10 @@ from icmodel.model import Model
 
 
 @contextmanager
-def fitted(data: Dataset, variant: str | None) -> Iterator[Model]:
+def fitted(data: Dataset, variant: str | None, *, cache: bool) -> Iterator[Model]:
     """A model whose fits, if its variant makes any, are drawn on a terminal as they are made."""
     if (variant or data.default_variant) != "hybrid":
         yield Model(data, variant)
         return
     with progress_bar("fitting") as watch:
-        yield Model(data, variant, watch)
+        yield Model(data, variant, watch, cache=cache)

@@ -204,7 +204,7 @@ def write_file(path: Path, writers: Mapping[str, Writer]) -> None:
     ReportError
         If the ending is unknown, or the place cannot be written.
     """
-    from icmodel.report.files import replacing  # the report, not needed without a file
+    from icmodel.files import replacing
 
     check_file(path, writers)
     with replacing(path) as beside:
@@ -224,7 +224,7 @@ def check_file(path: Path, endings: Iterable[str]) -> None:
     ReportError
         If the ending says no form, there is no such folder, or a folder stands in its place.
     """
-    from icmodel.report.files import check_place  # the report, not needed without a file
+    from icmodel.files import check_place
 
     known = sorted(endings)
     if path.suffix.lower() not in known:

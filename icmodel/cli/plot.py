@@ -12,6 +12,7 @@ from icmodel.cli.question import (
     DEFAULT_DATASET,
     AsJson,
     DatasetName,
+    NoCache,
     Output,
     ProtocolName,
     Question,
@@ -46,6 +47,7 @@ def plot(
     variant: VariantName = None,
     protocol: ProtocolName = None,
     question: Question,
+    no_cache: NoCache = False,
     as_json: AsJson = False,
     output: Output = None,
 ) -> None:
@@ -70,7 +72,7 @@ def plot(
     data = load(dataset)
     chosen = protocol or data.default_protocol
     asked = scenario(**_with_payload(question, over, data, chosen))
-    with fitted(data, variant) as model:
+    with fitted(data, variant, cache=not no_cache) as model:
         spec = metric_plot(model, metric, over, asked)
         notes = _notes(model, asked)
     if as_json:

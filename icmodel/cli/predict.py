@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import Annotated
+
+import typer
 
 from icmodel import units
 from icmodel.cli.fitting import fitted
@@ -14,6 +17,7 @@ from icmodel.cli.question import (
     AsJson,
     DatasetName,
     Extrapolate,
+    NoCache,
     Output,
     ProtocolName,
     Question,
@@ -23,11 +27,15 @@ from icmodel.cli.question import (
     question_text,
     room,
 )
+from icmodel.cli.short import candidates, short
 from icmodel.dataset import load
 from icmodel.estimate import Estimate, Prediction, UsedRow, number_or_none
 from icmodel.scenario import scenario
 
 app = room()
+
+Every = Annotated[bool, typer.Option("--all", help="Every metric and every note.")]
+Why = Annotated[bool, typer.Option("--why", help="With terms, bounds and rows.")]
 
 SEVERAL = 3
 """A note of so many metrics is said once, below them."""
@@ -43,16 +51,21 @@ def predict(
     protocol: ProtocolName = None,
     question: Question,
     extrapolate: Extrapolate = False,
+    every: Every = False,
+    why: Why = False,
+    no_cache: NoCache = False,
     as_json: AsJson = False,
     output: Output = None,
 ) -> None:
-    """Predict goodput, latency, CPU load and loss of one stream, each with its interval.
+    """Predict goodput, latency, CPU load and loss of one stream, and what limits it.
 
-    Says what limits the goodput, what the mean latency is made of, and which rows of the dataset
-    the answer rests on. Low and high are a 90 % interval for one new run on the dataset's hosts.
+    Each has the 90 % interval for one new run on the dataset's hosts, and what it rests on.
+    --all shows every metric, --why what the mean latency is made of, what bounds the goodput and
+    which rows of the dataset the answer rests on; JSON and CSV have all of it with all digits.
 
     \b
     icmodel predict --payload "1448 B"
+    icmodel predict --payload "1448 B" --rate 6700/s --all --why
     icmodel predict --protocol tcp --payload "65535 B" --rate 6700/s --cores 4 \\
         --switches 1 --endpoints 2 --other-goodput "3.6 Gb/s"
     icmodel predict --protocol udp --payload "8 KiB" --requested-goodput "5 Gb/s" --json
@@ -61,29 +74,43 @@ def predict(
     data = load(dataset)
     asked = scenario(**question.words(protocol or data.default_protocol))
     outside = "extrapolate" if extrapolate else "refuse"
-    with fitted(data, variant) as model:
-        prediction = model.predict(asked, outside=outside)
+    whole = every or as_json or output is not None
+    with fitted(data, variant, cache=not no_cache) as model:
+        metrics = None if whole else candidates(data.metrics)
+        prediction = model.predict(asked, outside=outside, metrics=metrics)
     answer = Answer(
-        sections=lambda: _sections(prediction),
+        sections=lambda: _sections(prediction, every=every, why=why),
         document=prediction.to_dict,
         records=lambda: metric_records(prediction),
     )
     emit(answer, as_json=as_json, output=output)
 
 
-def _sections(prediction: Prediction) -> Iterator[Section]:
+def _sections(prediction: Prediction, *, every: bool, why: bool) -> Iterator[Section]:
+    """The short answer, or every metric in its stead; and its derivation where that is asked for."""
+    yield from _all(prediction) if every else short(prediction, more=not why)
+    if why:
+        yield from _derivation(prediction)
+
+
+def _all(prediction: Prediction) -> Iterator[Section]:
+    """Every metric, what limits, and every note."""
     yield Section("", (f"{prediction.dataset}, variant {prediction.variant}",))
     shared = _shared(prediction)
     yield Section(question_text(prediction.scenario), _metrics(prediction, shared))
     for number, why in shared.items():
         yield Section("", (f"{number} {why}",))
     yield Section("", (f"bottleneck: {prediction.bottleneck}",))
+    if prediction.notes:
+        yield Section("notes", tuple(f"- {note}" for note in prediction.notes))
+
+
+def _derivation(prediction: Prediction) -> Iterator[Section]:
+    """What the answer is made of: terms, bounds and rows."""
     if prediction.terms:
         yield Section("mean latency, the sum of", _terms(prediction))
     yield Section("goodput, the least of", _bounds(prediction))
     yield Section("rows it rests on (lines of points.csv)", _rows(prediction.rows))
-    if prediction.notes:
-        yield Section("notes", tuple(f"- {note}" for note in prediction.notes))
 
 
 def _shared(prediction: Prediction) -> dict[str, str]:

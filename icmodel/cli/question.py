@@ -43,6 +43,12 @@ Extrapolate = Annotated[
         "--extrapolate", help="Answer beyond what was measured, marked with axis and distance."
     ),
 ]
+NoCache = Annotated[
+    bool,
+    typer.Option(
+        "--no-cache", help="Keep no fit in the user's cache folder, and read none (hybrid)."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 Output = Annotated[
     Path | None,

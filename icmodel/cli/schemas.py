@@ -105,6 +105,15 @@ def _commands() -> dict[str, Schema]:
                 "metrics": _list(TEXT),
             }
         ),
+        "fit": _object(
+            {
+                "schema_version": VERSION,
+                **_answered(("dataset",)),
+                "seal": TEXT,
+                "metrics": _list(TEXT),
+                "curves": COUNT,
+            }
+        ),
         "usecases list": _object({"schema_version": VERSION, "usecases": _list(case)}),
         "validate": _validate(),
         "theory": _theory(),

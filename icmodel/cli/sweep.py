@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -27,6 +27,7 @@ from icmodel.cli.question import (
     DEFAULT_DATASET,
     AsJson,
     DatasetName,
+    NoCache,
     Output,
     ProtocolNames,
     Question,
@@ -36,11 +37,13 @@ from icmodel.cli.question import (
     option,
     room,
 )
+from icmodel.cli.short import fitting
 from icmodel.dataset import load
 from icmodel.errors import OutOfDomain, ScenarioError
-from icmodel.estimate import BASES, BOTTLENECKS, number_or_none
+from icmodel.estimate import BASES, BOTTLENECKS, Estimate, number_or_none
 from icmodel.model import Model
 from icmodel.scenario import scenario
+from icmodel.wording import estimated
 
 if TYPE_CHECKING:
     import xarray
@@ -60,6 +63,8 @@ FOOTNOTE = (
     "icmodel predict the axis and the distance.",
 )
 
+MOST_POINTS, MOST_NOTES = 20, 4
+"""Points and lines of notes of a table that is not asked to show all."""
 NOTED = "notes of the first and the last point"
 
 Metrics = Annotated[
@@ -77,6 +82,10 @@ AllowGaps = Annotated[
     typer.Option("--allow-gaps", help="Leave points outside the dataset empty, not refused."),
 ]
 
+Every = Annotated[
+    bool, typer.Option("--all", help="Every point and every note in the table, not the first.")
+]
+
 
 @app.command(short_help="What-if grids over any parameters.")
 @asks
@@ -89,6 +98,8 @@ def sweep(
     metric: Metrics = None,
     extrapolate: Extrapolate = False,
     allow_gaps: AllowGaps = False,
+    every: Every = False,
+    no_cache: NoCache = False,
     as_json: AsJson = False,
     output: Output = None,
 ) -> None:
@@ -117,7 +128,7 @@ def sweep(
     protocols = ",".join(listed(protocol)) or data.default_protocol
     ranges: dict[str, Any] = {"protocol": protocols, **question.texts()}
     wanted = listed(metric)
-    model = Model(data, variant)
+    model = Model(data, variant, cache=not no_cache)
     with progress_bar("sweep") as progress:
         answers = answer_grid(
             model,
@@ -129,7 +140,8 @@ def sweep(
         )
     notes = _notes(model, answers, wanted)
     if output is None:
-        emit(_answer(Grid(answers, tuple(wanted), notes)), as_json=as_json, output=None)
+        grid = Grid(answers, tuple(wanted), notes, every=every)
+        emit(_answer(grid), as_json=as_json, output=None)
         return
     with progress_bar("write") as progress:
         grid = Grid(answers, tuple(wanted), notes, progress)
@@ -159,6 +171,7 @@ class Grid:
     wanted: tuple[str, ...]
     notes: tuple[str, ...] = ()
     progress: Callable[[int, int], None] | None = None
+    every: bool = False
 
     @property
     def swept(self) -> list[str]:
@@ -240,38 +253,39 @@ def _sections(grid: Grid) -> Iterator[Section]:
     fixed = [f"{n} {_quantity(n, v)}" for n, v in grid.fixed().items() if v is not None]
     names = grid.shown()
     marked = grid.extrapolated(names)
+    points = grid.points([*(name + part for name in names for part in ("", *PARTS)), "bottleneck"])
     rows = tuple(
         (
             *(_quantity(name, value) for name, value in zip(grid.swept, place, strict=True)),
-            *(_cell(n, v, marked) for n, v in zip(names, _pairs(values[:-1]), strict=True)),
+            *(_cell(n, v, marked) for n, v in zip(names, _fours(values[:-1]), strict=True)),
             _text("bottleneck", values[-1]),
         )
-        for place, values in grid.points([*_with_bases(names), "bottleneck"])
+        for place, values in islice(points, None if grid.every else MOST_POINTS)
     )
     columns = (*grid.swept, *names, "bottleneck")
     yield Section(", ".join(fixed), Table(columns, rows, frozenset(columns[:-1])))
+    if (more := math.prod(grid.answers.sizes.values()) - len(rows)) > 0:
+        yield Section("", (f"and {more} points more: --all, or all metrics in a file: -o",))
     if marked:
         yield Section("", FOOTNOTE)
     if grid.notes:
-        yield Section(NOTED, tuple(f"- {note}" for note in grid.notes))
+        yield Section(NOTED, tuple(fitting(grid.notes, math.inf if grid.every else MOST_NOTES)))
 
 
-def _with_bases(names: Iterable[str]) -> Iterator[str]:
-    """Each metric and, behind it, the variable of its basis."""
-    for name in names:
-        yield from (name, f"{name}_basis")
+def _fours(values: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    """Values with their ends and bases, four by four."""
+    return zip(*(values[start::4] for start in range(4)), strict=True)
 
 
-def _pairs(values: tuple[Any, ...]) -> Iterator[tuple[Any, Any]]:
-    """Values and their bases, two by two."""
-    return zip(values[::2], values[1::2], strict=True)
+def _cell(name: str, value: tuple[Any, ...], marked: frozenset[str]) -> str:
+    """A value with the digits its interval carries, and its mark.
 
-
-def _cell(name: str, value: tuple[float, int], marked: frozenset[str]) -> str:
-    """A value and its mark; a place is kept for it in the columns that have any."""
-    number, basis = value
+    A place is kept for the mark in the columns that have any.
+    """
+    number, low, high, basis = value
     mark = "" if name not in marked else MARK if basis == EXTRAPOLATED else " "
-    return f"{units.format_quantity(name, number)}{mark}"
+    text = "–" if math.isnan(number) else estimated(name, Estimate(number, low, high, ""))
+    return f"{text}{mark}"
 
 
 def _text(name: str, code: int) -> str:

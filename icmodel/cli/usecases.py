@@ -11,7 +11,7 @@ import typer
 from icmodel.cli.output import Answer, Section, Table, emit, print_text, write_text
 from icmodel.cli.question import AsJson, Output, question_text, room
 from icmodel.errors import UseCaseError
-from icmodel.report.files import replacing
+from icmodel.files import replacing
 
 if TYPE_CHECKING:
     from icmodel.usecase import UseCase

@@ -47,6 +47,11 @@ class Blend:
         """
         return _blended(told, self.candidates, nearness)
 
+    def usual_weights(self) -> Floats:
+        """What each candidate counts at the rows, each left out, on average; all sum to 1."""
+        known = np.where(np.isnan(self.candidates), 0.0, _weights(self.others, self.candidates))
+        return np.asarray((known / known.sum(axis=0)).mean(axis=1))
+
     def nearby_left_out(self, rows: Floats) -> Floats:
         """The mean of something each row has, at the rows themselves, each left out."""
         return np.asarray(self.others @ rows)

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.fits.blend import Blend, blend, nearness
-from icmodel.fits.curves import Curves
+from icmodel.fits.curves import WAYS, Curves
 from icmodel.fits.distances import Distances, Group, Known
+from icmodel.fits.hyperparameters import Hyperparameters, Kernels
 from icmodel.fits.interval import Widths, widths
 from icmodel.fits.kernel import (
     JOINED,
@@ -37,7 +38,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """What a process is made of: the constant or the best other mechanism, form, shape, prior.
+    """What a process is made of: the constant or the best other mechanism, form and shape.
 
     ``own``: each protocol has numbers of its own, and knows nothing of the others.
     """
@@ -45,18 +46,24 @@ class Design:
     constant: bool
     form: str
     shape: str
-    looseness: float
     own: bool = False
 
 
 DESIGNS = (
-    Design(False, PRODUCT, SMOOTH, 2.0, own=True),
-    Design(False, PRODUCT, SMOOTHER, 2.0, own=True),
-    Design(True, PRODUCT, SMOOTH, 2.0),
-    Design(True, JOINED, SMOOTH, 20.0),
-    Design(False, JOINED, SMOOTH, 20.0),
+    Design(False, PRODUCT, SMOOTH, own=True),
+    Design(False, PRODUCT, SMOOTHER, own=True),
+    Design(True, PRODUCT, SMOOTH),
+    Design(True, JOINED, SMOOTH),
 )
 """Unlike each other, so that they err apart."""
+CANDIDATES = (
+    "own smooth process",
+    "own smoother process",
+    "process over a constant",
+    "joined process over a constant",
+    *WAYS,
+)
+"""Names of what is blended: the processes in the order of the designs, and the ways of curves."""
 FREEDOM = 3.0
 """Degrees of freedom of a row's noise; assumed."""
 MOST_ROWS = 96
@@ -85,6 +92,11 @@ class Fit:
         """The mechanism whose residual is easiest to predict."""
         return self.processes[0].mechanism
 
+    @property
+    def hyperparameters(self) -> Hyperparameters:
+        """What the search found."""
+        return Hyperparameters(self.mechanism.kind, tuple(one.kernels for one in self.processes))
+
     def at(self, sites: Sites) -> tuple[Floats, Floats]:
         """Log time at some sites, and the half-width of its 90 % interval for one new run."""
         log_time, half, near = self._at(sites)
@@ -107,7 +119,12 @@ class Fit:
         return self.blend.mean(np.stack(told), near), self.widths.of_mean(near, deviation), near
 
 
-def fit(observed: Observations, log_time: Floats, like: Fit | None = None) -> Fit:
+def fit(
+    observed: Observations,
+    log_time: Floats,
+    like: Fit | None = None,
+    known: Hyperparameters | None = None,
+) -> Fit:
     """Fit log times of some rows.
 
     Parameters
@@ -119,18 +136,20 @@ def fit(observed: Observations, log_time: Floats, like: Fit | None = None) -> Fi
     like : Fit, optional
         Of a metric of the same kind: the search for kernels begins at its own and takes few steps;
         ignored for at most ``MOST_ROWS`` rows.
+    known : Hyperparameters, optional
+        What was found of the same rows: nothing is searched for.
     """
     if len(log_time) <= MOST_ROWS:
         like = None  # a whole search takes no time to speak of
     rows = _rows(observed, log_time)
-    kinds = possible_kinds(observed.sites)
+    kinds = (known.mechanism,) if known else possible_kinds(observed.sites)
     physics = rows.easiest([Mechanism(kind, observed.sites, log_time) for kind in kinds])
     constant = Mechanism(CONSTANT, observed.sites, log_time)
     processes: list[Parted] = []
     for number, design in enumerate(DESIGNS):
         mechanism = constant if design.constant else physics
         near = like.processes[number].kernels if like else {}
-        kernels = rows.likeliest(mechanism, design, near)
+        kernels = known.kernels[number] if known else rows.likeliest(mechanism, design, near)
         if not processes:
             plain = rows.through(mechanism, kernels)
             rows = rows.doubting(plain)
@@ -154,7 +173,7 @@ class _Rows:
     apart: Distances
     parts: Mapping[str, Ints]
 
-    def through(self, mechanism: Mechanism, kernels: Mapping[str, Kernel]) -> Parted:
+    def through(self, mechanism: Mechanism, kernels: Kernels) -> Parted:
         """The processes over what a mechanism leaves, of a kernel for each part."""
         own = kernels.keys() == self.parts.keys()
         cut = self.parts if own else whole(self.observed.sites)
@@ -176,9 +195,7 @@ class _Rows:
 
         return mechanisms[0] if len(mechanisms) == 1 else min(mechanisms, key=error)
 
-    def likeliest(
-        self, mechanism: Mechanism, design: Design, near: Mapping[str, Kernel]
-    ) -> dict[str, Kernel]:
+    def likeliest(self, mechanism: Mechanism, design: Design, near: Kernels) -> Kernels:
         """For each part the kernel under which what a mechanism leaves is likeliest.
 
         The search begins at a known one, where there is one of the part.
@@ -206,7 +223,7 @@ class _Rows:
             pieces.append(Piece(apart, shares, residual[where] / scale, variance[where]))
         prior = Kernel(design.form, design.shape).on(groups)
         start = None if near is None else near.on(groups)
-        return likeliest(prior, pieces, design.looseness, start)
+        return likeliest(prior, pieces, start)
 
     def doubting(self, found: Parted) -> _Rows:
         """The rows with less trust in those that a process finds far off."""

@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 
 from icmodel.dataset import Dataset
 from icmodel.fits.elsewhere import half_width
-from icmodel.fits.fit import MOST_ROWS, Fit, fit
+from icmodel.fits.fit import CANDIDATES, MOST_ROWS, Fit, fit
+from icmodel.fits.kept import Kept, KeptMetric
+from icmodel.fits.likelihood import rounded
 from icmodel.fits.mechanism import at_limit, protocols
 from icmodel.fits.observations import NO_PAYLOAD, Carrier, Sites, flowing, observations, unlimited
 from icmodel.fits.quantity import Quantity, quantity
 from icmodel.fits.regimes import LIMITED, OVERLOAD
+from icmodel.fits.threads import one_thread
 
 Floats = NDArray[np.float64]
 Watch = Callable[[int, int], None]
@@ -102,17 +105,39 @@ class FittedMetric:
 class Fits:
     """The fits of a dataset's metrics, each made when it is first asked for.
 
+    Of a metric that is kept nothing is searched for; what is found is added to what is kept.
+
     ``watch`` is told after each fit how many of how many metrics are fitted.
     """
 
-    def __init__(self, data: Dataset, carrier: Carrier, watch: Watch | None = None) -> None:
+    def __init__(
+        self,
+        data: Dataset,
+        carrier: Carrier,
+        watch: Watch | None = None,
+        kept: Kept | None = None,
+    ) -> None:
         self.data = data
+        self.kept = Kept("") if kept is None else kept
         self.carrier = carrier
         self.of = lru_cache(maxsize=None)(self._watched)
         """A metric's name to its fit; ``None`` where there are too few rows."""
         self._watch = watch
         self._known: set[str] = set()
         self._values: dict[tuple[object, ...], Floats] = {}
+
+    def is_fitted(self, metric: str) -> bool:
+        """Whether there are rows enough for a fit of a metric."""
+        if metric not in self.kept.metrics:
+            self.of(metric)
+        return self.kept.metrics[metric] is not None
+
+    def is_packet_multiple(self, metric: str) -> bool:
+        """Whether a metric's fit is one of multiples of theory's packets."""
+        if not (metric.startswith(PACKETS) and self.is_fitted(metric)):
+            return False
+        one = self.kept.metrics[metric]
+        return one is not None and one.is_packet_multiple
 
     def value(self, metric: str, where: Sites) -> Floats:
         """A metric at some sites; NaN where the dataset has no fit of it."""
@@ -128,7 +153,10 @@ class Fits:
         return flowing(where, self.value("goodput_bps", unlimited(where)))
 
     def _watched(self, metric: str) -> FittedMetric | None:
-        fitted = self._fit(metric)
+        with one_thread():
+            fitted = self._fit(metric)
+        if metric not in self.kept.metrics:
+            self.kept.metrics[metric] = None if fitted is None else _kept(fitted)
         if self._watch is not None and metric in self.data.metrics:
             self._known.add(metric)
             self._watch(len(self._known), len(self.data.metrics))
@@ -148,7 +176,11 @@ class Fits:
         log_time = measure.log_time(values, observed.sites.payload_bytes)
         if over is not None:
             log_time = log_time - over.at(observed.sites)[0]
-        found = fit(observed, log_time, self._like(metric, over, len(observed.sites)))
+        known = self.kept.metrics.get(metric)
+        if known is not None:
+            found = fit(observed, log_time, known=known.hyperparameters)
+        else:
+            found = fit(observed, log_time, self._like(metric, over, len(observed.sites)))
         return FittedMetric(found, measure, over, theory)
 
     def _packets(self, metric: str, where: Sites) -> TheoryPackets | None:
@@ -197,3 +229,14 @@ class Fits:
         alike = [name for name in self.data.metrics if name.startswith(kind or metric)]
         steady = [name for end in (MEDIAN, MEAN) for name in alike if name.endswith(end)]
         return next(iter(steady), alike[0])
+
+
+def _kept(fitted: FittedMetric) -> KeptMetric:
+    """What is kept of a metric's fit."""
+    found = fitted.fit
+    costs = {
+        name: [rounded(cost) for cost in found.mechanism.costs(name).tolist()]
+        for name in protocols(found.sites)
+    }
+    weights = dict(zip(CANDIDATES, map(rounded, found.blend.usual_weights().tolist()), strict=True))
+    return KeptMetric(found.hyperparameters, fitted.packets is not None, costs, weights)

@@ -10,16 +10,21 @@ from numpy.typing import NDArray
 
 from icmodel.fits.distances import Distances
 from icmodel.fits.kernel import NUMBERS, Covariance, Kernel
+from icmodel.fits.positive import inverted
 
 Floats = NDArray[np.float64]
 
 LOWEST = {"costs": 1e-4, "level": 1e-4, "residual": 1e-4, "noise": 1e-8, "jump": 1e-3}
 HIGHEST = {"noise": 1.0, "length": 60.0, "load_length": 60.0, "jump": 8.0}
 LEAST_LENGTH, LEAST_APART, MOST_APART, MOST_VARIANCE = 0.3, 1e-3, 20.0, 100.0
-STEPS = 40
-"""Steps of the search at most: what more of them change is less than rows are sure."""
-FEW_STEPS = 10
-"""And from numbers that were likeliest for rows of the same kind."""
+LOOSENESS = 2.0
+"""Standard deviation of the prior of the log of each number: without one the likelihood has ridges."""
+STEPS = 1000
+"""Steps of the search at most; it ends by itself in a tenth of them."""
+DIGITS = 4
+"""Significant digits of a number that was found: other libraries find the same ones."""
+GAIN = 1e-5
+"""The search ends when a step gains less than this share of the log likelihood."""
 NOISE = NUMBERS.index("noise")
 NOT_POSITIVE = 1e10
 """What counts for a covariance that is none, so that the search turns back."""
@@ -38,40 +43,45 @@ class Piece:
     variance: Floats
 
 
-def likeliest(
-    prior: Kernel, pieces: Sequence[Piece], looseness: float, start: Kernel | None = None
-) -> Kernel:
+def likeliest(prior: Kernel, pieces: Sequence[Piece], start: Kernel | None = None) -> Kernel:
     """The kernel with the numbers under which some rows are likeliest.
 
     Parameters
     ----------
     prior : Kernel
         What the prior is centred at, and where the search begins.
-    looseness : float
-        Standard deviation of the prior of the log of each number.
     start : Kernel, optional
-        Where the search begins instead, to take few steps.
+        Where the search begins instead, to be short.
     """
     from scipy.optimize import minimize  # half a second that only fitting pays
 
     centre = np.log(prior.numbers())
     first = centre if start is None else np.log(start.numbers())
-    steps = STEPS if start is None else FEW_STEPS
     limits = _limits(prior)
 
     def unlikely(logs: Floats) -> tuple[float, Floats]:
         kernel = prior.with_numbers(np.exp(logs))
-        off = (logs - centre) / looseness
-        value, slopes = 0.5 * float(off @ off), off / looseness
+        off = (logs - centre) / LOOSENESS
+        value, slopes = 0.5 * float(off @ off), off / LOOSENESS
         for piece in pieces:
             more, by = negative_log_likelihood(kernel, piece)
             value, slopes = value + more, slopes + by
         return value, slopes
 
     found = minimize(
-        unlikely, first, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": steps}
+        unlikely,
+        first,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=limits,
+        options={"maxiter": STEPS, "ftol": GAIN},
     )
-    return prior.with_numbers(np.exp(np.asarray(found.x, dtype=np.float64)))
+    return prior.with_numbers(np.array([rounded(number) for number in np.exp(found.x).tolist()]))
+
+
+def rounded(number: float) -> float:
+    """A number of a kernel as it is kept: with more digits than rows can tell, and no others."""
+    return float(f"{number:.{DIGITS}g}")
 
 
 def negative_log_likelihood(kernel: Kernel, piece: Piece) -> tuple[float, Floats]:
@@ -83,16 +93,14 @@ def negative_log_likelihood(kernel: Kernel, piece: Piece) -> tuple[float, Floats
     covariance = Covariance(kernel, piece.apart, piece.shares, piece.shares)
     noisy = covariance.values + np.diag(kernel.noise + piece.variance)
     try:
-        root = np.linalg.cholesky(noisy)
+        inverse, log_root = inverted(noisy)
     except np.linalg.LinAlgError:
         return NOT_POSITIVE, np.zeros(len(kernel.numbers()))
-    half = np.linalg.inv(root)
-    inverse = half.T @ half
     weights = inverse @ piece.residual
     outer = 0.5 * (inverse - np.outer(weights, weights))
     slopes = covariance.slopes(outer)
     slopes[NOISE] = kernel.noise * float(np.trace(outer))
-    value = 0.5 * float(piece.residual @ weights) + float(np.sum(np.log(np.diag(root))))
+    value = 0.5 * float(piece.residual @ weights) + log_root
     return value, slopes
 
 

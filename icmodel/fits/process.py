@@ -11,6 +11,7 @@ from icmodel.fits.distances import Distances
 from icmodel.fits.kernel import Covariance, Kernel, variance
 from icmodel.fits.mechanism import Mechanism, Modelled
 from icmodel.fits.observations import Observations
+from icmodel.fits.positive import inverted
 
 Floats = NDArray[np.float64]
 LEAST_SCALE = 1e-6
@@ -86,5 +87,5 @@ def process(
     shares = modelled.shares
     covariance = Covariance(kernel, apart, shares, shares).values
     noisy = covariance + np.diag(kernel.noise + observed.variance / scale**2)
-    inverse: Floats = np.asarray(np.linalg.inv(noisy), dtype=np.float64)
+    inverse, _ = inverted(noisy)
     return Process(mechanism, kernel, scale, shares, inverse, inverse @ residual / scale)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 
@@ -10,9 +11,10 @@ from numpy.typing import NDArray
 
 from icmodel.dataset import RATIOS, Dataset, Point
 from icmodel.fits.achieved import achieved_shares
-from icmodel.fits.fitted import PACKETS, Fits, FittedMetric, Watch
+from icmodel.fits.fitted import Fits, FittedMetric
 from icmodel.fits.hosts import factor, frames, widening
 from icmodel.fits.interval import ONE_NEW_RUN
+from icmodel.fits.kept import KEY_BYTES
 from icmodel.fits.observations import (
     Carrier,
     Label,
@@ -23,6 +25,7 @@ from icmodel.fits.observations import (
     unlimited,
 )
 from icmodel.fits.regimes import OVERLOAD, UNLIMITED, asked_too_much, regime_of
+from icmodel.fits.threads import one_thread
 from icmodel.scenario import Hosts, Where
 from icmodel.tables.bilinear import EXTRAPOLATED, INTERPOLATED
 from icmodel.tables.curve import Curve
@@ -38,42 +41,38 @@ BREAKS = 4
 
 
 class Refiner:
-    """Draws curves from the fits of a dataset's metrics.
+    """Draws curves from fits of a dataset's metrics: for its own hosts, which are kept, or for others."""
 
-    ``watch`` is told after each fit how many of how many metrics are fitted.
-    """
-
-    def __init__(self, data: Dataset, carrier: Carrier, watch: Watch | None = None) -> None:
-        self.data = data
-        self.carrier = carrier
-        self.fits = Fits(data, carrier, watch)
+    def __init__(self, fits: Fits, other: tuple[Hosts, Carrier] | None = None) -> None:
+        self.data, self.carrier = fits.data, fits.carrier
+        self.fits = fits
         self.hosts: Hosts | None = None
-        self.changed_carrier = carrier
-        self._drawn: dict[tuple[object, ...], Curve] = {}
-        self._payloads = _payloads(data)
+        self.changed_carrier = fits.carrier
+        if other is not None:
+            self.hosts, self.changed_carrier = other
+        self._drawn = fits.kept.curves if other is None else {}
+        self._payloads = _payloads(fits.data)
+        self._without_payload = {p.metric for p in fits.data.points if p.payload_bytes is None}
 
     def changed(self, hosts: Hosts, carrier: Carrier) -> Refiner:
         """The same fits, drawn for other hosts and another link."""
-        other = Refiner(self.data, self.carrier)
-        other.fits = self.fits
-        other.hosts, other.changed_carrier = hosts, carrier
-        return other
+        return Refiner(self.fits, (hosts, carrier))
 
     def carried(self, protocols: Sequence[str]) -> Floats:
         """Goodput over request while it is carried: value, low and high, (3, protocols)."""
         return achieved_shares(self.data, protocols)
 
-    def knots(self, protocols: Sequence[str], options: Mapping[str, str]) -> Sequence[float]:
+    def knots(self, protocols: Sequence[str], options: Mapping[str, str]) -> Floats:
         """Payloads every curve gets: so many an octave, and both sides of each break [B]."""
         payloads = [p.payload_bytes for p in self.data.points if p.payload_bytes is not None]
         if not payloads:
-            return ()
+            return np.empty(0)
         top = math.log2(max(payloads) * BEYOND)
         grid = np.round(2 ** np.arange(0, top, 1 / PER_OCTAVE))
         found = set(grid.tolist())
         for protocol in protocols:
             found |= self._breaks(protocol, options)
-        return tuple(sorted(found))
+        return np.array(sorted(found))
 
     def _breaks(self, protocol: str, options: Mapping[str, str]) -> set[float]:
         """Both sides of the payloads at which a frame becomes one packet more."""
@@ -86,54 +85,39 @@ class Refiner:
         """Which rows were asked for more than was reached, and those beside them."""
         return asked_too_much(self.data, points)
 
-    def is_packet_multiple(self, metric: str) -> bool:
-        """Whether a metric's curves are multiples of theory's packets."""
-        fitted = self.fits.of(metric) if metric.startswith(PACKETS) else None
-        return fitted is not None and fitted.packets is not None
+    def draws_all(self, metric: str) -> bool:
+        """Whether every curve of a metric is drawn, and none stands as its rows say."""
+        return metric not in self._without_payload and self.fits.is_fitted(metric)
 
-    def refined(
-        self, metric: str, curve: Curve, payload_bytes: Sequence[float], where: Where
-    ) -> Curve:
+    def refined(self, metric: str, curve: Curve, payload_bytes: Floats, where: Where) -> Curve:
         """A curve from the metric's fit; as it stands where there is no fit.
 
         A row without a payload stands as it is too, but for options that it was not taken at.
         """
-        fitted = None if curve.anywhere and where.options is None else self.fits.of(metric)
-        if fitted is None:
+        if (curve.anywhere and where.options is None) or not self.fits.is_fitted(metric):
             return curve
-        options = None if where.options is None else tuple(sorted(where.options.items()))
-        kind = (where.extend, where.overloaded, options)
-        key = (metric, curve.load_bps, curve.rows.tobytes(), tuple(payload_bytes), kind)
+        key = _key(metric, curve, payload_bytes, where)
+        payload = self._payloads_of(curve, payload_bytes, where)
         if key not in self._drawn:
-            self._drawn[key] = self._draw(fitted, metric, curve, payload_bytes, where)
-        return self._drawn[key]
+            with one_thread():
+                self._drawn[key] = self._ends(metric, curve, payload, where)
+        return self._on(curve, payload, self._drawn[key], where)
 
-    def _draw(
-        self,
-        fitted: FittedMetric,
-        metric: str,
-        curve: Curve,
-        payload_bytes: Sequence[float],
-        where: Where,
-    ) -> Curve:
-        """A curve of some rows, with the points between and beyond them."""
-        first, last = curve.payload_bytes[[0, -1]]
+    def _payloads_of(self, curve: Curve, knots: Floats, where: Where) -> Floats:
+        """Where a curve gets points: its own, the knots between them, and where it begins and ends."""
         least, most = self._measured_between(curve)
+        if curve.anywhere:
+            return np.union1d((least, most), curve.payload_bytes)
         reach = BEYOND if where.extend else 1.0
-        knots = np.array(() if curve.anywhere else payload_bytes, dtype=float)
         inside = knots[(knots >= least / reach) & (knots <= most * reach)]
-        payload = np.union1d(inside, (least, *curve.payload_bytes, most))
-        ends = self._ends(fitted, metric, curve, payload, where)
-        before = np.clip(
-            np.searchsorted(curve.payload_bytes, payload, side="right") - 1,
-            0,
-            len(curve.payload_bytes) - 1,
-        )
-        behind = np.clip(
-            np.searchsorted(curve.payload_bytes, payload, side="left"),
-            0,
-            len(curve.payload_bytes) - 1,
-        )
+        return np.union1d(inside, (least, *curve.payload_bytes, most))
+
+    def _on(self, curve: Curve, payload: Floats, ends: Floats, where: Where) -> Curve:
+        """A curve through these ends, with the rows on both sides of each point."""
+        first, last = curve.payload_bytes[[0, -1]]
+        top = len(curve.payload_bytes) - 1
+        before = np.clip(np.searchsorted(curve.payload_bytes, payload, side="right") - 1, 0, top)
+        behind = np.clip(np.searchsorted(curve.payload_bytes, payload, side="left"), 0, top)
         basis = np.maximum(np.maximum(curve.basis[before], curve.basis[behind]), INTERPOLATED)
         beyond = (payload < first) | (payload > last)
         elsewhere = self.hosts is not None or where.options is not None
@@ -144,7 +128,7 @@ class Refiner:
             np.where(beyond | elsewhere, EXTRAPOLATED, basis).astype(np.int8),
             curve.rows[before],
             anywhere=curve.anywhere,
-            next_rows=curve.rows[np.minimum(before + 1, len(curve.rows) - 1)],
+            next_rows=curve.rows[np.minimum(before + 1, top)],
             domain=None if curve.anywhere else (float(first), float(last)),
         )
 
@@ -160,10 +144,10 @@ class Refiner:
         own = _configuration(self.data.points[int(curve.rows[0])])
         return self._payloads.get(own, (first, last))
 
-    def _ends(
-        self, fitted: FittedMetric, metric: str, curve: Curve, payload: Floats, where: Where
-    ) -> Floats:
+    def _ends(self, metric: str, curve: Curve, payload: Floats, where: Where) -> Floats:
         """Value, low and high at some payloads; own points lie inside."""
+        fitted = self.fits.of(metric)
+        assert fitted is not None  # only fitted metrics are drawn
         rows = [self.data.points[row] for row in curve.rows.tolist()]
         regime, load_bps = regime_of(curve.load_bps), curve.load_bps
         if where.overloaded:
@@ -218,7 +202,7 @@ class Refiner:
         here_s = np.where(np.isnan(goodput), where.least_s, 8 * payload / goodput)
         frame = frames(here_s, busy, where, there, self.hosts)
         by = np.ones_like(payload)
-        if not self.is_packet_multiple(metric):
+        if not self.fits.is_packet_multiple(metric):
             by = factor(metric, regime, ends[0], frame, where, there, self.hosts)
         rate = self.data.interconnect.line_rate_bps
         wider = np.exp(widening(by, self.hosts, rate))
@@ -270,6 +254,14 @@ class Refiner:
         other = ~limited if where.overloaded else limited & (change < -half[own])
         change = np.where(other, change, 0.0)
         return np.interp(np.log(payload), np.log(curve.payload_bytes), change)
+
+
+def _key(metric: str, curve: Curve, knots: Floats, where: Where) -> bytes:
+    """What tells a drawn curve from all others of the same fits."""
+    options = None if where.options is None else sorted(where.options.items())
+    said = repr((metric, curve.load_bps, where.extend, where.overloaded, options)).encode()
+    parts = (said, curve.rows.tobytes(), b"" if curve.anywhere else knots.tobytes())
+    return hashlib.blake2b(b"|".join(parts), digest_size=KEY_BYTES).digest()
 
 
 def _payloads(data: Dataset) -> dict[tuple[object, ...], tuple[float, float]]:

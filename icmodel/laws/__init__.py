@@ -10,20 +10,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from icmodel.dataset import Dataset
-    from icmodel.laws.law import Law
+    from icmodel.laws.law import Fitting, Law
 
 PUBLISHED = ("appendix-h", "corrected")
 """Variants that answer from the benchmarked curves as IC2012 does."""
 VARIANTS = (*PUBLISHED, "hybrid")
 
 
-def law_of(variant: str, data: Dataset, watch: Callable[[int, int], None] | None = None) -> Law:
-    """The law of a variant for one dataset; ``watch`` is told after each fit how many of how many are made.
+def law_of(variant: str, data: Dataset, fitting: Fitting) -> Law:
+    """The law of a variant for one dataset.
 
     What a law imports is loaded when it is first asked for.
     """
     page = import_module(f"icmodel.laws.{variant.replace('-', '_')}")
-    return cast("Law", page.law(data, watch))
+    return cast("Law", page.law(data, fitting))

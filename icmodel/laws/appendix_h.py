@@ -210,7 +210,7 @@ def notes(look: Look, flow: Flow, asked: Scenario) -> Iterator[str]:
     yield from not_achieved_note(flow, asked, UNLIMITED)
 
 
-def law(data: Dataset, watch: object = None) -> Law:
+def law(data: Dataset, fitting: object = None) -> Law:
     """The law, which is the same for every dataset and fits nothing."""
     return Law(
         prepare,

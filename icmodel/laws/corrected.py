@@ -343,6 +343,6 @@ def notes(look: Look, flow: Flow, asked: Scenario) -> Iterator[str]:
     yield from not_achieved_note(flow, asked, UNLIMITED)
 
 
-def law(data: Dataset, watch: object = None) -> Law:
+def law(data: Dataset, fitting: object = None) -> Law:
     """The law, which is the same for every dataset and fits nothing."""
     return Law(prepare, BEST, flow, answers, demand, bases, bounds, notes, own_rows)

@@ -15,14 +15,18 @@ import numpy as np
 
 from icmodel.arrays import Bools, Floats
 from icmodel.dataset import Dataset
+from icmodel.fits.fitted import Fits, Watch
+from icmodel.fits.kept import Kept
 from icmodel.fits.refine import Refiner
+from icmodel.fits.seal import seal_of
+from icmodel.fits.store import Store
 from icmodel.laws import appendix_h, corrected
 from icmodel.laws.corrected import bases, bounds, composed, flow
 from icmodel.laws.corrected_tables import BEST
 from icmodel.laws.explained import UNLIMITED, cores_notes, not_achieved_note, sharing_notes
 from icmodel.laws.flow import CLOSE, Flow
 from icmodel.laws.hybrid_tables import prepare, prepare_overload
-from icmodel.laws.law import Law, Overload
+from icmodel.laws.law import Fitting, Law, Overload
 from icmodel.laws.metrics import utilisations_of
 from icmodel.laws.prepared import Prepared, Wanted
 from icmodel.laws.substitution import nearest_rows
@@ -134,23 +138,57 @@ def _notes(look: Look, flow: Flow, asked: Scenario, needed: Floats) -> Iterator[
     yield from cores_notes(look, asked, needed)
 
 
-def law(data: Dataset, watch: Callable[[int, int], None] | None = None) -> Law:
-    """The law for one dataset, whose fits are made when they are first needed.
+def law(data: Dataset, fitting: Fitting) -> Law:
+    """The law for one dataset, whose fits are made when they are first needed, and kept."""
+    store = Store(data, cache=fitting.cache)
+    kept = store.read()
+    refiner = Refiner(Fits(data, partial(frames_on_wire, data), fitting.watch, kept))
 
-    ``watch`` is told after each fit how many of how many are done.
-    """
-    refiner = Refiner(data, partial(frames_on_wire, data), watch)
+    def keeping(made: Callable[[Wanted], Prepared | None]) -> Callable[[Wanted], Prepared | None]:
+        def prepared(wanted: Wanted) -> Prepared | None:
+            found = made(wanted)
+            store.save(kept)
+            return found
+
+        return prepared
+
     over = replace(
-        _law(partial(prepare_overload, refiner)),
+        _law(keeping(partial(prepare_overload, refiner))),
         answers=overload_answers,
         demand=overload_demand,
         notes=overload_notes,
     )
     return replace(
-        _law(partial(prepare, refiner, ())),
+        _law(keeping(partial(prepare, refiner, ()))),
         overload=Overload(over, asked_too_much),
         for_hosts=partial(_for_hosts, refiner),
     )
+
+
+def fit(data: Dataset, watch: Watch | None = None) -> Kept:
+    """All fits of a dataset made anew, and the curves of all options it was measured at.
+
+    ``watch`` is told after each fit how many of how many are done.
+    """
+    kept = Kept(seal_of(data))
+    refiner = Refiner(Fits(data, partial(frames_on_wire, data), watch, kept))
+    for options in measured_options(data):
+        wanted = Wanted(data, options, data.protocols)
+        prepare(refiner, (), wanted)
+        prepare_overload(refiner, wanted)
+    for metric in data.metrics:
+        refiner.fits.is_fitted(metric)
+    return kept
+
+
+def measured_options(data: Dataset) -> list[dict[str, str]]:
+    """The options other than the defaults of each group of rows, the defaults first."""
+    found: dict[tuple[tuple[str, str], ...], None] = {(): None}
+    for values in {point.options for point in data.points}:
+        said = dict(zip(data.option_axes, values, strict=True))
+        changed = data.changed_options({axis: value for axis, value in said.items() if value})
+        found[tuple(sorted(changed.items()))] = None
+    return [dict(options) for options in sorted(found)]
 
 
 def _law(prepared: Callable[[Wanted], Prepared | None]) -> Law:

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from icmodel.arrays import Floats
 from icmodel.fits.refine import Refiner
 from icmodel.laws.corrected_tables import (
     ACHIEVED,
@@ -44,7 +45,7 @@ class FittedCurves:
     refiner: Refiner
     wanted: Wanted
     found: Mapping[str, Rows]
-    knots: Sequence[float]
+    knots: Floats
     overload: bool
 
     def of(self, metric: str, curves: Curves) -> Curves:
@@ -112,24 +113,26 @@ def _tables(fitted: FittedCurves, rows: Sequence[Row], changes: Sequence[str]) -
     """Tables of some rows on the axes of all."""
     wanted, data = fitted.wanted, fitted.wanted.data
     every, plain = fitted.rows(), replace(fitted, overload=False)
-    every_best = plain.of("goodput_bps", best_goodput(data, alone(every), limited=True))
+    drawn = fitted.refiner.draws_all
+    bare = drawn("goodput_bps")
+    every_best = plain.of("goodput_bps", best_goodput(data, alone(every), limited=True, bare=bare))
     beside = crossings(every_best, data.protocols, loads_of(every))
     compile_ = compiler(wanted, every, (*beside, *fitted.knots))
     own = of_protocols(rows, wanted.protocols)
     lone = alone(own)
-    best = fitted.of("goodput_bps", best_goodput(data, lone, limited=True))
-    unlimited = fitted.of("goodput_bps", best_goodput(data, lone, limited=False))
-    loss = fitted.of("loss_rate", curves_of(data, lone, "loss_rate"))
+    best = fitted.of("goodput_bps", best_goodput(data, lone, limited=True, bare=bare))
+    unlimited = fitted.of("goodput_bps", best_goodput(data, lone, limited=False, bare=bare))
+    loss = fitted.of("loss_rate", curves_of(data, lone, "loss_rate", bare=drawn("loss_rate")))
     tables = flow_tables(compile_, best, unlimited, loss)
-    for count, curves in shared_goodput(data, own).items():
+    for count, curves in shared_goodput(data, own, bare=bare).items():
         tables[f"{SHARED}{count}"] = compile_.table("goodput_bps", fitted.of("goodput_bps", curves))
     tables[ACHIEVED] = achieved_table(compile_, fitted.refiner.carried(wanted.protocols))
     metrics = wanted.metrics(lone)
     for metric in metrics:
-        curves = fitted.of(metric, curves_of(data, lone, metric))
+        curves = fitted.of(metric, curves_of(data, lone, metric, bare=drawn(metric)))
         if metric == "cpu_recv":
             curves = without_switched(curves, "udp")  # E7
-        multiple = fitted.refiner.is_packet_multiple(metric)
+        multiple = fitted.refiner.fits.is_packet_multiple(metric)
         growing = metric.startswith(GROWING)
         tables[MULTIPLE + metric if multiple else metric] = compile_.table(
             metric,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from icmodel.arrays import Bools, Floats
 from icmodel.dataset import Dataset
@@ -13,6 +14,17 @@ from icmodel.laws.prepared import Prepared, Wanted
 from icmodel.laws.substitution import Rows
 from icmodel.scenario import Hosts, Scenario
 from icmodel.tables import Look
+
+
+class Fitting(NamedTuple):
+    """How a law makes the fits that it needs.
+
+    ``watch`` is told after each how many of how many are made; ``cache`` is whether they are kept in the
+    user's cache folder.
+    """
+
+    watch: Callable[[int, int], None] | None = None
+    cache: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 
 from icmodel.dataset import Dataset
 from icmodel.errors import DatasetError, OutOfDomain
 from icmodel.laws import law_of
-from icmodel.laws.law import Law
+from icmodel.laws.law import Fitting, Law
 from icmodel.laws.prepared import Prepared, Wanted
 from icmodel.model.domain import Domains, ProtocolDomain, protocol_domain
 from icmodel.scenario import Hosts
 
 Options = tuple[tuple[str, str], ...]
-Watch = Callable[[int, int], None]
 
 
 class TableCache:
@@ -139,6 +138,6 @@ def is_own(data: Dataset, hosts: Hosts) -> bool:
     return own_rate and hosts.cpu_clock_ratio == 1.0
 
 
-def table_cache(data: Dataset, variant: str, watch: Watch | None = None) -> TableCache:
-    """The tables of a variant; ``watch`` is told of each fit."""
-    return TableCache(data, variant, law_of(variant, data, watch))
+def table_cache(data: Dataset, variant: str, fitting: Fitting) -> TableCache:
+    """The tables of a variant."""
+    return TableCache(data, variant, law_of(variant, data, fitting))

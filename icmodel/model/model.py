@@ -15,6 +15,7 @@ from icmodel.dataset import Dataset, load
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Prediction
 from icmodel.laws import VARIANTS
+from icmodel.laws.law import Fitting
 from icmodel.laws.metrics import ALWAYS
 from icmodel.laws.substitution import Rows
 from icmodel.model.answering import Answered, answered, named, needed, no_metric, too_much
@@ -47,6 +48,9 @@ class Model:
     watch : callable, optional
         Told after each metric that ``hybrid`` fits, with the first question, how many of how many
         are done.
+    cache : bool
+        Whether fits of ``hybrid`` are read from the user's cache folder and kept there; those beside
+        the dataset (`icmodel fit`) are read in any case.
 
     Raises
     ------
@@ -59,6 +63,8 @@ class Model:
         data: Dataset | str | Path,
         variant: str | None = None,
         watch: Callable[[int, int], None] | None = None,
+        *,
+        cache: bool = True,
     ) -> None:
         data = data if isinstance(data, Dataset) else load(data)
         chosen = variant or data.default_variant
@@ -68,7 +74,7 @@ class Model:
             )
         self.data = data
         self.variant = chosen
-        self._tables = table_cache(data, chosen, watch)
+        self._tables = table_cache(data, chosen, Fitting(watch, cache))
 
     def __repr__(self) -> str:
         return f"Model({self.data.id!r}, variant={self.variant!r})"

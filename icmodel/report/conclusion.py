@@ -6,7 +6,9 @@ import math
 
 from icmodel.estimate import weakest
 from icmodel.report.blocks import Conclusion
-from icmodel.report.words import (
+from icmodel.requirement import MET, NOT_MET, Verdict
+from icmodel.usecase import CandidateResult, Evaluation, Finding
+from icmodel.wording import (
     estimated,
     interval,
     limit_name,
@@ -15,8 +17,6 @@ from icmodel.report.words import (
     plural,
     quantity,
 )
-from icmodel.requirement import MET, NOT_MET, Verdict
-from icmodel.usecase import CandidateResult, Evaluation, Finding
 
 
 def conclude(evaluation: Evaluation) -> Conclusion:

@@ -20,8 +20,8 @@ from icmodel.report.drawing import (
     Row,
     Spec,
 )
-from icmodel.report.words import metric_name, plural, quantity
 from icmodel.validate import Trial, Validation
+from icmodel.wording import metric_name, plural, quantity
 
 HEIGHT = 150
 LEAST = 1e-4

@@ -12,9 +12,9 @@ from icmodel.report.blocks import Block, Cell, Figure, Figures, Heading, Table, 
 from icmodel.report.drawing import HERE, Row, Spec
 from icmodel.report.plots import BORROWED, describe, is_fastest, profile_plot
 from icmodel.report.profile import Profile, profile
-from icmodel.report.words import metric_name
 from icmodel.requirement import Requirement
 from icmodel.usecase import Answer, CandidateResult, Evaluation
+from icmodel.wording import metric_name
 
 LATENCIES = ("latency_mean_s", "rtt_half_mean_s", "rtt_mean_s")
 CPUS = ("cpu_recv", "cpu_send", "cpu_recv_cores", "cpu_send_cores")
@@ -32,7 +32,6 @@ class Wanted:
 def figures(evaluation: Evaluation) -> Iterator[Block]:
     """The plots of the judged candidate, stream by stream."""
     chosen = evaluation.chosen
-    model = Model(evaluation.data, evaluation.variant)
     yield Text(
         "Points are rows of the dataset, their shape what they rest on, thin lines the range their "
         "source gives; the line is predicted, the shaded band its 90 % interval, pale where it is "
@@ -40,7 +39,7 @@ def figures(evaluation: Evaluation) -> Iterator[Block]:
     )
     for answer in chosen.answers:
         yield Heading(f"{chosen.name}: {answer.stream}")
-        made = tuple(_of_stream(model, chosen, answer))
+        made = tuple(_of_stream(evaluation.model, chosen, answer))
         if made:
             yield Figures(made)
         else:

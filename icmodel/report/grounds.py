@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from icmodel.dataset import Dataset
 from icmodel.estimate import BASES, UsedRow
 from icmodel.report.blocks import Block, Cell, Facts, Fold, Heading, Items, Table, Text
-from icmodel.report.words import EXTRAPOLATED, metric_name, plural, quantity
 from icmodel.usecase import CandidateResult, Evaluation
+from icmodel.wording import EXTRAPOLATED, metric_name, plural, quantity
 
 
 def _used(candidates: Iterable[CandidateResult]) -> tuple[UsedRow, ...]:

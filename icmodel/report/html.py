@@ -27,7 +27,7 @@ from icmodel.report.blocks import (
 )
 from icmodel.report.content import page
 from icmodel.report.markup import Markup, element, joined
-from icmodel.report.words import SIGNS
+from icmodel.requirement import SIGNS
 from icmodel.usecase import Evaluation
 
 NO_PLOTS = f"The plots are left out, since vl-convert is not here: {plots.EXTRA}, and write the "

@@ -20,7 +20,7 @@ from icmodel.report.blocks import (
     Text,
 )
 from icmodel.report.content import page
-from icmodel.report.words import SIGNS
+from icmodel.requirement import SIGNS
 from icmodel.usecase import Evaluation
 
 _SPECIAL = re.compile(r"([\\`*\[\]<>|~#]|(?<!\w)_|_(?!\w)|&(?=[#\w]+;))")

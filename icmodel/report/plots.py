@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from icmodel.dataset import Point
 from icmodel.errors import ReportError
 from icmodel.estimate import Estimate, number_or_none
+from icmodel.files import write
 from icmodel.model import Model
 from icmodel.report.drawing import (
     HERE,
@@ -23,11 +24,10 @@ from icmodel.report.drawing import (
     Title,
     spec,
 )
-from icmodel.report.files import write
 from icmodel.report.profile import Profile, Step, known, profile
-from icmodel.report.words import EXTRAPOLATED, estimated, interval, metric_name, plural, quantity
 from icmodel.requirement import Requirement
 from icmodel.scenario import Scenario
+from icmodel.wording import EXTRAPOLATED, estimated, interval, metric_name, plural, quantity
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from icmodel.estimate import Estimate, Prediction
 from icmodel.report.blocks import Bar, Bars, Block, Cell, Facts, Fold, Heading, Items, Table, Text
 from icmodel.report.required import derivation_table
-from icmodel.report.words import (
+from icmodel.scenario import Scenario
+from icmodel.usecase import Answer, CandidateResult, Evaluation
+from icmodel.wording import (
     EXTRAPOLATED,
     estimated,
     interval,
@@ -17,8 +19,6 @@ from icmodel.report.words import (
     plural,
     quantity,
 )
-from icmodel.scenario import Scenario
-from icmodel.usecase import Answer, CandidateResult, Evaluation
 
 INTERVAL = "The interval is the one that holds a new run on the dataset's hosts in 90 of 100 cases."
 MEANINGS = {

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from icmodel.report.blocks import Block, Cell, Table
 from icmodel.report.conclusion import limit_text
-from icmodel.report.words import metric_name, plural
 from icmodel.usecase import Derivation, Evaluation, Finding
+from icmodel.wording import metric_name, plural
 
 
 def required(evaluation: Evaluation) -> Iterator[Block]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from icmodel.dataset import Dataset
 from icmodel.estimate import Prediction
 from icmodel.report.conclusion import (
     conclude,
@@ -13,26 +15,37 @@ from icmodel.report.conclusion import (
     limit_text,
     margin_text,
 )
-from icmodel.report.words import SIGNS, estimated, interval, limit_name, metric_name, quantity
-from icmodel.requirement import MET, NOT_MET, UNDECIDED
+from icmodel.requirement import MET, NOT_MET, SIGNS, UNDECIDED
 from icmodel.usecase import Answer, Derivation, Evaluation, Finding
+from icmodel.wording import (
+    estimated,
+    interval,
+    limit_name,
+    metric_name,
+    plural,
+    quantity,
+)
 
 WIDTH = 100
 ANSI = {MET: "32", NOT_MET: "31", UNDECIDED: "33"}
 GAP = "  "
 
 
-def evaluation_text(evaluation: Evaluation, *, width: int = WIDTH, colour: bool = False) -> str:
-    """The answer with its reasons: verdicts, what was derived, what is predicted and why.
+def evaluation_text(
+    evaluation: Evaluation, *, why: bool = False, width: int = WIDTH, colour: bool = False
+) -> str:
+    """The verdict, each requirement, and what would mend or settle it.
 
     Parameters
     ----------
+    why : bool
+        With everything each verdict rests on, what was derived, and what is predicted and why.
     width : int
         Characters a line may have; words longer than that are not broken.
     colour : bool
         Outcomes in the terminal's green, red and yellow beside their signs.
     """
-    lines = _wrapped(_lines(evaluation, width), width)
+    lines = _wrapped(_whole(evaluation) if why else _short(evaluation), width)
     text = "\n".join(_printable(line.rstrip()) for line in lines) + "\n"
     return _coloured(text) if colour else text
 
@@ -65,8 +78,39 @@ def _coloured(text: str) -> str:
     return text
 
 
-def _lines(evaluation: Evaluation, width: int) -> Iterator[tuple[str, str]]:
-    """Pairs of what stands in front and what wraps behind it."""
+def _short(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
+    """Pairs of what stands in front and what wraps behind it: what decides."""
+    findings = evaluation.chosen.findings
+    yield from _verdict(evaluation)
+    yield "", ""
+    yield from map(_judged, findings)
+    beyond = Counter(finding.others_beyond for finding in findings if finding.others_beyond)
+    for what, count in beyond.items():
+        yield "note: ", f"{what} of {plural(count, 'requirement')}"
+    if len(evaluation.candidates) > 1:
+        others = (f"{SIGNS[one.outcome]} {one.name}" for one in evaluation.candidates)
+        yield "candidates: ", ", ".join(others)
+    limits = ", ".join(f"{len(told)} of {whose}" for whose, told in _limits(evaluation))
+    yield "", f"known limits: {limits}: --why shows them, and what each verdict rests on"
+
+
+def _whole(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
+    """The same with all limits and reasons, and with everything that was derived and predicted."""
+    chosen = evaluation.chosen
+    yield from _verdict(evaluation)
+    yield from _part("Requirements", (_finding(finding) for finding in chosen.findings))
+    yield from _part("Derived", _derived((*evaluation.derivations, *chosen.derivations)))
+    for one in chosen.answers:
+        yield from _part(f"Predicted: {one.stream}", _answer(one))
+    if len(evaluation.candidates) > 1:
+        rows = [(f"{SIGNS[c.outcome]} {c.outcome}", c.name) for c in evaluation.candidates]
+        yield from _part("Candidates", _columns(rows))
+    for whose, limits in _limits(evaluation):
+        yield from _part(f"Known limits of {whose}", (("- ", limit) for limit in limits))
+
+
+def _verdict(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
+    """The question and the answer."""
     answer, chosen = conclude(evaluation), evaluation.chosen
     data = f"{evaluation.data.id}, variant {evaluation.variant}"
     yield "", f"{evaluation.usecase.title}: {evaluation.usecase.question}"
@@ -75,26 +119,13 @@ def _lines(evaluation: Evaluation, width: int) -> Iterator[tuple[str, str]]:
     yield f"{SIGNS[answer.outcome]} {answer.outcome}{GAP}", answer.sentence
     if evaluation.strict:
         yield "", "Judged strictly: what is met on assumed or extrapolated rows is undecided."
-    yield from _limits(evaluation, width)
-    yield from _part("Requirements", (_finding(finding) for finding in chosen.findings))
-    yield from _part("Derived", _derived((*evaluation.derivations, *chosen.derivations)))
-    for one in chosen.answers:
-        yield from _part(f"Predicted: {one.stream}", _answer(one))
-    if len(evaluation.candidates) > 1:
-        rows = [(f"{SIGNS[c.outcome]} {c.outcome}", c.name) for c in evaluation.candidates]
-        yield from _part("Candidates", _columns(rows))
 
 
-def _limits(evaluation: Evaluation, width: int) -> Iterator[tuple[str, str]]:
-    """The first limit of the dataset and of the use case, each a line, and how many more there are."""
-    for whose, limits in (
-        (evaluation.data.id, evaluation.data.known_limits),
-        (evaluation.usecase.name, evaluation.usecase.known_limits),
-    ):
-        if limits:
-            more = f" ({len(limits) - 1} more in the report)" if len(limits) > 1 else ""
-            line = f"limit of {whose}: {limits[0]}"
-            yield textwrap.shorten(line, max(width - len(more), 40), placeholder=" …") + more, ""
+def _limits(evaluation: Evaluation) -> Iterator[tuple[str, Sequence[str]]]:
+    """Known limits of the dataset and of the use case, as far as there are any."""
+    for whose in (evaluation.data, evaluation.usecase):
+        if whose.known_limits:
+            yield whose.id if isinstance(whose, Dataset) else whose.name, whose.known_limits
 
 
 def _part(title: str, lines: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
@@ -104,10 +135,27 @@ def _part(title: str, lines: Iterable[tuple[str, str]]) -> Iterator[tuple[str, s
         yield f"{GAP}{first}", line
 
 
+def _judged(finding: Finding) -> tuple[str, str]:
+    """A requirement, its number and the limit; where it is not met, what would mend or settle it."""
+    wanted, estimate = finding.verdict.requirement, finding.verdict.estimate
+    rests = [interval(wanted.metric, estimate), finding.rests_on.basis]
+    known = ", ".join(part for part in rests if part)
+    value = f"{estimated(wanted.metric, estimate)}{f' ({known})' if known else ''}"
+    parts = [f"{wanted.name}: {value}, {limit_text(finding.verdict)}"]
+    if finding.outcome != MET:
+        mends = finding.remedy if finding.outcome == NOT_MET else finding.rests_on.settle
+        parts += [margin_text(finding.verdict), mends]
+    return _outcome(finding), "; ".join(part for part in parts if part)
+
+
+def _outcome(finding: Finding) -> str:
+    shown = f"{SIGNS[finding.outcome]} {finding.outcome}"
+    return f"{shown:<11}{GAP}"
+
+
 def _finding(finding: Finding) -> tuple[str, str]:
     verdict = finding.verdict
     metric, estimate = verdict.requirement.metric, verdict.estimate
-    shown = f"{SIGNS[finding.outcome]} {finding.outcome}"
     span = interval(metric, estimate)
     value = estimated(metric, estimate)
     by = limit_name(verdict.limiting)
@@ -123,7 +171,7 @@ def _finding(finding: Finding) -> tuple[str, str]:
         verdict.why,
         finding.rests_on.settle,
     ]
-    return f"{shown:<11}{GAP}", "; ".join(dict.fromkeys(part for part in parts if part))
+    return _outcome(finding), "; ".join(dict.fromkeys(part for part in parts if part))
 
 
 def _derived(derivations: Iterable[Derivation]) -> Iterator[tuple[str, str]]:

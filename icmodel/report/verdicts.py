@@ -15,9 +15,9 @@ from icmodel.report.conclusion import (
     margin_text,
 )
 from icmodel.report.required import about, derivation_table
-from icmodel.report.words import estimated, interval, limit_name, metric_name, quantity
 from icmodel.requirement import OUTCOMES, Verdict
 from icmodel.usecase import CandidateResult, Evaluation, Finding, Wish
+from icmodel.wording import estimated, interval, limit_name, metric_name, quantity
 
 JUDGED = "judged here"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from icmodel.errors import ReportError
-from icmodel.report.files import check_place, write
+from icmodel.files import check_place, write
 
 if TYPE_CHECKING:
     from icmodel.usecase import Evaluation

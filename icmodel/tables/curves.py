@@ -49,12 +49,14 @@ def alone(rows: Iterable[Row]) -> list[Row]:
     ]
 
 
-def curves_of(data: Dataset, rows: Iterable[Row], metric: str) -> Curves:
-    """All curves of a metric."""
-    return _by_configuration(data, [row for row in rows if row.point.metric == metric])
+def curves_of(data: Dataset, rows: Iterable[Row], metric: str, *, bare: bool = False) -> Curves:
+    """All curves of a metric; ``bare`` ones have values alone, for those who work out the ends."""
+    return _by_configuration(data, [row for row in rows if row.point.metric == metric], bare=bare)
 
 
-def best_goodput(data: Dataset, rows: Iterable[Row], *, limited: bool) -> Curves:
+def best_goodput(
+    data: Dataset, rows: Iterable[Row], *, limited: bool, bare: bool = False
+) -> Curves:
     """One goodput curve a configuration: unlimited, or the best that any load reached (``limited``)."""
     known = [row for row in rows if row.point.metric == "goodput_bps"]
     if not limited:
@@ -66,10 +68,10 @@ def best_goodput(data: Dataset, rows: Iterable[Row], *, limited: bool) -> Curves
         key = (configuration_of(row.point), row.point.payload_bytes)
         if key not in best or row.point.value > best[key].point.value:
             best[key] = as_unlimited(row)
-    return _by_configuration(data, list(best.values()))
+    return _by_configuration(data, list(best.values()), bare=bare)
 
 
-def shared_goodput(data: Dataset, rows: Iterable[Row]) -> dict[int, Curves]:
+def shared_goodput(data: Dataset, rows: Iterable[Row], *, bare: bool = False) -> dict[int, Curves]:
     """Goodput of one stream measured with other endpoints sending too, by endpoint count."""
     shared: dict[int, list[Row]] = {}
     for row in rows:
@@ -77,7 +79,7 @@ def shared_goodput(data: Dataset, rows: Iterable[Row]) -> dict[int, Curves]:
         count = point.endpoints or 1
         if point.metric == "goodput_bps" and count > 1 and not is_limited(point.load_bps):
             shared.setdefault(count, []).append(as_unlimited(row))
-    return {count: _by_configuration(data, shared[count]) for count in sorted(shared)}
+    return {count: _by_configuration(data, shared[count], bare=bare) for count in sorted(shared)}
 
 
 def with_loads(curves: Curves, wanted: Callable[[float], bool]) -> Curves:
@@ -96,7 +98,7 @@ def as_unlimited(row: Row) -> Row:
     return Row(row.place, row.point._replace(load_bps=np.inf))
 
 
-def _by_configuration(data: Dataset, rows: Sequence[Row]) -> Curves:
+def _by_configuration(data: Dataset, rows: Sequence[Row], *, bare: bool) -> Curves:
     """Group rows of one metric by configuration and load into curves."""
     groups: dict[tuple[Configuration, float], list[Row]] = {}
     for row in rows:
@@ -104,15 +106,14 @@ def _by_configuration(data: Dataset, rows: Sequence[Row]) -> Curves:
         key = (configuration_of(row.point), -1.0 if load is None or np.isnan(load) else load)
         groups.setdefault(key, []).append(row)
     curves: dict[Configuration, list[Curve]] = {}
-    found = misses(data, rows[0].point.metric) if rows else None
+    found = misses(data, rows[0].point.metric) if rows and not bare else None
     for (configuration, load), members in groups.items():
-        assert found is not None  # there are rows
         curve = _curve(data, found, np.nan if load == -1.0 else load, members)
         curves.setdefault(configuration, []).append(curve)
     return curves
 
 
-def _curve(data: Dataset, found: Misses, load: float, members: Sequence[Row]) -> Curve:
+def _curve(data: Dataset, found: Misses | None, load: float, members: Sequence[Row]) -> Curve:
     """One curve; rows without a payload count only where no row has one."""
     with_payload = {
         row.point.payload_bytes: row
@@ -127,11 +128,11 @@ def _curve(data: Dataset, found: Misses, load: float, members: Sequence[Row]) ->
     return Curve(
         load_bps=load,
         payload_bytes=payload,
-        ends=_ends(data, found, limits, points),
+        ends=np.stack([value] * 3) if found is None else _ends(data, found, limits, points),
         basis=np.array([BASES.index(p.basis) for p in points], dtype=np.int8),
         rows=np.array([row.place for row in chosen], dtype=np.int64),
         anywhere=not with_payload,
-        between=found.between(payload, value),
+        between=None if found is None else found.between(payload, value),
         limits=limits,
     )
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from icmodel import units
-from icmodel.dataset import Dataset, load
+from icmodel.dataset import Dataset
 from icmodel.errors import UseCaseError
 from icmodel.model import Model
 from icmodel.requirement import Requirement
@@ -44,6 +44,7 @@ def evaluate(
     candidate: str | None = None,
     *,
     strict: bool = False,
+    cache: bool = True,
 ) -> Evaluation:
     """Judge every candidate of a use case on a dataset.
 
@@ -59,6 +60,8 @@ def evaluate(
         Whose verdict is the evaluation's; the use case's default by default.
     strict : bool
         Take what is met on assumed or extrapolated rows for undecided.
+    cache : bool
+        Whether fits of ``hybrid`` are kept in the user's cache folder.
 
     Raises
     ------
@@ -67,13 +70,12 @@ def evaluate(
         dataset cannot answer is no error: its requirements are undecided, with the reason.
     """
     case = usecase if isinstance(usecase, UseCase) else load_usecase(usecase)
-    model = Model(data if isinstance(data, Dataset) else load(data), variant)
+    model = Model(data, variant, cache=cache)
     made = derive(case)
     judged = tuple(zip(case.requirements, requirements(case, made), strict=True))
     return Evaluation(
         usecase=case,
-        data=model.data,
-        variant=model.variant,
+        model=model,
         candidate=_chosen(case, candidate),
         derivations=tuple(made.values()),
         candidates=tuple(

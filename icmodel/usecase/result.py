@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from icmodel.dataset import Dataset
 from icmodel.estimate import Prediction, number_or_none
+from icmodel.model import Model
 from icmodel.requirement import MET, NOT_MET, UNDECIDED, Verdict, worst
 from icmodel.scenario import Scenario
 from icmodel.usecase.derivation import Derivation
@@ -136,8 +137,7 @@ class Evaluation:
     """A use case on a dataset: the derivation, every candidate judged, and the verdict."""
 
     usecase: UseCase
-    data: Dataset
-    variant: str
+    model: Model
     candidate: str
     derivations: tuple[Derivation, ...]
     candidates: tuple[CandidateResult, ...]
@@ -145,6 +145,16 @@ class Evaluation:
 
     def __repr__(self) -> str:
         return f"Evaluation({self.usecase.name!r} on {self.data.id!r}: {self.verdict})"
+
+    @property
+    def data(self) -> Dataset:
+        """The dataset it was judged on."""
+        return self.model.data
+
+    @property
+    def variant(self) -> str:
+        """The variant of the model that predicted."""
+        return self.model.variant
 
     @property
     def chosen(self) -> CandidateResult:

@@ -53,7 +53,7 @@ def answers(
     cannot answer is an absent estimate that says why; with ``metrics`` it need not answer others.
     """
     try:
-        model = Model(fold.train, variant)
+        model = Model(fold.train, variant, cache=False)
     except IcmodelError as error:
         return tuple(absent(str(error)) for _ in fold.test)
     return answers_of(model, fold.train, fold.test, metrics)

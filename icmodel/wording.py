@@ -8,12 +8,9 @@ import re
 from icmodel import units
 from icmodel.errors import UnitError
 from icmodel.estimate import Estimate
-from icmodel.requirement import MET, NOT_MET, UNDECIDED
 
 EXTRAPOLATED = "extrapolated"
 """The basis of what lies beyond the data."""
-SIGNS = {MET: "✓", NOT_MET: "✗", UNDECIDED: "?"}
-"""A sign beside each outcome, so that none is told by its colour alone."""
 
 _NAMES = {
     "goodput_bps": "goodput",
@@ -74,8 +71,8 @@ def quantity(name: str, value: float, digits: int = 7) -> str:
 
 EXACT_DIGITS = 7
 """Digits of a number that is known exactly."""
-OF_HALF_WIDTH = 2
-"""Digits of an interval's half-width that are told; the value has none finer."""
+LEAST_DIGITS, OF_HALF_WIDTH = 2, 2
+"""Digits that every number has, and of an interval's half-width that are told; a value has none finer."""
 
 
 def estimated(metric: str, estimate: Estimate) -> str:
@@ -112,7 +109,7 @@ def _digits(value: float, estimate: Estimate) -> int:
     if not half or not value or not math.isfinite(value):
         return EXACT_DIGITS
     finest = math.floor(math.log10(half)) - OF_HALF_WIDTH + 1
-    return min(max(math.floor(math.log10(abs(value))) - finest + 1, 1), EXACT_DIGITS)
+    return min(max(math.floor(math.log10(abs(value))) - finest + 1, LEAST_DIGITS), EXACT_DIGITS)
 
 
 def percent(share: float) -> str:

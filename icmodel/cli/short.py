@@ -1,0 +1,109 @@
+"""The short answer of ``icmodel predict``: what decides, on one screen of a terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+
+from icmodel.cli.output import Section
+from icmodel.cli.question import question_text
+from icmodel.estimate import Estimate, Prediction
+from icmodel.wording import estimated, interval, limit_name, metric_name, quantity
+
+LINES, WIDTH = 20, 100
+"""What an answer may take of a terminal."""
+TIMES = ("latency", "rtt_half", "rtt")
+SLOTS: tuple[tuple[str, ...], ...] = (
+    ("goodput_bps", "frames_per_s"),
+    tuple(f"{time}_{statistic}_s" for statistic in ("mean", "p50") for time in TIMES),
+    tuple(f"{time}_{statistic}_s" for statistic in ("p99", "max") for time in TIMES),
+    ("cpu_send", "cpu_send_cores", "cpu_send_process_cores"),
+    ("cpu_recv", "cpu_recv_cores", "cpu_recv_process_cores"),
+    ("loss_rate",),
+)
+"""What is shown: of each slot the first metric that is known."""
+MORE = "every metric: --all; terms, bounds and rows: --why"
+
+
+def short(prediction: Prediction, *, more: bool = True) -> Iterator[Section]:
+    """The question, the metrics that decide, what limits, and the notes as far as there is room.
+
+    ``more``: with a last line that says how to ask for more.
+    """
+    shown = shown_metrics(prediction)
+    asked = _wrapped(question_text(prediction.scenario))
+    head = (*asked, f"{prediction.dataset}, variant {prediction.variant}")
+    body = (*_metrics(shown), *_limited(prediction))
+    room = LINES - len(head) - len(body) - len((MORE, "between head and body", "and notes"))
+    notes = tuple(fitting(_notes(prediction, shown), room))
+    yield Section("", head)
+    yield Section("", body)
+    last = (*notes, MORE) if more else notes
+    if last:
+        yield Section("", last)
+
+
+def candidates(metrics: Iterable[str]) -> tuple[str, ...]:
+    """Those of some metrics that may be shown."""
+    return tuple(name for name in metrics if any(name in slot for slot in SLOTS))
+
+
+def shown_metrics(prediction: Prediction) -> dict[str, Estimate]:
+    """Of each slot the first metric that has a value."""
+    known = {name: one for name, one in prediction.metrics.items() if not one.absent}
+    chosen = (next((name for name in slot if name in known), None) for slot in SLOTS)
+    return {name: known[name] for name in chosen if name is not None}
+
+
+def _metrics(shown: Mapping[str, Estimate]) -> Iterator[str]:
+    """A line a metric: name, value, interval and basis under each other."""
+    rows = [
+        (metric_name(name), estimated(name, one), interval(name, one), one.basis)
+        for name, one in shown.items()
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _limited(prediction: Prediction) -> Iterator[str]:
+    """What limits the goodput, and the next bound where that is the request."""
+    by = limit_name(prediction.bottleneck)
+    if not by:
+        return
+    others = {name: bound for name, bound in prediction.bounds.items() if name != "request"}
+    if prediction.bottleneck == "request" and others:
+        least = min(others, key=lambda name: others[name])
+        yield f"limited by {by}; at most {quantity('goodput_bps', others[least], 4)} ({least})"
+    else:
+        yield f"limited by {by}"
+
+
+def _notes(prediction: Prediction, shown: Mapping[str, Estimate]) -> Iterator[str]:
+    """The notes of the answer, then why shown metrics are no better known, alike ones together."""
+    yield from prediction.notes
+    reasons: dict[str, list[str]] = {}
+    for name, one in shown.items():
+        if one.why:
+            reasons.setdefault(one.why, []).append(metric_name(name))
+    for why, names in reasons.items():
+        yield f"{', '.join(names)}: {why}"
+
+
+def _wrapped(text: str, first: str = "", then: str = "") -> list[str]:
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=first, subsequent_indent=then, break_on_hyphens=False
+    )
+
+
+def fitting(notes: Iterable[str], room: float) -> Iterator[str]:
+    """Notes as items, wrapped; those without room are counted in the last line."""
+    items = [_wrapped(note, "- ", "  ") for note in notes]
+    taken = 0
+    for place, item in enumerate(items):
+        last = place == len(items) - 1
+        if taken + len(item) > room - (0 if last else 1):
+            yield f"- and {len(items) - place} more: --all"
+            return
+        taken += len(item)
+        yield from item

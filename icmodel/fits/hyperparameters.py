@@ -1,0 +1,57 @@
+"""What the search of a fit finds: the mechanism, and the numbers of each process' kernel.
+
+All else of a fit follows from these and the rows without a search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from icmodel.fits.kernel import NUMBERS, Kernel
+
+Kernels = Mapping[str, Kernel]
+"""The kernel of each part of the rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hyperparameters:
+    """The kind of the best mechanism, and the kernels of each design of process."""
+
+    mechanism: str
+    kernels: tuple[Kernels, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        kernels = [{part: _written(one) for part, one in each.items()} for each in self.kernels]
+        return {"mechanism": self.mechanism, "kernels": kernels}
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Hyperparameters:
+        """Read from its JSON form.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError
+            If it is none.
+        """
+        kernels = tuple(
+            {str(part): _read(one) for part, one in each.items()} for each in document["kernels"]
+        )
+        return cls(str(document["mechanism"]), kernels)
+
+
+def _written(kernel: Kernel) -> dict[str, Any]:
+    numbers = {name: getattr(kernel, name) for name in NUMBERS}
+    apart = {f"{column} {label}".rstrip(): one for (column, label), one in kernel.apart.items()}
+    return {"form": kernel.form, "shape": kernel.shape, **numbers, "apart": apart}
+
+
+def _read(document: Mapping[str, Any]) -> Kernel:
+    numbers = {name: float(document[name]) for name in NUMBERS}
+    apart = {}
+    for group, number in document["apart"].items():
+        column, _, label = group.partition(" ")
+        apart[int(column), label] = float(number)
+    return Kernel(str(document["form"]), str(document["shape"]), **numbers, apart=apart)

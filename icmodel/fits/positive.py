@@ -1,0 +1,29 @@
+"""Symmetric positive definite matrices, inverted by their Cholesky factor."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def inverted(matrix: Floats) -> tuple[Floats, float]:
+    """The inverse of a covariance (n, n), and half the log of its determinant.
+
+    A third of the time of a general inverse (LAPACK's potrf and potri).
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If it is not positive definite.
+    """
+    from scipy.linalg.lapack import dpotrf, dpotri  # half a second that only fitting pays
+
+    root, failed = dpotrf(matrix, lower=1)
+    if failed:
+        raise np.linalg.LinAlgError("the covariance is not positive definite")
+    half, _ = dpotri(root, lower=1)
+    inverse = half + half.T
+    np.fill_diagonal(inverse, np.diag(half))
+    return inverse, float(np.sum(np.log(np.diag(root))))

@@ -1,0 +1,51 @@
+"""The seal of a fit: a hash of all that it is made of."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from icmodel.dataset import Dataset
+
+TEXTS = ("protocol", "options", "metric", "basis")
+"""Columns of a dataset's points that are no numbers."""
+IGNORED = ("line", "source")
+PROGRAM = ("fits/*.py", "theory/*.py", "tables/wire.py")
+"""What makes a fit: the fits themselves, and what a frame becomes on the wire."""
+
+
+def seal_of(data: Dataset) -> str:
+    """SHA-256 over the points, what the dataset says of itself, and the program that fits them.
+
+    The points are those in memory, so that some of them left out, or changed, have a seal of their own.
+    """
+    digest = hashlib.sha256(_program())
+    for part in _parts(data):
+        digest.update(hashlib.sha256(part).digest())
+    return digest.hexdigest()
+
+
+def _parts(data: Dataset) -> Iterator[bytes]:
+    yield data.sha256.encode()
+    yield json.dumps(data.document, sort_keys=True, default=str).encode()
+    yield repr((data.interconnect, sorted(data.fabrics.items()))).encode()
+    for name, column in zip(data.points[0]._fields, zip(*data.points, strict=True), strict=True):
+        if name in TEXTS:
+            yield "\n".join(map("\t".join, column)).encode()
+        elif name not in IGNORED:
+            yield np.array(column, dtype=np.float64).tobytes()
+
+
+@cache
+def _program() -> bytes:
+    """The hash of the modules that make a fit."""
+    digest = hashlib.sha256()
+    for pattern in PROGRAM:
+        for path in sorted(Path(__file__).parents[1].glob(pattern)):
+            digest.update(path.read_bytes())
+    return digest.digest()

@@ -1,0 +1,125 @@
+"""`icmodel fit`, and what commands do with fits that are kept."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from icmodel.cli import main
+from icmodel.cli.schemas import output_schema
+from icmodel.dataset import catalogue, load
+from icmodel.fits.kept import ARRAYS, TEXT, read
+from icmodel.fits.seal import seal_of
+from icmodel.laws.hybrid import fit, measured_options
+
+SMALL = "ethernet-1g-2010"
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """A dataset of the user's own."""
+    return Path(shutil.copytree(load(SMALL).folder, tmp_path / "own"))
+
+
+def answer(folder: Path, capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """What `icmodel predict` prints of a dataset, by hybrid."""
+    code = main(["predict", "--dataset", str(folder), "--variant", "hybrid",
+                 "--payload", "100 B", "--json", *words])  # fmt: skip
+    assert code == 0
+    return capsys.readouterr().out
+
+
+def test_a_fit_is_written_beside_the_dataset_and_told(
+    own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = answer(own, capsys)
+    assert main(["fit", str(own), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    jsonschema.validate(told, output_schema("fit"))
+    assert told["seal"] == seal_of(load(own))
+    assert told["metrics"] == sorted(load(own).metrics)
+    assert {TEXT, ARRAYS} <= {path.name for path in own.iterdir()}
+    assert answer(own, capsys) == before
+    assert main(["fit", str(own)]) == 0
+    assert f"{len(told['metrics'])} metrics fitted" in capsys.readouterr().out
+
+
+def test_a_fit_again_writes_the_same_text(own: Path) -> None:
+    texts = set()
+    for _ in range(2):
+        assert main(["fit", str(own)]) == 0
+        texts.add((own / TEXT).read_bytes())
+    assert len(texts) == 1
+
+
+def test_the_cache_is_filled_unless_it_is_not_wanted(
+    own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ICMODEL_CACHE", str(tmp_path / "cache"))
+    first = answer(own, capsys, "--no-cache")
+    assert not (tmp_path / "cache").exists()
+    assert answer(own, capsys) == first
+    assert len(list((tmp_path / "cache").glob("*/*"))) == 2
+    assert answer(own, capsys) == first
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sweep --payload '100 B' --variant hybrid --dataset {own}",
+        "compare --payload '100 B' --variant hybrid --dataset {own}",
+        "evaluate imaging --variant hybrid --dataset {own}",
+        "plot goodput_bps --variant hybrid --json --dataset {own}",
+    ],
+)
+def test_every_command_that_fits_can_be_told_to_keep_nothing(
+    line: str, own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ICMODEL_CACHE", str(tmp_path / "cache"))
+    words = shlex.split(line.format(own=own))
+    assert main([*words, "--no-cache"]) in (0, 1, 3)
+    assert not (tmp_path / "cache").exists()
+    assert main(words) in (0, 1, 3)
+    assert (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize(
+    "name", [one for one in catalogue() if load(one).default_variant == "hybrid"]
+)
+def test_a_dataset_that_hybrid_answers_ships_its_fit(name: str) -> None:
+    """`icmodel fit NAME` in a checkout makes it anew once its points or the fits change."""
+    data = load(name)
+    kept = read(data.folder, seal_of(data))
+    assert kept is not None, f"run `icmodel fit {name}`"
+    assert kept.metrics.keys() == set(data.metrics)
+    assert kept.curves
+
+
+def test_what_a_dataset_ships_is_what_is_fitted_here() -> None:
+    """The text to the digit: on another machine the search finds the same numbers."""
+    data = load("lab-1g-2026")
+    kept = read(data.folder, seal_of(data))
+    assert kept is not None
+    made = fit(data)
+    assert made.text() == kept.text()
+    assert made.curves.keys() == kept.curves.keys()
+
+
+def test_options_are_those_of_the_rows_and_the_defaults_first() -> None:
+    found = measured_options(load("lab-1g-2026"))
+    assert found[0] == {}
+    assert {"nagle": "off"} in found
+    assert len(found) == len({tuple(one.items()) for one in found})
+
+
+def test_a_place_that_cannot_be_written_is_one_sentence(
+    own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (own / TEXT).mkdir()
+    assert main(["fit", str(own)]) == 2
+    assert str(own / TEXT) in capsys.readouterr().err
