@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator
-from itertools import groupby
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count, groupby, repeat
 from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from icmodel.errors import DatasetError
 
@@ -24,6 +24,8 @@ AXES = (
     "other_goodput_bps",
 )
 REST = ("metric", "value", "std", "low", "high", "n", "basis", "source")
+FIRST_LINE = 2
+"""Of the rows, behind the header."""
 RUN = "run"
 """First column of held-out.csv, before those of points.csv."""
 MODES = ("user", "system", "irq", "softirq", "steal")
@@ -59,6 +61,10 @@ class Point(NamedTuple):
     n: int | None
     basis: str
     source: str
+
+
+POINT = slice(Point._fields.index("protocol"), Point._fields.index("metric"))
+"""The cells of a row that say where it stands."""
 
 
 def read_points(path: Path, body: bytes) -> tuple[tuple[Point, ...], tuple[str, ...]]:
@@ -135,45 +141,51 @@ def _option_axes(header: list[str], path: Path) -> tuple[str, ...]:
 def _points(
     rows: list[list[str]], option_axes: tuple[str, ...], width: int, path: Path
 ) -> Iterator[Point]:
-    for number, cells in enumerate(rows, start=2):
+    """The rows as points; cells are read column by column, each text of a column once."""
+    for number, cells in enumerate(rows, start=FIRST_LINE):
         if len(cells) != width:
             raise DatasetError(
                 f"{path} line {number}: {len(cells)} cells where the header has {width}; the row "
                 "is cut or has a stray comma"
             )
+    columns = list(zip(*rows, strict=True)) or [()] * width
+    first, behind = len(AXES), len(AXES) + len(option_axes)
+    options = zip(*columns[first:behind], strict=True) if option_axes else repeat(())
+    read = [
+        _column(name, cells, path)
+        for name, cells in zip((*AXES, *REST), columns[:first] + columns[behind:], strict=True)
+    ]
+    lines = count(FIRST_LINE)
+    for values in zip(lines, *read[:first], options, *read[first:], strict=False):
+        point = Point._make(values)
+        if wrong := _contradiction(point):
+            raise DatasetError(f"{path} line {point.line}: {wrong}")
+        yield point
+
+
+def _column(name: str, cells: Sequence[str], path: Path) -> list[Any]:
+    """The cells of a column, read."""
+    read = READERS[name]
+    known: dict[str, object] = {}
+    for text in dict.fromkeys(cells):
         try:
-            yield _point(number, cells, len(option_axes))
+            known[text] = read(name, text)
         except ValueError as error:
-            raise DatasetError(f"{path} line {number}: {error}") from error
+            line = FIRST_LINE + cells.index(text)
+            raise DatasetError(f"{path} line {line}: {error}") from error
+    return [known[text] for text in cells]
 
 
-def _point(line: int, cells: list[str], options: int) -> Point:
-    first = len(AXES)
-    metric, value, std, low, high, n, basis, source = cells[first + options :]
-    point = Point(
-        line=line,
-        protocol=cells[0],
-        payload_bytes=_count("payload_bytes", cells[1], 1),
-        load_bps=_real("load_bps", cells[2], infinite=True),
-        cores=_count("cores", cells[3], 1),
-        switches=_count("switches", cells[4], 0),
-        endpoints=_count("endpoints", cells[5], 1),
-        other_goodput_bps=_real("other_goodput_bps", cells[6], infinite=True),
-        options=tuple(cells[first : first + options]),
-        metric=metric,
-        value=_needed("value", _real("value", value)),
-        std=_real("std", std),
-        low=_real("low", low),
-        high=_real("high", high),
-        n=_count("n", n, 1),
-        basis=basis,
-        source=source,
-    )
-    _check_point(point)
-    return point
+def _number(name: str, text: str) -> float | None:
+    """A finite number of 0 or more; none of an empty cell."""
+    number = _limit(name, text)
+    if number == math.inf:
+        raise ValueError(f"{name} {text!r} is out of range: finite and 0 or more")
+    return number
 
 
-def _real(name: str, text: str, *, infinite: bool = False) -> float | None:
+def _limit(name: str, text: str) -> float | None:
+    """The same, or ``inf`` for no limit."""
     if not text:
         return None
     try:
@@ -182,12 +194,25 @@ def _real(name: str, text: str, *, infinite: bool = False) -> float | None:
         number = float(text)
     except ValueError:
         raise ValueError(f"{name} {text!r} is not a number in SI") from None
-    if math.isnan(number) or number < 0 or (math.isinf(number) and not infinite):
+    if math.isnan(number) or number < 0:
         raise ValueError(f"{name} {text!r} is out of range: finite and 0 or more")
     return number
 
 
-def _count(name: str, text: str, least: int) -> int | None:
+def _value(name: str, text: str) -> float:
+    number = _number(name, text)
+    if number is None:
+        raise ValueError(f"{name} is empty: every row is one number")
+    return number
+
+
+def _count(name: str, text: str) -> int | None:
+    """A whole number from 1 on; none of an empty cell."""
+    return _whole(name, text, 1)
+
+
+def _whole(name: str, text: str, least: int = 0) -> int | None:
+    """A whole number; none of an empty cell."""
     if not text:
         return None
     if not text.isascii() or not text.isdigit() or int(text) < least:
@@ -195,32 +220,65 @@ def _count(name: str, text: str, least: int) -> int | None:
     return int(text)
 
 
-def _needed(name: str, number: float | None) -> float:
-    if number is None:
-        raise ValueError(f"{name} is empty: every row is one number")
-    return number
+def _protocol(name: str, text: str) -> str:
+    if not text:
+        raise ValueError(f"{name} is empty")
+    return text
 
 
-def _check_point(point: Point) -> None:
-    if not point.protocol:
-        raise ValueError("protocol is empty")
-    if point.metric not in RATIOS and not point.metric.endswith(METRIC_ENDINGS):
+def _metric(name: str, text: str) -> str:
+    if text not in RATIOS and not text.endswith(METRIC_ENDINGS):
         raise ValueError(
-            f"metric {point.metric!r} carries no unit: it must be one of {', '.join(RATIOS)} or "
+            f"{name} {text!r} carries no unit: it must be one of {', '.join(RATIOS)} or "
             f"end in one of {', '.join(METRIC_ENDINGS)}"
         )
-    if point.basis not in FILE_BASES:
-        raise ValueError(f"basis {point.basis!r} is not one of {', '.join(FILE_BASES)}")
-    if not point.source:
-        raise ValueError("source is empty: every number says where it comes from")
-    low = point.value if point.low is None else point.low
-    high = point.value if point.high is None else point.high
-    if not low <= point.value <= high:
-        raise ValueError(f"value {point.value} is not between low {low} and high {high}")
-    if point.metric in RATIOS and high > 1:
-        raise ValueError(f"{point.metric} {high} is above 1: ratios run from 0 to 1")
+    return text
+
+
+def _basis(name: str, text: str) -> str:
+    if text not in FILE_BASES:
+        raise ValueError(f"{name} {text!r} is not one of {', '.join(FILE_BASES)}")
+    return text
+
+
+def _source(name: str, text: str) -> str:
+    if not text:
+        raise ValueError(f"{name} is empty: every number says where it comes from")
+    return text
+
+
+READERS: Mapping[str, Callable[[str, str], object]] = {
+    "protocol": _protocol,
+    "payload_bytes": _count,
+    "load_bps": _limit,
+    "cores": _count,
+    "switches": _whole,
+    "endpoints": _count,
+    "other_goodput_bps": _limit,
+    "metric": _metric,
+    "value": _value,
+    "std": _number,
+    "low": _number,
+    "high": _number,
+    "n": _count,
+    "basis": _basis,
+    "source": _source,
+}
+"""What reads the cells of each column; each is told the column's name, and refuses with a ValueError."""
+
+
+def _contradiction(point: Point) -> str | None:
+    """What in a row speaks against each other, each cell being right by itself."""
+    value = point.value
+    low = value if point.low is None else point.low
+    high = value if point.high is None else point.high
+    if not low <= value <= high:
+        return f"value {value} is not between low {low} and high {high}"
+    if high > 1 and point.metric in RATIOS:
+        return f"{point.metric} {high} is above 1: ratios run from 0 to 1"
     if point.basis == "assumed" and (point.low is None or point.high is None):
-        raise ValueError("an assumed row needs low and high: say how wide the guess is")
+        return "an assumed row needs low and high: say how wide the guess is"
+    return None
 
 
 Key = tuple[float | str, ...]

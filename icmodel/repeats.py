@@ -11,10 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median, stdev
 
-from icmodel.dataset_rows import RATIOS, Point
+from icmodel.dataset_rows import POINT, RATIOS, Point
 
-POINT = slice(Point._fields.index("protocol"), Point._fields.index("metric"))
-"""The cells of a row that say where it stands."""
 RELATIVE, ABSOLUTE = "relative", "absolute"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 COVERAGE = 0.9
 """What share of new runs an interval is to hold."""
@@ -17,6 +18,16 @@ _STUDENT = (
     1.795885, 1.782288, 1.770933, 1.761310, 1.753050, 1.745884, 1.739607, 1.734064, 1.729133, 1.724718,
     1.720743, 1.717144, 1.713872, 1.710882, 1.708141, 1.705618, 1.703288, 1.701131, 1.699127, 1.697261,
 )  # fmt: skip
+
+
+def median(numbers: Iterable[float]) -> float:
+    """The middle one of at least one number, or the mean of the two in the middle.
+
+    numpy's loads its masked arrays first, which takes a tenth of the time of a short command.
+    """
+    ordered = sorted(numbers)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def spread_half_width(std: float, n: int | None) -> float:

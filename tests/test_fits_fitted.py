@@ -11,7 +11,8 @@ import pytest
 
 from fits_case import dataset, lab, row, truth
 from icmodel.dataset import Dataset
-from icmodel.fits.fitted import Fits, TheoryPackets
+from icmodel.fits.fits import Fits
+from icmodel.fits.fitted import TheoryPackets
 from icmodel.fits.observations import Sites, label, sites
 from icmodel.fits.regimes import LIMITED, OVERLOAD, UNLIMITED
 from icmodel.tables.wire import frames_on_wire

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from fits_case import lab
-from icmodel.fits.fitted import Fits
+from icmodel.fits.fits import Fits
 from icmodel.fits.kept import ARRAYS, TEXT, DamagedFit, Kept, read
 from icmodel.tables.wire import frames_on_wire
 

@@ -11,7 +11,7 @@ import pytest
 
 from fits_case import dataset, row
 from icmodel.dataset import Point
-from icmodel.fits.fitted import Fits
+from icmodel.fits.fits import Fits
 from icmodel.fits.observations import observations
 from icmodel.fits.refine import Refiner
 from icmodel.fits.regimes import LIMITED, OVERLOAD, UNLIMITED, asked_too_much, regimes_of

@@ -25,7 +25,7 @@ from fits_case import (
 from icmodel.dataset import RATIOS, Point
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.fits.achieved import achieved_shares
-from icmodel.fits.fitted import Fits
+from icmodel.fits.fits import Fits
 from icmodel.fits.hosts import frames
 from icmodel.fits.observations import observations
 from icmodel.fits.quantity import quantity

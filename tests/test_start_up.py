@@ -42,7 +42,6 @@ ROOMS_OF_PREDICT = {
     "fits",  # what arrives of carried loads
     "laws",
     "model",
-    "repeats",
     "scenario",
     "statistics",
     "tables",

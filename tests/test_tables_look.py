@@ -22,6 +22,7 @@ from icmodel.tables import (
     Compiler,
     Configuration,
     Curve,
+    Frames,
     Look,
     Questions,
     Tables,
@@ -86,8 +87,7 @@ def questions(payload: Floats, request: Floats, cores: int = 1, switches: int = 
         endpoints=zero + 1,
         others_bps=zero,
         extra_distance_m=zero,
-        wire_s=zero,
-        wire_bps=zero + np.inf,
+        frames=Frames(zero, zero + np.inf, zero + 1, zero + 1),
         lossy=zero > 0,
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -49,3 +51,41 @@ def test_the_terms_of_a_latency_take_no_wire_time_of_a_frame_that_passes_at_once
     assert told.terms["serialisation"] == 0.0
     assert told.terms["stack"] > 0
     assert sum(told.terms.values()) == pytest.approx(told.latency_mean_s.value)
+
+
+ETHERNET = Interconnect(kind="ethernet", line_rate_bps=1e9, mtu_bytes=1500)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "link", "most"),
+    [
+        ("tcp", ETHERNET, 1448),
+        ("tcp", replace(ETHERNET, tcp_timestamps=False), 1460),
+        ("udp", ETHERNET, 1472),
+        ("udp", replace(ETHERNET, ip_version=6), 1452),
+        ("udp", replace(ETHERNET, mtu_bytes=9000), 8972),
+        ("zeromq", replace(ETHERNET, mtu_bytes=None), 1448),
+    ],
+)
+def test_the_first_break_is_at_the_greatest_payload_of_one_packet(
+    protocol: str, link: Interconnect, most: int
+) -> None:
+    assert Wire(protocol, link).packet_breaks(10_000)[0] == most
+
+
+LINKS = (
+    ETHERNET,
+    Interconnect("infiniband", 32e9, 4096),
+    Interconnect("roce", 10e9, 1024),
+    Interconnect("rapidio", 16e9, None),
+    Interconnect("loopback", None, None),
+)
+
+
+@pytest.mark.parametrize("link", LINKS, ids=lambda link: link.kind)
+def test_a_frame_has_one_packet_more_behind_each_break_and_nowhere_else(link: Interconnect) -> None:
+    for protocol in ("tcp", "udp", "ethernet"):
+        wire = Wire(protocol, link)
+        payload = np.arange(1.0, min(wire.greatest_payload_bytes() or 20_000, 20_000) + 1)
+        more = np.flatnonzero(np.diff(wire.packets(payload))) + 1
+        assert wire.packet_breaks(20_000).tolist() == more.tolist()

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icmodel.dataset import Dataset, Interconnect, Point, load
+from icmodel.dataset import Dataset, Point, load
 from icmodel.errors import DatasetError
-from icmodel.validate.breaks import beside, one_packet_bytes, step
+from icmodel.validate.breaks import beside, step
 from icmodel.validate.folds import (
     counts,
     held_out,
@@ -129,25 +129,6 @@ def test_fewer_folds_are_drawn_evenly_and_the_same_each_time(data: Dataset) -> N
 
 def test_without_held_out_runs_there_is_no_fold_of_them(data: Dataset) -> None:
     assert held_out(data) == ()
-
-
-ETHERNET = Interconnect(kind="ethernet", line_rate_bps=1e9, mtu_bytes=1500)
-
-
-@pytest.mark.parametrize(
-    ("protocol", "link", "most"),
-    [
-        ("tcp", ETHERNET, 1448),
-        ("tcp", replace(ETHERNET, tcp_timestamps=False), 1460),
-        ("udp", ETHERNET, 1472),
-        ("udp", replace(ETHERNET, ip_version=6), 1452),
-        ("ethernet", ETHERNET, 1500),
-        ("udp", replace(ETHERNET, mtu_bytes=9000), 8972),
-        ("zeromq", replace(ETHERNET, mtu_bytes=None), 1448),
-    ],
-)
-def test_the_greatest_payload_of_one_packet(protocol: str, link: Interconnect, most: int) -> None:
-    assert one_packet_bytes(link, protocol) == most
 
 
 @given(st.integers(3, 13), st.floats(1.5, 10.0), st.floats(-1.0, 1.0))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from icmodel.dataset import Dataset
 from icmodel.fits.regimes import LIMITED, regimes_of
-from icmodel.statistics import COVERAGE
+from icmodel.statistics import COVERAGE, median
 
 Floats = NDArray[np.float64]
 
@@ -42,5 +42,5 @@ def _ends(shares: list[float]) -> tuple[float, float, float]:
     )  # at either end; 0.05 is no binary number
     low = ordered[max(beyond - 1, 0)]
     high = ordered[min(count + 1 - beyond, count) - 1]
-    value = min(float(np.median(ordered)), 1.0)
+    value = min(median(ordered), 1.0)
     return value, min(low, value), max(high, value)

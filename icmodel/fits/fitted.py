@@ -1,11 +1,10 @@
-"""Fit a dataset's metrics, each once, and each as what it is a multiple of."""
+"""Fit one metric of a dataset, as what it is a multiple of."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,16 +12,14 @@ from numpy.typing import NDArray
 from icmodel.dataset import Dataset
 from icmodel.fits.elsewhere import half_width
 from icmodel.fits.fit import CANDIDATES, MOST_ROWS, Fit, fit
-from icmodel.fits.kept import Kept, KeptMetric
+from icmodel.fits.kept import KeptMetric
 from icmodel.fits.likelihood import rounded
 from icmodel.fits.mechanism import at_limit, protocols
-from icmodel.fits.observations import NO_PAYLOAD, Carrier, Sites, flowing, observations, unlimited
+from icmodel.fits.observations import NO_PAYLOAD, Carrier, Sites, observations, unlimited
 from icmodel.fits.quantity import Quantity, quantity
 from icmodel.fits.regimes import LIMITED, OVERLOAD
-from icmodel.fits.threads import one_thread
 
 Floats = NDArray[np.float64]
-Watch = Callable[[int, int], None]
 
 KINDS = ("latency_", "rtt_", "cpu_", "packets_")
 FLOWS = ("_bps", "_per_s")
@@ -102,67 +99,25 @@ class FittedMetric:
         return own if beside is None else math.hypot(own, beside.elsewhere())
 
 
-class Fits:
-    """The fits of a dataset's metrics, each made when it is first asked for.
+@dataclass(frozen=True, slots=True)
+class Fitter:
+    """Fits metrics of one dataset, given what is fitted of others.
 
-    Of a metric that is kept nothing is searched for; what is found is added to what is kept.
-
-    ``watch`` is told after each fit how many of how many metrics are fitted.
+    Parameters
+    ----------
+    of : callable
+        Another metric's name to its fit; ``None`` where there are too few rows for one.
+    flowing : callable
+        Sites to the same with the frames that flow there.
     """
 
-    def __init__(
-        self,
-        data: Dataset,
-        carrier: Carrier,
-        watch: Watch | None = None,
-        kept: Kept | None = None,
-    ) -> None:
-        self.data = data
-        self.kept = Kept("") if kept is None else kept
-        self.carrier = carrier
-        self.of = lru_cache(maxsize=None)(self._watched)
-        """A metric's name to its fit; ``None`` where there are too few rows."""
-        self._watch = watch
-        self._known: set[str] = set()
-        self._values: dict[tuple[object, ...], Floats] = {}
+    data: Dataset
+    carrier: Carrier
+    of: Callable[[str], FittedMetric | None]
+    flowing: Callable[[Sites], Sites]
 
-    def is_fitted(self, metric: str) -> bool:
-        """Whether there are rows enough for a fit of a metric."""
-        if metric not in self.kept.metrics:
-            self.of(metric)
-        return self.kept.metrics[metric] is not None
-
-    def is_packet_multiple(self, metric: str) -> bool:
-        """Whether a metric's fit is one of multiples of theory's packets."""
-        if not (metric.startswith(PACKETS) and self.is_fitted(metric)):
-            return False
-        one = self.kept.metrics[metric]
-        return one is not None and one.is_packet_multiple
-
-    def value(self, metric: str, where: Sites) -> Floats:
-        """A metric at some sites; NaN where the dataset has no fit of it."""
-        key = (metric, where.payload_bytes.tobytes(), where.labels.tobytes())
-        if key not in self._values:
-            fitted = self.of(metric)
-            nothing = np.full(len(where), np.nan)
-            self._values[key] = nothing if fitted is None else fitted.value(where)
-        return self._values[key]
-
-    def flowing(self, where: Sites) -> Sites:
-        """The sites with the frames that flow there, by the fitted goodput."""
-        return flowing(where, self.value("goodput_bps", unlimited(where)))
-
-    def _watched(self, metric: str) -> FittedMetric | None:
-        with one_thread():
-            fitted = self._fit(metric)
-        if metric not in self.kept.metrics:
-            self.kept.metrics[metric] = None if fitted is None else _kept(fitted)
-        if self._watch is not None and metric in self.data.metrics:
-            self._known.add(metric)
-            self._watch(len(self._known), len(self.data.metrics))
-        return fitted
-
-    def _fit(self, metric: str) -> FittedMetric | None:
+    def fitted(self, metric: str, known: KeptMetric | None) -> FittedMetric | None:
+        """A metric's fit; of one that is known nothing is searched for; ``None`` of too few rows."""
         observed = observations(self.data, metric, self.carrier)
         if observed is None:
             return None
@@ -176,7 +131,6 @@ class Fits:
         log_time = measure.log_time(values, observed.sites.payload_bytes)
         if over is not None:
             log_time = log_time - over.at(observed.sites)[0]
-        known = self.kept.metrics.get(metric)
         if known is not None:
             found = fit(observed, log_time, known=known.hyperparameters)
         else:
@@ -231,7 +185,7 @@ class Fits:
         return next(iter(steady), alike[0])
 
 
-def _kept(fitted: FittedMetric) -> KeptMetric:
+def kept_metric(fitted: FittedMetric) -> KeptMetric:
     """What is kept of a metric's fit."""
     found = fitted.fit
     costs = {

@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 
 from icmodel.fits.blend import LEAST_ERROR, Blend
 from icmodel.fits.parted import Parted
-from icmodel.statistics import COVERAGE, LONE_WIDTH
+from icmodel.statistics import COVERAGE, LONE_WIDTH, NORMAL
 
 Floats = NDArray[np.float64]
 
-ONE_NEW_RUN = 1.645
-"""Normal quantile of a two-sided 90 % interval."""
 WIDEST = 20.0
 """Half of the widest interval, in log time: nothing is known, and its ends are still numbers."""
 MOST_CORRECTION = 2.5
@@ -52,7 +50,7 @@ class Widths:
 
     def of_run(self, of_mean: Floats, nearness: Floats) -> Floats:
         """The same for one new run, from that for the mean of many."""
-        return np.hypot(of_mean, ONE_NEW_RUN * (nearness @ self.spread))
+        return np.hypot(of_mean, NORMAL * (nearness @ self.spread))
 
 
 def widths(blended: Blend, process: Parted, spread: Floats, chosen: int) -> Widths:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.dataset import RATIOS, Dataset, Point
 from icmodel.fits.achieved import achieved_shares
-from icmodel.fits.fitted import Fits, FittedMetric
+from icmodel.fits.fits import Fits
 from icmodel.fits.hosts import factor, frames, widening
-from icmodel.fits.interval import ONE_NEW_RUN
 from icmodel.fits.kept import KEY_BYTES
 from icmodel.fits.observations import (
     Carrier,
@@ -27,8 +27,13 @@ from icmodel.fits.observations import (
 from icmodel.fits.regimes import OVERLOAD, UNLIMITED, asked_too_much, regime_of
 from icmodel.fits.threads import one_thread
 from icmodel.scenario import Hosts, Where
+from icmodel.statistics import NORMAL
 from icmodel.tables.bilinear import EXTRAPOLATED, INTERPOLATED
 from icmodel.tables.curve import Curve
+from icmodel.tables.wire import wire
+
+if TYPE_CHECKING:
+    from icmodel.fits.fitted import FittedMetric
 
 Floats = NDArray[np.float64]
 
@@ -38,6 +43,7 @@ BEYOND = 2.0**6
 BUSY = ("cpu_send", "cpu_recv")
 BREAKS = 4
 """Fragment multiples that get a knot on each side; beyond them one packet more changes little."""
+LAST_BREAK_BYTES = 2**16
 
 
 class Refiner:
@@ -71,15 +77,9 @@ class Refiner:
         grid = np.round(2 ** np.arange(0, top, 1 / PER_OCTAVE))
         found = set(grid.tolist())
         for protocol in protocols:
-            found |= self._breaks(protocol, options)
+            breaks = wire(self.data, protocol, options).packet_breaks(LAST_BREAK_BYTES)[:BREAKS]
+            found |= {*breaks.tolist(), *(breaks + 1).tolist()}
         return np.array(sorted(found))
-
-    def _breaks(self, protocol: str, options: Mapping[str, str]) -> set[float]:
-        """Both sides of the payloads at which a frame becomes one packet more."""
-        payload = np.arange(1.0, 2**16)
-        packets, *_ = self.carrier(protocol, options, payload)
-        last = payload[np.flatnonzero(np.diff(packets) > 0)][:BREAKS]
-        return set(last.tolist()) | set((last + 1).tolist())
 
     def overloaded(self, points: Sequence[Point]) -> list[bool]:
         """Which rows were asked for more than was reached, and those beside them."""
@@ -106,11 +106,11 @@ class Refiner:
     def _payloads_of(self, curve: Curve, knots: Floats, where: Where) -> Floats:
         """Where a curve gets points: its own, the knots between them, and where it begins and ends."""
         least, most = self._measured_between(curve)
-        if curve.anywhere:
-            return np.union1d((least, most), curve.payload_bytes)
-        reach = BEYOND if where.extend else 1.0
-        inside = knots[(knots >= least / reach) & (knots <= most * reach)]
-        return np.union1d(inside, (least, *curve.payload_bytes, most))
+        found = {least, *curve.payload_bytes.tolist(), most}
+        if not curve.anywhere:
+            reach = BEYOND if where.extend else 1.0
+            found.update(knots[(knots >= least / reach) & (knots <= most * reach)].tolist())
+        return np.array(sorted(found))
 
     def _on(self, curve: Curve, payload: Floats, ends: Floats, where: Where) -> Curve:
         """A curve through these ends, with the rows on both sides of each point."""
@@ -174,7 +174,7 @@ class Refiner:
             value, one, other = (np.minimum(number, 1.0) for number in (value, one, other))
         low, high = (other, one) if measure.falls else (one, other)
         below, above = self._said(curve, payload)
-        session = ONE_NEW_RUN * self._between_sessions(metric, value)
+        session = NORMAL * self._between_sessions(metric, value)
         low = value - np.hypot(np.hypot(value - low, value * below), session)
         high = value + np.hypot(np.hypot(high - value, value * above), session)
         ends = np.stack([value, np.clip(low, 0.0, value), np.maximum(high, value)])

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from icmodel.dataset import Dataset, Point
-from icmodel.repeats import POINT
+from icmodel.dataset_rows import POINT
 
 UNLIMITED, UNSAID, LIMITED, OVERLOAD = "unlimited", "unsaid", "limited", "overload"
 OVERLOADED = 1.005

@@ -71,7 +71,7 @@ def flow(look: Look) -> Flow:
     able = unlimited / np.maximum(1 - unlimited_loss, CLOSE)
     receiver, share = fair_share(look, receiver, receiver_overloaded, unlimited_loss, able)
     # A wide interval of loss lets nobody send more than the line takes.
-    able[LOW:] = np.minimum(able[LOW:], q.wire_bps)
+    able[LOW:] = np.minimum(able[LOW:], q.frames.greatest_bps)
     sent = np.where(saturated, np.minimum(request, able), request)
     arriving = np.where(saturated, sent, request * (1 - achieved_loss))
     offered = np.where(q.lossy, arriving, request)
@@ -82,7 +82,7 @@ def flow(look: Look) -> Flow:
     kept = np.where(saturated | (share < offered), 1.0, delivered)
     # A share just below what arrives is no surer than all of it; no window counts more than the wire.
     most = np.where(saturated, np.inf, offered * delivered)
-    goodput = np.minimum(goodput * kept, np.minimum(most, q.wire_bps))
+    goodput = np.minimum(goodput * kept, np.minimum(most, q.frames.greatest_bps))
     sent = np.where(q.lossy, sent * kept, goodput)
     return Flow(
         capacity_bps=capacity,
@@ -103,7 +103,7 @@ def flow(look: Look) -> Flow:
 def reached(look: Look, table: str) -> Floats:
     """A benchmarked goodput, not above theory's [b/s]."""
     found = widened(look, [BEST], look.all([table], look.unlimited))[0]
-    return np.asarray(np.minimum(found, look.q.wire_bps))
+    return np.asarray(np.minimum(found, look.q.frames.greatest_bps))
 
 
 # --- Latency --------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ def sent(look: Look, flow: Flow) -> Floats:
         able / (1 + _together(own / low, arriving_high / arriving)),
         able * (1 + _together(high / own, arriving / arriving_low)),
     ]
-    most = np.minimum(look.q.request_bps, look.q.wire_bps)
+    most = np.minimum(look.q.request_bps, look.q.frames.greatest_bps)
     told = [np.fmax(np.minimum(end, most), flow.goodput_bps[k]) for k, end in enumerate(ends, 1)]
     known = flow.saturated[VALUE] & look.q.lossy
     return np.concatenate([flow.sent_bps[:1], np.where(known, told, flow.sent_bps[LOW:])])
@@ -320,7 +320,7 @@ def _rules(look: Look, flow: Flow, tables: Mapping[str, str]) -> dict[str, Codes
 def above_theory(look: Look, flow: Flow) -> Bools:
     """Where the benchmarked goodput that answers lies above theory's bound and is clamped, (n,)."""
     best, unlimited = look.values([BEST, "goodput_bps"], look.unlimited)
-    return np.asarray(np.where(flow.saturated[VALUE], unlimited, best) > look.q.wire_bps)
+    return np.asarray(np.where(flow.saturated[VALUE], unlimited, best) > look.q.frames.greatest_bps)
 
 
 def bounds(look: Look, flow: Flow) -> dict[str, float]:
@@ -328,7 +328,7 @@ def bounds(look: Look, flow: Flow) -> dict[str, float]:
 
     ``arriving`` is there where frames that are sent are lost.
     """
-    request, wire = float(look.q.request_bps[0]), float(look.q.wire_bps[0])
+    request, wire = float(look.q.request_bps[0]), float(look.q.frames.greatest_bps[0])
     found = {"request": request, "wire": wire, **benchmark_and_share(look, flow)}
     goodput = float(flow.goodput_bps[VALUE, 0])
     return found | {"arriving": goodput} if goodput < min(found.values()) else found

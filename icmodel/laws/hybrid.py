@@ -15,7 +15,7 @@ import numpy as np
 
 from icmodel.arrays import Bools, Floats
 from icmodel.dataset import Dataset
-from icmodel.fits.fitted import Fits, Watch
+from icmodel.fits.fits import Fits, Watch
 from icmodel.fits.kept import Kept
 from icmodel.fits.refine import Refiner
 from icmodel.fits.seal import seal_of

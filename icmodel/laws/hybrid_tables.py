@@ -93,7 +93,8 @@ def fitted_curves(refiner: Refiner, wanted: Wanted, *, overload: bool) -> Fitted
 def prepare(refiner: Refiner, changes: Sequence[str], wanted: Wanted) -> Prepared:
     """Tables of the curves of every metric, taken from its fit."""
     fitted = fitted_curves(refiner, wanted, overload=False)
-    return _tables(fitted, fitted.rows(), changes)
+    every = fitted.rows()
+    return _tables(fitted, every, every, changes)
 
 
 def prepare_overload(refiner: Refiner, wanted: Wanted) -> Prepared | None:
@@ -106,13 +107,15 @@ def prepare_overload(refiner: Refiner, wanted: Wanted) -> Prepared | None:
     own = alone(of_protocols(every, wanted.protocols))
     over = overload_rows(of_protocols(every, wanted.protocols), refiner)
     known, over_known = ({row.point.metric for row in rows} for rows in (own, alone(over)))
-    return _tables(fitted, over, ()) if known - set(BY_FLOW) <= over_known else None
+    return _tables(fitted, every, over, ()) if known - set(BY_FLOW) <= over_known else None
 
 
-def _tables(fitted: FittedCurves, rows: Sequence[Row], changes: Sequence[str]) -> Prepared:
+def _tables(
+    fitted: FittedCurves, every: Sequence[Row], rows: Sequence[Row], changes: Sequence[str]
+) -> Prepared:
     """Tables of some rows on the axes of all."""
     wanted, data = fitted.wanted, fitted.wanted.data
-    every, plain = fitted.rows(), replace(fitted, overload=False)
+    plain = replace(fitted, overload=False)
     drawn = fitted.refiner.draws_all
     bare = drawn("goodput_bps")
     every_best = plain.of("goodput_bps", best_goodput(data, alone(every), limited=True, bare=bare))

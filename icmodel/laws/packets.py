@@ -44,7 +44,7 @@ def packets_per_s(
     if not any(look.known(table).any() for table in tables):
         return np.full((len(metrics), look.ends, len(q)), np.nan)
     load = _load(look, flow)
-    own, least = _of_a_frame(look)
+    own, least = q.frames.packets, q.frames.least_packets
     full = ~load.limited | all_at_limit
     at_limit = full | (look.top_load(tables) == 0)
     each = look.all(tables, load) * np.where(at_limit, least, own)[:, None]
@@ -61,7 +61,7 @@ def packets_per_s(
         each[:, HIGH] = np.where(crowded[:, HIGH], room, each[:, HIGH])
     flowing = np.stack([_flowing_bps(look, metric, flow) for metric in metrics])
     value = widened(look, tables, each * flowing[:, None] / (8 * q.payload_bytes))
-    np.minimum(value, own / q.wire_s, out=value, where=q.wire_s > 0)
+    np.minimum(value, own / q.frames.wire_s, out=value, where=q.frames.wire_s > 0)
     asked_fps = q.request_bps / (8 * q.payload_bytes)
     value[:, VALUE] = np.minimum(value[:, VALUE], own * asked_fps)  # a window's counts are spread
     return value
@@ -86,17 +86,6 @@ def _load(look: Look, flow: Flow) -> Load:
     return look.load(np.where(look.q.lossy, saturated, not_achieved))
 
 
-def _of_a_frame(look: Look) -> tuple[Floats, Floats]:
-    """Packets a frame becomes by itself, and as part of a stream of full ones, (n,)."""
-    own, least = np.empty_like(look.q.payload_bytes), np.empty_like(look.q.payload_bytes)
-    for index, wire in enumerate(look.tables.wires):
-        here = np.flatnonzero(look.q.protocol == index)
-        most = wire.greatest_payload_bytes() or np.inf
-        payload = np.minimum(look.q.payload_bytes[here], most)
-        own[here], least[here] = wire.packets(payload), wire.least_packets(payload)
-    return own, least
-
-
 def _below_limit(look: Look, at_limit: Floats, own: Floats, least: Floats, flow: Flow) -> Floats:
     """Packets a frame below the limit, from those at it.
 
@@ -114,8 +103,8 @@ def _below_limit(look: Look, at_limit: Floats, own: Floats, least: Floats, flow:
 def _room(look: Look, own: Floats, least: Floats, flow: Flow) -> Floats:
     """The most packets a frame for which the wire has time, (n,): own ones, or full ones at its limit."""
     bits = 8 * look.q.payload_bytes
-    least_s = bits / look.q.wire_bps
-    more_s = look.q.wire_s - least_s
+    least_s = bits / look.q.frames.greatest_bps
+    more_s = look.q.frames.wire_s - least_s
     left_s = bits / flow.goodput_bps[VALUE] - least_s
     part = np.divide(left_s, more_s, out=np.ones_like(left_s), where=more_s > 0)
     return np.asarray(least + np.clip(part, 0.0, 1.0) * (own - least))

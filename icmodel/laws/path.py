@@ -46,7 +46,7 @@ def least_s(look: Look) -> Floats:
     """Theory's least one-way time over the measured cable [s], (n,): a frame alone, and propagation."""
     link = look.tables.link
     propagation = (link.cable_length_m or 0.0) * (link.propagation_s_per_m or 0.0)
-    return less_burst(link, look.q.wire_s) + propagation
+    return less_burst(link, look.q.frames.wire_s) + propagation
 
 
 def on_the_way(metrics: Sequence[str], path_s: Floats) -> tuple[Ints, Floats]:

@@ -33,7 +33,7 @@ def bottleneck(q: Questions, flow: Flow, cpu_send: Floats) -> Codes:
     facts = (
         not_achieved,
         cpu_send >= NEAR_CPU,
-        capacity >= NEAR_WIRE * q.wire_bps,
+        capacity >= NEAR_WIRE * q.frames.greatest_bps,
         flow.saturated[VALUE] & q.lossy & (flow.unlimited_loss[VALUE] > LOST),
         shared,
         q.lossy & flow.receiver_overloaded[VALUE],
@@ -43,7 +43,7 @@ def bottleneck(q: Questions, flow: Flow, cpu_send: Floats) -> Codes:
     for bit, fact in enumerate(facts):
         row += fact.view(np.uint8) << np.uint8(bit)
     code: Codes = TRUTH_TABLE.take(row)
-    unsaid = np.isnan(goodput) | (np.isinf(q.wire_bps) & np.isnan(cpu_send))
+    unsaid = np.isnan(goodput) | (np.isinf(q.frames.greatest_bps) & np.isnan(cpu_send))
     code[unsaid & (not_achieved | np.isnan(goodput))] = UNKNOWN
     return code
 

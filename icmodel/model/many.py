@@ -29,7 +29,7 @@ from icmodel.units import long_name, unit_of
 Columns = dict[str, NDArray[np.generic]]
 Piece = slice | Ints
 
-BLOCK = 393_216
+BLOCK = 1_048_576
 """Numbers of one array worked on at once, over metrics, ends and questions."""
 
 

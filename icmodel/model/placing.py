@@ -12,7 +12,7 @@ from icmodel.arrays import Bools, Floats, Ints
 from icmodel.errors import ScenarioError
 from icmodel.model.domain import Domains
 from icmodel.scenario import Scenario
-from icmodel.tables import Questions, Tables
+from icmodel.tables import Frames, Questions, Tables
 
 Column = NDArray[np.generic]
 
@@ -80,7 +80,6 @@ class Placer:
         limits = [given[name] for name in ("cores", "switches", "endpoints", "distance_m")]
         refused |= self.domains.unanswerable(protocol, *limits)
         extra = given["distance_m"] - (self.tables.link.cable_length_m or 0.0)
-        wire_s, wire_bps = self._wire(protocol, payload)
         return Questions(
             protocol=protocol,
             payload_bytes=payload,
@@ -91,28 +90,29 @@ class Placer:
             endpoints=given["endpoints"],
             others_bps=given["other_goodput_bps"],
             extra_distance_m=np.where(np.isnan(extra), 0.0, extra),
-            wire_s=wire_s,
-            wire_bps=wire_bps,
+            frames=self._frames(protocol, payload),
             lossy=self.lossy.take(protocol),
         ), refused
 
-    def _wire(self, protocol: Ints, payload: Floats) -> tuple[Floats, Floats]:
-        """Theory's time of a frame [s] and greatest goodput [b/s]; of impossible frames the greatest's."""
+    def _frames(self, protocol: Ints, payload: Floats) -> Frames:
+        """Theory of the frames; of impossible ones that of the greatest."""
         if not self.width or (self.tables.extend and payload.max() >= self.width):
             return self._theory(protocol, payload)
         place = protocol * self.width + np.minimum(payload, self.width - 1).astype(np.int64)
-        seconds, bound = self.dense
-        return seconds.take(place), bound.take(place)
+        return self.dense.take(place)
 
-    def _theory(self, protocol: Ints, payload: Floats) -> tuple[Floats, Floats]:
+    def _theory(self, protocol: Ints, payload: Floats) -> Frames:
         possible = np.minimum(payload, self.greatest.take(protocol))
-        seconds, bound = np.empty_like(payload), np.empty_like(payload)
+        found = Frames(*np.empty((4, len(payload))))
         for index, wire in enumerate(self.tables.wires):
-            here = protocol == index
-            if here.any():
-                seconds[here] = wire.serialisation_s(possible[here])
-                bound[here] = wire.goodput_bound_bps(possible[here], seconds[here])
-        return seconds, bound
+            here = np.flatnonzero(protocol == index)
+            if len(here):
+                asked = possible[here]
+                found.wire_s[here] = seconds = wire.serialisation_s(asked)
+                found.greatest_bps[here] = wire.goodput_bound_bps(asked, seconds)
+                found.packets[here] = wire.packets(asked)
+                found.least_packets[here] = wire.least_packets(asked)
+        return found
 
 
 def columns_of(asked: Scenario, protocols: tuple[str, ...]) -> dict[str, Column]:

@@ -8,7 +8,7 @@ from icmodel.tables.bilinear import Below
 from icmodel.tables.curve import HIGH, LOW, VALUE, Curve, opposite
 from icmodel.tables.curves import Configuration, Curves, Row
 from icmodel.tables.look import Load, Look
-from icmodel.tables.questions import Questions
+from icmodel.tables.questions import Frames, Questions
 from icmodel.tables.tables import Axes, Compiler, MetricTable, Tables
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Configuration",
     "Curve",
     "Curves",
+    "Frames",
     "Load",
     "Look",
     "MetricTable",

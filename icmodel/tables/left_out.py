@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.dataset import RATIOS, Dataset, Point
-from icmodel.statistics import COVERAGE, LONE_WIDTH, NORMAL
+from icmodel.statistics import COVERAGE, LONE_WIDTH, NORMAL, median
 from icmodel.tables.row_intervals import own_half_widths
 
 Floats = NDArray[np.float64]
@@ -108,10 +108,10 @@ class _LeftOut:
         miss = y[row] - line
         of = np.abs(line) if relative else np.ones_like(line)
         share_off = np.divide(np.abs(miss), of, out=np.zeros_like(miss), where=of > 0)
-        median = float(np.median(share_off))
-        typical = median or float(np.mean(share_off))
+        middle_miss = median(share_off.tolist())
+        typical = middle_miss or float(np.mean(share_off))
         width = np.abs(y) if relative else np.ones_like(y)
-        half = np.where(np.isnan(self.half), OF_MEDIAN * median * width, self.half)
+        half = np.where(np.isnan(self.half), OF_MEDIAN * middle_miss * width, self.half)
         half = half[(miss > 0).astype(int)[:, None], np.stack([left, right], axis=1)].T
         beyond = np.maximum(np.abs(miss) - (half[0] + share * (half[1] - half[0])), 0.0)
         beyond /= np.maximum(4 * share * (1 - share), NEAREST)
@@ -119,7 +119,7 @@ class _LeftOut:
         error = np.sqrt((middle + beyond) ** 2 - middle**2)
         scale = typical * (width[left] + width[right]) / 2 + self.bend
         scores = np.divide(error, scale, out=np.zeros_like(error), where=scale > 0)
-        return median, typical, scores
+        return middle_miss, typical, scores
 
 
 def _left_out(points: Iterable[Point]) -> _LeftOut | None:

@@ -8,13 +8,30 @@ from icmodel.arrays import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
+class Frames:
+    """What theory says of each question's frame, columns of equal length n.
+
+    ``wire_s`` is the time of the frame on the wire [s], ``greatest_bps`` the greatest goodput [b/s]; ``packets``
+    is how many packets it becomes by itself, ``least_packets`` as part of a stream of full ones.
+    """
+
+    wire_s: Floats
+    greatest_bps: Floats
+    packets: Floats
+    least_packets: Floats
+
+    def take(self, where: Ints) -> Frames:
+        """Those of some of the questions."""
+        return Frames(*(getattr(self, field.name).take(where) for field in fields(self)))
+
+
+@dataclass(frozen=True, slots=True)
 class Questions:
     """Columns of equal length n.
 
     ``protocol`` and ``cores`` are indices into the axes' protocols and core counts, ``cores_count`` the asked
     count (0: nobody says).  ``request_bps`` is infinite for unlimited; ``extra_distance_m`` counts from the
-    dataset's cable.  ``wire_s`` is theory's time of the frame on the wire, ``wire_bps`` theory's
-    greatest goodput, ``lossy`` whether the protocol loses frames that the application sees.
+    dataset's cable.  ``lossy`` is whether the protocol loses frames that the application sees.
     """
 
     protocol: Ints
@@ -26,13 +43,12 @@ class Questions:
     endpoints: Floats
     others_bps: Floats
     extra_distance_m: Floats
-    wire_s: Floats
-    wire_bps: Floats
+    frames: Frames
     lossy: Bools
 
     def __len__(self) -> int:
         return len(self.payload_bytes)
 
-    def take(self, where: Ints | Bools) -> Questions:
+    def take(self, where: Ints) -> Questions:
         """Some of the questions."""
-        return Questions(*(getattr(self, field.name)[where] for field in fields(self)))
+        return Questions(*(getattr(self, field.name).take(where) for field in fields(self)))

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from icmodel import theory
+from icmodel.arrays import Floats, Ints
 from icmodel.dataset import Dataset, Interconnect
 from icmodel.errors import DatasetError
-from icmodel.theory import ethernet, infiniband, rapidio, roce
-
-Floats = NDArray[np.float64]
+from icmodel.theory import AnyFraming, ethernet, infiniband, rapidio, roce
 
 FRAMED = ("udp", "ethernet")
 """Protocols on Ethernet that put every frame into packets of its own; the others may merge."""
@@ -30,25 +28,46 @@ class Wire:
     protocol: str
     link: Interconnect
 
-    def serialisation_s(self, payload_bytes: Floats) -> Floats:
-        """Time [s] the bits of a frame take on the wire, shape of the payloads [B]."""
-        rate = self.link.line_rate_bps
-        if rate is None:
-            return np.zeros_like(payload_bytes)
-        whole = payload_bytes.astype(np.int64)
-        kind, mtu = self.link.kind, self.link.mtu_bytes
-        if kind == "ethernet":
-            return ethernet.send_interval_s(whole, self._packets(), rate)
-        if kind == "infiniband":
-            return infiniband.send_interval_s(whole, infiniband.Framing(mtu or 4096), rate)
-        if kind == "roce":
-            return roce.send_interval_s(whole, roce.Framing(mtu_bytes=mtu or 4096), rate)
-        if kind == "rapidio":
-            return rapidio.send_interval_s(whole, rapidio.Framing(), rate)
+    @property
+    def framing(self) -> AnyFraming | None:
+        """How frames are cut into packets of their own; ``None`` where there is no theory of the link.
+
+        On Ethernet what is neither UDP nor direct counts as TCP.
+
+        Raises
+        ------
+        DatasetError
+            If there is none although the link has a rate.
+        """
+        link, mtu = self.link, self.link.mtu_bytes
+        if link.kind == "ethernet":
+            carrier = self.protocol if self.protocol in FRAMED else "tcp"
+            version = 6 if link.ip_version == 6 else 4
+            return ethernet.Framing(carrier, mtu or 1500, version, timestamps=link.tcp_timestamps)
+        if link.kind == "infiniband":
+            return infiniband.Framing(mtu or 4096)
+        if link.kind == "roce":
+            return roce.Framing(mtu_bytes=mtu or 4096)
+        if link.kind == "rapidio":
+            return rapidio.Framing()
+        if link.line_rate_bps is None:
+            return None
         raise DatasetError(
-            f"interconnect kind {kind!r} has a line rate but no theory: use ethernet, infiniband, "
+            f"interconnect kind {link.kind!r} has a line rate but no theory: use ethernet, infiniband, "
             "roce or rapidio, or leave line_rate_bps out"
         )
+
+    @property
+    def merges(self) -> bool:
+        """Whether streams fill their packets whatever the frame (IC2012 §6.1.1)."""
+        return self.link.kind == "ethernet" and self.protocol not in FRAMED
+
+    def serialisation_s(self, payload_bytes: Floats) -> Floats:
+        """Time [s] the bits of a frame take on the wire, shape of the payloads [B]."""
+        rate, framing = self.link.line_rate_bps, self.framing
+        if rate is None or framing is None:
+            return np.zeros_like(payload_bytes)
+        return theory.send_interval_s(payload_bytes.astype(np.int64), framing, rate)
 
     def lone_frame_s(self, payload_bytes: Floats) -> Floats:
         """Least time [s] a frame takes that comes alone, shape of the payloads [B].
@@ -60,62 +79,49 @@ class Wire:
 
     def packets(self, payload_bytes: Floats) -> Floats:
         """Packets a frame becomes, shape of the payloads [B]; 1 where there is no theory."""
-        whole = payload_bytes.astype(np.int64)
-        kind, mtu = self.link.kind, self.link.mtu_bytes
-        if kind == "ethernet":
-            return ethernet.packets(whole, self._packets()).astype(np.float64)
-        if kind == "infiniband":
-            framing = infiniband.Framing(mtu or 4096)
-            return infiniband.packets(whole, framing).astype(np.float64)
-        if kind == "roce":
-            return roce.packets(whole, roce.Framing(mtu_bytes=mtu or 4096)).astype(np.float64)
-        if kind == "rapidio":
-            return rapidio.packets(whole, rapidio.Framing()).astype(np.float64)
-        return np.ones_like(payload_bytes)
+        framing = self.framing
+        if framing is None:
+            return np.ones_like(payload_bytes)
+        return theory.packets(payload_bytes.astype(np.int64), framing).astype(np.float64)
 
     def least_packets(self, payload_bytes: Floats) -> Floats:
         """Packets a frame becomes at least, shape of the payloads [B]: merged streams fill theirs."""
-        if self.link.kind == "ethernet" and self.protocol not in FRAMED:
-            full = self._full_packets()
-            return payload_bytes / float(ethernet.aligned_payloads(full, full.mtu_bytes)[0])
-        return self.packets(payload_bytes)
+        if not self.merges:
+            return self.packets(payload_bytes)
+        full = self._full_packets()
+        return payload_bytes / float(full.aligned_payloads(full.mtu_bytes)[0])
+
+    def packet_breaks(self, up_to_bytes: int) -> Ints:
+        """Payloads after which a frame becomes one packet more [B], ascending; none without theory."""
+        framing = self.framing
+        if framing is None:
+            return np.empty(0, dtype=np.int64)
+        return theory.packet_breaks(framing, up_to_bytes)
 
     def goodput_bound_bps(self, payload_bytes: Floats, serialisation_s: Floats) -> Floats:
         """Greatest goodput [b/s] the wire allows, shape of the payloads [B].
 
-        Merged streams fill their packets whatever the frame (IC2012 §6.1.1): for TCP and for what
-        runs over it or batches, the bound is that of full packets.
+        For TCP and for what runs over it or batches, the bound is that of full packets.
         """
         rate = self.link.line_rate_bps
         if rate is None:
             return np.full_like(payload_bytes, np.inf)
-        if self.link.kind == "ethernet" and self.protocol not in FRAMED:
+        if self.merges:
             return np.full_like(
-                payload_bytes, ethernet.stream_goodput_bps(self._full_packets(), rate)
+                payload_bytes, theory.stream_goodput_bps(self._full_packets(), rate)
             )
         return payload_bytes * 8 / serialisation_s
 
     def greatest_payload_bytes(self) -> int | None:
-        """The protocol's own limit [B]; ``None`` where it has none."""
-        if self.link.kind == "ethernet" and self.protocol in FRAMED:
-            return ethernet.max_payload_bytes(self._packets())
-        return None
-
-    def _packets(self) -> ethernet.Framing:
-        """The frame in packets of its own; what is neither UDP nor direct counts as TCP."""
-        link = self.link
-        mtu = link.mtu_bytes or 1500
-        version: Literal[4, 6] = 6 if link.ip_version == 6 else 4
-        if self.protocol == "udp":
-            return ethernet.Framing("udp", mtu, version)
-        if self.protocol == "ethernet":
-            return ethernet.Framing("ethernet", mtu, version)
-        return ethernet.Framing("tcp", mtu, version, timestamps=link.tcp_timestamps)
+        """The protocol's own limit on Ethernet [B]; ``None`` where it has none."""
+        framing = self.framing
+        return framing.max_payload_bytes if isinstance(framing, ethernet.Framing) else None
 
     def _full_packets(self) -> ethernet.Framing:
         """Full packets of the stream; of an unknown carrier those without any header above IP."""
-        if self.protocol == "tcp":
-            return self._packets()
+        framing = self.framing
+        if self.protocol == "tcp" and isinstance(framing, ethernet.Framing):
+            return framing
         return ethernet.Framing("ethernet", self.link.mtu_bytes or 1500)
 
 

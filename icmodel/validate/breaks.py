@@ -11,13 +11,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from icmodel.dataset import Dataset, Interconnect, Point
-from icmodel.theory import ethernet
+from icmodel.dataset import Dataset, Point
+from icmodel.tables.wire import Wire
 from icmodel.validate.places import Key, curve, grouped, place
 
 Pair = tuple[int, int]
-DEFAULT_MTU_BYTES = 1500
-"""Ethernet's, where a dataset does not say."""
 FEWEST = 4
 """Points a curve needs so that a step has a slope on both sides."""
 
@@ -67,19 +65,8 @@ def _first_packet(data: Dataset, point: Point, sizes: Sequence[int]) -> Pair | N
     link = data.link({axis: value for axis, value in options if value})
     if link.kind != "ethernet":
         return None
-    return _between(sizes, one_packet_bytes(link, point.protocol))
-
-
-def one_packet_bytes(link: Interconnect, protocol: str) -> int:
-    """The greatest payload that an Ethernet link carries in one packet [B]."""
-    carrier = protocol if protocol in ("udp", "ethernet") else "tcp"
-    framing = ethernet.Framing(
-        carrier,
-        link.mtu_bytes or DEFAULT_MTU_BYTES,
-        6 if link.ip_version == 6 else 4,
-        timestamps=link.tcp_timestamps,
-    )
-    return int(ethernet.aligned_payloads(framing, framing.mtu_bytes)[0])
+    breaks = Wire(point.protocol, link).packet_breaks(sizes[-1])
+    return _between(sizes, int(breaks[0])) if len(breaks) else None
 
 
 def step(sizes: Sequence[int], values: Sequence[float]) -> Pair | None:

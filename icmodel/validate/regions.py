@@ -7,11 +7,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from icmodel.dataset import Dataset, Point
-from icmodel.validate.breaks import DEFAULT_MTU_BYTES
 from icmodel.validate.places import Key, place
 from icmodel.validate.scores import Outcome
 
 EXTRAPOLATED = "extrapolated"
+DEFAULT_MTU_BYTES = 1500
+"""Ethernet's, where a dataset does not say."""
 BANDS = ((1 / 3, "load up to a third"), (2 / 3, "load up to two thirds"), (math.inf, "load above"))
 """Bands of the limited load, in parts of the line rate."""
 

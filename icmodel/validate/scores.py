@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from icmodel.dataset import Point
+from icmodel.dataset_rows import POINT
 from icmodel.estimate import Estimate, absent
-from icmodel.repeats import ABSOLUTE, POINT, kind
+from icmodel.repeats import ABSOLUTE, kind
 
 CLOSE = 1e-9
 """Relative slack at an interval's ends: a row on the end is inside, whatever the rounding."""

@@ -1,0 +1,86 @@
+"""The fits of a dataset's metrics, each made once, when it is first asked for, or taken from what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icmodel.dataset import Dataset
+from icmodel.fits.kept import Kept
+from icmodel.fits.observations import Carrier, Sites, flowing, unlimited
+from icmodel.fits.threads import one_thread
+
+if TYPE_CHECKING:
+    from icmodel.fits.fitted import FittedMetric
+
+Floats = NDArray[np.float64]
+Watch = Callable[[int, int], None]
+
+
+class Fits:
+    """The fits of a dataset's metrics, each made when it is first asked for.
+
+    Of a metric that is kept nothing is searched for; what is found is added to what is kept.
+
+    ``watch`` is told after each fit how many of how many metrics are fitted.
+    """
+
+    def __init__(
+        self,
+        data: Dataset,
+        carrier: Carrier,
+        watch: Watch | None = None,
+        kept: Kept | None = None,
+    ) -> None:
+        self.data = data
+        self.kept = Kept("") if kept is None else kept
+        self.carrier = carrier
+        self.of = lru_cache(maxsize=None)(self._watched)
+        """A metric's name to its fit; ``None`` where there are too few rows."""
+        self._watch = watch
+        self._known: set[str] = set()
+        self._values: dict[tuple[object, ...], Floats] = {}
+
+    def is_fitted(self, metric: str) -> bool:
+        """Whether there are rows enough for a fit of a metric."""
+        if metric not in self.kept.metrics:
+            self.of(metric)
+        return self.kept.metrics[metric] is not None
+
+    def is_packet_multiple(self, metric: str) -> bool:
+        """Whether a metric's fit is one of multiples of theory's packets."""
+        one = self.kept.metrics[metric] if self.is_fitted(metric) else None
+        return one is not None and one.is_packet_multiple
+
+    def value(self, metric: str, where: Sites) -> Floats:
+        """A metric at some sites; NaN where the dataset has no fit of it."""
+        key = (metric, where.payload_bytes.tobytes(), where.labels.tobytes())
+        if key not in self._values:
+            fitted = self.of(metric)
+            nothing = np.full(len(where), np.nan)
+            self._values[key] = nothing if fitted is None else fitted.value(where)
+        return self._values[key]
+
+    def flowing(self, where: Sites) -> Sites:
+        """The sites with the frames that flow there, by the fitted goodput."""
+        return flowing(where, self.value("goodput_bps", unlimited(where)))
+
+    def _watched(self, metric: str) -> FittedMetric | None:
+        from icmodel.fits.fitted import (  # a tenth of a prediction that needs none
+            Fitter,
+            kept_metric,
+        )
+
+        fitter = Fitter(self.data, self.carrier, self.of, self.flowing)
+        with one_thread():
+            fitted = fitter.fitted(metric, self.kept.metrics.get(metric))
+        if metric not in self.kept.metrics:
+            self.kept.metrics[metric] = None if fitted is None else kept_metric(fitted)
+        if self._watch is not None and metric in self.data.metrics:
+            self._known.add(metric)
+            self._watch(len(self._known), len(self.data.metrics))
+        return fitted
