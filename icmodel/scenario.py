@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from icmodel import units
 from icmodel.errors import ScenarioError
+from icmodel.possible import OTHERS_WITHOUT_ENDPOINTS, POSSIBLE, Possible
 
 
 def _parse_clock(text: str) -> float:
@@ -33,8 +34,8 @@ TEXT_SPELLINGS: Mapping[str, tuple[str, Callable[[str], float]]] = {
     "cpu_clock": ("cpu_clock_ratio", _parse_clock),
 }
 """Parameter without unit suffix -> (SI name, parser of its text with a unit)."""
-MOST = 2**53
-"""The greatest whole number every count may have: up to it floats are exact."""
+REQUESTS = ("rate_fps", "requested_goodput_bps")
+"""What limits a request; both say the same."""
 ROUNDING = 2
 """Last places by which rate × payload × 8 may miss the goodput the rate was made from."""
 
@@ -178,41 +179,15 @@ class Scenario:
     cpu_clock_ratio: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_count("payload_bytes", self.payload_bytes, 1, "B")
-        _check_count("switches", self.switches, 0, "switches")
-        _check_count("endpoints", self.endpoints, 1, "endpoints, this stream included")
-        if self.cores is not None:
-            _check_count("cores", self.cores, 1, "cores")
-        if self.rate_fps is not None and not 0 < self.rate_fps * self.payload_bytes * 8 < math.inf:
-            raise ScenarioError(
-                f"rate_fps {self.rate_fps!r} is not a rate: give a finite number of frames per "
-                "second above 0, or leave it out for as fast as it goes"
-            )
-        if not 0 <= self.other_goodput_bps < math.inf:
-            raise ScenarioError(
-                f"other_goodput_bps {self.other_goodput_bps!r} is not a goodput: give a finite "
-                "number of bits per second, 0 or more"
-            )
+        for name, possible in POSSIBLE.items():
+            value = None if name in REQUESTS else getattr(self, name)
+            if value is not None and not _allows(possible, value):
+                raise ScenarioError(possible.refusal(name, value))
+        rate = self.rate_fps
+        if rate is not None and not POSSIBLE["rate_fps"].allows(rate * self.payload_bytes * 8):
+            raise ScenarioError(POSSIBLE["rate_fps"].refusal("rate_fps", rate))
         if self.other_goodput_bps > 0 and self.endpoints == 1:
-            raise ScenarioError(
-                "other_goodput_bps is above 0 but endpoints is 1, which is this stream alone: "
-                "count the others too, e.g. endpoints = 2"
-            )
-        if self.distance_m is not None and not 0 <= self.distance_m < math.inf:
-            raise ScenarioError(
-                f"distance_m {self.distance_m!r} is not a distance: give a finite number of "
-                "metres, 0 or more"
-            )
-        if self.line_rate_bps is not None and not 0 < self.line_rate_bps < math.inf:
-            raise ScenarioError(
-                f"line_rate_bps {self.line_rate_bps!r} is not a line rate: give a finite number of "
-                "bits per second above 0"
-            )
-        if not 0 < self.cpu_clock_ratio < math.inf:
-            raise ScenarioError(
-                f"cpu_clock_ratio {self.cpu_clock_ratio!r} is not a ratio: give the clock relative "
-                "to that of the dataset's hosts, above 0"
-            )
+            raise ScenarioError(OTHERS_WITHOUT_ENDPOINTS)
 
     @property
     def hosts(self) -> Hosts:
@@ -249,12 +224,14 @@ class Scenario:
         }
 
 
-def _check_count(name: str, value: object, least: int, what: str) -> None:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if not whole or not least <= int(value) <= MOST:  # type: ignore[call-overload]
-        raise ScenarioError(
-            f"{name} {value!r} is not possible: give a whole number of {what}, at least {least}"
-        )
+def _allows(possible: Possible, value: object) -> bool:
+    """Whether a value is what a parameter can be: a count is an integer, and no boolean a number."""
+    if isinstance(value, bool) or not isinstance(value, int if possible.whole else (int, float)):
+        return False
+    try:
+        return bool(possible.allows(float(value)))
+    except OverflowError:  # an integer beyond all floats
+        return False
 
 
 def scenario(**words: object) -> Scenario:
@@ -274,40 +251,22 @@ def scenario(**words: object) -> Scenario:
         if needed not in values:
             name = needed.removesuffix("_bytes")
             raise ScenarioError(f"the question has no {name}: give one, e.g. {name}={example}")
-    payload = _whole(values, "payload_bytes")
-    _check_count("payload_bytes", payload, 1, "B")
-    return Scenario(
-        protocol=str(values["protocol"]),
-        payload_bytes=payload,
-        rate_fps=_rate(values, payload),
-        cores=_whole(values, "cores") if "cores" in values else None,
-        switches=_whole(values, "switches") if "switches" in values else 0,
-        endpoints=_whole(values, "endpoints") if "endpoints" in values else 1,
-        other_goodput_bps=_number(values, "other_goodput_bps")
-        if "other_goodput_bps" in values
-        else 0.0,
-        distance_m=_number(values, "distance_m") if "distance_m" in values else None,
-        options=tuple(sorted(options.items())),
-        line_rate_bps=_number(values, "line_rate_bps") if "line_rate_bps" in values else None,
-        cpu_clock_ratio=_number(values, "cpu_clock_ratio") if "cpu_clock_ratio" in values else 1.0,
-    )
-
-
-SI_NAMES = frozenset(
-    {
-        "protocol",
-        "payload_bytes",
-        "rate_fps",
-        "requested_goodput_bps",
-        "cores",
-        "switches",
-        "endpoints",
-        "other_goodput_bps",
-        "distance_m",
-        "line_rate_bps",
-        "cpu_clock_ratio",
+    numbers = {
+        name: _whole(values, name) if possible.whole else _number(values, name)
+        for name, possible in POSSIBLE.items()
+        if name in values
     }
-)
+    if "requested_goodput_bps" in numbers:
+        if "rate_fps" in numbers:
+            raise ScenarioError(
+                "rate and requested goodput are both given: keep one, they say the same"
+            )
+        numbers["rate_fps"] = _rate(numbers.pop("requested_goodput_bps"), numbers["payload_bytes"])
+    named: dict[str, Any] = {**numbers, "protocol": str(values["protocol"])}
+    return Scenario(**named, options=tuple(sorted(options.items())))
+
+
+SI_NAMES = frozenset({"protocol", *POSSIBLE})
 """Every parameter of a question under its SI name."""
 
 
@@ -373,23 +332,16 @@ def _number(values: Mapping[str, object], name: str) -> float:
 def _whole(values: Mapping[str, object], name: str) -> int:
     number = _number(values, name)
     if not number.is_integer():
-        raise ScenarioError(f"{name} {values[name]!r} is not possible: give a whole number")
+        raise ScenarioError(POSSIBLE[name].refusal(name, values[name]))
     return int(number)
 
 
-def _rate(values: Mapping[str, object], payload_bytes: int) -> float | None:
-    if "rate_fps" in values and "requested_goodput_bps" in values:
-        raise ScenarioError(
-            "rate and requested goodput are both given: keep one, they say the same"
-        )
-    if "rate_fps" in values:
-        return _number(values, "rate_fps")
-    if "requested_goodput_bps" not in values:
-        return None
-    goodput = _number(values, "requested_goodput_bps")
-    if not 0 < goodput < math.inf:
-        raise ScenarioError(
-            f"requested_goodput_bps {goodput!r} is not a goodput: give a finite number of bits per "
-            "second above 0, or leave it out for as fast as it goes"
-        )
-    return goodput / (payload_bytes * 8)
+def _rate(goodput_bps: float, payload_bytes: float) -> float:
+    """The rate at which frames make up a goodput [1/s]."""
+    for name, value in (
+        ("requested_goodput_bps", goodput_bps),
+        ("payload_bytes", payload_bytes),
+    ):
+        if not POSSIBLE[name].allows(value):
+            raise ScenarioError(POSSIBLE[name].refusal(name, value))
+    return goodput_bps / (payload_bytes * 8)

@@ -18,7 +18,7 @@ import checkout
 
 FLOORS = (
     ("errors", "arrays", "statistics"),
-    ("units", "documents"),
+    ("units", "documents", "possible"),
     ("scenario", "files"),
     ("estimate", "dataset_coverage", "dataset_rows", "toml_text"),
     ("requirement", "dataset", "repeats", "theory"),

@@ -42,6 +42,7 @@ ROOMS_OF_PREDICT = {
     "fits",  # what arrives of carried loads
     "laws",
     "model",
+    "possible",
     "scenario",
     "statistics",
     "tables",

@@ -21,7 +21,7 @@ from icmodel.model.answering import Answered, answered, named, needed, no_metric
 from icmodel.model.bottleneck import UNKNOWN
 from icmodel.model.cache import Key, Options, TableCache
 from icmodel.model.columns import QuestionTable, codes, question_table
-from icmodel.model.placing import DEFAULTS, Placer
+from icmodel.model.placing import DEFAULTS, Placer, check
 from icmodel.scenario import Hosts
 from icmodel.tables import Questions
 from icmodel.units import long_name, unit_of
@@ -122,11 +122,8 @@ def _host_groups(questions: QuestionTable) -> Iterator[tuple[Hosts, Ints | None]
         else np.full(size, DEFAULTS[name])
         for name in HOSTS
     ]
+    check({name: questions.columns[name] for name in HOSTS if name in questions.columns})
     unique, inverse = np.unique(np.stack(given), axis=1, return_inverse=True)
-    if (unique <= 0).any() or np.isinf(unique).any():
-        raise ScenarioError(
-            "line_rate_bps or cpu_clock_ratio has an impossible value: finite and above 0"
-        )
     for k, (rate, clock) in enumerate(unique.T.tolist()):
         hosts = Hosts(None if np.isnan(rate) else rate, clock)
         yield hosts, np.flatnonzero(inverse.reshape(-1) == k)

@@ -11,6 +11,7 @@ from icmodel import scenario as words
 from icmodel.arrays import Bools, Floats, Ints
 from icmodel.errors import ScenarioError
 from icmodel.model.domain import Domains
+from icmodel.possible import OTHERS_WITHOUT_ENDPOINTS, POSSIBLE
 from icmodel.scenario import Scenario
 from icmodel.tables import Frames, Questions, Tables
 
@@ -71,8 +72,8 @@ class Placer:
         }
         protocol = columns["protocol"].astype(np.int64)
         payload = columns["payload_bytes"].astype(np.float64)
+        check(columns)
         request = _request(columns, payload)
-        _check(payload, given)
         asked_cores, cores, beyond = self.domains.cores(protocol, given["cores"])
         refused = payload > self.greatest.take(protocol)
         if not self.tables.extend:
@@ -131,17 +132,15 @@ def columns_of(asked: Scenario, protocols: tuple[str, ...]) -> dict[str, Column]
 
 
 def _request(columns: Mapping[str, Column], payload: Floats) -> Floats:
-    """Rate × payload × 8 [b/s], to the last bit as Scenario makes it."""
-    if "requested_goodput_bps" in columns:
-        rate = columns["requested_goodput_bps"].astype(np.float64) / (payload * 8)
-    elif "rate_fps" in columns:
-        rate = columns["rate_fps"].astype(np.float64)
-    else:
+    """Rate × payload × 8 [b/s], to the last bit as Scenario makes it; infinite is unlimited."""
+    asked = next((name for name in words.REQUESTS if name in columns), None)
+    if asked is None:
         return np.full(len(payload), np.inf)
+    rate = columns[asked].astype(np.float64)
     if not rate.min() > 0:
-        raise ScenarioError(
-            "rate_fps or requested_goodput_bps has an impossible value: above 0, inf is unlimited"
-        )
+        raise ScenarioError(POSSIBLE[asked].refusal(asked, rate[~(rate > 0)][0].item()))
+    if asked == "requested_goodput_bps":
+        rate /= payload * 8
     request = rate * payload * 8
     whole = np.rint(request)
     with np.errstate(invalid="ignore"):  # unlimited
@@ -150,25 +149,18 @@ def _request(columns: Mapping[str, Column], payload: Floats) -> Floats:
     return request
 
 
-def _check(payload: Floats, given: Mapping[str, Floats]) -> None:
-    """Refuse what is wrong in any dataset, as Scenario does for one question."""
-    endpoints, others = given["endpoints"], given["other_goodput_bps"]
-    for name, column, least in (
-        ("payload_bytes", payload, 1),
-        ("switches", given["switches"], 0),
-        ("endpoints", endpoints, 1),
-    ):
-        if not (column.min() >= least and (np.rint(column) == column).all()):
-            raise ScenarioError(f"{name} has an impossible value: whole numbers from {least} on")
-    cores, distance = given["cores"], given["distance_m"]
-    if (cores < 1).any() or (np.rint(cores) != cores)[~np.isnan(cores)].any():
-        raise ScenarioError("cores has an impossible value: whole numbers from 1 on")
-    if not (others.min() >= 0 and np.isfinite(others.max())):
-        raise ScenarioError("other_goodput_bps has an impossible value: finite, 0 or more")
-    if ((others > 0) & (endpoints == 1)).any():
-        raise ScenarioError(
-            "other_goodput_bps is above 0 where endpoints is 1, which is this stream alone: count "
-            "the others too"
-        )
-    if (distance < 0).any() or np.isinf(distance).any():
-        raise ScenarioError("distance_m has an impossible value: finite, 0 or more")
+def check(columns: Mapping[str, Column]) -> None:
+    """Refuse what is wrong in any dataset, as Scenario does for one question.
+
+    NaN is not said, where the dataset has a value of its own; what is left out is never wrong.
+    """
+    for name in (name for name in POSSIBLE if name in columns and name not in words.REQUESTS):
+        column, possible = columns[name].astype(np.float64), POSSIBLE[name]
+        allowed = possible.allows(column)
+        if np.isnan(DEFAULTS.get(name, 0.0)):
+            allowed |= np.isnan(column)
+        if not allowed.all():
+            raise ScenarioError(possible.refusal(name, columns[name][~allowed][0].item()))
+    others = columns.get("other_goodput_bps")
+    if others is not None and (others.astype(bool) & (columns.get("endpoints", 1) == 1)).any():
+        raise ScenarioError(OTHERS_WITHOUT_ENDPOINTS)

@@ -1,0 +1,81 @@
+"""What the numbers of a question can be, whatever the dataset; alike for one question and for many."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+MOST = 2**53
+"""The greatest whole number every count may have: up to it floats are exact."""
+
+
+@dataclass(frozen=True, slots=True)
+class Possible:
+    """Numbers from ``least`` on, or above it, finite; counts are whole.
+
+    ``noun`` and ``give`` say in a refusal what a value is not, and what to give instead.
+    """
+
+    least: float
+    noun: str
+    give: str
+    above: bool = False
+    whole: bool = False
+
+    def allows(self, value: Any) -> Any:
+        """Whether a number, or which numbers of an array, it can be."""
+        from numpy import rint  # what only lists datasets does without numpy
+
+        enough = value > self.least if self.above else value >= self.least
+        if self.whole:
+            return enough & (value <= MOST) & (rint(value) == value)
+        return enough & (value < math.inf)
+
+    def refusal(self, name: str, value: object) -> str:
+        """The sentence that refuses a value of a parameter."""
+        return f"{name} {value!r} is {self.noun}: give {self.give}"
+
+
+def _count(least: int, what: str) -> Possible:
+    give = f"a whole number of {what}, at least {least}"
+    return Possible(least, "not possible", give, whole=True)
+
+
+POSSIBLE: Mapping[str, Possible] = {
+    "payload_bytes": _count(1, "B"),
+    "switches": _count(0, "switches"),
+    "endpoints": _count(1, "endpoints, this stream included"),
+    "cores": _count(1, "cores"),
+    "other_goodput_bps": Possible(
+        0, "not a goodput", "a finite number of bits per second, 0 or more"
+    ),
+    "distance_m": Possible(0, "not a distance", "a finite number of metres, 0 or more"),
+    "line_rate_bps": Possible(
+        0, "not a line rate", "a finite number of bits per second above 0", above=True
+    ),
+    "cpu_clock_ratio": Possible(
+        0,
+        "not a ratio",
+        "the clock relative to that of the dataset's hosts, above 0",
+        above=True,
+    ),
+    "requested_goodput_bps": Possible(
+        0,
+        "not a goodput",
+        "a finite number of bits per second above 0, or leave it out for as fast as it goes",
+        above=True,
+    ),
+    "rate_fps": Possible(
+        0,
+        "not a rate",
+        "a finite number of frames per second above 0, or leave it out for as fast as it goes",
+        above=True,
+    ),
+}
+"""Every number of a question by its name in SI."""
+OTHERS_WITHOUT_ENDPOINTS = (
+    "other_goodput_bps is above 0 but endpoints is 1, which is this stream alone: "
+    "count the others too, e.g. endpoints = 2"
+)
