@@ -1,4 +1,4 @@
-"""The five datasets made of published result files: each trap of their sources, and the rebuild."""
+"""The datasets made of published result files: each trap of their sources, and the rebuild."""
 
 from __future__ import annotations
 
@@ -36,6 +36,11 @@ ROWS = {
         "rtt_half_mean_s": 150 + 24,
         "rtt_mean_s": 150 + 24,
     },
+    "mpi-csd3": {
+        "frames_per_s": 276,
+        "goodput_bps": 276 + 46,
+        "rtt_half_mean_s": 46 + 92,
+    },
     "mpi-infiniband-roce": {"goodput_bps": 92, "rtt_half_mean_s": 92 + 92},
     "rapidio-tsi721": {
         "cpu_send_process_cores": 9,
@@ -44,6 +49,8 @@ ROWS = {
         **{f"rtt_half_{s}_s": 4 for s in ("mean", "min", "max")},
     },
     "rdma-connectx7": {"goodput_bps": 276},
+    "rdma-connectx7-ed2": {"frames_per_s": 276, "goodput_bps": 276 + 276},
+    "tcp-connectx7": {"goodput_bps": 7 + 64},
 }
 TRANSCRIBED = {
     "dds-1g/latency_summary": 16,
@@ -56,7 +63,12 @@ TRANSCRIBED = {
     "rapidio-tsi721/dma_write_throughput": 9,
     "rapidio-tsi721/obwin_read_latency": 4,
     "rapidio-tsi721/packet_delay_cycles": 27,
+    "mpi-csd3/pairs": 276,
+    "mpi-csd3/single_pair": 190,
     "rdma-connectx7/perftest_cpu_rdma": 552,
+    "rdma-connectx7/perftest_gpu_rdma": 276,
+    "tcp-connectx7/streams_mtu1500": 210,
+    "tcp-connectx7/streams_mtu9000": 384,
 }
 DATASETS = sorted(ROWS)
 BITS = 8
@@ -178,9 +190,14 @@ def test_goodput_stays_below_the_line_rate_where_that_is_stated(name: str) -> No
     dataset = load(ROOT / "data" / name)
     rate = dataset.interconnect.line_rate_bps
     if rate is None:
-        assert name == "rdma-connectx7"
+        assert name in ("rdma-connectx7", "rdma-connectx7-ed2", "tcp-connectx7")
     else:
-        assert all(Decimal(c["value"]) < Decimal(rate) for c in select(name, metric="goodput_bps"))
+        above = [
+            c for c in select(name, metric="goodput_bps") if Decimal(c["value"]) >= Decimal(rate)
+        ]
+        assert [(c["payload_bytes"], c["cores"], c["value"]) for c in above] == (
+            [("32768", "2", "101096000000")] if name == "mpi-csd3" else []
+        )
 
 
 @pytest.mark.parametrize("name", DATASETS)
@@ -189,10 +206,12 @@ def test_a_plain_question_finds_goodput_or_a_round_trip(name: str) -> None:
     found = {point.metric for point in dataset.select(dataset.default_protocol, {})}
     assert found & {"goodput_bps", "rtt_mean_s"}
     sizes = {point.payload_bytes for point in dataset.select(dataset.default_protocol, {})}
-    assert len(sizes) >= 9
+    assert len(sizes) >= (4 if name == "tcp-connectx7" else 9)
 
 
-@pytest.mark.parametrize("name", ["infiniband-qdr-connectx2", "mpi-infiniband-roce"])
+@pytest.mark.parametrize(
+    "name", ["infiniband-qdr-connectx2", "mpi-csd3", "mpi-infiniband-roce", "tcp-connectx7"]
+)
 def test_each_fabric_is_described(name: str) -> None:
     dataset = load(ROOT / "data" / name)
     fabrics = document(name)["fabrics"]
@@ -201,7 +220,8 @@ def test_each_fabric_is_described(name: str) -> None:
     assert sorted(fabrics) == list(dataset.option_values(axis))
     default = fabrics[dataset.option_defaults[axis]]
     assert default["kind"] == dataset.interconnect.kind
-    assert default["line_rate_bps"] == dataset.interconnect.line_rate_bps
+    assert default.get("line_rate_bps") == dataset.interconnect.line_rate_bps
+    assert default.get("mtu_bytes") == dataset.interconnect.mtu_bytes
 
 
 # --- infiniband-qdr-connectx2 -------------------------------------------------------------------
@@ -601,3 +621,112 @@ def test_only_averages_are_transcribed() -> None:
 
 def test_connectx7_goodput_is_not_monotonic_and_kept() -> None:
     assert falls(curve(CX7, protocol="rdma-write", queue_pairs=2))
+
+
+# --- rdma-connectx7-ed2 -------------------------------------------------------------------------
+
+ED2 = "rdma-connectx7-ed2"
+
+
+def test_the_second_edition_has_every_row_of_the_first() -> None:
+    first = {tuple(c.values()) for c in points(CX7)}
+    again = [{k: v for k, v in c.items() if k != "memory"} for c in select(ED2, memory="host")]
+    assert {tuple(c.values()) for c in again} == first
+    assert load(ED2).option_defaults == {"memory": "host", "queue_pairs": "1"}
+
+
+def test_every_number_between_gpus_is_stored_as_printed() -> None:
+    for cells in printed(f"{CX7}/perftest_gpu_rdma"):
+        at: At = {
+            "protocol": f"rdma-{cells['test'].removeprefix('ib_').removesuffix('_bw')}",
+            "queue_pairs": cells["qp"],
+            "payload_bytes": cells["size_bytes"],
+            "memory": "gpu",
+        }
+        goodput = one(ED2, metric="goodput_bps", **at)
+        assert Decimal(goodput["value"]) == Decimal(cells["average_Gbps"]) * 10**9
+        assert not any(goodput[column] for column in ("std", "low", "high", "n"))
+        assert value(ED2, metric="frames_per_s", **at) == Decimal(cells["Mpps"]) * MEGA
+
+
+def test_goodput_of_small_messages_between_gpus_is_their_rate_but_for_rounding() -> None:
+    for cells in printed(f"{CX7}/perftest_gpu_rdma"):
+        of_rate = Decimal(cells["Mpps"]) * MEGA * int(cells["size_bytes"]) * BITS
+        digits = Decimal(10_000_000) / 2 + Decimal("0.5") * int(cells["size_bytes"]) * BITS
+        assert abs(of_rate - Decimal(cells["average_Gbps"]) * 10**9) <= 2 * digits
+
+
+# --- mpi-csd3 -----------------------------------------------------------------------------------
+
+CSD3 = "mpi-csd3"
+SUITE = {"latency": "osu", "bw": "osu-bw", "pingpong": "imb"}
+
+
+def test_every_number_of_csd3_is_stored_as_printed() -> None:
+    stored = 0
+    for cells in printed(f"{CSD3}/single_pair"):
+        at: At = {"payload_bytes": cells["size_bytes"], "partition": cells["partition"]}
+        at |= {"suite": SUITE[cells["bench"]], "cores": 1}
+        if cells["size_bytes"] == "0":
+            assert not select(CSD3, **at)
+        elif cells["bench"] == "bw":
+            goodput = value(CSD3, metric="goodput_bps", **at)
+            assert goodput == Decimal(cells["bandwidth_MBps"]) * MEGA * BITS
+            stored += 1
+        else:
+            half = value(CSD3, metric="rtt_half_mean_s", **at)
+            assert half * MEGA == Decimal(cells["latency_us"])
+            stored += 1
+    for cells in printed(f"{CSD3}/pairs"):
+        at = {"payload_bytes": cells["size_bytes"], "partition": cells["partition"]}
+        at |= {"suite": "osu", "cores": cells["pairs"]}
+        goodput = value(CSD3, metric="goodput_bps", **at)
+        assert goodput == Decimal(cells["bandwidth_MBps"]) * MEGA * BITS
+        assert value(CSD3, metric="frames_per_s", **at) == Decimal(cells["msg_per_s"])
+        stored += 2
+    assert stored == len(points(CSD3))
+
+
+def test_mb_of_osu_mbw_mr_is_10_to_the_6_and_the_sum_of_all_pairs() -> None:
+    for cells in printed(f"{CSD3}/pairs"):
+        of_rate = float(cells["msg_per_s"]) * int(cells["size_bytes"]) / MEGA
+        assert float(cells["bandwidth_MBps"]) == pytest.approx(of_rate, rel=1e-3, abs=0.006)
+    small: At = {"metric": "frames_per_s", "payload_bytes": 1, "partition": "ib-gcc9-ompi3-ucx"}
+    assert value(CSD3, cores=16, **small) > 14 * value(CSD3, cores=1, **small)
+
+
+# --- tcp-connectx7 ------------------------------------------------------------------------------
+
+TCP7 = "tcp-connectx7"
+
+
+def test_each_setting_of_parallel_streams_is_the_mean_of_its_runs() -> None:
+    runs: dict[tuple[str, str, str, str], list[float]] = {}
+    for mtu in ("1500", "9000"):
+        for cells in printed(f"{TCP7}/streams_mtu{mtu}"):
+            assert cells["mtu"] == mtu
+            key = (mtu, cells["interface"], cells["block"], cells["streams"])
+            runs.setdefault(key, []).append(float(cells["received_Gbps"]) * 1e9)
+    assert len(runs) == len(points(TCP7))
+    for (mtu, interface, block, streams), goodputs in runs.items():
+        payload = int(block.removesuffix("K")) * 1024
+        at: At = {"mtu": mtu, "interface": interface, "payload_bytes": payload, "cores": streams}
+        row = one(TCP7, metric="goodput_bps", **at)
+        assert row["n"] == str(len(goodputs)) == ("30" if mtu == "1500" else "6")
+        assert float(row["value"]) == pytest.approx(statistics.mean(goodputs), abs=1)
+        assert float(row["std"]) == pytest.approx(statistics.stdev(goodputs), abs=1)
+
+
+def test_one_stream_at_mtu_1500_is_left_out() -> None:
+    assert not select(TCP7, mtu=1500, cores=1)
+    assert len(select(TCP7, mtu=9000, cores=1)) == 8
+
+
+def test_every_ordered_pair_of_six_nodes_was_measured_once_at_mtu_1500() -> None:
+    for streams in ("2", "4", "8", "16", "32", "64", "128"):
+        pairs = [
+            (c["server"], c["client"])
+            for c in printed(f"{TCP7}/streams_mtu1500")
+            if c["streams"] == streams
+        ]
+        assert sorted(pairs) == sorted(itertools.permutations("012345", 2))

@@ -349,7 +349,10 @@ def test_nothing_to_take_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFi
         (["--mtu", "0 B"], "at least 1 B"),
         (["--tool", "iperf3", "--map", "columns.toml"], "both given"),
         (["--line-rate", "10"], "no unit"),
-        (["--tool", "ping"], "icmodel: the tool 'ping' is unknown: it is one of iperf3, libzmq"),
+        (
+            ["--tool", "ping"],
+            "icmodel: the tool 'ping' is unknown: it is one of imb, iperf2, iperf3",
+        ),
         (["-o", "Bad Name"], "'Bad Name' would name the dataset"),
     ],
 )

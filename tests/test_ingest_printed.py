@@ -163,6 +163,42 @@ def netperf_both_ends(run: Truth) -> str:
     )
 
 
+def osu_pairs(run: Truth) -> str:
+    return (
+        "# OSU MPI Multiple Bandwidth / Message Rate Test v5.6.3\n"
+        "# [ pairs: 4 ] [ window size: 64 ]\n# Size                  MB/s        Messages/s\n"
+        f"{run.payload} {run.of(run.slip * run.bps / 8e6)} {run.rate:.2f}\n"
+    )
+
+
+def imb_pingpong(run: Truth) -> str:
+    return (
+        "# Benchmarking PingPong \n# #processes = 2 \n"
+        "       #bytes #repetitions      t[usec]   Mbytes/sec\n"
+        f"{run.payload} 1000 {run.half_us:.2f} {run.of(run.slip * run.payload / run.half_us)}\n"
+    )
+
+
+def iperf2_tcp(run: Truth) -> str:
+    return (
+        "Server listening on TCP port 5001\n[ ID] Interval       Transfer     Bandwidth\n"
+        f"[  1] 0.0000-10.0000 sec  {run.of(10 * run.bps / 8 / MEBI)} MBytes  "
+        f"{run.of(run.slip * run.bps / 1e6)} Mbits/sec\n"
+    )
+
+
+def iperf2_udp(run: Truth) -> str:
+    arrived = round(10 * run.rate)
+    run = replace(run, rate=arrived / 10)
+    return (
+        f"Client connecting to 192.0.2.2, UDP port 5001\nSending {run.payload} byte datagrams\n"
+        f"[  1] 0.0000-10.0000 sec  {run.of(10 * run.bps / 8 / MEBI)} MBytes  "
+        f"{run.of(run.bps / 1e6)} Mbits/sec\n[  1] Server Report:\n"
+        f"[  1] 0.0000-10.0000 sec  {run.of(10 * run.bps / 8 / MEBI)} MBytes  "
+        f"{run.of(run.slip * run.bps / 1e6)} Mbits/sec  0.001 ms 3/{arrived + 3} (0%)\n"
+    )
+
+
 def table(run: Truth) -> str:
     columns = (run.bps / 1e6 * run.slip, run.rate / 1e3, run.half_us, 2 * run.half_us)
     return "size,speed,rate,half,whole\n" + ",".join(
@@ -196,6 +232,10 @@ TOOLS: dict[str, Callable[[Truth], str]] = {
         qperf,
         netperf_round_trip,
         netperf_both_ends,
+        osu_pairs,
+        imb_pingpong,
+        iperf2_tcp,
+        iperf2_udp,
         table,
     )
 }
@@ -210,7 +250,7 @@ def taken(name: str, run: Truth) -> Ingested:
         file.write_text(TOOLS[name](run), encoding="utf-8")
         given_labels = Labels(
             protocol=None if name != "table" else "tcp",
-            payload_bytes=run.payload if name == "ntttcp_console" else None,
+            payload_bytes=run.payload if name in ("ntttcp_console", "iperf2_tcp") else None,
         )
         return ingest(
             [file],

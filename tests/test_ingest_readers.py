@@ -584,6 +584,173 @@ TEXTS = sorted(
 )
 
 
+# --- OSU micro-benchmarks ---------------------------------------------------------------------
+
+
+def test_osu_latency_is_half_a_round_trip_and_an_empty_message_none() -> None:
+    got = read("osu/latency.txt")
+    assert {point.metric for point in got.points} == {"rtt_half_mean_s"}
+    assert min(point.payload_bytes or 0 for point in got.points) == 1
+    assert numbers(got, payload_bytes=4194304)["rtt_half_mean_s"] == pytest.approx(346.79e-6)
+
+
+def test_osu_megabytes_are_10_to_the_6() -> None:
+    goodput = numbers(read("osu/bw.txt"), payload_bytes=1)["goodput_bps"]
+    assert goodput == pytest.approx(6.52 * 8e6)
+
+
+def test_osu_pairs_are_cores_and_their_rates_a_sum() -> None:
+    got = numbers(read("osu/mbw_mr.txt"), payload_bytes=1, cores=8)
+    assert got == {"frames_per_s": 49968421.54, "goodput_bps": pytest.approx(8 * 49968421.54)}
+
+
+def test_osu_7_says_what_it_validated_and_its_tail() -> None:
+    assert len(read("osu/latency_7.txt").points) == 7
+    tail = numbers(read("osu/latency_7_tail.txt"), payload_bytes=2)
+    assert tail["rtt_half_p99_s"] == pytest.approx(2.5e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "why"),
+    [
+        ("bibw.txt", None, "sums both directions"),
+        ("allreduce.txt", None, "no measurement of one stream"),
+        ("cut.txt", None, "no rows"),
+        ("latency_7.txt", ("Pass\n4", "Fail\n4"), "not those that were sent"),
+        ("latency.txt", ("Latency (us)", "Bandwidth (MB/s)"), "the columns are not those of"),
+        ("bw.txt", ("Bandwidth (MB/s)", "Bandwidth (GB/s)"), "no column of OSU's"),
+        ("mbw_mr.txt", ("49968421.54", "4996842.154"), "a number was changed"),
+        ("mbw_mr.txt", ("  49968421.54", ""), "2 numbers where the head has 3"),
+    ],
+)
+def test_osu_that_is_none_of_one_stream_or_was_changed_is_refused(
+    tmp_path: Path, name: str, change: tuple[str, str] | None, why: str
+) -> None:
+    file = changed(tmp_path, f"osu/{name}", lambda text: text.replace(*(change or ("", ""))))
+    with pytest.raises(RecordError, match=re.escape(why)):
+        ingest([file])
+
+
+def test_osu_twice_in_a_file_is_refused(tmp_path: Path) -> None:
+    file = changed(tmp_path, "osu/bw.txt", lambda text: text + text)
+    with pytest.raises(RecordError, match="two rows of one size"):
+        ingest([file])
+
+
+# --- Intel MPI Benchmarks ---------------------------------------------------------------------
+
+
+def test_imb_pingpong_is_half_a_round_trip_and_its_rate_no_row() -> None:
+    got = read("imb/pingpong.txt")
+    assert {point.metric for point in got.points} == {"rtt_half_mean_s"}
+    assert numbers(got, payload_bytes=16)["rtt_half_mean_s"] == pytest.approx(1.0e-6)
+
+
+def test_imb_of_either_megabyte_is_read() -> None:
+    assert numbers(read("imb/mebibytes.txt"), payload_bytes=8)["rtt_half_mean_s"] == 2.26e-6
+
+
+def test_imb_uniband_is_the_sum_over_its_pairs() -> None:
+    got = numbers(read("imb/uniband.txt"), payload_bytes=1024, cores=2)
+    assert got == {"frames_per_s": 4e6, "goodput_bps": 4e6 * 8192}
+
+
+def test_imb_of_both_directions_is_left_and_said_so() -> None:
+    got = read("imb/mixed.txt")
+    assert numbers(got) == numbers(read("imb/pingpong.txt"))
+    assert any("Sendrecv is not taken" in note for note in results(got)[0].notes)
+    with pytest.raises(RecordError, match="it has Sendrecv, which load both directions"):
+        read("imb/sendrecv.txt")
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (("16.08", "1.608"), "a number was changed"),
+        (("t[usec]   Mbytes/sec", "Mbytes/sec      Msg/sec"), "not those of PingPong"),
+        (("# Benchmarking PingPong", "# Benchmarking Uniband"), "not those of Uniband"),
+    ],
+)
+def test_imb_that_contradicts_itself_is_refused(
+    tmp_path: Path, change: tuple[str, str], why: str
+) -> None:
+    file = changed(tmp_path, "imb/pingpong.txt", lambda text: text.replace(*change))
+    with pytest.raises(RecordError, match=re.escape(why)):
+        ingest([file])
+
+
+# --- iperf 2 ----------------------------------------------------------------------------------
+
+
+def test_iperf2_at_the_client_counts_what_was_handed_over() -> None:
+    got = read("iperf2/tcp.txt", payload_bytes=1448)
+    assert sides(got) == {"goodput_bps": "sender"}
+    assert numbers(got, payload_bytes=1448, load_bps=math.inf, cores=1) == {"goodput_bps": 5.18e9}
+    assert sides(read("iperf2/tcp_server.txt", payload_bytes=1448)) == {"goodput_bps": "receiver"}
+    assert sides(read("iperf2/tcp_r.txt", payload_bytes=1448)) == {"goodput_bps": "receiver"}
+
+
+def test_iperf2_says_its_write_size_with_e_alone() -> None:
+    assert numbers(read("iperf2/tcp_e.txt"), payload_bytes=1448) == {"goodput_bps": 3.2e9}
+    with pytest.raises(RecordError, match="payload"):
+        read("iperf2/tcp.txt")
+
+
+def test_iperf2_mbytes_are_2_to_the_20_and_of_intervals_the_whole_counts() -> None:
+    got = numbers(read("iperf2/tcp_M_server.txt", payload_bytes=1448))
+    assert got == {"goodput_bps": 628 * MEBI * 8}
+    assert numbers(read("iperf2/tcp_i.txt", payload_bytes=1448)) == {"goodput_bps": 4.63e9}
+
+
+def test_iperf2_parallel_streams_are_summed() -> None:
+    text = read("iperf2/tcp_P2.txt", payload_bytes=1448, cores=2)
+    assert numbers(text) == {"goodput_bps": 4.62e9}
+    lines = read("iperf2/tcp_P2_csv.txt", payload_bytes=131072, cores=2)
+    assert numbers(lines) == {"goodput_bps": 10856142237.0 + 8197902745.0}
+    assert results(text)[0].streams == results(lines)[0].streams == 2
+
+
+def test_iperf2_udp_takes_goodput_and_loss_of_the_server_s_report() -> None:
+    got = numbers(read("iperf2/udp_over.txt", load_bps=10e9))
+    assert got["loss_rate"] == 92167 / 200447
+    assert got["goodput_bps"] == pytest.approx((200447 - 92167) * 1600)
+    assert got["sent_bps"] == 321e6
+    paced = numbers(read("iperf2/udp.txt"), payload_bytes=1000, load_bps=20e6)
+    assert paced["loss_rate"] == 0
+    lines = numbers(read("iperf2/udp_csv_server.txt", load_bps=20e6), payload_bytes=1000)
+    assert lines == {"loss_rate": 0, "goodput_bps": 20012312.0}
+
+
+def test_iperf2_latency_of_clocks_that_may_differ_is_not_taken() -> None:
+    got = read("iperf2/udp_e.txt")
+    assert not [metric for metric in numbers(got) if metric.startswith("latency_")]
+    assert any("clocks" in note for note in results(got)[0].notes)
+
+
+@pytest.mark.parametrize("name", ["dual.txt", "full.txt"])
+def test_iperf2_both_ways_at_once_is_refused(name: str) -> None:
+    with pytest.raises(RecordError, match="both ends sent at once"):
+        read(f"iperf2/{name}", payload_bytes=1448)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "why"),
+    [
+        ("tcp.txt", ("5.18 Gbits", "5.18 Mbits"), "a number was changed"),
+        ("udp.txt", ("0/2503", "0/25030"), "a number was changed"),
+        ("udp_over.txt", ("92167/200447", "292167/200447"), "impossible"),
+        ("tcp_i.txt", ("0.0000-1.0050", "0.9000-1.0050"), "no line over the whole run"),
+        ("tcp.txt", ("[  1] 0.0000", "connect failed: refused\n[  1] 0.0000"), "the run failed"),
+    ],
+)
+def test_iperf2_that_was_changed_or_failed_is_refused(
+    tmp_path: Path, name: str, change: tuple[str, str], why: str
+) -> None:
+    file = changed(tmp_path, f"iperf2/{name}", lambda text: text.replace(*change))
+    with pytest.raises(RecordError, match=re.escape(why)):
+        ingest([file], labels=Labels(payload_bytes=None if "udp" in name else 1448))
+
+
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_a_case_is_recognised_as_of_its_tool(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Build the five datasets made of published result files.
+"""Build the datasets made of published result files.
 
 Run ``python tools/build_published.py [FOLDER]``; the default folder is ``data``. The description of
 each dataset is the hand-written ``data/<id>/dataset.toml``; only its seal is replaced.
@@ -11,17 +11,23 @@ from pathlib import Path
 
 import build_dds_1g
 import build_infiniband_qdr_connectx2
+import build_mpi_csd3
 import build_mpi_infiniband_roce
 import build_rapidio_tsi721
 import build_rdma_connectx7
+import build_rdma_connectx7_ed2
+import build_tcp_connectx7
 from points import DATA, write_dataset
 
 DATASETS = {
     build_dds_1g.NAME: build_dds_1g.rows,
     build_infiniband_qdr_connectx2.NAME: build_infiniband_qdr_connectx2.rows,
+    build_mpi_csd3.NAME: build_mpi_csd3.rows,
     build_mpi_infiniband_roce.NAME: build_mpi_infiniband_roce.rows,
     build_rapidio_tsi721.NAME: build_rapidio_tsi721.rows,
     build_rdma_connectx7.NAME: build_rdma_connectx7.rows,
+    build_rdma_connectx7_ed2.NAME: build_rdma_connectx7_ed2.rows,
+    build_tcp_connectx7.NAME: build_tcp_connectx7.rows,
 }
 
 

@@ -151,7 +151,8 @@ def ingest(
 ) -> int:
     """Make a dataset of results of iperf3, nuttcp, netperf, sockperf and others.
 
-    Also libzmq's perf tools, zperfmq, perftest, qperf and NTttcp, and tables (CSV, XLSX) with --map.
+    Also iperf 2, libzmq's perf tools, zperfmq, perftest, qperf, NTttcp, OSU's and Intel's MPI
+    benchmarks, and tables (CSV, XLSX) with --map.
     What a file does not say itself, such as sockperf's payload, is said by options for all files
     or in a TOML file by name. A file that is broken, contradicts itself or the wire (--line-rate) is
     refused and named: the dataset is made of the others and the code is 2.

@@ -8,11 +8,14 @@ from typing import NamedTuple
 
 from icmodel.errors import RecordError
 from icmodel.ingest.readers import (
+    imb,
+    iperf2,
     iperf3,
     libzmq,
     netperf,
     ntttcp,
     nuttcp,
+    osu,
     perftest,
     qperf,
     sockperf,
@@ -41,7 +44,10 @@ READERS: Mapping[str, Reader] = MappingProxyType(
             zperfmq,
             libzmq,
             qperf,
+            osu,
+            imb,
             iperf3,
+            iperf2,
         )
     }
 )

@@ -19,6 +19,8 @@ from icmodel.ingest.source import Source, documents, real, shifted, table, table
 
 NAME = "iperf3"
 _TEXT = re.compile(r"^\[ *(?:ID|SUM|\d+) *\] +(?:Interval|local |[0-9.]+-)", re.M)
+_OLDER = re.compile(r"^(?:Client connecting to|Server listening on (?:TCP|UDP) port)", re.M)
+"""How iperf 2 begins, whose lines look alike."""
 _JSON = re.compile(
     r'"(?:cpu_utilization_percent|connecting_to|accepted_connection|json-stream)"\s*:'
 )
@@ -37,7 +39,8 @@ def recognises(text: str) -> bool:
     """Whether a text looks like output of iperf3."""
     json_like = "{" in text and (_JSON.search(text) or _EVENT.search(text))
     failed = all(key.search(text) for key in _FAILED)
-    return bool(json_like or failed or (_TEXT.search(text) and "/sec" in text))
+    is_text = _TEXT.search(text) and "/sec" in text and not _OLDER.search(text)
+    return bool(json_like or failed or is_text)
 
 
 def read(source: Source) -> list[Result]:

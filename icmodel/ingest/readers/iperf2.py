@@ -1,0 +1,241 @@
+"""iperf 2: its text, and the lines of ``-y C``.
+
+Bits are in units of 10^6 and 10^9, MBytes are 2^20 B. Of several lines of a stream the one over the
+whole run counts; of parallel streams their sum. A client of UDP repeats the server's report, from which
+goodput and loss are taken. One-way latency of ``-e`` needs clocks that agree: not taken.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from icmodel.errors import RecordError
+from icmodel.ingest.labels import Labels
+from icmodel.ingest.printed import MICRO, Printed, exact, printed
+from icmodel.ingest.result import RECEIVER, SENDER, Number, Result, Side
+from icmodel.ingest.source import Source
+
+NAME = "iperf2"
+_CSV = re.compile(
+    r"^[0-9:.+-]{14,},[0-9a-fA-F:.]+,\d+,[0-9a-fA-F:.]+,\d+,-?\d+,[0-9.]+-[0-9.]+,\d+,\d+"
+    r"(?:,[0-9.]+,-?\d+,-?\d+,-?[0-9.]+(?:,-?\d+)?)?$",
+    re.M,
+)
+_START = re.compile(r"^(Client connecting to|Server listening on) .*(TCP|UDP) port", re.M)
+_ROW = re.compile(
+    r"^\[\s*(SUM|\*?\d+)\]\s+([0-9.]+)-\s*([0-9.]+) sec\s+([0-9.]+) ([KMGT]?)Bytes\s+"
+    r"([0-9.]+) ([KMGT]?)(bits|Bytes)/sec(?:.*?\s(\d+)/\s*(\d+) \([0-9.e+-]+%\))?",
+    re.M,
+)
+_REPORT = re.compile(r"^\[\s*\*?\d+\] Server Report:", re.M)
+_DATAGRAM = re.compile(r"^Sending (\d+) byte datagrams(?:, IPG target: ([0-9.]+) us)?", re.M)
+_BUFFER = re.compile(r"^Write buffer size: ([0-9.]+) ([KM]?)Byte", re.M)
+_VERSION = re.compile(r"\(peer ([0-9.]+)")
+_BOTH_WAYS = re.compile(r"\(full-duplex\)|\(bidir\)")
+_FAILED = re.compile(
+    r"^(connect failed|write failed|read failed|.*WARNING: did not receive ack).*$", re.M
+)
+SLACK = 5e-3
+"""How far bytes, seconds and rate may lie apart beside their digits: streams end one after another."""
+DIGITS = 3
+"""Significant digits of a gap between datagrams from which a rate can be told."""
+
+
+def recognises(text: str) -> bool:
+    """Whether a text looks like output of iperf 2."""
+    return bool(_CSV.search(text) or _START.search(text))
+
+
+def read(source: Source) -> list[Result]:
+    """The result of a file: one run, with all its streams.
+
+    Raises
+    ------
+    RecordError
+        If a run failed, went both ways, or says several things at once.
+    """
+    text = source.text
+    if _CSV.search(text):
+        return [_of_csv([line.split(",") for line in source.lines if _CSV.match(line)])]
+    if failed := _FAILED.search(text):
+        raise RecordError(f"the run failed: iperf says “{failed[0].strip()}”")
+    starts = list(_START.finditer(text))
+    if len(starts) > 1 or _BOTH_WAYS.search(text):
+        raise RecordError(
+            "it holds several runs, or both ends sent at once (-d, -r, --full-duplex): keep one way of "
+            "one run in a file"
+        )
+    if not starts:
+        raise RecordError("it has neither head, of a client or of a server: it is cut off")
+    at_client = starts[0][1].startswith("Client")
+    sends = at_client != ("(reverse)" in text)
+    return [_of_text(text, starts[0][2].lower(), sends=sends)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """The line over a whole run: seconds, rate [b/s], datagrams lost of how many."""
+
+    seconds: Printed
+    rate: Printed
+    lost: tuple[int, int] | None
+
+
+# --- text -------------------------------------------------------------------------------------
+
+
+def _of_text(text: str, protocol: str, *, sends: bool) -> Result:
+    report = _REPORT.search(text)
+    own = text[: report.start()] if report else text
+    lines, streams = _whole(own)
+    numbers: list[Number] = []
+    notes = ["text of iperf 2 has three digits: -y C has more"]
+    size, load = _datagrams(text) if protocol == "udp" else (_buffer(text), math.inf)
+    if report is not None:
+        arrived, _ = _whole(text[report.start() :])
+        numbers += _received(arrived, size)
+        numbers.append(Number.read("sent_bps", lines.rate, SENDER))
+    elif sends and protocol == "udp":
+        numbers.append(Number.read("sent_bps", lines.rate, SENDER))
+        notes.append("without the server's report nothing says what arrived")
+    elif sends:
+        numbers.append(Number.read("goodput_bps", lines.rate, SENDER))
+        notes.append(
+            "a client counts what it handed to its socket, up to a window more than arrived"
+        )
+    else:
+        numbers += _received(lines, size)
+    if "Latency avg" in text:
+        notes.append("one-way latency needs clocks that agree, of which nothing is said: not taken")
+    version = _VERSION.search(text)
+    return Result(
+        tool=NAME,
+        version=version[1] if version else "",
+        place="the whole run",
+        labels=Labels(
+            protocol=protocol,
+            payload_bytes=size,
+            load_bps=load,
+            cores=1 if streams == 1 else None,
+        ),
+        numbers=tuple(numbers),
+        streams=streams,
+        notes=tuple(notes),
+    )
+
+
+def _whole(text: str) -> tuple[_Line, int]:
+    """The line over the whole run, of parallel streams their sum, and how many streams there are."""
+    rows = list(_ROW.finditer(text))
+    if not rows:
+        raise RecordError("it has no line of a result: the run was cut off")
+    last = max(float(row[3]) for row in rows)
+    every = [row for row in rows if float(row[2]) == 0 and float(row[3]) > last / 2]
+    streams = {row[1] for row in every if row[1] != "SUM"}
+    if len(streams) > 1:
+        every = [row for row in every if row[1] == "SUM"]
+    if not every:
+        raise RecordError("it has no line over the whole run: the run was cut off")
+    row = max(every, key=lambda row: float(row[3]))
+    lost = (int(row[9]), int(row[10])) if row[9] else None
+    seconds, rate = printed(row[3]), _rate(row[6], row[7], row[8])
+    moved = printed(row[4], 8 * 1024 ** " KMGT".index(row[5] or " "))
+    if seconds.value > 0 and not rate.meets(moved / seconds, SLACK):
+        raise RecordError(
+            f"{row[4]} {row[5]}Bytes in {row[3]} s are not {row[6]} {row[7]}{row[8]}/sec: a number was "
+            "changed"
+        )
+    return _Line(seconds, rate, lost), max(len(streams), 1)
+
+
+def _rate(number: str, prefix: str, unit: str) -> Printed:
+    """A rate [b/s]: prefixes of bits are powers of 1000, those of bytes of 1024."""
+    power = " KMGT".index(prefix or " ")
+    return printed(number, 1000**power if unit == "bits" else 8 * 1024**power)
+
+
+def _received(line: _Line, size: int | None) -> Iterator[Number]:
+    rate = line.rate
+    if line.lost is not None:
+        lost, of = line.lost
+        if not 0 <= lost <= of:
+            raise RecordError(f"it counts {lost} lost of {of} datagrams, which is impossible")
+        if of:
+            yield Number("loss_rate", lost / of, RECEIVER)
+        if size is not None and line.seconds.value > 0:
+            counted = exact(8.0 * size * (of - lost)) / line.seconds
+            if not counted.meets(rate, SLACK):
+                raise RecordError(
+                    f"{of - lost} datagrams of {size} B in {line.seconds.value:g} s are not "
+                    f"{rate.value / 1e6:.4g} Mb/s: a number was changed"
+                )
+            rate = rate.finer(counted)
+    yield Number.read("goodput_bps", rate, RECEIVER)
+
+
+def _datagrams(text: str) -> tuple[int | None, float | None]:
+    """The size of a datagram [B] and the load that the gap between two of them means [b/s]."""
+    found = _DATAGRAM.search(text)
+    if found is None:
+        return None, None
+    size, gap = int(found[1]), found[2]
+    if gap is None or len(gap.replace(".", "").lstrip("0")) < DIGITS:
+        return size, None
+    return size, float(round(Decimal(8 * size) / (Decimal(gap) * MICRO)))
+
+
+def _buffer(text: str) -> int | None:
+    """The bytes that a client writes at once, where ``-e`` says them."""
+    found = _BUFFER.search(text)
+    return int(Decimal(found[1]) * 1024 ** " KM".index(found[2] or " ")) if found else None
+
+
+# --- lines of -y C ------------------------------------------------------------------------------
+
+
+def _of_csv(rows: Sequence[Sequence[str]]) -> Result:
+    """The run of some lines: time, both ends, stream, interval, bytes, b/s; of UDP jitter and losses."""
+    last = max(float(row[6].partition("-")[2]) for row in rows)
+    whole = [row for row in rows if float(row[6].partition("-")[0]) == 0]
+    whole = [row for row in whole if float(row[6].partition("-")[2]) > last / 2]
+    streams = [row for row in whole if row[5] != "-1"]
+    if not streams:
+        raise RecordError("it has no line over the whole run: the run was cut off")
+    protocol = "udp" if len(streams[0]) > 9 else "tcp"
+    rate = sum(float(row[8]) for row in streams)
+    numbers, notes = [], []
+    side: Side = SENDER
+    size = None
+    if protocol == "udp":
+        lost, of = (sum(int(row[place]) for row in streams) for place in (10, 11))
+        if of > 0:
+            side = RECEIVER
+            if not 0 <= lost <= of:
+                raise RecordError(f"it counts {lost} lost of {of} datagrams, which is impossible")
+            arrived = of - lost
+            moved = sum(int(row[7]) for row in streams)
+            size = moved // arrived if arrived and moved % arrived == 0 else None
+            numbers.append(Number("loss_rate", lost / of, RECEIVER))
+        metric = "goodput_bps" if of > 0 else "sent_bps"
+        numbers.append(Number(metric, rate, side))
+    else:
+        numbers.append(Number("goodput_bps", rate, SENDER))
+        notes.append("its lines do not say which end counted; a client counts up to a window more")
+    return Result(
+        tool=NAME,
+        version="",
+        place="the whole run",
+        labels=Labels(
+            protocol=protocol,
+            payload_bytes=size,
+            load_bps=math.inf if protocol == "tcp" else None,
+            cores=1 if len(streams) == 1 else None,
+        ),
+        numbers=tuple(numbers),
+        streams=len(streams),
+        notes=tuple(notes),
+    )
