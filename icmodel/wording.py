@@ -20,6 +20,8 @@ _NAMES = {
     "packets_sent_per_s": "packets sent",
     "packets_received_per_s": "packets received",
     "loss_rate": "loss",
+    "message_latency_s": "whole message, sent at once",
+    "message_latency_paced_s": "whole message, as captured",
 }
 _STATISTICS = {"mean": "mean", "min": "least", "max": "greatest", "p50": "median", "std": "σ of"}
 _TIMES = re.compile(r"(latency|rtt_half|rtt)_([a-z0-9]+)_s")

@@ -26,6 +26,7 @@ FLOORS = (
     ("fits",),
     ("laws",),
     ("model", "dataset_write"),
+    ("message",),
     ("usecase", "sweep", "dataset_check"),
     ("ingest", "fold", "validate"),
     ("system",),

@@ -605,7 +605,7 @@ def test_the_text_answers_first_and_fits_its_width(imaging: Evaluation) -> None:
 
 def test_the_short_text_has_the_verdict_and_what_would_mend_it(imaging: Evaluation) -> None:
     lines = evaluation_text(imaging).splitlines()
-    assert len(lines) <= 24
+    assert len(lines) <= 28  # five of them read whole pictures beside the requirements
     assert max(map(len, lines)) <= 100
     flat = " ".join(" ".join(lines).split())
     for finding in imaging.chosen.findings:

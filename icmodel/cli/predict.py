@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,17 +23,29 @@ from icmodel.cli.question import (
     Question,
     VariantName,
     asks,
+    option,
     quantity_text,
     question_text,
     room,
 )
 from icmodel.cli.short import candidates, short
 from icmodel.dataset import load
+from icmodel.errors import ScenarioError
 from icmodel.estimate import Estimate, Prediction, UsedRow, number_or_none
 from icmodel.scenario import scenario
 
+if TYPE_CHECKING:
+    from icmodel.message import Message
+
 app = room()
 
+MessageSize = Annotated[
+    str | None, option("message", "SIZE", 'Latency of a whole message, too, e.g. "14.7 MB".')
+]
+MessageTime = Annotated[
+    str | None,
+    option("message-within", "TIME", 'It is captured and sent within that, e.g. "33 ms".'),
+]
 Every = Annotated[bool, typer.Option("--all", help="Every metric and every note.")]
 Why = Annotated[bool, typer.Option("--why", help="With terms, bounds and rows.")]
 
@@ -51,6 +63,8 @@ def predict(
     protocol: ProtocolName = None,
     question: Question,
     extrapolate: Extrapolate = False,
+    message: MessageSize = None,
+    message_within: MessageTime = None,
     every: Every = False,
     why: Why = False,
     no_cache: NoCache = False,
@@ -70,20 +84,38 @@ def predict(
         --switches 1 --endpoints 2 --other-goodput "3.6 Gb/s"
     icmodel predict --protocol udp --payload "8 KiB" --requested-goodput "5 Gb/s" --json
     icmodel predict --payload "256 B" --option nagle=off -o small.csv
+    icmodel predict --payload "65535 B" --message "14.7 MB" --message-within "33 ms"
     """  # noqa: D301
     data = load(dataset)
     asked = scenario(**question.words(protocol or data.default_protocol))
     outside = "extrapolate" if extrapolate else "refuse"
+    whole_message = _message(message, message_within)
     whole = every or as_json or output is not None
     with fitted(data, variant, cache=not no_cache) as model:
         metrics = None if whole else candidates(data.metrics)
         prediction = model.predict(asked, outside=outside, metrics=metrics)
+        if whole_message is not None:
+            from icmodel.message import with_message  # few ask for it
+
+            prediction = with_message(model, prediction, whole_message)
     answer = Answer(
         sections=lambda: _sections(prediction, every=every, why=why),
         document=prediction.to_dict,
         records=lambda: metric_records(prediction),
     )
     emit(answer, as_json=as_json, output=output)
+
+
+def _message(size: str | None, within: str | None) -> Message | None:
+    """The message that is asked for."""
+    if size is None:
+        if within is not None:
+            raise ScenarioError('--message-within needs --message, its size, e.g. "14.7 MB"')
+        return None
+    from icmodel.message import Message
+
+    captured = None if within is None else units.parse_seconds(within)
+    return Message(units.parse_bytes(size), captured)
 
 
 def _sections(prediction: Prediction, *, every: bool, why: bool) -> Iterator[Section]:

@@ -177,7 +177,12 @@ def _candidate() -> Schema:
     scenarios = _answered(("scenario",)) | {"asked": _ref("scenario"), "prediction": prediction}
     answer = _object({**scenarios, "stream": TEXT, "why": TEXT, "notes": _list(TEXT)})
     known: dict[str, Schema] = {"name": TEXT, "description": TEXT, "outcome": OUTCOME}
-    known |= {"answers": _list(answer), "findings": _list(_finding()), "notes": _list(TEXT)}
+    known |= {
+        "answers": _list(answer),
+        "findings": _list(_finding()),
+        "readings": _list(_finding()),
+        "notes": _list(TEXT),
+    }
     return _object({**known, "derivations": _list(_derivation())})
 
 

@@ -17,6 +17,8 @@ SLOTS: tuple[tuple[str, ...], ...] = (
     ("goodput_bps", "frames_per_s"),
     tuple(f"{time}_{statistic}_s" for statistic in ("mean", "p50") for time in TIMES),
     tuple(f"{time}_{statistic}_s" for statistic in ("p99", "max") for time in TIMES),
+    ("message_latency_s",),
+    ("message_latency_paced_s",),
     ("cpu_send", "cpu_send_cores", "cpu_send_process_cores"),
     ("cpu_recv", "cpu_recv_cores", "cpu_recv_process_cores"),
     ("loss_rate",),

@@ -27,6 +27,7 @@ from icmodel.wording import (
 )
 
 WIDTH = 100
+READINGS = "read another way, which decides nothing"
 ANSI = {MET: "32", NOT_MET: "31", UNDECIDED: "33"}
 GAP = "  "
 
@@ -84,6 +85,9 @@ def _short(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     yield from _verdict(evaluation)
     yield "", ""
     yield from map(_judged, findings)
+    if readings := evaluation.chosen.readings:
+        yield READINGS, ""
+        yield from map(_judged, readings)
     beyond = Counter(finding.others_beyond for finding in findings if finding.others_beyond)
     for what, count in beyond.items():
         yield "note: ", f"{what} of {plural(count, 'requirement')}"
@@ -99,6 +103,8 @@ def _whole(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     chosen = evaluation.chosen
     yield from _verdict(evaluation)
     yield from _part("Requirements", (_finding(finding) for finding in chosen.findings))
+    if chosen.readings:
+        yield from _part(READINGS, (_finding(reading) for reading in chosen.readings))
     yield from _part("Derived", _derived((*evaluation.derivations, *chosen.derivations)))
     for one in chosen.answers:
         yield from _part(f"Predicted: {one.stream}", _answer(one))

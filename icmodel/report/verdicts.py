@@ -42,6 +42,12 @@ def _judged(candidate: CandidateResult) -> Iterator[Block]:
         ("requirement", "#predicted", "#limit", "margin", "verdict"),
         tuple(_finding(finding) for finding in candidate.findings),
     )
+    if candidate.readings:
+        yield Table(
+            f"{candidate.name} read another way, which decides nothing",
+            ("reading", "#predicted", "#limit", "margin", "verdict"),
+            tuple(_finding(reading) for reading in candidate.readings),
+        )
     if reasons := tuple(_whys(candidate)):
         yield Items("How these were judged", reasons)
     if changes := tuple(_remedies(candidate)):
@@ -114,7 +120,7 @@ def gauge(verdict: Verdict) -> Gauge | None:
 def _whys(candidate: CandidateResult) -> Iterator[str]:
     """What must be known of the estimates judged, requirements with the same reason together."""
     reasons: dict[str, list[str]] = {}
-    for finding in candidate.findings:
+    for finding in (*candidate.findings, *candidate.readings):
         for why in (finding.verdict.why, finding.others_beyond):
             if why:
                 reasons.setdefault(why, []).append(finding.verdict.requirement.name)

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 
 from icmodel.errors import IcmodelError
+from icmodel.message import MESSAGE_METRICS, Message
 from icmodel.scenario import Scenario, scenario
 from icmodel.usecase.spelling import (
     Count,
@@ -42,6 +43,7 @@ METRICS = (
     "frames_per_s",
     "packets_sent_per_s",
     "packets_received_per_s",
+    *MESSAGE_METRICS,
 )
 """What a requirement can limit; any other quantile, such as ``latency_p95_s``, too."""
 _QUANTILE = re.compile(r"latency_p[0-9]+_s")
@@ -72,6 +74,11 @@ class ImageStream(Document):
     rate_hz: Positive
     count: Count | None = None
     description: str = ""
+
+    @property
+    def picture(self) -> Message:
+        """One picture, captured within the time between two of them."""
+        return Message(self.width_px * self.height_px * self.depth_bits / 8, 1 / self.rate_hz)
 
 
 class SampleStream(Document):
@@ -222,7 +229,10 @@ class Candidate(Document):
 
 
 class UseCase(Document):
-    """A use case: what is sent, within which limits, and what could carry it."""
+    """A use case: what is sent, within which limits, and what could carry it.
+
+    ``readings`` are judged and shown as requirements are, and decide nothing: other ways to read one.
+    """
 
     schema_version: Literal[1]
     name: Slug
@@ -237,6 +247,7 @@ class UseCase(Document):
     devices: tuple[Device, ...] = ()
     streams: Annotated[tuple[Stream, ...], Field(min_length=1)]
     requirements: Annotated[tuple[Limit, ...], Field(min_length=1)]
+    readings: tuple[Limit, ...] = ()
     candidates: Annotated[tuple[Candidate, ...], Field(min_length=1)]
     known_limits: tuple[Text, ...] = ()
 
@@ -246,7 +257,8 @@ class UseCase(Document):
         devices = _names("devices", [device.name for device in self.devices])
         candidates = _names("candidates", [candidate.name for candidate in self.candidates])
         _names("budgets", [budget.name for budget in self.budgets])
-        _names("requirements", [limit.name for limit in self.requirements])
+        limits = (*self.requirements, *self.readings)
+        _names("requirements and readings", [limit.name for limit in limits])
         _known("default_candidate", self.default_candidate, candidates)
         for kind in self.devices:
             for stream in (*kind.sends, *kind.receives):
@@ -258,7 +270,7 @@ class UseCase(Document):
                 _known(f"a device in hosts of the candidate {candidate.name}", device, devices)
         for kind in self.devices:
             self._check_device(kind)
-        for limit in self.requirements:
+        for limit in limits:
             self._check_limit(limit, streams, devices)
         for metric in self.minimise:
             _known("minimise", metric, list(METRICS))
@@ -297,6 +309,13 @@ class UseCase(Document):
         if limit.device is not None:
             _known(f"the device of {where}", limit.device, devices)
             self.streams_at(limit)
+        if limit.metric in MESSAGE_METRICS:
+            stream = self.stream(self.stream_of(limit))
+            if not isinstance(stream, ImageStream):
+                raise ValueError(
+                    f"{where} is about whole messages, which the stream {stream.name} does not say: "
+                    'take a stream of kind "image", whose message is one picture'
+                )
 
     def stream(self, name: str) -> Stream:
         """The stream of a name this use case has."""

@@ -72,7 +72,8 @@ def evaluate(
     case = usecase if isinstance(usecase, UseCase) else load_usecase(usecase)
     model = Model(data, variant, cache=cache)
     made = derive(case)
-    judged = tuple(zip(case.requirements, requirements(case, made), strict=True))
+    limits = (*case.requirements, *case.readings)
+    judged = tuple(zip(limits, requirements(limits, made), strict=True))
     return Evaluation(
         usecase=case,
         model=model,
@@ -123,11 +124,13 @@ def _judge_candidate(
         for limit, requirement in judged
     )
     sums = tuple(sum_derivation(finding) for finding in findings if finding.streams > 1)
+    decide = len(case.requirements)
     return CandidateResult(
         name=candidate.name,
         description=candidate.description,
         answers=tuple(answers.values()),
-        findings=findings,
+        findings=findings[:decide],
+        readings=findings[decide:],
         derivations=(
             *interface_derivations(found),
             *(one for crowd in met.values() if crowd is not None for one in crowd.derivations),

@@ -67,7 +67,7 @@ def read_usecase(text: str, file: str = "the use case") -> UseCase:
     """
     try:
         usecase = UseCase.model_validate(_document(text))
-        requirements(usecase, derive(usecase))
+        requirements((*usecase.requirements, *usecase.readings), derive(usecase))
     except tomllib.TOMLDecodeError as error:
         raise UseCaseError(f"{file} is not valid TOML: {error}") from error
     except ValidationError as error:

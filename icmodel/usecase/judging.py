@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 
 from icmodel import units
 from icmodel.estimate import Estimate, Prediction, absent, weakest
+from icmodel.message import MESSAGE_METRICS, message_latency
 from icmodel.model import Model
 from icmodel.requirement import MET, UNDECIDED, Requirement, Verdict, judge
 from icmodel.usecase.bound import Ends, estimate_for, stated_limits
 from icmodel.usecase.derivation import Derivation
-from icmodel.usecase.document import Candidate, Limit, UseCase
+from icmodel.usecase.document import Candidate, ImageStream, Limit, UseCase
 from icmodel.usecase.grounds import others_beyond, rests_on
 from icmodel.usecase.remedy import with_remedy
 from icmodel.usecase.result import Answer, Finding
@@ -92,6 +93,9 @@ def _finding(ask: Ask, verdict: Verdict) -> Finding:
 
 def _estimate(ask: Ask, answer: Answer, prediction: Prediction, model: Model) -> Estimate:
     metric, scenario = ask.limit.metric, prediction.scenario
+    stream = ask.case.stream(ask.stream)
+    if metric in MESSAGE_METRICS and isinstance(stream, ImageStream):
+        return message_latency(model, scenario, stream.picture)[metric]
     ends = Ends(
         metrics=prediction.metrics,
         least_latency_s=model.least_latency_s(scenario),

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from icmodel import units
 from icmodel.errors import UnitError, UseCaseError
 from icmodel.requirement import Requirement
 from icmodel.usecase.derivation import Derivations, lookup
-from icmodel.usecase.document import Limit, UseCase
+from icmodel.usecase.document import Limit
 from icmodel.usecase.spelling import is_reference, quantity_kind
 
 
-def requirements(usecase: UseCase, made: Derivations) -> tuple[Requirement, ...]:
-    """The requirements in the order of the document, limits in SI.
+def requirements(limits: Iterable[Limit], made: Derivations) -> tuple[Requirement, ...]:
+    """Requirements in the order of the document, limits in SI.
 
     Raises
     ------
     UseCaseError, UnitError
         If a limit names no derived number, or is of another kind than its metric.
     """
-    return tuple(_requirement(limit, made) for limit in usecase.requirements)
+    return tuple(_requirement(limit, made) for limit in limits)
 
 
 def _requirement(limit: Limit, made: Derivations) -> Requirement:

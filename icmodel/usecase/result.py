@@ -103,12 +103,13 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class CandidateResult:
-    """One candidate, judged."""
+    """One candidate, judged; its readings decide nothing."""
 
     name: str
     description: str
     answers: tuple[Answer, ...]
     findings: tuple[Finding, ...]
+    readings: tuple[Finding, ...]
     derivations: tuple[Derivation, ...]
     wishes: tuple[Wish, ...]
     notes: tuple[str, ...]
@@ -126,6 +127,7 @@ class CandidateResult:
             "outcome": self.outcome,
             "answers": [answer.to_dict() for answer in self.answers],
             "findings": [finding.to_dict() for finding in self.findings],
+            "readings": [reading.to_dict() for reading in self.readings],
             "derivations": [derivation.to_dict() for derivation in self.derivations],
             "minimise": [wish.to_dict() for wish in self.wishes],
             "notes": list(self.notes),

@@ -1,0 +1,141 @@
+"""How long a whole message takes: a picture, a file or a burst is there when its last byte is.
+
+It is cut into frames of the scenario's payload.  Two ways to send it differ by what the sender waits for:
+all of it lies ready and goes as fast as it can, or it is captured meanwhile and each frame goes when it is full.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from icmodel import units
+from icmodel.errors import ScenarioError
+from icmodel.estimate import Estimate, Prediction, absent, weakest
+from icmodel.model import Model
+from icmodel.scenario import Scenario
+
+LATENCY = "latency_mean_s"
+AT_ONCE, CAPTURED = "message_latency_s", "message_latency_paced_s"
+"""Metrics of a whole message: sent at once, and as it is captured."""
+MESSAGE_METRICS = (AT_ONCE, CAPTURED)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message of so many bytes [B], captured within a time [s], or ready before it is sent.
+
+    Raises
+    ------
+    ScenarioError
+        If either is not above 0.
+    """
+
+    size_bytes: float
+    captured_s: float | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.size_bytes < math.inf:
+            raise ScenarioError(
+                f"a message of {self.size_bytes:g} B is none: give its size above 0 B"
+            )
+        if self.captured_s is not None and not 0 < self.captured_s < math.inf:
+            raise ScenarioError(
+                f"nothing is captured within {self.captured_s:g} s: give a time above 0 s"
+            )
+
+
+def message_latency(model: Model, asked: Scenario, message: Message) -> dict[str, Estimate]:
+    """From the sending of a message's first byte to the arrival of its last [s], by metric.
+
+    Parameters
+    ----------
+    asked : Scenario
+        The stream that carries it: its rate is that of frames as they are captured.
+
+    Raises
+    ------
+    OutOfDomain, ScenarioError
+        If the dataset cannot answer the scenario.
+    """
+    frame = model.predict(asked).metrics.get(LATENCY) or absent(
+        f"{model.data.id} gives no {LATENCY}, only round trips or none"
+    )
+    found = {AT_ONCE: _at_once(model, asked, message, frame)}
+    if message.captured_s is not None:
+        found[CAPTURED] = as_captured(message, asked.payload_bytes, frame)
+    return found
+
+
+def with_message(model: Model, prediction: Prediction, message: Message) -> Prediction:
+    """A prediction with the latency of a whole message among its metrics."""
+    found = message_latency(model, prediction.scenario, message)
+    return replace(prediction, metrics={**prediction.metrics, **found})
+
+
+def _at_once(model: Model, asked: Scenario, message: Message, frame: Estimate) -> Estimate:
+    """Sent at once, while the others at the interface send their messages at once, too."""
+    alone = model.predict(replace(asked, rate_fps=None, endpoints=1, other_goodput_bps=0.0))
+    burst = alone
+    if asked.endpoints > 1:
+        most = alone.metrics["goodput_bps"]
+        if most.absent:
+            return most
+        others = (asked.endpoints - 1) * most.value
+        burst = model.predict(replace(asked, rate_fps=None, other_goodput_bps=others))
+    return sent_at_once(message, asked.payload_bytes, frame, burst)
+
+
+def sent_at_once(
+    message: Message, payload_bytes: int, frame: Estimate, burst: Prediction
+) -> Estimate:
+    """A lone frame's latency, and the time in which the bytes behind it arrive.
+
+    Parameters
+    ----------
+    frame : Estimate
+        Latency of one frame [s].
+    burst : Prediction
+        Of the stream as fast as it goes.
+    """
+    goodput, loss = burst.metrics["goodput_bps"], burst.metrics.get("loss_rate")
+    if loss is not None and not loss.absent and loss.high > 0:
+        share = units.format_ratio(loss.value, 2)
+        return absent(
+            f"as fast as it goes {share} of the frames are lost: no message arrives whole"
+        )
+    for one in (frame, goodput):
+        if one.absent:
+            return one
+    bits = 8 * max(message.size_bytes - payload_bytes, 0.0)
+    ends = [
+        (frame.value, goodput.value),
+        (frame.low, goodput.high),
+        (frame.high, goodput.low),
+    ]
+    value, low, high = (
+        latency + (bits / reached if reached > 0 else math.inf) for latency, reached in ends
+    )
+    if math.isinf(high):
+        return absent("the interval of the goodput reaches down to nothing: no message may arrive")
+    why = (
+        f"one frame's latency, and {units.format_bytes(max(message.size_bytes - payload_bytes, 0.0))} "
+        f"behind it at {units.format_bps(goodput.value, 4)}"
+    )
+    bases = (frame.basis, goodput.basis, "derived")
+    return Estimate(value, low, high, weakest(bases), why, bases)
+
+
+def as_captured(message: Message, payload_bytes: int, frame: Estimate) -> Estimate:
+    """The time from the first full frame to the last one, and that one's latency."""
+    if frame.absent:
+        return frame
+    assert message.captured_s is not None  # asked only of what is captured
+    behind = max(1 - payload_bytes / message.size_bytes, 0.0)
+    later = message.captured_s * behind
+    why = (
+        f"captured within {units.format_seconds(message.captured_s)}, and the last frame's latency"
+    )
+    bases = (frame.basis, "derived")
+    ends = (frame.value + later, frame.low + later, frame.high + later)
+    return Estimate(*ends, weakest(bases), why, bases)
