@@ -26,7 +26,7 @@ FLOORS = (
     ("fits",),
     ("laws",),
     ("model", "dataset_write"),
-    ("message",),
+    ("message", "solve"),
     ("usecase", "sweep", "dataset_check"),
     ("ingest", "fold", "validate"),
     ("system",),

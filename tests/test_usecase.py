@@ -19,6 +19,7 @@ from icmodel.estimate import Estimate
 from icmodel.model import Model
 from icmodel.requirement import Requirement
 from icmodel.scenario import Scenario
+from icmodel.solve import Trial, least_met_fps, least_rate_fps
 from icmodel.usecase import (
     Evaluation,
     Finding,
@@ -31,9 +32,8 @@ from icmodel.usecase import (
     usecase_schema,
 )
 from icmodel.usecase.bound import Ends, estimate_for
-from icmodel.usecase.derivation import least_rate_fps
 from icmodel.usecase.grounds import others_beyond
-from icmodel.usecase.remedy import Trial, least_met_fps, no_rate
+from icmodel.usecase.remedy import no_rate
 
 # --- a dataset and a use case whose answers are known -------------------------------------------
 
@@ -391,6 +391,13 @@ def test_a_rate_that_falls_short_is_told_the_least_that_does(toy: Dataset) -> No
     assert found.verdict.limiting == "request"
 
 
+def test_a_candidate_without_a_rate_is_asked_for_what_its_stream_needs(toy: Dataset) -> None:
+    said = judged(toy, scenario='protocol = "tcp"\npayload = "1000 B"\nrate = "125000/s"')
+    unsaid = judged(toy, scenario='protocol = "tcp"\npayload = "1000 B"')
+    assert unsaid == said
+    assert unsaid.outcome == "met"
+
+
 def test_a_goodput_no_rate_reaches_says_so(toy: Dataset) -> None:
     found = judged(
         toy,
@@ -441,7 +448,7 @@ def test_what_only_goes_without_a_rate_says_so() -> None:
 
     trial = Trial(Requirement("it", "goodput_bps", at_least=3.9e9), 1000, unlimited)
     assert least_met_fps(trial) is None
-    assert no_rate(trial).endswith("; as fast as it goes, without a rate, does")
+    assert no_rate(trial).endswith("; as fast as it goes does")
 
 
 @pytest.mark.parametrize(("rate", "outcome"), [(12_400, "not met"), (12_500, "undecided")])

@@ -30,12 +30,13 @@ from icmodel.cli.question import (
 )
 from icmodel.cli.short import candidates, short
 from icmodel.dataset import load
-from icmodel.errors import ScenarioError
+from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Estimate, Prediction, UsedRow, number_or_none
-from icmodel.scenario import scenario
+from icmodel.scenario import Scenario, scenario
 
 if TYPE_CHECKING:
     from icmodel.message import Message
+    from icmodel.model import Model
 
 app = room()
 
@@ -46,9 +47,16 @@ MessageTime = Annotated[
     str | None,
     option("message-within", "TIME", 'It is captured and sent within that, e.g. "33 ms".'),
 ]
+Solve = Annotated[
+    str | None,
+    option("solve", "WHAT", "Find the least rate, payload or cores that carry --goodput."),
+]
+Goodput = Annotated[str | None, option("goodput", "RATE", 'For --solve, e.g. "3.5 Gb/s".')]
 Every = Annotated[bool, typer.Option("--all", help="Every metric and every note.")]
 Why = Annotated[bool, typer.Option("--why", help="With terms, bounds and rows.")]
 
+SOLVABLE = ("rate", "payload", "cores")
+"""What can be solved for; `icmodel.solve` has a solver of each."""
 SEVERAL = 3
 """A note of so many metrics is said once, below them."""
 NUMBERS = frozenset({"value", "low", "high", "payload", "load", "line", "time", "at most"})
@@ -65,6 +73,8 @@ def predict(
     extrapolate: Extrapolate = False,
     message: MessageSize = None,
     message_within: MessageTime = None,
+    solve: Solve = None,
+    goodput: Goodput = None,
     every: Every = False,
     why: Why = False,
     no_cache: NoCache = False,
@@ -84,26 +94,70 @@ def predict(
         --switches 1 --endpoints 2 --other-goodput "3.6 Gb/s"
     icmodel predict --protocol udp --payload "8 KiB" --requested-goodput "5 Gb/s" --json
     icmodel predict --payload "256 B" --option nagle=off -o small.csv
+    icmodel predict --payload "65535 B" --cores 4 --solve rate --goodput "3.54 Gb/s"
+    icmodel predict --solve payload --goodput "5 Gb/s"
     icmodel predict --payload "65535 B" --message "14.7 MB" --message-within "33 ms"
     """  # noqa: D301
     data = load(dataset)
-    asked = scenario(**question.words(protocol or data.default_protocol))
+    wanted = _wanted(solve, goodput)
+    words = question.words(protocol or data.default_protocol, _any_payload(solve))
+    asked = scenario(**words)
     outside = "extrapolate" if extrapolate else "refuse"
     whole_message = _message(message, message_within)
     whole = every or as_json or output is not None
     with fitted(data, variant, cache=not no_cache) as model:
         metrics = None if whole else candidates(data.metrics)
+        if wanted is not None:
+            asked = _solved(model, asked, *wanted)
         prediction = model.predict(asked, outside=outside, metrics=metrics)
         if whole_message is not None:
             from icmodel.message import with_message  # few ask for it
 
             prediction = with_message(model, prediction, whole_message)
+    found = () if wanted is None else (Section("", (_least(asked, *wanted),)),)
     answer = Answer(
-        sections=lambda: _sections(prediction, every=every, why=why),
+        sections=lambda: (*found, *_sections(prediction, every=every, why=why)),
         document=prediction.to_dict,
         records=lambda: metric_records(prediction),
     )
     emit(answer, as_json=as_json, output=output)
+
+
+def _wanted(what: str | None, goodput: str | None) -> tuple[str, float] | None:
+    """What is solved for, and the goodput [b/s] it is to carry."""
+    if what is None and goodput is None:
+        return None
+    if what not in SOLVABLE:
+        raise ScenarioError(f"--solve {what or 'is missing'}: name one of {', '.join(SOLVABLE)}")
+    if goodput is None:
+        raise ScenarioError('--solve needs the goodput to carry: --goodput "3.5 Gb/s"')
+    return what, units.parse_bps(goodput)
+
+
+def _least(asked: Scenario, what: str, goodput_bps: float) -> str:
+    """What was found, in a line."""
+    value = {
+        "rate": quantity_text("rate_fps", asked.rate_fps),
+        "payload": quantity_text("payload_bytes", asked.payload_bytes),
+        "cores": str(asked.cores),
+    }[what]
+    return f"the least {what} that carries {units.format_bps(goodput_bps)}: {value}"
+
+
+def _any_payload(what: str | None) -> str | None:
+    """The payload that stands in where it is what is solved for."""
+    return "1 B" if what == "payload" else None
+
+
+def _solved(model: Model, asked: Scenario, what: str, goodput_bps: float) -> Scenario:
+    """The scenario with the least of what is solved for; refused where nothing is enough."""
+    from icmodel.solve import SOLVERS, solved  # few ask for it
+
+    value = SOLVERS[what](model, asked, goodput_bps)
+    if value is None:
+        rate, noun = units.format_bps(goodput_bps), "count of cores" if what == "cores" else what
+        raise OutOfDomain(f"{model.data.id} knows of no {noun} that surely carries {rate} here")
+    return solved(asked, what, value, goodput_bps)
 
 
 def _message(size: str | None, within: str | None) -> Message | None:

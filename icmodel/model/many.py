@@ -106,6 +106,8 @@ def _keywords(data: Dataset, questions: QuestionTable, index: int) -> dict[str, 
 
 OptionGroup = tuple[Options, Ints | None]
 HOSTS = ("line_rate_bps", "cpu_clock_ratio")
+OWN = 0.0
+"""Stands for the dataset's own line rate, which no rate can be."""
 REQUESTS = frozenset(("rate_fps", "requested_goodput_bps"))
 """Columns of questions of which some may be limited."""
 
@@ -123,9 +125,10 @@ def _host_groups(questions: QuestionTable) -> Iterator[tuple[Hosts, Ints | None]
         for name in HOSTS
     ]
     check({name: questions.columns[name] for name in HOSTS if name in questions.columns})
-    unique, inverse = np.unique(np.stack(given), axis=1, return_inverse=True)
+    own = np.nan_to_num(np.stack(given), nan=OWN)  # NaN are all unlike
+    unique, inverse = np.unique(own, axis=1, return_inverse=True)
     for k, (rate, clock) in enumerate(unique.T.tolist()):
-        hosts = Hosts(None if np.isnan(rate) else rate, clock)
+        hosts = Hosts(None if rate == OWN else rate, clock)
         yield hosts, np.flatnonzero(inverse.reshape(-1) == k)
 
 

@@ -334,8 +334,3 @@ def needed_goodput(stream: str, made: Derivations) -> Derivation:
     """What one scenario of a stream must carry: one stream, or one connection at its distance."""
     distant = f"{stream}.goodput_at_distance_bps"
     return made[distant if distant in made else f"{stream}.goodput_bps"]
-
-
-def least_rate_fps(goodput_bps: float, payload_bytes: int) -> int:
-    """The least whole number of frames per second whose payload carries a goodput [b/s]."""
-    return math.ceil(exact(goodput_bps) / (payload_bytes * 8))

@@ -13,13 +13,13 @@ from icmodel.errors import UseCaseError
 from icmodel.model import Model
 from icmodel.requirement import Requirement
 from icmodel.scenario import Scenario
+from icmodel.solve import REFUSALS, least_rate_fps
 from icmodel.usecase.derivation import (
     MEDIUM_DELAY,
     Derivation,
     Derivations,
     derive,
     exact,
-    least_rate_fps,
     needed_goodput,
 )
 from icmodel.usecase.document import Candidate, ImageStream, Limit, UseCase
@@ -33,7 +33,6 @@ from icmodel.usecase.hosts import (
 )
 from icmodel.usecase.judging import Ask, find, sum_derivation
 from icmodel.usecase.limits import requirements
-from icmodel.usecase.remedy import REFUSALS
 from icmodel.usecase.result import Answer, CandidateResult, Evaluation, Wish
 
 
@@ -106,7 +105,7 @@ def _judge_candidate(
     strict: bool,
 ) -> CandidateResult:
     asked = {
-        name: candidate.scenarios[name].scenario()
+        name: _with_rate(candidate.scenarios[name].scenario(), name, made)
         for name in (stream.name for stream in case.streams)
         if name in candidate.scenarios
     }
@@ -142,6 +141,14 @@ def _judge_candidate(
 
 
 # --- asking -----------------------------------------------------------------------------------
+
+
+def _with_rate(asked: Scenario, stream: str, made: Derivations) -> Scenario:
+    """A scenario that gives no rate is asked for what its stream needs."""
+    if asked.rate_fps is not None:
+        return asked
+    needed = needed_goodput(stream, made).value
+    return replace(asked, rate_fps=float(least_rate_fps(needed, asked.payload_bytes)))
 
 
 def _answer(

@@ -71,7 +71,7 @@ device = "display"                   # sums over the streams one display receive
 at_most = "80 %"
 
 # What could be chosen: a scenario for each stream, in the words of `icmodel predict`.
-# No rate means as fast as it goes.
+# Without a rate the least one is asked that carries the stream.
 [[candidates]]
 name = "tcp"
 description = "TCP in whole frames of 64 kB, one switch."

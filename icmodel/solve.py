@@ -1,0 +1,187 @@
+"""The least of what may still be chosen that carries a goodput: rate, payload or cores.
+
+Carried is what is surely carried: the whole interval of the goodput is enough.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from types import MappingProxyType
+
+import numpy as np
+
+from icmodel.arrays import Ints
+from icmodel.errors import DatasetError, OutOfDomain, ScenarioError
+from icmodel.estimate import Estimate
+from icmodel.model import Model
+from icmodel.requirement import MET, UNDECIDED, Requirement, judge
+from icmodel.scenario import Scenario
+
+REFUSALS = (OutOfDomain, ScenarioError, DatasetError)
+"""What a model says to a question its dataset cannot answer."""
+AT_ONCE = 1 << 17
+"""Payloads that are asked for in one question; of more every so many first, then those between."""
+Goodput = Callable[[float | None], Estimate | None]
+"""The goodput [b/s] at a rate [1/s], or as fast as it goes; none where it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A goodput that is required, of frames of a size, and what the model says to a rate."""
+
+    requirement: Requirement
+    payload_bytes: int
+    goodput: Goodput
+
+    def outcome(self, rate_fps: float | None) -> str:
+        """The verdict at a rate; *undecided* where the goodput is not known."""
+        found = self.goodput(rate_fps)
+        return UNDECIDED if found is None else judge(self.requirement, found).outcome
+
+    @property
+    def least_fps(self) -> int:
+        """The least whole rate that asks for enough."""
+        return least_rate_fps(self.requirement.limit, self.payload_bytes)
+
+    @property
+    def greatest_fps(self) -> int:
+        """The greatest whole rate that is carried; 0 where that is not known."""
+        found = self.goodput(None)
+        if found is None or found.absent:
+            return 0
+        return int(found.value / (8 * self.payload_bytes))
+
+
+def least_rate_fps(goodput_bps: float, payload_bytes: int) -> int:
+    """The least whole number of frames per second whose payload makes up a goodput [b/s]."""
+    return math.ceil(Fraction(repr(goodput_bps)) / (payload_bytes * 8))
+
+
+def carried(asked: Scenario, goodput_bps: float, model: Model) -> Trial:
+    """What a model says to the rates at which a scenario may carry a goodput."""
+    wanted = Requirement("carried", "goodput_bps", at_least=goodput_bps)
+    return Trial(wanted, asked.payload_bytes, asking(asked, model))
+
+
+def least_rate(model: Model, asked: Scenario, goodput_bps: float) -> int | None:
+    """The least whole rate [1/s] at which the scenario's frames carry a goodput; none where none does."""
+    return least_met_fps(carried(asked, goodput_bps, model))
+
+
+def least_payload(model: Model, asked: Scenario, goodput_bps: float) -> int | None:
+    """The least payload [B] whose frames carry a goodput as fast as they go; none where none does."""
+    sizes = [p.payload_bytes for p in model.data.points if p.protocol == asked.protocol]
+    known = [size for size in sizes if size is not None]
+    if not known:
+        return None
+    least, most = min(known), max(known)
+    while True:
+        if most - least < AT_ONCE:
+            payloads = np.arange(least, most + 1)
+        else:
+            payloads = np.unique(np.geomspace(least, most, AT_ONCE).astype(np.int64))
+        met = np.flatnonzero(_carry(model, asked, payloads, goodput_bps))
+        if not len(met):
+            return None
+        first = int(met[0])
+        found, before = int(payloads[first]), int(payloads[max(first - 1, 0)])
+        if found - before <= 1:
+            return found
+        least, most = before + 1, found
+
+
+def _carry(model: Model, asked: Scenario, payloads: Ints, goodput_bps: float) -> np.ndarray:
+    """Which payloads carry a goodput as fast as they go."""
+    told = model.predict_many(
+        protocol=asked.protocol,
+        payload_bytes=payloads,
+        cores=asked.cores,
+        switches=asked.switches,
+        endpoints=asked.endpoints,
+        other_goodput_bps=asked.other_goodput_bps,
+        options=dict(asked.options),
+        line_rate_bps=asked.line_rate_bps,
+        cpu_clock_ratio=asked.cpu_clock_ratio,
+        outside="nan",
+        metrics=("goodput_bps",),
+    )
+    return np.asarray(told["goodput_bps_low"].to_numpy() >= goodput_bps)
+
+
+def least_cores(model: Model, asked: Scenario, goodput_bps: float) -> int | None:
+    """The least count of cores the dataset has rows of that carries a goodput; none where none does."""
+    counts = {p.cores for p in model.data.points if p.protocol == asked.protocol and p.cores}
+    for cores in sorted(counts):
+        found = asking(replace(asked, cores=cores), model)(None)
+        if found is not None and not found.absent and found.low >= goodput_bps:
+            return cores
+    return None
+
+
+SOLVERS: Mapping[str, Callable[[Model, Scenario, float], int | None]] = MappingProxyType(
+    {"rate": least_rate, "payload": least_payload, "cores": least_cores}
+)
+"""What can be solved for."""
+
+
+def solved(asked: Scenario, what: str, value: int, goodput_bps: float) -> Scenario:
+    """The scenario with what was found; of a payload or cores at the least rate that makes it up."""
+    if what == "rate":
+        return replace(asked, rate_fps=float(value))
+    if what == "payload":
+        with_it = replace(asked, payload_bytes=value)
+    else:
+        with_it = replace(asked, cores=value)
+    return replace(with_it, rate_fps=float(least_rate_fps(goodput_bps, with_it.payload_bytes)))
+
+
+def asking(scenario: Scenario, model: Model) -> Goodput:
+    """What a model says of the goodput of a scenario at any rate."""
+
+    def goodput(rate_fps: float | None) -> Estimate | None:
+        try:
+            return model.predict(replace(scenario, rate_fps=rate_fps)).metrics.get("goodput_bps")
+        except REFUSALS:
+            return None
+
+    return goodput
+
+
+def least_met_fps(trial: Trial) -> int | None:
+    """The least whole rate whose whole interval is enough; none where no rate tried is met.
+
+    It may lie above the least that asks for enough, since the lower end of an interval can lie
+    below the request.  Rates are tried upwards in growing steps as far as frames are carried, and
+    halved back from the first that is met: what is met stays met at a greater rate.
+    """
+    short = trial.least_fps - 1
+    for rate in _upwards(trial.least_fps, trial.greatest_fps):
+        if trial.outcome(rate) == MET:
+            return _halved(trial, short, rate)
+        short = rate
+    return None
+
+
+def _upwards(least: int, greatest: int) -> Iterator[int]:
+    """The least rate, others at steps that double, and the greatest."""
+    yield least
+    step = 1
+    while least + step < greatest:
+        yield least + step
+        step *= 2
+    if least < greatest:
+        yield greatest
+
+
+def _halved(trial: Trial, short: int, met: int) -> int:
+    """The least rate that is met, between one that is not and one that is."""
+    while met - short > 1:
+        middle = (short + met) // 2
+        if trial.outcome(middle) == MET:
+            met = middle
+        else:
+            short = middle
+    return met
