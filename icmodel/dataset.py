@@ -6,7 +6,7 @@ import hashlib
 import math
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -355,15 +355,7 @@ def build(folder: Path, document: Mapping[str, object], body: bytes, digest: str
     axes = _table(document, "axes", path)
     points, option_axes = read_points(folder / "points.csv", body)
     _check_option_axes(axes, option_axes, path)
-    protocols = tuple(sorted({point.protocol for point in points}))
-    declared = document.get("protocols")
-    if declared != list(protocols):
-        raise DatasetError(
-            f"{path} lists the protocols {declared!r}, points.csv has {list(protocols)}"
-        )
-    default_protocol = str(document.get("default_protocol", protocols[0]))
-    if default_protocol not in protocols:
-        raise DatasetError(f"{path}: default_protocol {default_protocol!r} has no rows")
+    protocols, default_protocol = _protocols(document, points, path)
     return Dataset(
         id=_text(document, "id", path),
         folder=folder,
@@ -397,6 +389,22 @@ def build(folder: Path, document: Mapping[str, object], body: bytes, digest: str
 
 
 # --- dataset.toml -----------------------------------------------------------------------------
+
+
+def _protocols(
+    document: Mapping[str, object], points: Iterable[Point], path: Path
+) -> tuple[tuple[str, ...], str]:
+    """The protocols with rows, which are those that are listed, and the default one."""
+    protocols = tuple(sorted({point.protocol for point in points}))
+    declared = document.get("protocols")
+    if declared != list(protocols):
+        raise DatasetError(
+            f"{path} lists the protocols {declared!r}, points.csv has {list(protocols)}"
+        )
+    default = str(document.get("default_protocol", protocols[0]))
+    if default not in protocols:
+        raise DatasetError(f"{path}: default_protocol {default!r} has no rows")
+    return protocols, default
 
 
 def _read_bytes(path: Path) -> bytes:

@@ -280,6 +280,16 @@ def test_the_closest_is_named_and_where_we_are_not(data: Dataset) -> None:
     assert "law-1g, goodput_bps, median: 10.00 % against 2.00 % of linear" in printed
 
 
+def test_ranks_are_means_over_all_metrics_ties_share_and_the_silent_are_last(data: Dataset) -> None:
+    field = {**FIELD, "also": FIELD["linear"]}
+    one = race.race(data, field, kind=LEAVE_ONE, most=6, say=quiet)
+    for number in table.NUMBERS:
+        ranks = table.mean_ranks([one, one], number)
+        assert ranks == {"hybrid": 1.0, "linear": 2.5, "also": 2.5, "shy": 4.0}
+        assert next(iter(ranks)) == "hybrid"
+    assert "mean rank over all metrics" in table.text([one], LEAVE_ONE)
+
+
 def test_who_answers_the_easy_rows_alone_is_not_the_closest(data: Dataset) -> None:
     def choosy(data: Dataset) -> Answerer:
         del data

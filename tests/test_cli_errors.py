@@ -157,7 +157,10 @@ def test_a_bad_question_is_one_sentence(refused: Refused, command: str, what: st
         ("ingest none.txt -o new --tool ping", ["'ping'", "iperf3, libzmq"]),
         ("ingest . -o new", ["cannot be read"]),
         ("evaluate", ["USECASE", "icmodel evaluate --help"]),
-        ("evaluate imagine", ["'imagine'", "imaging or motion-control", "icmodel usecases new"]),
+        (
+            "evaluate imagine",
+            ["'imagine'", "cameras, imaging or motion-control", "icmodel usecases new"],
+        ),
         ("evaluate imaging --candidate best", ["'best'", "original", "udp-aligned"]),
         ("evaluate imaging --dataset nowhere -o imaging.html", ["'nowhere'"]),
         ("evaluate imaging -o imaging.pdf", ["'imaging.pdf'", ".html, .json or .md"]),

@@ -35,7 +35,7 @@ COMMANDS = {
     ],
     "evaluate": [
         f"evaluate {name} --dataset {data}"
-        for name in ("imaging", "motion-control")
+        for name in ("cameras", "imaging", "motion-control")
         for data in ("ethernet-10g-2012", "rapidio-tsi721")
     ],
     "datasets list": ["datasets list"],

@@ -111,4 +111,4 @@ def test_one_new_run_adds_its_own_spread_as_an_independent_error_does() -> None:
     """The normal quantile of nine in ten, 1.644854, and squares that add."""
     found, near = of_errors(np.full(ROWS, 0.2))
     assert found.of_run(np.array([0.0]), near) == pytest.approx(1.644854 * 0.2)
-    assert found.of_run(np.array([0.4]), near) == pytest.approx(math.sqrt(0.16 + 0.329**2))
+    assert found.of_run(np.array([0.4]), near) == pytest.approx(math.sqrt(0.16 + 0.3289708**2))

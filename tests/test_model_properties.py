@@ -221,11 +221,8 @@ def bounded(model: Model, point: Point, told: Prediction) -> float:
         switches = told.scenario.switches * (link.switch_latency_s or 0.0)
         value = max(point.value, (model.least_latency_s(told.scenario) or 0.0) - switches)
         return inside(point.metric, value, told)
-    if point.metric.startswith("packets_"):
-        frames = model.greatest_goodput_bps(told.scenario) or math.inf
-        return min(
-            point.value, frames / 8 / told.scenario.payload_bytes
-        )  # all have frames of one packet
+    if point.metric.endswith("_process_cores"):  # seconds a run were rounded
+        return min(point.value, point.cores or math.inf)
     return inside(point.metric, point.value, told)
 
 
@@ -252,7 +249,9 @@ def stands(point: Point, told: Prediction) -> bool:
         if point.metric == "goodput_bps" and point.value != point.load_bps:
             return False  # what is carried is met, whatever arrived in a window
     switched_receiver = point.metric == "cpu_recv" and point.switches and point.protocol == "udp"
-    follows = point.metric in ("sent_bps", "frames_per_s")  # from goodput and loss
+    follows = point.metric in ("sent_bps", "shortfall_bps", "frames_per_s") or (
+        point.metric.startswith("packets_")
+    )  # from goodput and loss, and packets from the frames that flow
     lossless = point.metric == "loss_rate" and point.protocol == "tcp"
     return not (switched_receiver or follows or lossless)
 

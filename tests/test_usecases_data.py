@@ -46,7 +46,7 @@ def derived(one: CandidateResult) -> dict[str, float]:
 
 
 def test_the_bundled_use_cases_are_named_as_their_files() -> None:
-    assert usecase_names() == ("imaging", "motion-control")
+    assert usecase_names() == ("cameras", "imaging", "motion-control")
     assert [load_usecase(name).name for name in usecase_names()] == list(usecase_names())
 
 
@@ -259,3 +259,29 @@ def test_judged_strictly_nothing_is_met_on_assumptions() -> None:
     assert strict.exit_code == 3
     outcomes = {one.outcome for one in strict.chosen.findings if one.rests_on.weak}
     assert outcomes == {"undecided"}
+
+
+# --- cameras: a link for each class of this decade -------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("dataset", "candidate", "outcome"),
+    [
+        ("ethernet-10g-2012", "tcp-10g", "not met"),
+        ("mpi-infiniband-roce", "mpi-roce-25g", "not met"),
+        ("mpi-csd3", "mpi-infiniband-100g", "met"),
+        ("tcp-connectx7", "tcp-200g", "met"),
+        ("rdma-connectx7-ed2", "rdma-200g", "met"),
+    ],
+)
+def test_six_cameras_need_71_7_gbps_which_100_gbps_and_more_carry(
+    dataset: str, candidate: str, outcome: str
+) -> None:
+    found = evaluate("cameras", dataset, candidate=candidate)
+    goodput, cpu = found.chosen.findings
+    made = {one.name: one.value for one in found.derivations}
+    assert made["picture.total_goodput_bps"] == pytest.approx(71.663616e9)
+    assert goodput.outcome == outcome
+    assert cpu.outcome == "undecided"  # nobody measured the CPU of a fast link
+    (whole,) = found.chosen.readings
+    assert whole.outcome == ("not met" if candidate == "tcp-10g" else "undecided")

@@ -166,6 +166,27 @@ class Refiner:
             half = np.hypot(half, fitted.elsewhere())
         if metric == "goodput_bps" and own:
             log_time = log_time + self._to_rows(fitted, curve, payload, log_time, half, where)
+        ends = self._interval(fitted, metric, curve, payload, (log_time, half))
+        if self.hosts is not None:
+            return self._moved(metric, regime, ends, there, labels)
+        if own:
+            at = np.searchsorted(payload, curve.payload_bytes)
+            theory = 1.0 if fitted.packets is None else fitted.packets.per_s(there)[at]
+            known = curve.ends[0] / theory
+            ends[1, at] = np.minimum(ends[1, at], known)
+            ends[2, at] = np.maximum(ends[2, at], known)
+        return ends
+
+    def _interval(
+        self,
+        fitted: FittedMetric,
+        metric: str,
+        curve: Curve,
+        payload: Floats,
+        told: tuple[Floats, Floats],
+    ) -> Floats:
+        """Value, low and high of log times and their half-widths, with what rows and sessions add."""
+        log_time, half = told
         measure = fitted.quantity
         value, one, other = (
             measure.value(log_time + sign * half, payload) for sign in (0.0, -1.0, 1.0)
@@ -177,16 +198,7 @@ class Refiner:
         session = NORMAL * self._between_sessions(metric, value)
         low = value - np.hypot(np.hypot(value - low, value * below), session)
         high = value + np.hypot(np.hypot(high - value, value * above), session)
-        ends = np.stack([value, np.clip(low, 0.0, value), np.maximum(high, value)])
-        if self.hosts is not None:
-            return self._moved(metric, regime, ends, there, labels)
-        if own:
-            at = np.searchsorted(payload, curve.payload_bytes)
-            theory = 1.0 if fitted.packets is None else fitted.packets.per_s(there)[at]
-            known = curve.ends[0] / theory
-            ends[1, at] = np.minimum(ends[1, at], known)
-            ends[2, at] = np.maximum(ends[2, at], known)
-        return ends
+        return np.stack([value, np.clip(low, 0.0, value), np.maximum(high, value)])
 
     def _moved(
         self, metric: str, regime: str, ends: Floats, where: Sites, labels: list[Label]

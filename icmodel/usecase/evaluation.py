@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from icmodel import units
@@ -25,6 +25,7 @@ from icmodel.usecase.derivation import (
 from icmodel.usecase.document import Candidate, ImageStream, Limit, UseCase
 from icmodel.usecase.files import load_usecase
 from icmodel.usecase.hosts import (
+    Interfaces,
     Meeting,
     interface_derivations,
     interface_notes,
@@ -79,7 +80,7 @@ def evaluate(
         candidate=_chosen(case, candidate),
         derivations=tuple(made.values()),
         candidates=tuple(
-            _judge_candidate(case, one, model, made, judged, strict=strict)
+            _judge_candidate(_Asked(case, one, model, made), judged, strict=strict)
             for one in case.candidates
         ),
         strict=strict,
@@ -95,31 +96,23 @@ def _chosen(case: UseCase, candidate: str | None) -> str:
     return candidate or case.default_candidate
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A candidate of a use case, asked of a model; ``made`` is what follows from the use case alone."""
+
+    case: UseCase
+    candidate: Candidate
+    model: Model
+    made: Derivations
+
+
 def _judge_candidate(
-    case: UseCase,
-    candidate: Candidate,
-    model: Model,
-    made: Derivations,
-    judged: tuple[tuple[Limit, Requirement], ...],
-    *,
-    strict: bool,
+    asked: _Asked, judged: tuple[tuple[Limit, Requirement], ...], *, strict: bool
 ) -> CandidateResult:
-    asked = {
-        name: _with_rate(candidate.scenarios[name].scenario(), name, made)
-        for name in (stream.name for stream in case.streams)
-        if name in candidate.scenarios
-    }
-    alone = {name: _answer(case, candidate, name, model, made, one) for name, one in asked.items()}
-    found = interfaces(case, candidate, alone, made)
-    met = {name: meeting(case, candidate, name, found, made) for name in asked}
-    answers = {
-        name: answer
-        if (crowd := met[name]) is None
-        else _answer(case, candidate, name, model, made, asked[name], crowd)
-        for name, answer in alone.items()
-    }
+    case, candidate = asked.case, asked.candidate
+    found, met, answers = _answers(asked)
     findings = tuple(
-        find(Ask(case, candidate, limit, requirement, strict), answers, model)
+        find(Ask(case, candidate, limit, requirement, strict), answers, asked.model)
         for limit, requirement in judged
     )
     sums = tuple(sum_derivation(finding) for finding in findings if finding.streams > 1)
@@ -151,16 +144,31 @@ def _with_rate(asked: Scenario, stream: str, made: Derivations) -> Scenario:
     return replace(asked, rate_fps=float(least_rate_fps(needed, asked.payload_bytes)))
 
 
-def _answer(
-    case: UseCase,
-    candidate: Candidate,
-    stream: str,
-    model: Model,
-    made: Derivations,
-    asked: Scenario,
-    crowd: Meeting | None = None,
-) -> Answer:
+def _answers(
+    asked: _Asked,
+) -> tuple[Mapping[str, Interfaces], Mapping[str, Meeting | None], Mapping[str, Answer]]:
+    """The interfaces of each device, what meets each stream there, and what the model says to it."""
+    case, candidate, made = asked.case, asked.candidate, asked.made
+    scenarios = {
+        stream.name: _with_rate(candidate.scenarios[stream.name].scenario(), stream.name, made)
+        for stream in case.streams
+        if stream.name in candidate.scenarios
+    }
+    alone = {name: _answer(asked, name, one) for name, one in scenarios.items()}
+    found = interfaces(case, candidate, alone, made)
+    met = {name: meeting(case, candidate, name, found, made) for name in scenarios}
+    answers = {
+        name: answer
+        if (crowd := met[name]) is None
+        else _answer(asked, name, scenarios[name], crowd)
+        for name, answer in alone.items()
+    }
+    return found, met, answers
+
+
+def _answer(of: _Asked, stream: str, asked: Scenario, crowd: Meeting | None = None) -> Answer:
     """What the model says to a stream, alone or beside what the devices put there."""
+    case, model, made = of.case, of.model, of.made
     if crowd is not None:
         asked = replace(asked, endpoints=crowd.endpoints, other_goodput_bps=crowd.other_goodput_bps)
     scenario, prediction, why = asked, None, ""
@@ -170,7 +178,7 @@ def _answer(
         prediction = model.predict(scenario)
         notes = (*notes, *prediction.notes, *_distance_note(case, asked, made))
     except REFUSALS as refusal:
-        meant = candidate.dataset
+        meant = of.candidate.dataset
         hint = f"; this candidate is meant for {meant}" if meant not in ("", model.data.id) else ""
         why = f"{refusal}{hint}"
         notes = ()

@@ -39,8 +39,10 @@ def find_usecase(name: str | Path) -> Path:
         return shipped("usecases") / f"{name}.toml"
     if given.is_file():
         return given
+    *others, last = usecase_names()
+    known = f"{', '.join(others)} or {last}"
     raise UseCaseError(
-        f"there is no use case {str(name)!r}: take {' or '.join(usecase_names())}, give the path "
+        f"there is no use case {str(name)!r}: take {known}, give the path "
         "of a TOML file, or start one with `icmodel usecases new`"
     )
 

@@ -16,7 +16,7 @@ from decimal import Decimal
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import MICRO, Printed, exact, printed
-from icmodel.ingest.result import RECEIVER, SENDER, Number, Result, Side
+from icmodel.ingest.result import RECEIVER, SENDER, Number, Result
 from icmodel.ingest.source import Source
 
 NAME = "iperf2"
@@ -205,37 +205,40 @@ def _of_csv(rows: Sequence[Sequence[str]]) -> Result:
     streams = [row for row in whole if row[5] != "-1"]
     if not streams:
         raise RecordError("it has no line over the whole run: the run was cut off")
-    protocol = "udp" if len(streams[0]) > 9 else "tcp"
-    rate = sum(float(row[8]) for row in streams)
-    numbers, notes = [], []
-    side: Side = SENDER
-    size = None
-    if protocol == "udp":
-        lost, of = (sum(int(row[place]) for row in streams) for place in (10, 11))
-        if of > 0:
-            side = RECEIVER
-            if not 0 <= lost <= of:
-                raise RecordError(f"it counts {lost} lost of {of} datagrams, which is impossible")
-            arrived = of - lost
-            moved = sum(int(row[7]) for row in streams)
-            size = moved // arrived if arrived and moved % arrived == 0 else None
-            numbers.append(Number("loss_rate", lost / of, RECEIVER))
-        metric = "goodput_bps" if of > 0 else "sent_bps"
-        numbers.append(Number(metric, rate, side))
-    else:
-        numbers.append(Number("goodput_bps", rate, SENDER))
-        notes.append("its lines do not say which end counted; a client counts up to a window more")
+    udp = len(streams[0]) > 9
+    size, numbers = _datagrams_of_csv(streams) if udp else (None, [_of_tcp(streams)])
+    note = "its lines do not say which end counted; a client counts up to a window more"
     return Result(
         tool=NAME,
         version="",
         place="the whole run",
         labels=Labels(
-            protocol=protocol,
+            protocol="udp" if udp else "tcp",
             payload_bytes=size,
-            load_bps=math.inf if protocol == "tcp" else None,
+            load_bps=None if udp else math.inf,
             cores=1 if len(streams) == 1 else None,
         ),
         numbers=tuple(numbers),
         streams=len(streams),
-        notes=tuple(notes),
+        notes=() if udp else (note,),
     )
+
+
+def _of_tcp(streams: Sequence[Sequence[str]]) -> Number:
+    return Number("goodput_bps", sum(float(row[8]) for row in streams), SENDER)
+
+
+def _datagrams_of_csv(streams: Sequence[Sequence[str]]) -> tuple[int | None, list[Number]]:
+    """The size of a datagram [B], and what arrived; of a client, which is told no count, what was sent."""
+    rate = sum(float(row[8]) for row in streams)
+    lost, of = (sum(int(row[place]) for row in streams) for place in (10, 11))
+    if of <= 0:
+        return None, [Number("sent_bps", rate, SENDER)]
+    if not 0 <= lost <= of:
+        raise RecordError(f"it counts {lost} lost of {of} datagrams, which is impossible")
+    arrived, moved = of - lost, sum(int(row[7]) for row in streams)
+    size = moved // arrived if arrived and moved % arrived == 0 else None
+    return size, [
+        Number("loss_rate", lost / of, RECEIVER),
+        Number("goodput_bps", rate, RECEIVER),
+    ]
