@@ -128,6 +128,16 @@ class Dataset:
         return str(self.document.get("licence", ""))
 
     @property
+    def whose(self) -> str:
+        """Whose numbers they are: those of the program that measured, which does little with a frame."""
+        tool = self.document.get("tool")
+        name = str(tool.get("name", "")) if isinstance(tool, dict) else ""
+        return (
+            f"these are numbers of {name or 'the program that measured'}: what an application of yours "
+            "does with each frame comes on top"
+        )
+
+    @property
     def known_limits(self) -> tuple[str, ...]:
         """What the numbers do not cover, in sentences."""
         limits = self.document.get("known_limits", [])

@@ -768,3 +768,11 @@ def test_a_loaded_dataset_cannot_be_changed(central: Dataset) -> None:
         central.id = "other"  # type: ignore[misc]
     with pytest.raises(AttributeError):
         central.points[0].value = 1.0  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", catalogue())
+def test_every_dataset_says_whose_numbers_they_are(name: str) -> None:
+    data = load(name)
+    tool = data.document["tool"]
+    assert isinstance(tool, dict)
+    assert data.whose.startswith(f"these are numbers of {tool['name']}: ")

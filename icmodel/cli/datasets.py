@@ -144,6 +144,7 @@ def _facts(data: Dataset) -> Table:
         ("licence", data.licence),
         ("edition", str(data.document.get("edition", ""))),
         ("measured by", f"{tool.get('name', '')}, version {tool.get('version', 'not stated')}"),
+        ("whose", data.whose),
         ("link", link.kind if rate is None else f"{link.kind}, {units.format_bps(rate)}"),
         ("MTU", quantity_text("mtu_bytes", mtu)),
         ("a switch adds", quantity_text("latency_s", link.switch_latency_s)),

@@ -164,7 +164,9 @@ def _of_all(one: Estimate, metric: str, times: int) -> Estimate:
 
 
 def _limiting(metric: str, prediction: Prediction) -> str:
-    """What limits a metric: the bottleneck, the longest term of the latency, or the CPU."""
+    """What limits a metric: the bottleneck, the longest term of the latency, the CPU; of a message nothing."""
+    if metric in MESSAGE_METRICS:
+        return ""
     if metric.startswith("latency_"):
         return max(prediction.terms, key=lambda name: prediction.terms[name], default="")
     return "cpu" if metric.startswith("cpu_") else prediction.bottleneck

@@ -27,7 +27,7 @@ def _dataset(data: Dataset) -> str:
     edition = data.document.get("edition", "")
     parts = [
         f"## {data.id}\n\n{data.title}. Edition {edition}, variant `{data.default_variant}`, "
-        f"protocol `{data.default_protocol}` by default.\n",
+        f"protocol `{data.default_protocol}` by default; {data.whose}.\n",
         table(("link", ""), list(_link(data))),
         table(("protocol", "metric", "payload", "load", "cores", "rows"), list(_coverage(data))),
         table(("option axis", "meaning", "values", "default"), list(_options(data))),
