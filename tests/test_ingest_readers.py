@@ -650,6 +650,10 @@ def test_imb_of_either_megabyte_is_read() -> None:
     assert numbers(read("imb/mebibytes.txt"), payload_bytes=8)["rtt_half_mean_s"] == 2.26e-6
 
 
+def test_imb_of_newer_versions_tells_least_greatest_and_mean_of_its_groups() -> None:
+    assert numbers(read("imb/groups.txt")) == {"rtt_half_mean_s": 1.8e-6}
+
+
 def test_imb_uniband_is_the_sum_over_its_pairs() -> None:
     got = numbers(read("imb/uniband.txt"), payload_bytes=1024, cores=2)
     assert got == {"frames_per_s": 4e6, "goodput_bps": 4e6 * 8192}
@@ -659,7 +663,7 @@ def test_imb_of_both_directions_is_left_and_said_so() -> None:
     got = read("imb/mixed.txt")
     assert numbers(got) == numbers(read("imb/pingpong.txt"))
     assert any("Sendrecv is not taken" in note for note in results(got)[0].notes)
-    with pytest.raises(RecordError, match="it has Sendrecv, which load both directions"):
+    with pytest.raises(RecordError, match="it has Sendrecv, which load both directions or several"):
         read("imb/sendrecv.txt")
 
 
@@ -719,6 +723,14 @@ def test_iperf2_udp_takes_goodput_and_loss_of_the_server_s_report() -> None:
     assert paced["loss_rate"] == 0
     lines = numbers(read("iperf2/udp_csv_server.txt", load_bps=20e6), payload_bytes=1000)
     assert lines == {"loss_rate": 0, "goodput_bps": 20012312.0}
+
+
+def test_iperf2_udp_sums_the_reports_of_parallel_streams() -> None:
+    got = read("iperf2/udp_P2.txt", cores=2)
+    values = numbers(got, payload_bytes=1000, load_bps=40e6)
+    assert values["loss_rate"] == 1 / 5006
+    assert values["sent_bps"] == 40e6
+    assert values["goodput_bps"] == pytest.approx(5005 * 8000 / 1.0004)
 
 
 def test_iperf2_latency_of_clocks_that_may_differ_is_not_taken() -> None:

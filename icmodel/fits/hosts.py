@@ -30,12 +30,16 @@ OF_CHANGE, OF_DISTANCE = 0.5, 0.1
 class Frames:
     """Time a frame at some sites, on the dataset's hosts and on others [s].
 
-    ``fastest_s`` is shorter than ``there_s`` where the wire hid how fast the host is.
+    ``fastest_s`` is shorter than ``there_s`` where the wire hid how fast the host is.  ``old`` and ``new``
+    are the sites on the dataset's link and on the asked one.
     """
 
     here_s: Floats
     there_s: Floats
     fastest_s: Floats
+    old: Sites
+    new: Sites
+    hosts: Hosts
 
 
 def frames(here_s: Floats, busy: Floats, old: Sites, new: Sites, hosts: Hosts) -> Frames:
@@ -55,30 +59,29 @@ def frames(here_s: Floats, busy: Floats, old: Sites, new: Sites, hosts: Hosts) -
     share = np.where(by_wire & ~np.isnan(busy), np.clip(busy, 0.0, 1.0), 1.0)
     there_s = np.maximum(here_s * share / hosts.cpu_clock_ratio, new.least_s)
     fastest_s = np.where(by_wire & np.isnan(busy), new.least_s, there_s)
-    return Frames(here_s, there_s, fastest_s)
+    return Frames(here_s, there_s, fastest_s, old, new, hosts)
 
 
-def factor(
-    metric: str, regime: str, value: Floats, frame: Frames, old: Sites, new: Sites, hosts: Hosts
-) -> Floats:
+def factor(metric: str, regime: str, value: Floats, frame: Frames) -> Floats:
     """What a metric is multiplied by on other hosts."""
     speed_up = frame.here_s / frame.there_s
     if metric.endswith(("_bps", "_per_s")):
         return speed_up
-    clock = hosts.cpu_clock_ratio
+    clock = frame.hosts.cpu_clock_ratio
     if metric.startswith("cpu_"):
         return (speed_up if regime == UNLIMITED else np.ones_like(value)) / clock
     if metric.endswith("_s"):
-        return 1 / speed_up if regime == UNLIMITED else _times(metric, value, old, new, clock)
+        return 1 / speed_up if regime == UNLIMITED else _times(metric, value, frame)
     return np.ones_like(value)
 
 
-def _times(metric: str, value: Floats, old: Sites, new: Sites, clock: float) -> Floats:
+def _times(metric: str, value: Floats, frame: Frames) -> Floats:
+    """A latency of a load that is carried: the host's part goes with the clock, the wire's with its rate."""
     crossings = 0 if metric.endswith("_std_s") else 1
     if metric.startswith("rtt_") and not metric.startswith("rtt_half_"):
         crossings *= 2
-    host = np.maximum(value - crossings * old.wire_s, 0.0) / clock
-    changed = host + crossings * new.wire_s
+    host_s = np.maximum(value - crossings * frame.old.wire_s, 0.0) / frame.hosts.cpu_clock_ratio
+    changed = host_s + crossings * frame.new.wire_s
     return np.divide(changed, value, out=np.ones_like(value), where=value > 0)
 
 

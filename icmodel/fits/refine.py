@@ -215,7 +215,7 @@ class Refiner:
         frame = frames(here_s, busy, where, there, self.hosts)
         by = np.ones_like(payload)
         if not self.fits.is_packet_multiple(metric):
-            by = factor(metric, regime, ends[0], frame, where, there, self.hosts)
+            by = factor(metric, regime, ends[0], frame)
         rate = self.data.interconnect.line_rate_bps
         wider = np.exp(widening(by, self.hosts, rate))
         moved = np.stack([ends[0] * by, ends[1] * by / wider, ends[2] * by * wider])

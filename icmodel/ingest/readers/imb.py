@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
-from icmodel.ingest.printed import MICRO, Printed, printed
+from icmodel.ingest.printed import MICRO, Printed, exact, printed
 from icmodel.ingest.result import BOTH, SENDER, Number, Result
 from icmodel.ingest.source import Source
 
@@ -28,8 +28,12 @@ _PROCESSES = re.compile(r"^# #processes = (\d+)", re.M)
 _HEAD = re.compile(r"^\s*#bytes\s+#repetitions\s+(.*?)\s*$")
 _ROW = re.compile(r"^\s*\d+\s+\d+(?:\s+[0-9.]+)+\s*$")
 PINGPONG, UNIBAND = "PingPong", "Uniband"
-HEADS = {PINGPONG: ["t[usec]", "Mbytes/sec"], UNIBAND: ["Mbytes/sec", "Msg/sec"]}
-"""Columns behind size and repetitions of each benchmark that is taken."""
+OF_GROUPS = ["t_min[usec]", "t_max[usec]", "t_avg[usec]", "Mbytes/sec"]
+HEADS = {
+    PINGPONG: (["t[usec]", "Mbytes/sec"], OF_GROUPS),
+    UNIBAND: (["Mbytes/sec", "Msg/sec"],),
+}
+"""Columns behind size and repetitions of each benchmark that is taken, in either form."""
 
 
 class _Block(NamedTuple):
@@ -62,8 +66,8 @@ def read(source: Source) -> list[Result]:
     if not taken:
         names = ", ".join(dict.fromkeys(block.name for block in blocks))
         raise RecordError(
-            f"it has {names}, which load both directions at once or are none of one stream: ingest "
-            "PingPong or Uniband"
+            f"it has {names}, which load both directions or several pairs at once, or are none of "
+            "one stream: ingest PingPong or Uniband"
         )
     if len({(block.name, block.processes) for block in taken}) < len(taken):
         raise RecordError("it has the same benchmark twice: keep each run in a file of its own")
@@ -86,7 +90,7 @@ def _results(block: _Block, version: str, left: Sequence[str]) -> Iterator[Resul
     rows = 0
     for number, line in enumerate(block.lines, start=block.first):
         if head := _HEAD.match(line):
-            if head[1].split() != HEADS[block.name]:
+            if head[1].split() not in HEADS[block.name]:
                 raise RecordError(f"line {number}: the columns are not those of {block.name}")
         elif _ROW.match(line):
             rows += 1
@@ -100,12 +104,13 @@ def _result(
     block: _Block, version: str, cells: Sequence[str], line: int, left: Sequence[str]
 ) -> Result:
     size = int(cells[0])
-    if len(cells) != 2 + len(HEADS[block.name]):
-        raise RecordError(f"line {line}: {len(cells)} numbers where its head has 4")
+    if len(cells) not in {2 + len(head) for head in HEADS[block.name]}:
+        raise RecordError(f"line {line}: {len(cells)} numbers are none of {block.name}")
     is_latency = block.name == PINGPONG
     numbers = _pingpong(cells, size, line) if is_latency else _uniband(cells, size, line)
     notes = [
-        f"{name} is not taken: it loads both directions or is none of one stream" for name in left
+        f"{name} is not taken: it loads both directions or several pairs, or is none of one stream"
+        for name in left
     ]
     if is_latency:
         notes.append("latency is half a round trip, not a one-way measurement")
@@ -127,10 +132,12 @@ def _result(
 
 
 def _pingpong(cells: Sequence[str], size: int, line: int) -> Iterator[Number]:
-    time = printed(cells[2], MICRO)
-    if time.value > 0:
-        _check(cells[3], Printed(8.0 * size, 8.0 * size, 8.0 * size) / time, line)
-    yield Number.read("rtt_half_mean_s", time, BOTH)
+    """Half a round trip; of several groups the mean of theirs, whose slowest makes the rate."""
+    times = [printed(cell, MICRO) for cell in cells[2:-1]]
+    slowest = max(times, key=lambda time: time.value)
+    if slowest.value > 0:
+        _check(cells[-1], exact(8.0 * size) / slowest, line)
+    yield Number.read("rtt_half_mean_s", times[-1], BOTH)
 
 
 def _uniband(cells: Sequence[str], size: int, line: int) -> Iterator[Number]:

@@ -33,7 +33,8 @@ _ROW = re.compile(
 )
 _REPORT = re.compile(r"^\[\s*\*?\d+\] Server Report:", re.M)
 _DATAGRAM = re.compile(r"^Sending (\d+) byte datagrams(?:, IPG target: ([0-9.]+) us)?", re.M)
-_BUFFER = re.compile(r"^Write buffer size: ([0-9.]+) ([KM]?)Byte", re.M)
+_BUFFER = re.compile(r"^Write buffer size: (\d+) (K?)Byte", re.M)
+"""A whole number; in MByte it is rounded."""
 _VERSION = re.compile(r"\(peer ([0-9.]+)")
 _BOTH_WAYS = re.compile(r"\(full-duplex\)|\(bidir\)")
 _FAILED = re.compile(
@@ -89,15 +90,13 @@ class _Line:
 
 
 def _of_text(text: str, protocol: str, *, sends: bool) -> Result:
-    report = _REPORT.search(text)
-    own = text[: report.start()] if report else text
+    own, reports = _reports(text)
     lines, streams = _whole(own)
     numbers: list[Number] = []
     notes = ["text of iperf 2 has three digits: -y C has more"]
-    size, load = _datagrams(text) if protocol == "udp" else (_buffer(text), math.inf)
-    if report is not None:
-        arrived, _ = _whole(text[report.start() :])
-        numbers += _received(arrived, size)
+    size, load = _datagrams(text, streams) if protocol == "udp" else (_buffer(text), math.inf)
+    if reports:
+        numbers += _received(_together(reports), size)
         numbers.append(Number.read("sent_bps", lines.rate, SENDER))
     elif sends and protocol == "udp":
         numbers.append(Number.read("sent_bps", lines.rate, SENDER))
@@ -128,6 +127,34 @@ def _of_text(text: str, protocol: str, *, sends: bool) -> Result:
     )
 
 
+def _reports(text: str) -> tuple[str, list[_Line]]:
+    """What a client prints of its own, and the server's report of each stream."""
+    found, own, end = [], [], 0
+    for report in _REPORT.finditer(text):
+        row = _ROW.search(text, report.end())
+        if row is None:
+            raise RecordError("a server's report has no line: the run was cut off")
+        found.append(_line(row))
+        own.append(text[end : report.start()])
+        end = row.end()
+    return "".join((*own, text[end:])), found
+
+
+def _together(lines: Sequence[_Line]) -> _Line:
+    """Parallel streams as one."""
+    rates = [line.rate for line in lines]
+    rate = Printed(
+        *(sum(ends) for ends in zip(*((r.value, r.low, r.high) for r in rates), strict=True))
+    )
+    lost = [line.lost for line in lines if line.lost is not None]
+    whole = (
+        (sum(one for one, _ in lost), sum(of for _, of in lost))
+        if len(lost) == len(lines)
+        else None
+    )
+    return _Line(max((line.seconds for line in lines), key=lambda one: one.value), rate, whole)
+
+
 def _whole(text: str) -> tuple[_Line, int]:
     """The line over the whole run, of parallel streams their sum, and how many streams there are."""
     rows = list(_ROW.finditer(text))
@@ -140,7 +167,11 @@ def _whole(text: str) -> tuple[_Line, int]:
         every = [row for row in every if row[1] == "SUM"]
     if not every:
         raise RecordError("it has no line over the whole run: the run was cut off")
-    row = max(every, key=lambda row: float(row[3]))
+    return _line(max(every, key=lambda row: float(row[3]))), max(len(streams), 1)
+
+
+def _line(row: re.Match[str]) -> _Line:
+    """One line of a result."""
     lost = (int(row[9]), int(row[10])) if row[9] else None
     seconds, rate = printed(row[3]), _rate(row[6], row[7], row[8])
     moved = printed(row[4], 8 * 1024 ** " KMGT".index(row[5] or " "))
@@ -149,7 +180,7 @@ def _whole(text: str) -> tuple[_Line, int]:
             f"{row[4]} {row[5]}Bytes in {row[3]} s are not {row[6]} {row[7]}{row[8]}/sec: a number was "
             "changed"
         )
-    return _Line(seconds, rate, lost), max(len(streams), 1)
+    return _Line(seconds, rate, lost)
 
 
 def _rate(number: str, prefix: str, unit: str) -> Printed:
@@ -177,21 +208,21 @@ def _received(line: _Line, size: int | None) -> Iterator[Number]:
     yield Number.read("goodput_bps", rate, RECEIVER)
 
 
-def _datagrams(text: str) -> tuple[int | None, float | None]:
-    """The size of a datagram [B] and the load that the gap between two of them means [b/s]."""
+def _datagrams(text: str, streams: int) -> tuple[int | None, float | None]:
+    """The size of a datagram [B] and the load of all streams by the gap between two of one [b/s]."""
     found = _DATAGRAM.search(text)
     if found is None:
         return None, None
     size, gap = int(found[1]), found[2]
     if gap is None or len(gap.replace(".", "").lstrip("0")) < DIGITS:
         return size, None
-    return size, float(round(Decimal(8 * size) / (Decimal(gap) * MICRO)))
+    return size, float(streams * round(Decimal(8 * size) / (Decimal(gap) * MICRO)))
 
 
 def _buffer(text: str) -> int | None:
     """The bytes that a client writes at once, where ``-e`` says them."""
     found = _BUFFER.search(text)
-    return int(Decimal(found[1]) * 1024 ** " KM".index(found[2] or " ")) if found else None
+    return int(Decimal(found[1]) * 1024 ** " K".index(found[2] or " ")) if found else None
 
 
 # --- lines of -y C ------------------------------------------------------------------------------
