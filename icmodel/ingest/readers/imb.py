@@ -27,6 +27,8 @@ _BLOCK = re.compile(r"^# Benchmarking (\S+)[ \t]*$", re.M)
 _PROCESSES = re.compile(r"^# #processes = (\d+)", re.M)
 _HEAD = re.compile(r"^\s*#bytes\s+#repetitions\s+(.*?)\s*$")
 _ROW = re.compile(r"^\s*\d+\s+\d+(?:\s+[0-9.]+)+\s*$")
+DIGITS = tuple("-0123456789")
+"""How a line begins that was a row."""
 PINGPONG, UNIBAND = "PingPong", "Uniband"
 OF_GROUPS = ["t_min[usec]", "t_max[usec]", "t_avg[usec]", "Mbytes/sec"]
 HEADS = {
@@ -93,9 +95,13 @@ def _results(block: _Block, version: str, left: Sequence[str]) -> Iterator[Resul
             if head[1].split() not in HEADS[block.name]:
                 raise RecordError(f"line {number}: the columns are not those of {block.name}")
         elif _ROW.match(line):
-            rows += 1
             if int(line.split()[0]) > 0:
+                rows += 1
                 yield _result(block, version, line.split(), number, left)
+        elif line.strip()[:1] in DIGITS:
+            raise RecordError(
+                f"line {number}: {line.strip()!r} is no row of {block.name}: it was changed"
+            )
     if not rows:
         raise RecordError(f"{block.name} has no rows: the run failed or was cut off")
 

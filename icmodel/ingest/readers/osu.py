@@ -24,6 +24,8 @@ SLACK = 1e-3
 _TITLE = re.compile(r"^# OSU (\S.*?) Test(?: v([0-9.]+))?\s*$", re.M)
 _PAIRS = re.compile(r"\[ pairs: (\d+) \]")
 _ROW = re.compile(r"^\s*\d+(?:\s+[0-9.]+)+(?:\s+(?:Pass|Fail|-))?\s*$")
+DIGITS = tuple("-0123456789")
+"""How a line begins that was a row."""
 LATENCY, BANDWIDTH, PAIRS = (
     "MPI Latency",
     "MPI Bandwidth",
@@ -101,10 +103,14 @@ def _results(block: _Block) -> Iterator[Result]:
         if line.startswith("# Size"):
             heads = _heads(line, number)
         elif _ROW.match(line):
-            rows += 1
             cells = line.split()
-            if cells[0] != "0":
+            if int(cells[0]) > 0:
+                rows += 1
                 yield _result(block, heads, cells, pairs, number)
+        elif line.strip()[:1] in DIGITS:
+            raise RecordError(
+                f"line {number}: {line.strip()!r} is no row of a table: it was changed"
+            )
     if not rows:
         raise RecordError(f"“OSU {block.title} Test” has no rows: the run failed or was cut off")
 
