@@ -167,6 +167,8 @@ class Refiner:
         if metric == "goodput_bps" and own:
             log_time = log_time + self._to_rows(fitted, curve, payload, log_time, half, where)
         ends = self._interval(fitted, metric, curve, payload, (log_time, half))
+        if fitted.packets is not None and regime in (UNLIMITED, OVERLOAD):
+            ends = _at_least_full_packets(ends, curve, payload)
         if self.hosts is not None:
             return self._moved(metric, regime, ends, there, labels)
         if own:
@@ -266,6 +268,15 @@ class Refiner:
         other = ~limited if where.overloaded else limited & (change < -half[own])
         change = np.where(other, change, 0.0)
         return np.interp(np.log(payload), np.log(curve.payload_bytes), change)
+
+
+def _at_least_full_packets(ends: Floats, curve: Curve, payload: Floats) -> Floats:
+    """Multiples of full packets beyond the rows' payloads, where a fit may go below what a stream needs."""
+    first, last = curve.payload_bytes[[0, -1]]
+    beyond = (payload < first) | (payload > last)
+    value, low, high = ends
+    value = np.where(beyond, np.maximum(value, 1.0), value)
+    return np.stack([value, low, np.maximum(high, value)])
 
 
 def _key(metric: str, curve: Curve, knots: Floats, where: Where) -> bytes:
