@@ -621,7 +621,7 @@ def test_osu_7_says_what_it_validated_and_its_tail() -> None:
         ("bw.txt", ("Bandwidth (MB/s)", "Bandwidth (GB/s)"), "no column of OSU's"),
         ("mbw_mr.txt", ("49968421.54", "4996842.154"), "a number was changed"),
         ("mbw_mr.txt", ("  49968421.54", ""), "2 numbers where the head has 3"),
-        ("bw.txt", ("\n2  ", "\n1e999  "), "is no row of a table"),
+        ("bw.txt", ("\n2  ", "\n1e999  "), "is no row of “OSU MPI Bandwidth Test”"),
     ],
 )
 def test_osu_that_is_none_of_one_stream_or_was_changed_is_refused(
@@ -674,7 +674,7 @@ def test_imb_of_both_directions_is_left_and_said_so() -> None:
         (("16.08", "1.608"), "a number was changed"),
         (("t[usec]   Mbytes/sec", "Mbytes/sec      Msg/sec"), "not those of PingPong"),
         (("# Benchmarking PingPong", "# Benchmarking Uniband"), "not those of Uniband"),
-        ((" 1024         1000", " 1e999        1000"), "is no row of PingPong"),
+        ((" 1024         1000", " 1e999        1000"), "is no row of “PingPong”"),
     ],
 )
 def test_imb_that_contradicts_itself_is_refused(
