@@ -152,14 +152,15 @@ def netperf_round_trip(run: Truth) -> str:
 
 
 def netperf_both_ends(run: Truth) -> str:
-    speed = run.of(run.bps / 1e6)
+    count = round(10 * run.rate)
+    mbps = 8 * run.payload * count / 10 / 1e6
     return (
         "$ netperf -t UDP_STREAM -H b\n"
         "UDP UNIDIRECTIONAL SEND TEST from 0.0.0.0 () port 0 AF_INET to b () port 0 AF_INET\n"
         "Socket  Message  Elapsed      Messages\nSize    Size     Time         Okay Errors   "
         "Throughput\nbytes   bytes    secs            #      #   10^6bits/sec\n\n"
-        f"212992    {run.payload}   10.00   {round(10 * run.rate)}      0     {speed}\n"
-        f"212992            10.00   {round(10 * run.rate)}   {run.of(run.slip * run.bps / 1e6)}\n"
+        f"212992    {run.payload}   10.00   {count}      0     {run.of(mbps)}\n"
+        f"212992            10.00   {count}   {run.of(run.slip * mbps)}\n"
     )
 
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
+from icmodel.ingest.printed import exact
+from icmodel.ingest.readers.agreement import check_count, check_rate
 from icmodel.ingest.result import RECEIVER, SENDER, Number, Result, Side
 from icmodel.ingest.source import Source, documents, real, shifted, table, tables, text_of
 
@@ -29,6 +31,8 @@ _EVENT = re.compile(r'^\{"event":', re.M)
 _MULTITHREADED = (3, 16)
 OMITTED = 1.5
 """With -O what was under way when the sender began to count arrives in the receiver's window."""
+SLACK = 2e-3
+"""How far a rate and its bytes over seconds may lie apart: windows of both are closed one after another."""
 _SLACK = 1.1
 """A process' CPU may lie that much above its threads: the counters tick."""
 
@@ -192,22 +196,40 @@ def _hosts(run: _Run) -> tuple[str, str]:
 
 
 def _goodput(run: _Run, notes: list[str]) -> list[Number]:
-    received = _rate(table(run.end, "sum_received"))
-    sent = _rate(table(run.end, "sum_sent"))
+    _check_streams(run)
+    received = _rate(table(run.end, "sum_received"), "sum_received")
+    sent = _rate(table(run.end, "sum_sent"), "sum_sent")
     numbers = []
     if received:
         numbers.append(Number("goodput_bps", received, RECEIVER))
     if run.protocol == "udp" and not received:
-        sent = sent or _rate(table(run.end, "sum"))
+        sent = sent or _rate(table(run.end, "sum"), "sum")
         numbers += _counted_goodput(run, notes)
     if sent:
         numbers.append(Number("sent_bps", sent, SENDER))
     return numbers
 
 
-def _rate(block: Document) -> float | None:
-    size, seconds = real(block, "bytes"), real(block, "seconds")
-    return 8 * size / seconds if size and seconds and seconds > 0 else None
+def _rate(block: Document, place: str) -> float | None:
+    """Bytes over seconds of a block [b/s], held against the rate it says itself."""
+    size, seconds, said = (real(block, key) for key in ("bytes", "seconds", "bits_per_second"))
+    if not size or not seconds or seconds < 0:
+        return None
+    rate = 8 * size / seconds
+    if said:
+        check_rate(exact(said), exact(rate), f"{place}: {size:.0f} B in {seconds:g} s", SLACK)
+    return rate
+
+
+def _check_streams(run: _Run) -> None:
+    """Hold the bytes of both ends against the sums of their streams, which TCP's reports list."""
+    streams = tables(run.end, "streams")
+    for end, whole in (("sender", "sum_sent"), ("receiver", "sum_received")):
+        parts = [real(table(stream, end), "bytes") for stream in streams]
+        total = real(table(run.end, whole), "bytes")
+        if parts and None not in parts and total is not None:
+            counted = sum(part or 0 for part in parts)
+            check_count(total, counted, f"the bytes of {len(parts)} streams' {end}", whole)
 
 
 def _counted_goodput(run: _Run, notes: list[str]) -> list[Number]:

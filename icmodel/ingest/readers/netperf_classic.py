@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from icmodel.errors import RecordError
 from icmodel.ingest.printed import PER_CENT, Printed, exact, printed
+from icmodel.ingest.readers.agreement import check_rate, over
 from icmodel.ingest.readers.netperf_test import (
     Test,
     cells_of,
@@ -19,6 +20,8 @@ from icmodel.ingest.result import BOTH, RECEIVER, SENDER, Number, Result, Side
 from icmodel.ingest.source import number
 
 _UNIT = re.compile(r"(10\^[369]bits/s(?:ec)?|[KMG]?[Bb]ytes/s(?:ec)?|per sec)")
+SLACK = 5e-3
+"""How far the rate and messages over seconds may lie apart beside what is rounded."""
 VERBOSE_CELLS = 8
 """Numbers in the line that -v 2 prints under a request/response test given as throughput."""
 _CONFIDENCE = re.compile(r"Throughput\s*:\s*([0-9.]+)%")
@@ -105,9 +108,14 @@ def _classic_udp(
             f"{test.place}: {arrived:.0f} messages arrived of {okay:.0f} sent: the lines of the "
             "two ends are swapped or changed"
         )
+    sent, goodput = _speed(send[5], unit), _speed(receive[3], unit)
+    for rate, messages, seconds in ((sent, send[3], send[2]), (goodput, receive[2], receive[1])):
+        counted = over(exact(float(messages) * float(send[1])), printed(seconds))
+        said = f"{test.place}: {messages} messages of {send[1]} B in {seconds} s"
+        check_rate(rate, counted, said, SLACK)
     numbers = [
-        Number.read("sent_bps", _speed(send[5], unit), SENDER, quality=quality),
-        Number.read("goodput_bps", _speed(receive[3], unit), RECEIVER, quality=quality),
+        Number.read("sent_bps", sent, SENDER, quality=quality),
+        Number.read("goodput_bps", goodput, RECEIVER, quality=quality),
         Number("loss_rate", (okay - arrived) / okay, BOTH),
         *_cpu([*send[6:7], *receive[4:5]], local_sends=True),
     ]

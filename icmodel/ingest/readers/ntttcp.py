@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import PER_CENT, Printed, exact, printed
+from icmodel.ingest.readers.agreement import check_rate, over
 from icmodel.ingest.result import RECEIVER, SENDER, Number, Result
 from icmodel.ingest.source import Source, number
 
@@ -97,12 +98,7 @@ def _check_rate(said: Callable[[str], str], rate: Printed, linux: bool) -> None:
     seconds = _printed(said("realtime"), "realtime")
     if seconds.value <= 0 or rate.value <= 0:
         raise RecordError("it moved no byte or took no time: the run failed")
-    moved = size * 8 / seconds
-    if not moved.meets(rate, SLACK):
-        raise RecordError(
-            f"{size.value:.0f} B in {seconds.value:g} s are {moved.value / 1e6:.3f} Mb/s, not the "
-            f"{rate.value / 1e6:.3f} Mb/s it prints: a number or a unit was changed"
-        )
+    check_rate(rate, over(size, seconds), f"{size.value:.0f} B in {seconds.value:g} s", SLACK)
 
 
 def _printed(text: str, what: str, factor: int | Decimal = 1) -> Printed:
@@ -149,12 +145,9 @@ def _of_console(text: str) -> Result:
     size, seconds = (_printed(fields[k][0], k) for k in ("total bytes", "test duration"))
     if not size.value or not seconds.value:
         raise RecordError("it moved no byte or took no time: the run failed")
-    rate = exact(size.value) * 8 / seconds
-    if not rate.meets(_printed(value, "throughput", _SPEEDS[unit]), SLACK):
-        raise RecordError(
-            f"{size.value:.0f} B in {seconds.value:g} s are {rate.value / 1e9:.2f} Gb/s, not the "
-            f"{value} {unit} it prints: a number was changed"
-        )
+    rate = over(exact(size.value), seconds)
+    said = _printed(value, "throughput", _SPEEDS[unit])
+    check_rate(said, rate, f"{size.value:.0f} B in {seconds.value:g} s", SLACK)
     notes = ["the rate is worked out of bytes and seconds, finer than what is printed"]
     return _console_result(text, version[1] if version else "", fields, rate, notes)
 

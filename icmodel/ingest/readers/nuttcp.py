@@ -12,11 +12,14 @@ import re
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import printed
+from icmodel.ingest.readers.agreement import check_rate, over
 from icmodel.ingest.result import RECEIVER, SENDER, Number, Result
 from icmodel.ingest.source import Source
 
 NAME = "nuttcp"
 MEBIBYTE = 2**20
+SLACK = 5e-3
+"""How far the rate and bytes over seconds may lie apart beside what is rounded."""
 TINY = 1e-12
 """What a division may be off in the last places."""
 _LINE = re.compile(
@@ -66,9 +69,9 @@ def _result(line: re.Match[str], command: str, number: int) -> Result:
     cpu, drops = _CPU.search(line["rest"]), _DROPS.search(line["rest"])
     assert cpu is not None, "the caller looked for it"
     counts = (int(drops["drop"]), int(drops["pkt"])) if drops else None
-    return _made(
-        line["mbps"], line["mb"], (int(cpu["tx"]), int(cpu["rx"])), counts, _told(command), number
-    )
+    _check(line["mb"], line["s"], line["mbps"], number)
+    cores = (int(cpu["tx"]), int(cpu["rx"]))
+    return _made(line["mbps"], line["mb"], cores, counts, _told(command), number)
 
 
 def _parsed(line: re.Match[str], number: int) -> Result:
@@ -79,7 +82,17 @@ def _parsed(line: re.Match[str], number: int) -> Result:
         raise RecordError(f"line {number} has no {missing[0]}: the line is cut off")
     counts = (int(pairs["drop"]), int(pairs["pkt"])) if "pkt" in pairs else None
     cpu = (int(pairs["tx_cpu"]), int(pairs["rx_cpu"]))
+    _check(line["mb"], line["s"], pairs["rate_Mbps"], number)
     return _made(pairs["rate_Mbps"], line["mb"], cpu, counts, (None, None), number)
+
+
+def _check(mebibytes: str, seconds: str, mbps: str, number: int) -> None:
+    """Hold the rate of a line against its bytes and seconds."""
+    time = printed(seconds, cut=True)
+    if time.value > 0:
+        moved = over(printed(mebibytes, MEBIBYTE), time)
+        what = f"line {number}: {mebibytes} MB of 2^20 B in {seconds} s"
+        check_rate(printed(mbps, 10**6), moved, what, SLACK)
 
 
 def _made(

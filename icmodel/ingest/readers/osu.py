@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import MICRO, printed
+from icmodel.ingest.readers.agreement import check_rate
 from icmodel.ingest.readers.sections import Row, Section, rows, sections, unlabelled
 from icmodel.ingest.result import BOTH, SENDER, Number, Result
 from icmodel.ingest.source import Source
@@ -163,11 +164,8 @@ def _bandwidth(named: dict[str, str], row: Row) -> Iterator[Number]:
     if "Messages/s" in named:
         rate = printed(named["Messages/s"])
         moved = rate * (row.size * 8)
-        if not goodput.meets(moved, SLACK):
-            raise RecordError(
-                f"line {row.line}: {named['MB/s']} MB/s is not {named['Messages/s']} messages/s of "
-                f"{row.size} B: a number was changed"
-            )
+        messages = f"line {row.line}: {named['Messages/s']} messages/s of {row.size} B"
+        check_rate(goodput, moved, messages, SLACK)
         yield Number.read("frames_per_s", rate, SENDER)
         goodput = goodput.finer(moved)
     yield Number.read("goodput_bps", goodput, SENDER)

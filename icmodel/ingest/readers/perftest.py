@@ -12,6 +12,7 @@ import re
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import MICRO, printed
+from icmodel.ingest.readers.agreement import check_rate
 from icmodel.ingest.result import BOTH, SENDER, Number, Result
 from icmodel.ingest.source import Source
 
@@ -117,11 +118,7 @@ def _bandwidth(text: str, row: list[str], line: int) -> list[Number]:
         raise RecordError(f"line {line}: the head does not say the unit of the bandwidth")
     value, rate = printed(row[3], WIDTHS[unit[1]]), printed(row[4], 10**6)
     moved = rate * (int(row[0]) * 8)
-    if not value.meets(moved, SLACK):
-        raise RecordError(
-            f"line {line}: {row[3]} {unit[1]}/s is not {row[4]} M messages/s of {row[0]} B: the "
-            "head's unit or a number was changed"
-        )
+    check_rate(value, moved, f"line {line}: {row[4]} M messages/s of {row[0]} B", SLACK)
     return [
         Number.read("frames_per_s", rate, SENDER),
         Number.read("goodput_bps", value.finer(moved), SENDER),
