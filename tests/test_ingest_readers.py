@@ -768,7 +768,7 @@ def test_iperf2_that_was_changed_or_failed_is_refused(
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_a_case_is_recognised_as_of_its_tool(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8-sig")
     assert next(name for name, reader in READERS.items() if reader.recognises(text)) == (
         path.parent.name
     )

@@ -47,6 +47,38 @@ def check_count(count: float, counted: float, what: str, whole: str) -> None:
         )
 
 
+def check_loss(per_cent: Printed, lost: int, of: int, what: str) -> None:
+    """Hold a printed loss in per cent against the packets that are counted beside it.
+
+    Raises
+    ------
+    RecordError
+        If more were lost than sent, or both cannot have been the same.
+    """
+    if not 0 <= lost <= of:
+        raise RecordError(f"{what} counts {lost} lost of {of} packets, which is impossible")
+    counted = 100 * lost / of if of else 0.0
+    if not per_cent.meets(exact(counted)):
+        raise RecordError(
+            f"{what}: {lost} of {of} packets are {counted:.4g} %, not the {per_cent.value:g} % lost that it "
+            "prints: a number was changed"
+        )
+
+
+def check_share(said: float, counted: float, what: str) -> None:
+    """Hold a share that a tool prints with all digits against the counts it is of.
+
+    Raises
+    ------
+    RecordError
+        If they lie further apart than by a hundredth of a per cent.
+    """
+    if abs(said - counted) > 1e-4:
+        raise RecordError(
+            f"{what} are {counted:.4%}, not the {said:.4%} it prints: a number was changed"
+        )
+
+
 def over(moved: Printed, seconds: Printed) -> Printed:
     """Bytes over seconds, in bits per second."""
     return moved * exact(8.0) / seconds

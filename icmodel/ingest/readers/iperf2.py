@@ -16,7 +16,7 @@ from decimal import Decimal
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import MICRO, Printed, exact, printed
-from icmodel.ingest.readers.agreement import check_rate
+from icmodel.ingest.readers.agreement import check_loss, check_rate
 from icmodel.ingest.result import RECEIVER, SENDER, Number, Result
 from icmodel.ingest.source import Source
 
@@ -29,7 +29,7 @@ _CSV = re.compile(
 _START = re.compile(r"^(Client connecting to|Server listening on) .*(TCP|UDP) port", re.M)
 _ROW = re.compile(
     r"^\[\s*(SUM|\*?\d+)\]\s+([0-9.]+)-\s*([0-9.]+) sec\s+([0-9.]+) ([KMGT]?)Bytes\s+"
-    r"([0-9.]+) ([KMGT]?)(bits|Bytes)/sec(?:.*?\s(\d+)/\s*(\d+) \([0-9.e+-]+%\))?",
+    r"([0-9.]+) ([KMGT]?)(bits|Bytes)/sec(?:.*?\s(\d+)/\s*(\d+) \(([0-9.e+-]+)%\))?",
     re.M,
 )
 _REPORT = re.compile(r"^\[\s*\*?\d+\] Server Report:", re.M)
@@ -165,21 +165,44 @@ def _whole(text: str) -> tuple[_Line, int]:
         raise RecordError("it has no line of a result: the run was cut off")
     last = max(float(row[3]) for row in rows)
     every = [row for row in rows if float(row[2]) == 0 and float(row[3]) > last / 2]
-    streams = {row[1] for row in every if row[1] != "SUM"}
-    if len(streams) > 1:
-        every = [row for row in every if row[1] == "SUM"]
+    streams = {row[1]: row for row in every if row[1] != "SUM"}
+    sums = [row for row in every if row[1] == "SUM"]
+    if sums or len(streams) > 1:
+        _check_sum(sums, list(streams.values()))
+        every = sums
     if not every:
         raise RecordError("it has no line over the whole run: the run was cut off")
     return _line(max(every, key=lambda row: float(row[3]))), max(len(streams), 1)
 
 
+def _check_sum(sums: Sequence[re.Match[str]], streams: Sequence[re.Match[str]]) -> None:
+    """Hold the bytes of a sum against those of its streams."""
+    if not sums or len(streams) < 2:
+        raise RecordError(
+            "it has a line [SUM] and not those of its streams, or the other way round: it was cut off"
+        )
+    total, parts = _moved(sums[-1]), [_moved(row) for row in streams]
+    low, high = sum(part.low for part in parts), sum(part.high for part in parts)
+    if not total.meets(Printed(sum(part.value for part in parts), low, high), SLACK):
+        raise RecordError(
+            f"[SUM] has {sums[-1][4]} {sums[-1][5]}Bytes, which its {len(streams)} streams have not "
+            "together: a line is missing or was changed"
+        )
+
+
+def _moved(row: re.Match[str]) -> Printed:
+    """The bytes of a line, in bits."""
+    return printed(row[4], 8 * 1024 ** " KMGT".index(row[5] or " "))
+
+
 def _line(row: re.Match[str]) -> _Line:
     """One line of a result."""
     lost = (int(row[9]), int(row[10])) if row[9] else None
+    if lost:
+        check_loss(printed(row[11]), *lost, f"the line up to {row[3]} s")
     seconds, rate = printed(row[3]), _rate(row[6], row[7], row[8])
-    moved = printed(row[4], 8 * 1024 ** " KMGT".index(row[5] or " "))
     if seconds.value > 0:
-        check_rate(rate, moved / seconds, f"{row[4]} {row[5]}Bytes in {row[3]} s", SLACK)
+        check_rate(rate, _moved(row) / seconds, f"{row[4]} {row[5]}Bytes in {row[3]} s", SLACK)
     return _Line(seconds, rate, lost)
 
 
@@ -193,8 +216,6 @@ def _received(line: _Line, size: int | None) -> Iterator[Number]:
     rate = line.rate
     if line.lost is not None:
         lost, of = line.lost
-        if not 0 <= lost <= of:
-            raise RecordError(f"it counts {lost} lost of {of} datagrams, which is impossible")
         if of:
             yield Number("loss_rate", lost / of, RECEIVER)
         if size is not None and line.seconds.value > 0:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import exact
-from icmodel.ingest.readers.agreement import check_count, check_rate
+from icmodel.ingest.readers.agreement import check_count, check_rate, check_share
 from icmodel.ingest.result import RECEIVER, SENDER, Number, Result, Side
 from icmodel.ingest.source import Source, documents, real, shifted, table, tables, text_of
 
@@ -270,6 +270,8 @@ def _loss(run: _Run, notes: list[str]) -> list[Number]:
             f"it counts {lost:.0f} lost of {packets:.0f} packets, which is impossible: iperf3's "
             "32-bit counter overflowed; run shorter or with --udp-counters-64bit"
         )
+    if (said := real(block, "lost_percent")) is not None:
+        check_share(said / 100, lost / packets, f"{lost:.0f} lost of {packets:.0f} packets")
     value = lost / packets
     sent, received = run.sent_packets, packets - lost
     if sent is None or sent <= packets or real(run.test, "omit"):

@@ -11,8 +11,8 @@ import re
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
-from icmodel.ingest.printed import printed
-from icmodel.ingest.readers.agreement import check_rate, over
+from icmodel.ingest.printed import exact, printed
+from icmodel.ingest.readers.agreement import check_loss, check_rate, over
 from icmodel.ingest.result import RECEIVER, SENDER, Number, Result
 from icmodel.ingest.source import Source
 
@@ -27,7 +27,7 @@ _LINE = re.compile(
 )
 _PARSED = re.compile(r"^\s*megabytes=(?P<mb>[0-9.]+) real_seconds=(?P<s>[0-9.]+)(?P<rest>.*)$")
 _CPU = re.compile(r"(?P<tx>\d+) %TX\s+(?P<rx>\d+) %RX")
-_DROPS = re.compile(r"(?P<drop>\d+) /\s*(?P<pkt>\d+) drop/pkt")
+_DROPS = re.compile(r"(?P<drop>\d+) /\s*(?P<pkt>\d+) drop/pkt(?:\s+(?P<loss>[0-9.]+) %loss)?")
 _COMMAND = re.compile(r"(?:^|\s)nuttcp\s+(?P<options>-.*)$")
 _LENGTH = re.compile(r"-l\s*(?P<size>\d+)(?P<unit>[kKmM]?)\b")
 _RATE = re.compile(r"-R(?:i\s*)?(?P<rate>\d+(?:\.\d+)?)(?P<unit>[kKmMgG]?)\b")
@@ -68,7 +68,7 @@ def read(source: Source) -> list[Result]:
 def _result(line: re.Match[str], command: str, number: int) -> Result:
     cpu, drops = _CPU.search(line["rest"]), _DROPS.search(line["rest"])
     assert cpu is not None, "the caller looked for it"
-    counts = (int(drops["drop"]), int(drops["pkt"])) if drops else None
+    counts = _counts(drops["drop"], drops["pkt"], drops["loss"], number) if drops else None
     _check(line["mb"], line["s"], line["mbps"], number)
     cores = (int(cpu["tx"]), int(cpu["rx"]))
     return _made(line["mbps"], line["mb"], cores, counts, _told(command), number)
@@ -80,10 +80,21 @@ def _parsed(line: re.Match[str], number: int) -> Result:
     missing = [key for key in needed if key not in pairs]
     if missing:
         raise RecordError(f"line {number} has no {missing[0]}: the line is cut off")
-    counts = (int(pairs["drop"]), int(pairs["pkt"])) if "pkt" in pairs else None
+    loss = pairs.get("data_loss")
+    counts = _counts(pairs["drop"], pairs["pkt"], loss, number) if "pkt" in pairs else None
     cpu = (int(pairs["tx_cpu"]), int(pairs["rx_cpu"]))
     _check(line["mb"], line["s"], pairs["rate_Mbps"], number)
     return _made(pairs["rate_Mbps"], line["mb"], cpu, counts, (None, None), number)
+
+
+def _counts(lost: str, of: str, loss: str | None, number: int) -> tuple[int, int]:
+    """Packets lost and sent, held against the loss in per cent."""
+    counts = (int(lost), int(of))
+    if counts[1] == 0:
+        raise RecordError(f"line {number} counts no packet: the run failed")
+    said = exact(100 * counts[0] / counts[1]) if loss is None else printed(loss)
+    check_loss(said, *counts, f"line {number}")
+    return counts
 
 
 def _check(mebibytes: str, seconds: str, mbps: str, number: int) -> None:
@@ -104,10 +115,6 @@ def _made(
     number: int,
 ) -> Result:
     """The result of a line; ``told`` is payload and load as the command line has them."""
-    if counts is not None and not 0 <= counts[0] <= counts[1] > 0:
-        raise RecordError(
-            f"line {number} counts {counts[0]} lost of {counts[1]} packets, which is impossible"
-        )
     payload, load = told
     numbers = [Number.read("goodput_bps", printed(mbps, 10**6), RECEIVER)]
     notes = ["the round trip and retransmissions are of the connection, not of frames: not taken"]
