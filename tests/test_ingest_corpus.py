@@ -78,7 +78,7 @@ def test_right_files_of_one_tool_do_not_accuse_each_other(name: str) -> None:
 
 def damaged(damage: Entry, folder: Path) -> Path:
     """The file with its damage, in a folder."""
-    source = CASES / damage["file"]
+    source = CASES / str(damage["file"])
     text = source.read_text(encoding="utf-8")
     if "replace" in damage:
         old, new = damage["replace"]
@@ -89,7 +89,7 @@ def damaged(damage: Entry, folder: Path) -> Path:
         assert found, "the damage finds nowhere to cut"
         text = before
     if "glued_with" in damage:
-        text += (CASES / damage["glued_with"]).read_text(encoding="utf-8")
+        text += (CASES / str(damage["glued_with"])).read_text(encoding="utf-8")
     assert text != source.read_text(encoding="utf-8")
     file = folder / source.name
     file.write_text(text, encoding="utf-8")

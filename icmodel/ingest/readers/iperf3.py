@@ -239,6 +239,9 @@ def _counted_goodput(run: _Run, notes: list[str]) -> list[Number]:
     size = real(run.test, "blksize")
     if not packets or lost is None or not seconds or not size or lost < 0:
         return []
+    if block.get("sender") is True:
+        notes.append("the report of a sender of UDP says nothing of what arrived")
+        return []
     notes.append(
         "this version prints the sender's bytes alone: goodput is worked out of the packets that "
         "arrived, their size and the sender's seconds"

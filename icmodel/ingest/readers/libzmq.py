@@ -33,7 +33,8 @@ POWERS = {"ms": -3, "us": -6, "µs": -6, "μs": -6, "ns": -9}
 
 def recognises(text: str) -> bool:
     """Whether a text looks like output of libzmq's perf tools, or of NetMQ's."""
-    return _MARK.search(text) is not None or _NETMQ.search(text) is not None
+    begins = _SIZE.search(text) is not None and _COUNT.search(text) is not None
+    return begins or _MARK.search(text) is not None or _NETMQ.search(text) is not None
 
 
 def read(source: Source) -> list[Result]:

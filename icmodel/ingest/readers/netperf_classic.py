@@ -6,11 +6,12 @@ import re
 from collections.abc import Sequence
 
 from icmodel.errors import RecordError
-from icmodel.ingest.printed import PER_CENT, Printed, exact, printed
+from icmodel.ingest.printed import MICRO, PER_CENT, Printed, exact, printed
 from icmodel.ingest.readers.agreement import check_rate, over
 from icmodel.ingest.readers.netperf_test import (
     Test,
     cells_of,
+    check_equal,
     in_bps,
     labels_of,
     made,
@@ -130,20 +131,28 @@ def _classic_rr(
     if len(row) < 6:
         raise RecordError(f"{test.place}: its row has {len(row)} numbers where 6 are needed")
     request, response = int(float(row[2])), int(float(row[3]))
-    if request != response:
-        raise RecordError(
-            f"{test.place}: requests of {request} B and responses of {response} B have no payload "
-            "in common: measure with equal sizes"
-        )
+    check_equal(test, request, response)
+    verbose = rows[-1] if len(rows[-1]) == VERBOSE_CELLS else None
     if unit[0] == "per sec":
         rate = _rate(row[5])
-    elif len(rows[-1]) == VERBOSE_CELLS:
-        rate = _rate(rows[-1][5])  # -v 2 prints it besides
+    elif verbose:
+        rate = _rate(verbose[5])  # -v 2 prints it besides
     else:  # as throughput, both ways together
         rate = _speed(row[5], unit[0]) / exact(16 * request)
         notes.append(f"the rate is worked out of the throughput in {unit[0]}, both ways together")
+    if verbose and not test.burst:
+        _check_trip(test, rate, verbose[4])
     numbers = [*round_trip(test, rate, notes), *_cpu(row[6:8], local_sends=True)]
     return made(test, labels_of(test, request), numbers, notes)
+
+
+def _check_trip(test: Test, rate: Printed, microseconds: str) -> None:
+    """Hold a rate against the round trip that ``-v 2`` prints besides."""
+    if not (rate * printed(microseconds, MICRO)).meets(exact(1.0), SLACK):
+        raise RecordError(
+            f"{test.place}: {rate.value:.6g} transactions/s are not of {microseconds} us each: a number "
+            "was changed"
+        )
 
 
 def _rate(cell: str) -> Printed:
