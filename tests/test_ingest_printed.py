@@ -175,7 +175,7 @@ def osu_pairs(run: Truth) -> str:
     return (
         "# OSU MPI Multiple Bandwidth / Message Rate Test v5.6.3\n"
         "# [ pairs: 4 ] [ window size: 64 ]\n# Size                  MB/s        Messages/s\n"
-        f"{run.payload} {run.of(run.slip * run.bps / 8e6)} {run.rate:.2f}\n"
+        f"{run.payload} {run.slip * run.bps / 8e6:.2f} {run.rate:.2f}\n"
     )
 
 

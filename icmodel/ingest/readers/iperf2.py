@@ -96,7 +96,7 @@ def _of_text(text: str, protocol: str, *, sends: bool) -> Result:
     notes = ["text of iperf 2 has three digits: -y C has more"]
     size, load = _datagrams(text, streams) if protocol == "udp" else (_buffer(text), None)
     if reports:
-        numbers += _received(_together(reports), size)
+        numbers += _received(_together(reports), size, protocol)
         numbers.append(Number.read("sent_bps", lines.rate, SENDER))
     elif sends and protocol == "udp":
         numbers.append(Number.read("sent_bps", lines.rate, SENDER))
@@ -107,7 +107,7 @@ def _of_text(text: str, protocol: str, *, sends: bool) -> Result:
             "a client counts what it handed to its socket, up to a window more than arrived"
         )
     else:
-        numbers += _received(lines, size)
+        numbers += _received(lines, size, protocol)
     payloads = _open_payloads(lines, text) if size is None else None
     if "Latency avg" in text:
         notes.append("one-way latency needs clocks that agree, of which nothing is said: not taken")
@@ -233,7 +233,9 @@ def _rate(number: str, prefix: str, unit: str) -> Printed:
     return printed(number, 1000**power if unit == "bits" else 8 * 1024**power)
 
 
-def _received(line: _Line, size: int | None) -> Iterator[Number]:
+def _received(line: _Line, size: int | None, protocol: str) -> Iterator[Number]:
+    if protocol == "udp" and line.lost is None:
+        raise RecordError("the line of a receiver of UDP has no losses: it was cut off or changed")
     rate = line.rate
     if line.lost is not None:
         lost, of = line.lost

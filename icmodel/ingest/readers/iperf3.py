@@ -157,6 +157,7 @@ def _checked(document: Document) -> _Run:
         )
     if not real(test, "blksize"):
         raise RecordError("test_start has no blksize: the payload is not said")
+    _check_test(start, end, test)
     client = bool(table(start, "connecting_to"))
     return _Run(
         start=start,
@@ -167,6 +168,18 @@ def _checked(document: Document) -> _Run:
         at_server=not client,
         sent_packets=_sent_packets(document, end),
     )
+
+
+def _check_test(start: Document, end: Document, test: Document) -> None:
+    """Hold the streams and the size that were asked for against what was connected and sent."""
+    connected, streams = len(tables(start, "connected")), real(test, "num_streams")
+    if connected and streams is not None:
+        check_count(streams, connected, "the connections at the start", "num_streams")
+    block = table(end, "sum_sent")
+    packets, size = real(block, "packets"), real(test, "blksize") or 0
+    if text_of(test, "protocol").lower() == "udp" and packets:
+        what = f"{packets:.0f} packets of {size:.0f} B"
+        check_count(real(block, "bytes") or 0, packets * size, what, "the bytes sent")
 
 
 def _version(run: _Run) -> tuple[int, ...]:

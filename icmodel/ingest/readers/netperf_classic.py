@@ -132,6 +132,8 @@ def _classic_rr(
         raise RecordError(f"{test.place}: its row has {len(row)} numbers where 6 are needed")
     request, response = int(float(row[2])), int(float(row[3]))
     check_equal(test, request, response)
+    if request < 1:
+        raise RecordError(f"{test.place}: its requests are of {request} B: its row was changed")
     verbose = rows[-1] if len(rows[-1]) == VERBOSE_CELLS else None
     if unit[0] == "per sec":
         rate = _rate(row[5])

@@ -149,6 +149,8 @@ def _known(pairs: Mapping[str, str], key: str) -> float | None:
     """The number of a key; none where it is missing, empty or -1, which is not asked for."""
     text = pairs.get(key, "").strip()
     value = number(text, key) if text else -1.0
+    if value < 0 and value != -1:
+        raise RecordError(f"{key} is {text}, and none can be below 0: it was changed")
     return value if value >= 0 else None
 
 

@@ -126,6 +126,8 @@ def _host_cpu(said: Callable[[str], str], end: str, notes: list[str]) -> list[Nu
         if said("cpu"):
             notes.append(f"CPU of {said('cpu')} % does not say of how many cores: not taken")
         return []
+    if any(part.value < 0 for part in parts):
+        raise RecordError("a CPU mode is below 0 %: a number was changed")
     value = round(sum(part.value for part in parts), 8)
     return [Number(f"cpu_{end}_host", value, side, half=sum(part.half for part in parts))]
 

@@ -95,6 +95,10 @@ def _line(text: str, number: int) -> _Line | None:
     if final is None or cpu is None:
         return None
     drops = _DROPS.search(final["rest"])
+    if drops is None and "drop" in final["rest"]:
+        raise RecordError(
+            f"line {number}: its packets lost and sent are no numbers: it was changed"
+        )
     counts = _counts(drops["drop"], drops["pkt"], drops["loss"], number) if drops else None
     tx, rx = int(cpu["tx"]), int(cpu["rx"])
     return _Line(number, final["mb"], final["s"], final["mbps"], tx, rx, counts)
@@ -145,7 +149,7 @@ def _result(line: _Line, told: _Told) -> Result:
             "otherwise, so it says what the waiting costs"
         )
     if counts is not None:
-        payload = _payload(line.mebibytes, counts) or payload
+        payload = _agreed(_payload(line.mebibytes, counts), payload, line.number)
         numbers.append(Number("loss_rate", counts[0] / counts[1], RECEIVER))
     numbers.append(_cpu("cpu_recv_process_cores", line.rx))
     return Result(
@@ -172,6 +176,16 @@ def _cpu(metric: str, percent: int) -> Number:
     return Number(
         metric, percent / 100, side, low=low, high=high, quality="whole per cent", half=0.005
     )
+
+
+def _agreed(counted: int | None, told: int | None, number: int) -> int | None:
+    """The size of a datagram that bytes and packets make, held against that of the command line."""
+    if counted is not None and told is not None and counted != told:
+        raise RecordError(
+            f"line {number}: its bytes and packets are of {counted} B each, and the command line says {told}: "
+            "a number was changed"
+        )
+    return counted or told
 
 
 def _payload(mebibytes: str, counts: tuple[int, int]) -> int | None:

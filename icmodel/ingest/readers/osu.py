@@ -26,6 +26,7 @@ _TITLE = re.compile(
     r"^# OSU (?P<api>MPI)?(?:-(?P<memory>[A-Z]+))?(?P<what>.*?) Test(?: v(?P<version>\S+))?[ \t]*$",
     re.M,
 )
+_TWO_DECIMALS = re.compile(r"\d+\.\d\d")
 _PAIRS = re.compile(r"\[ pairs: (\d+) \]")
 _ROW = re.compile(r"^\s*\d+(?:\s+[0-9.]+)+(?:\s+(?:Pass|Fail|-))?\s*$")
 LATENCY, BANDWIDTH, PAIRS = "Latency", "Bandwidth", "Multiple Bandwidth / Message Rate"
@@ -90,6 +91,8 @@ def _results(block: Section) -> Iterator[Result]:
             f"“{name}” has {len(heads)} heads of a table where one is needed: it was changed"
         )
     said = _PAIRS.search("\n".join(block.lines))
+    if what == PAIRS and said is None:
+        raise RecordError(f"“{name}” does not say its pairs: the line was cut off or changed")
     for row in _rising(rows(block, _ROW, name), name):
         if row.size > 0:
             yield _result(block, what, heads[0], row, int(said[1]) if said else 1)
@@ -126,6 +129,11 @@ def _result(block: Section, what: str, heads: Sequence[str], row: Row, pairs: in
             f"line {row.line}: {len(row.cells)} numbers where the head has {1 + len(heads)}"
         )
     named = dict(zip(heads, row.cells[1:], strict=True))
+    for cell in (cell for head, cell in named.items() if head != "Validation"):
+        if _TWO_DECIMALS.fullmatch(cell) is None:
+            raise RecordError(
+                f"line {row.line}: {cell} has not the two decimals of each of OSU's numbers: a digit was lost"
+            )
     if named.get("Validation") == "Fail":
         raise RecordError(
             f"line {row.line}: the messages that arrived were not those that were sent"

@@ -14,6 +14,7 @@ from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import MICRO, exact, printed
 from icmodel.ingest.readers.agreement import check_rate
+from icmodel.ingest.readers.sections import begins_row
 from icmodel.ingest.result import BOTH, SENDER, Number, Result
 from icmodel.ingest.source import Source
 
@@ -82,9 +83,7 @@ def _rows(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
         cells = line.split()
         if cells[:1] == ["#bytes"]:
             columns = 2 + len(_COLUMN.findall(line))
-        elif (
-            columns and line.strip()[:1].isdigit() and "," not in line
-        ):  # samples of -U have commas
+        elif columns and begins_row(line) and "," not in line:  # samples of -U have commas
             if len(cells) != columns or not all(map(_CELL.fullmatch, cells)):
                 raise RecordError(
                     f"line {number}: {line.strip()!r} has not a number under each of the {columns} columns: "

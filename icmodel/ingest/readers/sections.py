@@ -9,8 +9,8 @@ from typing import NamedTuple
 from icmodel.errors import RecordError
 
 _LABEL = re.compile(r"^ *\d+: ?", re.M)
-_DIGITS = tuple("-0123456789")
-"""How a line begins that was a row."""
+_WAS_ROW = re.compile(r"\s*[-+]?(?:\d|(?:nan|inf)\b)", re.I)
+"""How a line begins that is a row, or was one."""
 
 
 class Section(NamedTuple):
@@ -32,6 +32,11 @@ class Row(NamedTuple):
 def unlabelled(text: str) -> str:
     """A text without the rank that ``srun --label`` puts before each line."""
     return _LABEL.sub("", text)
+
+
+def begins_row(line: str) -> bool:
+    """Whether a line begins with a number, or with what stands in place of a broken one."""
+    return _WAS_ROW.match(line) is not None
 
 
 def sections(title: re.Pattern[str], text: str) -> Iterator[Section]:
@@ -57,7 +62,7 @@ def rows(section: Section, row: re.Pattern[str], name: str) -> Iterator[Row]:
             cells = line.split()
             last = max(last, int(cells[0]))
             yield Row(int(cells[0]), cells, number)
-        elif line.strip()[:1] in _DIGITS:
+        elif begins_row(line):
             raise RecordError(
                 f"line {number}: {line.strip()!r} is no row of “{name}”: it was cut off or changed"
             )

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 import re
+from itertools import pairwise
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import MICRO, printed
 from icmodel.ingest.readers.agreement import check_rate
 from icmodel.ingest.result import BOTH, SENDER, Number, Result
-from icmodel.ingest.source import Source
+from icmodel.ingest.source import Source, number
 
 NAME = "sockperf"
 MEBI = 2**20
@@ -27,7 +28,7 @@ _PACE = re.compile(r"\bmps[= ](\d+)\b")
 _MEAN = re.compile(r"====> avg-(lat|latency|rtt)=\s*([0-9.]+) \(std-dev=\s*([0-9.]+)")
 _VALID = re.compile(r"\[Valid Duration\] RunTime=([0-9.]+) sec; SentMessages=(\d+)")
 _COUNT = re.compile(r"Total (\d+) observations")
-_AT = re.compile(r"---> (<MAX> observation|<MIN> observation|percentile ([0-9.]+)) =\s*([0-9.]+)")
+_AT = re.compile(r"---> (<MAX> observation|<MIN> observation|percentile (\S+)) =\s*(\S+)")
 _RATE = re.compile(r"Message Rate is (\d+) \[msg/sec\]")
 _WIDTH = re.compile(r"BandWidth is ([0-9.]+) (\w+) \(([0-9.]+) (\w+)\)")
 _LOST = re.compile(
@@ -139,7 +140,13 @@ def _latency(text: str) -> Result:
 
 def _quantiles(text: str, kind: str, seen: int, notes: list[str]) -> list[Number]:
     numbers, few = [], []
-    for what, percentile, value in _AT.findall(text):
+    found = _AT.findall(text)
+    for (above, _, more), (below, _, less) in pairwise(found):
+        if number(more, above) < number(less, below):
+            raise RecordError(
+                f"its {below} of {less} us is above its {above} of {more} us: a number was changed"
+            )
+    for what, percentile, value in found:
         name = TAKEN.get(percentile) or {"<M": what[1:4].lower()}.get(what[:2], "")
         if not name:
             continue
