@@ -29,7 +29,7 @@ _ROW = re.compile(
     r"([0-9.]+) ([KMGT]?)(bits|Bytes)/sec(?:.*?\s(\d+)/\s*(\d+) \(([0-9.e+-]+)%\))?",
     re.M,
 )
-_REPORT = re.compile(r"^\[\s*\*?\d+\] Server Report:", re.M)
+_REPORT = re.compile(r"^\[.*\] Server Report:", re.M)
 _DATAGRAM = re.compile(r"^Sending (\d+) byte datagrams(?:, IPG target: ([0-9.]+) us)?", re.M)
 _BUFFER = re.compile(r"^Write buffer size: (\d+) (K?)Byte", re.M)
 """A whole number; in MByte it is rounded."""

@@ -226,8 +226,10 @@ def _goodput(run: _Run, notes: list[str]) -> list[Number]:
 def _rate(block: Document, place: str) -> float | None:
     """Bytes over seconds of a block [b/s], held against the rate it says itself."""
     size, seconds, said = (real(block, key) for key in ("bytes", "seconds", "bits_per_second"))
-    if not size or not seconds or seconds < 0:
+    if not size or not seconds:
         return None
+    if seconds < 0:
+        raise RecordError(f"{place} took {seconds:g} s: a number was changed")
     rate = 8 * size / seconds
     if said:
         check_rate(exact(said), exact(rate), f"{place}: {size:.0f} B in {seconds:g} s", SLACK)

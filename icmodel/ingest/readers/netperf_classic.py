@@ -23,6 +23,8 @@ from icmodel.ingest.source import number
 _UNIT = re.compile(r"(10\^[369]bits/s(?:ec)?|[KMG]?[Bb]ytes/s(?:ec)?|per sec)")
 SLACK = 5e-3
 """How far the rate and messages over seconds may lie apart beside what is rounded."""
+NOT_ASKED = -1
+"""What stands in place of a CPU utilisation that was not measured."""
 VERBOSE_CELLS = 8
 """Numbers in the line that -v 2 prints under a request/response test given as throughput."""
 _CONFIDENCE = re.compile(r"Throughput\s*:\s*([0-9.]+)%")
@@ -167,6 +169,8 @@ def _cpu(cells: Sequence[str], *, local_sends: bool) -> list[Number]:
     numbers = []
     for cell, sends in zip(cells, (local_sends, not local_sends), strict=False):
         percent = number(cell, "the CPU utilisation")
+        if percent < 0 and percent != NOT_ASKED:
+            raise RecordError(f"a CPU utilisation is {cell} %: its row was changed")
         if percent >= 0:
             name, side = ("cpu_send_host", SENDER) if sends else ("cpu_recv_host", RECEIVER)
             numbers.append(Number.read(name, printed(cell, PER_CENT), side))

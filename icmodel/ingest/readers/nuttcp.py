@@ -106,7 +106,8 @@ def _line(text: str, number: int) -> _Line | None:
 
 def _parsed(line: re.Match[str], number: int) -> _Line:
     pairs = dict(re.findall(r"(\w+)=([0-9.]+)", line["rest"]))
-    needed = ("rate_Mbps", "tx_cpu", "rx_cpu", *(("drop",) if "pkt" in pairs else ()))
+    udp = ("drop", "pkt") if " drop=" in line["rest"] or " pkt=" in line["rest"] else ()
+    needed = ("rate_Mbps", "tx_cpu", "rx_cpu", *udp)
     missing = [key for key in needed if key not in pairs]
     if missing:
         raise RecordError(f"line {number} has no {missing[0]}: the line is cut off")

@@ -147,6 +147,8 @@ def _quantiles(text: str, kind: str, seen: int, notes: list[str]) -> list[Number
                 f"its {below} of {less} us is above its {above} of {more} us: a number was changed"
             )
     for what, percentile, value in found:
+        if percentile and not 0 <= number(percentile, "a percentile") <= 100:
+            raise RecordError(f"it has the percentile {percentile}: a number was changed")
         name = TAKEN.get(percentile) or {"<M": what[1:4].lower()}.get(what[:2], "")
         if not name:
             continue
