@@ -64,8 +64,7 @@ def _of_xml(text: str) -> Result:
     sends = root.tag == "ntttcps"
     udp = said("parameters/udp") == "True"
     notes = [] if udp or sends else ["the receiver's own count"]
-    rate = _printed(said("throughput[@metric='mbps']"), "the throughput", 10**6)
-    _check_rate(said, rate, linux)
+    rate = _rate(said, linux)
     threads = len(root.findall("thread"))
     if not threads:
         notes.append("its threads are not listed: how many streams ran is not known")
@@ -92,13 +91,15 @@ def _of_xml(text: str) -> Result:
     )
 
 
-def _check_rate(said: Callable[[str], str], rate: Printed, linux: bool) -> None:
-    """Bytes over seconds must make the rate; else a unit is not what this version prints."""
+def _rate(said: Callable[[str], str], linux: bool) -> Printed:
+    """The rate, which bytes over seconds must make; else a unit is not what this version prints."""
+    rate = _printed(said("throughput[@metric='mbps']"), "the throughput", 10**6)
     size = _printed(said("total_bytes"), "total_bytes", 10**6 if linux else 2**20)
     seconds = _printed(said("realtime"), "realtime")
     if seconds.value <= 0 or rate.value <= 0:
         raise RecordError("it moved no byte or took no time: the run failed")
     check_rate(rate, over(size, seconds), f"{size.value:.0f} B in {seconds.value:g} s", SLACK)
+    return rate
 
 
 def _printed(text: str, what: str, factor: int | Decimal = 1) -> Printed:
