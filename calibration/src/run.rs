@@ -1,5 +1,7 @@
 //! The caller's part of a run: one question, one record.
 
+pub mod options;
+
 use crate::clock::fit::{Exchange, Fit, one_clock};
 use crate::clock::{self, Identity};
 use crate::end::{

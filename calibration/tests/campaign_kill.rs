@@ -51,7 +51,6 @@ fn plan() -> (Plan, Context) {
     let context = Context {
         place: "lab:none".into(),
         line_rate_bps: Some(1e8),
-        mtu_bytes: 1500,
         short: false,
     };
     (Plan::parse(PLAN).unwrap(), context)

@@ -6,7 +6,6 @@ fn context() -> Context {
     Context {
         place: "lab:direct".into(),
         line_rate_bps: Some(1e8),
-        mtu_bytes: 1500,
         short: false,
     }
 }
@@ -48,8 +47,7 @@ const REPEATED: &str = "[repeats]\nmin = 3\nmax = 6\nwidth = 0.05\n[[grid]]\npro
 #[test]
 fn runs_that_agree_stop_at_the_least_and_others_at_the_most() {
     let mut agenda = agenda(REPEATED);
-    let steady =
-        |spec: &RunSpec| spec.point.settings["payload"] == crate::plan::options::Setting::Count(1);
+    let steady = |spec: &RunSpec| spec.point.options["payload"].as_str() == Some("1 B");
     let made = finish(&mut agenda, |spec| {
         if steady(spec) {
             100.0
@@ -86,8 +84,8 @@ fn stopping_anywhere_and_going_on_makes_the_same_runs() {
     let body = format!(
         "[reference]\nevery = 3\nprotocol = \"udp\"\npayload = \"9 B\"\n{REPEATED}cores = [1, 2]\n"
     );
-    let value = |spec: &RunSpec| match &spec.point.settings["payload"] {
-        crate::plan::options::Setting::Count(1) => 100.0,
+    let value = |spec: &RunSpec| match spec.point.options["payload"].as_str() {
+        Some("1 B") => 100.0,
         _ => f64::from(1 + spec.repeat % 3),
     };
     let whole = finish(&mut agenda(&body), value);

@@ -1,5 +1,4 @@
 use super::*;
-use crate::plan::options::Setting;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -76,7 +75,6 @@ fn context() -> Context {
     Context {
         place: "lab:x".into(),
         line_rate_bps: Some(1e8),
-        mtu_bytes: 1500,
         short: false,
     }
 }
@@ -249,8 +247,8 @@ fn specs_carry_what_the_plan_says() {
     let payloads: BTreeSet<String> = runner
         .asked
         .iter()
-        .map(|spec| format!("{:?}", spec.point.settings["payload"]))
+        .map(|spec| spec.point.options["payload"].to_string())
         .collect();
-    let expected = [1, 2, 3].map(|n| format!("{:?}", Setting::Count(n)));
+    let expected = [1, 2, 3].map(|n| format!("\"{n} B\""));
     assert_eq!(payloads, BTreeSet::from(expected));
 }

@@ -6,7 +6,7 @@ use super::{Measured, Runner};
 use crate::error::{Context, Error, Result};
 use crate::lab::Lab;
 use crate::plan::mark::BackgroundMark;
-use crate::plan::options::{Setting, Settings, arguments};
+use crate::plan::options::{Options, arguments};
 use crate::plan::{Background, Point, RunSpec};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -106,19 +106,19 @@ impl ProcessRunner {
         Ok(())
     }
 
-    fn measure(&mut self, settings: &Settings) -> Result<Command> {
+    fn measure(&mut self, options: &Options) -> Result<Command> {
         match &mut self.place {
             Place::Remote(remote) => {
                 let mut command = Command::new(&self.program);
                 command
                     .arg("run")
                     .args(&remote.reach)
-                    .args(arguments(settings));
+                    .args(arguments(options));
                 Ok(command)
             }
             Place::Lab(hosts) => {
                 let (from, to) = (hosts.from.clone(), hosts.to.clone());
-                hosts.run(&self.program, &from, &to, settings)
+                hosts.run(&self.program, &from, &to, options)
             }
         }
     }
@@ -127,11 +127,11 @@ impl ProcessRunner {
         let Place::Lab(hosts) = &mut self.place else {
             return Ok(Vec::new());
         };
-        let lasting_s = spec.point.run_s() + 2.0 * LEAD.as_secs_f64();
+        let lasting_s = spec.point.run_s + 2.0 * LEAD.as_secs_f64();
         let mut beside = Vec::new();
         for stream in &spec.point.background {
-            let settings = lasting(&stream.settings, lasting_s);
-            let command = hosts.run(&self.program, &stream.from, &stream.to, &settings)?;
+            let options = lasting(&stream.options, lasting_s);
+            let command = hosts.run(&self.program, &stream.from, &stream.to, &options)?;
             beside.push(Beside {
                 stream: stream.clone(),
                 child: Listened::start(command)?,
@@ -143,12 +143,12 @@ impl ProcessRunner {
 
 impl Runner for ProcessRunner {
     fn run(&mut self, spec: &RunSpec) -> Result<Measured> {
-        let mut settings = spec.point.settings.clone();
-        settings.extend(
+        let mut options = spec.point.options.clone();
+        options.extend(
             spec.load_bps
-                .map(|load| ("load".to_owned(), Setting::Number(load))),
+                .map(|load| ("load".to_owned(), format!("{load} b/s").into())),
         );
-        let command = self.measure(&settings)?;
+        let command = self.measure(&options)?;
         let mut beside = self.start_background(spec)?;
         if !beside.is_empty() {
             thread::sleep(LEAD);
@@ -205,20 +205,14 @@ fn known<'a>(lab: &'a Lab, host: &str) -> Result<&'a crate::lab::LabHost> {
 
 impl Hosts {
     /// The command that measures from one host to another, whose responder is up after the return.
-    fn run(
-        &mut self,
-        program: &Path,
-        from: &str,
-        to: &str,
-        settings: &Settings,
-    ) -> Result<Command> {
+    fn run(&mut self, program: &Path, from: &str, to: &str, options: &Options) -> Result<Command> {
         let address = self.address(from, to)?;
         self.respond(program, to, &address)?;
         let mut command = self.lab.command(from, program)?;
         command
             .args(["run", "--to", &address, "--key"])
             .arg(&self.key)
-            .args(arguments(settings));
+            .args(arguments(options));
         Ok(command)
     }
 
@@ -312,13 +306,13 @@ fn complaints(beside: Vec<Beside>) -> String {
 }
 
 /// A background's options with a window that covers the measured run, and no pause before it.
-fn lasting(settings: &Settings, seconds: f64) -> Settings {
-    let mut settings = settings.clone();
-    settings.remove("frames");
+fn lasting(options: &Options, seconds: f64) -> Options {
+    let mut options = options.clone();
+    options.remove("frames");
     for (name, value) in [("duration", seconds), ("warmup", 0.1), ("baseline", 0.0)] {
-        settings.insert(name.into(), Setting::Number(value));
+        options.insert(name.into(), format!("{value} s").into());
     }
-    settings
+    options
 }
 
 const KEY_FILE: &str = "key";

@@ -34,11 +34,11 @@ impl Drop for Script {
 }
 
 fn spec() -> RunSpec {
-    let settings = Settings::from([
-        ("protocol".into(), Setting::Text("udp".into())),
-        ("payload".into(), Setting::Count(1472)),
+    let options = Options::from([
+        ("protocol".into(), "udp".into()),
+        ("payload".into(), "1472 B".into()),
     ]);
-    let point = Arc::new(Point::new(RunKind::Grid, settings, Vec::new()));
+    let point = Arc::new(Point::new(RunKind::Grid, options, Vec::new()).unwrap());
     RunSpec {
         point,
         repeat: 0,
@@ -59,7 +59,7 @@ fn the_command_line_is_complete_and_the_line_kept() {
     let measured = run("args", "echo \"{\\\"args\\\": \\\"$*\\\"}\"").unwrap();
     assert_eq!(
         measured.line,
-        "{\"args\": \"run --to=127.0.0.1 --key=k --load 5000000 b/s --payload 1472 B --protocol udp\"}"
+        "{\"args\": \"run --to=127.0.0.1 --key=k --load=5000000 b/s --payload=1472 B --protocol=udp\"}"
     );
 }
 
@@ -92,9 +92,9 @@ fn background_needs_a_lab() {
     let stream = Background {
         from: "C".into(),
         to: "D".into(),
-        settings: spec().point.settings.clone(),
+        options: spec().point.options.clone(),
     };
-    let point = Point::new(RunKind::Grid, spec().point.settings.clone(), vec![stream]);
+    let point = Point::new(RunKind::Grid, spec().point.options.clone(), vec![stream]).unwrap();
     let runner = ProcessRunner::remote(Path::new("icprobe"), Remote { reach: Vec::new() });
     let error = runner.check(&[Arc::new(point)]).unwrap_err();
     assert!(error.to_string().contains("--lab"), "{error}");
@@ -102,13 +102,13 @@ fn background_needs_a_lab() {
 
 #[test]
 fn background_streams_outlast_the_run() {
-    let settings = Settings::from([
-        ("frames".into(), Setting::Count(5)),
-        ("duration".into(), Setting::Number(1.0)),
+    let options = Options::from([
+        ("frames".into(), 5.into()),
+        ("duration".into(), "1 s".into()),
     ]);
-    let lasting = lasting(&settings, 7.5);
-    assert_eq!(lasting["duration"], Setting::Number(7.5));
-    assert_eq!(lasting["baseline"], Setting::Number(0.0));
+    let lasting = lasting(&options, 7.5);
+    assert_eq!(lasting["duration"].as_str(), Some("7.5 s"));
+    assert_eq!(lasting["baseline"].as_str(), Some("0 s"));
     assert!(!lasting.contains_key("frames"));
 }
 

@@ -122,7 +122,7 @@ fn asked(spec: &RunSpec) -> String {
         .map(|load| format!(" {}", format_bits_per_s(load)));
     format!(
         "{}{}",
-        describe(&spec.point.settings),
+        describe(&spec.point.options),
         load.unwrap_or_default()
     )
 }

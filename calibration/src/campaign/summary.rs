@@ -28,7 +28,7 @@ impl Summary {
             (Error::Question(_), false) => &mut self.refused,
             (Error::Question(_), true) => &mut self.not_offered,
         };
-        list.push((describe(&spec.point.settings), error.to_string()));
+        list.push((describe(&spec.point.options), error.to_string()));
     }
 
     /// The exit code: 3 where runs are missing, 2 where hosts refuse points, 1 where a run is flagged, else 0.
@@ -95,7 +95,7 @@ fn row(agenda: &Agenda, point: &Point) -> Vec<String> {
         .find_map(|name| mean(&runs, name));
     let dash = || "–".to_owned();
     vec![
-        describe(&point.settings),
+        describe(&point.options),
         runs.len().to_string(),
         mean(&runs, "goodput_bps").map_or_else(dash, format_bits_per_s),
         width.map_or_else(dash, format_ratio),

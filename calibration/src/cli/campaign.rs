@@ -7,15 +7,13 @@ use crate::error::{Context as _, Error, Result};
 use crate::host::network;
 use crate::interrupt;
 use crate::lab::{self, Topology};
+use crate::plan::options::arguments;
 use crate::plan::{Context, Plan, catalogue, digest_of};
 use crate::units::parse_bits_per_s;
 use clap::Args;
 use serde_json::json;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-
-/// MTU where nothing says otherwise, in bytes (Ethernet).
-const MTU_BYTES: u64 = 1500;
 
 /// Arguments of `icprobe campaign`.
 #[derive(Debug, Args)]
@@ -111,32 +109,22 @@ impl CampaignArgs {
     }
 
     fn context(&self, target: &Target) -> Context {
-        let (place, line_rate_bps, mtu_bytes) = match target {
-            Target::Lab { topology, from, .. } => (
-                format!("lab:{}", topology.name),
-                topology.line_rate_bps,
-                topology
-                    .links_of(from)
-                    .next()
-                    .map(|link| u64::from(link.mtu_bytes)),
-            ),
+        let (place, line_rate_bps) = match target {
+            Target::Lab { topology, .. } => {
+                (format!("lab:{}", topology.name), topology.line_rate_bps)
+            }
             Target::Remote(address) => {
                 let named = self.interface.clone();
                 let interface = named.or_else(|| network::interface_towards(*address).ok());
-                let mtu = interface
-                    .as_deref()
-                    .and_then(|name| network::mtu_of(name).ok());
                 (
                     format!("to:{address}"),
                     interface.as_deref().and_then(speed_bps),
-                    mtu.map(u64::from),
                 )
             }
         };
         Context {
             place,
             line_rate_bps: self.line_rate.or(line_rate_bps),
-            mtu_bytes: mtu_bytes.unwrap_or(MTU_BYTES),
             short: self.short,
         }
     }
@@ -200,7 +188,7 @@ fn dry_run(plan: &Plan, context: &Context) -> Result<u8> {
         crate::campaign::Agenda::new(plan, points.clone(), &digest, context.line_rate_bps)?;
     let ((least, least_s), (most, most_s)) = agenda.remaining();
     let listed: Vec<_> = (points.iter())
-        .map(|point| json!({"point": point, "arguments": point.arguments()}))
+        .map(|point| json!({"point": point, "arguments": arguments(&point.options)}))
         .collect();
     print_json(&json!({
         "name": plan.name, "digest": digest, "context": context, "points": listed,

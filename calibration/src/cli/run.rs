@@ -1,17 +1,13 @@
-//! `icprobe run`: words to settings, one run, one record.
+//! `icprobe run`: one question, one run, one record.
 
 use super::output::print;
 use crate::error::{Error, Result};
-use crate::host::settings::InterfaceSettings;
 use crate::interrupt::stop_at_end;
-use crate::record::point;
-use crate::run::{Question, Target, run};
+use crate::run::options::RunOptions;
+use crate::run::{Target, run};
 use crate::session::DEFAULT_PORT;
 use crate::session::key::Key;
-use crate::settings::{Body, Pattern, Protocol, RunSettings, Waiting, ZeromqSocket};
-use crate::units::{parse_bits_per_s, parse_bytes, parse_rate_fps, parse_seconds};
 use clap::Args;
-use serde_json::{Map, Value, json};
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -21,13 +17,7 @@ pub struct Run {
     #[command(flatten)]
     target: TargetArgs,
     #[command(flatten)]
-    traffic: TrafficArgs,
-    #[command(flatten)]
-    control: ControlArgs,
-    #[command(flatten)]
-    zeromq: ZeromqArgs,
-    #[command(flatten)]
-    labels: LabelArgs,
+    options: RunOptions,
 }
 
 /// Whom to measure with.
@@ -48,138 +38,17 @@ struct TargetArgs {
     interface: Option<String>,
 }
 
-/// What to send.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Traffic")]
-struct TrafficArgs {
-    /// The layer.
-    #[arg(long, value_enum)]
-    protocol: Protocol,
-    /// Useful bytes of a frame, "1472 B"; from 32 B on each frame carries its times.
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    payload: u32,
-    /// Frames a second over all streams, "1000/s"; neither rate nor load is as fast as it goes.
-    #[arg(long, value_name = "RATE", conflicts_with = "load", value_parser = parse_rate_fps)]
-    rate: Option<f64>,
-    /// Goodput limit over all streams, "5 Gb/s".
-    #[arg(long, value_name = "GOODPUT", value_parser = parse_bits_per_s)]
-    load: Option<f64>,
-    /// Who sends what when.
-    #[arg(long, value_enum, default_value = "stream")]
-    pattern: Pattern,
-    /// Length of the measured window.
-    #[arg(long, value_name = "TIME", default_value = "2 s", value_parser = parse_seconds)]
-    duration: f64,
-    /// Length of the window in frames or calls; the duration then says nothing.
-    #[arg(long, value_name = "N")]
-    frames: Option<u64>,
-    /// Traffic before the window.
-    #[arg(long, value_name = "TIME", default_value = "200 ms", value_parser = parse_seconds)]
-    warmup: f64,
-    /// Idle time before the traffic, over which the hosts' own load is measured.
-    #[arg(long, value_name = "TIME", default_value = "500 ms", value_parser = parse_seconds)]
-    baseline: f64,
-    /// The other end sends or asks.
-    #[arg(long)]
-    reverse: bool,
-    /// What calls carry; a vector of 50 000 elements is a payload of 800032 B.
-    #[arg(long, value_enum, default_value = "bytes")]
-    body: Body,
-    /// Size of an answer; else that of the question in ping-pong, 32 B in calls.
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    reply: Option<u32>,
-}
-
-/// How to send it.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Control")]
-struct ControlArgs {
-    /// Cores of each end; one data thread and one connection a core.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    cores: u16,
-    /// Connections, spread over the cores; else one a core.
-    #[arg(long, value_name = "N")]
-    streams: Option<u16>,
-    /// Cores this end may take, "0,2-3"; else all.
-    #[arg(long, value_name = "LIST")]
-    cpus: Option<String>,
-    /// Switch Nagle's algorithm off (TCP).
-    #[arg(long)]
-    no_nagle: bool,
-    /// Differentiated services code point, 0 to 63 (46 is EF).
-    #[arg(long)]
-    dscp: Option<u8>,
-    /// Send buffer of the sockets.
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    send_buffer: Option<u32>,
-    /// Receive buffer of the sockets.
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    receive_buffer: Option<u32>,
-    /// How data threads wait for the network.
-    #[arg(long, value_enum, default_value = "blocking")]
-    waiting: Waiting,
-    /// Real-time priority of the data threads (SCHED_FIFO), 1 to 99.
-    #[arg(long, value_name = "PRIORITY")]
-    realtime: Option<u8>,
-    /// Frames a system call (sendmmsg, writev); the default is one frame, one call.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    batch: u32,
-    /// MTU of this end's interface for the run; restored afterwards.
-    #[arg(long, value_name = "BYTES")]
-    mtu: Option<u32>,
-    /// Offloads of this end's interface for the run, "tso=off,gso=off"; restored afterwards.
-    #[arg(long, value_name = "LIST")]
-    offloads: Option<String>,
-    /// Cores that serve the interrupts of this end's interface for the run, "0"; restored afterwards.
-    #[arg(long, value_name = "LIST")]
-    interrupt_cpus: Option<String>,
-    /// Keep the latency or round trip of every frame in the record.
-    #[arg(long)]
-    raw: bool,
-}
-
-/// ZeroMQ alone.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "ZeroMQ")]
-struct ZeromqArgs {
-    /// Which sockets carry a stream.
-    #[arg(long, value_enum, default_value = "push-pull")]
-    zeromq_socket: ZeromqSocket,
-    /// I/O threads of each end.
-    #[arg(long, value_name = "N")]
-    io_threads: Option<u16>,
-    /// High-water mark of both ends, in messages.
-    #[arg(long, value_name = "N")]
-    high_water_mark: Option<u32>,
-    /// Batch buffers, where the library has them.
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    batch_bytes: Option<u32>,
-}
-
-/// What the record should say of the network, though nobody measures it.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Labels of the record")]
-struct LabelArgs {
-    /// Switches on the way.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    switches: u32,
-    /// Streams that send to the receiving interface, this one included.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    endpoints: u32,
-    /// Requested goodput of the other endpoints together.
-    #[arg(long, value_name = "GOODPUT", value_parser = parse_bits_per_s)]
-    other_goodput: Option<f64>,
-    /// Any other axis, KEY=VALUE; numbers are kept as numbers.
-    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
-    option: Vec<(String, Value)>,
-}
-
 impl Run {
     /// Measures, prints the record, and says by the code whether it is flagged.
     pub fn run(self) -> Result<u8> {
         let stop = stop_at_end()?;
         let key = Key::load(&self.target.key)?;
-        let record = run(&self.question()?, &key, &stop)?;
+        let question = self.options.question(Target {
+            address: self.target.to,
+            port: self.target.port,
+            interface: self.target.interface,
+        })?;
+        let record = run(&question, &key, &stop)?;
         let line = serde_json::to_string(&record)
             .map_err(|e| Error::question(format!("the record cannot be written as JSON: {e}")))?;
         print(&line)?;
@@ -188,131 +57,4 @@ impl Run {
         }
         Ok(u8::from(!record.flags.is_empty()))
     }
-
-    fn question(&self) -> Result<Question> {
-        let settings = self.settings();
-        settings.check()?;
-        Ok(Question {
-            settings,
-            target: Target {
-                address: self.target.to,
-                port: self.target.port,
-                interface: self.target.interface.clone(),
-            },
-            cpus: cpus_of(self.control.cpus.as_deref())?,
-            interface_settings: interface_settings(
-                self.control.mtu,
-                self.control.offloads.as_deref(),
-            )?,
-            interrupt_cpus: cpus_of(self.control.interrupt_cpus.as_deref())?,
-            labels: self.labels.map(),
-        })
-    }
-
-    fn settings(&self) -> RunSettings {
-        let (traffic, control, zeromq) = (&self.traffic, &self.control, &self.zeromq);
-        let by_load = traffic
-            .load
-            .map(|bps| bps / 8.0 / f64::from(traffic.payload));
-        RunSettings {
-            pattern: traffic.pattern,
-            rate_fps: traffic.rate.or(by_load),
-            reverse: traffic.reverse,
-            duration_s: traffic.duration,
-            frames: traffic.frames,
-            warmup_s: traffic.warmup,
-            baseline_s: traffic.baseline,
-            cores: control.cores,
-            streams: control.streams.unwrap_or(control.cores),
-            nagle: !control.no_nagle,
-            dscp: control.dscp,
-            send_buffer_bytes: control.send_buffer,
-            receive_buffer_bytes: control.receive_buffer,
-            waiting: control.waiting,
-            realtime_priority: control.realtime,
-            batch_frames: control.batch,
-            body: traffic.body,
-            reply_bytes: traffic.reply,
-            zeromq_socket: zeromq.zeromq_socket,
-            io_threads: zeromq.io_threads,
-            high_water_mark: zeromq.high_water_mark,
-            batch_bytes: zeromq.batch_bytes,
-            raw: control.raw,
-            ..RunSettings::new(traffic.protocol, traffic.payload)
-        }
-    }
-}
-
-impl LabelArgs {
-    fn map(&self) -> Map<String, Value> {
-        let mut labels = Map::new();
-        labels.insert("switches".into(), json!(self.switches));
-        labels.insert("endpoints".into(), json!(self.endpoints));
-        if let Some(goodput) = self.other_goodput {
-            labels.insert("other_goodput_bps".into(), json!(goodput));
-        }
-        labels.extend(self.option.iter().cloned());
-        labels
-    }
-}
-
-fn size(text: &str) -> Result<u32> {
-    let bytes = parse_bytes(text)?;
-    u32::try_from(bytes)
-        .map_err(|_| Error::question(format!("{text} is too much: give less than 4 GiB")))
-}
-
-fn key_value(text: &str) -> Result<(String, Value)> {
-    let Some((key, value)) = text.split_once('=').filter(|(key, _)| !key.is_empty()) else {
-        return Err(Error::question(format!(
-            "an option is KEY=VALUE, not {text:?}"
-        )));
-    };
-    if point::RESERVED.contains(&key) {
-        return Err(Error::question(format!(
-            "{key} is what the run itself says: choose another name for the option"
-        )));
-    }
-    let number = serde_json::from_str(value)
-        .ok()
-        .filter(|v: &Value| v.is_number() || v.is_boolean());
-    Ok((key.to_owned(), number.unwrap_or_else(|| json!(value))))
-}
-
-/// What an interface is set to for a run, from words.
-pub(super) fn interface_settings(
-    mtu_bytes: Option<u32>,
-    offloads: Option<&str>,
-) -> Result<InterfaceSettings> {
-    let offloads = offloads
-        .map(InterfaceSettings::parse_offloads)
-        .transpose()?;
-    Ok(InterfaceSettings {
-        mtu_bytes,
-        offloads: offloads.unwrap_or_default(),
-    })
-}
-
-/// The cores of a list, where one is given.
-pub(super) fn cpus_of(text: Option<&str>) -> Result<Option<Vec<usize>>> {
-    text.map(parse_cpus).transpose()
-}
-
-/// A list of cores, "0,2-3".
-fn parse_cpus(text: &str) -> Result<Vec<usize>> {
-    let wrong = || Error::question(format!("a list of cores is \"0,2-3\", not {text:?}"));
-    let number = |text: &str| text.trim().parse::<usize>().map_err(|_| wrong());
-    let mut cpus = Vec::new();
-    for part in text.split(',') {
-        match part.split_once('-') {
-            Some((first, last)) if number(first)? <= number(last)? => {
-                cpus.extend(number(first)?..=number(last)?)
-            }
-            Some(_) => return Err(wrong()),
-            None => cpus.push(number(part)?),
-        }
-    }
-    cpus.sort_unstable();
-    cpus.dedup();
-    Ok(cpus)
 }

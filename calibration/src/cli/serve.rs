@@ -1,8 +1,8 @@
 //! `icprobe serve`: the responder.
 
-use super::run::{cpus_of, interface_settings};
 use crate::error::Result;
 use crate::interrupt::stop_at_end;
+use crate::run::options::{cpus_of, interface_settings};
 use crate::serve::{Responder, respond};
 use crate::session::DEFAULT_PORT;
 use crate::session::key::Key;

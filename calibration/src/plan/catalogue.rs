@@ -64,7 +64,6 @@ mod tests {
         Place {
             place: "lab:x".into(),
             line_rate_bps: Some(1e8),
-            mtu_bytes: 1500,
             short,
         }
     }

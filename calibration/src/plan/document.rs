@@ -1,14 +1,10 @@
 //! The text of a plan: a TOML document, refused as a whole where any part of it is wrong.
 
-use super::options;
+use super::options::Options;
 use super::search::SearchDocument;
 use crate::error::{Context, Error, Result, require};
 use serde::Deserialize;
-use std::collections::BTreeMap;
 use toml::{Table, Value};
-
-/// Options as a plan writes them.
-pub type Written = BTreeMap<String, Value>;
 
 /// A plan as written, with or without its short form applied.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -24,15 +20,12 @@ pub struct Plan {
     line_rate: Option<String>,
     /// Options of every point unless a grid says otherwise.
     #[serde(default)]
-    pub defaults: Written,
+    pub defaults: Options,
     /// The grids.
     #[serde(default, rename = "grid")]
     pub grids: Vec<Grid>,
     /// The point that is repeated between the others.
     pub reference: Option<Reference>,
-    /// Which points a fit may not see.
-    #[serde(default)]
-    pub held_out: HeldOut,
     /// How often each point is measured.
     #[serde(default)]
     pub repeats: Repeats,
@@ -69,7 +62,7 @@ pub struct Grid {
     pub search: bool,
     /// The options, each with one value or a list.
     #[serde(flatten)]
-    pub options: Written,
+    pub options: Options,
 }
 
 /// The reference point.
@@ -79,19 +72,7 @@ pub struct Reference {
     pub every: u32,
     /// Its options.
     #[serde(flatten)]
-    pub options: Written,
-}
-
-/// Which points a fit may not see, besides the grids that say so themselves.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HeldOut {
-    /// Share of the grid's inner points, 0…1, chosen by their identity.
-    #[serde(default)]
-    pub fraction: f64,
-    /// Points that have all the options of one of these entries.
-    #[serde(default, rename = "match")]
-    pub matching: Vec<Written>,
+    pub options: Options,
 }
 
 /// How often each point is measured.
@@ -122,7 +103,7 @@ pub struct Stream {
     pub to: String,
     /// Its options; the value `same` takes the measured stream's.
     #[serde(flatten)]
-    pub options: Written,
+    pub options: Options,
 }
 
 /// The test network a plan is meant for.
@@ -143,8 +124,6 @@ pub const ALWAYS: &str = "always";
 pub const NONE: &str = "none";
 /// The value of a background's option that takes the measured stream's.
 pub const SAME: &str = "same";
-/// The entry of a payload list that stands for the model's breaks.
-pub const BREAKS: &str = "breaks";
 
 fn always() -> String {
     ALWAYS.into()
@@ -222,8 +201,6 @@ impl Plan {
             "it has no [[grid]]: give at least one".into()
         })?;
         self.repeats.check()?;
-        self.held_out.check()?;
-        check_options(&self.defaults)?;
         for grid in &self.grids {
             self.check_grid(grid)?;
         }
@@ -231,7 +208,6 @@ impl Plan {
             require(reference.every > 0, || {
                 "the reference's `every` must be 1 or more".into()
             })?;
-            check_options(&reference.options)?;
         }
         self.backgrounds.iter().try_for_each(Stream::check)?;
         self.search
@@ -240,14 +216,6 @@ impl Plan {
     }
 
     fn check_grid(&self, grid: &Grid) -> Result<()> {
-        for (name, values) in &grid.options {
-            for value in list(values) {
-                let breaks = name == "payload" && value.as_str() == Some(BREAKS);
-                if !breaks {
-                    options::read(name, value, Some(1e9))?;
-                }
-            }
-        }
         let known =
             |name: &String| name == NONE || self.backgrounds.iter().any(|b| b.name == *name);
         let unknown = grid.background.iter().flatten().find(|name| !known(name));
@@ -285,35 +253,12 @@ impl Repeats {
     }
 }
 
-impl HeldOut {
-    fn check(&self) -> Result<()> {
-        require((0.0..=0.5).contains(&self.fraction), || {
-            format!("the held-out fraction is {}: give 0 to 0.5", self.fraction)
-        })?;
-        self.matching.iter().try_for_each(check_options)
-    }
-}
-
 impl Stream {
     fn check(&self) -> Result<()> {
         require(self.name != NONE, || {
             format!("`{NONE}` means no background: give another name")
-        })?;
-        let own = self
-            .options
-            .iter()
-            .filter(|(_, value)| value.as_str() != Some(SAME));
-        for (name, value) in own {
-            options::read(name, value, Some(1e9))?;
-        }
-        Ok(())
+        })
     }
-}
-
-fn check_options(options: &Written) -> Result<()> {
-    options
-        .iter()
-        .try_for_each(|(name, value)| options::read(name, value, Some(1e9)).map(|_| ()))
 }
 
 /// One value, or the values of a list.

@@ -1,11 +1,11 @@
 use super::*;
 use std::collections::BTreeMap;
+use toml::Value;
 
 fn context() -> Context {
     Context {
         place: "lab:direct".into(),
         line_rate_bps: Some(1e8),
-        mtu_bytes: 1500,
         short: false,
     }
 }
@@ -27,16 +27,16 @@ fn lists_multiply() {
     assert_eq!(points.len(), 2 * 2 * 2 * 3);
     let half = points
         .iter()
-        .filter(|p| p.settings.get("load") == Some(&Setting::Number(5e7)));
+        .filter(|p| p.options.get("load") == Some(&Value::from("50000000 b/s")));
     assert_eq!(half.count(), 12);
-    assert!(points.iter().all(|p| p.settings.contains_key("duration")));
+    assert!(points.iter().all(|p| p.options.contains_key("duration")));
 }
 
 #[test]
 fn zipped_lists_go_side_by_side() {
     let body = "[[grid]]\nprotocol = \"tcp\"\npayload = \"64 B\"\nload = [\"10 %\", \"20 %\"]\nother-goodput = [\"20 %\", \"10 %\"]\ncores = [1, 2]\nzip = [[\"load\", \"other-goodput\"]]";
     let pairs: BTreeMap<String, usize> = points(body).iter().fold(BTreeMap::new(), |mut all, p| {
-        let key = format!("{:?}{:?}", p.settings["load"], p.settings["other-goodput"]);
+        let key = format!("{:?}{:?}", p.options["load"], p.options["other-goodput"]);
         *all.entry(key).or_default() += 1;
         all
     });
@@ -46,58 +46,16 @@ fn zipped_lists_go_side_by_side() {
     assert!(plan(&unequal).points(&context()).is_err());
     let unknown = body.replace("[[\"load\", \"other-goodput\"]]", "[[\"load\", \"rate\"]]");
     assert!(plan(&unknown).points(&context()).is_err());
+    let twice = body.replace("\"other-goodput\"]]", "\"other-goodput\"], [\"load\"]]");
+    assert!(plan(&twice).points(&context()).is_err());
 }
 
 #[test]
 fn a_point_in_two_grids_is_measured_once() {
-    let grid = "[[grid]]\nprotocol = \"tcp\"\npayload = \"1 kB\"\nload = \"10 Mb/s\"\n";
-    let same = grid.replace("10 Mb/s", "10 %").replace("1 kB", "1000 B");
-    assert_eq!(points(&format!("{grid}{same}")).len(), 1);
-}
-
-#[test]
-fn breaks_follow_protocol_and_mtu() {
-    let points = points(
-        "[[grid]]\nprotocol = [\"udp\", \"ethernet\"]\nmtu = [\"1500 B\", \"9000 B\"]\npayload = \"breaks\"",
-    );
-    let has = |protocol: &str, mtu: u64, payload: u64| {
-        points.iter().any(|p| {
-            p.settings["protocol"] == Setting::Text(protocol.into())
-                && p.settings["mtu"] == Setting::Count(mtu)
-                && p.settings["payload"] == Setting::Count(payload)
-        })
-    };
-    assert!(has("udp", 1500, 1473) && !has("udp", 9000, 1473) && has("udp", 9000, 8969));
-    assert!(has("ethernet", 9000, 9000) && !has("ethernet", 1500, 9000));
-}
-
-#[test]
-fn held_out_points_are_inner_stable_and_about_the_share() {
-    let body = "[held_out]\nfraction = 0.25\n[[grid]]\nprotocol = \"tcp\"\npayload = \"breaks\"\nload = [\"1 %\", \"25 %\", \"50 %\", \"75 %\", \"94 %\"]";
-    let all = points(body);
-    let held: Vec<&Point> = all.iter().filter(|p| p.held_out).collect();
-    let share = held.len() as f64 / all.len() as f64;
-    assert!((0.15..0.35).contains(&share), "{share}");
-    assert!(held.iter().all(|p| p.kind == RunKind::HeldOut));
-    assert!(held.iter().all(|p| {
-        ![1, 65_535]
-            .map(Setting::Count)
-            .contains(&p.settings["payload"])
-    }));
-    let fewer = points(&body.replace("\"1 %\", ", ""));
-    assert!(
-        fewer
-            .iter()
-            .all(|p| all.iter().any(|q| q.id == p.id && q.held_out == p.held_out))
-    );
-}
-
-#[test]
-fn held_out_by_match_and_by_grid() {
-    let all = points(
-        "[held_out]\nmatch = [{ payload = \"64 B\", cores = 2 }]\n[[grid]]\nprotocol = \"tcp\"\npayload = [\"1 B\", \"64 B\", \"1 kB\"]\ncores = [1, 2]\n[[grid]]\nprotocol = \"udp\"\npayload = \"5 B\"\nheld_out = true",
-    );
-    assert_eq!(all.iter().filter(|p| p.held_out).count(), 2);
+    let grid = "[[grid]]\nprotocol = \"tcp\"\npayload = \"1 kB\"\nload = \"10 %\"\n";
+    let again = format!("{grid}nagle = true\nheld_out = true\n");
+    let points = points(&format!("{grid}{again}"));
+    assert_eq!((points.len(), points[0].held_out), (1, false));
 }
 
 #[test]
@@ -109,8 +67,8 @@ fn background_takes_the_same_or_its_own() {
     assert_eq!(loaded.len(), 2);
     for point in loaded {
         let beside = &point.background[0];
-        assert_eq!(beside.settings["payload"], point.settings["payload"]);
-        assert_eq!(beside.settings["load"], Setting::Number(5e7));
+        assert_eq!(beside.options["payload"], point.options["payload"]);
+        assert_eq!(beside.options["load"].as_str(), Some("50000000 b/s"));
         assert_eq!((beside.from.as_str(), beside.to.as_str()), ("c", "d"));
     }
     let unnamed = body
@@ -120,7 +78,7 @@ fn background_takes_the_same_or_its_own() {
 }
 
 #[test]
-fn ratios_need_a_line_rate() {
+fn shares_need_a_line_rate() {
     let body = "[[grid]]\nprotocol = \"tcp\"\npayload = \"64 B\"\nload = \"50 %\"";
     let nowhere = Context {
         line_rate_bps: None,
@@ -131,7 +89,7 @@ fn ratios_need_a_line_rate() {
     let own = plan(&format!("line_rate = \"10 Gb/s\"\n{body}"))
         .points(&nowhere)
         .unwrap();
-    assert_eq!(own[0].settings["load"], Setting::Number(5e9));
+    assert_eq!(own[0].options["load"].as_str(), Some("5000000000 b/s"));
 }
 
 #[test]
@@ -164,4 +122,14 @@ fn the_digest_sees_place_short_and_options_only() {
 fn empty_lists_are_refused() {
     let empty = "[[grid]]\nprotocol = \"tcp\"\npayload = []";
     assert!(plan(empty).points(&context()).is_err());
+}
+
+#[test]
+fn a_grid_is_held_out_as_a_whole() {
+    let all = points(
+        "[[grid]]\nprotocol = \"tcp\"\npayload = [\"1 B\", \"64 B\"]\n[[grid]]\nprotocol = \"udp\"\npayload = [\"5 B\", \"6 B\"]\nheld_out = true",
+    );
+    let held: Vec<&Point> = all.iter().filter(|p| p.held_out).collect();
+    assert_eq!((all.len(), held.len()), (4, 2));
+    assert!(held.iter().all(|p| p.kind == RunKind::HeldOut));
 }

@@ -1,9 +1,8 @@
 //! Plans of campaigns: what is to be measured, as pure functions from a text to an ordered list of runs.
 //!
-//! [`Plan::parse`] reads, [`Plan::points`] expands the grids, [`schedule()`] puts the runs in order and
+//! [`Plan::parse`] reads, [`Plan::points`] multiplies the lists of the grids, [`schedule()`] puts the runs in order and
 //! [`search::next`] decides the trials of a search. Nothing here touches a network, a clock or a file.
 
-mod breaks;
 pub mod catalogue;
 mod document;
 mod expand;
@@ -13,9 +12,9 @@ mod point;
 pub mod schedule;
 pub mod search;
 
-pub use document::{Grid, HeldOut, LabChoice, Plan, Reference, Repeats, Stream};
+pub use document::{Grid, LabChoice, Plan, Reference, Repeats, Stream};
 pub use expand::Context;
 pub use mark::RunKind;
-pub use point::{Background, Point, digest_of, run_settings};
+pub use point::{Background, Point, digest_of};
 pub use schedule::{RunId, RunSpec, schedule};
 pub use search::SearchRule;

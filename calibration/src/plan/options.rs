@@ -1,350 +1,187 @@
-//! The options of a run that a plan may set: the command line's names, values in SI inside.
+//! Options of a run as a plan writes them: those of `icprobe run`, without the dashes before.
 
 use crate::error::{Error, Result};
+use crate::run::options::is_known;
 use crate::units;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use toml::Value;
 
-/// One option's value, in SI units.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Setting {
-    /// On or off.
-    Switch(bool),
-    /// Bytes, counts and numbers without a unit.
-    Count(u64),
-    /// Bits per second, frames per second, seconds.
-    Number(f64),
-    /// A word or a text.
-    Text(String),
-}
+/// Options by name, in alphabetical order: texts, whole numbers, true and false, or a list of
+/// these for an option that is given several times.
+pub type Options = BTreeMap<String, Value>;
 
-/// Options by their name on the command line, in alphabetical order so that they have one spelling.
-pub type Settings = BTreeMap<String, Setting>;
+/// The value of a rate or load that is not limited.
+const UNLIMITED: &str = "unlimited";
+/// What stands first in a description, without its name.
+const FIRST: [&str; 5] = ["protocol", "pattern", "payload", "rate", "load"];
+/// What a description leaves out.
+const UNSAID: [&str; 3] = ["duration", "warmup", "baseline"];
 
-/// How a value of an option is written in a plan and on the command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Word(&'static [&'static str]),
-    Bytes,
-    FramesPerS,
-    BitsPerS,
-    Seconds,
-    Count,
-    /// Off unless given; the command line names it without a value.
-    Flag,
-    /// On unless given as false; the command line says `--no-NAME`.
-    OnUnlessFalse,
-    Text,
-    /// Bytes whose command line option is a plain number.
-    PlainBytes,
-    /// An axis that nobody sets, only said: `--option NAME=VALUE` on the command line.
-    Label,
-    /// The same with a load, said in b/s.
-    LoadLabel,
-}
-
-const PATTERNS: &[&str] = &[
-    "stream",
-    "ping-pong",
-    "oneway-batch",
-    "twoway-batch",
-    "call",
-];
-
-const OPTIONS: &[(&str, Kind)] = &[
-    (
-        "protocol",
-        Kind::Word(&["tcp", "udp", "ethernet", "zeromq"]),
-    ),
-    ("payload", Kind::Bytes),
-    ("rate", Kind::FramesPerS),
-    ("load", Kind::BitsPerS),
-    ("pattern", Kind::Word(PATTERNS)),
-    ("reverse", Kind::Flag),
-    ("duration", Kind::Seconds),
-    ("frames", Kind::Count),
-    ("warmup", Kind::Seconds),
-    ("baseline", Kind::Seconds),
-    ("cores", Kind::Count),
-    ("streams", Kind::Count),
-    ("cpus", Kind::Text),
-    ("nagle", Kind::OnUnlessFalse),
-    ("dscp", Kind::Count),
-    ("send-buffer", Kind::Bytes),
-    ("receive-buffer", Kind::Bytes),
-    ("waiting", Kind::Word(&["blocking", "polling"])),
-    ("realtime", Kind::Count),
-    ("batch", Kind::Count),
-    ("body", Kind::Word(&["bytes", "vector"])),
-    ("reply", Kind::Bytes),
-    (
-        "zeromq-socket",
-        Kind::Word(&["push-pull", "pub-sub", "req-rep"]),
-    ),
-    ("io-threads", Kind::Count),
-    ("high-water-mark", Kind::Count),
-    ("batch-bytes", Kind::Bytes),
-    ("raw", Kind::Flag),
-    ("mtu", Kind::PlainBytes),
-    ("offloads", Kind::Text),
-    ("switches", Kind::Count),
-    ("endpoints", Kind::Count),
-    ("other-goodput", Kind::BitsPerS),
-    ("priority", Kind::Label),
-    ("offload", Kind::Label),
-    ("external-load", Kind::LoadLabel),
-    ("test", Kind::Label),
-];
-
-fn kind_of(name: &str) -> Result<Kind> {
-    let found = OPTIONS.iter().find(|(known, _)| *known == name);
-    found.map(|(_, kind)| *kind).ok_or_else(|| {
-        let known: Vec<&str> = OPTIONS.iter().map(|(name, _)| *name).collect();
-        Error::question(format!(
-            "`{name}` is not an option of a run: a plan may set {}",
-            known.join(", ")
-        ))
-    })
-}
-
-/// Reads one option of a plan; `None` where the value says what is so without it (`unlimited`, a flag that is off).
-///
-/// Loads may be ratios of the line rate: `"94 %"` of 100 Mb/s is 94 Mb/s.
+/// The options with shares of the line rate in b/s, and without what says what is so anyway:
+/// `unlimited`, and true or false where the command line has only the opposite.
 ///
 /// # Errors
-/// [`Error::Question`] for an unknown name, a value that does not fit it, or a ratio without a line rate.
-pub fn read(
-    name: &str,
-    value: &toml::Value,
-    line_rate_bps: Option<f64>,
-) -> Result<Option<Setting>> {
-    let kind = kind_of(name)?;
-    let text = value.as_str();
-    let setting = match kind {
-        Kind::Word(words) => Setting::Text(word(name, value, words)?),
-        Kind::Bytes | Kind::PlainBytes => {
-            Setting::Count(units::parse_bytes(quantity(name, value, "\"1472 B\"")?)?)
-        }
-        Kind::Seconds => Setting::Number(units::parse_seconds(quantity(name, value, "\"2 s\"")?)?),
-        Kind::FramesPerS | Kind::BitsPerS | Kind::LoadLabel if text == Some("unlimited") => {
-            return Ok(None);
-        }
-        Kind::FramesPerS => {
-            Setting::Number(units::parse_rate_fps(quantity(name, value, "\"1000/s\"")?)?)
-        }
-        Kind::BitsPerS | Kind::LoadLabel => {
-            let text = quantity(name, value, "\"5 Gb/s\", \"94 %\" or \"unlimited\"")?;
-            Setting::Number(bits_per_s(text, line_rate_bps)?)
-        }
-        Kind::Count => Setting::Count(count(name, value)?),
-        Kind::Flag | Kind::OnUnlessFalse => {
-            let on = value
-                .as_bool()
-                .ok_or_else(|| refuse(name, value, "true or false"))?;
-            if on == (kind == Kind::OnUnlessFalse) {
-                return Ok(None);
-            }
-            Setting::Switch(on)
-        }
-        Kind::Text | Kind::Label => Setting::Text(quantity(name, value, "a text")?.to_owned()),
-    };
-    Ok(Some(setting))
+/// [`Error::Question`] for a share of an unknown line rate.
+pub fn resolved(written: &Options, line_rate_bps: Option<f64>) -> Result<Options> {
+    let said = written.iter().filter(|(name, value)| match value {
+        Value::String(text) => text != UNLIMITED,
+        Value::Boolean(on) => is_known(&flag(name, *on)) || !is_known(&flag(name, !on)),
+        _ => true,
+    });
+    said.map(|(name, value)| Ok((name.clone(), absolute(value, line_rate_bps)?)))
+        .collect()
 }
 
-/// A load: absolute, or a ratio of the line rate; rounded to a thousandth of a bit per second.
+/// A text that ends in `%` as b/s; `KEY=50 %` keeps its key, and the number of b/s follows.
+fn absolute(value: &Value, line_rate_bps: Option<f64>) -> Result<Value> {
+    match value {
+        Value::Array(values) => values
+            .iter()
+            .map(|value| absolute(value, line_rate_bps))
+            .collect::<Result<_>>()
+            .map(Value::Array),
+        Value::String(text) if text.ends_with('%') => Ok(match text.split_once('=') {
+            Some((key, share)) => format!("{key}={}", bits_per_s(share, line_rate_bps)?),
+            None => format!("{} b/s", bits_per_s(text, line_rate_bps)?),
+        }
+        .into()),
+        other => Ok(other.clone()),
+    }
+}
+
+/// A load: absolute, or a share of the line rate; rounded to a thousandth of a bit per second.
 ///
 /// # Errors
-/// [`Error::Question`] for a text outside the grammar, or a ratio where the line rate is unknown.
+/// [`Error::Question`] for a text outside the grammar, or a share where the line rate is unknown.
 pub fn bits_per_s(text: &str, line_rate_bps: Option<f64>) -> Result<f64> {
     if !text.trim_end().ends_with('%') {
         return units::parse_bits_per_s(text);
     }
-    let ratio = units::parse_ratio(text)?;
+    let share = units::parse_ratio(text)?;
     let line_rate = line_rate_bps.ok_or_else(|| {
         Error::question(format!(
             "`{text}` is a share of the line rate, which is not known here: give --line-rate, or `line_rate` in the plan"
         ))
     })?;
-    Ok((ratio * line_rate * 1e3).round() / 1e3)
+    Ok((share * line_rate * 1e3).round() / 1e3)
 }
 
-fn refuse(name: &str, value: &toml::Value, allowed: &str) -> Error {
-    Error::question(format!("`{name} = {value}` does not fit: give {allowed}"))
+/// The options as arguments of `icprobe run`.
+pub fn arguments(options: &Options) -> Vec<String> {
+    options
+        .iter()
+        .flat_map(|(name, value)| spelled(name, value))
+        .collect()
 }
 
-fn quantity<'a>(name: &str, value: &'a toml::Value, allowed: &str) -> Result<&'a str> {
-    value.as_str().ok_or_else(|| refuse(name, value, allowed))
+fn spelled(name: &str, value: &Value) -> Vec<String> {
+    match value {
+        Value::Boolean(on) => vec![format!("--{}", flag(name, *on))],
+        Value::Array(values) => values
+            .iter()
+            .flat_map(|value| spelled(name, value))
+            .collect(),
+        value => vec![format!("--{name}={}", text_of(value))],
+    }
 }
 
-fn word(name: &str, value: &toml::Value, words: &[&str]) -> Result<String> {
-    let given = value.as_str().filter(|given| words.contains(given));
-    let given = given.ok_or_else(|| refuse(name, value, &words.join(", ")))?;
-    Ok(given.to_owned())
+fn flag(name: &str, on: bool) -> String {
+    format!("{}{name}", if on { "" } else { "no-" })
 }
 
-fn count(name: &str, value: &toml::Value) -> Result<u64> {
-    let given = value
-        .as_integer()
-        .and_then(|count| u64::try_from(count).ok());
-    given.ok_or_else(|| refuse(name, value, "a whole number, not negative"))
+fn text_of(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The options as arguments of `icprobe run`, quantities with their unit.
-pub fn arguments(settings: &Settings) -> Vec<String> {
-    let mut arguments = Vec::new();
-    for (name, setting) in settings {
-        let Ok(kind) = kind_of(name) else { continue };
-        match (kind, setting) {
-            (Kind::OnUnlessFalse, _) => arguments.push(format!("--no-{name}")),
-            (Kind::Flag, _) => arguments.push(format!("--{name}")),
-            (Kind::LoadLabel, _) => {
-                let said = format!("{}_bps={}", name.replace('-', "_"), spelled(kind, setting));
-                arguments.extend(["--option".into(), said]);
-            }
-            (Kind::Label, _) => {
-                arguments.extend([
-                    "--option".into(),
-                    format!("{name}={}", spelled(kind, setting)),
-                ]);
-            }
-            _ => arguments.extend([format!("--{name}"), spelled(kind, setting)]),
+/// The options for people: `tcp 1472 B 5 Gb/s cores 4`.
+pub fn describe(options: &Options) -> String {
+    let first = FIRST
+        .iter()
+        .filter_map(|name| Some((*name, options.get(*name)?)));
+    let others = options
+        .iter()
+        .map(|(name, value)| (name.as_str(), value))
+        .filter(|(name, _)| !FIRST.contains(name) && !UNSAID.contains(name));
+    first
+        .chain(others)
+        .map(|(name, value)| described(name, value))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn described(name: &str, value: &Value) -> String {
+    let text = text_of(value);
+    match value {
+        Value::Boolean(on) => flag(name, *on).replace("no-", "no "),
+        _ if name == "load" => {
+            units::parse_bits_per_s(&text).map_or(text, units::format_bits_per_s)
         }
+        _ if FIRST.contains(&name) => text,
+        _ => format!("{name} {text}"),
     }
-    arguments
-}
-
-fn spelled(kind: Kind, setting: &Setting) -> String {
-    let unit = match kind {
-        Kind::Bytes => " B",
-        Kind::FramesPerS => "/s",
-        Kind::BitsPerS => " b/s",
-        Kind::Seconds => " s",
-        _ => "",
-    };
-    match setting {
-        Setting::Switch(on) => on.to_string(),
-        Setting::Count(count) => format!("{count}{unit}"),
-        Setting::Number(number) => format!("{number}{unit}"),
-        Setting::Text(text) => text.clone(),
-    }
-}
-
-/// The options for people, in the order of the table: `tcp 1472 B 5 Gb/s cores 4`.
-pub fn describe(settings: &Settings) -> String {
-    let given = OPTIONS.iter().filter_map(|(name, kind)| {
-        let setting = settings.get(*name)?;
-        Some(match (*name, kind, setting) {
-            ("protocol" | "pattern", _, Setting::Text(text)) => text.clone(),
-            (_, Kind::Flag, _) => (*name).to_owned(),
-            (_, Kind::OnUnlessFalse, _) => format!("no {name}"),
-            ("payload", _, Setting::Count(bytes)) => units::format_bytes(*bytes),
-            ("load", _, Setting::Number(load)) => units::format_bits_per_s(*load),
-            (_, Kind::BitsPerS | Kind::LoadLabel, Setting::Number(load)) => {
-                format!("{name} {}", units::format_bits_per_s(*load))
-            }
-            ("rate", _, Setting::Number(rate)) => units::format_rate_fps(*rate),
-            (_, Kind::Seconds, _) => return None,
-            (_, Kind::PlainBytes, Setting::Count(bytes)) => {
-                format!("{name} {}", units::format_bytes(*bytes))
-            }
-            (_, kind, setting) => format!("{name} {}", spelled(*kind, setting)),
-        })
-    });
-    given.collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn toml_value(text: &str) -> toml::Value {
-        let table: toml::Table = format!("x = {text}").parse().unwrap();
-        table["x"].clone()
+    fn options(text: &str) -> Options {
+        let table: toml::Table = text.parse().unwrap();
+        table.into_iter().collect()
     }
 
-    fn value(name: &str, text: &str) -> Result<Option<Setting>> {
-        read(name, &toml_value(text), Some(1e8))
-    }
-
-    #[test]
-    fn quantities_become_si() {
-        assert_eq!(
-            value("payload", "\"64 KiB\"").unwrap(),
-            Some(Setting::Count(65_536))
-        );
-        assert_eq!(
-            value("load", "\"5 Gb/s\"").unwrap(),
-            Some(Setting::Number(5e9))
-        );
-        assert_eq!(
-            value("load", "\"94 %\"").unwrap(),
-            Some(Setting::Number(94e6))
-        );
-        assert_eq!(
-            value("duration", "\"200 ms\"").unwrap(),
-            Some(Setting::Number(0.2))
-        );
-        assert_eq!(value("cores", "4").unwrap(), Some(Setting::Count(4)));
+    fn spelled_out(text: &str) -> String {
+        arguments(&resolved(&options(text), Some(1e8)).unwrap()).join("|")
     }
 
     #[test]
-    fn what_is_so_anyway_is_left_out() {
-        for (name, text) in [
-            ("load", "\"unlimited\""),
-            ("rate", "\"unlimited\""),
-            ("nagle", "true"),
-            ("reverse", "false"),
-        ] {
-            assert_eq!(value(name, text).unwrap(), None, "{name}");
-        }
+    fn options_are_those_of_the_command_line() {
         assert_eq!(
-            value("nagle", "false").unwrap(),
-            Some(Setting::Switch(false))
+            spelled_out(
+                "protocol = \"tcp\"\npayload = \"1472 B\"\ncores = 2\nreverse = true\nnagle = false"
+            ),
+            "--cores=2|--no-nagle|--payload=1472 B|--protocol=tcp|--reverse"
+        );
+        assert_eq!(
+            spelled_out("option = [\"a=1\", \"b=2\"]"),
+            "--option=a=1|--option=b=2"
         );
     }
 
     #[test]
-    fn refusals_name_what_is_allowed() {
-        for (name, text, word) in [
-            ("payloads", "\"1 B\"", "payload"),
-            ("payload", "1472", "1472 B"),
-            ("cores", "-1", "not negative"),
-            ("cores", "\"4\"", "whole number"),
-            ("protocol", "\"sctp\"", "zeromq"),
-            ("nagle", "0", "true or false"),
-            ("payload", "\"1 KB\"", "kB"),
-        ] {
-            let error = value(name, text).unwrap_err().to_string();
-            assert!(error.contains(word), "{error}");
-        }
-        let error = read("load", &toml_value("\"5 %\""), None).unwrap_err();
+    fn shares_become_loads() {
+        assert_eq!(spelled_out("load = \"94 %\""), "--load=94000000 b/s");
+        assert_eq!(spelled_out("load = \"5 Gb/s\""), "--load=5 Gb/s");
+        assert_eq!(
+            spelled_out("option = [\"external_load_bps=50 %\", \"x=1\"]"),
+            "--option=external_load_bps=50000000|--option=x=1"
+        );
+        let error = resolved(&options("load = \"5 %\""), None).unwrap_err();
         assert!(error.to_string().contains("--line-rate"), "{error}");
     }
 
     #[test]
-    fn arguments_carry_units() {
-        let mut settings = Settings::new();
-        for (name, text) in [
-            ("protocol", "\"tcp\""),
-            ("payload", "\"1472 B\""),
-            ("load", "\"1 %\""),
-            ("nagle", "false"),
-            ("reverse", "true"),
-            ("cores", "2"),
-            ("mtu", "\"1500 B\""),
-            ("priority", "\"AF41\""),
+    fn what_is_so_anyway_is_left_out() {
+        for text in [
+            "load = \"unlimited\"",
+            "rate = \"unlimited\"",
+            "nagle = true",
+            "reverse = false",
         ] {
-            settings.insert(name.into(), value(name, text).unwrap().unwrap());
+            assert_eq!(spelled_out(text), "", "{text}");
         }
-        let line = arguments(&settings).join("|");
+        assert_eq!(spelled_out("revers = false"), "--no-revers");
+    }
+
+    #[test]
+    fn a_description_is_short() {
+        let text = "cores = 2\nload = \"1 %\"\nnagle = false\nduration = \"2 s\"\npayload = \"1472 B\"\nprotocol = \"tcp\"\nreverse = true";
+        let options = resolved(&options(text), Some(1e8)).unwrap();
         assert_eq!(
-            line,
-            "--cores|2|--load|1000000 b/s|--mtu|1500|--no-nagle|--payload|1472 B|--option|priority=AF41|--protocol|tcp|--reverse"
-        );
-        assert_eq!(
-            describe(&settings),
-            "tcp 1472 B 1 Mb/s reverse cores 2 no nagle mtu 1500 B priority AF41"
+            describe(&options),
+            "tcp 1472 B 1 Mb/s cores 2 no nagle reverse"
         );
     }
 }

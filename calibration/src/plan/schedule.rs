@@ -119,17 +119,17 @@ impl SplitMix {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::options::{Setting, Settings};
+    use crate::plan::options::Options;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
     fn points(count: u64, reference: bool) -> Vec<Arc<Point>> {
         let point = |kind, payload: u64| {
-            let settings = Settings::from([
-                ("protocol".into(), Setting::Text("tcp".into())),
-                ("payload".into(), Setting::Count(payload)),
+            let options = Options::from([
+                ("protocol".into(), "tcp".into()),
+                ("payload".into(), format!("{payload} B").into()),
             ]);
-            Arc::new(Point::new(kind, settings, Vec::new()))
+            Arc::new(Point::new(kind, options, Vec::new()).unwrap())
         };
         let mut points: Vec<_> = (1..=count).map(|n| point(RunKind::Grid, n)).collect();
         points.extend(reference.then(|| point(RunKind::Reference, 5000)));
