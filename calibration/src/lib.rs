@@ -2,7 +2,7 @@
 //! CPU load and loss of paced or unlimited frames, on both ends and over the same window.
 //!
 //! The modules stand on floors, lowest first, and use only what stands lower (a test reads this line):
-//! `error frame flags utc` → `interrupt settings units` → `clock statistics` → `host transport` →
+//! `error frame flags utc` → `device interrupt settings units` → `clock statistics` → `host transport` →
 //! `report` → `session pattern` → `record end` → `run serve` → `lab plan` → `campaign` → `compare` →
 //! `cli`.
 
@@ -13,6 +13,7 @@ pub mod campaign;
 pub mod cli;
 pub mod clock;
 pub mod compare;
+pub mod device;
 pub mod end;
 pub mod error;
 pub mod flags;

@@ -1,6 +1,7 @@
 //! Child processes that end with this one, and what they print.
 
 use crate::error::{Context, Error, Result};
+use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -26,7 +27,7 @@ impl Ward {
     /// [`Error::Peer`] where it cannot be started.
     pub fn start(mut command: Command) -> Result<Self> {
         let parent = std::process::id();
-        // SAFETY: prctl and getppid are system calls on no memory, allowed between fork and exec.
+        // SAFETY: between fork and exec there are two system calls on no memory.
         unsafe { command.pre_exec(move || die_with(parent)) };
         let program = command.get_program().to_string_lossy().into_owned();
         let child = command
@@ -55,19 +56,11 @@ impl Drop for Ward {
 
 /// Asks the kernel to kill this process when the thread that started it ends. Runs between fork and exec.
 fn die_with(parent: u32) -> std::io::Result<()> {
-    // SAFETY: both calls take numbers and touch no memory.
-    let (tied, now) = unsafe {
-        (
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL),
-            libc::getppid(),
-        )
-    };
-    if tied != 0 {
-        return Err(std::io::Error::last_os_error());
-    }
+    set_parent_process_death_signal(Some(Signal::KILL))?;
     // The parent may have died before prctl took effect; then another process has taken its place.
-    // In a PID namespace of its own a child sees 0, and the check says nothing.
-    if now != 0 && now as u32 != parent {
+    // In a PID namespace of its own a child sees none, and the check says nothing.
+    let now = getppid().map(|now| now.as_raw_nonzero().get());
+    if now.is_some_and(|now| now as u32 != parent) {
         return Err(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
     }
     Ok(())

@@ -6,9 +6,9 @@
 use super::reading::{self, Reading};
 use crate::error::{Context, Error, Result};
 use crate::plan::RunId;
+use rustix::fs::{FlockOperation, flock};
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -145,11 +145,10 @@ fn read_line(record: &serde_json::Value, digest: &str) -> Result<(RunId, Reading
 fn lock(file: &File, path: &Path) -> Result<()> {
     let until = Instant::now() + PATIENCE;
     loop {
-        // SAFETY: flock takes a descriptor that `file` keeps open, and no memory.
-        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
+        let Err(error) = flock(file, FlockOperation::NonBlockingLockExclusive) else {
             return Ok(());
-        }
-        let error = std::io::Error::last_os_error();
+        };
+        let error = std::io::Error::from(error);
         let held = error.kind() == std::io::ErrorKind::WouldBlock;
         if !held || Instant::now() > until {
             return Err(not_locked(&error, path));

@@ -4,6 +4,7 @@ use super::output::print_json;
 use crate::error::{Context, Error, Result};
 use crate::lab::{self, Lab, Topology};
 use clap::Subcommand;
+use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::Serialize;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 
@@ -138,7 +139,7 @@ fn exec(lab: Option<String>, host: &str, command: &[String]) -> Result<u8> {
         .ok_or_else(|| Error::question("give a command after --"))?;
     let mut command = Lab::open(&lab)?.command(host, program)?;
     command.args(arguments);
-    // SAFETY: prctl with these arguments touches no memory.
+    // SAFETY: between fork and exec there is one system call on no memory.
     unsafe { command.pre_exec(die_with_parent) };
     let status = command.status().or_question(format_args!(
         "the command {program:?} cannot be run on {host}"
@@ -148,9 +149,7 @@ fn exec(lab: Option<String>, host: &str, command: &[String]) -> Result<u8> {
 }
 
 fn die_with_parent() -> std::io::Result<()> {
-    // SAFETY: prctl with these arguments touches no memory.
-    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-    Ok(())
+    Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
 }
 
 fn only_lab_with(host: &str) -> Result<String> {

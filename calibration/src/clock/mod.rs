@@ -2,9 +2,12 @@
 
 pub mod fit;
 
+use rustix::io::Errno;
+use rustix::thread::{ClockId, Timespec, clock_nanosleep_absolute, set_current_timer_slack};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fs;
+use std::num::NonZeroU64;
 use std::os::unix::fs::MetadataExt;
 
 /// Nanoseconds in a second.
@@ -40,30 +43,16 @@ fn read_ns(clock: libc::clockid_t) -> u64 {
 
 /// Sleeps until [`now_ns`] reaches `ns`; returns at once where it already has.
 pub fn sleep_until(ns: u64) {
-    let until = libc::timespec {
-        tv_sec: (ns / NS_PER_S) as libc::time_t,
-        tv_nsec: (ns % NS_PER_S) as libc::c_long,
+    let until = Timespec {
+        tv_sec: (ns / NS_PER_S) as i64,
+        tv_nsec: (ns % NS_PER_S) as i64,
     };
-    loop {
-        // SAFETY: `until` is a valid timespec, and an absolute sleep writes no remainder.
-        let status = unsafe {
-            libc::clock_nanosleep(
-                libc::CLOCK_MONOTONIC,
-                libc::TIMER_ABSTIME,
-                &until,
-                std::ptr::null_mut(),
-            )
-        };
-        if status != libc::EINTR {
-            return;
-        }
-    }
+    while clock_nanosleep_absolute(ClockId::Monotonic, &until) == Err(Errno::INTR) {}
 }
 
 /// Asks the kernel to wake the calling thread as exactly as it can: timer slack 1 ns instead of 50 µs.
 pub fn tighten_timer_slack() {
-    // SAFETY: PR_SET_TIMERSLACK takes one number and concerns the calling thread only.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
 }
 
 /// Which clock the times of one end are of.

@@ -1,7 +1,7 @@
 //! The host a run was made on, as far as it can change a result.
 
-use super::ethtool::Device;
 use super::{is_live, network, number_of, qdisc, steering, text_of};
+use crate::device::Device;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -4,9 +4,9 @@
 
 pub mod cpu;
 pub mod environment;
-mod ethtool;
 #[cfg(test)]
 mod fake;
+mod netlink;
 pub mod network;
 mod qdisc;
 pub mod scheduling;

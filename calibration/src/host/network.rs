@@ -1,13 +1,19 @@
 //! Network interfaces: which one leads to a peer, who it is, and what it counted.
 
-use super::{ethtool::Device, number_of};
+use super::netlink::{attribute, list, u32_at};
+use super::number_of;
+use crate::device::{self, Device};
 use crate::error::{Context, Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::ffi::{CStr, CString};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::ops::{Add, Sub};
 use std::path::Path;
+
+/// The number of every network namespace's loopback interface (`LOOPBACK_IFINDEX`).
+const LOOPBACK_INDEX: u32 = 1;
+/// `struct ifaddrmsg`: family, prefix length, flags, scope, index.
+const ADDRESS_BYTES: usize = 8;
 
 /// What an interface counted, or the difference of two readings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -106,12 +112,17 @@ pub fn interface_towards(address: IpAddr) -> Result<String> {
     // Port 9 is discard; connecting a datagram socket only looks up the route.
     socket.connect((address, 9)).or_peer(no_way())?;
     let local = socket.local_addr().or_peer(no_way())?.ip();
-    let addresses = Addresses::of_this_host()?;
     let found = if local == address || address.is_loopback() {
-        addresses.find(|a| a.loopback)
+        Some(LOOPBACK_INDEX)
     } else {
-        addresses.find(|a| a.address == Some(local))
+        let addresses =
+            list(libc::RTM_GETADDR, &[0; ADDRESS_BYTES]).or_peer("cannot list the interfaces")?;
+        addresses
+            .iter()
+            .filter_map(|entry| address_of(entry))
+            .find_map(|(index, address)| (address == local).then_some(index))
     };
+    let found = found.and_then(|index| device::name_of(index).ok());
     found.ok_or_else(|| {
         Error::peer(format!(
             "no interface carries {local}, the own address towards {address}: name one with --interface"
@@ -119,75 +130,18 @@ pub fn interface_towards(address: IpAddr) -> Result<String> {
     })
 }
 
-/// One entry of getifaddrs(3).
-struct Entry {
-    address: Option<IpAddr>,
-    loopback: bool,
-}
-
-/// The host's interface addresses, released when dropped.
-struct Addresses(*mut libc::ifaddrs);
-
-impl Addresses {
-    fn of_this_host() -> Result<Self> {
-        let mut first = std::ptr::null_mut();
-        // SAFETY: `first` is a valid place for the list's head.
-        if unsafe { libc::getifaddrs(&mut first) } != 0 {
-            let why = std::io::Error::last_os_error();
-            return Err(Error::peer(format!("cannot list the interfaces: {why}")));
-        }
-        Ok(Self(first))
-    }
-
-    /// Name of the first interface with an entry that is wanted.
-    fn find(&self, wanted: impl Fn(&Entry) -> bool) -> Option<String> {
-        let mut next = self.0;
-        while !next.is_null() {
-            // SAFETY: the list lives as long as self, and `next` is one of its entries.
-            let entry = unsafe { &*next };
-            let read = Entry {
-                // SAFETY: the kernel's entry holds null or a sockaddr of its family.
-                address: unsafe { ip_of(entry.ifa_addr) },
-                loopback: entry.ifa_flags & libc::IFF_LOOPBACK as libc::c_uint != 0,
-            };
-            if wanted(&read) {
-                // SAFETY: the name is a C string that lives as long as the list.
-                let name = unsafe { CStr::from_ptr(entry.ifa_name) };
-                return Some(name.to_string_lossy().into_owned());
-            }
-            next = entry.ifa_next;
-        }
-        None
-    }
-}
-
-impl Drop for Addresses {
-    fn drop(&mut self) {
-        // SAFETY: the list came from getifaddrs and is released once.
-        unsafe { libc::freeifaddrs(self.0) };
-    }
-}
-
-/// # Safety
-/// `address` must be null or point to a sockaddr as long as its family says.
-unsafe fn ip_of(address: *const libc::sockaddr) -> Option<IpAddr> {
-    if address.is_null() {
-        return None;
-    }
-    // SAFETY: not null, and every sockaddr starts with its family.
-    match i32::from(unsafe { (*address).sa_family }) {
-        libc::AF_INET => {
-            // SAFETY: of this family it is a sockaddr_in; read without asking for alignment.
-            let v4 = unsafe { address.cast::<libc::sockaddr_in>().read_unaligned() };
-            Some(Ipv4Addr::from(u32::from_be(v4.sin_addr.s_addr)).into())
-        }
-        libc::AF_INET6 => {
-            // SAFETY: of this family it is a sockaddr_in6; read without asking for alignment.
-            let v6 = unsafe { address.cast::<libc::sockaddr_in6>().read_unaligned() };
-            Some(Ipv6Addr::from(v6.sin6_addr.s6_addr).into())
-        }
-        _ => None,
-    }
+/// The interface and the address of an entry of the list of addresses.
+fn address_of(entry: &[u8]) -> Option<(u32, IpAddr)> {
+    /// What the interface has itself; `IFA_ADDRESS` is the other end of a point-to-point link.
+    const IFA_LOCAL: u16 = 2;
+    const IFA_ADDRESS: u16 = 1;
+    let attributes = entry.get(ADDRESS_BYTES..)?;
+    let bytes = attribute(attributes, IFA_LOCAL).or_else(|| attribute(attributes, IFA_ADDRESS))?;
+    let v4 = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
+    let address = v4
+        .or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from))
+        .ok()?;
+    Some((u32_at(entry, 4)?, address))
 }
 
 /// The MTU of an interface, in bytes.
@@ -198,15 +152,11 @@ pub fn mtu_of(interface: &str) -> Result<u32> {
 
 /// The kernel's number of an interface.
 pub fn index_of(interface: &str) -> Result<u32> {
-    let name = CString::new(interface).or_question(format!("{interface:?} names no interface"))?;
-    // SAFETY: `name` is a C string.
-    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
-    if index == 0 {
-        return Err(Error::question(format!(
+    Device::open(interface)?.index().map_err(|_| {
+        Error::question(format!(
             "there is no interface {interface:?}: give one that `ip link` lists"
-        )));
-    }
-    Ok(index)
+        ))
+    })
 }
 
 /// A MAC address as people write it.

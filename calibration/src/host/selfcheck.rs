@@ -1,6 +1,7 @@
 //! What the instrument itself can do on this host: no result can be better than this.
 
 use crate::clock::{self, NS_PER_S, now_ns, sleep_until};
+use rustix::time::{ClockId, clock_getres};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -77,12 +78,7 @@ fn clock_quality(readings: usize) -> (f64, f64) {
 }
 
 fn stated_resolution_ns() -> u64 {
-    let mut resolution = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `resolution` is valid to write to, and Linux has this clock.
-    unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC, &mut resolution) };
+    let resolution = clock_getres(ClockId::Monotonic);
     resolution.tv_sec as u64 * NS_PER_S + resolution.tv_nsec as u64
 }
 

@@ -1,6 +1,6 @@
 //! Offloads and MTU of an interface: read, set, and put back as they were.
 
-use super::ethtool::{Device, offload_names};
+use crate::device::{Device, offload_names};
 use crate::error::{Context, Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,11 +1,13 @@
 //! Builds what a topology says: namespaces, links, bridges, addresses, limits and losses.
 
 use super::address::{Port, interface_name, ports};
-use super::calls::{mount, unshare};
+use super::calls::unshare;
 use super::state::Lock;
 use super::topology::{Link, Topology};
 use super::{Lab, loss, shaping, tool};
 use crate::error::{Context, Error, Result};
+use rustix::mount::mount_bind;
+use rustix::thread::UnshareFlags;
 use serde_json::Value;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
@@ -129,8 +131,8 @@ impl Site<'_> {
             CString::new(pin.as_os_str().as_bytes()).or_question("the path of a namespace")?;
         let mut command = self.lab.door.beside("true")?;
         let pin_own = move || {
-            unshare(libc::CLONE_NEWNET)?;
-            mount(Some(c"/proc/self/ns/net"), &target, None, libc::MS_BIND)
+            unshare(UnshareFlags::NEWNET)?;
+            Ok(mount_bind(c"/proc/self/ns/net", &*target)?)
         };
         // SAFETY: between fork and exec only system calls on what was prepared before.
         unsafe { command.pre_exec(pin_own) };

@@ -4,9 +4,12 @@
 //! the mount namespace of a holder, a process in a user namespace of its own that owns them all;
 //! whoever wants in joins the holder's user and mount namespace first (user_namespaces(7)).
 
-use super::calls::{join, mount, unshare, write_file};
+use super::calls::{join, unshare, write_file};
 use super::holder::Holder;
 use crate::error::{Context, Result};
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::process::chdir;
+use rustix::thread::{LinkNameSpaceType, UnshareFlags};
 use std::ffi::{CString, OsStr};
 use std::fs::File;
 use std::io;
@@ -123,29 +126,25 @@ fn clock_offsets(ahead_s: f64) -> Vec<u8> {
 impl Entry {
     /// Joins the namespaces. Runs between fork and exec: system calls only, no memory.
     fn enter(&self) -> io::Result<()> {
-        join(self.user.as_ref(), libc::CLONE_NEWUSER)?;
-        join(self.mount.as_ref(), libc::CLONE_NEWNS)?;
-        join(self.network.as_ref(), libc::CLONE_NEWNET)?;
+        join(self.user.as_ref(), LinkNameSpaceType::User)?;
+        join(self.mount.as_ref(), LinkNameSpaceType::Mount)?;
+        join(self.network.as_ref(), LinkNameSpaceType::Network)?;
         if self.own_sysfs {
-            unshare(libc::CLONE_NEWNS)?;
-            mount(None, c"/", None, libc::MS_REC | libc::MS_SLAVE)?;
-            let safe = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-            mount(Some(c"icprobe"), c"/sys", Some(c"sysfs"), safe).or_else(|_| {
-                mount(
-                    Some(c"icprobe"),
-                    c"/sys",
-                    Some(c"sysfs"),
-                    safe | libc::MS_RDONLY,
-                )
-            })?;
+            unshare(UnshareFlags::NEWNS)?;
+            mount_change(
+                c"/",
+                MountPropagationFlags::REC | MountPropagationFlags::DOWNSTREAM,
+            )?;
+            let safe = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+            let mount_as = |flags| mount(c"icprobe", c"/sys", c"sysfs", flags, None);
+            mount_as(safe).or_else(|_| mount_as(safe | MountFlags::RDONLY))?;
         }
         if let Some(offsets) = &self.clock {
-            unshare(libc::CLONE_NEWTIME)?;
+            unshare(UnshareFlags::NEWTIME)?;
             write_file(c"/proc/self/timens_offsets", offsets)?;
         }
         // Joining a mount namespace leads to its root; where the folder is missing, that must do.
-        // SAFETY: the path ends with zero.
-        unsafe { libc::chdir(self.folder.as_ptr()) };
+        let _ = chdir(&*self.folder);
         Ok(())
     }
 }

@@ -4,9 +4,12 @@
 //! away with everything in them. Whoever looks for it finds it by its environment, so a crash
 //! between its start and the first state file loses nothing.
 
-use super::calls::{mount, unshare, write_file};
+use super::calls::{unshare, write_file};
 use super::processes::{self, Wanted};
 use crate::error::{Context, Result};
+use rustix::mount::{MountPropagationFlags, mount_change};
+use rustix::process::{getegid, geteuid, setsid};
+use rustix::thread::UnshareFlags;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -26,8 +29,7 @@ pub(super) struct Holder {
 impl Holder {
     /// Starts the holder of the lab whose state file is given.
     pub fn start(state_file: &Path) -> Result<Self> {
-        // SAFETY: getuid and getgid only return numbers.
-        let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+        let (user, group) = (geteuid().as_raw(), getegid().as_raw());
         let user_map = format!("0 {user} 1");
         let group_map = format!("0 {group} 1");
         let mut command = Command::new("sleep");
@@ -83,11 +85,11 @@ impl Holder {
 
 /// Makes the calling process root of its own user and mount namespace, away from any terminal.
 fn separate(user_map: &[u8], group_map: &[u8]) -> io::Result<()> {
-    // SAFETY: setsid touches no memory.
-    unsafe { libc::setsid() };
-    unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS)?;
+    setsid()?;
+    unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)?;
     write_file(c"/proc/self/setgroups", b"deny")?;
     write_file(c"/proc/self/uid_map", user_map)?;
     write_file(c"/proc/self/gid_map", group_map)?;
-    mount(None, c"/", None, libc::MS_REC | libc::MS_PRIVATE)
+    let apart = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
+    Ok(mount_change(c"/", apart)?)
 }

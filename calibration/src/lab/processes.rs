@@ -1,5 +1,6 @@
 //! Which processes belong to a lab, found in /proc, and their end.
 
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use std::collections::BTreeSet;
 use std::fs;
 use std::time::{Duration, Instant};
@@ -74,16 +75,18 @@ pub(super) fn end(wanted: &Wanted, patience: Duration) -> bool {
 }
 
 fn kill(process: u32) {
-    if let Ok(process) = i32::try_from(process) {
-        // SAFETY: kill takes numbers only.
-        unsafe { libc::kill(process, libc::SIGKILL) };
+    if let Some(process) = pid(process) {
+        let _ = kill_process(process, Signal::KILL);
     }
 }
 
 /// Takes note of the end of a child of this process that was killed; returns at once for others.
 pub(super) fn reap(process: u32) {
-    if let Ok(process) = i32::try_from(process) {
-        // SAFETY: the status pointer may be null.
-        unsafe { libc::waitpid(process, std::ptr::null_mut(), 0) };
+    if let Some(process) = pid(process) {
+        let _ = waitpid(Some(process), WaitOptions::empty());
     }
+}
+
+fn pid(process: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(process).ok()?)
 }

@@ -1,14 +1,15 @@
 //! What is remembered of a lab between commands: one small file each, and one lock for all.
 
-use super::calls::result;
 use super::door::{Door, LAB_VARIABLE};
 use super::holder::Holder;
 use super::processes::{self, Wanted};
 use super::tool;
 use crate::error::{Context, Error, Result};
+use rustix::fs::{Access, FlockOperation, access, flock, fstatfs};
+use rustix::io::{FdFlags, fcntl_setfd, retry_on_intr};
+use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -50,10 +51,7 @@ impl Lock {
     /// Has a command hold the lock as well, until it ends.
     pub fn lend(&self, command: &mut Command) -> Result<()> {
         let file = self.file.try_clone().or_peer("the lock of labs")?;
-        let keep = move || {
-            // SAFETY: fcntl takes an open descriptor and a number.
-            result(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFD, 0) })
-        };
+        let keep = move || Ok(fcntl_setfd(&file, FdFlags::empty())?);
         // SAFETY: between fork and exec there is one system call on what was opened before.
         unsafe { command.pre_exec(keep) };
         Ok(())
@@ -71,14 +69,8 @@ impl Runtime {
     /// `/run/icprobe` for root, `$XDG_RUNTIME_DIR/icprobe` for others, or else a private folder
     /// for temporary files.
     pub fn here() -> Result<Self> {
-        // SAFETY: geteuid only returns a number; the path ends with zero.
-        let (user, may_write) = unsafe {
-            (
-                libc::geteuid(),
-                libc::access(c"/run".as_ptr(), libc::W_OK) == 0,
-            )
-        };
-        let root = user == 0 && may_write;
+        let user = geteuid().as_raw();
+        let root = user == 0 && access(c"/run", Access::WRITE_OK).is_ok();
         let folder = match std::env::var_os("XDG_RUNTIME_DIR") {
             _ if root => PathBuf::from("/run/icprobe"),
             Some(folder) if Path::new(&folder).is_dir() => Path::new(&folder).join("icprobe"),
@@ -113,16 +105,11 @@ impl Runtime {
     pub fn lock(&self) -> Result<Lock> {
         let doing = "the folder of labs cannot be locked";
         loop {
-            // SAFETY: geteuid only returns a number.
-            self.make_folder(unsafe { libc::geteuid() })?;
+            self.make_folder(geteuid().as_raw())?;
             let file = File::open(&self.folder).or_peer(doing)?;
-            // SAFETY: flock takes an open descriptor.
-            while unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) } < 0 {
-                let error = std::io::Error::last_os_error();
-                if error.kind() != std::io::ErrorKind::Interrupted {
-                    return Err(Error::peer(format!("{doing}: {error}")));
-                }
-            }
+            retry_on_intr(|| flock(&file, FlockOperation::LockExclusive))
+                .map_err(std::io::Error::from)
+                .or_peer(doing)?;
             // Whoever had the lock before may have taken the folder away with it.
             let locked = file.metadata().map(|found| found.ino()).ok();
             if locked.is_some()
@@ -280,12 +267,6 @@ fn pinned(door: &Door) -> Vec<String> {
 /// The inode number of the namespace at a path, if one is mounted there.
 fn namespace_inode(path: &Path) -> Option<u64> {
     let file = File::open(path).ok()?;
-    let mut system = std::mem::MaybeUninit::<libc::statfs>::zeroed();
-    // SAFETY: the descriptor is open and the buffer is one statfs large.
-    if unsafe { libc::fstatfs(file.as_raw_fd(), system.as_mut_ptr()) } < 0 {
-        return None;
-    }
-    // SAFETY: all zeros is a statfs, and the call filled it.
-    let kind = unsafe { system.assume_init() }.f_type;
+    let kind = fstatfs(&file).ok()?.f_type;
     (kind == NAMESPACE_FILE_SYSTEM).then(|| file.metadata().ok().map(|found| found.ino()))?
 }

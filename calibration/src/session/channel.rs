@@ -11,9 +11,9 @@ use crate::clock::fit::Exchange;
 use crate::clock::now_ns;
 use crate::error::{Context, Error, Result};
 use crate::settings::Role;
+use rustix::net::{RecvFlags, recv};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 /// Most bytes taken from the system in one read; memory grows by no more than this before what
@@ -261,17 +261,7 @@ impl Channel {
 
     /// Reads what is there without waiting; a socket's own timeout waits a tick of the kernel at least.
     fn read_now(&self, bytes: &mut [u8]) -> io::Result<usize> {
-        // SAFETY: the descriptor is open as long as self, and the system writes at most the given
-        // length to memory that is ours alone.
-        let read = unsafe {
-            libc::recv(
-                self.stream.as_raw_fd(),
-                bytes.as_mut_ptr().cast(),
-                bytes.len(),
-                libc::MSG_DONTWAIT,
-            )
-        };
-        usize::try_from(read).map_err(|_| io::Error::last_os_error())
+        Ok(recv(&self.stream, bytes, RecvFlags::DONTWAIT)?.0)
     }
 
     fn write(&mut self, frame: &[u8], time: Duration) -> Result<()> {

@@ -169,8 +169,7 @@ fn check_access(metadata: &Metadata, user: u32) -> std::result::Result<(), Strin
 }
 
 fn effective_user() -> u32 {
-    // SAFETY: geteuid takes nothing, touches no memory of ours and cannot fail.
-    unsafe { libc::geteuid() }
+    rustix::process::geteuid().as_raw()
 }
 
 /// Makes sure that a new file is still found after a crash.

@@ -12,7 +12,6 @@ use super::message::Message;
 use crate::error::{Context, Error, Result};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -70,9 +69,8 @@ impl Stopper {
     /// Stops accepting, at once.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
-        // SAFETY: the descriptor is open as long as self; shutting a listening socket down makes
-        // a waiting accept return (Linux) and touches no memory.
-        unsafe { libc::shutdown(self.listener.as_raw_fd(), libc::SHUT_RDWR) };
+        // Shutting a listening socket down makes a waiting accept return (Linux).
+        let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
     }
 }
 

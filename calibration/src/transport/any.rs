@@ -1,12 +1,12 @@
 //! Whichever layer a run uses, as one type: dispatch by a match, which a sender or receiver loop
 //! can also leave by taking the layer's own type out.
 
-use super::{FrameReceiver, FrameSender, ethernet, socket, tcp, udp, zeromq};
-use crate::error::{Error, Result};
+use super::{FrameReceiver, FrameSender, ethernet, tcp, udp, zeromq};
+use crate::error::{self, Error};
+use rustix::net::sockopt::{socket_recv_buffer_size, socket_send_buffer_size, tcp_congestion};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 /// The sending half of a connection of any layer.
@@ -33,63 +33,45 @@ pub enum AnyReceiver {
     Zeromq(zeromq::Receiver),
 }
 
+/// Calls a method of whichever layer it is.
+macro_rules! each {
+    ($any:expr, $layer:ident => $call:expr) => {
+        match $any {
+            Self::Tcp($layer) => $call,
+            Self::Udp($layer) => $call,
+            Self::Ethernet($layer) => $call,
+            Self::Zeromq($layer) => $call,
+        }
+    };
+}
+
 impl FrameSender for AnySender {
     #[inline]
     fn send(&mut self, frame: &[u8]) -> io::Result<bool> {
-        match self {
-            Self::Tcp(sender) => sender.send(frame),
-            Self::Udp(sender) => sender.send(frame),
-            Self::Ethernet(sender) => sender.send(frame),
-            Self::Zeromq(sender) => sender.send(frame),
-        }
+        each!(self, layer => layer.send(frame))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Tcp(sender) => sender.flush(),
-            Self::Udp(sender) => sender.flush(),
-            Self::Ethernet(sender) => sender.flush(),
-            Self::Zeromq(sender) => sender.flush(),
-        }
+        each!(self, layer => layer.flush())
     }
 
     fn refused(&self) -> u64 {
-        match self {
-            Self::Tcp(sender) => sender.refused(),
-            Self::Udp(sender) => sender.refused(),
-            Self::Ethernet(sender) => sender.refused(),
-            Self::Zeromq(sender) => sender.refused(),
-        }
+        each!(self, layer => layer.refused())
     }
 }
 
 impl FrameReceiver for AnyReceiver {
     #[inline]
     fn receive(&mut self, timeout: Duration, each: impl FnMut(u64, &[u8])) -> io::Result<usize> {
-        match self {
-            Self::Tcp(receiver) => receiver.receive(timeout, each),
-            Self::Udp(receiver) => receiver.receive(timeout, each),
-            Self::Ethernet(receiver) => receiver.receive(timeout, each),
-            Self::Zeromq(receiver) => receiver.receive(timeout, each),
-        }
+        each!(self, layer => layer.receive(timeout, each))
     }
 
     fn delivered_bytes(&self) -> Option<u64> {
-        match self {
-            Self::Tcp(receiver) => receiver.delivered_bytes(),
-            Self::Udp(receiver) => receiver.delivered_bytes(),
-            Self::Ethernet(receiver) => receiver.delivered_bytes(),
-            Self::Zeromq(receiver) => receiver.delivered_bytes(),
-        }
+        each!(self, layer => layer.delivered_bytes())
     }
 
     fn overflow(&self) -> Option<u64> {
-        match self {
-            Self::Tcp(receiver) => receiver.overflow(),
-            Self::Udp(receiver) => receiver.overflow(),
-            Self::Ethernet(receiver) => receiver.overflow(),
-            Self::Zeromq(receiver) => receiver.overflow(),
-        }
+        each!(self, layer => layer.overflow())
     }
 }
 
@@ -97,16 +79,18 @@ impl AnySender {
     /// What the system chose for this socket: `send_buffer_bytes`, for TCP also `mss_bytes` and
     /// `congestion_control`; for ZeroMQ what [`zeromq::Sender::chosen`] says.
     pub fn chosen(&self) -> BTreeMap<String, Value> {
-        match self {
-            Self::Tcp(sender) => {
-                let mut chosen = buffer(sender.fd(), "send_buffer_bytes", libc::SO_SNDBUF);
-                chosen.extend(tcp_choice(sender.fd()));
-                chosen
-            }
-            Self::Udp(sender) => buffer(sender.fd(), "send_buffer_bytes", libc::SO_SNDBUF),
-            Self::Ethernet(sender) => buffer(sender.fd(), "send_buffer_bytes", libc::SO_SNDBUF),
-            Self::Zeromq(sender) => sender.chosen(),
+        let fd = match self {
+            Self::Tcp(sender) => sender.fd(),
+            Self::Udp(sender) => sender.fd(),
+            Self::Ethernet(sender) => sender.fd(),
+            Self::Zeromq(sender) => return sender.chosen(),
+        };
+        let mut chosen = said("send_buffer_bytes", socket_send_buffer_size(fd));
+        if matches!(self, Self::Tcp(_)) {
+            chosen.extend(said("congestion_control", tcp_congestion(fd)));
+            chosen.extend(said("mss_bytes", tcp::segment_bytes(fd)));
         }
+        chosen
     }
 }
 
@@ -120,30 +104,16 @@ impl AnyReceiver {
             Self::Ethernet(receiver) => receiver.fd(),
             Self::Zeromq(receiver) => return receiver.chosen(),
         };
-        buffer(fd, "receive_buffer_bytes", libc::SO_RCVBUF)
+        said("receive_buffer_bytes", socket_recv_buffer_size(fd))
     }
 }
 
-fn buffer(fd: &OwnedFd, name: &str, option: i32) -> BTreeMap<String, Value> {
-    let bytes = socket::option(fd, libc::SOL_SOCKET, option).ok();
-    bytes
-        .map(|b| (name.to_owned(), b.into()))
+/// An answer of the system under its name; nothing where it did not answer.
+fn said<T: Into<Value>, E>(name: &str, answer: Result<T, E>) -> BTreeMap<String, Value> {
+    answer
         .into_iter()
+        .map(|answer| (name.to_owned(), answer.into()))
         .collect()
-}
-
-fn tcp_choice(fd: &OwnedFd) -> BTreeMap<String, Value> {
-    let mut name = [0; 16];
-    let (level, option) = (libc::IPPROTO_TCP, libc::TCP_CONGESTION);
-    let control = socket::option_bytes(fd, level, option, &mut name).ok();
-    let control = control.map(|length| {
-        let text = String::from_utf8_lossy(&name[..length]);
-        text.trim_end_matches('\0').to_owned()
-    });
-    let mss = socket::option(fd, level, libc::TCP_MAXSEG).ok();
-    let control = control.map(|c| ("congestion_control".to_owned(), c.into()));
-    let mss = mss.map(|m| ("mss_bytes".to_owned(), m.into()));
-    control.into_iter().chain(mss).collect()
 }
 
 /// One stream between the ends, with the halves that the pattern uses at this end. The halves may
@@ -160,7 +130,7 @@ impl Connection {
     ///
     /// # Errors
     /// This end only receives.
-    pub fn into_sender(self) -> Result<AnySender> {
+    pub fn into_sender(self) -> error::Result<AnySender> {
         let missing =
             || Error::question("this end of the stream only receives: ask the other end to send");
         self.sender.ok_or_else(missing)
@@ -170,7 +140,7 @@ impl Connection {
     ///
     /// # Errors
     /// This end only sends.
-    pub fn into_receiver(self) -> Result<AnyReceiver> {
+    pub fn into_receiver(self) -> error::Result<AnyReceiver> {
         let missing =
             || Error::question("this end of the stream only sends: ask the other end to receive");
         self.receiver.ok_or_else(missing)
@@ -180,7 +150,7 @@ impl Connection {
     ///
     /// # Errors
     /// The pattern goes one way.
-    pub fn into_duplex(self) -> Result<AnyDuplex> {
+    pub fn into_duplex(self) -> error::Result<AnyDuplex> {
         match (self.sender, self.receiver) {
             (Some(sender), Some(receiver)) => Ok(AnyDuplex { sender, receiver }),
             _ => Err(Error::question(

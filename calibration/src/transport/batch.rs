@@ -1,10 +1,23 @@
 //! Several datagrams in one system call: sendmmsg where batching was asked for, recvmmsg for
 //! receivers that find more than one waiting.
 
-use super::socket::{self, counted, word};
+use super::socket;
+use rustix::net::{RecvFlags, SendFlags};
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+/// A number as a system call that goes past the C library takes it.
+#[inline]
+fn word(number: i32) -> libc::c_long {
+    number.into()
+}
+
+/// Turns the −1 of a system call into its error.
+#[inline]
+fn counted(result: libc::c_long) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}
 
 /// Equal slots of memory with the kernel's list of them.
 struct Slots {
@@ -63,9 +76,12 @@ impl ReceiveBatch {
     /// Waits for one datagram, unless `flags` say otherwise, and takes what more is there; one
     /// system call.
     #[inline]
-    pub fn receive(&mut self, fd: RawFd, flags: i32) -> io::Result<usize> {
+    pub fn receive(&mut self, fd: &OwnedFd, flags: RecvFlags) -> io::Result<usize> {
         let messages = &mut self.slots.messages;
-        let (fd, flags) = (word(fd), word(flags | libc::MSG_WAITFORONE));
+        let (fd, flags) = (
+            word(fd.as_raw_fd()),
+            word(flags.bits() as i32 | libc::MSG_WAITFORONE),
+        );
         let (list, length) = (messages.as_mut_ptr(), messages.len());
         let no_time = std::ptr::null_mut::<libc::timespec>();
         // SAFETY: the list describes memory that this value owns; no time limit is given.
@@ -75,7 +91,7 @@ impl ReceiveBatch {
     /// Waits for one datagram, unless `flags` say otherwise, and takes that one alone; cheaper
     /// where no second is there.
     #[inline]
-    pub fn receive_one(&mut self, fd: RawFd, flags: i32) -> io::Result<usize> {
+    pub fn receive_one(&mut self, fd: &OwnedFd, flags: RecvFlags) -> io::Result<usize> {
         let slot = &mut self.slots.bytes[..self.slots.slot_bytes];
         let length = socket::receive(fd, slot, flags)?;
         self.slots.messages[0].msg_len = length as libc::c_uint;
@@ -134,9 +150,9 @@ impl SendBatch {
     }
 
     /// Sends what is held back from number `from` on; one system call. Returns how many it took.
-    pub fn send(&mut self, fd: RawFd, from: usize, flags: i32) -> io::Result<usize> {
+    pub fn send(&mut self, fd: &OwnedFd, from: usize, flags: SendFlags) -> io::Result<usize> {
         let messages = &mut self.slots.messages[from..self.held];
-        let (fd, flags) = (word(fd), word(flags | libc::MSG_NOSIGNAL));
+        let (fd, flags) = (word(fd.as_raw_fd()), word(flags.bits() as i32));
         let (list, length) = (messages.as_mut_ptr(), messages.len());
         // SAFETY: the list describes memory that this value owns.
         counted(unsafe { libc::syscall(libc::SYS_sendmmsg, fd, list, length, flags) })

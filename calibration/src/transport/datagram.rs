@@ -3,8 +3,10 @@
 use super::batch::{ReceiveBatch, SendBatch};
 use super::options::SEND_PATIENCE;
 use super::{Wait, socket};
+use rustix::net::SendFlags;
+use rustix::net::sockopt::Timeout;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -30,13 +32,13 @@ pub fn judge(error: io::Error) -> io::Result<Attempt> {
 pub fn send_batch(
     fd: &OwnedFd,
     batch: &mut SendBatch,
-    flags: i32,
+    flags: SendFlags,
     mut on_refusal: impl FnMut() -> bool,
 ) -> io::Result<u64> {
     let until = Instant::now() + SEND_PATIENCE;
     let (mut sent, mut refused) = (0, 0);
     while sent < batch.held() {
-        let attempt = match batch.send(fd.as_raw_fd(), sent, flags) {
+        let attempt = match batch.send(fd, sent, flags) {
             Ok(count) => {
                 sent += count;
                 continue;
@@ -107,12 +109,12 @@ impl Reader {
         mut each: impl FnMut(u64, &[u8]),
     ) -> io::Result<usize> {
         let (fd, batch, lags) = (&*self.fd, &mut self.batch, self.lags);
-        let arm = |timeout| socket::set_timeout(fd, libc::SO_RCVTIMEO, timeout);
+        let arm = |timeout| socket::set_timeout(fd, Timeout::Recv, timeout);
         let read = self.wait.call(timeout, arm, |at_once| {
-            let flags = if at_once { libc::MSG_DONTWAIT } else { 0 };
+            let flags = super::reading(at_once);
             match lags {
-                true => batch.receive(fd.as_raw_fd(), flags),
-                false => batch.receive_one(fd.as_raw_fd(), flags),
+                true => batch.receive(fd, flags),
+                false => batch.receive_one(fd, flags),
             }
         })?;
         let now = crate::clock::now_ns();
@@ -147,22 +149,19 @@ pub fn drops(fd: &OwnedFd) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::Ipv4Addr;
+    use rustix::net::{SocketType, bind, connect};
+    use std::net::{Ipv4Addr, SocketAddr};
 
     /// A reader of datagrams of one byte, and whom it hears.
     fn pair() -> (Reader, OwnedFd) {
         let open = || {
-            let fd = socket::open_for(Ipv4Addr::LOCALHOST.into(), libc::SOCK_DGRAM).unwrap();
-            socket::bind(
-                &fd,
-                &std::net::SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into(),
-            )
-            .unwrap();
+            let fd = socket::open_for(Ipv4Addr::LOCALHOST.into(), SocketType::DGRAM).unwrap();
+            bind(&fd, &SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
             fd
         };
         let (reads, sends) = (open(), open());
         let at = socket::local_address(&reads).unwrap();
-        socket::connect(&sends, &at.into()).unwrap();
+        connect(&sends, &at).unwrap();
         (Reader::new(Arc::new(reads), 1, false), sends)
     }
 
@@ -178,7 +177,7 @@ mod tests {
     fn a_reader_that_lags_takes_all_that_wait() {
         let (mut reader, sends) = pair();
         for byte in 0..10 {
-            socket::send(sends.as_raw_fd(), &[byte], 0).unwrap();
+            socket::send(&sends, &[byte], SendFlags::NOSIGNAL).unwrap();
         }
         reader.lags = true;
         assert_eq!(read(&mut reader), (0..10).collect::<Vec<u8>>());
@@ -191,7 +190,7 @@ mod tests {
     fn a_reader_that_keeps_up_takes_one() {
         let (mut reader, sends) = pair();
         for byte in 0..3 {
-            socket::send(sends.as_raw_fd(), &[byte], 0).unwrap();
+            socket::send(&sends, &[byte], SendFlags::NOSIGNAL).unwrap();
         }
         assert_eq!(read(&mut reader), [0]);
         assert!(!reader.lags);

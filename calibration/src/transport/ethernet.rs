@@ -8,12 +8,13 @@
 use super::batch::SendBatch;
 use super::datagram::{self, Attempt, Reader};
 use super::options::{Options, SEND_PATIENCE};
-use super::socket::{self, Address};
+use super::socket::{self, checked};
 use super::{FrameReceiver, FrameSender};
+use crate::device::Device;
 use crate::error::{Context, Error, Result};
 use crate::frame::HEADER_BYTES;
+use rustix::net::{AddressFamily, SendFlags, SocketType};
 use std::cell::Cell;
-use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
@@ -36,7 +37,7 @@ pub type Mac = [u8; 6];
 /// Sockets that do not receive yet, and what they stand on.
 pub struct Opened {
     fds: Vec<OwnedFd>,
-    index: i32,
+    index: u32,
     /// The interface's own hardware address.
     pub mac: Mac,
 }
@@ -48,16 +49,13 @@ pub struct Opened {
 pub fn open(interface: &str, options: &Options) -> Result<Opened> {
     let not_permitted =
         "cannot open a packet socket: direct Ethernet needs root or the capability CAP_NET_RAW";
-    let open = || socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0);
+    let open = || socket::open(AddressFamily::PACKET, SocketType::RAW);
     let fds: Vec<OwnedFd> = (0..options.streams)
         .map(|_| open())
         .collect::<io::Result<_>>()
         .or_question(not_permitted)?;
-    let Some(first) = fds.first() else {
-        return Err(Error::question("direct Ethernet needs at least one stream"));
-    };
     let (index, mac, mtu) =
-        identify(first, interface).or_question(format!("cannot use the interface {interface}"))?;
+        identify(interface).or_question(format!("cannot use the interface {interface}"))?;
     check(interface, mtu, options)?;
     for fd in &fds {
         set_up(fd, options).or_peer("cannot set up a packet socket")?;
@@ -88,24 +86,25 @@ fn check(interface: &str, mtu: usize, options: &Options) -> Result<()> {
 }
 
 /// Index, hardware address and MTU of an interface of this thread's network namespace.
-fn identify(fd: &OwnedFd, interface: &str) -> io::Result<(i32, Mac, usize)> {
-    let name = CString::new(interface)?;
-    // SAFETY: the name is a C string that lives through the call.
-    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
-    if index == 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let hardware = socket::interface_request(fd, interface, libc::SIOCGIFHWADDR)?;
-    // SAFETY: SIOCGIFHWADDR fills the union's address.
-    let address = unsafe { hardware.ifr_ifru.ifru_hwaddr.sa_data };
-    let mut mac = Mac::default();
-    for (to, from) in mac.iter_mut().zip(address) {
-        *to = from as u8;
-    }
-    let mtu = socket::interface_request(fd, interface, libc::SIOCGIFMTU)?;
-    // SAFETY: SIOCGIFMTU fills the union's MTU.
-    let mtu = unsafe { mtu.ifr_ifru.ifru_mtu };
-    Ok((index as i32, mac, usize::try_from(mtu).unwrap_or(0)))
+fn identify(interface: &str) -> io::Result<(u32, Mac, usize)> {
+    let device = Device::open(interface).map_err(io::Error::other)?;
+    Ok((device.index()?, device.mac()?, device.mtu_bytes()? as usize))
+}
+
+/// Binds a socket to the frames of the EtherType on an interface.
+fn bind(fd: &OwnedFd, index: u32) -> io::Result<()> {
+    let link = libc::sockaddr_ll {
+        sll_family: libc::AF_PACKET as u16,
+        sll_protocol: ETHER_TYPE.to_be(),
+        sll_ifindex: index as i32,
+        sll_hatype: 0,
+        sll_pkttype: 0,
+        sll_halen: 0,
+        sll_addr: [0; 8],
+    };
+    let length = size_of_val(&link) as libc::socklen_t;
+    // SAFETY: pointer and length describe the address, which lives through the call.
+    checked(unsafe { libc::bind(fd.as_raw_fd(), (&raw const link).cast(), length) })
 }
 
 impl Opened {
@@ -114,20 +113,11 @@ impl Opened {
     /// # Errors
     /// The kernel refused filter or interface.
     pub fn join(self, peer: Mac, tag: u32, options: &Options) -> Result<Vec<Arc<OwnedFd>>> {
-        let link = Address::of(libc::sockaddr_ll {
-            sll_family: libc::AF_PACKET as u16,
-            sll_protocol: ETHER_TYPE.to_be(),
-            sll_ifindex: self.index,
-            sll_hatype: 0,
-            sll_pkttype: 0,
-            sll_halen: 0,
-            sll_addr: [0; 8],
-        });
-        let mac = self.mac;
+        let (mac, index) = (self.mac, self.index);
         let join = |(stream, fd): (usize, OwnedFd)| -> io::Result<Arc<OwnedFd>> {
             let run = (options.receive_bytes >= HEADER_BYTES).then_some((tag, stream as u16));
             attach(&fd, &filter(mac, peer, run))?;
-            socket::bind(&fd, &link)?;
+            bind(&fd, index)?;
             Ok(Arc::new(fd))
         };
         let joined: io::Result<_> = self.fds.into_iter().enumerate().map(join).collect();
@@ -179,7 +169,7 @@ fn attach(fd: &OwnedFd, program: &[libc::sock_filter]) -> io::Result<()> {
 /// Sends Ethernet frames to the peer, one system call a frame unless batching was asked for.
 pub struct Sender {
     fd: Arc<OwnedFd>,
-    flags: i32,
+    flags: SendFlags,
     header: [u8; MAC_HEADER_BYTES],
     batch: Option<SendBatch>,
     refused: u64,
@@ -196,11 +186,7 @@ impl Sender {
         let room = MAC_HEADER_BYTES + options.send_bytes;
         Self {
             fd,
-            flags: if options.polling {
-                libc::MSG_DONTWAIT
-            } else {
-                0
-            },
+            flags: socket::sending(options.polling),
             header,
             batch: many.then(|| SendBatch::new(options.batch_frames, room)),
             refused: 0,
@@ -225,7 +211,7 @@ impl Sender {
             if matches!(attempt, Attempt::Refused) {
                 std::thread::sleep(FULL_QUEUE_PAUSE);
             }
-            match socket::send_parts(self.fd.as_raw_fd(), &self.header, frame, self.flags) {
+            match socket::send_parts(&self.fd, &self.header, frame, self.flags) {
                 Ok(_) => return Ok(true),
                 Err(e) => error = e,
             }
@@ -242,7 +228,7 @@ impl FrameSender for Sender {
             }
             return Ok(true);
         }
-        match socket::send_parts(self.fd.as_raw_fd(), &self.header, frame, self.flags) {
+        match socket::send_parts(&self.fd, &self.header, frame, self.flags) {
             Ok(_) => Ok(true),
             Err(e) => self.send_again(e, frame),
         }

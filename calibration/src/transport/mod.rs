@@ -21,8 +21,10 @@ pub use any::{AnyDuplex, AnyReceiver, AnySender, Connection};
 pub use endpoint::{Announce, Place, Prepared, prepare};
 pub use options::{ANSWER_BYTES, Options, SEND_PATIENCE, answer_bytes};
 
+use rustix::net::RecvFlags;
+use rustix::net::sockopt::Timeout;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 use subtle::ConstantTimeEq;
 
@@ -138,11 +140,20 @@ impl Wait {
         timeout: Duration,
         buffer: &mut [u8],
     ) -> io::Result<Option<usize>> {
-        let arm = |timeout| socket::set_timeout(fd, libc::SO_RCVTIMEO, timeout);
+        let arm = |timeout| socket::set_timeout(fd, Timeout::Recv, timeout);
         self.call(timeout, arm, |at_once| {
-            let flags = if at_once { libc::MSG_DONTWAIT } else { 0 };
-            socket::receive(fd.as_raw_fd(), buffer, flags)
+            socket::receive(fd, buffer, reading(at_once))
         })
+    }
+}
+
+/// How a read that must not wait differs from one that may.
+#[inline]
+fn reading(at_once: bool) -> RecvFlags {
+    if at_once {
+        RecvFlags::DONTWAIT
+    } else {
+        RecvFlags::empty()
     }
 }
 

@@ -2,6 +2,9 @@
 
 use super::socket;
 use crate::settings::{Pattern, Role, RunSettings, Waiting};
+use rustix::net::sockopt::{
+    Timeout, set_ip_tos, set_ipv6_tclass, set_socket_recv_buffer_size, set_socket_send_buffer_size,
+};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
@@ -83,26 +86,22 @@ impl Options {
 
     /// Sets buffers, DSCP and patience; before connecting, so that TCP's window scale fits.
     pub fn apply(&self, fd: &OwnedFd, ip: Option<IpAddr>) -> io::Result<()> {
-        let buffer = |name, bytes: Option<u32>| match bytes {
-            Some(bytes) => {
-                let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
-                socket::set(fd, libc::SOL_SOCKET, name, &bytes)
-            }
-            None => Ok(()),
-        };
-        buffer(libc::SO_SNDBUF, self.send_buffer_bytes)?;
-        buffer(libc::SO_RCVBUF, self.receive_buffer_bytes)?;
-        socket::set_timeout(fd, libc::SO_SNDTIMEO, SEND_PATIENCE)?;
-        let Some(dscp) = self.dscp else { return Ok(()) };
-        let traffic_class = i32::from(dscp) << 2;
-        match ip {
-            Some(IpAddr::V4(_)) => socket::set(fd, libc::IPPROTO_IP, libc::IP_TOS, &traffic_class),
-            Some(IpAddr::V6(_)) => {
-                let (level, name) = (libc::IPPROTO_IPV6, libc::IPV6_TCLASS);
-                socket::set(fd, level, name, &traffic_class)
-            }
-            None => Ok(()),
+        let most = |bytes: u32| bytes.min(i32::MAX as u32) as usize;
+        if let Some(bytes) = self.send_buffer_bytes {
+            set_socket_send_buffer_size(fd, most(bytes))?;
         }
+        if let Some(bytes) = self.receive_buffer_bytes {
+            set_socket_recv_buffer_size(fd, most(bytes))?;
+        }
+        socket::set_timeout(fd, Timeout::Send, SEND_PATIENCE)?;
+        let Some(dscp) = self.dscp else { return Ok(()) };
+        let traffic_class = dscp << 2;
+        match ip {
+            Some(IpAddr::V4(_)) => set_ip_tos(fd, traffic_class)?,
+            Some(IpAddr::V6(_)) => set_ipv6_tclass(fd, traffic_class.into())?,
+            None => {}
+        }
+        Ok(())
     }
 }
 

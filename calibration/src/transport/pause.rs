@@ -1,7 +1,8 @@
 //! The pause of a reader that has caught up with a stream as fast as it goes.
 
-use super::socket;
 use crate::clock::{now_ns, sleep_until};
+use rustix::io::ioctl_fionread;
+use rustix::net::sockopt::socket_recv_buffer_size;
 use std::os::fd::OwnedFd;
 
 /// Longest pause, in ns.
@@ -10,7 +11,7 @@ const LONGEST_NS: u64 = 1_000_000;
 const LOOK_NS: u64 = 100_000;
 /// The pause ends when this part of the receive buffer is full. The kernel counts its own
 /// bookkeeping into the buffer (socket(7)), so that the window is about half of it.
-const PART: u32 = 3;
+const PART: u64 = 3;
 
 /// Lets a part of the receive buffer fill, for a reader that found nothing.
 ///
@@ -22,14 +23,11 @@ const PART: u32 = 3;
 /// beside no pause and reads of up to 256 KiB: 2.0 times the goodput at 1448 B, 1.8 times at 64 B.
 #[cold]
 pub fn until_plenty(fd: &OwnedFd) {
-    let plenty = socket::option(fd, libc::SOL_SOCKET, libc::SO_RCVBUF)
-        .ok()
-        .and_then(|bytes| u32::try_from(bytes).ok())
-        .map_or(0, |bytes| bytes / PART);
+    let plenty = socket_recv_buffer_size(fd).map_or(0, |bytes| bytes as u64 / PART);
     let began = now_ns();
     for look in 1..=LONGEST_NS / LOOK_NS {
         sleep_until(began + look * LOOK_NS);
-        if socket::waiting_bytes(fd).is_ok_and(|waiting| waiting >= plenty) {
+        if ioctl_fionread(fd).is_ok_and(|waiting| waiting >= plenty) {
             return;
         }
     }

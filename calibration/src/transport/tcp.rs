@@ -2,13 +2,16 @@
 
 use super::options::{Options, SEND_PATIENCE};
 use super::pause;
-use super::socket::{self, Address};
+use super::socket;
 use super::{FrameReceiver, FrameSender, OPENING_BYTES, Opening, Token};
 use crate::clock::now_ns;
 use crate::error::{Context, Result};
+use rustix::io::{ioctl_fionbio, ioctl_fionread};
+use rustix::net::sockopt::{Timeout, set_tcp_nodelay};
+use rustix::net::{self, RecvFlags, SendFlags, SocketFlags, SocketType};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,11 +26,11 @@ const HELD_BYTES: usize = 1 << 20;
 /// Opens a listening socket on a free port and says which.
 pub fn listen(local: IpAddr, options: &Options) -> Result<(OwnedFd, u16)> {
     let opened = || -> io::Result<(OwnedFd, u16)> {
-        let fd = socket::open_for(local, libc::SOCK_STREAM)?;
+        let fd = socket::open_for(local, SocketType::STREAM)?;
         options.apply(&fd, Some(local))?;
-        socket::bind(&fd, &SocketAddr::new(local, 0).into())?;
-        socket::listen(&fd, options.streams.max(16) as i32)?;
-        socket::set_blocking(&fd, false)?;
+        net::bind(&fd, &SocketAddr::new(local, 0))?;
+        net::listen(&fd, options.streams.max(16) as i32)?;
+        ioctl_fionbio(&fd, true)?;
         let port = socket::local_address(&fd)?.port();
         Ok((fd, port))
     };
@@ -45,7 +48,7 @@ impl Candidate {
     /// Reads what is there. `Some(None)`: to be refused; `Some(Some(stream))`: the peer's.
     fn advance(&mut self, token: &Token) -> Option<Option<u16>> {
         let rest = &mut self.bytes[self.filled..];
-        match socket::receive(self.fd.as_raw_fd(), rest, libc::MSG_DONTWAIT) {
+        match socket::receive(&self.fd, rest, RecvFlags::DONTWAIT) {
             Ok(0) => Some(None),
             Ok(count) => {
                 self.filled += count;
@@ -80,8 +83,8 @@ pub fn accept(
                 deadline.as_secs_f64()
             )));
         }
-        let mut fds = vec![listener.as_raw_fd()];
-        fds.extend(candidates.iter().map(|c| c.fd.as_raw_fd()));
+        let mut fds = vec![listener.as_fd()];
+        fds.extend(candidates.iter().map(|c| c.fd.as_fd()));
         let ready = socket::wait_readable(&fds, left).or_peer("cannot wait for TCP data")?;
         admit(&mut candidates, &ready[1..], token, &mut streams);
         if ready[0] {
@@ -94,7 +97,8 @@ pub fn accept(
 
 /// Takes waiting connections of the peer, up to `most` that have not shown their token.
 fn welcome(listener: &OwnedFd, peer: IpAddr, candidates: &mut Vec<Candidate>, most: usize) {
-    while let Ok((fd, from)) = socket::accept(listener) {
+    while let Ok((fd, from)) = net::acceptfrom_with(listener, SocketFlags::CLOEXEC) {
+        let from = from.and_then(|from| SocketAddr::try_from(from).ok());
         let known = from.is_some_and(|a| a.ip().to_canonical() == peer.to_canonical());
         if known && candidates.len() < most {
             candidates.push(Candidate {
@@ -137,14 +141,14 @@ pub fn connect(
     deadline: Duration,
 ) -> Result<OwnedFd> {
     let connected = || -> io::Result<OwnedFd> {
-        let fd = socket::open_for(to.ip(), libc::SOCK_STREAM)?;
+        let fd = socket::open_for(to.ip(), SocketType::STREAM)?;
         options.apply(&fd, Some(to.ip()))?;
-        socket::bind(&fd, &SocketAddr::new(local, 0).into())?;
-        socket::set_timeout(&fd, libc::SO_SNDTIMEO, deadline)?;
-        socket::connect(&fd, &Address::from(to))?;
-        socket::set_timeout(&fd, libc::SO_SNDTIMEO, SEND_PATIENCE)?;
+        net::bind(&fd, &SocketAddr::new(local, 0))?;
+        socket::set_timeout(&fd, Timeout::Send, deadline)?;
+        net::connect(&fd, &to)?;
+        socket::set_timeout(&fd, Timeout::Send, SEND_PATIENCE)?;
         let opening = Opening::bytes(token, stream);
-        if socket::send(fd.as_raw_fd(), &opening, 0)? != opening.len() {
+        if socket::send(&fd, &opening, SendFlags::NOSIGNAL)? != opening.len() {
             return Err(io::ErrorKind::WriteZero.into());
         }
         prepare(fd, options)
@@ -153,16 +157,22 @@ pub fn connect(
 }
 
 fn prepare(fd: OwnedFd, options: &Options) -> io::Result<OwnedFd> {
-    let no_delay = i32::from(!options.nagle);
-    socket::set(&fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, &no_delay)?;
-    socket::set_timeout(&fd, libc::SO_SNDTIMEO, SEND_PATIENCE)?;
+    set_tcp_nodelay(&fd, !options.nagle)?;
+    socket::set_timeout(&fd, Timeout::Send, SEND_PATIENCE)?;
     Ok(fd)
+}
+
+/// The greatest segment of a connection, in bytes.
+pub fn segment_bytes(fd: &OwnedFd) -> io::Result<i32> {
+    let mut bytes = [0; 4];
+    socket::option_bytes(fd, libc::IPPROTO_TCP, libc::TCP_MAXSEG, &mut bytes)?;
+    Ok(i32::from_ne_bytes(bytes))
 }
 
 /// Sends frames into a connection, one system call a frame unless batching was asked for.
 pub struct Sender {
     fd: Arc<OwnedFd>,
-    flags: i32,
+    flags: SendFlags,
     batch_frames: usize,
     held: Vec<u8>,
     held_frames: usize,
@@ -173,11 +183,7 @@ impl Sender {
     pub fn new(fd: Arc<OwnedFd>, options: &Options) -> Self {
         Self {
             fd,
-            flags: if options.polling {
-                libc::MSG_DONTWAIT
-            } else {
-                0
-            },
+            flags: socket::sending(options.polling),
             batch_frames: options.batch_frames,
             held: Vec::new(),
             held_frames: 0,
@@ -217,13 +223,13 @@ impl Sender {
             if rest.is_empty() {
                 return Ok(());
             }
-            result = socket::send(self.fd.as_raw_fd(), rest, self.flags);
+            result = socket::send(&self.fd, rest, self.flags);
         }
     }
 
     #[inline]
     fn send_all(&self, bytes: &[u8]) -> io::Result<()> {
-        match socket::send(self.fd.as_raw_fd(), bytes, self.flags) {
+        match socket::send(&self.fd, bytes, self.flags) {
             Ok(count) if count == bytes.len() => Ok(()),
             other => self.send_rest(other, bytes),
         }
@@ -309,7 +315,7 @@ impl Receiver {
     fn read(&mut self, timeout: Duration) -> io::Result<Option<usize>> {
         let room = &mut self.buffer[self.end..];
         if self.pauses {
-            match socket::receive(self.fd.as_raw_fd(), room, libc::MSG_DONTWAIT) {
+            match socket::receive(&self.fd, room, RecvFlags::DONTWAIT) {
                 Err(error) if socket::is_idle(&error) => pause::until_plenty(&self.fd),
                 read => return read.map(Some),
             }
@@ -379,7 +385,7 @@ fn delivered(fd: &OwnedFd) -> Option<u64> {
     };
     for _ in 0..1000 {
         let (before, _) = received()?;
-        let waiting = u64::from(socket::waiting_bytes(fd).ok()?);
+        let waiting = ioctl_fionread(fd).ok()?;
         let (after, state) = received()?;
         if before == after {
             let fin = u64::from(state == CLOSE_WAIT);

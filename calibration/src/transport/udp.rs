@@ -3,12 +3,16 @@
 use super::batch::SendBatch;
 use super::datagram::{self, Attempt, Reader};
 use super::options::{Options, SEND_PATIENCE};
-use super::socket::{self, Address};
+use super::socket;
 use super::{FrameReceiver, FrameSender, OPENING_BYTES, Opening, Token};
 use crate::error::{Context, Error, Result};
+use rustix::net::sockopt::{
+    Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
+};
+use rustix::net::{self, RecvFlags, SendFlags, SocketType};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,10 +22,10 @@ const REPEAT: Duration = Duration::from_millis(50);
 /// Opens a socket on a free port and says which; it answers nobody before [`admit`].
 pub fn bind(local: IpAddr, options: &Options) -> Result<(OwnedFd, u16)> {
     let opened = || -> io::Result<(OwnedFd, u16)> {
-        let fd = socket::open_for(local, libc::SOCK_DGRAM)?;
+        let fd = socket::open_for(local, SocketType::DGRAM)?;
         options.apply(&fd, Some(local))?;
         fragment_freely(&fd, local)?;
-        socket::bind(&fd, &SocketAddr::new(local, 0).into())?;
+        net::bind(&fd, &SocketAddr::new(local, 0))?;
         let port = socket::local_address(&fd)?.port();
         Ok((fd, port))
     };
@@ -31,15 +35,11 @@ pub fn bind(local: IpAddr, options: &Options) -> Result<(OwnedFd, u16)> {
 /// Lets the kernel fragment, and report frames that its own queues refuse.
 fn fragment_freely(fd: &OwnedFd, local: IpAddr) -> io::Result<()> {
     if local.is_ipv4() {
-        let (level, never) = (libc::IPPROTO_IP, libc::IP_PMTUDISC_DONT);
-        socket::set(fd, level, libc::IP_MTU_DISCOVER, &never)?;
-        socket::set(fd, level, libc::IP_RECVERR, &1_i32)
+        set_ip_mtu_discover(fd, Ipv4PathMtuDiscovery::DONT)?;
+        socket::set(fd, libc::IPPROTO_IP, libc::IP_RECVERR, &1_i32)
     } else {
-        /// `IPV6_PMTUDISC_DONT` (linux/in6.h).
-        const NEVER: i32 = 0;
-        let level = libc::IPPROTO_IPV6;
-        socket::set(fd, level, libc::IPV6_MTU_DISCOVER, &NEVER)?;
-        socket::set(fd, level, libc::IPV6_RECVERR, &1_i32)
+        set_ipv6_mtu_discover(fd, Ipv6PathMtuDiscovery::DONT)?;
+        socket::set(fd, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, &1_i32)
     }
 }
 
@@ -52,17 +52,16 @@ pub fn open(
     deadline: Duration,
 ) -> Result<()> {
     let opened = || -> io::Result<bool> {
-        socket::connect(fd, &Address::from(to))?;
+        net::connect(fd, &to)?;
         let opening = Opening::bytes(token, stream);
         let until = Instant::now() + deadline;
         while Instant::now() < until {
-            match socket::send(fd.as_raw_fd(), &opening, 0) {
+            match socket::send(fd, &opening, SendFlags::NOSIGNAL) {
                 Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {}
                 sent => drop(sent?),
             }
             let repeat = Instant::now() + REPEAT;
-            while socket::wait_readable(&[fd.as_raw_fd()], repeat - Instant::now().min(repeat))?[0]
-            {
+            while socket::wait_readable(&[fd.as_fd()], repeat - Instant::now().min(repeat))?[0] {
                 if takes_opening(fd, token, stream) {
                     return Ok(true);
                 }
@@ -82,7 +81,7 @@ pub fn open(
 /// Reads one datagram; whether it is the opening of this stream.
 fn takes_opening(fd: &OwnedFd, token: &Token, stream: u16) -> bool {
     let mut bytes = [0; OPENING_BYTES + 1];
-    match socket::receive(fd.as_raw_fd(), &mut bytes, libc::MSG_DONTWAIT) {
+    match socket::receive(fd, &mut bytes, RecvFlags::DONTWAIT) {
         Ok(count) => Opening::read(&bytes[..count], token) == Some(stream),
         Err(_) => false,
     }
@@ -104,10 +103,7 @@ pub fn admit(fds: &[OwnedFd], peer: IpAddr, token: &Token, deadline: Duration) -
                 deadline.as_secs_f64()
             )));
         }
-        let raw: Vec<_> = open
-            .iter()
-            .map(|&s| fds[usize::from(s)].as_raw_fd())
-            .collect();
+        let raw: Vec<_> = open.iter().map(|&s| fds[usize::from(s)].as_fd()).collect();
         let ready = socket::wait_readable(&raw, left).or_peer("cannot wait for UDP data")?;
         let mut ready = ready.into_iter();
         let mut failure = None;
@@ -129,17 +125,18 @@ pub fn admit(fds: &[OwnedFd], peer: IpAddr, token: &Token, deadline: Duration) -
 /// Reads one datagram; connects to its source and confirms if it is the peer's opening.
 fn admit_one(fd: &OwnedFd, peer: IpAddr, token: &Token, stream: u16) -> io::Result<bool> {
     let mut bytes = [0; OPENING_BYTES + 1];
-    let received = socket::receive_from(fd, &mut bytes, libc::MSG_DONTWAIT);
-    let Ok((count, Some(from), address)) = received else {
+    let received = net::recvfrom(fd, &mut bytes[..], RecvFlags::DONTWAIT);
+    let Ok((count, _, Some(from))) = received else {
         return Ok(false);
     };
+    let from = SocketAddr::try_from(from)?;
     let known = from.ip().to_canonical() == peer.to_canonical();
     if !known || Opening::read(&bytes[..count], token) != Some(stream) {
         return Ok(false);
     }
-    socket::connect(fd, &address)?;
+    net::connect(fd, &from)?;
     drain(fd);
-    socket::send(fd.as_raw_fd(), &Opening::bytes(token, stream), 0)?;
+    socket::send(fd, &Opening::bytes(token, stream), SendFlags::NOSIGNAL)?;
     Ok(true)
 }
 
@@ -147,7 +144,7 @@ fn admit_one(fd: &OwnedFd, peer: IpAddr, token: &Token, stream: u16) -> io::Resu
 fn drain(fd: &OwnedFd) {
     let mut byte = [0];
     for _ in 0..100_000 {
-        if socket::receive(fd.as_raw_fd(), &mut byte, libc::MSG_DONTWAIT).is_err() {
+        if socket::receive(fd, &mut byte, RecvFlags::DONTWAIT).is_err() {
             return;
         }
     }
@@ -156,7 +153,7 @@ fn drain(fd: &OwnedFd) {
 /// Sends a frame a datagram, one system call a frame unless batching was asked for.
 pub struct Sender {
     fd: Arc<OwnedFd>,
-    flags: i32,
+    flags: SendFlags,
     batch: Option<SendBatch>,
     refused: u64,
 }
@@ -167,11 +164,7 @@ impl Sender {
         let many = options.batch_frames > 1;
         Self {
             fd,
-            flags: if options.polling {
-                libc::MSG_DONTWAIT
-            } else {
-                0
-            },
+            flags: socket::sending(options.polling),
             batch: many.then(|| SendBatch::new(options.batch_frames, options.send_bytes)),
             refused: 0,
         }
@@ -192,7 +185,7 @@ impl Sender {
                 Attempt::Again if Instant::now() < until => std::hint::spin_loop(),
                 Attempt::Again => return Err(io::ErrorKind::TimedOut.into()),
             }
-            match socket::send(self.fd.as_raw_fd(), frame, self.flags) {
+            match socket::send(&self.fd, frame, self.flags) {
                 Ok(_) => return Ok(true),
                 Err(e) => error = e,
             }
@@ -209,7 +202,7 @@ impl FrameSender for Sender {
             }
             return Ok(true);
         }
-        match socket::send(self.fd.as_raw_fd(), frame, self.flags) {
+        match socket::send(&self.fd, frame, self.flags) {
             Ok(_) => Ok(true),
             Err(e) => self.send_again(e, frame),
         }

@@ -184,9 +184,7 @@ fn column_sums(table: &str) -> Vec<(usize, u64)> {
 
 /// Length of the ticks of /proc/stat: 1 / USER_HZ.
 fn tick_s() -> f64 {
-    // SAFETY: sysconf only reads its argument.
-    let per_s = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    if per_s > 0 { 1.0 / per_s as f64 } else { 0.01 }
+    1.0 / rustix::param::clock_ticks_per_second() as f64
 }
 
 /// What one thread, or several together, used.
