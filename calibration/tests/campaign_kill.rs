@@ -37,7 +37,7 @@ resolution = "2 Mb/s"
 [[grid]]
 protocol = ["tcp", "udp"]
 payload = ["1 B", "2 B", "3 B", "4 B", "5 B"]
-cores = [1, 2]
+cores = 1
 load = ["10 %", "50 %"]
 [[grid]]
 held_out = true
