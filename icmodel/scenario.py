@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from icmodel import units
+from icmodel.application import NO_WORK, ApplicationWork, take_work
 from icmodel.errors import ScenarioError
-from icmodel.possible import OTHERS_WITHOUT_ENDPOINTS, POSSIBLE, Possible
+from icmodel.possible import OTHERS_WITHOUT_ENDPOINTS, POSSIBLE, WORK, Possible
 
 
 def _parse_clock(text: str) -> float:
@@ -32,6 +33,10 @@ TEXT_SPELLINGS: Mapping[str, tuple[str, Callable[[str], float]]] = {
     "distance": ("distance_m", units.parse_metres),
     "line_rate": ("line_rate_bps", units.parse_bps),
     "cpu_clock": ("cpu_clock_ratio", _parse_clock),
+    "app_send": ("app_send_s", units.parse_seconds),
+    "app_recv": ("app_recv_s", units.parse_seconds),
+    "app_send_per_byte": ("app_send_s_per_byte", units.parse_seconds_per_byte),
+    "app_recv_per_byte": ("app_recv_s_per_byte", units.parse_seconds_per_byte),
 }
 """Parameter without unit suffix -> (SI name, parser of its text with a unit)."""
 REQUESTS = ("rate_fps", "requested_goodput_bps")
@@ -65,6 +70,14 @@ class Asked(TypedDict, total=False):
     line_rate: str | None
     cpu_clock_ratio: float | None
     cpu_clock: str | None
+    app_send_s: float | None
+    app_send: str | None
+    app_recv_s: float | None
+    app_recv: str | None
+    app_send_s_per_byte: float | None
+    app_send_per_byte: str | None
+    app_recv_s_per_byte: float | None
+    app_recv_per_byte: str | None
     options: Mapping[str, str] | None
 
 
@@ -89,6 +102,14 @@ class AskedMany(TypedDict, total=False):
     line_rate: object
     cpu_clock_ratio: object
     cpu_clock: object
+    app_send_s: object
+    app_send: object
+    app_recv_s: object
+    app_recv: object
+    app_send_s_per_byte: object
+    app_send_per_byte: object
+    app_recv_s_per_byte: object
+    app_recv_per_byte: object
     options: Mapping[str, object] | None
 
 
@@ -159,6 +180,8 @@ class Scenario:
         Of the link [b/s]; ``None`` is the dataset's own.
     cpu_clock_ratio : float
         Clock of the hosts' processors relative to those of the dataset.
+    work : ApplicationWork
+        What the application adds to a frame at both ends.
 
     Raises
     ------
@@ -177,10 +200,11 @@ class Scenario:
     options: tuple[tuple[str, str], ...] = ()
     line_rate_bps: float | None = None
     cpu_clock_ratio: float = 1.0
+    work: ApplicationWork = NO_WORK
 
     def __post_init__(self) -> None:
         for name, possible in POSSIBLE.items():
-            value = None if name in REQUESTS else getattr(self, name)
+            value = None if name in (*REQUESTS, *WORK) else getattr(self, name)
             if value is not None and not _allows(possible, value):
                 raise ScenarioError(possible.refusal(name, value))
         rate = self.rate_fps
@@ -220,6 +244,7 @@ class Scenario:
             "distance_m": self.distance_m,
             "line_rate_bps": self.line_rate_bps,
             "cpu_clock_ratio": self.cpu_clock_ratio,
+            **self.work.to_dict(),
             "options": dict(self.options),
         }
 
@@ -262,8 +287,21 @@ def scenario(**words: object) -> Scenario:
                 "rate and requested goodput are both given: keep one, they say the same"
             )
         numbers["rate_fps"] = _rate(numbers.pop("requested_goodput_bps"), numbers["payload_bytes"])
-    named: dict[str, Any] = {**numbers, "protocol": str(values["protocol"])}
+    work = take_work(numbers)
+    named: dict[str, Any] = {**numbers, "protocol": str(values["protocol"]), "work": work}
     return Scenario(**named, options=tuple(sorted(options.items())))
+
+
+def work_in_words(words: Mapping[str, object]) -> ApplicationWork:
+    """The application's work of keywords in either spelling, as a question takes them.
+
+    Raises
+    ------
+    UnitError, ScenarioError
+        If a text has no unit, a time is given twice, or is impossible.
+    """
+    values, _ = _in_si(words)
+    return take_work({name: _number(values, name) for name in values})
 
 
 SI_NAMES = frozenset({"protocol", *POSSIBLE})
