@@ -98,6 +98,8 @@ def own_work(over: Model, results: Dataset, end: str = SENDER) -> tuple[OwnWork,
     """
     if end not in ENDS:
         raise ScenarioError(f"end={end!r} is not one of {', '.join(ENDS)}")
+    if problem := over.work_problem():
+        raise OutOfDomain(problem)
     shared = [name for name in results.protocols if name in over.data.protocols]
     found = [one for one in (_of_protocol(over, results, name, end) for name in shared) if one]
     if not found:

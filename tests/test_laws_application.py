@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,6 +42,11 @@ def truth_fps(protocol: str, payload_bytes: int, send_s: float, recv_s: float) -
     sender = float(fits_case.cost_s(payload, protocol, fits_case.SEND)[0]) + send_s
     receiver = float(fits_case.cost_s(payload, protocol, fits_case.RECEIVE)[0]) + recv_s
     return 1 / max(sender, receiver, wire_s)
+
+
+def works(*said: dict[str, float]) -> tuple[dict[str, Any], ...]:
+    """Keywords of a question that say some work."""
+    return said
 
 
 # --- goodput, against the truth -------------------------------------------------------------------
@@ -97,9 +103,10 @@ def test_so_little_work_that_the_wire_limits_changes_no_goodput() -> None:
 
 
 def test_the_work_of_a_carried_request_is_added_to_both_ends() -> None:
-    asked = {"protocol": "tcp", "payload_bytes": 1024, "rate_fps": 20_000.0}
+    asked: dict[str, Any] = {"protocol": "tcp", "payload_bytes": 1024, "rate_fps": 20_000.0}
     free, told = (
-        MODEL.predict(**asked, **work) for work in ({}, {"app_send_s": 5e-6, "app_recv_s": 8e-6})
+        MODEL.predict(**asked, **work)
+        for work in works({}, {"app_send_s": 5e-6, "app_recv_s": 8e-6})
     )
     assert told.goodput_bps == free.goodput_bps
     assert told.cpu_send.value - free.cpu_send.value == pytest.approx(20_000 * 5e-6, rel=5e-3)
@@ -108,8 +115,8 @@ def test_the_work_of_a_carried_request_is_added_to_both_ends() -> None:
 
 
 def test_one_way_latency_holds_no_work_but_waiting_at_its_upper_end() -> None:
-    asked = {"protocol": "tcp", "payload_bytes": 1024, "rate_fps": 20_000.0}
-    free, told = (MODEL.predict(**asked, **work) for work in ({}, {"app_recv_s": 30e-6}))
+    asked: dict[str, Any] = {"protocol": "tcp", "payload_bytes": 1024, "rate_fps": 20_000.0}
+    free, told = (MODEL.predict(**asked, **work) for work in works({}, {"app_recv_s": 30e-6}))
     assert told.latency_mean_s.value == free.latency_mean_s.value
     assert told.latency_mean_s.low == free.latency_mean_s.low
     service = 30e-6 + float(fits_case.cost_s(np.array([1024.0]), "tcp", fits_case.RECEIVE)[0])
@@ -120,9 +127,14 @@ def test_one_way_latency_holds_no_work_but_waiting_at_its_upper_end() -> None:
 
 def test_a_round_trip_holds_the_work_of_the_end_that_answers() -> None:
     model = bundled("mpi-csd3")
-    asked = {"protocol": model.data.default_protocol, "payload_bytes": 1024, "rate_fps": 1000.0}
+    asked: dict[str, Any] = {
+        "protocol": model.data.default_protocol,
+        "payload_bytes": 1024,
+        "rate_fps": 1000.0,
+    }
     free, told = (
-        model.predict(**asked, **work) for work in ({}, {"app_send_s": 2e-6, "app_recv_s": 3e-6})
+        model.predict(**asked, **work)
+        for work in works({}, {"app_send_s": 2e-6, "app_recv_s": 3e-6})
     )
     trips = [
         name for name in free.metrics if name.startswith("rtt_") and not free.metrics[name].absent
@@ -144,9 +156,8 @@ def test_no_more_is_sent_with_more_work_and_nothing_lossless_gains(
 ) -> None:
     less, more = sorted((less, more))
     for end in ("app_send_s", "app_recv_s"):
-        told = MODEL.predict_many(
-            protocol=protocol, payload_bytes=payload, **{end: np.array([less, more])}
-        )
+        work: dict[str, Any] = {end: np.array([less, more])}
+        told = MODEL.predict_many(protocol=protocol, payload_bytes=payload, **work)
         for name in ("sent_bps",) if protocol == "udp" else ("sent_bps", "goodput_bps"):
             assert told[name].values[1] <= told[name].values[0] * (1 + 1e-9)
 
@@ -174,7 +185,7 @@ def test_cpu_never_falls_with_more_work_on_a_carried_request(
 def test_intervals_hold_their_value_and_many_answer_as_one(
     payload: int, send_s: float, recv_s: float, rate: float | None
 ) -> None:
-    asked = {
+    asked: dict[str, Any] = {
         "protocol": "udp",
         "payload_bytes": payload,
         "app_send_s": send_s,
@@ -198,7 +209,7 @@ def test_intervals_hold_their_value_and_many_answer_as_one(
 def test_no_work_said_aloud_changes_no_bit(name: str) -> None:
     model = bundled(name)
     sizes = sorted({p.payload_bytes for p in model.data.points if p.payload_bytes})
-    asked = {
+    asked: dict[str, Any] = {
         "protocol": model.data.default_protocol,
         "payload_bytes": np.array(sizes[:: max(len(sizes) // 6, 1)]),
         "outside": "nan",

@@ -16,13 +16,14 @@ from benchmarks.probe_tools import Icprobe, Iperf3, Question, Sockperf, Tool
 RECORDS, RUNS = "records.jsonl", "runs.csv"
 TOPOLOGY = "direct-1g"
 PROTOCOLS = ("tcp", "udp")
-PAYLOADS = (64, 96, 128, 192, 256, 384, 512, 768, 1448, 4096, 16384, 65507)
+PAYLOADS = (64, 128, 256, 512, 1448, 4096, 16384, 65507)
 """Useful bytes of a frame; the last is the greatest datagram, which sockperf takes of TCP too."""
 PACED = ((64, 2000), (64, 20_000), (1448, 800), (1448, 8000), (65507, 20), (65507, 200))
 """Payloads and rates [1/s] of icprobe's paced runs: 1 and 10 Mb/s, 10 and 100 Mb/s."""
-ROUNDS = 4
+ROUNDS = 3
 CALM_CORES = 0.05
 """A run during which others used more of the machine does not count and is made again."""
+HISTOGRAM_DIGITS = 2
 LOOK_S = 0.3
 """How long the machine is watched before a run, until it is calm."""
 
@@ -145,3 +146,13 @@ def _append(folder: Path, number: int, question: Question, tool: Tool) -> None:
             rows.writerow(Run._fields)
         asked = question.protocol, question.payload_bytes, question.rate_fps
         rows.writerow(Run(number, tool.name, *asked, round(goodput_bps), round(others, 3)))
+
+
+def calm_records(folder: Path) -> Path:
+    """The records of icprobe's runs that nobody disturbed, in a file of their own."""
+    runs = [run for run in read_runs(folder / RUNS) if run.tool == Icprobe.name]
+    lines = (folder / RECORDS).read_text(encoding="utf-8").splitlines()
+    kept = [line for line, run in zip(lines, runs, strict=True) if run.others_cores <= CALM_CORES]
+    path = folder / "calm.jsonl"
+    path.write_text("\n".join(kept) + "\n", encoding="utf-8")
+    return path

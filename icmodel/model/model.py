@@ -236,6 +236,10 @@ class Model:
         switches = scenario.switches * (link.switch_latency_s or 0.0)
         return bits + (distance or 0.0) * (link.propagation_s_per_m or 0.0) + switches
 
+    def work_problem(self) -> str:
+        """Why this variant cannot count the application's own work; empty where it can."""
+        return self._tables.work_problem()
+
     def host_times_s(self, scenario: Scenario) -> tuple[Estimate, Estimate]:
         """What a core of the sender and one of the receiver need for a frame themselves [s].
 
@@ -246,7 +250,7 @@ class Model:
         OutOfDomain
             If the variant cannot say, or the dataset cannot answer the scenario.
         """
-        if problem := self._tables.work_problem():
+        if problem := self.work_problem():
             raise OutOfDomain(problem)
         asked = self._complete(replace(scenario, work=NO_WORK))
         cache = self._tables.changed(asked.hosts)
