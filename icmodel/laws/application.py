@@ -171,7 +171,9 @@ def with_work(time: CpuTime) -> CpuTime:
                 value[k] = _with_own(look, metric, value[k], frames[end], added_s)
         if BUSY[SENDER] in metrics:  # its cores are what limits
             k, full = metrics.index(BUSY[SENDER]), 1 / look.core_ratio([BUSY[SENDER]])[0]
-            value[k] = np.where(work.pace.by_sender, np.fmax(value[k], full), value[k])
+            for end in {VALUE, look.ends - 1}:  # the low end is what its part and the work come to
+                more = np.fmax(value[k, end], full)
+                value[k, end] = np.where(work.pace.by_sender, more, value[k, end])
         return value
 
     return told
