@@ -26,10 +26,10 @@ class Possible:
 
     def allows(self, value: Any) -> Any:
         """Whether a number, or which numbers of an array, it can be."""
-        from numpy import rint  # what only lists datasets does without numpy
-
         enough = value > self.least if self.above else value >= self.least
         if self.whole:
+            from numpy import rint  # what only lists datasets does without numpy
+
             return enough & (value <= MOST) & (rint(value) == value)
         return enough & (value < math.inf)
 

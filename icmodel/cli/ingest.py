@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,12 +15,13 @@ from icmodel import units
 from icmodel.cli.choosing import best_variant
 from icmodel.cli.output import Answer, Section, Table, emit, progress_bar
 from icmodel.cli.question import AsJson, check_variant, option, read_options, room, shares
-from icmodel.dataset import Interconnect, load
+from icmodel.dataset import Dataset, Interconnect, load
 from icmodel.errors import ScenarioError
 from icmodel.estimate import Estimate
 from icmodel.ingest import About, Ingested, Labels
-from icmodel.model import Model
-from icmodel.own_work import SENDER, OwnWork, own_work
+
+if TYPE_CHECKING:
+    from icmodel.own_work import OwnWork
 
 app = room()
 
@@ -47,7 +48,7 @@ OwnWorkOver = Annotated[
     ),
 ]
 OwnWorkAt = Annotated[
-    str, option("own-work-at", "END", "Where it is taken to do so: send or recv.", SENDER)
+    str, option("own-work-at", "END", "Where it is taken to do so: send or recv.", "send")
 ]
 Folder = Annotated[
     Path,
@@ -159,7 +160,7 @@ def ingest(
     said: Said,
     described: Described,
     own_work_over: OwnWorkOver = None,
-    own_work_at: OwnWorkAt = SENDER,
+    own_work_at: OwnWorkAt = "send",
     output: Folder,
     as_json: AsJson = False,
 ) -> int:
@@ -182,7 +183,7 @@ def ingest(
         raise ScenarioError(
             "--tool and --map are both given: a table is mapped whoever wrote it, so keep one"
         )
-    over = None if own_work_over is None else Model(own_work_over, "hybrid")
+    tell = None if own_work_over is None else _told_over(own_work_over, own_work_at)
     name = rooms.name_in(output)
     about = described.about(_command(files, options, said, described, name))
     with progress_bar("ingest") as progress:
@@ -200,13 +201,22 @@ def ingest(
         variant, why = best_variant(data)
         about = replace(about, default_variant=variant, notes=(why,))
         rooms.write_ingested(ingested, output, about)
-    found = () if over is None else own_work(over, load(output), own_work_at)
+    found = () if tell is None else tell(load(output))
     answer = Answer(
         lambda: [*_sections(ingested, output, about), *_work_sections(found)],
         lambda: _document(ingested, name, about, found),
     )
     emit(answer, as_json=as_json, output=None)
     return REFUSED if ingested.refused else 0
+
+
+def _told_over(dataset: str, end: str) -> Callable[[Dataset], tuple[OwnWork, ...]]:
+    """What tells what the program of some results adds to a frame over a dataset."""
+    from icmodel.model import Model  # numpy, not needed to read files
+    from icmodel.own_work import own_work
+
+    over = Model(dataset, "hybrid")
+    return lambda results: own_work(over, results, end)
 
 
 def _command(
