@@ -19,7 +19,7 @@ import checkout
 FLOORS = (
     ("errors", "arrays", "statistics"),
     ("units", "documents", "possible"),
-    ("application", "files"),
+    ("application", "asked", "files"),
     ("scenario",),
     ("estimate", "dataset_coverage", "dataset_rows", "toml_text"),
     ("requirement", "dataset", "repeats", "theory"),

@@ -33,6 +33,7 @@ QUESTION = ("--payload", "65535 B", "--rate", "6700/s", "--cores", "4", "--switc
 ROOMS_OF_PREDICT = {
     "application",
     "arrays",
+    "asked",
     "cli",
     "dataset",
     "dataset_coverage",

@@ -12,6 +12,7 @@ import numpy as np
 
 from icmodel import scenario as words
 from icmodel.application import NO_WORK
+from icmodel.asked import Asked, AskedMany
 from icmodel.dataset import Dataset, load
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Estimate, Prediction
@@ -25,7 +26,7 @@ from icmodel.model.cache import Key, TableCache, table_cache
 from icmodel.model.domain import problems
 from icmodel.model.explanation import prediction
 from icmodel.model.placing import Placer, columns_of
-from icmodel.scenario import Asked, AskedMany, Hosts, Scenario
+from icmodel.scenario import Hosts, Scenario
 from icmodel.tables.wire import wire
 
 if TYPE_CHECKING:
