@@ -31,8 +31,9 @@ class Lab:
     The sender has the lowest core and the receiver the highest, as icprobe divides one machine.
     """
 
-    def __init__(self, icprobe: Path, folder: Path) -> None:
+    def __init__(self, icprobe: Path, folder: Path, topology: str = TOPOLOGY) -> None:
         self.icprobe, self.folder, self.key = icprobe, folder, folder / "key"
+        self.topology = topology
         self.name = f"bench-{os.getpid()}"
         cores = sorted(os.sched_getaffinity(0))
         if len(cores) < 2:
@@ -44,7 +45,7 @@ class Lab:
     def up(self) -> None:
         """Build it, and have what each host receives processed on its own core."""
         run((self.icprobe, "key", self.key))
-        told = json.loads(run((self.icprobe, "lab", "up", TOPOLOGY, "--as", self.name)))
+        told = json.loads(run((self.icprobe, "lab", "up", self.topology, "--as", self.name)))
         for host in told["hosts"]:
             name = host["name"]
             self.address[name] = host["addresses"][0]
@@ -91,10 +92,10 @@ def cpu_mask(core: int) -> str:
 
 
 @contextmanager
-def standing(icprobe: Path) -> Iterator[Lab]:
+def standing(icprobe: Path, topology: str = TOPOLOGY) -> Iterator[Lab]:
     """A lab that is taken away in the end."""
     with TemporaryDirectory() as folder:
-        lab = Lab(icprobe, Path(folder))
+        lab = Lab(icprobe, Path(folder), topology)
         try:
             lab.up()
             yield lab

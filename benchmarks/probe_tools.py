@@ -80,6 +80,10 @@ class Tool(ABC):
     def ask(self, question: Question) -> float:
         """Measure once: goodput in b/s, frames a second, or seconds."""
 
+    def sockets(self, question: Question) -> Sequence[str]:
+        """What makes its data sockets like those of the others: buffers, and Nagle's algorithm off."""
+        return ()
+
 
 class Icprobe(Tool):
     """The one to be judged."""
@@ -104,13 +108,17 @@ class Icprobe(Tool):
         """Measure a paced stream once."""
         return icprobe_pacing(self.record(question))
 
+    def sockets(self, question: Question) -> Sequence[str]:
+        """Its buffers, and no Nagle."""
+        size = f"{BUFFER_BYTES} B"
+        return ("--no-nagle", "--send-buffer", size, "--receive-buffer", size)
+
     def record(self, question: Question) -> dict[str, Any]:
         """The record of one run."""
         words: list[str | Path] = [self.lab.icprobe, "run", "--to", self.lab.address[RECEIVER]]
-        words += ["--key", self.lab.key, "--protocol", question.protocol, "--no-nagle"]
+        words += ["--key", self.lab.key, "--protocol", question.protocol]
         words += ["--payload", f"{question.payload_bytes} B", "--duration", f"{SECONDS} s"]
-        words += ["--warmup", f"{WARM_UP_S} s", "--baseline", "0 s"]
-        words += ["--send-buffer", f"{BUFFER_BYTES} B", "--receive-buffer", f"{BUFFER_BYTES} B"]
+        words += ["--warmup", f"{WARM_UP_S} s", "--baseline", "0 s", *self.sockets(question)]
         if question.measure == "rtt/2":
             words += ["--pattern", "ping-pong"]
         if question.rate_fps:
@@ -159,9 +167,14 @@ class Iperf3(Tool):
         """Measure once; a bit rate of 0 is none."""
         words = ["iperf3", "--client", self.lab.address[RECEIVER], "--json"]
         words += ["--time", str(SECONDS), "--length", str(question.payload_bytes)]
-        words += ["--window", str(BUFFER_BYTES)]
-        words += ["--udp", "--bitrate", "0"] if question.protocol == "udp" else ["--no-delay"]
+        words += ["--udp", "--bitrate", "0"] if question.protocol == "udp" else []
+        words += self.sockets(question)
         return iperf3_value(self.lab.run(SENDER, words), question)
+
+    def sockets(self, question: Question) -> Sequence[str]:
+        """Its buffers, and of TCP no Nagle."""
+        nagle = () if question.protocol == "udp" else ("--no-delay",)
+        return ("--window", str(BUFFER_BYTES), *nagle)
 
 
 def iperf3_value(printed: str, question: Question) -> float:
@@ -230,7 +243,7 @@ class Sockperf(Tool):
     def prepare(self, question: Question) -> None:
         """Start the server of a run, and its client up to its sleep."""
         common = ["-i", self.lab.address[RECEIVER], "-p", str(self.port)]
-        common += ["--buffer-size", str(BUFFER_BYTES)]
+        common += self.sockets(question)
         common += ["--tcp"] if question.protocol == "tcp" else []
         server = self.lab.start(RECEIVER, ("sockperf", "server", *common))
         listening(self.lab, question.protocol, self.port)
@@ -245,8 +258,15 @@ class Sockperf(Tool):
         if question.measure == "paced":
             rate = ("--mps", str(question.rate_fps), "--reply-every", str(REPLY_EVERY))
             return ("under-load", *rate, "--full-log", str(self.log))
-        # Nagle's algorithm is on in this mode alone, and this switches it over.
-        return ("throughput", *(("--tcp-avoid-nodelay",) if question.protocol == "tcp" else ()))
+        return ("throughput", *self.throughput(question))
+
+    def sockets(self, question: Question) -> Sequence[str]:
+        """Its buffers."""
+        return ("--buffer-size", str(BUFFER_BYTES))
+
+    def throughput(self, question: Question) -> Sequence[str]:
+        """Nagle's algorithm is on in this mode alone, and this switches it over."""
+        return ("--tcp-avoid-nodelay",) if question.protocol == "tcp" else ()
 
     def _run(self, question: Question) -> tuple[str, str]:
         """What client and server printed; both block in the kernel, as is their default."""

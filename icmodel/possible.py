@@ -26,16 +26,20 @@ class Possible:
 
     def allows(self, value: Any) -> Any:
         """Whether a number, or which numbers of an array, it can be."""
-        from numpy import rint  # what only lists datasets does without numpy
-
         enough = value > self.least if self.above else value >= self.least
         if self.whole:
+            from numpy import rint  # what only lists datasets does without numpy
+
             return enough & (value <= MOST) & (rint(value) == value)
         return enough & (value < math.inf)
 
     def refusal(self, name: str, value: object) -> str:
         """The sentence that refuses a value of a parameter."""
         return f"{name} {value!r} is {self.noun}: give {self.give}"
+
+
+def _time(what: str) -> Possible:
+    return Possible(0, "not a time", f"a finite number of seconds {what}, 0 or more")
 
 
 def _count(least: int, what: str) -> Possible:
@@ -61,6 +65,10 @@ POSSIBLE: Mapping[str, Possible] = {
         "the clock relative to that of the dataset's hosts, above 0",
         above=True,
     ),
+    "app_send_s": _time("a frame"),
+    "app_recv_s": _time("a frame"),
+    "app_send_s_per_byte": _time("a byte"),
+    "app_recv_s_per_byte": _time("a byte"),
     "requested_goodput_bps": Possible(
         0,
         "not a goodput",
@@ -75,6 +83,8 @@ POSSIBLE: Mapping[str, Possible] = {
     ),
 }
 """Every number of a question by its name in SI."""
+WORK = ("app_send_s", "app_recv_s", "app_send_s_per_byte", "app_recv_s_per_byte")
+"""Those that say the application's own work."""
 OTHERS_WITHOUT_ENDPOINTS = (
     "other_goodput_bps is above 0 but endpoints is 1, which is this stream alone: "
     "count the others too, e.g. endpoints = 2"

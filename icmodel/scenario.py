@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any
 
 from icmodel import units
+from icmodel.application import NO_WORK, ApplicationWork, take_work
 from icmodel.errors import ScenarioError
-from icmodel.possible import OTHERS_WITHOUT_ENDPOINTS, POSSIBLE, Possible
+from icmodel.possible import OTHERS_WITHOUT_ENDPOINTS, POSSIBLE, WORK, Possible
 
 
 def _parse_clock(text: str) -> float:
@@ -32,64 +33,16 @@ TEXT_SPELLINGS: Mapping[str, tuple[str, Callable[[str], float]]] = {
     "distance": ("distance_m", units.parse_metres),
     "line_rate": ("line_rate_bps", units.parse_bps),
     "cpu_clock": ("cpu_clock_ratio", _parse_clock),
+    "app_send": ("app_send_s", units.parse_seconds),
+    "app_recv": ("app_recv_s", units.parse_seconds),
+    "app_send_per_byte": ("app_send_s_per_byte", units.parse_seconds_per_byte),
+    "app_recv_per_byte": ("app_recv_s_per_byte", units.parse_seconds_per_byte),
 }
 """Parameter without unit suffix -> (SI name, parser of its text with a unit)."""
 REQUESTS = ("rate_fps", "requested_goodput_bps")
 """What limits a request; both say the same."""
 ROUNDING = 2
 """Last places by which rate × payload × 8 may miss the goodput the rate was made from."""
-
-
-class Asked(TypedDict, total=False):
-    """The keywords of one question, in both spellings; what type checkers hold a call against.
-
-    An axis of the dataset's own is an option: ``options={"nagle": "on"}``. As a keyword of its own
-    (``nagle="on"``) it is answered just the same, but no type checker can know its name.
-    """
-
-    protocol: str
-    payload_bytes: float
-    payload: str
-    rate_fps: float | None
-    rate: str | None
-    requested_goodput_bps: float | None
-    requested_goodput: str | None
-    cores: int | None
-    switches: int | None
-    endpoints: int | None
-    other_goodput_bps: float | None
-    other_goodput: str | None
-    distance_m: float | None
-    distance: str | None
-    line_rate_bps: float | None
-    line_rate: str | None
-    cpu_clock_ratio: float | None
-    cpu_clock: str | None
-    options: Mapping[str, str] | None
-
-
-class AskedMany(TypedDict, total=False):
-    """The keywords of many questions: of arrays, or of ranges; `Asked` says what each is."""
-
-    protocol: object
-    payload_bytes: object
-    payload: object
-    rate_fps: object
-    rate: object
-    requested_goodput_bps: object
-    requested_goodput: object
-    cores: object
-    switches: object
-    endpoints: object
-    other_goodput_bps: object
-    other_goodput: object
-    distance_m: object
-    distance: object
-    line_rate_bps: object
-    line_rate: object
-    cpu_clock_ratio: object
-    cpu_clock: object
-    options: Mapping[str, object] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +112,8 @@ class Scenario:
         Of the link [b/s]; ``None`` is the dataset's own.
     cpu_clock_ratio : float
         Clock of the hosts' processors relative to those of the dataset.
+    work : ApplicationWork
+        What the application adds to a frame at both ends.
 
     Raises
     ------
@@ -177,10 +132,11 @@ class Scenario:
     options: tuple[tuple[str, str], ...] = ()
     line_rate_bps: float | None = None
     cpu_clock_ratio: float = 1.0
+    work: ApplicationWork = NO_WORK
 
     def __post_init__(self) -> None:
         for name, possible in POSSIBLE.items():
-            value = None if name in REQUESTS else getattr(self, name)
+            value = None if name in (*REQUESTS, *WORK) else getattr(self, name)
             if value is not None and not _allows(possible, value):
                 raise ScenarioError(possible.refusal(name, value))
         rate = self.rate_fps
@@ -220,6 +176,7 @@ class Scenario:
             "distance_m": self.distance_m,
             "line_rate_bps": self.line_rate_bps,
             "cpu_clock_ratio": self.cpu_clock_ratio,
+            **self.work.to_dict(),
             "options": dict(self.options),
         }
 
@@ -262,8 +219,21 @@ def scenario(**words: object) -> Scenario:
                 "rate and requested goodput are both given: keep one, they say the same"
             )
         numbers["rate_fps"] = _rate(numbers.pop("requested_goodput_bps"), numbers["payload_bytes"])
-    named: dict[str, Any] = {**numbers, "protocol": str(values["protocol"])}
+    work = take_work(numbers)
+    named: dict[str, Any] = {**numbers, "protocol": str(values["protocol"]), "work": work}
     return Scenario(**named, options=tuple(sorted(options.items())))
+
+
+def work_in_words(words: Mapping[str, object]) -> ApplicationWork:
+    """The application's work of keywords in either spelling, as a question takes them.
+
+    Raises
+    ------
+    UnitError, ScenarioError
+        If a text has no unit, a time is given twice, or is impossible.
+    """
+    values, _ = _in_si(words)
+    return take_work({name: _number(values, name) for name in values})
 
 
 SI_NAMES = frozenset({"protocol", *POSSIBLE})

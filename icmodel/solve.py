@@ -105,6 +105,10 @@ def _carry(model: Model, asked: Scenario, payloads: Ints, goodput_bps: float) ->
         options=dict(asked.options),
         line_rate_bps=asked.line_rate_bps,
         cpu_clock_ratio=asked.cpu_clock_ratio,
+        app_send_s=asked.work.send_s,
+        app_recv_s=asked.work.recv_s,
+        app_send_s_per_byte=asked.work.send_s_per_byte,
+        app_recv_s_per_byte=asked.work.recv_s_per_byte,
         outside="nan",
         metrics=("goodput_bps",),
     )

@@ -80,6 +80,12 @@ _SECONDS = _Kind(
     "ns, us or µs, ms, s, min, h",
     "50 us",
 )
+_SECONDS_PER_BYTE = _Kind(
+    "time a byte",
+    {unit + per: factor for unit, factor in _SECONDS.factors.items() for per in ("", "/B")},
+    "ns, us or µs, ms, s, with /B or without",
+    "0.3 ns/B",
+)
 _METRES = _Kind(
     "length",
     {"m": Fraction(1), "km": Fraction(1000), "cm": Fraction(1, 100), "mm": Fraction(1, 1000)},
@@ -173,6 +179,11 @@ def parse_rate(text: str) -> float:
 def parse_seconds(text: str) -> float:
     """Read a time such as ``50 us`` or ``17 ms`` in seconds."""
     return _parse_float(_SECONDS, text)
+
+
+def parse_seconds_per_byte(text: str) -> float:
+    """Read a time a byte such as ``0.3 ns/B``, or ``0.3 ns``, in seconds per byte."""
+    return _parse_float(_SECONDS_PER_BYTE, text)
 
 
 def parse_metres(text: str) -> float:
@@ -313,6 +324,11 @@ def format_delay_per_metre(value: float, digits: int = 7) -> str:
     return _scaled(value, " s/m", digits, _TIME_STEPS)
 
 
+def format_seconds_per_byte(value: float, digits: int = 7) -> str:
+    """``0.3 ns/B``."""
+    return _scaled(value, " s/B", digits, _TIME_STEPS)
+
+
 _COUNTS = frozenset({"cores", "switches", "endpoints", "packets", "lanes", "n"})
 _BY_ENDING: tuple[tuple[str, Callable[[float, int], str]], ...] = (
     ("_bytes", format_bytes),
@@ -320,6 +336,7 @@ _BY_ENDING: tuple[tuple[str, Callable[[float, int], str]], ...] = (
     ("_bps", format_bps),
     ("_fps", format_rate),
     ("_s_per_m", format_delay_per_metre),
+    ("_s_per_byte", format_seconds_per_byte),
     ("_per_s", format_rate),
     ("_s", format_seconds),
     ("_m", format_metres),
@@ -342,7 +359,15 @@ def format_quantity(name: str, value: float, digits: int = 7) -> str:
     raise UnitError(f"the field name {name!r} says no unit: end it in a suffix such as _bps or _s")
 
 
-_UNITS = {"_bytes": "B", "_bps": "bit/s", "_fps": "1/s", "_per_s": "1/s", "_s": "s", "_m": "m"}
+_UNITS = {
+    "_s_per_byte": "s/byte",
+    "_bytes": "B",
+    "_bps": "bit/s",
+    "_fps": "1/s",
+    "_per_s": "1/s",
+    "_s": "s",
+    "_m": "m",
+}
 
 
 def unit_of(name: str) -> str:

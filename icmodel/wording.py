@@ -51,6 +51,8 @@ _LIMITS = {
     "share": "the share of the interface",
     "receiver": "the receiver",
     "benchmark": "what the benchmarks reached",
+    "application_send": "the sender's application",
+    "application_recv": "the receiver's application",
     "switches": "the switches",
     "propagation": "the cable",
     "stack": "the software stack",

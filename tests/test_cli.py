@@ -156,6 +156,10 @@ def test_the_defaults_of_predict(icmodel_says: Any) -> None:
         "options": {},
         "line_rate_bps": None,
         "cpu_clock_ratio": 1.0,
+        "app_send_s": 0.0,
+        "app_recv_s": 0.0,
+        "app_send_s_per_byte": 0.0,
+        "app_recv_s_per_byte": 0.0,
     }
 
 
@@ -177,6 +181,10 @@ def test_every_parameter_reaches_the_scenario(icmodel_says: Any) -> None:
         "options": {"nagle": "off"},
         "line_rate_bps": None,
         "cpu_clock_ratio": 1.0,
+        "app_send_s": 0.0,
+        "app_recv_s": 0.0,
+        "app_send_s_per_byte": 0.0,
+        "app_recv_s_per_byte": 0.0,
     }
 
 

@@ -19,7 +19,8 @@ import checkout
 FLOORS = (
     ("errors", "arrays", "statistics"),
     ("units", "documents", "possible"),
-    ("scenario", "files"),
+    ("application", "asked", "files"),
+    ("scenario",),
     ("estimate", "dataset_coverage", "dataset_rows", "toml_text"),
     ("requirement", "dataset", "repeats", "theory"),
     ("tables", "wording"),
@@ -28,7 +29,7 @@ FLOORS = (
     ("model", "dataset_write"),
     ("message", "solve"),
     ("usecase", "sweep", "dataset_check"),
-    ("ingest", "fold", "validate"),
+    ("ingest", "fold", "validate", "own_work"),
     ("system",),
     ("recommend", "calibrate"),
     ("report",),

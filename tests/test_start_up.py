@@ -31,7 +31,9 @@ LIGHT = {"annotated_doc", "icmodel", "shellingham", "typer"}
 """What a command line costs with the pinned typer."""
 QUESTION = ("--payload", "65535 B", "--rate", "6700/s", "--cores", "4", "--switches", "1")
 ROOMS_OF_PREDICT = {
+    "application",
     "arrays",
+    "asked",
     "cli",
     "dataset",
     "dataset_coverage",

@@ -151,6 +151,7 @@ def test_counts_that_follow_a_rule_take_every_whole_number(model: icmodel.Model)
         ("distance", "1 m..9 m"),
         ("line_rate", "10 Gb/s..25 Gb/s"),
         ("cpu_clock", "1..2"),
+        ("app_send", "1 us..2 us"),
     ],
 )
 def test_what_no_dataset_has_points_of_needs_a_number(
@@ -168,6 +169,10 @@ UNIT_OF = {
     "distance": " m",
     "line_rate": " kb/s",
     "cpu_clock": "",
+    "app_send": " us",
+    "app_recv": " us",
+    "app_send_per_byte": " ns/B",
+    "app_recv_per_byte": " ns/B",
     "cores": "",
     "switches": "",
     "endpoints": "",

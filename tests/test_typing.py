@@ -10,9 +10,10 @@ import pytest
 import checkout
 import icmodel
 from conftest import run
+from icmodel.asked import Asked, AskedMany
 from icmodel.dataset import catalogue
 from icmodel.estimate import Metrics
-from icmodel.scenario import SI_NAMES, TEXT_SPELLINGS, Asked, AskedMany
+from icmodel.scenario import SI_NAMES, TEXT_SPELLINGS
 
 RIGHT = """
 import icmodel

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,9 +15,13 @@ from icmodel import units
 from icmodel.cli.choosing import best_variant
 from icmodel.cli.output import Answer, Section, Table, emit, progress_bar
 from icmodel.cli.question import AsJson, check_variant, option, read_options, room, shares
-from icmodel.dataset import Interconnect
+from icmodel.dataset import Dataset, Interconnect, load
 from icmodel.errors import ScenarioError
+from icmodel.estimate import Estimate
 from icmodel.ingest import About, Ingested, Labels
+
+if TYPE_CHECKING:
+    from icmodel.own_work import OwnWork
 
 app = room()
 
@@ -36,6 +40,15 @@ MapFile = Annotated[
 ]
 LabelsFile = Annotated[
     Path | None, option("labels", "FILE", "TOML with labels by file name or pattern.")
+]
+OwnWorkOver = Annotated[
+    str | None,
+    option(
+        "own-work-over", "NAME", "Say what the tool adds to a frame over this dataset of the hosts."
+    ),
+]
+OwnWorkAt = Annotated[
+    str, option("own-work-at", "END", "Where it is taken to do so: send or recv.", "send")
 ]
 Folder = Annotated[
     Path,
@@ -146,6 +159,8 @@ def ingest(
     labels_file: LabelsFile = None,
     said: Said,
     described: Described,
+    own_work_over: OwnWorkOver = None,
+    own_work_at: OwnWorkAt = "send",
     output: Folder,
     as_json: AsJson = False,
 ) -> int:
@@ -161,12 +176,14 @@ def ingest(
     icmodel ingest runs/*.json --line-rate "10 Gb/s" -o my-link
     icmodel ingest sockperf-*.txt --labels labels.toml -o my-latency
     icmodel ingest table.xlsx --map columns.toml --protocol tcp -o my-table
+    icmodel ingest iperf3/*.json -o my-iperf3 --own-work-over my-lab
     """  # noqa: D301
     options = {"tool": tool, "map": map_file, "labels": labels_file}
     if tool is not None and map_file is not None:
         raise ScenarioError(
             "--tool and --map are both given: a table is mapped whoever wrote it, so keep one"
         )
+    tell = None if own_work_over is None else _told_over(own_work_over, own_work_at)
     name = rooms.name_in(output)
     about = described.about(_command(files, options, said, described, name))
     with progress_bar("ingest") as progress:
@@ -184,11 +201,22 @@ def ingest(
         variant, why = best_variant(data)
         about = replace(about, default_variant=variant, notes=(why,))
         rooms.write_ingested(ingested, output, about)
+    found = () if tell is None else tell(load(output))
     answer = Answer(
-        lambda: _sections(ingested, output, about), lambda: _document(ingested, name, about)
+        lambda: [*_sections(ingested, output, about), *_work_sections(found)],
+        lambda: _document(ingested, name, about, found),
     )
     emit(answer, as_json=as_json, output=None)
     return REFUSED if ingested.refused else 0
+
+
+def _told_over(dataset: str, end: str) -> Callable[[Dataset], tuple[OwnWork, ...]]:
+    """What tells what the program of some results adds to a frame over a dataset."""
+    from icmodel.model import Model  # numpy, not needed to read files
+    from icmodel.own_work import own_work
+
+    over = Model(dataset, "hybrid")
+    return lambda results: own_work(over, results, end)
 
 
 def _command(
@@ -232,11 +260,51 @@ def _sections(ingested: Ingested, folder: Path, about: About) -> list[Section]:
     return sections
 
 
+def _work_sections(found: Sequence[OwnWork]) -> list[Section]:
+    """What the tool adds to a frame, for people."""
+    if not found:
+        return []
+    columns = ("protocol", "adds at", "a frame", "a byte", "from payloads")
+    rows = tuple(
+        (
+            one.protocol,
+            {"send": "the sender", "recv": "the receiver"}[one.end],
+            _time_text(one.frame_s, units.format_seconds),
+            _time_text(one.byte_s, units.format_seconds_per_byte),
+            ", ".join(units.format_bytes(each.payload_bytes) for each in one.compared),
+        )
+        for one in found
+    )
+    asked = tuple(f"{one.protocol}: {_as_asked(one)}" for one in found)
+    return [
+        Section("What the tool itself adds, over the hosts' own time", Table(columns, rows)),
+        Section("Asked so, with --variant hybrid", asked),
+    ]
+
+
+def _time_text(time: Estimate, form: Callable[[float, int], str]) -> str:
+    if not time.high:
+        return "nothing"
+    return f"{form(time.value, 3)} ({form(time.low, 3)} to {form(time.high, 3)})"
+
+
+def _as_asked(one: OwnWork) -> str:
+    """The options of a question that say the work."""
+    parts = [f'--app-{one.end} "{units.format_seconds(one.frame_s.value, 3)}"']
+    if one.byte_s.value:
+        text = units.format_seconds_per_byte(one.byte_s.value, 3)
+        parts.append(f'--app-{one.end}-per-byte "{text}"')
+    return " ".join(parts)
+
+
 def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def _document(ingested: Ingested, name: str, about: About) -> dict[str, object]:
+def _document(
+    ingested: Ingested, name: str, about: About, found: Sequence[OwnWork]
+) -> dict[str, object]:
+    work = {"own_work": [one.to_dict() for one in found]} if found else {}
     return {
         "schema_version": 1,
         "dataset": name,
@@ -248,4 +316,5 @@ def _document(ingested: Ingested, name: str, about: About) -> dict[str, object]:
         ],
         "refused": [{"file": one.file, "reason": one.reason} for one in ingested.refused],
         "notes": [*ingested.notes, *about.notes],
+        **work,
     }

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from icmodel import units
+from icmodel.application import ApplicationWork
 from icmodel.errors import ScenarioError
 from icmodel.scenario import Scenario
 
@@ -95,6 +96,24 @@ class Question:
     cpu_clock: Annotated[
         str | None,
         option("cpu-clock", "RATIO", 'Of other hosts, e.g. "1.5" (hybrid).', "1"),
+    ] = None
+    app_send: Annotated[
+        str | None,
+        option(
+            "app-send", "TIME", "The application adds to a frame at the sender (hybrid).", "0 s"
+        ),
+    ] = None
+    app_recv: Annotated[
+        str | None,
+        option("app-recv", "TIME", "And at the receiver (hybrid).", "0 s"),
+    ] = None
+    app_send_per_byte: Annotated[
+        str | None,
+        option("app-send-per-byte", "TIME", 'Besides for each byte, e.g. "0.3 ns".', "0 s"),
+    ] = None
+    app_recv_per_byte: Annotated[
+        str | None,
+        option("app-recv-per-byte", "TIME", "And at the receiver.", "0 s"),
     ] = None
     option: Annotated[
         list[str] | None,
@@ -252,8 +271,19 @@ def question_text(asked: Scenario) -> str:
         parts.append(f"a link of {units.format_bps(asked.line_rate_bps)}")
     if asked.cpu_clock_ratio != 1.0:
         parts.append(f"{asked.cpu_clock_ratio:g} times the CPU clock")
+    parts += _work_texts(asked.work, asked.payload_bytes)
     parts += [f"{axis} = {value}" for axis, value in asked.options]
     return ", ".join(parts)
+
+
+def _work_texts(work: ApplicationWork, payload_bytes: int) -> list[str]:
+    """What the application adds to a frame, for people."""
+    ends = {"sending": work.sending_s(payload_bytes), "receiving": work.receiving_s(payload_bytes)}
+    return [
+        f"{units.format_seconds(seconds, 4)} of the application {end} a frame"
+        for end, seconds in ends.items()
+        if seconds
+    ]
 
 
 def _rate_text(asked: Scenario) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from icmodel.errors import ScenarioError
 from icmodel.estimate import BASES, BOTTLENECKS
+from icmodel.possible import WORK
 from icmodel.requirement import OUTCOMES
 
 Schema = dict[str, object]
@@ -52,7 +53,8 @@ def _question() -> Schema:
     known: dict[str, Schema] = {"protocol": TEXT, "payload_bytes": COUNT}
     known |= dict.fromkeys(numbers, UNKNOWN)
     known |= {"switches": COUNT, "endpoints": COUNT, "other_goodput_bps": NUMBER}
-    return _object({**known, "cpu_clock_ratio": NUMBER, "options": _by_name(TEXT)})
+    known |= dict.fromkeys(("cpu_clock_ratio", *WORK), NUMBER)
+    return _object({**known, "options": _by_name(TEXT)})
 
 
 def _parts() -> dict[str, Schema]:

@@ -21,7 +21,17 @@ from icmodel.fits.refine import Refiner
 from icmodel.fits.seal import seal_of
 from icmodel.fits.store import Store
 from icmodel.laws import appendix_h, corrected
-from icmodel.laws.corrected import bases, bounds, composed, flow
+from icmodel.laws.application import (
+    flow,
+    paced,
+    with_application,
+    with_bounds,
+    with_rules,
+    with_work,
+    work_notes,
+)
+from icmodel.laws.bases import Bases
+from icmodel.laws.corrected import composed
 from icmodel.laws.corrected_tables import BEST
 from icmodel.laws.explained import UNLIMITED, cores_notes, not_achieved_note, sharing_notes
 from icmodel.laws.flow import CLOSE, Flow
@@ -86,12 +96,24 @@ def cpu_time_of_senders(look: Look, metrics: Sequence[str], load: Load, flow: Fl
 
 def answers(look: Look, flow: Flow, wanted: Collection[str]) -> dict[str, Floats]:
     """The wanted metrics that the tables give, each (ends, n); NaN where they do not."""
-    return composed(look, flow, wanted, cpu_time_of_senders)
+    found = composed(look, flow, wanted, with_work(cpu_time_of_senders))
+    return with_application(look, flow, found)
 
 
 def overload_answers(look: Look, flow: Flow, wanted: Collection[str]) -> dict[str, Floats]:
     """The same from tables of runs that were asked for more than they got."""
-    return composed(look, flow, wanted, cpu_time, all_at_limit=True)
+    found = composed(look, flow, wanted, with_work(cpu_time), all_at_limit=True)
+    return with_application(look, flow, found)
+
+
+def bases(look: Look, flow: Flow) -> Bases:
+    """The look-ups and rules that each metric rests on."""
+    return with_rules(look, corrected.bases(look, flow))
+
+
+def bounds(look: Look, flow: Flow) -> dict[str, float]:
+    """Of a block of one question: the bounds whose least is the goodput [b/s]."""
+    return with_bounds(look, flow, corrected.bounds(look, flow))
 
 
 def asked_too_much(look: Look, over: Look, flow: Flow) -> Bools:
@@ -110,12 +132,12 @@ def asked_too_much(look: Look, over: Look, flow: Flow) -> Bools:
 
 def demand(look: Look, utilisations: Sequence[str], flow: Flow) -> Floats:
     """What of the asked cores a stream needs, more than 1 where it needs more of them."""
-    return appendix_h.demand(look, utilisations, flow, cpu_time_of_senders)
+    return appendix_h.demand(look, utilisations, flow, with_work(cpu_time_of_senders))
 
 
 def overload_demand(look: Look, utilisations: Sequence[str], flow: Flow) -> Floats:
     """The same from tables of runs that were asked for more than they got."""
-    return appendix_h.demand(look, utilisations, flow, cpu_time)
+    return appendix_h.demand(look, utilisations, flow, with_work(cpu_time))
 
 
 def notes(look: Look, flow: Flow, asked: Scenario) -> Iterator[str]:
@@ -133,9 +155,11 @@ def overload_notes(look: Look, flow: Flow, asked: Scenario) -> Iterator[str]:
 
 def _notes(look: Look, flow: Flow, asked: Scenario, needed: Floats) -> Iterator[str]:
     yield from sharing_notes(look, flow, asked)
+    yield from work_notes(look, asked)
     if corrected.above_theory(look, flow)[0]:
         yield "the fitted goodput lies above theory's bound and was clamped to it"
-    yield from cores_notes(look, asked, needed)
+    if look.q.work is None:  # else what limits is said
+        yield from cores_notes(look, asked, needed)
 
 
 def law(data: Dataset, fitting: Fitting) -> Law:
@@ -193,7 +217,8 @@ def measured_options(data: Dataset) -> list[dict[str, str]]:
 
 def _law(prepared: Callable[[Wanted], Prepared | None]) -> Law:
     """The law on tables that are prepared so."""
-    return Law(prepared, BEST, flow, answers, demand, bases, bounds, notes, nearest_rows)
+    told = Law(prepared, BEST, flow, answers, demand, bases, bounds, notes, nearest_rows)
+    return replace(told, paced=paced)
 
 
 def _for_hosts(refiner: Refiner, hosts: Hosts) -> tuple[Dataset, Law]:

@@ -37,7 +37,8 @@ class Law:
     and ``notes`` explain it.  ``rows`` are those that answer a protocol at some options.
     ``adds_cable``: a distance beyond the dataset's own cable adds to latency (E19).
     ``overload`` answers requests above what can be had, where not the law itself does, and ``for_hosts``
-    gives the dataset and its law on another link or with other hosts, where that can be told.
+    gives the dataset and its law on another link or with other hosts, where that can be told.  ``paced`` gives
+    a look with what streams ask for once the application's own work is counted, where that can be told.
     """
 
     prepare: Callable[[Wanted], Prepared | None]
@@ -52,6 +53,7 @@ class Law:
     adds_cable: bool = True
     overload: Overload | None = None
     for_hosts: Callable[[Hosts], tuple[Dataset, Law]] | None = None
+    paced: Callable[[Look], Look] | None = None
 
 
 @dataclass(frozen=True, slots=True)

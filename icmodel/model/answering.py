@@ -51,6 +51,8 @@ def answered(
 ) -> Answered:
     """What a law says of a block of questions on its tables; the value alone, or with its interval."""
     look = Look(prepared.tables, q, intervals=intervals)
+    if q.work is not None and law.paced is not None:
+        look = law.paced(look)
     flow = law.flow(look)
     found = law.answers(look, flow, wanted)
     columns = {name: ends for name, ends in found.items() if name in wanted}

@@ -43,6 +43,9 @@ def bottleneck(q: Questions, flow: Flow, cpu_send: Floats) -> Codes:
     for bit, fact in enumerate(facts):
         row += fact.view(np.uint8) << np.uint8(bit)
     code: Codes = TRUTH_TABLE.take(row)
+    if q.work is not None and q.work.pace is not None:
+        code[q.work.pace.by_sender] = CODES["cpu"]
+        code[q.work.pace.by_receiver] = CODES["receiver"]
     unsaid = np.isnan(goodput) | (np.isinf(q.frames.greatest_bps) & np.isnan(cpu_send))
     code[unsaid & (not_achieved | np.isnan(goodput))] = UNKNOWN
     return code

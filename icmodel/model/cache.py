@@ -92,6 +92,15 @@ class TableCache:
             return f"{self.data.id} does not say its line rate: leave line_rate out"
         return ""
 
+    def work_problem(self) -> str:
+        """Why the application's own work cannot be answered; empty where it can."""
+        if self.law.paced is not None:
+            return ""
+        return (
+            f"the variant {self.variant} knows programs that do next to nothing with a frame: leave "
+            "what the application adds (app_send, app_recv) out, or take --variant hybrid"
+        )
+
     def _change(self, hosts: Hosts) -> TableCache:
         if problem := self.hosts_problem(hosts):
             raise OutOfDomain(problem)

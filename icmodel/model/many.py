@@ -21,7 +21,7 @@ from icmodel.model.answering import Answered, answered, named, needed, no_metric
 from icmodel.model.bottleneck import UNKNOWN
 from icmodel.model.cache import Key, Options, TableCache
 from icmodel.model.columns import QuestionTable, codes, question_table
-from icmodel.model.placing import DEFAULTS, Placer, check
+from icmodel.model.placing import DEFAULTS, Placer, check, says_work
 from icmodel.scenario import Hosts
 from icmodel.tables import Questions
 from icmodel.units import long_name, unit_of
@@ -54,6 +54,8 @@ def predict_many(
     if wanted.outside not in ("refuse", "nan", "extrapolate"):
         raise ScenarioError(f"outside={wanted.outside!r} is not one of refuse, nan, extrapolate")
     questions = question_table(question, model.data.protocols)
+    if says_work(questions.columns) and (problem := model.work_problem()):
+        raise OutOfDomain(problem)
     out = Output(model.data, wanted, len(questions))
     groups = [
         (cache, options, where)

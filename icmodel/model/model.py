@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 
 from icmodel import scenario as words
+from icmodel.application import NO_WORK
+from icmodel.asked import Asked, AskedMany
 from icmodel.dataset import Dataset, load
 from icmodel.errors import OutOfDomain, ScenarioError
-from icmodel.estimate import Prediction
+from icmodel.estimate import Estimate, Prediction
 from icmodel.laws import VARIANTS
+from icmodel.laws.host_time import host_times
 from icmodel.laws.law import Fitting
 from icmodel.laws.metrics import ALWAYS
 from icmodel.laws.substitution import Rows
@@ -23,7 +26,7 @@ from icmodel.model.cache import Key, TableCache, table_cache
 from icmodel.model.domain import problems
 from icmodel.model.explanation import prediction
 from icmodel.model.placing import Placer, columns_of
-from icmodel.scenario import Asked, AskedMany, Hosts, Scenario
+from icmodel.scenario import Hosts, Scenario
 from icmodel.tables.wire import wire
 
 if TYPE_CHECKING:
@@ -182,6 +185,8 @@ class Model:
 
     def _problems(self, asked: Scenario) -> dict[str, str]:
         found = problems(self.data, self._tables.domain(asked.protocol, asked.options), asked)
+        if asked.work and (problem := self._tables.work_problem()):
+            found["work"] = problem
         for name in ("line_rate_bps", "cpu_clock_ratio"):
             hosts = replace(Hosts(), **{name: getattr(asked, name)})
             if problem := self._tables.hosts_problem(hosts):
@@ -195,7 +200,7 @@ class Model:
         problems = self._problems(asked)
         least_switches = self._tables.domain(asked.protocol, asked.options).least_switches
         blank: dict[str, object] = {"distance_m": None, "cores": None, "endpoints": 1}
-        blank |= {"line_rate_bps": None, "cpu_clock_ratio": 1.0}
+        blank |= {"line_rate_bps": None, "cpu_clock_ratio": 1.0, "work": NO_WORK}
         blank["switches"] = least_switches
         changed = {name: blank[name] for name in problems}
         if "endpoints" in changed:
@@ -231,6 +236,34 @@ class Model:
         distance = link.cable_length_m if scenario.distance_m is None else scenario.distance_m
         switches = scenario.switches * (link.switch_latency_s or 0.0)
         return bits + (distance or 0.0) * (link.propagation_s_per_m or 0.0) + switches
+
+    def work_problem(self) -> str:
+        """Why this variant cannot count the application's own work; empty where it can."""
+        return self._tables.work_problem()
+
+    def host_times_s(self, scenario: Scenario) -> tuple[Estimate, Estimate]:
+        """What a core of the sender and one of the receiver need for a frame themselves [s].
+
+        Without any work of an application. ``derived`` from how busy they are, or ``assumed``.
+
+        Raises
+        ------
+        OutOfDomain
+            If the variant cannot say, or the dataset cannot answer the scenario.
+        """
+        if problem := self.work_problem():
+            raise OutOfDomain(problem)
+        asked = self._complete(replace(scenario, work=NO_WORK))
+        cache = self._tables.changed(asked.hosts)
+        found = self._answer(cache, cache.wanted(asked.options, (asked.protocol,)), asked)
+        told = host_times(found.look, found.flow)
+        sender, receiver = (
+            Estimate(value, low, high, "derived" if known else "assumed")
+            for (value, low, high), known in zip(
+                told.own_s[..., 0].tolist(), told.known[:, 0].tolist(), strict=True
+            )
+        )
+        return sender, receiver
 
     def greatest_goodput_bps(self, scenario: Scenario) -> float | None:
         """Theory's bound on the goodput [b/s]; ``None`` where the link's rate is not known."""

@@ -11,9 +11,9 @@ from icmodel import scenario as words
 from icmodel.arrays import Bools, Floats, Ints, if_else
 from icmodel.errors import ScenarioError
 from icmodel.model.domain import Domains
-from icmodel.possible import OTHERS_WITHOUT_ENDPOINTS, POSSIBLE
+from icmodel.possible import OTHERS_WITHOUT_ENDPOINTS, POSSIBLE, WORK
 from icmodel.scenario import Scenario
-from icmodel.tables import Frames, Questions, Tables
+from icmodel.tables import Frames, Questions, Tables, Work
 
 Column = NDArray[np.generic]
 
@@ -27,6 +27,7 @@ DEFAULTS: Mapping[str, float] = {
     "distance_m": np.nan,
     "line_rate_bps": np.nan,
     "cpu_clock_ratio": 1.0,
+    **dict.fromkeys(WORK, 0.0),
 }
 """What stands where a numeric parameter is left out; NaN is the dataset's own."""
 RELIABLE = ("tcp",)
@@ -94,6 +95,7 @@ class Placer:
             extra_distance_m=if_else(np.isnan(extra), 0.0, extra),
             frames=self._frames(protocol, payload),
             lossy=self.lossy.take(protocol),
+            work=_work(columns, payload),
         ), refused
 
     def _frames(self, protocol: Ints, payload: Floats) -> Frames:
@@ -128,8 +130,28 @@ def columns_of(asked: Scenario, protocols: tuple[str, ...]) -> dict[str, Column]
         "endpoints": asked.endpoints,
         "other_goodput_bps": asked.other_goodput_bps,
         "distance_m": asked.distance_m,
+        **asked.work.to_dict(),
     }
     return {name: np.array([value]) for name, value in given.items() if value is not None}
+
+
+def _work(columns: Mapping[str, Column], payload: Floats) -> Work | None:
+    """What the application adds to each frame; ``None`` where it adds nothing to any."""
+    if not says_work(columns):
+        return None
+    said = {
+        name: columns[name].astype(np.float64) if name in columns else np.zeros(len(payload))
+        for name in WORK
+    }
+    return Work(
+        said["app_send_s"] + said["app_send_s_per_byte"] * payload,
+        said["app_recv_s"] + said["app_recv_s_per_byte"] * payload,
+    )
+
+
+def says_work(columns: Mapping[str, Column]) -> bool:
+    """Whether the application does anything with any frame."""
+    return any(name in columns and columns[name].any() for name in WORK)
 
 
 def _request(columns: Mapping[str, Column], payload: Floats) -> Floats:

@@ -8,7 +8,7 @@ from icmodel.tables.bilinear import Below
 from icmodel.tables.curve import HIGH, LOW, VALUE, Curve, opposite
 from icmodel.tables.curves import Configuration, Curves, Row
 from icmodel.tables.look import Load, Look
-from icmodel.tables.questions import Frames, Questions
+from icmodel.tables.questions import Frames, Pace, Questions, Work
 from icmodel.tables.tables import Axes, Compiler, MetricTable, Tables
 
 __all__ = [
@@ -25,8 +25,10 @@ __all__ = [
     "Load",
     "Look",
     "MetricTable",
+    "Pace",
     "Questions",
     "Row",
     "Tables",
+    "Work",
     "opposite",
 ]

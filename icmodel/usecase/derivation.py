@@ -122,6 +122,7 @@ def derive(usecase: UseCase) -> Derivations:
         _derive_budget(budget, made)
     for stream in usecase.streams:
         _derive_stream(stream, _sources(stream, usecase.devices), made)
+        _derive_work(usecase, stream.name, made)
     _derive_devices(usecase.devices, made)
     return MappingProxyType(made)
 
@@ -295,6 +296,19 @@ def _derive_goodput(
 def _imbalance(stream: SampleStream) -> str:
     ratio = stream.imbalance_ratio
     return f" × (1 + {units.format_ratio(ratio)})" if ratio else ""
+
+
+def _derive_work(usecase: UseCase, stream: str, made: dict[str, Derivation]) -> None:
+    """What the applications at both ends add to a frame, where any adds something."""
+    for name, value in usecase.work(stream).to_dict().items():
+        if value:
+            said = [
+                f"{units.format_quantity(name, own)} of {device.name}"
+                for device in usecase.devices
+                if (own := device.work(stream).to_dict()[name])
+            ]
+            formula = f"the most of {', '.join(said)}" if len(said) > 1 else f"stated, {said[0]}"
+            _add(made, f"{stream}.{name}", exact(value), formula, "what the application adds")
 
 
 def _derive_devices(devices: tuple[Device, ...], made: dict[str, Derivation]) -> None:

@@ -8,9 +8,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from icmodel.application import ApplicationWork, slowest
 from icmodel.errors import IcmodelError
 from icmodel.message import MESSAGE_METRICS, Message
-from icmodel.scenario import Scenario, scenario
+from icmodel.scenario import Scenario, scenario, work_in_words
 from icmodel.usecase.spelling import (
     Count,
     Document,
@@ -52,7 +53,8 @@ _QUANTILE = re.compile(r"latency_p[0-9]+_s")
 class Device(Document):
     """A kind of device, how many there are, and how much of each stream one of them handles.
 
-    Without ``interfaces`` one has as many as its streams need.
+    Without ``interfaces`` one has as many as its streams need.  ``app_send`` and ``app_recv`` are what its
+    application needs of a core for a frame of a stream, and the others for each byte of it besides.
     """
 
     name: Slug
@@ -60,7 +62,39 @@ class Device(Document):
     interfaces: Count | None = None
     sends: dict[Slug, Count] = Field(default_factory=dict)
     receives: dict[Slug, Count] = Field(default_factory=dict)
+    app_send: dict[Slug, Text] = Field(default_factory=dict)
+    app_recv: dict[Slug, Text] = Field(default_factory=dict)
+    app_send_per_byte: dict[Slug, Text] = Field(default_factory=dict)
+    app_recv_per_byte: dict[Slug, Text] = Field(default_factory=dict)
     description: str = ""
+
+    @model_validator(mode="after")
+    def _work_is_possible(self) -> Device:
+        for end, handled, verb in (
+            ("send", self.sends, "sends"),
+            ("recv", self.receives, "receives"),
+        ):
+            for key in (f"app_{end}", f"app_{end}_per_byte"):
+                for stream in getattr(self, key):
+                    if stream not in handled:
+                        raise ValueError(
+                            f"{key} of {self.name} names {stream!r}, which it does not {verb[:-1]}: "
+                            f"say so in {verb}, or remove it"
+                        )
+                    self.work(stream)
+        return self
+
+    def work(self, stream: str) -> ApplicationWork:
+        """What its application adds to a frame of a stream, as sender, as receiver or both."""
+        said = {
+            key: getattr(self, key)[stream]
+            for key in ("app_send", "app_recv", "app_send_per_byte", "app_recv_per_byte")
+            if stream in getattr(self, key)
+        }
+        try:
+            return work_in_words(said)
+        except IcmodelError as error:
+            raise ValueError(f"the work of {self.name} on {stream}: {error}") from error
 
 
 class ImageStream(Document):
@@ -316,6 +350,10 @@ class UseCase(Document):
                     f"{where} is about whole messages, which the stream {stream.name} does not say: "
                     'take a stream of kind "image", whose message is one picture'
                 )
+
+    def work(self, name: str) -> ApplicationWork:
+        """What applications add to a frame of a stream, by the slowest device at either end."""
+        return slowest(device.work(name) for device in self.devices)
 
     def stream(self, name: str) -> Stream:
         """The stream of a name this use case has."""

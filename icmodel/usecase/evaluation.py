@@ -150,7 +150,10 @@ def _answers(
     """The interfaces of each device, what meets each stream there, and what the model says to it."""
     case, candidate, made = asked.case, asked.candidate, asked.made
     scenarios = {
-        stream.name: _with_rate(candidate.scenarios[stream.name].scenario(), stream.name, made)
+        stream.name: replace(
+            _with_rate(candidate.scenarios[stream.name].scenario(), stream.name, made),
+            work=case.work(stream.name),
+        )
         for stream in case.streams
         if stream.name in candidate.scenarios
     }

@@ -18,7 +18,7 @@ from icmodel.usecase.grounds import others_beyond, rests_on
 from icmodel.usecase.remedy import with_remedy
 from icmodel.usecase.result import Answer, Finding
 
-CARRIED = ("wire", "benchmark", "share")
+CARRIED = ("wire", "benchmark", "share", "application_send", "application_recv")
 """Bounds of what could be carried, whatever is asked."""
 
 

@@ -28,6 +28,8 @@ total = "50 ms"
 parts = { capture = "33 ms", interconnect = "rest" }
 
 # What there is, how many of it, and how many streams one of them sends or receives.
+# What its application needs of a core for a frame of a stream (the variant hybrid counts it) is said so:
+#   app_send = { video = "20 us" }, app_recv, and for each byte app_send_per_byte = { video = "0.3 ns" }, ...
 [[devices]]
 name = "camera"
 count = 1

@@ -1,0 +1,1 @@
+"""The application's own work: predictions against runs of tools that do more with a frame."""
