@@ -14,6 +14,7 @@ from icmodel.errors import BoundsError
 from icmodel.system.bounds import (
     METHODS,
     Arbitrary,
+    CreditBased,
     DeficitRoundRobin,
     Flow,
     Network,
@@ -70,6 +71,10 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "a line slower than the service": (
         lambda: Server("x", rate_latency(LINE), line_rate_bps=LINE / 2),
         "server 'x' serves 1e+06 b/s on a line of 500000 b/s",
+    ),
+    "a shaper on less than its line": (
+        lambda: Server("x", rate_latency(LINE / 2), CreditBased({0: 1e5}), line_rate_bps=LINE),
+        "server 'x' has a credit-based shaper, which reckons with the line's own rate",
     ),
     "a cycle": (
         lambda: network(ports("x y z"), [flow("f", "x y"), flow("g", "y z"), flow("h", "z x")]),
