@@ -19,8 +19,8 @@ import checkout
 FLOORS = (
     ("errors", "arrays", "statistics"),
     ("units", "documents", "possible"),
-    ("scenario", "files"),
-    ("estimate", "dataset_coverage", "dataset_rows", "toml_text"),
+    ("scenario", "files", "spelling"),
+    ("estimate", "dataset_coverage", "dataset_rows", "toml_text", "reading"),
     ("requirement", "dataset", "repeats", "theory"),
     ("tables", "wording"),
     ("fits",),

@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from icmodel.errors import IcmodelError
 from icmodel.message import MESSAGE_METRICS, Message
 from icmodel.scenario import Scenario, scenario
-from icmodel.usecase.spelling import (
+from icmodel.spelling import (
     Count,
     Document,
     NotNegative,

@@ -11,8 +11,8 @@ from pydantic.fields import FieldInfo
 
 from docs_reference.markdown import prose, table
 from icmodel import dataset_check
+from icmodel.spelling import Document
 from icmodel.usecase import document
-from icmodel.usecase.spelling import Document
 
 DATASET_TABLES: Mapping[str, type[BaseModel]] = {
     "the file itself": dataset_check.DatasetDocument,
