@@ -1,8 +1,18 @@
 """Whole systems: many streams between many devices, over links, switches and priorities.
 
-``network`` says what a system is once groups are expanded and routes found.
+``document`` (the tables, in pydantic) -> ``expansion`` (``groups``, ``routes``) -> ``network`` (what a
+system is) -> ``checking`` (``loads``, ``overloads``, ``cycles``); ``files`` finds and reads them.
 """
 
+from icmodel.system.checking import Finding, check
+from icmodel.system.files import (
+    find_system,
+    load,
+    load_checked,
+    read_system,
+    system_names,
+    system_schema,
+)
 from icmodel.system.network import Device, Link, Port, Producer, Stream, Switch, System, Wanted
 from icmodel.system.schedulers import (
     CreditBased,
@@ -20,6 +30,7 @@ __all__ = [
     "DeficitRoundRobin",
     "Device",
     "Fifo",
+    "Finding",
     "Gates",
     "Link",
     "Port",
@@ -32,4 +43,11 @@ __all__ = [
     "Wanted",
     "WeightedRoundRobin",
     "Window",
+    "check",
+    "find_system",
+    "load",
+    "load_checked",
+    "read_system",
+    "system_names",
+    "system_schema",
 ]

@@ -217,6 +217,11 @@ class Stream:
         return self.producer.goodput_bps / (8 * self.payload_bytes)
 
     @property
+    def sent_as(self) -> tuple[str, str]:
+        """What is sent once at a port: the group, and in it the stream or the multicast set."""
+        return self.group, self.multicast or self.name
+
+    @property
     def requested_goodput_bps(self) -> float:
         """What it asks for on average [b/s]; infinite where it sends as fast as it goes."""
         rate = self.rate_fps
@@ -291,6 +296,10 @@ class System:
                 f"and not from {stream.source} to {stream.sink} link by link"
             )
 
+    def node(self, name: str) -> Device | Switch:
+        """The device or switch of a name."""
+        return self.devices[name] if name in self.devices else self.switches[name]
+
     def nodes_of(self, stream: Stream) -> Iterator[str]:
         """The nodes a stream passes, its source first and its sink last."""
         for name in stream.path:
@@ -313,10 +322,10 @@ class System:
 
         Of the copies of a multicast set that share a port only the first is there: it is sent once.
         """
-        at: dict[str, dict[str, Stream]] = {name: {} for name in self.ports}
+        at: dict[str, dict[tuple[str, str], Stream]] = {name: {} for name in self.ports}
         for stream in self.streams.values():
             for port in stream.path:
-                at[port].setdefault(stream.multicast or stream.name, stream)
+                at[port].setdefault(stream.sent_as, stream)
         return MappingProxyType({port: tuple(there.values()) for port, there in at.items()})
 
 
