@@ -15,7 +15,7 @@ from icmodel.errors import DatasetError
 from icmodel.system.cycles import port_cycle
 from icmodel.system.groups import MOST_NAMES
 from icmodel.system.loads import wire
-from icmodel.system.network import System
+from icmodel.system.network import Device, Stream, System
 from icmodel.system.overloads import overloads
 from icmodel.system.schedulers import CreditBased
 from icmodel.wording import plural
@@ -45,8 +45,11 @@ class Finding:
 
 
 def check(system: System) -> tuple[Finding, ...]:
-    """All there is to find, the gravest kind first; a cycle of ports is allowed and named."""
-    return (
+    """All there is to find; loads only where nothing is unconnected or contradictory.
+
+    A cycle of ports is allowed, and named.
+    """
+    refused = (
         *_unconnected(system),
         *_too_many_links(system),
         *_unknown_datasets(system),
@@ -55,9 +58,8 @@ def check(system: System) -> tuple[Finding, ...]:
         *_small_links(system),
         *_unserved(system),
         *_slopes(system),
-        *_overloaded(system),
-        *_looped(system),
     )
+    return refused or (*_overloaded(system), *_looped(system))
 
 
 def _counted(found: Iterable[tuple[object, float, str]], what: str) -> Iterator[str]:
@@ -122,26 +124,23 @@ def _unknown_datasets(system: System) -> Iterator[Finding]:
 
 def _unknown_wanted(system: System) -> Iterator[Finding]:
     """Requirements about streams or devices that are not there."""
-    streams = {name for one in system.streams.values() for name in (one.group, one.name)}
-    devices = {name for one in system.devices.values() for name in (one.group, one.name)}
+    streams, devices = _named(system.streams.values()), _named(system.devices.values())
+    found = []
     for one in system.requirements:
-        said = f"the requirement {one.requirement.name!r} is about"
-        if one.stream not in streams:
-            yield Finding(
-                "contradictory",
-                f"{said} the stream {one.stream}, which is not there: name one of "
-                f"{_some(stream.group for stream in system.streams.values())}",
-            )
-        elif one.device is not None and one.device not in devices:
-            yield Finding(
-                "contradictory",
-                f"{said} the device {one.device}, which is not there: name one of "
-                f"{_some(device.group for device in system.devices.values())}",
-            )
+        for what, name, there in (("stream", one.stream, streams), ("device", one.device, devices)):
+            if name is not None and name not in there:
+                some = ", ".join(list(dict.fromkeys(there.values()))[:MOST_NAMES]) or "none"
+                text = (
+                    f"the requirement {one.requirement.name!r} is about the {what} {name}, which is "
+                    f"not there: name one of {some}"
+                )
+                found.append((name, 0.0, text))
+    yield from (Finding("contradictory", text) for text in _counted(found, "requirement"))
 
 
-def _some(names: Iterable[str]) -> str:
-    return ", ".join(list(dict.fromkeys(names))[:MOST_NAMES]) or "none"
+def _named(members: Iterable[Stream | Device]) -> dict[str, str]:
+    """Every name a requirement can say, with its group."""
+    return {name: one.group for one in members for name in (one.group, one.name)}
 
 
 def _impossible_frames(system: System) -> Iterator[Finding]:
@@ -210,9 +209,9 @@ def _slopes(system: System) -> Iterator[Finding]:
 def _overloaded(system: System) -> Iterator[Finding]:
     found = []
     for over in overloads(system):
-        port = over.load.port
-        groups = (system.node(port.node).group, system.node(port.peer).group)
-        found.append(((groups, over.when), over.ratio, over.sentence(system)))
+        greatest = max(over.load.streams, key=lambda stream: stream.requested_goodput_bps)
+        alike = (greatest.group, over.most_bps, over.when)
+        found.append((alike, over.ratio, over.sentence(system)))
     yield from (Finding("overloaded", text) for text in _counted(found, "port"))
 
 

@@ -224,8 +224,9 @@ class Stream:
     @property
     def requested_goodput_bps(self) -> float:
         """What it asks for on average [b/s]; infinite where it sends as fast as it goes."""
-        rate = self.rate_fps
-        return math.inf if rate is None else rate * self.payload_bytes * 8
+        if self.paced_fps is not None:
+            return self.paced_fps * self.payload_bytes * 8
+        return math.inf if self.producer is None else self.producer.goodput_bps
 
 
 @dataclass(frozen=True, slots=True)

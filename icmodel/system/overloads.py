@@ -36,7 +36,7 @@ class Overload:
     @property
     def ratio(self) -> float:
         """What is asked over what can be sent."""
-        return self.asked_bps / self.most_bps if self.most_bps else float("inf")
+        return self.asked_bps / self.most_bps
 
     def sentence(self, system: System) -> str:
         """Names, load and rate, and what to do."""
@@ -70,11 +70,14 @@ def _overload(load: Load, system: System) -> Iterator[Overload]:
 
 
 def _of_priorities(load: Load, system: System) -> Iterator[Overload]:
+    """Those that their scheduler holds to less than the port's rate."""
     port, link = load.port, system.links[load.port.link]
     for priority in sorted({stream.priority for stream in load.streams}):
         most = greatest_rate_bps(port.scheduler, priority, port.rate_bps)
+        if not 0 < most < port.rate_bps:
+            continue
         own = load_of(port, (one for one in load.streams if one.priority == priority), link)
-        if most and _beyond(own.mean_bps, most):
+        if _beyond(own.mean_bps, most):
             yield Overload(own, own.mean_bps, most, f" at the priority {priority}")
 
 

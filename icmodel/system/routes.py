@@ -41,6 +41,7 @@ class Map:
     switches: Mapping[str, Switch]
     near: Mapping[str, Mapping[str, float]]
     _searched: dict[str, dict[str, _Reached]] = field(default_factory=dict)
+    _stepped: dict[str, tuple[tuple[str, float], ...]] = field(default_factory=dict)
 
     def way(self, source: str, sink: str) -> Way | None:
         """The nodes of the route between two; ``None`` where there is none."""
@@ -78,17 +79,23 @@ class Map:
             further: dict[str, None] = {}
             for node in level:
                 hops, so_far, _ = reached[node]
-                for name, link_s in self._beside_switch(node):
-                    delay = so_far + link_s + self.switches[name].latency_s
+                for name, step_s in self._steps(node):
                     known = reached.get(name)
-                    if known is None or (known.hops > hops and delay < known.delay_s):
-                        reached[name] = _Reached(hops + 1, delay, node)
+                    if known is None or (known[0] > hops and so_far + step_s < known[1]):
+                        reached[name] = _Reached(hops + 1, so_far + step_s, node)
                         further[name] = None
             level = list(further)
         return reached
 
-    def _beside_switch(self, node: str) -> Iterable[tuple[str, float]]:
-        return ((name, s) for name, s in self.near[node].items() if name in self.switches)
+    def _steps(self, node: str) -> tuple[tuple[str, float], ...]:
+        """The switches beside one, and the delay of link and switch to each [s], gathered once."""
+        if node not in self._stepped:
+            self._stepped[node] = tuple(
+                (name, link_s + self.switches[name].latency_s)
+                for name, link_s in self.near[node].items()
+                if name in self.switches
+            )
+        return self._stepped[node]
 
     def _back(self, entry: str, leave: str) -> Way:
         """The switches from the one to the other, read back from where the search came."""
