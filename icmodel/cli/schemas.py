@@ -115,6 +115,7 @@ def _commands() -> dict[str, Schema]:
             }
         ),
         "usecases list": _object({"schema_version": VERSION, "usecases": _list(case)}),
+        **_systems(),
         "validate": _validate(),
         "theory": _theory(),
     }
@@ -213,6 +214,31 @@ def _points() -> Schema:
     point = {**_object(known, TEXT), "description": "Every other key is an option axis."}
     dataset = _answered(("dataset",))
     return _object({"schema_version": VERSION, **dataset, "points": _list(point)})
+
+
+def _systems() -> dict[str, Schema]:
+    things = dict.fromkeys(("devices", "switches", "links", "streams"), COUNT)
+    counts = _object({"name": TEXT, "title": TEXT, **things})
+    known = {"schema_version": VERSION, "system": counts}
+    kinds = ["unconnected", "contradictory", "overloaded", "looped"]
+    finding = _object({"kind": {"enum": kinds}, "text": TEXT})
+    link = _object(
+        {"ends": _list(TEXT), "rate_bps": NUMBER, "dataset": {"type": ["string", "null"]}}
+    )
+    port = _object({"load_bps": NUMBER, "load_ratio": NUMBER, "streams": _list(TEXT)})
+    stream = _object(
+        {
+            **dict.fromkeys(("group", "source", "sink", "kind"), TEXT),
+            "path": _list(TEXT),
+            "priority": COUNT,
+        }
+    )
+    parts = {"nodes": _by_name(TEXT), "links": _by_name(link), "ports": _by_name(port)}
+    return {
+        "system list": _object({"schema_version": VERSION, "systems": _list(counts)}),
+        "system show": _object({**known, **parts, "streams": _by_name(stream)}),
+        "system check": _object({**known, "findings": _list(finding)}),
+    }
 
 
 def _validate() -> Schema:

@@ -213,7 +213,7 @@ class Links(Document):
     ``pairing`` says which members: ``each`` with each, ``one-to-one``, or ``spread``: the larger
     group dealt over the smaller. ``parallel`` cables join one pair; each stream takes the one that carries
     least so far. ``medium`` says how fast bits go where ``propagation_s_per_m`` does not; without
-    both it is the cable that is usual for the interconnect.
+    both it is the cable that is usual for the interconnect. On a ``plain`` one bits are bits, without headers.
     """
 
     between: Annotated[tuple[Name, ...], Field(min_length=2, max_length=2)]
@@ -224,7 +224,7 @@ class Links(Document):
     medium: Literal["copper", "fibre"] | None = None
     propagation_s_per_m: NotNegative | None = None
     mtu_bytes: Count = 1500
-    interconnect: Literal["ethernet", "infiniband", "roce", "rapidio"] = "ethernet"
+    interconnect: Literal["ethernet", "infiniband", "roce", "rapidio", "plain"] = "ethernet"
     dataset: Text | None = None
     description: str = ""
 

@@ -31,6 +31,7 @@ _USUAL: Mapping[str, type[AnyFraming]] = {
     "infiniband": infiniband.Framing,
     "roce": roce.Framing,
     "rapidio": rapidio.Framing,
+    "plain": ethernet.Framing,
 }
 
 
@@ -186,6 +187,14 @@ def _schedulers(
 # --- streams ----------------------------------------------------------------------------------
 
 
+def _check_ends(stream: Stream, known: Map) -> None:
+    for end in (stream.source, stream.sink):
+        if end in known.switches:
+            raise NetworkError(
+                f"the stream {stream.name} begins or ends at {end}, which is a switch: name a device"
+            )
+
+
 def _routed(
     tables: Iterable[Streams], named: Groups, known: Map, cables: Cables
 ) -> Iterator[Stream]:
@@ -193,6 +202,7 @@ def _routed(
     for table in tables:
         via = None if table.via is None else named.of_all(table.via, f"the stream {table.name}")
         for stream in _streams(table, named):
+            _check_ends(stream, known)
             way = _way(stream, via, known)
             if way is None:
                 lost.append(stream)

@@ -82,7 +82,9 @@ def _hurry(stream: Stream) -> float:
 
 
 def wire(protocol: str, link: Link) -> Wire:
-    """The wire of a protocol on a link."""
+    """The wire of a protocol on a link; a plain one has no theory."""
+    if link.interconnect == "plain":
+        return Wire(protocol, Interconnect("plain", None, link.mtu_bytes))
     return Wire(protocol, Interconnect(link.interconnect, link.rate_bps, link.mtu_bytes))
 
 

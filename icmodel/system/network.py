@@ -87,7 +87,8 @@ class Link:
     mtu_bytes : int
         Largest packet above the frame of the link [B].
     interconnect : str
-        Whose theory holds: ``ethernet``, ``infiniband``, ``roce`` or ``rapidio``.
+        Whose theory holds: ``ethernet``, ``infiniband``, ``roce`` or ``rapidio``; on ``plain`` bits are
+        bits, without headers, as network calculus has them.
     dataset : str, optional
         The dataset that speaks for streams over it, by name or path; ``None``: theory alone.
     """
