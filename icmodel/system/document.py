@@ -214,6 +214,8 @@ class Links(Document):
     group dealt over the smaller. ``parallel`` cables join one pair; each stream takes the one that carries
     least so far. ``medium`` says how fast bits go where ``propagation_s_per_m`` does not; without
     both it is the cable that is usual for the interconnect. On a ``plain`` one bits are bits, without headers.
+    Without ``mtu`` packets are as large as is usual: 1500 B of Ethernet, 4096 B of InfiniBand and RoCE, 256 B of
+    RapidIO.
     """
 
     between: Annotated[tuple[Name, ...], Field(min_length=2, max_length=2)]
@@ -223,7 +225,7 @@ class Links(Document):
     length_m: NotNegative = 0.0
     medium: Literal["copper", "fibre"] | None = None
     propagation_s_per_m: NotNegative | None = None
-    mtu_bytes: Count = 1500
+    mtu_bytes: Count | None = None
     interconnect: Literal["ethernet", "infiniband", "roce", "rapidio", "plain"] = "ethernet"
     dataset: Text | None = None
     description: str = ""

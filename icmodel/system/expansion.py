@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeVar
 
-from icmodel.errors import NetworkError
+from icmodel.errors import NetworkError, ScenarioError
 from icmodel.system.document import (
     Devices,
     Links,
@@ -17,12 +17,16 @@ from icmodel.system.document import (
     SystemDocument,
 )
 from icmodel.system.groups import Groups, Pairs, groups, link_pairs, members, stream_pairs
+from icmodel.system.loads import wire
 from icmodel.system.network import Device, Link, Port, Stream, Switch, System, Wanted
 from icmodel.system.produced import frame_bytes, producer
 from icmodel.system.routes import Cables, Map, Way, given_way, neighbours
 from icmodel.system.schedulers import Fifo, Scheduler
 from icmodel.system.serving import scheduler
 from icmodel.theory import AnyFraming, ethernet, infiniband, rapidio, roce
+
+_MTUS = {"ethernet": 1500, "infiniband": 4096, "roce": 4096, "rapidio": 256, "plain": 1500}
+"""Packets [B] where a table of links says none: as `icmodel.tables.wire` takes where a dataset does not."""
 
 T = TypeVar("T", Device, Switch, Link, Port, Stream)
 _MEDIA = {"copper": ethernet.PROPAGATION_S_PER_M, "fibre": infiniband.PROPAGATION_S_PER_M}
@@ -131,6 +135,11 @@ def _links(tables: Iterable[Links], named: Groups) -> Iterator[Link]:
 
 
 def _joined(table: Links, named: Groups, where: str) -> Pairs:
+    """The pairs of a table, whose packets its interconnect must have."""
+    try:
+        wire("ethernet", _link((where, where), table, "")).framing  # noqa: B018
+    except ScenarioError as error:
+        raise NetworkError(f"{where}: {error}") from error
     first, second = (named.of(name, where) for name in table.between)
     try:
         return link_pairs(first, second, table.pairing)
@@ -145,7 +154,7 @@ def _link(ends: tuple[str, str], table: Links, number: str) -> Link:
         rate_bps=table.rate_bps,
         length_m=table.length_m,
         delay_s=table.length_m * _propagation_s_per_m(table),
-        mtu_bytes=table.mtu_bytes,
+        mtu_bytes=table.mtu_bytes or _MTUS[table.interconnect],
         interconnect=table.interconnect,
         dataset=table.dataset,
     )
