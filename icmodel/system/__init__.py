@@ -2,18 +2,20 @@
 
 ``document`` (the tables, in pydantic) -> ``expansion`` (``groups``, ``routes``) -> ``network`` (what a
 system is) -> ``checking`` (``loads``, ``overloads``, ``cycles``); ``files`` finds and reads them.
+``sharing`` (pure numbers) -> ``prediction`` (with the datasets that speak for links) -> ``loaded``.
 """
 
 from icmodel.system.checking import Finding, check
 from icmodel.system.files import (
     find_system,
-    load,
     load_checked,
     read_system,
     system_names,
     system_schema,
 )
+from icmodel.system.loaded import LoadedSystem, load
 from icmodel.system.network import Device, Link, Port, Producer, Stream, Switch, System, Wanted
+from icmodel.system.prediction import SystemPrediction, predict
 from icmodel.system.schedulers import (
     CreditBased,
     DeficitRoundRobin,
@@ -33,6 +35,7 @@ __all__ = [
     "Finding",
     "Gates",
     "Link",
+    "LoadedSystem",
     "Port",
     "Producer",
     "Scheduler",
@@ -40,6 +43,7 @@ __all__ = [
     "StrictPriority",
     "Switch",
     "System",
+    "SystemPrediction",
     "Wanted",
     "WeightedRoundRobin",
     "Window",
@@ -47,6 +51,7 @@ __all__ = [
     "find_system",
     "load",
     "load_checked",
+    "predict",
     "read_system",
     "system_names",
     "system_schema",

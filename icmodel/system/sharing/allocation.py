@@ -81,7 +81,8 @@ class Allocation:
 
     ``limiting`` is the lane at which a flow gets less than it asks for, ``NOWHERE`` if nowhere;
     ``carried`` and ``arriving`` are what lanes carry and are asked to, in their own unit;
-    ``could`` is what each could carry beside the other classes of its port.
+    ``could`` is what each could carry beside the other classes of its port; ``entering_bps`` what of each
+    flow comes to each hop (flows, hops).
     """
 
     sent_bps: Floats
@@ -90,6 +91,7 @@ class Allocation:
     carried: Floats
     arriving: Floats
     could: Floats
+    entering_bps: Floats
 
 
 def allocate(flows: Flows, lanes: Lanes) -> Allocation:
@@ -160,6 +162,7 @@ def _shared(flows: Flows, could: Floats) -> Allocation:
         carried=np.minimum(asked, could) + elastic,
         arriving=asked + elastic,
         could=could,
+        entering_bps=arriving[:, :-1] + shares.rate_bps[:, None] * flows.elastic[:, None],
     )
 
 
