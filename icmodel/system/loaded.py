@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from icmodel.dataset import Dataset
+from icmodel.model import Model
 from icmodel.system import files
 from icmodel.system.network import System
 from icmodel.system.prediction import SystemPrediction, predict
@@ -16,7 +18,7 @@ class LoadedSystem(System):
 
     def predict(
         self,
-        dataset: str | Path | None = None,
+        dataset: Model | Dataset | str | Path | None = None,
         variant: str | None = None,
         *,
         cache: bool = True,

@@ -132,7 +132,8 @@ def by_theory(part: Part, metric: str, why: str) -> Estimate:
 
 def bottleneck(code: int, part: Part, own: Estimate, got: Estimate) -> tuple[str, str]:
     """What limits a stream and where; the dataset's word where its share does not."""
-    held = part.lane is not None and (part.shared or not got.value >= own.value * SAME)
+    less = not got.value >= own.value * SAME
+    held = part.lane is not None and (part.lane[0] == PROCESSOR or part.crowded or less)
     if not held and code >= 0:
         return BOTTLENECKS[code], ""
     return part.limit, part.lane[1] if part.lane else ""

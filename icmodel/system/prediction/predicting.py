@@ -9,12 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from icmodel.arrays import Bools, Floats, Ints
+from icmodel.arrays import Floats, Ints
+from icmodel.dataset import Dataset
 from icmodel.estimate import Estimate, absent
 from icmodel.message import AT_ONCE, Message, sent_at_once
+from icmodel.model import Model
 from icmodel.system.network import Stream, System
 from icmodel.system.prediction import getting, ways
 from icmodel.system.prediction.judging import judged
+from icmodel.system.prediction.packing import Packing, packing
 from icmodel.system.prediction.processors import devices
 from icmodel.system.prediction.queues import Queues, queues
 from icmodel.system.prediction.result import (
@@ -23,7 +26,7 @@ from icmodel.system.prediction.result import (
     StreamPrediction,
     SystemPrediction,
 )
-from icmodel.system.prediction.sharing import PORT, PROCESSOR, Shared, crowd, shared
+from icmodel.system.prediction.sharing import INTERFACE, PORT, PROCESSOR, Shared, crowd, shared
 from icmodel.system.prediction.speaking import Answers, Choice, Spoken, ask, refusals, spoken
 from icmodel.system.prediction.waiting import Added, added, latency
 from icmodel.system.sharing.allocation import Allocation
@@ -37,7 +40,7 @@ BY_THEORY = ("latency_mean_s", "latency_std_s", "latency_p99_s", "latency_max_s"
 
 def predict(
     system: System,
-    dataset: str | Path | None = None,
+    dataset: Model | Dataset | str | Path | None = None,
     variant: str | None = None,
     *,
     cache: bool = True,
@@ -49,8 +52,9 @@ def predict(
 
     Parameters
     ----------
-    dataset : str or Path, optional
-        Speaks for all streams; by default that which the system names for hosts and links.
+    dataset : Model, Dataset, str or Path, optional
+        Speaks for all streams; by default that which the system names for hosts and links.  A Model keeps
+        its tables for the next system.
     variant : str, optional
         Of the model; each dataset's own by default.
     cache : bool
@@ -67,16 +71,17 @@ def predict(
     fast = ask(said, {"rate_fps": np.full(size, np.inf)})
     alone = ask(said, {})
     able = _or_infinite(np.fmax(fast.value("goodput_bps"), alone.value("goodput_bps")))
-    found = shared(system, alone, able)
+    packed = packing(system)
+    found = shared(system, packed, alone, able)
     offered = _offered(system, found, alone, able)
     allocation = found.allocation(offered)
-    limited = _limited(allocation, offered)
-    answers = ask(said, _beside(found, allocation, able, limited))
-    queued = queues(system, found, allocation)
-    way = added(system, found, queued, limited, ways.shifts(system, said))
+    answers = ask(said, _beside(found, allocation, able))
+    queued = queues(system, packed, found, allocation)
+    held_back = allocation.rate_bps < _requested(system) * (1 - SAME)
+    way = added(system, found, queued, held_back, ways.shifts(system, packed, said))
     hurry = _all_at_once(system, found, offered, able)
     telling = _Telling(
-        system, found, allocation, answers, fast, way, refusals(system, said, alone), hurry
+        system, packed, found, allocation, answers, fast, way, refusals(system, said, alone), hurry
     )
     streams = telling.streams()
     result = SystemPrediction(
@@ -98,33 +103,29 @@ def _or_infinite(values: Floats) -> Floats:
     return np.where(np.isnan(values), np.inf, values)
 
 
+def _requested(system: System) -> Floats:
+    return np.array([one.requested_goodput_bps for one in system.streams.values()])
+
+
 def _offered(system: System, found: Shared, alone: Answers, able: Floats) -> Floats:
     """What each stream asks for or sends [b/s], by itself."""
-    request = np.array([one.requested_goodput_bps for one in system.streams.values()])
-    sent = alone.value("sent_bps")
+    request, sent = _requested(system), alone.value("sent_bps")
     lossy = np.where(np.isnan(sent), request, np.minimum(sent, request))
     return np.where(found.elastic, np.minimum(request, able), lossy)
 
 
-def _limited(allocation: Allocation, offered: Floats) -> Bools:
-    """Which streams get less than they offer."""
-    less = allocation.rate_bps < offered * (1 - SAME)
-    return np.asarray((allocation.limiting != NOWHERE) & less)
-
-
-def _beside(
-    found: Shared, allocation: Allocation, able: Floats, limited: Bools
-) -> dict[str, Floats]:
+def _beside(found: Shared, allocation: Allocation, able: Floats) -> dict[str, Floats]:
     """``endpoints`` and ``other_goodput_bps`` of each stream.
 
     The others get what leaves this stream its share of what it could have alone, where they leave it less;
     else what they get where it meets most, but no more than leaves it that.  Of streams without
     back-pressure that meet at a receiver, its rows and rules say what is lost of what all offer.
     """
+    limited = allocation.limiting != NOWHERE
     place = np.where(limited, allocation.limiting, _busiest(found, allocation))
     endpoints, others = crowd(found, allocation, place)
     kinds = np.array([kind for kind, _, _ in found.keys] + [""])
-    received = ~found.elastic & (kinds[place] == "interface")
+    received = ~found.elastic & (kinds[place] == INTERFACE)
     rate = np.maximum(allocation.rate_bps, able / MOST_ENDPOINTS)
     with np.errstate(invalid="ignore"):  # of what nobody speaks for
         left = np.maximum(able - allocation.rate_bps, 0.0)
@@ -180,6 +181,7 @@ class _Telling:
     """All that is known of a system's streams, to be told stream by stream."""
 
     system: System
+    packed: Packing
     found: Shared
     allocation: Allocation
     answers: Answers
@@ -226,7 +228,9 @@ class _Telling:
     def _by_theory(
         self, stream: Stream, part: getting.Part, way: Added, why: str
     ) -> dict[str, Estimate]:
-        least = ways.least_s(self.system, stream) + ways.application_s(self.system, stream)
+        least = ways.least_s(self.system, self.packed, stream) + ways.application_s(
+            self.system, stream
+        )
         found = {name: ways.latency_by_theory(name, least, way, why) for name in BY_THEORY}
         return {"goodput_bps": getting.by_theory(part, "goodput_bps", why), **found}
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from icmodel.arrays import Floats, Ints
-from icmodel.system.loads import wire_ratio
 from icmodel.system.network import Port, Stream, System
-from icmodel.system.prediction.sharing import PORT, Shared
+from icmodel.system.prediction.packing import Packed, Packing
+from icmodel.system.prediction.sharing import INTERFACE, PORT, Shared
 from icmodel.system.schedulers import CreditBased, Fifo, Gates, StrictPriority
-from icmodel.system.sharing.allocation import Allocation
+from icmodel.system.sharing.allocation import FULL, Allocation
 from icmodel.system.sharing.overload import NOWHERE
 from icmodel.system.sharing.periodic import Arrivals, waits
 
@@ -20,6 +20,8 @@ AT_ONCE = ("burst", "samples")
 """What is produced and sent at once; a picture or a plain goodput is sent frame by frame, evenly."""
 WHOLE_PORT = (Fifo, StrictPriority, CreditBased)
 """Schedulers whose classes wait for one another; of others each class has a rate of its own."""
+LEAST = 1e-9
+"""Of a port's rate, what a class has at least, so that its times stay finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,96 +40,119 @@ class Queues:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
-    """A stream's frames at a port: which stream and hop, its server and source, rate and times."""
+class _Crossing:
+    """A stream at a port: from which port it comes, its packets there, and what the port sends of it.
 
-    stream: int
-    hop: int
+    ``could_bps`` is what its class could have of the port.
+    """
+
+    stream: Stream
     port: Port
-    server: object
-    source: object
-    priority: int
+    before: Port | None
+    packed: Packed
     wire_bps: float
-    load: float
-    burst_s: float
-    packet_s: float
-    closed_s: tuple[float, float]
+    could_bps: float
+
+    @property
+    def whole(self) -> bool:
+        """Whether all classes of the port wait for one another."""
+        return isinstance(self.port.scheduler, WHOLE_PORT)
+
+    @property
+    def rate_bps(self) -> float:
+        """The rate it is served at: that of the port, or what the turns of other classes leave."""
+        return self.port.rate_bps if self.whole else max(self.could_bps, LEAST * self.port.rate_bps)
+
+    @property
+    def server(self) -> tuple[str, int]:
+        """What it waits at: the port, or its class."""
+        return self.port.name, NOWHERE if self.whole else self.stream.priority
+
+    @property
+    def source(self) -> tuple[str, int, str]:
+        """What comes one after the other: streams over one link that is no faster, else the stream."""
+        in_line = self.before is not None and self.before.rate_bps <= self.rate_bps
+        name = self.before.name if self.before is not None and in_line else self.stream.name
+        return *self.server, name
+
+    @property
+    def priority(self) -> int:
+        """Its class, where classes wait for one another."""
+        return (
+            0 if isinstance(self.port.scheduler, Fifo) or not self.whole else self.stream.priority
+        )
 
 
-def queues(system: System, found: Shared, allocation: Allocation) -> Queues:
+def queues(system: System, packed: Packing, found: Shared, allocation: Allocation) -> Queues:
     """What streams wait at ports, by the load there and by what each sends at once."""
     streams = list(system.streams.values())
-    entries = _entries(system, streams, found, allocation)
     shape = found.flows.path.shape
     mean, variance, burst = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-    if not entries:
-        return Queues(mean, variance, burst, {})
-    at = _arrivals(entries)
-    waited = waits(at)
-    gates = np.array([one.closed_s for one in entries])
-    means, squares = waited.mean_s + gates[:, 0], waited.variance_s2 + gates[:, 1]
-    once = _once(at)
-    place = {(one.port.name, streams[one.stream].sent_as): k for k, one in enumerate(entries)}
-    keys = found.keys
-    for k, stream in enumerate(streams):
-        for hop, lane in enumerate(found.flows.path[k].tolist()):
-            entry = place.get((keys[lane][1], stream.sent_as), -1) if lane != NOWHERE else -1
-            if entry >= 0 and keys[lane][0] == PORT:
-                mean[k, hop], variance[k, hop] = means[entry], squares[entry]
-                burst[k, hop] = once[entry]
-    return Queues(mean, variance, burst, _backlogs(entries, means))
-
-
-def _entries(
-    system: System, streams: Sequence[Stream], found: Shared, allocation: Allocation
-) -> list[_Entry]:
-    entries = []
-    for k, stream in enumerate(streams):
-        before: Port | None = None
-        for hop, lane in enumerate(found.flows.path[k].tolist()):
-            if lane == NOWHERE or found.keys[lane][0] != PORT:
-                continue
-            port = system.ports[found.keys[lane][1]]
-            usage = float(found.flows.usage[k, hop])
-            if usage > 0:
-                wire_bps = float(allocation.entering_bps[k, hop]) * usage
-                could = float(allocation.could[lane])
-                entries.append(_entry(system, stream, k, hop, port, before, wire_bps, could))
-            before = port
-    return entries
-
-
-def _entry(
-    system: System,
-    stream: Stream,
-    index: int,
-    hop: int,
-    port: Port,
-    before: Port | None,
-    wire_bps: float,
-    could_bps: float,
-) -> _Entry:
-    whole = isinstance(port.scheduler, WHOLE_PORT)
-    rate = port.rate_bps if whole else max(could_bps, 1e-9 * port.rate_bps)
-    link = system.links[port.link]
-    ratio = wire_ratio(stream.protocol, stream.payload_bytes, link)
-    packet = min(stream.payload_bytes, link.mtu_bytes) * 8 * ratio
-    in_line = before is not None and before.rate_bps <= rate
-    return _Entry(
-        stream=index,
-        hop=hop,
-        port=port,
-        server=port.name if whole else (port.name, stream.priority),
-        source=(port.name, before.name)
-        if before is not None and in_line
-        else (port.name, stream.name),
-        priority=0 if isinstance(port.scheduler, Fifo) or not whole else stream.priority,
-        wire_bps=wire_bps,
-        load=wire_bps / rate,
-        burst_s=burst_bytes(stream) * 8 * ratio / rate,
-        packet_s=packet / rate,
-        closed_s=_closed(port, stream.priority),
+    crossings = list(
+        _crossings(system, packed, found, allocation, _full_interfaces(found, allocation))
     )
+    if not crossings:
+        return Queues(mean, variance, burst, {})
+    at = _arrivals(crossings)
+    waited, once = waits(at), _once(at)
+    closed = np.array([_closed(one.port, one.stream.priority) for one in crossings])
+    means, squares = waited.mean_s + closed[:, 0], waited.variance_s2 + closed[:, 1]
+    place = {(one.port.name, one.stream.sent_as): k for k, one in enumerate(crossings)}
+    for k, stream in enumerate(streams):
+        for hop, port in _ports(found, k):
+            entry = place[port, stream.sent_as]
+            mean[k, hop], variance[k, hop] = means[entry], squares[entry]
+            burst[k, hop] = once[entry]
+    return Queues(mean, variance, burst, _backlogs(crossings, means))
+
+
+def _ports(found: Shared, stream: int) -> Iterator[tuple[int, str]]:
+    """The hops of a stream that are ports, and which."""
+    for hop, lane in enumerate(found.flows.path[stream].tolist()):
+        if lane != NOWHERE and found.keys[lane][0] == PORT:
+            yield hop, found.keys[lane][1]
+
+
+def _full_interfaces(found: Shared, allocation: Allocation) -> dict[str, float]:
+    """Ports whose receiver takes no more: by how much what they carry is short of their rate.
+
+    What gives way asks for more until such a port is full, too.
+    """
+    carried: dict[str, float] = {}
+    rate: dict[str, float] = {}
+    for lane, (kind, where, _) in enumerate(found.keys):
+        if kind == PORT:
+            carried[where] = carried.get(where, 0.0) + float(allocation.carried[lane])
+            rate[where] = float(found.lanes.capacity[lane])
+    return {
+        where: max(rate[where] / carried[where], 1.0)
+        for lane, (kind, where, _) in enumerate(found.keys)
+        if kind == INTERFACE and allocation.arriving[lane] >= FULL * allocation.could[lane]
+    }
+
+
+def _crossings(
+    system: System,
+    packed: Packing,
+    found: Shared,
+    allocation: Allocation,
+    full: Mapping[str, float],
+) -> Iterator[_Crossing]:
+    """Every stream at every port that sends it; of copies only the first."""
+    for k, stream in enumerate(system.streams.values()):
+        before: Port | None = None
+        for hop, name in _ports(found, k):
+            port, usage = system.ports[name], float(found.flows.usage[k, hop])
+            if usage > 0:
+                yield _Crossing(
+                    stream,
+                    port,
+                    before,
+                    packed.of(stream, system.links[port.link]),
+                    wire_bps=float(allocation.entering_bps[k, hop]) * usage * full.get(name, 1.0),
+                    could_bps=float(allocation.could[found.flows.path[k, hop]]),
+                )
+            before = port
 
 
 def burst_bytes(stream: Stream) -> float:
@@ -158,19 +183,21 @@ def _closed(port: Port, priority: int) -> tuple[float, float]:
     return mean, sum(gap**3 for gap in longest) / (3 * cycle) - mean**2
 
 
-def _arrivals(entries: Sequence[_Entry]) -> Arrivals:
+def _arrivals(crossings: Sequence[_Crossing]) -> Arrivals:
+    rate = np.array([one.rate_bps for one in crossings])
+    burst = np.array([burst_bytes(one.stream) * 8 * one.packed.ratio for one in crossings])
     return Arrivals(
-        port=_numbered([one.server for one in entries]),
-        source=_numbered([one.source for one in entries]),
-        priority=np.array([one.priority for one in entries], dtype=np.int64),
-        load=np.array([one.load for one in entries]),
-        burst_s=np.array([one.burst_s for one in entries]),
-        packet_s=np.array([one.packet_s for one in entries]),
+        port=_numbered([one.server for one in crossings]),
+        source=_numbered([one.source for one in crossings]),
+        priority=np.array([one.priority for one in crossings], dtype=np.int64),
+        load=np.array([one.wire_bps for one in crossings]) / rate,
+        burst_s=burst / rate,
+        packet_s=np.array([one.packed.packet_bits for one in crossings]) / rate,
     )
 
 
-def _numbered(names: Sequence[object]) -> Ints:
-    numbers: dict[object, int] = {}
+def _numbered(names: Sequence[Hashable]) -> Ints:
+    numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
 
 
@@ -190,10 +217,10 @@ def _once(at: Arrivals) -> Floats:
     return found
 
 
-def _backlogs(entries: Sequence[_Entry], waited_s: Floats) -> dict[str, float]:
+def _backlogs(crossings: Sequence[_Crossing], waited_s: Floats) -> dict[str, float]:
     """Mean bytes that wait at each port: what arrives in the time it waits (J. D. C. Little, 1961)."""
     found: dict[str, float] = {}
-    for one, wait_s in zip(entries, waited_s.tolist(), strict=True):
+    for one, wait_s in zip(crossings, waited_s.tolist(), strict=True):
         waiting = one.wire_bps * wait_s / 8 if one.wire_bps > 0 else 0.0
         found[one.port.name] = found.get(one.port.name, 0.0) + waiting
     return found

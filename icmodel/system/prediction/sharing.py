@@ -10,8 +10,8 @@ import numpy as np
 
 from icmodel.arrays import Bools, Floats, Ints
 from icmodel.model.placing import RELIABLE
-from icmodel.system.loads import wire_ratio
 from icmodel.system.network import Port, Stream, System
+from icmodel.system.prediction.packing import Packing
 from icmodel.system.prediction.speaking import Answers
 from icmodel.system.schedulers import (
     CreditBased,
@@ -63,7 +63,7 @@ def is_elastic(stream: Stream) -> bool:
     return stream.protocol in RELIABLE
 
 
-def shared(system: System, alone: Answers, capacity_bps: Floats) -> Shared:
+def shared(system: System, packed: Packing, alone: Answers, capacity_bps: Floats) -> Shared:
     """The lanes and flows of a system.
 
     Parameters
@@ -75,7 +75,8 @@ def shared(system: System, alone: Answers, capacity_bps: Floats) -> Shared:
     """
     streams = list(system.streams.values())
     paths = [
-        list(_hops(system, stream, k, alone, capacity_bps)) for k, stream in enumerate(streams)
+        list(_hops(system, stream, packed, k, alone, capacity_bps))
+        for k, stream in enumerate(streams)
     ]
     numbered: dict[tuple[str, str, int], int] = {}
     width = max((len(path) for path in paths), default=0)
@@ -99,13 +100,18 @@ def shared(system: System, alone: Answers, capacity_bps: Floats) -> Shared:
 
 
 def _hops(
-    system: System, stream: Stream, index: int, alone: Answers, capacity_bps: Floats
+    system: System,
+    stream: Stream,
+    packed: Packing,
+    index: int,
+    alone: Answers,
+    capacity_bps: Floats,
 ) -> Iterator[Hop | None]:
     """The lanes of a stream in their order: processor, ports, the sink's interface, its processor."""
     yield _processor(system, stream, index, alone, "send")
     for name in stream.path:
         port = system.ports[name]
-        ratio = wire_ratio(stream.protocol, stream.payload_bytes, system.links[port.link])
+        ratio = packed.of(stream, system.links[port.link]).ratio
         priority = 0 if isinstance(port.scheduler, Fifo) else stream.priority
         yield Hop(PORT, name, priority, ratio)
     most = float(capacity_bps[index])

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from icmodel.arrays import Floats, Ints
+from icmodel.dataset import Dataset
 from icmodel.errors import IcmodelError
 from icmodel.estimate import BASES, Estimate, absent
 from icmodel.model import Model
@@ -22,9 +23,9 @@ FITTED = ("cores", "switches", "endpoints", "distance_m", "line_rate_bps", "cpu_
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What speaks for streams, where not the system says it: a dataset for all, a variant, kept fits."""
+    """What speaks for streams, where not the system says it: a model or dataset for all, a variant, kept fits."""
 
-    dataset: str | Path | None = None
+    dataset: Model | Dataset | str | Path | None = None
     variant: str | None = None
     cache: bool = True
 
@@ -85,26 +86,34 @@ class Answers:
 
 def spoken(system: System, choice: Choice) -> Spoken:
     """The dataset that speaks for each stream: that of its sink's host, of its source's, else of its links."""
+    chosen = None if choice.dataset is None else _model(choice.dataset, choice)
     groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[int]] = {}
     streams, silent = list(system.streams.values()), {}
     for index, stream in enumerate(streams):
-        name = choice.dataset or _dataset(system, stream)
+        name = _dataset(system, stream) if chosen is None else chosen.data.id
         if name is None:
             silent[index] = (
                 "no dataset speaks for it: this is what its links allow, by theory alone"
             )
         else:
-            groups.setdefault((str(name), tuple(sorted(stream.options.items()))), []).append(index)
-    speakers = []
+            groups.setdefault((name, tuple(sorted(stream.options.items()))), []).append(index)
+    speakers, models = [], dict[str, Model]()
     for (name, options), members in groups.items():
-        model = Model(name, choice.variant, cache=choice.cache)
+        model = chosen or models.get(name) or _model(name, choice)
+        models[name] = model
         known = [k for k in members if streams[k].protocol in model.data.protocols]
         for k in set(members) - set(known):
             silent[k] = f"{model.data.id} has no protocol {streams[k].protocol}: theory alone"
         if known:
-            chosen = {k: streams[k] for k in known}
-            speakers.append(_speaker(system, model, dict(options), chosen))
+            spoken_for = {k: streams[k] for k in known}
+            speakers.append(_speaker(system, model, dict(options), spoken_for))
     return Spoken(len(streams), tuple(speakers), silent)
+
+
+def _model(dataset: Model | Dataset | str | Path, choice: Choice) -> Model:
+    if isinstance(dataset, Model):
+        return dataset
+    return Model(dataset, choice.variant, cache=choice.cache)
 
 
 def _dataset(system: System, stream: Stream) -> str | None:

@@ -64,16 +64,16 @@ def added(
     system: System,
     found: Shared,
     queued: Queues,
-    limited: Bools,
+    held_back: Bools,
     shifts_s: tuple[Mapping[str, float], ...],
 ) -> list[Added]:
     """What the way of each stream adds.
 
     Parameters
     ----------
-    limited : array of bool (streams,)
-        Which are held back by what they share: their own queue is in their dataset's latency of a
-        request that is not achieved.
+    held_back : array of bool (streams,)
+        Which get less than they ask for: the queue they make is in their dataset's latency of a request
+        that is not achieved.
     """
     endless = np.isinf(queued.mean_s)
     mean = np.where(endless, 0.0, queued.mean_s).sum(axis=1)
@@ -85,7 +85,7 @@ def added(
     answered = []
     for k in range(len(mean)):
         full = [found.keys[found.flows.path[k, hop]][1] for hop in np.flatnonzero(endless[k])]
-        drain, why = _full(system, full, held_back=bool(limited[k]))
+        drain, why = (0.0, "") if held_back[k] else _full(system, full)
         answered.append(
             Added(
                 shifts_s=shifts_s[k],
@@ -109,19 +109,19 @@ def _by_port(found: Shared, queued: Queues, stream: int) -> dict[str, float]:
     }
 
 
-def _full(system: System, ports: list[str], *, held_back: bool) -> tuple[float, str]:
+def _full(system: System, ports: list[str]) -> tuple[float, str]:
     """Time to drain the buffers of full ports [s], and why it is not known."""
     drain = 0.0
     for name in ports:
         port = system.ports[name]
         node = system.node(port.node)
         buffer = node.buffer_bytes if isinstance(node, Switch) else None
-        if buffer is None and not held_back:
+        if buffer is None:
             return (
                 0.0,
                 f"{name} is full, and how long frames wait there depends on its buffer, which is not said",
             )
-        drain += (buffer or 0.0) * 8 / port.rate_bps
+        drain += buffer * 8 / port.rate_bps
     return drain, ""
 
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from icmodel.estimate import Estimate, absent
-from icmodel.system.loads import wire_ratio
 from icmodel.system.network import Stream, System
+from icmodel.system.prediction.packing import Packing
 from icmodel.system.prediction.speaking import Spoken
 from icmodel.system.prediction.waiting import Added
 from icmodel.system.sharing.transfer import pipelined_s
@@ -16,7 +16,7 @@ from icmodel.system.sharing.transfer import pipelined_s
 SWITCHES, CABLES, APPLICATION = "switches", "cables", "the application"
 
 
-def shifts(system: System, spoken: Spoken) -> tuple[dict[str, float], ...]:
+def shifts(system: System, packed: Packing, spoken: Spoken) -> tuple[dict[str, float], ...]:
     """By stream the times [s] to add to what its dataset answers; 0 where that knows them."""
     streams = list(system.streams.values())
     found = [{APPLICATION: application_s(system, stream)} for stream in streams]
@@ -33,7 +33,7 @@ def shifts(system: System, spoken: Spoken) -> tuple[dict[str, float], ...]:
             asked = len(stream.path) - 1
             beside = 0.0 if switches == asked or own_s is None else own_s * switches
             if switches != asked:
-                found[index][SWITCHES] = switching_s(system, stream) - beside
+                found[index][SWITCHES] = switching_s(system, packed, stream) - beside
             elif own_s is not None:
                 differ = sum(switch.latency_s - own_s for switch in system.switches_of(stream))
                 found[index][SWITCHES] = differ
@@ -52,34 +52,32 @@ def cables_s(system: System, stream: Stream) -> float:
     return sum(link.delay_s for link in system.links_of(stream))
 
 
-def switching_s(system: System, stream: Stream) -> float:
+def switching_s(system: System, packed: Packing, stream: Stream) -> float:
     """What switches add to a frame [s]: their latency, and of those that store it receiving a packet."""
     return sum(
-        switch.latency_s + _stored_s(system, stream, hop)
+        switch.latency_s + _stored_s(system, packed, stream, hop)
         for hop, switch in enumerate(system.switches_of(stream))
     )
 
 
-def _stored_s(system: System, stream: Stream, hop: int) -> float:
+def _stored_s(system: System, packed: Packing, stream: Stream, hop: int) -> float:
     """Time to receive a packet before it is forwarded [s]; none where it is cut through."""
     switch, link = system.switches_of(stream)[hop], system.links_of(stream)[hop]
     if switch.forwarding == "cut-through":
         return 0.0
-    packet = min(stream.payload_bytes, link.mtu_bytes) * 8
-    return packet * wire_ratio(stream.protocol, stream.payload_bytes, link) / link.rate_bps
+    return packed.of(stream, link).packet_bits / link.rate_bps
 
 
-def least_s(system: System, stream: Stream) -> float:
+def least_s(system: System, packed: Packing, stream: Stream) -> float:
     """Theory's least time of one frame over its links and switches [s]: its packets follow one another."""
     links, switches = system.links_of(stream), system.switches_of(stream)
-    ratio = max(wire_ratio(stream.protocol, stream.payload_bytes, link) for link in links)
+    frames = [packed.of(stream, link) for link in links]
     stores = any(switch.forwarding != "cut-through" for switch in switches)
-    most = min(link.mtu_bytes for link in links)
-    packet = min(stream.payload_bytes, most) * 8 * ratio if stores else 0.0
+    packet = max(one.packet_bits for one in frames) if stores else 0.0
     latencies = [link.delay_s for link in links]
     return float(
         pipelined_s(
-            stream.payload_bytes * 8 * ratio,
+            stream.payload_bytes * 8 * max(one.ratio for one in frames),
             np.array(packet),
             [link.rate_bps for link in links],
             latencies,
@@ -93,4 +91,6 @@ def latency_by_theory(name: str, least: float, way: Added, why: str) -> Estimate
     if statistic == "std":
         return absent(why)
     wait = way.mean_s if statistic == "mean" else 0.0
+    if way.why:
+        return Estimate(math.nan, least, math.inf, "theory", f"{why}; {way.why}", ("theory",))
     return Estimate(least + wait, least, math.inf, "theory", f"{why}; hosts add to it", ("theory",))

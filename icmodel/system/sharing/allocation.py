@@ -154,11 +154,13 @@ def _shared(flows: Flows, could: Floats) -> Allocation:
     offered = np.where(flows.elastic, flows.offered_bps, 0.0)
     shares = max_min(np.maximum(could - asked, 0.0), way, offered, flows.weights)
     elastic = way.per_link(shares.rate_bps, len(could))
-    lossy_limit = _worst(flows.path, part, begun.limiting)
+    rate = np.where(flows.elastic, shares.rate_bps, arriving[:, -1])
+    at_worst = _worst(flows.path, part, begun.limiting)
+    limiting = np.where(flows.elastic, shares.limiting, at_worst)
     return Allocation(
         sent_bps=np.where(flows.elastic, shares.rate_bps, sent),
-        rate_bps=np.where(flows.elastic, shares.rate_bps, arriving[:, -1]),
-        limiting=np.where(flows.elastic, shares.limiting, lossy_limit),
+        rate_bps=rate,
+        limiting=np.where(rate < flows.offered_bps * FULL, limiting, NOWHERE),
         carried=np.minimum(asked, could) + elastic,
         arriving=asked + elastic,
         could=could,
