@@ -1,0 +1,1 @@
+"""Whole systems: devices, links, switches and streams, and what follows for each of them."""
