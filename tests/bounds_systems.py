@@ -7,9 +7,11 @@ be; everything else is free: topology, rates, delays, schedulers, classes, packe
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from icmodel.system.bounds.bound import backlogs_bits, bounds, bounds_by_method
 from icmodel.system.bounds.curves import Arrival, TokenBucket, arrival
 from icmodel.system.bounds.network import Flow, Network, Server, network, port
 from icmodel.system.bounds.schedulers import (
@@ -22,7 +24,7 @@ from icmodel.system.bounds.schedulers import (
     TimeGates,
     WeightedRoundRobin,
 )
-from packet_simulation import Sources
+from packet_simulation import Seen, Sources, simulate
 
 KINDS = (
     "FIFO",
@@ -44,6 +46,59 @@ class System:
 
     kind: str
     network: Network
+
+
+@dataclass(frozen=True)
+class Held:
+    """Bounds of a system held against runs of it, as bound over the greatest that was simulated.
+
+    By analysis, "least" and "backlog"; ``broken`` says each bound below what was simulated.
+    """
+
+    kind: str
+    ratios: dict[str, list[float]]
+    broken: list[str]
+
+
+RUNS = 4
+ROUNDING = 1e-9
+
+
+def held(seed: int) -> Held:
+    """Bound and simulate the system of a seed."""
+    made = system(seed)
+    runs = [_run(made.network, RUNS * seed + run) for run in range(RUNS)]
+    delays = _greatest([run.greatest_s for run in runs])
+    backlogs = _greatest([run.backlogs_bits for run in runs])
+    every = bounds_by_method(made.network)
+    values = {
+        method: {name: bound.value_s for name, bound in found.items()}
+        for method, found in every.items()
+    }
+    values["least"] = {name: bound.value_s for name, bound in bounds(made.network).items()}
+    compared = {method: (found, delays) for method, found in values.items()}
+    compared["backlog"] = (backlogs_bits(made.network), backlogs)
+    ratios: dict[str, list[float]] = {}
+    broken = []
+    for what, (found, seen) in compared.items():
+        passed = {name: most for name, most in seen.items() if most > 0.0}
+        ratios[what] = [found[name] / most for name, most in passed.items()]
+        broken += [
+            f"seed {seed}, {made.kind}, {name}: {what} {found[name]:g} below {most:g}"
+            for name, most in passed.items()
+            if found[name] < most * (1.0 - ROUNDING)
+        ]
+    return Held(made.kind, ratios, broken)
+
+
+def _run(network: Network, seed: int) -> Seen:
+    """One run; each flow in turn goes last where no order is known."""
+    made = sources(network, seed)
+    return simulate(network, made, sorted(made)[seed % len(made)])
+
+
+def _greatest(runs: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {name: max(run[name] for run in runs) for name in runs[0]}
 
 
 def system(seed: int) -> System:
@@ -231,3 +286,32 @@ def conforming(
             for had, bucket in zip(tokens, flow.arrival.buckets, strict=True)
         ]
         yield now, bits
+
+
+def large(flows: int, ports: int, scheduler: Scheduler, seed: int = 1) -> Network:
+    """Many flows over ports in layers of 25, each path through 2 to 6 of them; load up to 0.9."""
+    draw, line, bits = random.Random(seed), 10e9, 12_304.0
+    layers = [range(first, min(first + 25, ports)) for first in range(0, ports, 25)]
+    paths = []
+    for _ in range(flows):
+        length = min(draw.randint(2, 6), len(layers))
+        first = draw.randrange(len(layers) - length + 1)
+        paths.append(tuple(f"p{draw.choice(layers[first + hop])}" for hop in range(length)))
+    passing = Counter(name for path in paths for name in path)
+    rate = 0.9 * line / max(passing.values())
+    return network(
+        [port(f"p{index}", line, scheduler, delay_s=1e-6) for index in range(ports)],
+        [
+            Flow(
+                f"f{index}",
+                path,
+                arrival(
+                    [TokenBucket(bits * draw.choice((1, 2, 8)), rate * draw.uniform(0.2, 1.0))]
+                ),
+                draw.randrange(CLASSES),
+                bits,
+                672.0,
+            )
+            for index, path in enumerate(paths)
+        ],
+    )

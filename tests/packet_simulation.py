@@ -105,13 +105,17 @@ class FirstCome(Choice):
 
 
 class Unordered(Choice):
-    """Each flow in order, the last name first: one order of many."""
+    """Each flow in order, the last name first but one flow after all others: one order of many."""
+
+    def __init__(self, line_bps: float, last: str) -> None:
+        super().__init__(line_bps)
+        self.last = last
 
     def queue_of(self, packet: Packet) -> Any:
         return packet.name
 
     def take(self, now: float) -> Packet | float:
-        names = self.waiting()
+        names = sorted(self.waiting(), key=lambda name: name == self.last)
         return self.queues[names[0]].popleft() if names else NEVER
 
 
@@ -218,13 +222,13 @@ class Gates(Choice):
         return (cycles + 1) * self.cycle
 
 
-def choice(server: Server) -> Choice:
-    """How a server's scheduler chooses."""
+def choice(server: Server, last: str) -> Choice:
+    """How a server's scheduler chooses; where no order is known, one flow goes last."""
     line, how = server.service.rate_bps, server.scheduler
     if isinstance(how, Fifo):
         return FirstCome(line)
     if isinstance(how, Arbitrary):
-        return Unordered(line)
+        return Unordered(line, last)
     if isinstance(how, StrictPriority):
         return Priority(line)
     if isinstance(how, WeightedRoundRobin):
@@ -241,9 +245,9 @@ def choice(server: Server) -> Choice:
 class Port:
     """One server: what waits, what is being sent, and the most that was there."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, last: str) -> None:
         self.server = server
-        self.choice = choice(server)
+        self.choice = choice(server, last)
         self.busy = False
         self.here_bits = 0.0
         self.most_bits = 0.0
@@ -258,9 +262,12 @@ Sources = Mapping[str, Sequence[tuple[float, float]]]
 """Of each flow, or of each multicast's name, times in s and bits of its packets, in order."""
 
 
-def simulate(network: Network, sources: Sources) -> Seen:
-    """Send the packets of all sources, and wait until the last one is there."""
-    run = _Run(network)
+def simulate(network: Network, sources: Sources, last: str = "") -> Seen:
+    """Send the packets of all sources, and wait until the last one is there.
+
+    Where no order between flows is known, ``last`` (a flow, or a multicast's name) goes last.
+    """
+    run = _Run(network, last)
     for name, packets in sources.items():
         flows = [flow for flow in network.flows.values() if name in (flow.multicast, flow.name)]
         for time, bits in packets:
@@ -274,8 +281,8 @@ def simulate(network: Network, sources: Sources) -> Seen:
 class _Run:
     """Events in the order of their times, and of their making where times are the same."""
 
-    def __init__(self, network: Network) -> None:
-        self.ports = {name: Port(server) for name, server in network.servers.items()}
+    def __init__(self, network: Network, last: str) -> None:
+        self.ports = {name: Port(server, last) for name, server in network.servers.items()}
         self.seen = Seen()
         self.order = count()
         self.events: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []

@@ -62,10 +62,10 @@ def bounds_by_method(
     for method in methods or ("",):
         if method not in _ANALYSES:
             raise BoundsError(f"{method!r} is no analysis; take some of {', '.join(METHODS)}")
-    propagation = propagate(network)
+    propagation, covers = propagate(network), network.features
     return {
         method: {
-            name: Bound(value, method, network.features)
+            name: Bound(value, method, covers)
             for name, value in _ANALYSES[method](propagation).items()
         }
         for method in methods

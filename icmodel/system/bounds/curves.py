@@ -72,9 +72,10 @@ class Arrival:
         """Bits that may come within a time above 0 s."""
         return min((bucket.at(time_s) for bucket in self.buckets), default=math.inf)
 
-    def breaks(self) -> list[float]:
-        """Times in s at which the next bucket becomes the least, in order."""
-        return [_crossing(steep, flat) for steep, flat in pairwise(self.buckets)]
+    def corners(self) -> list[tuple[float, float]]:
+        """Times in s at which the next bucket becomes the least, and bits then; first the burst."""
+        bends = [(_crossing(steep, flat), steep) for steep, flat in pairwise(self.buckets)]
+        return [(0.0, self.burst_bits), *((time, steep.at(time)) for time, steep in bends)]
 
     def advanced(self, time_s: float) -> Arrival:
         """What comes of this behind something that delays by up to so much more than at least.
@@ -247,8 +248,8 @@ def delay_s(coming: Arrival, served: Service) -> float:
     """
     if not served.pieces or coming.rate_bps > served.rate_bps:
         return NEVER
-    times = {0.0, *coming.breaks(), *_times_of_levels(coming, served)}
-    return max(served.time_of(coming.at(time)) - time for time in times)
+    levels = [(time, coming.at(time)) for time in _times_of_levels(coming, served)]
+    return max(served.time_of(bits) - time for time, bits in (*coming.corners(), *levels))
 
 
 def backlog_bits(coming: Arrival, served: Service) -> float:
@@ -258,8 +259,8 @@ def backlog_bits(coming: Arrival, served: Service) -> float:
     """
     if not served.pieces or coming.rate_bps > served.rate_bps:
         return NEVER
-    times = {0.0, *coming.breaks(), *served.breaks()}
-    return max(coming.at(time) - served.at(time) for time in times)
+    bends = [(time, coming.at(time)) for time in served.breaks()]
+    return max(bits - served.at(time) for time, bits in (*coming.corners(), *bends))
 
 
 def busy_s(coming: Arrival, served: Service) -> float:
@@ -295,12 +296,16 @@ def left_by_fifo(served: Service, others: Arrival, own: Arrival) -> Service:
 
     For every ``theta``, ``[beta(t) - alpha(t - theta)]+`` for t > theta is a service curve (Le
     Boudec and Thiran, proposition 6.4.1, after Cruz). For one bucket and one rate-latency curve
-    ``theta = T + b/R`` leaves rate ``R - r`` and latency theta. For several, each pair's theta is
-    tried, and the one that delays the flow's own arrivals least is kept: one theta, never a mixture.
+    ``theta = T + b/R`` leaves rate ``R - r`` and latency theta. For several, three are tried, at which
+    the first burst, the last one, and all that may come is served, and the one that delays the
+    flow's own arrivals least is kept: one theta, never a mixture.
     """
-    thetas = {piece.time_of(b.burst_bits) for piece in served.pieces for b in others.buckets}
+    if not others.buckets:
+        return Service(())
+    ends = {served.time_of(bucket.burst_bits) for bucket in (others.buckets[0], others.buckets[-1])}
+    thetas = ends if len(others.buckets) == 1 else ends | {delay_s(others, served)}
     left = [_left_at(theta, served, others) for theta in sorted(thetas)]
-    return min(left, key=lambda each: delay_s(own, each), default=Service(()))
+    return left[0] if len(left) == 1 else min(left, key=lambda each: delay_s(own, each))
 
 
 def _left_at(theta_s: float, served: Service, others: Arrival) -> Service:

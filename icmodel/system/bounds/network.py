@@ -140,13 +140,14 @@ class Network:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """What a bound must cover to be one of this network; a bound that leaves one out is none."""
+        """What bounds of this network account for: packets, links, copies, schedulers."""
         flows, servers = self.flows.values(), self.servers.values()
         packets = any(flow.max_packet_bits > 0.0 for flow in flows)
-        cut = packets and any(server.header_bits is not None for server in servers)
         found = {
-            "packets": packets,
-            "cut-through": cut,
+            "packetised": packets,
+            "non-preemptive": packets,
+            "cut-through": packets and any(each.header_bits is not None for each in servers),
+            "line shaping": any(each.line_rate_bps is not None for each in servers),
             "multicast": any(flow.multicast is not None for flow in flows),
         }
         names = sorted({server.scheduler.name for server in servers})
