@@ -54,6 +54,10 @@ class MeasurementFailed(CalibrationError):  # noqa: N818  (says more than an Err
     """A run failed for want of the peer or the network; another time it may succeed."""
 
 
+class BoundsError(IcmodelError):
+    """A network of servers and flows for which no worst-case bound can be worked out."""
+
+
 _FULL = tuple(
     getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name)
 )

@@ -1,0 +1,162 @@
+"""Worst-case bounds against thousands of simulated systems: ``python -m benchmarks.bounds``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.checking import TESTS, from_tests
+from benchmarks.pairs import Document, say
+from icmodel.system.bounds import Fifo, StrictPriority, bounds, bounds_by_method
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+SIZES = ((100, 60), (10_000, 1_500))
+"""Flows and ports of the large networks: 20 and 500 switches of three ports in use."""
+TIMED = ("total flow", "separate flow")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Hold bounds against simulations, and print a table; 1 if a bound is below one of them."""
+    asked = _parser().parse_args(arguments)
+    document: Document = {"schema_version": 1, **held(asked.systems, asked.seed)}
+    document["cases"] = cases()
+    document["large"] = [
+        timed(flows, ports, scheduler)
+        for flows, ports in SIZES
+        if flows <= asked.flows
+        for scheduler in (Fifo(), StrictPriority())
+    ]
+    print(json.dumps(document, indent=2) if asked.json else text(document), end="")
+    return 1 if document["broken"] else 0
+
+
+def modules() -> ModuleType:
+    """Random systems and their simulation, loaded from the tests."""
+    from_tests("packet_simulation")
+    return from_tests("bounds_systems")
+
+
+def held(count: int, seed: int) -> Document:
+    """Bound over greatest simulated value, by scheduler and analysis, over so many systems."""
+    systems = modules()
+    ratios: dict[tuple[str, str], list[float]] = {}
+    broken: list[str] = []
+    for done in range(count):
+        one = systems.held(seed + done)
+        broken += one.broken
+        for what, found in one.ratios.items():
+            ratios.setdefault((one.kind, what), []).extend(found)
+        if (done + 1) % 1_000 == 0:
+            say(f"{done + 1:,} systems, {len(broken)} bounds too low")
+    rows = [
+        {"scheduler": kind, "what": what, **spread(found)}
+        for (kind, what), found in sorted(ratios.items())
+    ]
+    return {"systems": count, "seed": seed, "broken": broken, "tightness": rows}
+
+
+def spread(ratios: Sequence[float]) -> dict[str, float]:
+    """Count, how many are finite, and of those least, median and 95th percentile."""
+    finite = sorted(ratio for ratio in ratios if ratio < float("inf"))
+    return {
+        "count": len(ratios),
+        "finite": len(finite),
+        "least": finite[0],
+        "median": statistics.median(finite),
+        "p95": finite[int(0.95 * (len(finite) - 1))],
+    }
+
+
+def cases() -> Document:
+    """Bounds of Saihu's demo here, over what its tools print, in µs."""
+    sys.path.insert(0, str(TESTS))
+    try:
+        known = from_tests("test_system_bounds_known")
+    finally:
+        sys.path.remove(str(TESTS))
+    found = {}
+    for title, copy in (("with the copy", True), ("without the copy", False)):
+        every = bounds_by_method(known.saihu(copy=copy, shaped=True))
+        found[title] = {
+            method: {name: 1e6 * bound.value_s for name, bound in each.items()}
+            for method, each in every.items()
+        }
+    return {"saihu": found, "published": known.SAIHU["published_us"]["flows"]}
+
+
+def timed(flows: int, ports: int, scheduler: Any) -> Document:
+    """CPU seconds for the bounds of a large network by total and separate flow analysis."""
+    made = modules().large(flows, ports, scheduler)
+    begin = time.process_time()
+    found = bounds(made, TIMED)
+    seconds = time.process_time() - begin
+    say(f"{flows:,} flows over {ports:,} ports, {scheduler.name}: {seconds:.2f} s of CPU")
+    return {
+        "flows": flows,
+        "ports": ports,
+        "hops": sum(len(flow.path) for flow in made.flows.values()),
+        "scheduler": scheduler.name,
+        "cpu_s": seconds,
+        "bounded": sum(bound.value_s < float("inf") for bound in found.values()),
+    }
+
+
+def text(document: Document) -> str:
+    """The tables for people."""
+    lines = [
+        f"{'scheduler':<24}{'what':<24}{'count':>8}{'finite':>8}{'median':>8}{'95th':>8}{'least':>8}"
+    ]
+    for row in document["tightness"]:
+        lines.append(
+            f"{row['scheduler']:<24}{row['what']:<24}{row['count']:>8,}{row['finite']:>8,}"
+            f"{row['median']:>8.2f}{row['p95']:>8.2f}{row['least']:>8.3f}"
+        )
+    lines += [f"too low: {sentence}" for sentence in document["broken"]]
+    lines.append(f"{document['systems']:,} systems, {len(document['broken'])} bounds too low")
+    lines += ["", *_saihu(document["cases"]), ""]
+    lines += [
+        f"{one['flows']:,} flows over {one['ports']:,} ports ({one['hops']:,} hops), "
+        f"{one['scheduler']}: {one['cpu_s']:.2f} s of CPU for total and separate flow"
+        for one in document["large"]
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _saihu(cases: Document) -> list[str]:
+    names = list(cases["published"])
+    lines = [f"{'Saihu demo, us':<44}" + "".join(f"{name:>10}" for name in names)]
+    for title, methods in cases["saihu"].items():
+        for method, found in methods.items():
+            cells = "".join(f"{found[name]:>10.2f}" for name in names)
+            lines.append(f"{f'{method}, {title}':<44}{cells}")
+    for tool in cases["published"][names[0]]:
+        cells = "".join(f"{cases['published'][name][tool]:>10.2f}" for name in names)
+        lines.append(f"{f'{tool}, as printed':<44}{cells}")
+    return lines
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.bounds", description=__doc__)
+    parser.add_argument("--systems", type=_count, default=10_000, help="random systems")
+    parser.add_argument("--flows", type=_count, default=10_000, help="most of a large network")
+    parser.add_argument("--seed", type=int, default=0, help="of the first system")
+    parser.add_argument("--json", action="store_true", help="a document instead of tables")
+    return parser
+
+
+def _count(word: str) -> int:
+    number = int(word)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{word} is not 1 or more")
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(main())

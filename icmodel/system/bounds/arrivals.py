@@ -1,0 +1,131 @@
+"""What may come of several stages together at a queue.
+
+No more than the sum of each; over one link no faster than the line; and behind a server that they
+left together, no more than what it lets through of them as one. The last looks back: over how many
+servers is the *reach*, since each step back asks for the others that were there too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from icmodel.system.bounds.curves import NEVER, Arrival, TokenBucket, least, output, total
+from icmodel.system.bounds.queues import Queue, Stage, by_link
+
+Numbers = frozenset[int]
+_NONE: Numbers = frozenset()
+
+
+class Arrivals:
+    """Arrival curves of stages that come together, each worked out once.
+
+    Numbers of stages may be *spared*: those of a flow whose bound is looked for, where no order
+    between flows is known. No order delays it more than one in which all others go first, and then
+    they wait for it nowhere but for a packet that has begun; so on links that it takes too, it is
+    left out of what delays them.
+
+    Parameters
+    ----------
+    reach
+        Servers that are looked back.
+    """
+
+    def __init__(self, reach: int) -> None:
+        self._reach = reach
+        self._stages: dict[int, Stage] = {}
+        self._queue_of: dict[int, Queue] = {}
+        self._known: dict[tuple[Numbers, Numbers, int], Arrival] = {}
+        self._waits_s: dict[tuple[int, float], float] = {}
+
+    def add(self, stages: Iterable[Stage]) -> None:
+        """Stages whose arrival curves are known by now."""
+        self._stages |= {stage.number: stage for stage in stages}
+
+    def settle(self, queue: Queue) -> None:
+        """A queue whose service is known by now."""
+        self._queue_of |= dict.fromkeys(queue.stages, queue)
+
+    def of(self, numbers: Numbers, spared: Numbers = _NONE) -> Arrival:
+        """What may come of stages of one queue."""
+        return self._of(numbers, spared, self._reach)
+
+    def without(self, queue: Queue, numbers: Numbers, spared: Numbers = _NONE) -> Arrival:
+        """What may come at a queue, some stages left out."""
+        return self._without(queue, numbers, spared, self._reach)
+
+    def behind(self, number: int) -> Arrival:
+        """What may come of a stage behind its server."""
+        return self._behind(frozenset((number,)), self._queue_of[number], _NONE, self._reach)
+
+    def wait_s(self, queue: Queue, min_packet_bits: float) -> float:
+        """See `Queue.wait_s`."""
+        key = (id(queue), min_packet_bits)
+        if key not in self._waits_s:
+            self._waits_s[key] = queue.wait_s(min_packet_bits)
+        return self._waits_s[key]
+
+    def _of(self, numbers: Numbers, spared: Numbers, reach: int) -> Arrival:
+        links = by_link(self._stages[number] for number in numbers)
+        return total([self._over_link(link, each, spared, reach) for link, each in links.items()])
+
+    def _without(self, queue: Queue, numbers: Numbers, spared: Numbers, reach: int) -> Arrival:
+        kept = {link: each - numbers for link, each in queue.links.items()}
+        parts = [self._over_link(link, each, spared, reach) for link, each in kept.items() if each]
+        return total(parts)
+
+    def _over_link(
+        self, link: str | None, numbers: Numbers, spared: Numbers, reach: int
+    ) -> Arrival:
+        key = (numbers, spared, reach)
+        if key not in self._known:
+            stages = [self._stages[number] for number in sorted(numbers)]
+            each = total([stage.arrival for stage in stages])
+            self._known[key] = (
+                each if link is None else least(each, *self._as_one(stages, spared, reach))
+            )
+        return self._known[key]
+
+    def _as_one(self, stages: list[Stage], spared: Numbers, reach: int) -> Iterator[Arrival]:
+        """Bounds of what comes over one link together.
+
+        Line shaping: within t, packets that have become whole have ``C t`` bits and at most those of
+        the longest more (Mifdaoui and Leydier, *Beyond the accuracy-complexity tradeoffs of
+        compositional analyses using Network Calculus for complex networks*, CRTS 2017).
+        """
+        before = frozenset(stage.before for stage in stages if stage.before is not None)
+        queues = {id(queue): queue for queue in map(self._queue_of.__getitem__, before)}
+        rate = self._queue_of[min(before)].server.line_rate_bps
+        if rate is not None:
+            longest = max(stage.max_packet_bits for stage in stages)
+            yield Arrival((TokenBucket(longest, rate),))
+        if reach > 0 and (len(stages) > 1 or spared):
+            gone = self._gone_along(stages[0], spared)
+            yield total(
+                [
+                    self._behind(before & queue.stages.keys(), queue, spared, reach - 1, gone)
+                    for queue in queues.values()
+                ]
+            )
+
+    def _gone_along(self, stage: Stage, spared: Numbers) -> Numbers:
+        """Spared stages that went over the same link just before."""
+        here = self._queue_of[stage.number].stages if spared else {}
+        came = [here[number].before for number in spared if number in here]
+        return frozenset(number for number in came if number is not None)
+
+    def _behind(
+        self, numbers: Numbers, queue: Queue, spared: Numbers, reach: int, gone: Numbers = _NONE
+    ) -> Arrival:
+        """What a queue lets through of some of its stages: the least of two sound bounds.
+
+        As bits, what all others leave; counted in packets, which are there when they are whole, one
+        packet more. And as packets, each of which waits between nothing and the greatest wait.
+        """
+        stages = [queue.stages[number] for number in numbers]
+        coming = self._of(numbers, spared, reach)
+        others = self._without(queue, numbers | gone, spared, reach)
+        begun = [self._stages[number].max_packet_bits for number in gone]
+        left = queue.left_for(coming, others.raised(max(begun, default=0.0)))
+        by_bits = output(coming, left).raised(max(stage.max_packet_bits for stage in stages))
+        wait = self.wait_s(queue, min(stage.min_packet_bits for stage in stages))
+        return by_bits if wait == NEVER else least(by_bits, coming.advanced(wait))

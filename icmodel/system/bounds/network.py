@@ -1,0 +1,225 @@
+"""The network that bounds are worked out for: servers in a row, and flows through them.
+
+A server is a port: the place where packets queue for one direction of a link. Bits, bits per second
+and seconds throughout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
+from typing import TypeVar
+
+from icmodel.errors import BoundsError
+from icmodel.system.bounds.curves import Arrival, RateLatency, Service
+from icmodel.system.bounds.schedulers import Arbitrary, Fifo, Scheduler
+
+
+@dataclass(frozen=True)
+class Server:
+    """A port, or anything else that serves what queues.
+
+    Attributes
+    ----------
+    service
+        Strict service curve that all flows together get: for a port rate-latency of the line rate
+        and of what the port may pause before it sends. From measurements: rate and delay that
+        held for every packet measured; the bound then rests on that.
+    scheduler
+        How the port chooses; first come, first served if nothing is said.
+    line_rate_bps
+        Rate at which bits leave, so that what comes behind this server comes no faster, and a
+        packet that has begun is sent without a pause. None: not known, both are left out.
+    header_bits
+        A cut-through switch behind the link passes a packet on after so many bits; it needs links
+        of one rate. None: store-and-forward.
+    delay_s
+        What every packet needs from here to the next queue, or to the end: propagation, switching.
+    """
+
+    name: str
+    service: Service
+    scheduler: Scheduler = field(default_factory=Fifo)
+    line_rate_bps: float | None = None
+    header_bits: float | None = None
+    delay_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        line = self.line_rate_bps
+        if line is not None and not line >= self.service.rate_bps:
+            raise BoundsError(
+                f"server {self.name!r} serves {self.service.rate_bps:g} b/s on a line of {line:g} b/s; "
+                "give a line at least as fast as the service"
+            )
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether each class is served first come, first served."""
+        return not isinstance(self.scheduler, Arbitrary)
+
+    def packet_s(self, bits: float) -> float:
+        """Seconds that the line needs for a packet; 0 if the line's rate is not known."""
+        return bits / self.line_rate_bps if self.line_rate_bps else 0.0
+
+
+def port(
+    name: str,
+    line_rate_bps: float,
+    scheduler: Scheduler | None = None,
+    *,
+    delay_s: float = 0.0,
+    pause_s: float = 0.0,
+    header_bits: float | None = None,
+) -> Server:
+    """The server of one direction of a link that sends whenever something waits.
+
+    Parameters
+    ----------
+    delay_s
+        Propagation and the switching time that each packet needs, in s.
+    pause_s
+        What the port may pause at most before it sends, in s.
+    header_bits
+        See `Server`.
+    """
+    curve = Service((RateLatency(line_rate_bps, pause_s),))
+    chosen = Fifo() if scheduler is None else scheduler
+    return Server(name, curve, chosen, line_rate_bps, header_bits, delay_s)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Packets that keep to an arrival curve at the first server of their path.
+
+    Attributes
+    ----------
+    path
+        Names of the servers, in order, none twice.
+    arrival
+        Arrival curve at the first queue; a packet counts as a whole when it is there.
+    traffic_class
+        Schedulers' class; of two priorities the greater number goes first.
+    max_packet_bits, min_packet_bits
+        Longest and shortest packet as the line carries it, gap and preamble included. 0: fluid.
+    multicast
+        Flows of one such name are copies of the same packets: on the servers that their paths have
+        in common from the beginning they are there once.
+    """
+
+    name: str
+    path: tuple[str, ...]
+    arrival: Arrival
+    traffic_class: int = 0
+    max_packet_bits: float = 0.0
+    min_packet_bits: float = 0.0
+    multicast: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.path or len(set(self.path)) < len(self.path):
+            raise BoundsError(
+                f"flow {self.name!r} has the path {' '.join(self.path) or 'of no server'}; name at "
+                "least one server, and none twice"
+            )
+        if not 0.0 <= self.min_packet_bits <= self.max_packet_bits <= self.arrival.burst_bits:
+            raise BoundsError(
+                f"flow {self.name!r} has packets of {self.min_packet_bits:g} to "
+                f"{self.max_packet_bits:g} b and bursts of {self.arrival.burst_bits:g} b; the shortest "
+                "is no longer than the longest, which fits the burst"
+            )
+
+
+@dataclass(frozen=True)
+class Network:
+    """Servers and flows by name, checked: paths exist and no flows wait for each other in a ring."""
+
+    servers: Mapping[str, Server]
+    flows: Mapping[str, Flow]
+    order: tuple[str, ...]
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """What bounds of this network account for: packets, links, copies, schedulers."""
+        flows, servers = self.flows.values(), self.servers.values()
+        packets = any(flow.max_packet_bits > 0.0 for flow in flows)
+        found = {
+            "packetised": packets,
+            "non-preemptive": packets,
+            "cut-through": packets and any(each.header_bits is not None for each in servers),
+            "line shaping": any(each.line_rate_bps is not None for each in servers),
+            "multicast": any(flow.multicast is not None for flow in flows),
+        }
+        names = sorted({server.scheduler.name for server in servers})
+        return (*(name for name, there in found.items() if there), *names)
+
+
+_T = TypeVar("_T", Server, Flow)
+
+
+def network(servers: Iterable[Server], flows: Iterable[Flow]) -> Network:
+    """The network of these servers and flows.
+
+    Raises
+    ------
+    BoundsError
+        A name is used twice, a path names no server, copies differ, or servers form a cycle.
+    """
+    by_name = _named("server", servers)
+    flow_by_name = _named("flow", flows)
+    for flow in flow_by_name.values():
+        _check(flow, by_name)
+    _check_copies(flow_by_name.values())
+    return Network(by_name, flow_by_name, _order(by_name, flow_by_name.values()))
+
+
+def _named(what: str, items: Iterable[_T]) -> dict[str, _T]:
+    found: dict[str, _T] = {}
+    for item in items:
+        if item.name in found:
+            raise BoundsError(f"{what} {item.name!r} is there twice; give each a name of its own")
+        found[item.name] = item
+    return found
+
+
+def _check(flow: Flow, servers: Mapping[str, Server]) -> None:
+    for name in flow.path:
+        if name not in servers:
+            raise BoundsError(
+                f"flow {flow.name!r} passes {name!r}, which is no server; add it or mend the path"
+            )
+        if not servers[name].scheduler.serves(flow.traffic_class):
+            raise BoundsError(
+                f"flow {flow.name!r} of class {flow.traffic_class} passes {name!r}, whose "
+                f"{servers[name].scheduler.name} has nothing for that class; give it a share above 0"
+            )
+
+
+def _check_copies(flows: Iterable[Flow]) -> None:
+    first: dict[str, Flow] = {}
+    for flow in flows:
+        if flow.multicast is None:
+            continue
+        other = first.setdefault(flow.multicast, flow)
+        same = ("arrival", "traffic_class", "max_packet_bits", "min_packet_bits")
+        if any(getattr(flow, name) != getattr(other, name) for name in same):
+            raise BoundsError(
+                f"flows {other.name!r} and {flow.name!r} are copies of {flow.multicast!r} and differ in "
+                "arrival curve, class or packets; make them alike or no copies"
+            )
+
+
+def _order(servers: Mapping[str, Server], flows: Iterable[Flow]) -> tuple[str, ...]:
+    """Servers so that each comes after all that send to it."""
+    before: dict[str, set[str]] = {name: set() for name in servers}
+    for path in {flow.path for flow in flows}:
+        for sender, receiver in pairwise(path):
+            before[receiver].add(sender)
+    try:
+        return tuple(TopologicalSorter(before).static_order())
+    except CycleError as error:
+        ring = " -> ".join(error.args[1])
+        raise BoundsError(
+            f"flows go round in a cycle of servers, {ring}, where each waits for the others; bounds "
+            "need a network without one, so route a flow otherwise"
+        ) from None

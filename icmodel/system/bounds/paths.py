@@ -1,0 +1,94 @@
+"""Flows that go the same way, and what of a packet's way no queue decides."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from icmodel.system.bounds.curves import Arrival, Service, delay_s, total
+from icmodel.system.bounds.network import Flow, Network, Server
+from icmodel.system.bounds.propagation import Propagation
+from icmodel.system.bounds.queues import Queue
+
+
+@dataclass(frozen=True)
+class Path:
+    """Flows of one path and class, first come, first served among themselves; else one flow alone.
+
+    Their aggregate's delay bound is a bound for each of them, and tighter than one that takes the
+    others for strangers.
+    """
+
+    flows: tuple[Flow, ...]
+    propagation: Propagation
+
+    @cached_property
+    def hops(self) -> tuple[Queue, ...]:
+        """The queues on the way."""
+        flow = self.flows[0]
+        return tuple(self.propagation.queue(flow, server) for server in flow.path)
+
+    @cached_property
+    def own(self) -> tuple[frozenset[int], ...]:
+        """At each hop the numbers of these flows' stages."""
+        chains = [self.propagation.chains[flow.name] for flow in self.flows]
+        return tuple(frozenset(keys) for keys in zip(*chains, strict=True))
+
+    @cached_property
+    def arrival(self) -> Arrival:
+        """What may come of all of them together at the first queue."""
+        return total([self.hops[0].stages[number].arrival for number in sorted(self.own[0])])
+
+    @cached_property
+    def spared(self) -> frozenset[int]:
+        """Their stages where no server keeps an order; see `Arrivals`."""
+        orderless = not any(hop.server.keeps_order for hop in self.hops)
+        return frozenset().union(*self.own) if orderless else frozenset()
+
+    @cached_property
+    def others(self) -> tuple[Arrival, ...]:
+        """What comes at each hop beside them."""
+        arrivals = self.propagation.arrivals
+        return tuple(
+            arrivals.without(hop, own, self.spared)
+            for hop, own in zip(self.hops, self.own, strict=True)
+        )
+
+    @cached_property
+    def max_packet_bits(self) -> float:
+        """The longest packet of them."""
+        return max(flow.max_packet_bits for flow in self.flows)
+
+    def delay_s(self, flow: Flow, served: Service) -> float:
+        """Delay bound of a flow's packets, given the service curve of the whole path.
+
+        Everything before a packet of l bits is ``alpha - l``; once begun on the last line it is sent
+        without a pause, see `Queue.wait_s`.
+        """
+        last = self.hops[-1].server
+        own = flow.min_packet_bits if last.line_rate_bps else 0.0
+        fixed = math.fsum(hop.server.delay_s for hop in self.hops)
+        return delay_s(self.arrival.raised(-own), served) + last.packet_s(own) + fixed
+
+
+def paths(propagation: Propagation) -> Iterator[Path]:
+    """All flows of a network, those that go the same way in order together."""
+    together: dict[tuple[object, ...], list[Flow]] = {}
+    for flow in propagation.network.flows.values():
+        alone = () if _in_order(flow, propagation.network) else (flow.name,)
+        together.setdefault((flow.traffic_class, *flow.path, *alone), []).append(flow)
+    for flows in together.values():
+        yield Path(tuple(flows), propagation)
+
+
+def passed_on_bits(server: Server, max_packet_bits: float) -> float:
+    """Bits of a packet that must be there before it is passed on: all, or the header."""
+    if server.header_bits is None:
+        return max_packet_bits
+    return min(server.header_bits, max_packet_bits)
+
+
+def _in_order(flow: Flow, network: Network) -> bool:
+    return all(network.servers[name].keeps_order for name in flow.path)
