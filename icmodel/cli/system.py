@@ -1,14 +1,23 @@
-"""``icmodel system``: whole systems listed, shown, checked, and carried from and to other tools."""
+"""``icmodel system``: whole systems predicted, listed, shown, checked, and carried from and to other tools."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from icmodel.cli.output import Answer, Section, Table, emit, print_text, write_text
-from icmodel.cli.question import AsJson, Output, option, room
+from icmodel.cli.question import (
+    DATASET_HELP,
+    AsJson,
+    NoCache,
+    Output,
+    VariantName,
+    option,
+    room,
+)
 from icmodel.cli.system_shown import counts, document, sections
 from icmodel.errors import NetworkError
 from icmodel.files import replacing
@@ -17,7 +26,19 @@ from icmodel.wording import plural
 if TYPE_CHECKING:
     from icmodel.system import Finding, System
 
-app = room()
+
+class Predicting(TyperGroup):
+    """A group of commands that predicts the system a line begins with, where it names no command."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The arguments, with ``predict`` before what names no command."""
+        words = [word for word in args if not word.startswith("-")]
+        if words and words[0] not in self.commands:
+            args = ["predict", *args]
+        return super().parse_args(ctx, args)
+
+
+app = room(Predicting)
 
 NOT_MET = 1
 """Exit code where a port is asked for more than it can send."""
@@ -34,22 +55,64 @@ TomlFile = Annotated[
 JsonFile = Annotated[
     Path, typer.Option("-o", "--output", metavar="FILE", help="The JSON file to write.")
 ]
+Speaks = Annotated[
+    str | None,
+    option("dataset", "NAME", f"{DATASET_HELP} It speaks for every stream.", "the system's"),
+]
+All = Annotated[bool, typer.Option("--all", help="Every stream, link and device.")]
 Format = Annotated[str, option("format", "NAME", "saihu (output ports) or node-link.", "saihu")]
 
 
-@app.callback(short_help="List, show, check, import and export whole systems.")
+@app.callback(short_help="Whole systems: predict, list, show, check, import and export.")
 def system() -> None:
-    """List, show and check systems, and carry them from and to other tools.
+    """Predict whole systems; list, show and check them, and carry them from and to other tools.
 
     A system is a TOML file: devices, switches, the links between them, and the streams over those.
+    Without a command it is predicted: `icmodel system FILE` is `icmodel system predict FILE`.
 
     \b
+    icmodel system imaging
     icmodel system list
     icmodel system show imaging
     icmodel system check my-system.toml
     icmodel system import network.json -o my-system.toml
     icmodel system export imaging -o imaging.json
     """  # noqa: D301
+
+
+# --- predict ----------------------------------------------------------------------------------
+
+
+@app.command(short_help="What every stream, link and device of a system gets.")
+def predict(
+    name: Name,
+    *,
+    dataset: Speaks = None,
+    variant: VariantName = None,
+    everything: All = False,
+    no_cache: NoCache = False,
+    as_json: AsJson = False,
+    output: Output = None,
+) -> int:
+    """Predict a system: goodput, latency and loss of its streams, loads and queues, CPU of its devices.
+
+    The requirements of the system, or of the use case it names, are judged stream by stream; hard ones by
+    the worst case where it has a bound. Exit code: 0 met, 1 not met, 3 undecided.
+
+    \b
+    icmodel system imaging
+    icmodel system imaging --variant hybrid --all
+    icmodel system my-system.toml --dataset path/of/my-dataset --json
+    """  # noqa: D301
+    from icmodel.cli.system_predicted import sections as predicted
+    from icmodel.system import load
+
+    found = load(name).predict(dataset, variant, cache=not no_cache)
+    answer = Answer(
+        sections=lambda: predicted(found, everything=everything), document=found.to_dict
+    )
+    emit(answer, as_json=as_json, output=output)
+    return found.exit_code
 
 
 # --- list and show ----------------------------------------------------------------------------

@@ -22,9 +22,10 @@ class LoadedSystem(System):
         variant: str | None = None,
         *,
         cache: bool = True,
+        worst: bool = True,
     ) -> SystemPrediction:
         """What every stream, link and device gets; see `icmodel.system.prediction.predict`."""
-        return predict(self, dataset, variant, cache=cache)
+        return predict(self, dataset, variant, cache=cache, worst=worst)
 
 
 def load(name: str | Path) -> LoadedSystem:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from icmodel.estimate import Estimate, absent, weakest
 from icmodel.requirement import Requirement, judge
 from icmodel.system.network import Device, Stream, Wanted
+from icmodel.system.prediction.bounding import NETWORK
 from icmodel.system.prediction.result import Judged, StreamPrediction, SystemPrediction
 from icmodel.usecase.bound import Ends, estimate_for
 
@@ -51,10 +52,11 @@ def _judged(found: SystemPrediction, wanted: Wanted) -> Iterator[Judged]:
 
 
 def _of_stream(requirement: Requirement, one: StreamPrediction) -> Judged:
-    """By the bound where it is hard and there is one, else by the prediction."""
+    """By the bound where it is hard and there is one that has the hosts in it, else by the prediction."""
     metric = requirement.metric
     bound = one.latency_bound
-    if bound is not None and requirement.kind == "hard" and metric == "latency_max_s":
+    whole = bound is not None and NETWORK not in bound.covers
+    if bound is not None and whole and requirement.kind == "hard" and metric == "latency_max_s":
         why = f"bounded by {bound.method}, which covers {', '.join(bound.covers)}"
         estimate = Estimate(
             bound.value_s, bound.value_s, bound.value_s, "derived", why, ("derived",)

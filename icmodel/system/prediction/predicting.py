@@ -16,11 +16,13 @@ from icmodel.message import AT_ONCE, Message, sent_at_once
 from icmodel.model import Model
 from icmodel.system.network import Stream, System
 from icmodel.system.prediction import getting, ways
+from icmodel.system.prediction.bounding import Bounded, bounded
 from icmodel.system.prediction.judging import judged
 from icmodel.system.prediction.packing import Packing, packing
 from icmodel.system.prediction.processors import devices
 from icmodel.system.prediction.queues import Queues, queues
 from icmodel.system.prediction.result import (
+    LatencyBound,
     LinkPrediction,
     PortPrediction,
     StreamPrediction,
@@ -44,6 +46,7 @@ def predict(
     variant: str | None = None,
     *,
     cache: bool = True,
+    worst: bool = True,
 ) -> SystemPrediction:
     """Goodput, latency and loss of every stream, load and queue of every link, CPU of every device.
 
@@ -59,6 +62,8 @@ def predict(
         Of the model; each dataset's own by default.
     cache : bool
         Whether fits of ``hybrid`` are kept in the user's cache folder.
+    worst : bool
+        With bounds of latency and backlog in the worst case.
 
     Raises
     ------
@@ -80,8 +85,19 @@ def predict(
     held_back = allocation.rate_bps < _requested(system) * (1 - SAME)
     way = added(system, found, queued, held_back, ways.shifts(system, packed, said))
     hurry = _all_at_once(system, found, offered, able)
+    bound = bounded(system, packed) if worst else Bounded({}, {}, "bounds were not asked for")
     telling = _Telling(
-        system, packed, found, allocation, answers, fast, way, refusals(system, said, alone), hurry
+        system,
+        packed,
+        found,
+        allocation,
+        answers,
+        fast,
+        way,
+        refusals(system, said, alone),
+        hurry,
+        alone,
+        bound,
     )
     streams = telling.streams()
     result = SystemPrediction(
@@ -89,7 +105,7 @@ def predict(
         datasets={one.model.data.id: one.model.data.sha256 for one in said.speakers},
         variants=tuple(dict.fromkeys(one.model.variant for one in said.speakers)),
         streams=streams,
-        links=_links(system, found, allocation, queued),
+        links=_links(system, found, allocation, queued, bound),
         devices=devices(system, answers),
         notes=_notes(said),
     )
@@ -189,6 +205,8 @@ class _Telling:
     way: Sequence[Added]
     refused: Mapping[int, str]
     hurry: Sequence[getting.Part] | None
+    alone: Answers
+    bound: Bounded
 
     def streams(self) -> dict[str, StreamPrediction]:
         """Every stream by name."""
@@ -211,7 +229,18 @@ class _Telling:
         limit, where = getting.bottleneck(code, part, own, metrics["goodput_bps"])
         terms = {name: time for name, time in way.shifts_s.items() if time}
         terms |= {f"queue at {port}": time for port, time in way.queues_s.items()}
-        return StreamPrediction(stream, metrics, limit, where, terms)
+        bound, no_bound = self._bound(index, stream)
+        return StreamPrediction(stream, metrics, limit, where, terms, bound, no_bound)
+
+    def _bound(self, index: int, stream: Stream) -> tuple[LatencyBound | None, str]:
+        """The latency no frame exceeds, or why there is none."""
+        least = ways.least_s(self.system, self.packed, stream)
+        own = ways.application_s(self.system, stream)
+        bound = self.bound.of(stream, self.alone.estimate("latency_max_s", index), least)
+        if bound is None:
+            full = "more may come to a port of its path than that can send"
+            return None, self.bound.why or full
+        return replace(bound, value_s=bound.value_s + own), ""
 
     def _metrics(self, index: int, part: getting.Part) -> dict[str, Estimate]:
         own = {name: self.answers.estimate(name, index) for name in self.answers.metrics}
@@ -265,7 +294,7 @@ def _at_least(message: Message, stream: Stream, frame: Estimate, goodput: Estima
 
 
 def _links(
-    system: System, found: Shared, allocation: Allocation, queued: Queues
+    system: System, found: Shared, allocation: Allocation, queued: Queues, bound: Bounded
 ) -> dict[str, LinkPrediction]:
     carried: dict[str, float] = {}
     asked: dict[str, float] = {}
@@ -279,6 +308,7 @@ def _links(
             load_ratio=carried.get(name, 0.0) / port.rate_bps,
             asked_ratio=asked.get(name, 0.0) / port.rate_bps,
             backlog_mean_bytes=_backlog(queued.backlog_bytes.get(name, 0.0), name),
+            backlog_bound_bytes=bound.backlog_bytes.get(name),
         )
     return {name: LinkPrediction(ports) for name, ports in links.items()}
 

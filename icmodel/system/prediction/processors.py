@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from icmodel.estimate import Estimate, absent, weakest
 from icmodel.system.network import Device, Stream, System
@@ -48,6 +49,11 @@ def _device(device: Device, work: list[tuple[Stream, Estimate]]) -> DevicePredic
     if unknown is not None:
         return DevicePrediction(absent(unknown.why), absent(unknown.why), ())
     busy = _sum(one for _, one in work)
+    if device.cores is not None:  # held to what there is, streams are held back by it
+        most = float(device.cores)
+        busy = replace(
+            busy, value=min(busy.value, most), low=min(busy.low, most), high=min(busy.high, most)
+        )
     if device.cores is None:
         why = f"nobody says how many cores {device.name} has: give cores"
         return DevicePrediction(absent(why), busy, ())

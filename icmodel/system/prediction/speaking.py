@@ -5,20 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from icmodel.arrays import Floats, Ints
 from icmodel.dataset import Dataset
-from icmodel.errors import IcmodelError
+from icmodel.errors import IcmodelError, OutOfDomain
 from icmodel.estimate import BASES, Estimate, absent
+from icmodel.laws.metrics import ALWAYS
 from icmodel.model import Model
 from icmodel.scenario import Scenario
 from icmodel.system.network import Stream, System
 
+if TYPE_CHECKING:
+    import xarray
+
 ENDS = ("", "_low", "_high", "_basis")
-FITTED = ("cores", "switches", "endpoints", "distance_m", "line_rate_bps", "cpu_clock_ratio")
-"""Parameters that a dataset may have no axis or rule for."""
+ASKED = (
+    *(f"latency_{one}_s" for one in ("min", "p50", "p90", "p99", "p999", "max")),
+    *(f"rtt_half_{one}_s" for one in ("mean", "p50", "p99", "max")),
+    *(f"rtt_{one}_s" for one in ("mean", "p50", "p99", "max")),
+)
+"""What is asked beside what every prediction has, where a dataset has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,11 +218,9 @@ def ask(spoken: Spoken, changed: Mapping[str, Floats]) -> Answers:
             alone = columns["endpoints"] == 1
             columns["other_goodput_bps"] = np.where(alone, 0.0, columns["other_goodput_bps"])
         questions: dict[str, object] = {**columns, "protocol": columns["protocol"].astype(np.int64)}
-        found = speaker.model.predict_many(
-            outside="nan",
-            options=speaker.options,
-            **questions,  # type: ignore[arg-type]
-        )
+        found = _answer(speaker, questions)
+        if found is None:
+            continue
         for name in _metrics(found):
             place = metrics.setdefault(name, np.full((len(ENDS), spoken.size), np.nan))
             for row, ending in enumerate(ENDS):
@@ -223,9 +230,26 @@ def ask(spoken: Spoken, changed: Mapping[str, Floats]) -> Answers:
     return Answers(spoken.size, metrics, bottleneck, whose)
 
 
-def _metrics(found: object) -> Iterator[str]:
-    for name in map(str, found):  # type: ignore[call-overload]
-        if f"{name}_basis" in found:  # type: ignore[operator]
+def _answer(speaker: Speaker, questions: Mapping[str, object]) -> xarray.Dataset | None:
+    """The metrics that are told; fewer where the dataset has some at other options only, or none at all."""
+    data = speaker.model.data
+    extra = tuple(name for name in ASKED if name in data.metrics and name not in ALWAYS)
+    for metrics in ((*ALWAYS, "bottleneck", *extra), (*ALWAYS, "bottleneck")):
+        try:
+            return speaker.model.predict_many(
+                outside="nan",
+                metrics=metrics,
+                options=speaker.options,
+                **questions,  # type: ignore[arg-type]
+            )
+        except OutOfDomain:
+            continue
+    return None
+
+
+def _metrics(found: xarray.Dataset) -> Iterator[str]:
+    for name in map(str, found):
+        if f"{name}_basis" in found:
             yield name
 
 
