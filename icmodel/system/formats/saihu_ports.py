@@ -12,18 +12,13 @@ from itertools import pairwise
 from typing import Any
 
 from icmodel.errors import NetworkError
-from icmodel.system.formats.arrivals import Arrival, arrival_of, stream_table
-from icmodel.system.formats.foreign import FAST_BPS, Foreign, Table, needed, tables
+from icmodel.system.formats.arrivals import Arrival, stream_table
+from icmodel.system.formats.foreign import FAST_BPS, Foreign, Table, needed, plain_cable, tables
 from icmodel.system.formats.saihu_units import Units
-from icmodel.system.loads import wire_ratio
-from icmodel.system.network import Stream, System
 
 Way = list[str]
 ARROW = "->"
 """In the names of our ports: from the node that sends to the one that receives."""
-
-
-# --- import -----------------------------------------------------------------------------------
 
 
 def imported(document: Mapping[str, Any], file: str) -> Foreign:
@@ -155,15 +150,11 @@ def _add_links(
         if peer is None:
             peer = made.named(_sink_name(name))
             made.devices.append({"name": peer})
-        made.links.append(_cable(node_of[name], peer, rate))
+        made.links.append(plain_cable(node_of[name], peer, rate))
 
 
 def _sink_name(server: str) -> str:
     return server.partition(ARROW)[2].replace("#", "-") or f"{server}-sink"
-
-
-def _cable(here: str, there: str, rate_bps: float) -> Table:
-    return {"between": [here, there], "rate_bps": rate_bps, "interconnect": "plain"}
 
 
 def _add_flow(
@@ -177,7 +168,7 @@ def _add_flow(
     name = made.named(flow["name"])
     source = f"{name}-source"
     made.devices.append({"name": source})
-    made.links.append(_cable(source, node_of[ways[0][0]], FAST_BPS))
+    made.links.append(plain_cable(source, node_of[ways[0][0]], FAST_BPS))
     made.remark("devices that send have links of 1 Tb/s, which the file does not know")
     sinks = [_sink(way, node_of, made) for way in ways]
     table: Table = {**stream_table(name, _arrival(flow, units, made), made), "source": source}
@@ -195,7 +186,7 @@ def _sink(way: Way, node_of: Mapping[str, str], made: Foreign) -> str:
         return own
     made.devices.append({"name": own})
     node = next(link["between"][1] for link in made.links if link["between"][0] == node_of[way[-1]])
-    made.links.append(_cable(node, own, FAST_BPS))
+    made.links.append(plain_cable(node, own, FAST_BPS))
     made.remark("devices at which flows end before others go on have links of 1 Tb/s")
     return own
 
@@ -216,81 +207,3 @@ def _arrival(flow: Mapping[str, Any], units: Units, made: Foreign) -> Arrival:
     burst, rate = min(zip(bursts, rates, strict=True))
     packet = flow.get("max_packet_length")
     return Arrival(burst, rate, units.read("data", packet) if packet is not None else 0.0)
-
-
-# --- export -----------------------------------------------------------------------------------
-
-NOT_SAID = (
-    "schedulers, priorities, buffers, datasets, cores and requirements have no place in Saihu's file: every "
-    "port is first come, first served"
-)
-
-
-def exported(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]:
-    """Servers for all ports that send, flows with the bits they have on the wire; and remarks."""
-    remarks = [
-        NOT_SAID,
-        "bursts and rates are those on the wire, with all that goes around a frame",
-    ]
-    used = dict.fromkeys(
-        name for stream in system.streams.values() for name in _path(system, stream)
-    )
-    if len(used) < len({name for stream in system.streams.values() for name in stream.path}):
-        remarks.append(
-            "ports of 1 Tb/s, which stand for links of which nobody said a rate, are left out"
-        )
-    sets: dict[tuple[str, str], list[Stream]] = {}
-    for stream in system.streams.values():
-        if stream.producer is None:
-            remarks.append(
-                f"{stream.name} sends as fast as it goes, which no arrival curve says: left out"
-            )
-        else:
-            sets.setdefault(stream.sent_as, []).append(stream)
-    document: dict[str, object] = {
-        "network": {
-            "name": system.name,
-            "packetizer": True,
-            "multiplexing": "FIFO",
-            "time_unit": "s",
-            "data_unit": "b",
-            "rate_unit": "bps",
-        },
-        "flows": [_flow(system, name[1], copies) for name, copies in sets.items()],
-        "servers": [_server(system, name) for name in used],
-    }
-    return document, tuple(remarks)
-
-
-def _path(system: System, stream: Stream) -> Way:
-    """The ports of a stream, without those that stand for no link of a known rate."""
-    said = [name for name in stream.path if system.ports[name].rate_bps != FAST_BPS]
-    return said or list(stream.path)
-
-
-def _server(system: System, name: str) -> dict[str, object]:
-    port = system.ports[name]
-    node = system.switches.get(port.node)
-    latency = (node.latency_s if node else 0.0) + system.links[port.link].delay_s
-    return {
-        "name": name,
-        "service_curve": {"latencies": [latency], "rates": [port.rate_bps]},
-        "capacity": port.rate_bps,
-    }
-
-
-def _flow(system: System, name: str, copies: list[Stream]) -> dict[str, object]:
-    first = copies[0]
-    links = system.links_of(first)
-    ratio = max(wire_ratio(first.protocol, first.payload_bytes, link) for link in links)
-    arrival = arrival_of(first, ratio)
-    assert arrival is not None  # those without are left out
-    found: dict[str, object] = {
-        "name": name,
-        "path": _path(system, first),
-        "arrival_curve": {"bursts": [arrival.burst_bits], "rates": [arrival.rate_bps]},
-        "max_packet_length": arrival.packet_bits,
-    }
-    if copies[1:]:
-        found["multicast"] = [{"name": one.name, "path": _path(system, one)} for one in copies[1:]]
-    return found
