@@ -115,23 +115,42 @@ def _switches(
 def _service(server: Mapping[str, Any], units: Units, made: Foreign) -> tuple[float, float]:
     """Rate [b/s] and latency [s] of the piece of a service curve that begins first."""
     where, own = f"the server {server['name']}", units.within(server)
-    curve = needed(server, "service_curve", where)
-    rates = [own.read("rate", one) for one in needed(curve, "rates", where)]
-    latencies = [own.read("time", one) for one in needed(curve, "latencies", where)]
-    if len(rates) != len(latencies):
-        raise NetworkError(f"{where} has {len(rates)} rates and {len(latencies)} latencies")
-    if len(rates) > 1:
+    pieces = _pieces(
+        server, "service_curve", (("latencies", "time"), ("rates", "rate")), own, where
+    )
+    if len(pieces) > 1:
         made.remark(
             "of a service curve of several pieces the one that begins first is kept: a lower one, "
             "so that bounds stay bounds"
         )
-    if server.get("capacity") is not None and own.read("rate", server["capacity"]) > max(rates):
+    if server.get("capacity") is not None and own.read("rate", server["capacity"]) > max(
+        rate for _, rate in pieces
+    ):
         made.remark(
             "a capacity above the service rate, which shapes what leaves a port, is not carried over: "
             "the link has the service rate"
         )
-    latency, rate = min(zip(latencies, rates, strict=True))
+    latency, rate = min(pieces)
     return rate, latency
+
+
+def _pieces(
+    table: Mapping[str, Any],
+    key: str,
+    lists: tuple[tuple[str, str], tuple[str, str]],
+    units: Units,
+    where: str,
+) -> list[tuple[float, float]]:
+    """The pieces of a curve: a pair of numbers each, of two lists of some kinds of quantity."""
+    curve = needed(table, key, where)
+    first, second = (
+        [units.read(kind, one) for one in needed(curve, name, where)] for name, kind in lists
+    )
+    if len(first) != len(second):
+        raise NetworkError(
+            f"{where} has {len(first)} {lists[0][0]} and {len(second)} {lists[1][0]}: give as many"
+        )
+    return list(zip(first, second, strict=True))
 
 
 def _add_links(
@@ -194,16 +213,12 @@ def _sink(way: Way, node_of: Mapping[str, str], made: Foreign) -> str:
 def _arrival(flow: Mapping[str, Any], units: Units, made: Foreign) -> Arrival:
     """The piece of an arrival curve with the least burst."""
     where = f"the flow {flow['name']}"
-    curve = needed(flow, "arrival_curve", where)
-    bursts = [units.read("data", one) for one in needed(curve, "bursts", where)]
-    rates = [units.read("rate", one) for one in needed(curve, "rates", where)]
-    if len(bursts) != len(rates):
-        raise NetworkError(f"{where} has {len(bursts)} bursts and {len(rates)} rates")
-    if len(bursts) > 1:
+    pieces = _pieces(flow, "arrival_curve", (("bursts", "data"), ("rates", "rate")), units, where)
+    if len(pieces) > 1:
         made.remark(
             "of an arrival curve of several pieces the one with the least burst is kept: a higher one, "
             "so that bounds stay bounds"
         )
-    burst, rate = min(zip(bursts, rates, strict=True))
+    burst, rate = min(pieces)
     packet = flow.get("max_packet_length")
     return Arrival(burst, rate, units.read("data", packet) if packet is not None else 0.0)
