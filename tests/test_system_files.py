@@ -79,6 +79,13 @@ DAMAGES = [
     (IMAGING, "interfaces = 3", "interfaces = 2", "has 3 links and interfaces = 2"),
     (LINE, '["panel", "core"]', '["panel", "core"]\nparallel = 2', "panel has 2 links and interf"),
     (DIRECT, '"lab-1g-2026"', '"lab-1g-2025"', "there is no dataset 'lab-1g-2025'"),
+    (
+        DIRECT,
+        '"lab-1g-2026"',
+        '"rapidio-tsi721"',
+        "is ethernet, and rapidio-tsi721 was measured on",
+    ),
+    (DIRECT, '"tcp"', '"mpi"', "speaks mpi, of which no dataset on its way has rows (lab-1g-2026"),
     (TWO, 'payload = "1472 B"', 'payload = "65508 B"', "udp carries at most 65507 B"),
     (TWO, '["S", "T"]\nrate', '["S", "T"]\nmtu = "1000 B"\nrate', "S<->T takes 1000 B"),
     (DSCP, "4 = 3, 0 = 1", "4 = 3", "the priority 0, which the wrr scheduler of S->B never serves"),
