@@ -101,6 +101,35 @@ def test_gates_that_are_open_for_too_short_are_overloaded() -> None:
     assert "must carry 52.24 Mb/s of its 50 Mb/s at the priority 0" in told
 
 
+def bursts(*of: tuple[str, str, str]) -> tuple[str, ...]:
+    """What is found where bursts of UDP (size, period, within) share a plain link of 1 Gb/s."""
+    text = (
+        'schema_version = 1\nname = "own"\ntitle = "own"\nsource = "a test"\n'
+        '[[devices]]\nname = "a"\n[[devices]]\nname = "b"\n'
+        '[[links]]\nbetween = ["a", "b"]\nrate = "1 Gb/s"\ninterconnect = "plain"\n'
+    )
+    for i, (size, period, within) in enumerate(of):
+        text += (
+            f'[[streams]]\nname = "x{i}"\nsource = "a"\nsink = "b"\nprotocol = "udp"\n'
+            f'produces = {{ kind = "burst", period = "{period}", size = "{size}", within = "{within}" }}\n'
+        )
+    return tuple(finding.text for finding in read_system(text)[1])
+
+
+def test_messages_that_no_order_of_sending_brings_in_time_are_an_overload() -> None:
+    """0.6 Mb within 1 ms and 0.8 Mb within 2 ms fit 1 Gb/s; 1.6 Mb within 2 ms beside them do not."""
+    first, second = ("75 kB", "10 ms", "1 ms"), ("100 kB", "10 ms", "2 ms")
+    assert bursts(first, second) == ()
+    (told,) = bursts(first, ("200 kB", "10 ms", "2 ms"))
+    assert "must carry 1.1 Gb/s of its 1 Gb/s within 2 ms where all messages come at once" in told
+
+
+def test_messages_that_come_again_before_the_others_are_due_count_again() -> None:
+    """Within 2 ms come 0.9 Mb twice, the second due at 1.9 ms, and 0.3 Mb: 1.05 Gb/s."""
+    (told,) = bursts(("112500 B", "1 ms", "900 us"), ("37500 B", "10 ms", "2 ms"))
+    assert "must carry 1.05 Gb/s of its 1 Gb/s within 2 ms" in told
+
+
 # --- cycles --------------------------------------------------------------------------------------
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from icmodel.errors import NetworkError
-from icmodel.system import find_system, load, read_system, system_schema
+from icmodel.system import find_system, load, read_system, system_names, system_schema
 
 IMAGING, MOTION, LINE = "imaging", "motion-control", "industrial-line"
 DSCP, TWO, DIRECT = "lab-dscp", "lab-two-switches", "lab-direct"
@@ -77,6 +79,13 @@ DAMAGES = [
     (IMAGING, "interfaces = 3", "interfaces = 2", "has 3 links and interfaces = 2"),
     (LINE, '["panel", "core"]', '["panel", "core"]\nparallel = 2', "panel has 2 links and interf"),
     (DIRECT, '"lab-1g-2026"', '"lab-1g-2025"', "there is no dataset 'lab-1g-2025'"),
+    (
+        DIRECT,
+        '"lab-1g-2026"',
+        '"rapidio-tsi721"',
+        "is ethernet, and rapidio-tsi721 was measured on",
+    ),
+    (DIRECT, '"tcp"', '"mpi"', "speaks mpi, of which no dataset on its way has rows (lab-1g-2026"),
     (TWO, 'payload = "1472 B"', 'payload = "65508 B"', "udp carries at most 65507 B"),
     (TWO, '["S", "T"]\nrate', '["S", "T"]\nmtu = "1000 B"\nrate', "S<->T takes 1000 B"),
     (DSCP, "4 = 3, 0 = 1", "4 = 3", "the priority 0, which the wrr scheduler of S->B never serves"),
@@ -168,6 +177,15 @@ def test_a_use_case_is_looked_for_beside_the_system(tmp_path: Path) -> None:
         text = text.replace('usecase = "imaging"', 'usecase = "case.toml"')
         (tmp_path / file).write_text(text, encoding="utf-8")
     assert len(load(tmp_path / "own.toml").requirements) == len(load("imaging").requirements) > 0
+
+
+@pytest.mark.parametrize("name", system_names())
+def test_a_bundled_system_fits_the_schema(name: str) -> None:
+    document = tomllib.loads(find_system(name).read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(system_schema()).validate(document)
+    document["links"][0]["rate"] = 1e9
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(system_schema()).validate(document)
 
 
 def test_the_schema_knows_both_spellings() -> None:

@@ -296,7 +296,7 @@ def test_a_graph_without_words_of_ours_is_read_with_remarks(tmp_path: Path) -> N
         ('{"servers": [{}]}', "a server has no name"),
         ('{"servers": [], "flows": [{"name": "f", "path": ["x"]}]}', "'x', which is no server"),
         (json.dumps(PORTS).replace('"10B"', '"10 apples"'), "'apples' is no unit of data"),
-        (json.dumps(PORTS).replace('[10, "1ms"]', "[10]"), "2 rates and 1 latencies"),
+        (json.dumps(PORTS).replace('[10, "1ms"]', "[10]"), "1 latencies and 2 rates"),
         (json.dumps(PORTS).replace('"10kbps"', "0"), "no burst or no rate"),
         (PHYSICAL.replace('to="sink1"', 'to="sink9"'), "'sink9', which is no station"),
         (PHYSICAL.replace('"leaky-bucket"', '"periodic"'), "icmodel reads leaky-bucket"),

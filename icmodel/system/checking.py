@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from icmodel import units
-from icmodel.dataset import find
-from icmodel.errors import DatasetError
 from icmodel.system.cycles import port_cycle
+from icmodel.system.datasets import datasets_of, other_kinds, silent_streams
 from icmodel.system.groups import MOST_NAMES
 from icmodel.system.loads import wire
 from icmodel.system.network import Device, Stream, System
@@ -52,7 +51,7 @@ def check(system: System) -> tuple[Finding, ...]:
     refused = (
         *_unconnected(system),
         *_too_many_links(system),
-        *_unknown_datasets(system),
+        *_unfit_datasets(system),
         *_unknown_wanted(system),
         *_impossible_frames(system),
         *_small_links(system),
@@ -110,16 +109,13 @@ def _too_many_links(system: System) -> Iterator[Finding]:
     yield from (Finding("contradictory", text) for text in _counted(over, "node"))
 
 
-def _unknown_datasets(system: System) -> Iterator[Finding]:
-    named = {link.dataset: f"the link {link.name}" for link in system.links.values()}
-    named |= {device.dataset: device.name for device in system.devices.values()}
-    for dataset, where in named.items():
-        if dataset is None:
-            continue
-        try:
-            find(dataset)
-        except DatasetError as error:
-            yield Finding("contradictory", f"{where}: {error}")
+def _unfit_datasets(system: System) -> Iterator[Finding]:
+    """Datasets that cannot speak for what they are named for."""
+    known, missing = datasets_of(system)
+    told = (*_counted(missing, "dataset"), *_counted(other_kinds(system, known), "link"))
+    if not told:
+        told = tuple(_counted(silent_streams(system, known), "stream"))
+    yield from (Finding("contradictory", text) for text in told)
 
 
 def _unknown_wanted(system: System) -> Iterator[Finding]:

@@ -24,14 +24,16 @@ class Load:
         Those that ask for a rate; what sends as fast as it goes asks for none.
     mean_bps : float
         On average [b/s].
-    due_bps : float
-        While every message crosses within the time it has [b/s].
+    due_bps, due_s : float
+        The greatest rate [b/s] at which what is due within a time [s] must be sent where all messages come at
+        once, and that time; the mean and 0 where no message is due before the next one comes.
     """
 
     port: Port
     streams: tuple[Stream, ...]
     mean_bps: float
     due_bps: float
+    due_s: float
 
     @property
     def ratio(self) -> float:
@@ -64,21 +66,51 @@ def _load(
     link: Link,
     ratios: dict[tuple[str, int, str, int], float],
 ) -> Load:
-    mean = due = 0.0
+    messages = []
     for stream in streams:
         kind = (stream.protocol, stream.payload_bytes, link.interconnect, link.mtu_bytes)
         if kind not in ratios:
             ratios[kind] = wire_ratio(stream.protocol, stream.payload_bytes, link)
-        asked = stream.requested_goodput_bps * ratios[kind]
-        mean += asked
-        due += asked * _hurry(stream)
-    return Load(port, streams, mean, due)
+        messages.append(_message(stream, stream.requested_goodput_bps * ratios[kind]))
+    mean = sum(one.rate_bps for one in messages)
+    due_bps, due_s = max([(mean, 0.0), *_due(messages)])
+    return Load(port, streams, mean, due_bps, due_s)
 
 
-def _hurry(stream: Stream) -> float:
-    """How much faster than on average a message is sent to be there in time."""
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """What one stream sends on the wire [b/s] every period [s], and the time its messages have [s]."""
+
+    rate_bps: float
+    period_s: float
+    due_s: float
+
+    def due_bits(self, within_s: float) -> float:
+        """Bits that must be sent within a time that begins with a message [s]."""
+        if within_s < self.due_s:
+            return 0.0
+        count = math.floor((within_s - self.due_s) / self.period_s) + 1
+        return count * self.rate_bps * self.period_s
+
+
+def _message(stream: Stream, rate_bps: float) -> _Message:
     made = stream.producer
-    return 1.0 if made is None else max(made.period_s / made.due_s, 1.0)
+    if made is None:  # frames at the rate its sender is set to
+        period = stream.payload_bytes * 8 / stream.requested_goodput_bps
+        return _Message(rate_bps, period, period)
+    return _Message(rate_bps, made.period_s, made.due_s)
+
+
+def _due(messages: list[_Message]) -> Iterator[tuple[float, float]]:
+    """The rate that the messages due within each time ask for [b/s], and the time [s].
+
+    The demand bound function of S. K. Baruah, A. K. Mok and L. E. Rosier, Preemptively scheduling
+    hard-real-time sporadic tasks on one processor, IEEE Real-Time Systems Symposium, 1990, over its
+    time: what no order of sending can avoid. Only messages due before the next one ask for more than on
+    average.
+    """
+    for within in {one.due_s for one in messages if one.due_s < one.period_s}:
+        yield sum(one.due_bits(within) for one in messages) / within, within
 
 
 def wire(protocol: str, link: Link) -> Wire:

@@ -63,8 +63,8 @@ def _overload(load: Load, system: System) -> Iterator[Overload]:
     if _beyond(load.mean_bps, rate):
         yield Overload(load, load.mean_bps, rate, "")
     elif _beyond(load.due_bps, rate):
-        due = min(one.producer.due_s for one in load.streams if one.producer is not None)
-        yield Overload(load, load.due_bps, rate, f" within {units.format_seconds(due, 4)}")
+        when = f" within {units.format_seconds(load.due_s, 4)} where all messages come at once"
+        yield Overload(load, load.due_bps, rate, when)
     else:
         yield from _of_priorities(load, system)
 

@@ -13,14 +13,14 @@ from pathlib import Path
 from icmodel.documents import json_value
 from icmodel.errors import NetworkError
 from icmodel.reading import read_file
-from icmodel.system.formats import node_link, saihu_physical, saihu_ports
+from icmodel.system.formats import node_link, saihu_export, saihu_physical, saihu_ports
 from icmodel.system.formats.foreign import Foreign as Foreign
 from icmodel.system.network import System
 from icmodel.toml_text import toml_text
 
 Exporter = Callable[[System], tuple[Mapping[str, object], tuple[str, ...]]]
 
-EXPORTS: Mapping[str, Exporter] = {"saihu": saihu_ports.exported, "node-link": node_link.exported}
+EXPORTS: Mapping[str, Exporter] = {"saihu": saihu_export.exported, "node-link": node_link.exported}
 """Formats a system can be written in."""
 
 

@@ -65,6 +65,11 @@ class Foreign:
         return plain
 
 
+def plain_cable(here: str, there: str, rate_bps: float) -> Table:
+    """The table of a link on which bits are bits, as network calculus has them."""
+    return {"between": [here, there], "rate_bps": rate_bps, "interconnect": "plain"}
+
+
 def slug(name: str) -> str:
     """The name of a system: lower case, digits and hyphens, a letter first."""
     plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 from icmodel.errors import NetworkError
 from icmodel.system.formats.arrivals import Arrival, stream_table
-from icmodel.system.formats.foreign import FAST_BPS, Foreign, Table, needed
+from icmodel.system.formats.foreign import FAST_BPS, Foreign, Table, needed, plain_cable
 from icmodel.system.formats.saihu_units import Units
 
 UNITS = Units(data="B", rate="Mbps", time="us")
@@ -76,11 +76,7 @@ def _links(root: Element, made: Foreign) -> Iterator[Table]:
             _check_back(back.pop(0), rate, where, made)
             continue
         there.setdefault((ends[0], ends[1]), []).append(rate)
-        yield _cable(made.named(ends[0]), made.named(ends[1]), rate)
-
-
-def _cable(here: str, there: str, rate_bps: float) -> Table:
-    return {"between": [here, there], "rate_bps": rate_bps, "interconnect": "plain"}
+        yield plain_cable(made.named(ends[0]), made.named(ends[1]), rate)
 
 
 def _check_back(there_bps: float, back_bps: float, where: str, made: Foreign) -> None:

@@ -12,18 +12,13 @@ from itertools import pairwise
 from typing import Any
 
 from icmodel.errors import NetworkError
-from icmodel.system.formats.arrivals import Arrival, arrival_of, stream_table
-from icmodel.system.formats.foreign import FAST_BPS, Foreign, Table, needed, tables
+from icmodel.system.formats.arrivals import Arrival, stream_table
+from icmodel.system.formats.foreign import FAST_BPS, Foreign, Table, needed, plain_cable, tables
 from icmodel.system.formats.saihu_units import Units
-from icmodel.system.loads import wire_ratio
-from icmodel.system.network import Stream, System
 
 Way = list[str]
 ARROW = "->"
 """In the names of our ports: from the node that sends to the one that receives."""
-
-
-# --- import -----------------------------------------------------------------------------------
 
 
 def imported(document: Mapping[str, Any], file: str) -> Foreign:
@@ -120,23 +115,42 @@ def _switches(
 def _service(server: Mapping[str, Any], units: Units, made: Foreign) -> tuple[float, float]:
     """Rate [b/s] and latency [s] of the piece of a service curve that begins first."""
     where, own = f"the server {server['name']}", units.within(server)
-    curve = needed(server, "service_curve", where)
-    rates = [own.read("rate", one) for one in needed(curve, "rates", where)]
-    latencies = [own.read("time", one) for one in needed(curve, "latencies", where)]
-    if len(rates) != len(latencies):
-        raise NetworkError(f"{where} has {len(rates)} rates and {len(latencies)} latencies")
-    if len(rates) > 1:
+    pieces = _pieces(
+        server, "service_curve", (("latencies", "time"), ("rates", "rate")), own, where
+    )
+    if len(pieces) > 1:
         made.remark(
             "of a service curve of several pieces the one that begins first is kept: a lower one, "
             "so that bounds stay bounds"
         )
-    if server.get("capacity") is not None and own.read("rate", server["capacity"]) > max(rates):
+    if server.get("capacity") is not None and own.read("rate", server["capacity"]) > max(
+        rate for _, rate in pieces
+    ):
         made.remark(
             "a capacity above the service rate, which shapes what leaves a port, is not carried over: "
             "the link has the service rate"
         )
-    latency, rate = min(zip(latencies, rates, strict=True))
+    latency, rate = min(pieces)
     return rate, latency
+
+
+def _pieces(
+    table: Mapping[str, Any],
+    key: str,
+    lists: tuple[tuple[str, str], tuple[str, str]],
+    units: Units,
+    where: str,
+) -> list[tuple[float, float]]:
+    """The pieces of a curve: a pair of numbers each, of two lists of some kinds of quantity."""
+    curve = needed(table, key, where)
+    first, second = (
+        [units.read(kind, one) for one in needed(curve, name, where)] for name, kind in lists
+    )
+    if len(first) != len(second):
+        raise NetworkError(
+            f"{where} has {len(first)} {lists[0][0]} and {len(second)} {lists[1][0]}: give as many"
+        )
+    return list(zip(first, second, strict=True))
 
 
 def _add_links(
@@ -155,15 +169,11 @@ def _add_links(
         if peer is None:
             peer = made.named(_sink_name(name))
             made.devices.append({"name": peer})
-        made.links.append(_cable(node_of[name], peer, rate))
+        made.links.append(plain_cable(node_of[name], peer, rate))
 
 
 def _sink_name(server: str) -> str:
     return server.partition(ARROW)[2].replace("#", "-") or f"{server}-sink"
-
-
-def _cable(here: str, there: str, rate_bps: float) -> Table:
-    return {"between": [here, there], "rate_bps": rate_bps, "interconnect": "plain"}
 
 
 def _add_flow(
@@ -177,7 +187,7 @@ def _add_flow(
     name = made.named(flow["name"])
     source = f"{name}-source"
     made.devices.append({"name": source})
-    made.links.append(_cable(source, node_of[ways[0][0]], FAST_BPS))
+    made.links.append(plain_cable(source, node_of[ways[0][0]], FAST_BPS))
     made.remark("devices that send have links of 1 Tb/s, which the file does not know")
     sinks = [_sink(way, node_of, made) for way in ways]
     table: Table = {**stream_table(name, _arrival(flow, units, made), made), "source": source}
@@ -195,7 +205,7 @@ def _sink(way: Way, node_of: Mapping[str, str], made: Foreign) -> str:
         return own
     made.devices.append({"name": own})
     node = next(link["between"][1] for link in made.links if link["between"][0] == node_of[way[-1]])
-    made.links.append(_cable(node, own, FAST_BPS))
+    made.links.append(plain_cable(node, own, FAST_BPS))
     made.remark("devices at which flows end before others go on have links of 1 Tb/s")
     return own
 
@@ -203,94 +213,12 @@ def _sink(way: Way, node_of: Mapping[str, str], made: Foreign) -> str:
 def _arrival(flow: Mapping[str, Any], units: Units, made: Foreign) -> Arrival:
     """The piece of an arrival curve with the least burst."""
     where = f"the flow {flow['name']}"
-    curve = needed(flow, "arrival_curve", where)
-    bursts = [units.read("data", one) for one in needed(curve, "bursts", where)]
-    rates = [units.read("rate", one) for one in needed(curve, "rates", where)]
-    if len(bursts) != len(rates):
-        raise NetworkError(f"{where} has {len(bursts)} bursts and {len(rates)} rates")
-    if len(bursts) > 1:
+    pieces = _pieces(flow, "arrival_curve", (("bursts", "data"), ("rates", "rate")), units, where)
+    if len(pieces) > 1:
         made.remark(
             "of an arrival curve of several pieces the one with the least burst is kept: a higher one, "
             "so that bounds stay bounds"
         )
-    burst, rate = min(zip(bursts, rates, strict=True))
+    burst, rate = min(pieces)
     packet = flow.get("max_packet_length")
     return Arrival(burst, rate, units.read("data", packet) if packet is not None else 0.0)
-
-
-# --- export -----------------------------------------------------------------------------------
-
-NOT_SAID = (
-    "schedulers, priorities, buffers, datasets, cores and requirements have no place in Saihu's file: every "
-    "port is first come, first served"
-)
-
-
-def exported(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]:
-    """Servers for all ports that send, flows with the bits they have on the wire; and remarks."""
-    remarks = [
-        NOT_SAID,
-        "bursts and rates are those on the wire, with all that goes around a frame",
-    ]
-    used = dict.fromkeys(
-        name for stream in system.streams.values() for name in _path(system, stream)
-    )
-    if len(used) < len({name for stream in system.streams.values() for name in stream.path}):
-        remarks.append(
-            "ports of 1 Tb/s, which stand for links of which nobody said a rate, are left out"
-        )
-    sets: dict[tuple[str, str], list[Stream]] = {}
-    for stream in system.streams.values():
-        if stream.producer is None:
-            remarks.append(
-                f"{stream.name} sends as fast as it goes, which no arrival curve says: left out"
-            )
-        else:
-            sets.setdefault(stream.sent_as, []).append(stream)
-    document: dict[str, object] = {
-        "network": {
-            "name": system.name,
-            "packetizer": True,
-            "multiplexing": "FIFO",
-            "time_unit": "s",
-            "data_unit": "b",
-            "rate_unit": "bps",
-        },
-        "flows": [_flow(system, name[1], copies) for name, copies in sets.items()],
-        "servers": [_server(system, name) for name in used],
-    }
-    return document, tuple(remarks)
-
-
-def _path(system: System, stream: Stream) -> Way:
-    """The ports of a stream, without those that stand for no link of a known rate."""
-    said = [name for name in stream.path if system.ports[name].rate_bps != FAST_BPS]
-    return said or list(stream.path)
-
-
-def _server(system: System, name: str) -> dict[str, object]:
-    port = system.ports[name]
-    node = system.switches.get(port.node)
-    latency = (node.latency_s if node else 0.0) + system.links[port.link].delay_s
-    return {
-        "name": name,
-        "service_curve": {"latencies": [latency], "rates": [port.rate_bps]},
-        "capacity": port.rate_bps,
-    }
-
-
-def _flow(system: System, name: str, copies: list[Stream]) -> dict[str, object]:
-    first = copies[0]
-    links = system.links_of(first)
-    ratio = max(wire_ratio(first.protocol, first.payload_bytes, link) for link in links)
-    arrival = arrival_of(first, ratio)
-    assert arrival is not None  # those without are left out
-    found: dict[str, object] = {
-        "name": name,
-        "path": _path(system, first),
-        "arrival_curve": {"bursts": [arrival.burst_bits], "rates": [arrival.rate_bps]},
-        "max_packet_length": arrival.packet_bits,
-    }
-    if copies[1:]:
-        found["multicast"] = [{"name": one.name, "path": _path(system, one)} for one in copies[1:]]
-    return found
