@@ -81,6 +81,12 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         ),
         "copies of 'm' and differ",
     ),
+    "cut-through to a faster line": (
+        lambda: network(
+            [port("x", LINE, header_bits=100.0), port("y", 2 * LINE)], [flow("f", "x y")]
+        ),
+        "from 'x' at 1e+06 b/s cut-through to 'y' at 2e+06 b/s",
+    ),
     "no weight": (
         lambda: network(ports("x", scheduler=WeightedRoundRobin({1: 1})), [flow("f", "x")]),
         "weighted round robin has nothing for that class",
