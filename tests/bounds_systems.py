@@ -16,14 +16,13 @@ from icmodel.system.bounds.curves import Arrival, TokenBucket, arrival
 from icmodel.system.bounds.network import Flow, Network, Server, network, port
 from icmodel.system.bounds.schedulers import (
     Arbitrary,
-    CreditBased,
     DeficitRoundRobin,
     Fifo,
     Scheduler,
     StrictPriority,
-    TimeGates,
     WeightedRoundRobin,
 )
+from icmodel.system.bounds.tsn_schedulers import CreditBased, TimeGates
 from packet_simulation import Seen, Sources, simulate
 
 KINDS = (

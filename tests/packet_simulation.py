@@ -19,13 +19,12 @@ from typing import Any
 from icmodel.system.bounds.network import Flow, Network, Server
 from icmodel.system.bounds.schedulers import (
     Arbitrary,
-    CreditBased,
     DeficitRoundRobin,
     Fifo,
     StrictPriority,
-    TimeGates,
     WeightedRoundRobin,
 )
+from icmodel.system.bounds.tsn_schedulers import CreditBased, TimeGates
 
 NEVER = float("inf")
 SLACK = 1e-12

@@ -22,6 +22,7 @@ from icmodel.system import (
 )
 
 T = TypeVar("T")
+FIFO = Fifo()
 ETHERNET = "ethernet-10g-2012"
 SWITCH_S = 5.9e-6
 """What the dataset's switch adds (IC2012 §7.1.2)."""
@@ -38,7 +39,7 @@ class Chain:
     rate_bps: float = 1e10
     trunk_bps: float = 1e10
     dataset: str | None = ETHERNET
-    scheduler: Scheduler = Fifo()
+    scheduler: Scheduler = FIFO
     cores: int | None = None
     length_m: float = 0.0
     buffer_bytes: float | None = None
@@ -69,7 +70,7 @@ class Chain:
             )
             for node, peer in ((a, b), (b, a)):
                 port = f"{node}->{peer}"
-                served = self.scheduler if node.startswith("s") else Fifo()
+                served = self.scheduler if node.startswith("s") else FIFO
                 ports[port] = Port(port, name, node, peer, rate, served)
         switches = {
             f"s{k}": Switch(f"s{k}", "s", latency_s=SWITCH_S, buffer_bytes=self.buffer_bytes)

@@ -45,6 +45,7 @@ COMMANDS = {
         f"datasets check {shlex.quote(str(load(name).folder))}" for name in catalogue()
     ],
     "usecases list": ["usecases list"],
+    "system predict": ["system imaging"],
     "system list": ["system list"],
     "system show": ["system show imaging", "system show industrial-line"],
     "system check": ["system check lab-dscp"],

@@ -90,7 +90,7 @@ def test_a_contradiction_ends_with_2_and_is_found(says: Any, tmp_path: Path) -> 
     [
         ("system check own.toml", "own.toml: streams no. 1: the key 'protokol' is unknown"),
         ("system show nowhere", "there is no system 'nowhere': take imaging, "),
-        ("system nowhere", "no such command 'nowhere'"),
+        ("system nowhere", "there is no system 'nowhere': take imaging, "),
         ("system import own.toml -o x.toml", "own.toml is neither JSON nor XML"),
         ("system import nowhere.json -o x.toml", "nowhere.json cannot be read"),
         ("system export lab-direct --format dot -o x.json", "there is no format 'dot'"),
@@ -128,3 +128,38 @@ def test_an_import_overwrites_nothing(says: Any, tmp_path: Path) -> None:
     assert code == 2
     assert "is there already" in err
     assert (tmp_path / "mine.toml").read_text(encoding="utf-8") == "mine"
+
+
+# --- predicted -----------------------------------------------------------------------------------
+
+
+def test_a_system_that_meets_all_is_told_on_one_screen(says: Any) -> None:
+    code, out, _ = says("system imaging")
+    assert code == 0
+    assert out.startswith("✓ imaging: met")
+    assert len(out.splitlines()) <= 32
+    for text in ("3.539 Gb/s", "25.1 ms", "switch->qfhd-display#1", "(bound), control-4"):
+        assert text in out
+
+
+def test_a_file_is_predicted_without_and_with_the_command(says: Any) -> None:
+    path = find_system("imaging")
+    code, out, _ = says(f"system {path} --json")
+    assert (code, out) == says("system predict imaging --json")[:2]
+    stream = json.loads(out)["streams"]["picture-1"]
+    assert stream["goodput_bps"]["value"] == 3.538944e9
+    assert stream["latency_bound_s"]["value"] > stream["latency_mean_s"]["value"]
+
+
+def test_a_system_that_cannot_be_met_ends_with_1_and_an_unknown_one_with_3(says: Any) -> None:
+    code, out, _ = says("system motion-control")
+    assert code == 1
+    assert out.startswith("✗ motion-control: not met")
+    code, out, _ = says("system lab-two-switches")  # no dataset speaks for its links
+    assert code == 3
+    assert "theory alone" in out
+
+
+def test_every_stream_and_link_is_told_when_asked_for(says: Any) -> None:
+    assert "recorder-3->switch" not in says("system imaging")[1]
+    assert "recorder-3->switch" in says("system imaging --all")[1]

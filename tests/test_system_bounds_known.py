@@ -29,7 +29,8 @@ from icmodel.system.bounds import (
     service,
     token_bucket,
 )
-from icmodel.system.bounds.curves import RateLatency, backlog_bits, delay_s, in_a_row
+from icmodel.system.bounds.curves import RateLatency, in_a_row
+from icmodel.system.bounds.deviations import backlog_bits, delay_s
 from icmodel.system.bounds.paths import Path
 from icmodel.system.bounds.pay_once import left_at_once
 from icmodel.system.bounds.propagation import propagate

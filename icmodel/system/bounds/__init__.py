@@ -29,14 +29,13 @@ from icmodel.system.bounds.curves import (
 from icmodel.system.bounds.network import Flow, Network, Server, network, port
 from icmodel.system.bounds.schedulers import (
     Arbitrary,
-    CreditBased,
     DeficitRoundRobin,
     Fifo,
     Scheduler,
     StrictPriority,
-    TimeGates,
     WeightedRoundRobin,
 )
+from icmodel.system.bounds.tsn_schedulers import CreditBased, TimeGates
 
 __all__ = [
     "METHODS",

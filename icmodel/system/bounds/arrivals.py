@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from icmodel.system.bounds.curves import NEVER, Arrival, TokenBucket, least, output, total
+from icmodel.system.bounds.curves import NEVER, Arrival, TokenBucket, least, total
+from icmodel.system.bounds.deviations import output
 from icmodel.system.bounds.queues import Queue, Stage, by_link
 
 Numbers = frozenset[int]

@@ -6,6 +6,7 @@ and seconds throughout.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
@@ -33,8 +34,8 @@ class Server:
         Rate at which bits leave, so that what comes behind this server comes no faster, and a
         packet that has begun is sent without a pause. None: not known, both are left out.
     header_bits
-        A cut-through switch behind the link passes a packet on after so many bits; it needs links
-        of one rate. None: store-and-forward.
+        A cut-through switch behind the link passes a packet on after so many bits, to lines that are
+        no faster, or it would run dry. None: store-and-forward.
     delay_s
         What every packet needs from here to the next queue, or to the end: propagation, switching.
     """
@@ -169,6 +170,7 @@ def network(servers: Iterable[Server], flows: Iterable[Flow]) -> Network:
     flow_by_name = _named("flow", flows)
     for flow in flow_by_name.values():
         _check(flow, by_name)
+        _check_cut_through(flow, by_name)
     _check_copies(flow_by_name.values())
     return Network(by_name, flow_by_name, _order(by_name, flow_by_name.values()))
 
@@ -192,6 +194,17 @@ def _check(flow: Flow, servers: Mapping[str, Server]) -> None:
             raise BoundsError(
                 f"flow {flow.name!r} of class {flow.traffic_class} passes {name!r}, whose "
                 f"{servers[name].scheduler.name} has nothing for that class; give it a share above 0"
+            )
+
+
+def _check_cut_through(flow: Flow, servers: Mapping[str, Server]) -> None:
+    for here, there in pairwise(servers[name] for name in flow.path):
+        comes, goes = here.line_rate_bps, there.line_rate_bps
+        if here.header_bits is not None and not (comes and goes and goes <= comes):
+            raise BoundsError(
+                f"flow {flow.name!r} goes from {here.name!r} at {comes or math.nan:g} b/s cut-through to "
+                f"{there.name!r} at {goes or math.nan:g} b/s; a packet is passed on before it is whole "
+                "only to a line that is known and no faster, so make it store-and-forward"
             )
 
 

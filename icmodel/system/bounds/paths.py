@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from icmodel.system.bounds.curves import Arrival, Service, delay_s, total
+from icmodel.system.bounds.curves import Arrival, Service, total
+from icmodel.system.bounds.deviations import delay_s
 from icmodel.system.bounds.network import Flow, Network, Server
 from icmodel.system.bounds.propagation import Propagation
 from icmodel.system.bounds.queues import Queue

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from icmodel.system.bounds.arrivals import Arrivals
-from icmodel.system.bounds.curves import Service, backlog_bits, delay_s, total
+from icmodel.system.bounds.curves import Service, total
+from icmodel.system.bounds.deviations import backlog_bits, delay_s
 from icmodel.system.bounds.network import Flow, Network, Server
 from icmodel.system.bounds.queues import Queue, Stage
 from icmodel.system.bounds.schedulers import Traffic

@@ -6,14 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from icmodel.system.bounds.curves import (
-    Arrival,
-    Service,
-    backlog_bits,
-    busy_s,
-    delay_s,
-    left_by_fifo,
-)
+from icmodel.system.bounds.curves import Arrival, Service
+from icmodel.system.bounds.deviations import backlog_bits, busy_s, delay_s, left_by_fifo
 from icmodel.system.bounds.network import Server
 from icmodel.system.bounds.schedulers import ClassTraffic
 
