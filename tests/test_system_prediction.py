@@ -15,6 +15,7 @@ from icmodel import system as rooms
 from icmodel.model import Model
 from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement
 from icmodel.system import (
+    Dscp,
     Producer,
     Stream,
     StrictPriority,
@@ -218,6 +219,30 @@ def test_an_urgent_stream_waits_for_one_packet_and_a_late_one_for_all() -> None:
     queued = predict(Chain((3,)).system([urgent, late])).streams["urgent"]
     burst = 65535 * 8 * 1538 / 1448 / 1e10
     assert queued.terms["queue at s0->h2"] == pytest.approx(load * burst / 2, rel=1e-6)
+
+
+def test_assured_and_expedited_forwarding_share_as_ic2012_measured() -> None:
+    """§6.5.3: AF4 against AF1 as 7 to 2.4; EF gets 5.5 Gb/s, and the other is not starved."""
+    af = Chain((3,), scheduler=Dscp({4: "af4", 1: "af1", 5: "ef"}))
+    found = goodputs(
+        predict(
+            af.system(
+                [
+                    af.stream("high", "h0", "h2", priority=4),
+                    af.stream("low", "h1", "h2", priority=1),
+                ]
+            )
+        )
+    )
+    assert found["high"] / found["low"] == pytest.approx(7 / 2.4, rel=1e-3)
+    assert sum(found.values()) == pytest.approx(9.4e9, rel=2e-3)
+    found = goodputs(
+        predict(
+            af.system([af.stream("ef", "h0", "h2", priority=5), af.stream("other", "h1", "h2")])
+        )
+    )
+    assert found["ef"] == pytest.approx(5.5e9, rel=1e-3)
+    assert found["other"] == pytest.approx(3.9e9, rel=2e-3)
 
 
 def test_a_full_port_is_waited_at_as_long_as_its_buffer_takes_or_nobody_knows() -> None:

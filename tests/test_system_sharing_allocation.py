@@ -51,7 +51,7 @@ def test_dscp_as_the_source_measured_it() -> None:
     """IC2012 §6.5.3: AF41 against AF11 7 and 2.4 Gb/s; EF at most 5.5 Gb/s, and the other goes on."""
     both = differentiated(9.4, {5: INF, 1: INF}, {5: "af4", 1: "af1"})
     assert both == pytest.approx({5: 7.0, 1: 2.4})
-    assert differentiated(10.0, {5: INF, 1: INF}, {5: "ef"}) == pytest.approx({5: 5.5, 1: 4.5})
+    assert differentiated(9.4, {5: INF, 1: INF}, {5: "ef"}) == pytest.approx({5: 5.5, 1: 3.9})
     alike = differentiated(
         9.4, {5: INF, 1: INF}, {5: "af4", 1: "af4"}
     )  # AF41 and AF43: drops aside

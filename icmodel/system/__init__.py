@@ -19,6 +19,7 @@ from icmodel.system.prediction import SystemPrediction, predict
 from icmodel.system.schedulers import (
     CreditBased,
     DeficitRoundRobin,
+    Dscp,
     Fifo,
     Gates,
     Scheduler,
@@ -31,6 +32,7 @@ __all__ = [
     "CreditBased",
     "DeficitRoundRobin",
     "Device",
+    "Dscp",
     "Fifo",
     "Finding",
     "Gates",

@@ -83,11 +83,26 @@ class GatesTable(Document):
     windows: Annotated[tuple[WindowTable, ...], Field(min_length=1)]
 
 
+class DscpTable(Document):
+    """Expedited and assured forwarding as IC2012 measured it: ``classes = { 5 = "ef", 1 = "af1" }``."""
+
+    kind: Literal["dscp"]
+    classes: Annotated[
+        dict[Priority, Literal["ef", "af1", "af2", "af3", "af4"]], Field(min_length=1)
+    ]
+
+
 SchedulerTable = Annotated[
-    FifoTable | StrictPriorityTable | WeightedTable | DeficitTable | CreditTable | GatesTable,
+    FifoTable
+    | StrictPriorityTable
+    | WeightedTable
+    | DeficitTable
+    | CreditTable
+    | GatesTable
+    | DscpTable,
     Field(discriminator="kind"),
 ]
-SCHEDULERS = ("fifo", "strict-priority", "wrr", "drr", "cbs", "gates")
+SCHEDULERS = ("fifo", "strict-priority", "wrr", "drr", "cbs", "gates", "dscp")
 
 
 # --- what produces a stream -------------------------------------------------------------------

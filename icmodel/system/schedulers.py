@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from icmodel.errors import NetworkError
+from icmodel.system.sharing.disciplines import BEHAVIOURS
 
 PRIORITIES = range(8)
 """Classes of a port, the most urgent last."""
@@ -143,7 +144,35 @@ class Gates:
         return any(priority in window.priorities for window in self.windows)
 
 
-Scheduler = Fifo | StrictPriority | WeightedRoundRobin | DeficitRoundRobin | CreditBased | Gates
+@dataclass(frozen=True, slots=True)
+class Dscp:
+    """Expedited and assured forwarding as a switch of 2012 did with its factory settings (IC2012 §6.5.3).
+
+    Parameters
+    ----------
+    classes : mapping
+        Priority -> ``ef`` or ``af1`` to ``af4``; other priorities are best effort.
+    """
+
+    classes: Mapping[int, str]
+    kind: ClassVar[str] = "dscp"
+
+    def __post_init__(self) -> None:
+        _check_priorities(self.classes)
+        for priority, name in self.classes.items():
+            if name not in BEHAVIOURS:
+                raise NetworkError(
+                    f"the priority {priority} is {name!r}: take one of {', '.join(BEHAVIOURS)}"
+                )
+
+    def serves(self, priority: int) -> bool:
+        """Whether frames of this priority are ever sent."""
+        return True
+
+
+Scheduler = (
+    Fifo | StrictPriority | WeightedRoundRobin | DeficitRoundRobin | CreditBased | Gates | Dscp
+)
 
 
 def _check_classes(what: str, of: Mapping[int, float]) -> None:

@@ -49,6 +49,7 @@ SYSTEM_TABLES: Mapping[str, type[BaseModel]] = {
     'a scheduler with kind = "drr"': system.DeficitTable,
     'a scheduler with kind = "cbs"': system.CreditTable,
     'a scheduler with kind = "gates"': system.GatesTable,
+    'a scheduler with kind = "dscp"': system.DscpTable,
     "windows of gates": system.WindowTable,
     "[[links]]": system.Links,
     "[[streams]]": system.Streams,

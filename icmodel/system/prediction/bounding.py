@@ -22,6 +22,7 @@ from icmodel.system.prediction.result import LatencyBound
 from icmodel.system.schedulers import (
     CreditBased,
     DeficitRoundRobin,
+    Dscp,
     Gates,
     Scheduler,
     StrictPriority,
@@ -107,6 +108,11 @@ def _scheduler(served: Scheduler) -> bounds.Scheduler:
             return bounds.DeficitRoundRobin({k: 8.0 * value for k, value in quanta.items()})
         case CreditBased(idle_slopes_bps=slopes):
             return bounds.CreditBased(slopes)
+        case Dscp():
+            raise BoundsError(
+                "DSCP as it was measured promises no class anything: take strict-priority, wrr, drr or cbs "
+                "for a bound"
+            )
         case Gates(windows=windows):
             return bounds.TimeGates(
                 tuple((one.duration_s, _only(one.priorities)) for one in windows)

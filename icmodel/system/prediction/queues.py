@@ -118,16 +118,15 @@ def _full_interfaces(found: Shared, allocation: Allocation) -> dict[str, float]:
 
     What gives way asks for more until such a port is full, too.
     """
-    carried: dict[str, float] = {}
-    rate: dict[str, float] = {}
+    carried: dict[tuple[str, str], float] = {}
+    whole: dict[tuple[str, str], float] = {}
     for lane, (kind, where, _) in enumerate(found.keys):
-        if kind == PORT:
-            carried[where] = carried.get(where, 0.0) + float(allocation.carried[lane])
-            rate[where] = float(found.lanes.capacity[lane])
+        carried[kind, where] = carried.get((kind, where), 0.0) + float(allocation.carried[lane])
+        whole[kind, where] = float(found.lanes.capacity[lane])
     return {
-        where: max(rate[where] / carried[where], 1.0)
-        for lane, (kind, where, _) in enumerate(found.keys)
-        if kind == INTERFACE and allocation.arriving[lane] >= FULL * allocation.could[lane]
+        where: max(whole[PORT, where] / carried[PORT, where], 1.0)
+        for kind, where in carried
+        if kind == INTERFACE and carried[kind, where] >= FULL * whole[kind, where]
     }
 
 

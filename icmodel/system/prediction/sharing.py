@@ -16,13 +16,22 @@ from icmodel.system.prediction.speaking import Answers
 from icmodel.system.schedulers import (
     CreditBased,
     DeficitRoundRobin,
+    Dscp,
     Fifo,
     Gates,
     StrictPriority,
     WeightedRoundRobin,
 )
 from icmodel.system.sharing.allocation import Allocation, Flows, Lanes, allocate
-from icmodel.system.sharing.disciplines import Discipline, gated, shaped, strict_priority, weighted
+from icmodel.system.sharing.disciplines import (
+    Classes,
+    Discipline,
+    differentiated,
+    gated,
+    shaped,
+    strict_priority,
+    weighted,
+)
 from icmodel.system.sharing.overload import NOWHERE
 
 PROCESSOR, PORT, INTERFACE = "processor", "port", "interface"
@@ -115,7 +124,7 @@ def _hops(
         priority = 0 if isinstance(port.scheduler, Fifo) else stream.priority
         yield Hop(PORT, name, priority, ratio)
     most = float(capacity_bps[index])
-    yield Hop(INTERFACE, stream.path[-1], 0, 1 / most) if 0 < most < np.inf else None
+    yield Hop(INTERFACE, port.name, priority, 1 / most) if 0 < most < np.inf else None
     yield _processor(system, stream, index, alone, "recv")
 
 
@@ -140,25 +149,37 @@ def busy_cores(system: System, stream: Stream, answers: Answers, index: int, sid
 def _lanes(
     system: System, streams: Sequence[Stream], keys: Sequence[tuple[str, str, int]]
 ) -> Lanes:
-    capacity: list[float] = []
-    port: list[int] = []
-    ports: dict[str, int] = {}
+    """What each lane can carry; classes of a port share its rate, and alike what its receiver takes."""
+    numbers: dict[tuple[str, str], int] = {}
     disciplines: dict[int, Discipline] = {}
     sizes = _packet_sizes(system, streams)
     for kind, where, _ in keys:
-        if kind != PORT:
-            cores = system.devices[where].cores if kind == PROCESSOR else 1
-            capacity.append(float(cores or 1))
-            port.append(NOWHERE)
+        if kind == PROCESSOR or (kind, where) in numbers:
             continue
-        number = ports.setdefault(where, len(ports))
-        capacity.append(system.ports[where].rate_bps)
-        port.append(number)
+        number = numbers[kind, where] = len(numbers)
         rule = _discipline(system.ports[where], sizes)
         if rule is not None:
-            disciplines[number] = rule
-    classes = np.array([priority for _, _, priority in keys], dtype=np.int64)
-    return Lanes(np.array(capacity), np.array(port, dtype=np.int64), classes, disciplines)
+            rate = system.ports[where].rate_bps
+            disciplines[number] = rule if kind == PORT else partial(_scaled, rule=rule, to_bps=rate)
+    return Lanes(
+        capacity=np.array([_capacity(system, kind, where) for kind, where, _ in keys]),
+        port=np.array([numbers.get(key[:2], NOWHERE) for key in keys], dtype=np.int64),
+        priority=np.array([priority for _, _, priority in keys], dtype=np.int64),
+        disciplines=disciplines,
+    )
+
+
+def _capacity(system: System, kind: str, where: str) -> float:
+    if kind == PORT:
+        return system.ports[where].rate_bps
+    return float(system.devices[where].cores or 1) if kind == PROCESSOR else 1.0
+
+
+def _scaled(whole: float, asked: Classes, *, rule: Discipline, to_bps: float) -> dict[int, float]:
+    """A rule of a port's rate for parts of a whole."""
+    scale = to_bps / whole
+    given = rule(to_bps, {one: part * scale for one, part in asked.items()})
+    return {one: value / scale for one, value in given.items()}
 
 
 def _packet_sizes(system: System, streams: Sequence[Stream]) -> Mapping[int, float]:
@@ -181,6 +202,8 @@ def _discipline(port: Port, sizes: Mapping[int, float]) -> Discipline | None:
             return partial(weighted, weights={k: float(v) for k, v in quanta.items()})
         case WeightedRoundRobin(weights=frames):
             return partial(weighted, weights={k: v * sizes.get(k, 1.0) for k, v in frames.items()})
+        case Dscp(classes=behaviours):
+            return partial(differentiated, behaviours=behaviours)
         case Gates(windows=windows):
             return partial(gated, windows=[(one.duration_s, one.priorities) for one in windows])
     return None

@@ -17,10 +17,12 @@ Discipline = Callable[[float, Classes], dict[int, float]]
 
 ASSURED_WEIGHTS = (7.0, 2.4)
 """Goodput of AF4 and AF1, both unlimited TCP with large frames, of 9.4 Gb/s (IC2012 §6.5.3)."""
-EXPEDITED_SHARE = 0.55
-"""What expedited forwarding gets at most of the line: 5.5 of 10 Gb/s (IC2012 §6.5.3)."""
+EXPEDITED_SHARE = 5.5 / 9.4
+"""What expedited forwarding gets at most: 5.5 of the 9.4 Gb/s of goodput on a 10 Gb/s line (IC2012 §6.5.3)."""
 EXPEDITED = "ef"
 ASSURED = ("af1", "af2", "af3", "af4")
+BEHAVIOURS = (EXPEDITED, *ASSURED)
+"""How a class may be forwarded (RFC 3246, RFC 2597); what is none of them is best effort."""
 
 
 def strict_priority(rate_bps: float, asked: Classes) -> dict[int, float]:
@@ -92,7 +94,7 @@ def differentiated(
 ) -> dict[int, float]:
     """DSCP as IC2012 §6.5.3 measured it at a switch with its factory settings.
 
-    Expedited forwarding first, with at most 55 % of the line; the assured classes share the rest by
+    Expedited forwarding first, with at most 5.5 of 9.4 parts; the assured classes share the rest by
     weight, AF4 and AF1 as 7 to 2.4.  AF2 and AF3 lie evenly between them, and what has no class counts
     as AF1 (both assumed).  Drop precedences make little difference, and make none here.
 
