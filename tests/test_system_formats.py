@@ -310,6 +310,13 @@ def test_a_graph_without_words_of_ours_is_read_with_remarks(tmp_path: Path) -> N
         assert word in told
 
 
+def test_a_device_at_which_two_edges_end_gets_two_interfaces(tmp_path: Path) -> None:
+    nodes = [{"id": "a", "kind": "device"}, {"id": "b"}, {"id": "c"}]
+    edges = [{"source": "a", "target": end, "rate": "1 Gb/s"} for end in ("b", "c")]
+    system, _ = imported(json.dumps({"nodes": nodes, "edges": edges}), tmp_path)
+    assert [one.interfaces for one in system.devices.values()] == [2, 1, 1]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
