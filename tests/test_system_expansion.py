@@ -8,6 +8,7 @@ from icmodel.errors import NetworkError
 from icmodel.system import (
     CreditBased,
     DeficitRoundRobin,
+    Device,
     Fifo,
     Gates,
     StrictPriority,
@@ -205,3 +206,22 @@ def test_a_rate_of_frames_is_what_the_sender_is_set_to() -> None:
     stream = read(switched(stream='rate = "2000/s"\n')).streams["x"]
     assert stream.rate_fps == 2000
     assert stream.requested_goodput_bps == 2000 * 64 * 8
+
+
+def test_every_key_of_a_device_a_switch_and_a_stream_arrives() -> None:
+    text = switched(
+        'buffer = "64 KiB"',
+        stream='cores = 3\noptions = { nagle = "off" }\npriority = 5\nkind = "firm"\n',
+    ).replace(
+        'name = "a"\n',
+        'name = "a"\ninterfaces = 2\ncores = 8\ndataset = "lab-1g-2026"\ncpu_clock_ratio = 1.5\n'
+        'app_send = "5 us"\napp_recv = "7 us"\n',
+        1,
+    )
+    system = read(text)
+    assert system.devices["a"] == Device("a", "a", 2, 8, "lab-1g-2026", 1.5, 5e-6, 7e-6)
+    assert system.switches["s"].buffer_bytes == 65536
+    assert system.switches["s"].latency_s == 1e-6
+    stream = system.streams["x"]
+    assert (stream.cores, dict(stream.options)) == (3, {"nagle": "off"})
+    assert (stream.priority, stream.kind) == (5, "firm")

@@ -32,6 +32,7 @@ DAMAGES = [
     (DIRECT, 'name = "A"\ncores = 1', 'name = "A"\ncount = 0', "devices no. 1, count is 0"),
     (DIRECT, 'name = "A"', 'name = "my host"', "devices no. 1, name is 'my host'"),
     (DIRECT, 'payload = "16384 B"\n', "", "what produces unlimited says no frame"),
+    (IMAGING, 'depth = "32 bit", ', "", "streams no. 1, produces has no depth: it is needed"),
     (DIRECT, '"unlimited"', '"endless"', "has the kind 'endless': the kinds are image, samples"),
     (DIRECT, 'kind = "unlimited"', "", "streams no. 1, produces has no kind"),
     (LINE, '"strict-priority"', '"lifo"', "has the kind 'lifo': the kinds are fifo, strict-pr"),

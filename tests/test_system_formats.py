@@ -179,6 +179,31 @@ def test_saihus_demonstration_is_the_same_system_in_both_its_formats(
     assert sorted(at.values())[-3:] == [2, 2, 2]  # and at s1 f0 and f2, f0 and f1
 
 
+def test_two_physical_links_there_and_back_are_one_cable(tmp_path: Path) -> None:
+    back = (
+        '<link from="s1" to="s0" fromPort="o2" toPort="i2" service-rate="{}" name="g"/></elements>'
+    )
+    for rate, told in (("4Mbps", False), ("2Mbps", True)):
+        text = PHYSICAL.replace("</elements>", back.format(rate))
+        system, remarks = imported(text, tmp_path)
+        assert len(system.links) == 6
+        assert any("the way back" in remark for remark in remarks) == told
+
+
+def test_a_physical_link_has_its_service_rate_else_its_capacity(tmp_path: Path) -> None:
+    system, _ = imported(PHYSICAL, tmp_path)
+    assert system.links["s0<->s1"].rate_bps == 4e6
+    bare = PHYSICAL.replace('service-rate="4Mbps"', "")
+    assert imported(bare, tmp_path)[0].links["s0<->s1"].rate_bps == 10e6
+
+
+def test_servers_of_several_latencies_get_the_greatest_and_a_remark(tmp_path: Path) -> None:
+    slow = json.dumps(PORTS).replace('{"latencies": [10], "rates"', '{"latencies": [30], "rates"')
+    system, remarks = imported(slow, tmp_path)
+    assert system.switches["s1"].latency_s == 3e-5
+    assert any("several latencies" in remark for remark in remarks)
+
+
 def test_what_a_system_file_cannot_say_of_saihus_is_told(tmp_path: Path) -> None:
     told = " ".join(imported(json.dumps(PORTS), tmp_path)[1])
     for word in ("analysis_option", "capacity", "service curve", "arrival curve", "1 Tb/s"):
@@ -283,6 +308,13 @@ def test_a_graph_without_words_of_ours_is_read_with_remarks(tmp_path: Path) -> N
     told = " ".join(remarks)
     for word in ("vendor", "weight", "'rack 7' is named 'rack-7'", "1 Tb/s", "without kind"):
         assert word in told
+
+
+def test_a_device_at_which_two_edges_end_gets_two_interfaces(tmp_path: Path) -> None:
+    nodes = [{"id": "a", "kind": "device"}, {"id": "b"}, {"id": "c"}]
+    edges = [{"source": "a", "target": end, "rate": "1 Gb/s"} for end in ("b", "c")]
+    system, _ = imported(json.dumps({"nodes": nodes, "edges": edges}), tmp_path)
+    assert [one.interfaces for one in system.devices.values()] == [2, 1, 1]
 
 
 @pytest.mark.parametrize(

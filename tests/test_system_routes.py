@@ -166,3 +166,33 @@ def test_streams_that_begin_at_one_switch_share_its_search() -> None:
             assert counted.way(host, hosts[(i + step) % 1000]) is not None
     searches, ends = 40 * 40, 3 * 5000
     assert near.looked_up <= searches + ends
+
+
+def two_homed(first_us: float, second_us: float) -> Map:
+    """A host at two switches, which both lead to another host."""
+    names = {f"s{i}": Switch(f"s{i}", "s") for i in range(2)}
+    links = [
+        Link("h0s0", ("h0", "s0"), 1e9, delay_s=first_us * 1e-6),
+        Link("h0s1", ("h0", "s1"), 1e9, delay_s=second_us * 1e-6),
+        Link("s0h1", ("s0", "h1"), 1e9),
+        Link("s1h1", ("s1", "h1"), 1e9),
+    ]
+    return neighbours([*names, "h0", "h1"], names, links)
+
+
+@pytest.mark.parametrize(("first", "second", "over"), [(5, 1, "s1"), (1, 5, "s0"), (2, 2, "s0")])
+def test_a_host_at_two_switches_takes_the_nearer_and_then_the_first(
+    first: float, second: float, over: str
+) -> None:
+    assert two_homed(first, second).way("h0", "h1") == ("h0", over, "h1")
+
+
+def test_of_parallel_cables_the_quicker_counts() -> None:
+    cables = [
+        Link(f"h0s{i}{us}", ("h0", f"s{i}"), 1e9, delay_s=us * 1e-6)
+        for i, us in ((0, 3), (1, 2), (1, 9))
+    ]
+    names = {f"s{i}": Switch(f"s{i}", "s") for i in range(2)}
+    ends = [Link(f"s{i}h1", (f"s{i}", "h1"), 1e9) for i in range(2)]
+    known = neighbours([*names, "h0", "h1"], names, [*cables, *ends])
+    assert known.way("h0", "h1") == ("h0", "s1", "h1")
