@@ -63,6 +63,8 @@ class Point(NamedTuple):
     source: str
 
 
+DIGITS = frozenset("0123456789.eE+-")
+"""What numbers are written with, but for those without a limit."""
 POINT = slice(Point._fields.index("protocol"), Point._fields.index("metric"))
 """The cells of a row that say where it stands."""
 
@@ -164,16 +166,35 @@ def _points(
 
 
 def _column(name: str, cells: Sequence[str], path: Path) -> list[Any]:
-    """The cells of a column, read."""
+    """The cells of a column, read: at once where they are plain numbers, else one by one."""
     read = READERS[name]
+    texts = list(dict.fromkeys(cells))
+    if read is _number or (read is _value and "" not in texts):
+        numbers = _plain_numbers(texts)
+        if numbers is not None:
+            return [numbers[text] for text in cells]
     known: dict[str, object] = {}
-    for text in dict.fromkeys(cells):
+    for text in texts:
         try:
             known[text] = read(name, text)
         except ValueError as error:
             line = FIRST_LINE + cells.index(text)
             raise DatasetError(f"{path} line {line}: {error}") from error
     return [known[text] for text in cells]
+
+
+def _plain_numbers(texts: Sequence[str]) -> dict[str, float | None] | None:
+    """What some cells hold if all are finite numbers of 0 or more, or empty; else ``None``."""
+    said = [text for text in texts if text]
+    if not DIGITS.issuperset("".join(said)):
+        return None
+    try:
+        numbers = list(map(float, said))
+    except ValueError:
+        return None
+    if numbers and not 0 <= min(numbers) <= max(numbers) < math.inf:
+        return None
+    return {"": None, **dict(zip(said, numbers, strict=True))}
 
 
 def _number(name: str, text: str) -> float | None:

@@ -37,7 +37,7 @@ UNLIMITED = "unlimited"
 LIMITS = ("rate_fps", "requested_goodput_bps")
 """Parameters that may be unlimited; inside that is infinity."""
 LARGEST_SWEEP = 100_000_000
-BLOCK = 32_768
+BLOCK = 8_192
 """Points answered between two reports of progress."""
 MOST_TRIED = 1000
 """Points asked one by one to find the first that is refused."""

@@ -24,7 +24,7 @@ def settings(**more: Any) -> Settings:
         "loads": (0.1, 0.9, float("inf")),
         "line_rate_bps": TUNING.line_rate_bps,
         "variant": "corrected",
-        "budget_s": 42.0,
+        "budget_s": 46.0,
         **LIMITS,
         **more,
     }

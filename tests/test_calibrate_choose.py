@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.chooser.synthetic import TRUTHS, TUNING, Synthetic
+from icmodel.calibrate.capacity import FEW, carried, edges, overloaded
 from icmodel.calibrate.choose import Decision, Purpose, choose
 from icmodel.calibrate.grid import (
     breaks,
@@ -27,18 +28,13 @@ from icmodel.calibrate.replay import Replay
 from icmodel.calibrate.run import Run, run_of
 from icmodel.calibrate.score import scores
 from icmodel.calibrate.settings import Settings
-from icmodel.calibrate.surface import (
-    CARRIED,
-    FEW,
-    Surface,
-    carried,
-    edges,
-    overloaded,
-    surfaces,
-)
+from icmodel.calibrate.surface import CARRIED, LABELS, Axes, Surface, surface, surfaces
 from icmodel.calibrate.system import Refused
 from icmodel.calibrate.table import table
 from icmodel.errors import RecordError
+from icmodel.fits.distances import Known
+from icmodel.fits.observations import Observations
+from icmodel.fits.process import process
 
 SETTINGS = Settings(system="made up", line_rate_bps=1e10)
 GRID = candidates(SETTINGS, 1e10)
@@ -124,14 +120,8 @@ def test_a_surface_finds_a_law_it_was_shown_in_part() -> None:
     runs = tuple(Run("udp", size) for size in payloads("udp", SETTINGS))
     value = [scaled("goodput_bps", _law(run)) for run in runs]
     shown = [index for index in range(len(runs)) if index % 2 == 0 or index > len(runs) - 3]
-    seen = Observed(
-        "goodput_bps",
-        tuple(runs[index] for index in shown),
-        np.array([value[index] for index in shown]),
-        np.ones(len(shown)),
-        math.nan,
-    )
-    mean, _ = Surface(seen, SETTINGS.mtu_bytes).predict(runs)
+    seen = Observed("goodput_bps", runs, np.array(value)).part(shown)
+    mean, _ = surface(seen, Axes(SETTINGS.mtu_bytes)).predict(runs)
     assert np.max(np.abs(mean - np.array(value))) < 0.02
 
 
@@ -142,11 +132,12 @@ def _law(run: Run) -> float:
 
 def test_repeats_say_the_noise() -> None:
     system = Synthetic(TUNING, 1)
-    runs = [Run("udp", 1024, 1e8), Run("udp", 2048, 1e8)]
-    records = [system.measure(run, repeat) for run in runs for repeat in range(400)]
+    runs = [Run("udp", size, 1e8) for size in (1024, 2048)]
+    records = [system.measure(run, repeat) for run in runs for repeat in range(200)]
     seen = observed(records, METRICS)["latency_mean_s"]  # type: ignore[arg-type]
-    assert seen.spread == pytest.approx(0.08, rel=0.1)
-    assert list(seen.repeats) == [400.0, 400.0]
+    assert len(seen.runs) == len(seen.values) == 400
+    found = surface(seen, Axes(SETTINGS.mtu_bytes))
+    assert math.sqrt(found.noise) == pytest.approx(0.08, rel=0.15)
 
 
 def test_spoilt_metrics_are_not_looked_at() -> None:
@@ -166,29 +157,23 @@ def test_what_a_run_takes_away_in_closed_form_is_refitting(
     run: Run, fitted: dict[str, Surface]
 ) -> None:
     """A run is put in by hand, and the deviation at some places worked out anew."""
-    surface = fitted["goodput_bps"]
+    known = fitted["goodput_bps"]
     asked = domain(GRID)[::7]
-    cross = surface.covariance(asked, [run])[:, 0]
-    own = surface.covariance([run], [run])[0, 0] + surface.kernel.noise**2
-    before = surface.predict(asked)[1] ** 2
-    after = _after(surface, run, asked) ** 2
-    assert before - cross**2 / own == pytest.approx(after, rel=1e-2, abs=1e-7)
+    cross = known.covariance(asked, [run])[:, 0]
+    own = known.covariance([run], [run])[0, 0] + known.noise
+    before = known.predict(asked)[1] ** 2
+    after = _after(known, run, asked) ** 2
+    assert before - cross**2 / own == pytest.approx(after, rel=1e-6, abs=1e-12)
 
 
-def _after(surface: Surface, run: Run, asked: tuple[Run, ...]) -> np.ndarray:
-    seen = surface.seen
-    if run in seen.runs:
-        repeats = seen.repeats + np.array([1.0 if one == run else 0.0 for one in seen.runs])
-        more = replace(seen, repeats=repeats)
-    else:
-        more = Observed(
-            seen.metric,
-            (*seen.runs, run),
-            np.append(seen.values, seen.values.mean()),
-            np.append(seen.repeats, 1.0),
-            seen.spread,
-        )
-    again = Surface(more, SETTINGS.mtu_bytes, surface.capacity, surface.kernel)
+def _after(before: Surface, run: Run, asked: tuple[Run, ...]) -> np.ndarray:
+    known = before.process
+    sites = before.axes.sites((*before.seen.runs, run))
+    nothing = np.zeros(len(sites))
+    rows = Observations(sites, nothing, nothing, nothing)
+    apart = Known(sites, LABELS).distances(sites)
+    more = process(known.mechanism, known.kernel, rows, apart, nothing)
+    again = replace(before, process=replace(more, scale=known.scale), sites=sites)
     return again.predict(asked)[1]
 
 

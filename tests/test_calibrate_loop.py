@@ -44,7 +44,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A calibration that nobody cut off."""
     folder = tmp_path_factory.mktemp("whole") / "lab"
     result = calibrate(System(), settings(), folder)
-    assert (result.reason, len(result.records)) == ("budget", 42)
+    assert (result.reason, len(result.records)) == ("budget", 46)
     write(folder, settings())
     return folder
 
@@ -82,7 +82,7 @@ def test_runs_that_the_hypervisor_disturbed_are_told_early_and_in_the_end(
     with watching() as watch:
         result = calibrate(Disturbed(), limits, tmp_path / "lab", watch)
     told = capsys.readouterr().err.splitlines()
-    assert told[0] == "10 runs, 10 of 42 s: first rounds, no error is known yet"
+    assert told[0] == "10 runs, 10 of 46 s: first rounds, no error is known yet"
     assert told[1].startswith("the hypervisor disturbed 12 of the first 12 runs")
     assert len([line for line in told if "of the first" in line]) == 1
     assert result.progress.disturbed == sum(stolen(one) > 0.01 for one in result.records) > 12
@@ -172,7 +172,7 @@ def test_cut_off_again_and_again_with_torn_lines(whole: Path, tmp_path: Path) ->
 
 def test_a_greater_budget_goes_on_where_the_smaller_one_ended(whole: Path, tmp_path: Path) -> None:
     folder = tmp_path / "lab"
-    for budget_s in (0.5, 1.0, 12.5, 33.0, 42.0):
+    for budget_s in (0.5, 1.0, 12.5, 33.0, 46.0):
         short = settings(budget_s=budget_s)
         if budget_s < 1.0:
             with pytest.raises(CalibrationError, match="no time for one run"):
@@ -247,7 +247,7 @@ def test_records_are_folded_into_a_dataset_of_the_folder_s_name(whole: Path) -> 
     assert (data.id, data.default_variant) == ("lab", "corrected")
     assert data.interconnect.line_rate_bps == TUNING.line_rate_bps
     runs = sum(point.n or 0 for point in data.points if point.metric == "goodput_bps")
-    assert runs == 42
+    assert runs == 46
 
 
 def test_records_say_the_step_they_were_chosen_in(whole: Path) -> None:

@@ -57,21 +57,28 @@ class Truth:
         return f"{math.floor(value * scale) / scale:.{self.digits}f}"
 
 
+BW_HEAD = " #bytes #iterations BW peak[MiB/sec] BW average[MiB/sec] MsgRate[Mpps]\n"
+
+
 def perftest_bits(run: Truth) -> str:
-    head = "RDMA_Write BW Test\n Connection type : RC\n BW average[Gb/sec] MsgRate[Mpps]\n"
+    head = "RDMA_Write BW Test\n Connection type : RC\n" + BW_HEAD.replace("MiB", "Gb")
     peak, rate = run.of(run.bps / 1e9), f"{run.rate / 1e6:.6f}"
     return f"{head} {run.payload} 5000 {peak} {run.of(run.slip * run.bps / 1e9)} {rate}\n"
 
 
 def perftest_bytes(run: Truth) -> str:
-    head = "RDMA_Write BW Test\n Connection type : RC\n BW average[MiB/sec] MsgRate[Mpps]\n"
+    head = "RDMA_Write BW Test\n Connection type : RC\n" + BW_HEAD
     speed = run.bps / 8 / MEBI
     rate = f"{run.rate / 1e6:.6f}"
     return f"{head} {run.payload} 5000 {run.of(speed)} {run.of(run.slip * speed)} {rate}\n"
 
 
 def perftest_latency(run: Truth) -> str:
-    head = "RDMA_Write Latency Test\n Connection type : RC\n"
+    head = (
+        "RDMA_Write Latency Test\n Connection type : RC\n"
+        " #bytes #iterations t_min[usec] t_max[usec] t_typical[usec] t_avg[usec] t_stdev[usec] "
+        "99% percentile[usec] 99.9% percentile[usec]\n"
+    )
     least, typical, mean, far = (run.half_us * by for by in (1.0, 1.001, 1.002, 1.003))
     shown = [
         run.of(value) for value in (least, 3 * far, typical, run.slip * mean, 0.1, far, 2 * far)
@@ -152,14 +159,15 @@ def netperf_round_trip(run: Truth) -> str:
 
 
 def netperf_both_ends(run: Truth) -> str:
-    speed = run.of(run.bps / 1e6)
+    count = round(10 * run.rate)
+    mbps = 8 * run.payload * count / 10 / 1e6
     return (
         "$ netperf -t UDP_STREAM -H b\n"
         "UDP UNIDIRECTIONAL SEND TEST from 0.0.0.0 () port 0 AF_INET to b () port 0 AF_INET\n"
         "Socket  Message  Elapsed      Messages\nSize    Size     Time         Okay Errors   "
         "Throughput\nbytes   bytes    secs            #      #   10^6bits/sec\n\n"
-        f"212992    {run.payload}   10.00   {round(10 * run.rate)}      0     {speed}\n"
-        f"212992            10.00   {round(10 * run.rate)}   {run.of(run.slip * run.bps / 1e6)}\n"
+        f"212992    {run.payload}   10.00   {count}      0     {run.of(mbps)}\n"
+        f"212992            10.00   {count}   {run.of(run.slip * mbps)}\n"
     )
 
 
@@ -167,7 +175,7 @@ def osu_pairs(run: Truth) -> str:
     return (
         "# OSU MPI Multiple Bandwidth / Message Rate Test v5.6.3\n"
         "# [ pairs: 4 ] [ window size: 64 ]\n# Size                  MB/s        Messages/s\n"
-        f"{run.payload} {run.of(run.slip * run.bps / 8e6)} {run.rate:.2f}\n"
+        f"{run.payload} {run.slip * run.bps / 8e6:.2f} {run.rate:.2f}\n"
     )
 
 
@@ -195,7 +203,8 @@ def iperf2_udp(run: Truth) -> str:
         f"[  1] 0.0000-10.0000 sec  {run.of(10 * run.bps / 8 / MEBI)} MBytes  "
         f"{run.of(run.bps / 1e6)} Mbits/sec\n[  1] Server Report:\n"
         f"[  1] 0.0000-10.0000 sec  {run.of(10 * run.bps / 8 / MEBI)} MBytes  "
-        f"{run.of(run.slip * run.bps / 1e6)} Mbits/sec  0.001 ms 3/{arrived + 3} (0%)\n"
+        f"{run.of(run.slip * run.bps / 1e6)} Mbits/sec  0.001 ms 3/{arrived + 3} "
+        f"({300 / (arrived + 3):.2g}%)\n"
     )
 
 

@@ -103,6 +103,8 @@ def test_predict_loads_only_the_rooms_a_question_passes(tmp_path: Path) -> None:
         "icmodel.cli.short",
         "icmodel.cli.table",
     }
+    links = {"ethernet", "infiniband", "roce", "rapidio"}
+    assert {name for name in links if f"icmodel.theory.{name}" in modules} == {"ethernet"}
     assert "icmodel.model.many" not in modules
 
 

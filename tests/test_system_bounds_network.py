@@ -14,6 +14,7 @@ from icmodel.errors import BoundsError
 from icmodel.system.bounds import (
     METHODS,
     Arbitrary,
+    CreditBased,
     DeficitRoundRobin,
     Flow,
     Network,
@@ -28,6 +29,7 @@ from icmodel.system.bounds import (
     rate_latency,
     token_bucket,
 )
+from icmodel.system.bounds.propagation import propagate
 
 PACKET = 1e3
 LINE = 1e6
@@ -69,6 +71,10 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "a line slower than the service": (
         lambda: Server("x", rate_latency(LINE), line_rate_bps=LINE / 2),
         "server 'x' serves 1e+06 b/s on a line of 500000 b/s",
+    ),
+    "a shaper on less than its line": (
+        lambda: Server("x", rate_latency(LINE / 2), CreditBased({0: 1e5}), line_rate_bps=LINE),
+        "server 'x' has a credit-based shaper, which reckons with the line's own rate",
     ),
     "a cycle": (
         lambda: network(ports("x y z"), [flow("f", "x y"), flow("g", "y z"), flow("h", "z x")]),
@@ -188,6 +194,20 @@ def test_the_backlog_of_a_port_is_all_bursts_and_the_packet_on_the_line() -> Non
     for scheduler in (None, StrictPriority()):
         found = backlogs_bits(network(ports("x unused", scheduler=scheduler), flows))
         assert found == {"x": pytest.approx(5 * PACKET), "unused": 0.0}
+
+
+def test_behind_a_server_a_flow_has_the_lesser_of_two_bursts() -> None:
+    """As bits b + r T and a packet, or as packets b + r W, with W = T + (b - l)/R.
+
+    10 packets at half the rate: 10 + 0.5 T R/l + 1 against 10 + 0.5 (T R/l + 9). At a hundredth:
+    the second.
+    """
+    pause = 0.1
+    for share, grown in ((0.5, pause * 0.5 * LINE + PACKET), (0.01, 0.01 * LINE * (pause + 9e-3))):
+        big = Flow("f", ("x", "y"), token_bucket(10 * PACKET, share * LINE), 0, PACKET, PACKET)
+        found = propagate(network([port("x", LINE, pause_s=pause), port("y", LINE)], [big]))
+        behind = found.queues["y"][0].coming.buckets[-1]
+        assert behind.burst_bits == pytest.approx(10 * PACKET + grown)
 
 
 def test_a_bound_rises_with_every_burden() -> None:

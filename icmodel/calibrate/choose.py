@@ -82,7 +82,7 @@ class _State:
         places = [one.run for one in asked] or list(purpose.domain)
         tells = surface.tells(candidates)
         self._limits = np.array([one.limit for one in asked])
-        self._noise = surface.kernel.noise**2
+        self._noise = surface.noise
         self._means, spread = surface.predict(places)
         self._variance = spread**2
         self._weights = np.ones(len(asked)) if asked else surface.counts(places)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from icmodel.arrays import Floats
 from icmodel.calibrate.run import Record, Run, run_of
 from icmodel.fold.flags import spoilers
 
-Floats = NDArray[np.float64]
+GOODPUT = "goodput_bps"
 ABSOLUTE = ("cpu_send", "cpu_recv", "loss_rate")
 """Metrics from 0 to 1, whose error is a difference; that of others is relative."""
 LEAST = 1e-12
@@ -21,18 +21,19 @@ LEAST = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """One metric at the runs it was measured at: mean of the repeats, and how many.
+    """One metric as it was measured: a run and a value for each time it was.
 
     ``values`` are logarithms, but those of a share from 0 to 1 are as they are: a difference of
-    two of them is an error. ``spread`` is the standard deviation of one repeat, pooled; NaN
-    where nothing was repeated.
+    two of them is an error.
     """
 
     metric: str
     runs: tuple[Run, ...]
     values: Floats
-    repeats: Floats
-    spread: float
+
+    def part(self, rows: Sequence[int]) -> Observed:
+        """Some of the rows."""
+        return replace(self, runs=tuple(self.runs[row] for row in rows), values=self.values[rows])
 
 
 def scaled(metric: str, value: float) -> float:
@@ -41,16 +42,21 @@ def scaled(metric: str, value: float) -> float:
 
 
 def observed(records: Iterable[Record], metrics: Sequence[str]) -> dict[str, Observed]:
-    """Every metric that was measured at two runs or more."""
-    found: dict[str, dict[Run, list[float]]] = {metric: {} for metric in metrics}
+    """Every metric that was measured at two runs or more; rows sorted by run."""
+    found: dict[str, list[tuple[Run, float]]] = {metric: [] for metric in metrics}
     for record in records:
         run, result = run_of(record), record.get("result", {})
         for metric in metrics:
             value = _number(result, metric)
             spoilt = spoilers(record.get("flags", ()), metric, (), ())
             if value is not None and not spoilt:
-                found[metric].setdefault(run, []).append(scaled(metric, value))
-    return {metric: _pooled(metric, by_run) for metric, by_run in found.items() if len(by_run) > 1}
+                found[metric].append((run, scaled(metric, value)))
+    return {
+        metric: Observed(metric, runs, np.array(values))
+        for metric, rows in found.items()
+        if len({run for run, _ in rows}) > 1
+        for runs, values in [zip(*sorted(rows), strict=True)]
+    }
 
 
 def stolen(record: Record) -> float:
@@ -81,17 +87,3 @@ def _number(result: Mapping[str, object], metric: str) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     return float(value) if metric in ABSOLUTE or value > 0 else None
-
-
-def _pooled(metric: str, by_run: Mapping[Run, Sequence[float]]) -> Observed:
-    runs = tuple(sorted(by_run))
-    groups = [np.array(by_run[run]) for run in runs]
-    freedom = sum(len(group) - 1 for group in groups)
-    square = sum(float(np.sum((group - group.mean()) ** 2)) for group in groups)
-    return Observed(
-        metric=metric,
-        runs=runs,
-        values=np.array([group.mean() for group in groups]),
-        repeats=np.array([float(len(group)) for group in groups]),
-        spread=math.sqrt(square / freedom) if freedom else math.nan,
-    )

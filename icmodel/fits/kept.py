@@ -115,7 +115,7 @@ class Kept:
         keys = sorted(self.curves)
         curves = [self.curves[key] for key in keys]
         with replacing(folder / ARRAYS) as beside, beside.open("wb") as file:
-            np.savez_compressed(
+            np.savez(  # floats of a fit do not shrink, and would take as long to read as the rest
                 file,
                 seal=np.frombuffer(self.seal.encode(), dtype=np.uint8),
                 keys=np.frombuffer(b"".join(keys), dtype=np.uint8),

@@ -12,8 +12,8 @@ import numpy as np
 
 from icmodel.dataset import Dataset
 
-TEXTS = ("protocol", "options", "metric", "basis")
-"""Columns of a dataset's points that are no numbers."""
+TEXTS = ("protocol", "metric", "basis")
+"""Columns of a dataset's points that are texts."""
 IGNORED = ("line", "source")
 PROGRAM = ("fits/*.py", "theory/*.py", "tables/wire.py")
 """What makes a fit: the fits themselves, and what a frame becomes on the wire."""
@@ -36,6 +36,8 @@ def _parts(data: Dataset) -> Iterator[bytes]:
     yield repr((data.interconnect, sorted(data.fabrics.items()))).encode()
     for name, column in zip(data.points[0]._fields, zip(*data.points, strict=True), strict=True):
         if name in TEXTS:
+            yield "\n".join(column).encode()
+        elif name == "options":
             yield "\n".join(map("\t".join, column)).encode()
         elif name not in IGNORED:
             yield np.array(column, dtype=np.float64).tobytes()

@@ -23,6 +23,8 @@ TIMES = ("_mean_s", "_p50_s", "_min_s")
 """What is compared of a latency; what lies further out scatters too much."""
 NEAREST = 5
 """So many payloads of the others make the line: a curve is straight over a piece of it only."""
+REACH = 4.0
+"""So many times beyond the payloads of the others a line still says something: curves bend."""
 LEAST_PAYLOADS = 3
 """So many payloads make a line; of fewer, only runs of the same payload are compared."""
 CLEAR = 3.0
@@ -197,7 +199,7 @@ def _on_line(payload: int, others: Mapping[int, float]) -> tuple[float, ...]:
     It has the median of the slopes of all pairs (Theil, 1950; Sen, 1968).
     """
     near = sorted(others, key=lambda place: abs(math.log(place / payload)))[:NEAREST]
-    if len(near) < LEAST_PAYLOADS:
+    if len(near) < LEAST_PAYLOADS or not min(near) / REACH <= payload <= max(near) * REACH:
         return ()
     slope = median(
         (others[one] - others[two]) / math.log(one / two) for one, two in combinations(near, 2)

@@ -23,6 +23,7 @@ MEANINGS = {
     "streams": "parallel connections of the run, in sum over which the numbers are",
     "tool": "what measured, where several tools give the same metric",
     "transport": "kind of connection of RDMA: rc, uc, ud, ...",
+    "memory": "accelerator whose memory the messages lie in; empty for the host's own",
     "stack": "what stands in place of the kernel's sockets; empty where nothing does",
 }
 """Option axes that ingesting may make, and what they mean."""

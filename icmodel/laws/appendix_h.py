@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 
-from icmodel.arrays import Bools, Floats
+from icmodel.arrays import Bools, Floats, if_else
 from icmodel.dataset import Dataset
 from icmodel.laws.appendix_h_tables import prepare
 from icmodel.laws.bases import (
@@ -50,7 +50,7 @@ def flow(look: Look) -> Flow:
         interpolated_goodput - q.others_bps, interpolated_goodput / q.endpoints
     )  # E2, E3
     fits = (q.endpoints == 1) | (limited_goodput + q.others_bps < interpolated_goodput)
-    achieved = np.where(fits, limited_goodput, endpoint_goodput)  # E13
+    achieved = if_else(fits, limited_goodput, endpoint_goodput)  # E13
     saturated = (q.request_bps > interpolated_goodput * (1 + CLOSE)) | np.isinf(q.request_bps)
     not_achieved = saturated | (q.request_bps > achieved * (1 + CLOSE))
     load = look.load(opposite(not_achieved))  # E4: "unlimited" where the request is not achieved
@@ -106,7 +106,7 @@ def cpu_time(look: Look, metrics: Sequence[str], load: Load, flow: Flow) -> Floa
     of_unlimited = (top_load == 0)[:, None] & load.limited[:HIGH]
     if of_unlimited.any():
         proportion = np.minimum(request / flow.capacity_bps[VALUE], 1.0)
-        value[:, :HIGH] *= np.where(of_unlimited, proportion, 1.0)
+        value[:, :HIGH] *= if_else(of_unlimited, proportion, 1.0)
     return value
 
 
@@ -123,7 +123,7 @@ def per_core(look: Look, utilisations: Sequence[str], value: Floats) -> Floats:
     if look.tables.extend and look.tables.axes.cores:  # a count beyond the measured ones
         nearest = np.array(look.tables.axes.cores, dtype=float).take(look.q.cores)
         said = (look.q.cores_count > 0) & (look.cores(utilisations) > 0)
-        value *= np.where(said, nearest / look.q.cores_count, 1.0)[:, None]
+        value *= if_else(said, nearest / look.q.cores_count, 1.0)[:, None]
     return value
 
 
@@ -138,14 +138,14 @@ def demand(look: Look, utilisations: Sequence[str], flow: Flow, time: CpuTime = 
 def benchmarked_loss(look: Look) -> Floats:
     """Loss of the unlimited benchmark; 0 where there is none, and of TCP."""
     interpolated_loss = look("loss_rate", look.unlimited)
-    return np.where(np.isnan(interpolated_loss), 0.0, interpolated_loss) * look.q.lossy
+    return if_else(np.isnan(interpolated_loss), 0.0, interpolated_loss) * look.q.lossy
 
 
 def loss(look: Look, flow: Flow) -> Floats:
     """The table's loss times the endpoints, or what of the request is not achieved (E8, E9)."""
     request = look.q.request_bps
     interpolated_loss = opposite(flow.unlimited_loss) * look.q.endpoints
-    achieved = np.where(np.isinf(request), 0.0, opposite(flow.goodput_bps) / request)
+    achieved = if_else(np.isinf(request), 0.0, opposite(flow.goodput_bps) / request)
     limited_loss = np.maximum(interpolated_loss, 1 - achieved)
     return np.asarray(np.clip(limited_loss, 0.0, 1.0))
 
@@ -168,7 +168,7 @@ def answers(look: Look, flow: Flow, wanted: Collection[str]) -> dict[str, Floats
     short[:, np.isinf(request)] = 0.0
     of_loss = {"sent_bps": flow.sent_bps, "shortfall_bps": short, "loss_rate": loss(look, flow)}
     unknown = loss_unknown(look, flow)
-    found = {name: np.where(unknown, np.nan, value) for name, value in of_loss.items()}
+    found = {name: if_else(unknown, np.nan, value) for name, value in of_loss.items()}
     found["goodput_bps"] = flow.goodput_bps
     latencies, busy, utilisations = split(table_metrics(look.tables), wanted)
     found |= dict(zip(latencies, latency(look, latencies, flow), strict=True))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from icmodel.arrays import Bools, Floats
+from icmodel.arrays import Bools, Floats, if_else
 from icmodel.tables import HIGH, LOW, VALUE, Look
 
 OF_CHANGE = 0.5
@@ -27,7 +27,7 @@ def unmeasured(look: Look) -> Bools:
 def answering_cores(look: Look, tables: Sequence[str]) -> Floats:
     """The core count whose rows answer in place of the asked one, else the asked one, (tables, n)."""
     measured = look.cores(tables)
-    return np.where(unmeasured(look) & (measured > 0), measured, look.q.cores_count)
+    return if_else(unmeasured(look) & (measured > 0), measured, look.q.cores_count)
 
 
 def other_cores(look: Look, tables: Sequence[str]) -> Bools:
@@ -46,7 +46,7 @@ def widened(look: Look, tables: Sequence[str], found: Floats, of: Sequence[str] 
     asked, nearest = look.q.cores_count, answering_cores(look, of or tables)
     known = (asked > 0) & (nearest > 0)
     ratio = np.divide(asked, nearest, out=np.ones_like(nearest), where=known)
-    wider = np.where(beyond, np.exp(OF_CHANGE * np.abs(np.log(ratio))), 1.0)
+    wider = if_else(beyond, np.exp(OF_CHANGE * np.abs(np.log(ratio))), 1.0)
     least, most = look.limits(tables)
     low, high = found[:, LOW], found[:, HIGH]
     low = np.minimum(low, np.maximum(low / wider, least))

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from icmodel.arrays import Bools, Codes, Floats
+from icmodel.arrays import Bools, Codes, Floats, if_else
 from icmodel.dataset import Dataset
 from icmodel.laws import appendix_h
 from icmodel.laws.appendix_h import CpuTime, at_load, demand
@@ -66,24 +66,24 @@ def flow(look: Look) -> Flow:
     slack = best * (1 + CLOSE)
     saturated = (request > slack) | np.isinf(request)
     receiver_overloaded = request + q.others_bps > slack
-    capacity = np.where(saturated, unlimited, best)
-    receiver = np.where(receiver_overloaded, unlimited, best)
+    capacity = if_else(saturated, unlimited, best)
+    receiver = if_else(receiver_overloaded, unlimited, best)
     able = unlimited / np.maximum(1 - unlimited_loss, CLOSE)
     receiver, share = fair_share(look, receiver, receiver_overloaded, unlimited_loss, able)
     # A wide interval of loss lets nobody send more than the line takes.
     able[LOW:] = np.minimum(able[LOW:], q.frames.greatest_bps)
-    sent = np.where(saturated, np.minimum(request, able), request)
-    arriving = np.where(saturated, sent, request * (1 - achieved_loss))
-    offered = np.where(q.lossy, arriving, request)
+    sent = if_else(saturated, np.minimum(request, able), request)
+    arriving = if_else(saturated, sent, request * (1 - achieved_loss))
+    offered = if_else(q.lossy, arriving, request)
     goodput = np.minimum(offered, share)
-    sent = np.where(q.lossy, sent, goodput)
+    sent = if_else(q.lossy, sent, goodput)
     not_achieved = saturated | (share * (1 + CLOSE) < request)
     delivered = look(ACHIEVED, look.unlimited)
-    kept = np.where(saturated | (share < offered), 1.0, delivered)
+    kept = if_else(saturated | (share < offered), 1.0, delivered)
     # A share just below what arrives is no surer than all of it; no window counts more than the wire.
-    most = np.where(saturated, np.inf, offered * delivered)
+    most = if_else(saturated, np.inf, offered * delivered)
     goodput = np.minimum(goodput * kept, np.minimum(most, q.frames.greatest_bps))
-    sent = np.where(q.lossy, sent * kept, goodput)
+    sent = if_else(q.lossy, sent * kept, goodput)
     return Flow(
         capacity_bps=capacity,
         receiver_bps=receiver,
@@ -135,7 +135,7 @@ def cpu(
     value = widened(look, metrics, appendix_h.cpu(look, metrics, flow, time))
     counted = look.q.cores_count  # 0 where the dataset does not say
     one = np.flatnonzero([metric.endswith(ONE_PROCESS) for metric in metrics])
-    value[one] = np.where(counted > 0, np.minimum(value[one], counted), value[one])
+    value[one] = if_else(counted > 0, np.minimum(value[one], counted), value[one])
     return value
 
 
@@ -153,14 +153,14 @@ def utilisation(
 def benchmarked_loss(look: Look) -> Floats:
     """Loss of the unlimited benchmark, at most all frames; 0 where there is none, and of TCP."""
     found = look.all(["loss_rate"], look.unlimited)
-    found = widened(look, [BEST], np.where(np.isnan(found), 0.0, found))[0]
+    found = widened(look, [BEST], if_else(np.isnan(found), 0.0, found))[0]
     return np.asarray(np.minimum(found, 1.0) * look.q.lossy)
 
 
 def limited_loss(look: Look) -> Floats:
     """Loss while the request is carried: the benchmarked one at that load, else 0 (E16)."""
     found = look.all([LIMITED_LOSS], look.requested)
-    found = widened(look, [BEST], np.where(np.isnan(found), 0.0, found))[0]
+    found = widened(look, [BEST], if_else(np.isnan(found), 0.0, found))[0]
     return np.asarray(np.clip(found, 0.0, 1.0))
 
 
@@ -170,7 +170,7 @@ def loss(look: Look, flow: Flow) -> Floats:
     arriving = 1 - flow.unlimited_loss  # where the interval reaches down to nothing sent
     np.divide(flow.goodput_bps, flow.sent_bps, out=arriving, where=flow.sent_bps != 0)
     dropped = np.clip(1 - arriving, 0.0, 1.0)
-    found = np.where(achieved & ~flow.saturated, flow.achieved_loss, dropped)
+    found = if_else(achieved & ~flow.saturated, flow.achieved_loss, dropped)
     return opposite(found * look.q.lossy)
 
 
@@ -200,7 +200,7 @@ def sent(look: Look, flow: Flow) -> Floats:
     most = np.minimum(look.q.request_bps, look.q.frames.greatest_bps)
     told = [np.fmax(np.minimum(end, most), flow.goodput_bps[k]) for k, end in enumerate(ends, 1)]
     known = flow.saturated[VALUE] & look.q.lossy
-    return np.concatenate([flow.sent_bps[:1], np.where(known, told, flow.sent_bps[LOW:])])
+    return np.concatenate([flow.sent_bps[:1], if_else(known, np.stack(told), flow.sent_bps[LOW:])])
 
 
 def _together(one: Floats, other: Floats) -> Floats:
@@ -231,7 +231,7 @@ def composed(
     short[:, np.isinf(request)] = 0.0
     of_loss = {"sent_bps": told_sent, "shortfall_bps": short, "loss_rate": loss(look, flow)}
     unknown = loss_unknown(look, flow)
-    found = {name: np.where(unknown, np.nan, value) for name, value in of_loss.items()}
+    found = {name: if_else(unknown, np.nan, value) for name, value in of_loss.items()}
     found["goodput_bps"] = flow.goodput_bps
     latencies, busy, utilisations = split(table_metrics(look.tables), needed)
     found |= zip(latencies, latency(look, latencies, flow), strict=True)
@@ -320,7 +320,7 @@ def _rules(look: Look, flow: Flow, tables: Mapping[str, str]) -> dict[str, Codes
 def above_theory(look: Look, flow: Flow) -> Bools:
     """Where the benchmarked goodput that answers lies above theory's bound and is clamped, (n,)."""
     best, unlimited = look.values([BEST, "goodput_bps"], look.unlimited)
-    return np.asarray(np.where(flow.saturated[VALUE], unlimited, best) > look.q.frames.greatest_bps)
+    return np.asarray(if_else(flow.saturated[VALUE], unlimited, best) > look.q.frames.greatest_bps)
 
 
 def bounds(look: Look, flow: Flow) -> dict[str, float]:

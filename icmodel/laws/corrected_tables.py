@@ -65,7 +65,7 @@ def prepare(wanted: Wanted) -> Prepared:
     own = of_protocols(every, wanted.protocols)
     rows, link = alone(own), data.link(wanted.options)
     best = best_goodput(data, rows, limited=True)
-    every_best = best_goodput(data, alone(every), limited=True)
+    every_best = best_goodput(data, alone(every), limited=True, bare=True)
     compile_ = compiler(wanted, every, crossings(every_best, data.protocols, loads_of(every)))
     unlimited = best_goodput(data, rows, limited=False)
     tables = flow_tables(compile_, best, unlimited, curves_of(data, rows, "loss_rate"))

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from icmodel.arrays import Bools, Floats
+from icmodel.arrays import Bools, Floats, if_else
 from icmodel.dataset import Dataset
 from icmodel.fits.fits import Fits, Watch
 from icmodel.fits.kept import Kept
@@ -46,7 +46,7 @@ def cpu_time(look: Look, metrics: Sequence[str], load: Load, flow: Flow) -> Floa
     To the unlimited curve at most, which is the upper end there (E15).
     """
     value, top_load = look.all(metrics, load), look.top_load(metrics)
-    request, top = look.q.request_bps, np.where(top_load == 0, np.inf, top_load)
+    request, top = look.q.request_bps, if_else(top_load == 0, np.inf, top_load)
     held = load.limited & (request > top[:, None])
     if held.any():
         most = look.all(metrics, look.unlimited)
@@ -56,7 +56,7 @@ def cpu_time(look: Look, metrics: Sequence[str], load: Load, flow: Flow) -> Floa
     of_unlimited = (top_load == 0)[:, None] & load.limited[:HIGH]
     if of_unlimited.any():
         proportion = np.minimum(request / flow.capacity_bps[VALUE], 1.0)
-        value[:, :HIGH] *= np.where(of_unlimited, proportion, 1.0)
+        value[:, :HIGH] *= if_else(of_unlimited, proportion, 1.0)
     return value
 
 
@@ -80,7 +80,7 @@ def cpu_time_of_senders(look: Look, metrics: Sequence[str], load: Load, flow: Fl
     able = flow.capacity_bps[VALUE] / np.maximum(1 - unlimited_loss, CLOSE)
     full = value[sending, :HIGH]
     least = full * np.minimum(request / able, 1.0)
-    value[sending, :HIGH] = np.where(lost, np.fmax(least, np.fmin(full, achieved)), full)
+    value[sending, :HIGH] = if_else(lost, np.fmax(least, np.fmin(full, achieved)), full)
     return value
 
 

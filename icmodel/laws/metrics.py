@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from icmodel.arrays import Floats
+from icmodel.arrays import Floats, if_else
 from icmodel.laws.flow import Flow
 from icmodel.tables import Look, Tables
 
@@ -82,4 +82,4 @@ def frames_per_s(look: Look, flow: Flow, measured: Floats | None) -> Floats:
     frames = flow.goodput_bps / bits
     if measured is None:
         return frames
-    return np.where(np.isnan(frames), np.minimum(measured, look.q.request_bps / bits), frames)
+    return if_else(np.isnan(frames), np.minimum(measured, look.q.request_bps / bits), frames)

@@ -14,6 +14,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from icmodel.arrays import if_else
+
 Floats = NDArray[np.float64]
 Farther = Callable[[Floats, Floats], Floats]
 """``np.fmax`` upwards, ``np.fmin`` downwards."""
@@ -62,7 +64,7 @@ def _push(found: dict[str, Floats], name: str, others: Sequence[str], farther: F
     """Let one metric reach at least as far as others, in place; NaN stays NaN."""
     for other in others:
         told = found[name]
-        found[name] = np.where(np.isnan(told), told, farther(told, found[other]))
+        found[name] = if_else(np.isnan(told), told, farther(told, found[other]))
 
 
 def _parts(name: str) -> tuple[str, str]:

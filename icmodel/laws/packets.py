@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from icmodel.arrays import Floats
+from icmodel.arrays import Floats, if_else
 from icmodel.laws.cores import widened
 from icmodel.laws.flow import Flow
 from icmodel.tables import HIGH, LOW, VALUE, Load, Look, Tables
@@ -47,18 +47,18 @@ def packets_per_s(
     own, least = q.frames.packets, q.frames.least_packets
     full = ~load.limited | all_at_limit
     at_limit = full | (look.top_load(tables) == 0)
-    each = look.all(tables, load) * np.where(at_limit, least, own)[:, None]
+    each = look.all(tables, load) * if_else(at_limit, least, own)[:, None]
     between = at_limit & ~full
     if between.any():
         below = _below_limit(look, each, own, least, flow)
-        each = np.where(between[:, None], below, each)
-    each = np.where(full, each, _of_theory(each, own, least))
+        each = if_else(between[:, None], below, each)
+    each = if_else(full, each, _of_theory(each, own, least))
     room = _room(look, own, least, flow)
     crowded = (room < own) & (each > room)
-    each[:, VALUE] = np.where(crowded[:, VALUE], room, each[:, VALUE])
+    each[:, VALUE] = if_else(crowded[:, VALUE], room, each[:, VALUE])
     if look.ends == 3:
-        each[:, LOW] = np.where(crowded[:, LOW], least, each[:, LOW])
-        each[:, HIGH] = np.where(crowded[:, HIGH], room, each[:, HIGH])
+        each[:, LOW] = if_else(crowded[:, LOW], least, each[:, LOW])
+        each[:, HIGH] = if_else(crowded[:, HIGH], room, each[:, HIGH])
     flowing = np.stack([_flowing_bps(look, metric, flow) for metric in metrics])
     value = widened(look, tables, each * flowing[:, None] / (8 * q.payload_bytes))
     np.minimum(value, own / q.frames.wire_s, out=value, where=q.frames.wire_s > 0)
@@ -75,15 +75,16 @@ def _of_theory(each: Floats, own: Floats, least: Floats) -> Floats:
     merged = least < own
     told = [np.clip(each[:, VALUE], least, own)]
     if each.shape[1] == 3:
-        told.append(np.where(merged, each[:, LOW], np.minimum(each[:, LOW], own)))
-        told.append(np.where(merged, each[:, HIGH], np.maximum(each[:, HIGH], own)))
+        told.append(if_else(merged, each[:, LOW], np.minimum(each[:, LOW], own)))
+        told.append(if_else(merged, each[:, HIGH], np.maximum(each[:, HIGH], own)))
     return np.stack(told, axis=1)
 
 
 def _load(look: Look, flow: Flow) -> Load:
     """Whether a stream is at its limit: its own one, where the others' leave it to send what it can."""
     saturated, not_achieved = flow.saturated[VALUE], flow.not_achieved[VALUE]
-    return look.load(np.where(look.q.lossy, saturated, not_achieved))
+    lossy = look.q.lossy
+    return look.load((lossy & saturated) | (~lossy & not_achieved))
 
 
 def _below_limit(look: Look, at_limit: Floats, own: Floats, least: Floats, flow: Flow) -> Floats:
@@ -95,7 +96,7 @@ def _below_limit(look: Look, at_limit: Floats, own: Floats, least: Floats, flow:
     share = np.minimum(look.q.request_bps / flow.capacity_bps[VALUE], 1.0)
     told = [own - share * np.maximum(own - at_limit[:, VALUE], 0.0)]
     if look.ends == 3:
-        told.append(np.where(least < own, np.fmin(at_limit[:, LOW], own), own))
+        told.append(if_else(least < own, np.fmin(at_limit[:, LOW], own), own))
         told.append(np.broadcast_to(own, told[0].shape))
     return np.stack(told, axis=1)
 
@@ -106,7 +107,7 @@ def _room(look: Look, own: Floats, least: Floats, flow: Flow) -> Floats:
     least_s = bits / look.q.frames.greatest_bps
     more_s = look.q.frames.wire_s - least_s
     left_s = bits / flow.goodput_bps[VALUE] - least_s
-    part = np.divide(left_s, more_s, out=np.ones_like(left_s), where=more_s > 0)
+    part = if_else(more_s > 0, left_s / more_s, 1.0)
     return np.asarray(least + np.clip(part, 0.0, 1.0) * (own - least))
 
 
@@ -116,4 +117,4 @@ def _flowing_bps(look: Look, metric: str, flow: Flow) -> Floats:
     if not metric.startswith(SENT):
         return arrives
     sends = np.minimum(look.q.request_bps, flow.capacity_bps[VALUE])
-    return np.asarray(np.where(look.q.lossy, sends, arrives))
+    return np.asarray(if_else(look.q.lossy, sends, arrives))

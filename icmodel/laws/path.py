@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from icmodel.arrays import Floats, Ints
+from icmodel.arrays import Floats, Ints, if_else
 from icmodel.tables import Look
 from icmodel.tables.wire import less_burst
 
@@ -33,7 +33,7 @@ def switches_s(look: Look, metrics: Sequence[str]) -> Floats:
     latency_s = look.tables.link.switch_latency_s
     beyond = look.q.switches - look.switches(metrics)
     if latency_s is None:
-        return np.where(beyond > 0, np.nan, 0.0)
+        return if_else(beyond > 0, np.nan, 0.0)
     return np.maximum(beyond, 0) * latency_s
 
 

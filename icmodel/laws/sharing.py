@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from icmodel.arrays import Bools, Floats
+from icmodel.arrays import Bools, Floats, if_else
 from icmodel.laws.flow import CLOSE, Flow
 from icmodel.tables import VALUE, Look
 
@@ -41,16 +41,16 @@ def fair_share(
     total = own + np.minimum(q.others_bps, (q.endpoints - 1) * able_bps)
     crowded = overloaded & (q.others_bps > 0) & (unlimited_loss > 0)
     receiver = _receives_less(receiver_bps, crowded, unlimited_loss, total / able_bps)
-    part = np.where(crowded, receiver * (own / np.maximum(total, CLOSE)), receiver / q.endpoints)
+    part = if_else(crowded, receiver * (own / np.maximum(total, CLOSE)), receiver / q.endpoints)
     for table in look.tables.metrics:
         if table.startswith(SHARED):
             here = q.endpoints == int(table.removeprefix(SHARED))
             if here.any():
                 measured = look(table, look.unlimited)
                 known = here & ~np.isnan(measured)
-                part = np.where(known, np.fmin(measured, receiver), part)
+                part = if_else(known, np.fmin(measured, receiver), part)
     share = np.fmax(receiver - q.others_bps, part)
-    return receiver, np.where(q.endpoints > 1, share, receiver)
+    return receiver, if_else(q.endpoints > 1, share, receiver)
 
 
 def _receives_less(receiver_bps: Floats, crowded: Bools, loss: Floats, offered: Floats) -> Floats:
@@ -65,7 +65,7 @@ def _receives_less(receiver_bps: Floats, crowded: Bools, loss: Floats, offered: 
     lost = np.minimum(loss, 1 - CLOSE)
     more = np.minimum(offered - 1, 1.0)
     less = receiver_bps / (1 + lost / (1 - lost) * more)
-    return np.where(crowded & (offered > 1), less, receiver_bps)
+    return if_else(crowded & (offered > 1), less, receiver_bps)
 
 
 def receives_less(look: Look, flow: Flow) -> Bools:

@@ -53,7 +53,9 @@ def answered(
     look = Look(prepared.tables, q, intervals=intervals)
     flow = law.flow(look)
     found = law.answers(look, flow, wanted)
-    columns = _with_intervals({name: ends for name, ends in found.items() if name in wanted})
+    columns = {name: ends for name, ends in found.items() if name in wanted}
+    if intervals:
+        columns = _with_intervals(columns)
     return Answered(law, prepared, look, flow, columns)
 
 
@@ -69,11 +71,10 @@ def too_much(law: Law, over: Prepared, found: Answered) -> Bools:
 def _with_intervals(found: Mapping[str, Floats]) -> dict[str, Floats]:
     """Metrics (ends, n), each interval holding its value and not going below 0."""
     every = np.stack(list(found.values()))
-    if every.shape[1] == 3:
-        value, low, high = every[:, VALUE], every[:, LOW], every[:, HIGH]
-        np.maximum(np.fmin(low, value, out=low), 0.0, out=low)
-        np.fmax(high, value, out=high)
-        np.copyto(every[:, LOW:], np.nan, where=np.isnan(value)[:, None])
+    value, low, high = every[:, VALUE], every[:, LOW], every[:, HIGH]
+    np.maximum(np.fmin(low, value, out=low), 0.0, out=low)
+    np.fmax(high, value, out=high)
+    np.copyto(every[:, LOW:], np.nan, where=np.isnan(value)[:, None])
     return dict(zip(found, every, strict=True))
 
 

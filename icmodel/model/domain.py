@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from icmodel.arrays import Bools, Floats, Ints
+from icmodel.arrays import Bools, Floats, Ints, if_else
 from icmodel.dataset import Dataset, Interconnect, Point
 from icmodel.scenario import Scenario
 
@@ -112,7 +112,7 @@ class Domains:
 
     def cores(self, protocol: Ints, asked: Floats) -> tuple[Floats, Ints, Bools]:
         """Asked counts (defaults filled in), the nearest measured ones' index, and which differ."""
-        asked = np.where(np.isnan(asked), self.default.take(protocol), asked)
+        asked = if_else(np.isnan(asked), self.default.take(protocol), asked)
         place = protocol * self.width + np.clip(asked, 0, self.width - 1).astype(np.int64)
         whole = np.rint(asked) == asked
         return asked, self.nearest.take(place), ~(self.exact.take(place) & whole)

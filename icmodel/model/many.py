@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from icmodel.arrays import Bools, Ints
+from icmodel.arrays import Bools, Ints, if_else
 from icmodel.dataset import Dataset
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import BASES, BOTTLENECKS
@@ -198,7 +198,7 @@ class Output:
             used = answer.law.bases(answer.look, answer.flow)
             for name, code in used.codes(answer.look, metrics).items():
                 missing = np.isnan(self.columns[name][piece].astype(np.float64))
-                self.columns[f"{name}_basis"][piece] = np.where(missing, -1, code)
+                self.columns[f"{name}_basis"][piece] = if_else(missing, -1, code)
         if "bottleneck" in self.columns:
             self.columns["bottleneck"][piece] = answer.bottleneck()
 

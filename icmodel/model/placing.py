@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icmodel import scenario as words
-from icmodel.arrays import Bools, Floats, Ints
+from icmodel.arrays import Bools, Floats, Ints, if_else
 from icmodel.errors import ScenarioError
 from icmodel.model.domain import Domains
 from icmodel.possible import OTHERS_WITHOUT_ENDPOINTS, POSSIBLE
@@ -54,7 +54,8 @@ class Placer:
         if self.width:
             payload = np.tile(np.arange(self.width, dtype=float), len(wires))
             protocol = np.repeat(np.arange(len(wires)), self.width)
-            self.dense = self._theory(protocol, np.maximum(payload, 1.0))
+            theory = self._theory(protocol, np.maximum(payload, 1.0))
+            self.dense = np.stack(theory.columns(), axis=1)
 
     def place(self, columns: Mapping[str, Column], size: int) -> tuple[Questions, Bools]:
         """Questions by SI name, each of so many rows, and which of them the dataset cannot answer.
@@ -90,7 +91,7 @@ class Placer:
             switches=given["switches"].astype(np.int64),
             endpoints=given["endpoints"],
             others_bps=given["other_goodput_bps"],
-            extra_distance_m=np.where(np.isnan(extra), 0.0, extra),
+            extra_distance_m=if_else(np.isnan(extra), 0.0, extra),
             frames=self._frames(protocol, payload),
             lossy=self.lossy.take(protocol),
         ), refused
@@ -100,7 +101,7 @@ class Placer:
         if not self.width or (self.tables.extend and payload.max() >= self.width):
             return self._theory(protocol, payload)
         place = protocol * self.width + np.minimum(payload, self.width - 1).astype(np.int64)
-        return self.dense.take(place)
+        return Frames(*np.ascontiguousarray(self.dense.take(place, axis=0).T))
 
     def _theory(self, protocol: Ints, payload: Floats) -> Frames:
         possible = np.minimum(payload, self.greatest.take(protocol))

@@ -155,7 +155,9 @@ def _terms(curve: Curve, knots: Floats) -> Floats:
     """Value, low and high of a curve on each cell: at the left knot, slope, and of the square."""
     left = left_knots(knots)
     right = np.concatenate([knots, knots[-1:]])
-    value, after = curve.at(left), curve.at(right)
+    told = curve.at(knots)
+    value = np.concatenate([told[:, :1], told], axis=1)
+    after = np.concatenate([told, told[:, -1:]], axis=1)
     width = right - left
     inner = (width > 0) & (np.arange(len(left)) > 0)
     slope = np.divide(after - value, width, out=np.zeros_like(value), where=inner)
@@ -188,7 +190,9 @@ def _fill_slot(
         if a >= 0 and b >= 0:
             _between(surface, slot, where, curves[a], curves[b], floor)
         elif a >= 0:
-            _hold(surface, slot, where, curves[a], exact=curves[a].load_bps == floor)
+            _hold(surface, slice(slot, slot + 1), where, curves[a])
+            if curves[a].load_bps == floor:
+                surface.basis[:, 1, where, slot] = curves[a].basis[:, where]
         elif b >= 0:
             _below(surface, slot, where, curves[b], floor, below)
 
@@ -210,13 +214,12 @@ def _between(
     surface.rows[2:4, where, slot] = upper.rows[:, where]
 
 
-def _hold(surface: Surface, slot: int, where: Bools, cells: _Cells, *, exact: bool) -> None:
+def _hold(surface: Surface, slots: slice, where: Bools, cells: _Cells) -> None:
+    """Fill some slots from one curve, whatever the load."""
     c = surface.coefficients
-    c[:, :3, where, slot] = cells.terms[:, :, where]
-    c[:, 3:, where, slot] = 0.0
-    if exact:
-        surface.basis[:, 1, where, slot] = cells.basis[:, where]
-    surface.rows[0:2, where, slot] = cells.rows[:, where]
+    c[:, :3, where, slots] = cells.terms[:, :, where, None]
+    c[:, 3:, where, slots] = 0.0
+    surface.rows[0:2, where, slots] = cells.rows[:, where, None]
 
 
 def _below(
@@ -225,7 +228,7 @@ def _below(
     """Fill a slot below the lowest curve."""
     if below == "nothing":
         return
-    _hold(surface, slot, where, cells, exact=False)
+    _hold(surface, slice(slot, slot + 1), where, cells)
     c = surface.coefficients
     if below in ("held", "one"):
         here = c[:, :3, where, slot]
@@ -253,23 +256,21 @@ def _fill_unlimited(
     unsaid = [_on_cells(c, knots) for c in curves if np.isnan(c.load_bps)]
     unlimited = [_on_cells(c, knots) for c in curves if np.isinf(c.load_bps)]
     for cells in unlimited:
-        _set(surface, last, cells, cells.inside, exact=True)
+        _set(surface, slice(last, None), cells, cells.inside)
     for cells in unsaid:
         where = cells.inside & ~limited
-        for slot in range(last if unlimited else last + 1):
-            _set(surface, slot, cells, where, exact=True)
+        _set(surface, slice(last if unlimited else None), cells, where)
         limited = limited | where
     for cells in unlimited:
         where = cells.inside & ~limited
         surface.top_load[where] = 0.0
-        for slot in range(last):
-            _set(surface, slot, cells, where, exact=False)
+        _hold(surface, slice(last), where, cells)
 
 
-def _set(surface: Surface, slot: int, cells: _Cells, where: Bools, *, exact: bool) -> None:
-    _hold(surface, slot, where, cells, exact=exact)
-    if exact:
-        surface.basis[:, 0, where, slot] = cells.basis[:, where]
+def _set(surface: Surface, slots: slice, cells: _Cells, where: Bools) -> None:
+    """Fill some slots from one curve, at its own bases."""
+    _hold(surface, slots, where, cells)
+    surface.basis[:, :, where, slots] = cells.basis[:, None, where, None]
 
 
 def _extend(surface: Surface, lowest: float, highest: float) -> None:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from icmodel.arrays import Bools, Codes, Floats, Ints
+from icmodel.arrays import Bools, Codes, Floats, Ints, if_else
 from icmodel.tables.curve import HIGH, LOW, VALUE
 from icmodel.tables.questions import Questions
 from icmodel.tables.tables import Tables
@@ -68,7 +68,7 @@ class Look:
 
     def of_values(self) -> Look:
         """The same for values alone."""
-        return Look(self.tables, self.q, intervals=False)
+        return self if self.ends == 1 else Look(self.tables, self.q, intervals=False)
 
     # --- loads --------------------------------------------------------------------------------
 
@@ -94,7 +94,7 @@ class Look:
     def load(self, unlimited: Bools) -> Load:
         """The requested load, but the unlimited one where a request is not achieved; shape (..., n)."""
         asked = self.requested
-        slot = np.where(unlimited, len(self.tables.axes.loads) + 1, asked.slot)
+        slot = if_else(unlimited, len(self.tables.axes.loads) + 1, asked.slot)
         above = None if asked.above_bps is None else np.broadcast_to(asked.above_bps, slot.shape)
         return Load(slot, above, ~unlimited)
 
@@ -110,8 +110,10 @@ class Look:
 
         No end crosses the limits that the source states.
         """
-        place = self._surface_and_cell(metrics)[:, None] * self.tables.axes.slots
-        found = self._polynomial(place + load.slot + self._end_offsets, load)
+        slots = load.slot * self.tables.packed.cells
+        if self.ends == 3:
+            slots = slots + self._end_offsets
+        found = self._polynomial(self._cells(metrics)[:, None] + slots, load)
         if self.ends == 3:
             least, most = self.limits(metrics)
             np.maximum(found[:, LOW], least, out=found[:, LOW])
@@ -126,38 +128,41 @@ class Look:
 
     def unlimited_highs(self, metrics: Sequence[str]) -> Floats:
         """The upper ends of several metrics at the unlimited load, (metrics, n)."""
-        place = self._places(metrics, self.unlimited) + HIGH * self.tables.packed.places
-        terms = self.tables.packed.coefficients
-        found: Floats = terms[1].take(place)
-        if len(terms) > 4:
-            found += terms[2].take(place) * self.above_knot
+        packed = self.tables.packed
+        place = self._places(metrics, self.unlimited) + HIGH * packed.places
+        terms = packed.coefficients.take(place, axis=0)
+        found: Floats = terms[..., 1]
+        if len(packed.squares):
+            found += packed.squares[:, 0].take(place - packed.places) * self.above_knot
         found *= self.above_knot
-        found += terms[0].take(place)
+        found += terms[..., 0]
         np.minimum(found, self.limits(metrics)[1], out=found)
         return found
 
     def _polynomial(self, place: Ints, load: Load) -> Floats:
         """The numbers at some places (metrics, ends, n); of the unlimited load only what payload makes."""
-        terms = self.tables.packed.coefficients
-        half = len(terms) // 2
-        found = self._of_payload(terms[1:half], place)
+        packed = self.tables.packed
+        terms = packed.coefficients.take(place, axis=0)
+        squares = np.empty((0, 2))
+        if len(packed.squares) and place.shape[1] > 1:
+            squares = packed.squares.take(place[:, LOW:] - packed.places, axis=0)
+        found = self._of_payload(terms[..., 1], squares[..., 0])
         if load.above_bps is None:
-            found += terms[0].take(place)
+            found += terms[..., 0]
             return found
-        of_load = self._of_payload(terms[half + 1 :], place)
-        of_load += terms[half].take(place)
+        of_load = self._of_payload(terms[..., 3], squares[..., 1])
+        of_load += terms[..., 2]
         of_load *= load.above_bps
         of_load += found
-        of_load += terms[0].take(place)
+        of_load += terms[..., 0]
         return of_load
 
-    def _of_payload(self, terms: Floats, place: Ints) -> Floats:
+    def _of_payload(self, slope: Floats, square: Floats) -> Floats:
         """What changes with the payload: the linear term, and of ends the square's behind it."""
-        found: Floats = terms[0].take(place)
-        if len(terms) > 1 and place.shape[1] > 1:
-            square = terms[1].take(place[:, LOW:])
-            square *= self.above_knot
-            found[:, LOW:] += square
+        if not len(square):
+            return slope * self.above_knot
+        found = slope.copy()
+        found[:, LOW:] += square * self.above_knot
         found *= self.above_knot
         return found
 
@@ -175,7 +180,7 @@ class Look:
         )
         packed = self.tables.packed
         found = packed.basis.reshape(-1).take((on_knot * 2 + on_level) * packed.places + place)
-        return np.where(packed.rows[0].take(place) < 0, 0, found).astype(np.int8)
+        return if_else(packed.rows[0].take(place) < 0, 0, found).astype(np.int8)
 
     def rows(self, metrics: Sequence[str], load: Load) -> list[list[int]]:
         """Of a block of one question: the dataset rows that each metric rests on.
@@ -231,7 +236,7 @@ class Look:
 
     def top_load(self, metrics: Sequence[str]) -> Floats:
         """The highest limited load that answers [b/s]; 0: the unlimited one alone, inf: none is limited."""
-        return self.tables.packed.top_load.take(self._surface_and_cell(metrics))
+        return self.tables.packed.top_load.take(self._cells(metrics))
 
     def payloads(self, metric: str) -> Floats:
         """Least and greatest payload with rows [B], (2, n); the first above the last where there is none."""
@@ -252,19 +257,15 @@ class Look:
     def _index(self, metrics: Sequence[str]) -> Ints:
         return np.array([self.tables.index[metric] for metric in metrics], dtype=np.int64)
 
-    def _surface_and_cell(self, metrics: Sequence[str]) -> Ints:
-        """The surface and payload interval that answers, (metrics, n)."""
+    def _cells(self, metrics: Sequence[str]) -> Ints:
+        """The payload interval that answers, among those of all surfaces, (metrics, n)."""
         key = tuple(metrics)
         if key not in self._answering:
-            index = self._index(metrics)
-            surface = self.tables.group[index].take(self.config, axis=1)
-            surface += self.tables.packed.first[index][:, None]
-            surface *= self.tables.axes.cells
-            surface += self.cell
-            self._answering[key] = surface
+            cells = self.tables.first_cell[self._index(metrics)].take(self.config, axis=1)
+            cells += self.cell
+            self._answering[key] = cells
         return self._answering[key]
 
     def _places(self, metrics: Sequence[str], load: Load) -> Ints:
         """Where values stand, (metrics, n)."""
-        slot = load.of_values().slot
-        return self._surface_and_cell(metrics) * self.tables.axes.slots + slot
+        return self._cells(metrics) + load.of_values().slot * self.tables.packed.cells

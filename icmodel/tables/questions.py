@@ -22,7 +22,11 @@ class Frames:
 
     def take(self, where: Ints) -> Frames:
         """Those of some of the questions."""
-        return Frames(*(getattr(self, field.name).take(where) for field in fields(self)))
+        return Frames(*(column.take(where) for column in self.columns()))
+
+    def columns(self) -> tuple[Floats, ...]:
+        """The columns in their order."""
+        return self.wire_s, self.greatest_bps, self.packets, self.least_packets
 
 
 @dataclass(frozen=True, slots=True)

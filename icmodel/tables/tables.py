@@ -177,12 +177,15 @@ def without_goodput(points: Sequence[Point]) -> frozenset[tuple[str, int]]:
 class Packed:
     """The surfaces of all tables one after another, so that one look-up reads many metrics.
 
-    ``coefficients`` (4 or 6, 3 · places) and ``basis`` (4, places), ``rows`` (4, places) have a place for each
-    surface, cell and slot; the terms of dp² are left out where all are 0.  ``top_load`` has one for each
-    surface and cell.  ``first`` (tables,) is the first surface of each table.
+    ``coefficients`` (3 · places, 4) have c0, c1, c3 and c4 side by side, for value, low and high, so that a number
+    is one look into memory; ``squares`` (2 · places, 2) c2 and c5, of the ends alone, none where all are 0.
+    ``basis`` and ``rows`` are (4, places).  There is a place for each slot, surface and cell, cells being next to
+    each other; ``top_load`` has one for each surface and cell.  ``first`` (tables,) is the first surface of
+    each table.
     """
 
     coefficients: Floats
+    squares: Floats
     basis: Codes
     rows: Ints
     top_load: Floats
@@ -190,8 +193,13 @@ class Packed:
 
     @property
     def places(self) -> int:
-        """Surfaces times cells times slots."""
+        """Slots times surfaces times cells."""
         return int(self.basis.shape[1])
+
+    @property
+    def cells(self) -> int:
+        """Surfaces times cells."""
+        return len(self.top_load)
 
 
 class Tables:
@@ -199,9 +207,9 @@ class Tables:
 
     Beside those of metrics there may be tables of other names, which a law makes for itself.
 
-    ``group``, ``cores``, ``switches`` and ``core_ratio`` have the shape (tables, configurations): the surface
-    that answers, the counts it was measured at (0: not said), and measured over asked cores (1 where
-    either is not said).  ``limits`` (2, tables, protocols) is the least and the most a metric can be.
+    ``group``, ``first_cell``, ``cores``, ``switches`` and ``core_ratio`` have the shape (tables, configurations):
+    the surface that answers, where its cells begin among those of all, the counts it was measured at (0: not
+    said), and measured over asked cores (1 where either is not said).  ``limits`` (2, tables, protocols) is the least and the most a metric can be.
     """
 
     def __init__(
@@ -217,6 +225,7 @@ class Tables:
         tables = list(self.metrics.values())
         self.packed = _packed(tables)
         self.group = np.stack([table.group for table in tables])
+        self.first_cell = (self.group + self.packed.first[:, None]) * self.axes.cells
         self.cores = np.stack([table.cores[table.group] for table in tables])
         self.switches = np.stack([table.switches[table.group] for table in tables])
         self.limits = np.stack([table.limits for table in tables], axis=1)
@@ -250,14 +259,13 @@ def _packed(tables: Sequence[MetricTable]) -> Packed:
     """All surfaces of some tables, one after another."""
     surfaces = [surface for table in tables for surface in table.surfaces]
     counts = [len(table.surfaces) for table in tables]
-    coefficients = np.stack([s.coefficients for s in surfaces], axis=2)
-    if not np.nan_to_num(coefficients[:, [2, 5]]).any():
-        coefficients = coefficients[:, [0, 1, 3, 4]]
-    by_term = np.ascontiguousarray(coefficients.swapaxes(0, 1))
+    by_slot = np.stack([s.coefficients for s in surfaces]).transpose(1, 4, 0, 3, 2)
+    squares = by_slot[1:, ..., [2, 5]]
     return Packed(
-        by_term.reshape(len(by_term), -1),
-        np.stack([s.basis for s in surfaces], axis=2).reshape(4, -1),
-        np.stack([s.rows for s in surfaces], axis=1).reshape(4, -1),
+        by_slot[..., [0, 1, 3, 4]].reshape(-1, 4),
+        squares.reshape(-1, 2) if np.nan_to_num(squares).any() else np.empty((0, 2)),
+        np.stack([s.basis for s in surfaces]).transpose(1, 2, 4, 0, 3).reshape(4, -1),
+        np.stack([s.rows for s in surfaces]).transpose(1, 3, 0, 2).reshape(4, -1),
         np.concatenate([s.top_load for s in surfaces]),
         np.cumsum([0, *counts[:-1]], dtype=np.int64),
     )

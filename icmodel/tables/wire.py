@@ -11,7 +11,7 @@ from icmodel import theory
 from icmodel.arrays import Floats, Ints
 from icmodel.dataset import Dataset, Interconnect
 from icmodel.errors import DatasetError
-from icmodel.theory import AnyFraming, ethernet, infiniband, rapidio, roce
+from icmodel.theory import AnyFraming, ethernet
 
 FRAMED = ("udp", "ethernet")
 """Protocols on Ethernet that put every frame into packets of its own; the others may merge."""
@@ -45,10 +45,16 @@ class Wire:
             version = 6 if link.ip_version == 6 else 4
             return ethernet.Framing(carrier, mtu or 1500, version, timestamps=link.tcp_timestamps)
         if link.kind == "infiniband":
+            from icmodel.theory import infiniband  # the others are of few datasets each
+
             return infiniband.Framing(mtu or 4096)
         if link.kind == "roce":
+            from icmodel.theory import roce
+
             return roce.Framing(mtu_bytes=mtu or 4096)
         if link.kind == "rapidio":
+            from icmodel.theory import rapidio
+
             return rapidio.Framing()
         if link.line_rate_bps is None:
             return None

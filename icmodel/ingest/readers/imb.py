@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import MICRO, Printed, exact, printed
+from icmodel.ingest.readers.sections import Row, Section, rows, sections, unlabelled
 from icmodel.ingest.result import BOTH, SENDER, Number, Result
 from icmodel.ingest.source import Source
 
@@ -27,8 +27,9 @@ _BLOCK = re.compile(r"^# Benchmarking (\S+)[ \t]*$", re.M)
 _PROCESSES = re.compile(r"^# #processes = (\d+)", re.M)
 _HEAD = re.compile(r"^\s*#bytes\s+#repetitions\s+(.*?)\s*$")
 _ROW = re.compile(r"^\s*\d+\s+\d+(?:\s+[0-9.]+)+\s*$")
-DIGITS = tuple("-0123456789")
-"""How a line begins that was a row."""
+_LEFT_OUT = re.compile(r"^\s*(\d+)\s+out-of-mem.*$", re.M)
+"""A size for which there was not memory enough."""
+_LONGEST = re.compile(r"^# Maximum message length in bytes:\s+(\d+)", re.M)
 PINGPONG, UNIBAND = "PingPong", "Uniband"
 OF_GROUPS = ["t_min[usec]", "t_max[usec]", "t_avg[usec]", "Mbytes/sec"]
 HEADS = {
@@ -38,18 +39,9 @@ HEADS = {
 """Columns behind size and repetitions of each benchmark that is taken, in either form."""
 
 
-class _Block(NamedTuple):
-    """One benchmark's table: its name, processes and lines, and the number of its first line."""
-
-    name: str
-    processes: int
-    lines: list[str]
-    first: int
-
-
 def recognises(text: str) -> bool:
     """Whether a text looks like output of IMB."""
-    return _BLOCK.search(text) is not None and "#repetitions" in text
+    return _BLOCK.search(unlabelled(text)) is not None and "#repetitions" in text
 
 
 def read(source: Source) -> list[Result]:
@@ -60,104 +52,123 @@ def read(source: Source) -> list[Result]:
     RecordError
         If it has neither, or a table contradicts itself.
     """
-    said = _SUITE.search(source.text)
-    blocks = list(_blocks(source.text))
-    taken = [block for block in blocks if block.name in HEADS]
+    text = unlabelled(source.text)
+    said, longest = _SUITE.search(text), _LONGEST.search(text)
+    blocks = list(sections(_BLOCK, text))
+    taken = [block for block in blocks if block.title[1] in HEADS]
     if not blocks:
         raise RecordError("it names no benchmark: it is cut off")
+    names = tuple(dict.fromkeys(block.title[1] for block in blocks))
     if not taken:
-        names = ", ".join(dict.fromkeys(block.name for block in blocks))
         raise RecordError(
-            f"it has {names}, which load both directions or several pairs at once, or are none of "
-            "one stream: ingest PingPong or Uniband"
+            f"it has {', '.join(names)}, which load both directions or several pairs at once, or are "
+            "none of one stream: ingest PingPong or Uniband"
         )
-    if len({(block.name, block.processes) for block in taken}) < len(taken):
+    if len({(block.title[1], _processes(block)) for block in taken}) < len(taken):
         raise RecordError("it has the same benchmark twice: keep each run in a file of its own")
-    left = dict.fromkeys(block.name for block in blocks if block.name not in HEADS)
-    version = said[1] if said else ""
-    return [result for block in taken for result in _results(block, version, tuple(left))]
-
-
-def _blocks(text: str) -> Iterator[_Block]:
-    found = list(_BLOCK.finditer(text))
-    ends = [one.start() for one in found[1:]] + [len(text)]
-    for one, end in zip(found, ends, strict=False):
-        body = text[one.end() + 1 : end]
-        processes = _PROCESSES.search(body)
-        first = text.count("\n", 0, one.end()) + 2
-        yield _Block(one[1], int(processes[1]) if processes else 2, body.split("\n"), first)
-
-
-def _results(block: _Block, version: str, left: Sequence[str]) -> Iterator[Result]:
-    rows = 0
-    for number, line in enumerate(block.lines, start=block.first):
-        if head := _HEAD.match(line):
-            if head[1].split() not in HEADS[block.name]:
-                raise RecordError(f"line {number}: the columns are not those of {block.name}")
-        elif _ROW.match(line):
-            if int(line.split()[0]) > 0:
-                rows += 1
-                yield _result(block, version, line.split(), number, left)
-        elif line.strip()[:1] in DIGITS:
-            raise RecordError(
-                f"line {number}: {line.strip()!r} is no row of {block.name}: it was changed"
-            )
-    if not rows:
-        raise RecordError(f"{block.name} has no rows: the run failed or was cut off")
-
-
-def _result(
-    block: _Block, version: str, cells: Sequence[str], line: int, left: Sequence[str]
-) -> Result:
-    size = int(cells[0])
-    if len(cells) not in {2 + len(head) for head in HEADS[block.name]}:
-        raise RecordError(f"line {line}: {len(cells)} numbers are none of {block.name}")
-    is_latency = block.name == PINGPONG
-    numbers = _pingpong(cells, size, line) if is_latency else _uniband(cells, size, line)
-    notes = [
+    for block in taken:
+        _check_whole(block, int(longest[1]) if longest else 0)
+    notes = tuple(
         f"{name} is not taken: it loads both directions or several pairs, or is none of one stream"
-        for name in left
+        for name in names
+        if name not in HEADS
+    )
+    version = said[1] if said else ""
+    return [result for block in taken for result in _results(block, version, notes)]
+
+
+def _processes(block: Section) -> int:
+    said = _PROCESSES.search("\n".join(block.lines))
+    return int(said[1]) if said else 2
+
+
+def _check_whole(block: Section, longest: int) -> None:
+    """Refuse a table without the row of the longest message that the head announces [B]."""
+    sizes = [
+        int(line.split()[0]) for line in block.lines if _ROW.match(line) or _LEFT_OUT.match(line)
     ]
-    if is_latency:
-        notes.append("latency is half a round trip, not a one-way measurement")
-    pairs = max(block.processes // 2, 1)
+    if sizes and max(sizes) < longest:
+        raise RecordError(
+            f"{block.title[1]} ends at {max(sizes)} B, and its head announces messages up to {longest} B: "
+            "it was cut off"
+        )
+
+
+def _results(block: Section, version: str, notes: Sequence[str]) -> Iterator[Result]:
+    name, seen = block.title[1], set[int]()
+    for number, line in enumerate(block.lines, start=block.first):
+        head = _HEAD.match(line)
+        if head and head[1].split() not in HEADS[name]:
+            raise RecordError(f"line {number}: the columns are not those of {name}")
+    measured = block._replace(lines=[_LEFT_OUT.sub("", line) for line in block.lines])
+    for row in _check_megabytes(name, _whole(rows(measured, _ROW, name), name)):
+        if row.size in seen:
+            raise RecordError(
+                f"line {row.line}: {name} has two rows of {row.size} B: keep each run in a file of its own"
+            )
+        seen.add(row.size)
+        if row.size > 0:
+            yield _result(block, version, row, notes)
+
+
+def _whole(some: Iterable[Row], name: str) -> Iterator[Row]:
+    """The rows, which have as many numbers as one of the benchmark's heads."""
+    for row in some:
+        if len(row.cells) not in {2 + len(head) for head in HEADS[name]}:
+            raise RecordError(f"line {row.line}: {len(row.cells)} numbers are none of {name}")
+        yield row
+
+
+def _result(block: Section, version: str, row: Row, notes: Sequence[str]) -> Result:
+    name = block.title[1]
+    is_latency = name == PINGPONG
+    numbers = _pingpong(row) if is_latency else _uniband(row)
+    half = ("latency is half a round trip, not a one-way measurement",) if is_latency else ()
+    pairs = 1 if is_latency else max(_processes(block) // 2, 1)
     return Result(
         tool=NAME,
         version=version,
-        place=f"line {line}",
+        place=f"line {row.line}",
         labels=Labels(
             protocol="mpi",
-            payload_bytes=size,
+            payload_bytes=row.size,
             load_bps=None if is_latency else math.inf,
-            cores=1 if is_latency else pairs,
+            cores=pairs,
         ),
         numbers=tuple(numbers),
-        streams=1 if is_latency else pairs,
-        notes=tuple(notes),
+        streams=pairs,
+        notes=(*notes, *half),
     )
 
 
-def _pingpong(cells: Sequence[str], size: int, line: int) -> Iterator[Number]:
-    """Half a round trip; of several groups the mean of theirs, whose slowest makes the rate."""
-    times = [printed(cell, MICRO) for cell in cells[2:-1]]
-    slowest = max(times, key=lambda time: time.value)
-    if slowest.value > 0:
-        _check(cells[-1], exact(8.0 * size) / slowest, line)
-    yield Number.read("rtt_half_mean_s", times[-1], BOTH)
+def _pingpong(row: Row) -> Iterator[Number]:
+    """Half a round trip; of several groups the mean of theirs."""
+    yield Number.read("rtt_half_mean_s", printed(row.cells[-2], MICRO), BOTH)
 
 
-def _uniband(cells: Sequence[str], size: int, line: int) -> Iterator[Number]:
-    rate = printed(cells[3])
-    moved = rate * (8 * size)
-    _check(cells[2], moved, line)
+def _uniband(row: Row) -> Iterator[Number]:
+    rate = printed(row.cells[3])
     yield Number.read("frames_per_s", rate, SENDER)
-    yield Number.read("goodput_bps", moved, SENDER)
+    yield Number.read("goodput_bps", rate * (8 * row.size), SENDER)
 
 
-def _check(megabytes: str, bps: Printed, line: int) -> None:
-    """Refuse Mbytes/sec that are neither 10^6 nor 2^20 B of what the row says besides."""
-    if not any(printed(megabytes, unit).meets(bps, SLACK) for unit in (MEGA, MEBI)):
-        raise RecordError(
-            f"line {line}: {megabytes} Mbytes/sec are not {bps.value / 1e6:.4g} Mb/s, which the rest of "
-            "the row says: a number was changed"
-        )
+def _check_megabytes(name: str, some: Iterable[Row]) -> Iterator[Row]:
+    """The rows, whose Mbytes/sec are what the rest of each row says, of 10^6 or of 2^20 B in them all."""
+    left = [MEGA, MEBI]
+    for row in some:
+        moved = _moved_by_time(row) if name == PINGPONG else printed(row.cells[3]) * (8 * row.size)
+        said = row.cells[-1] if name == PINGPONG else row.cells[2]
+        left = [mega for mega in left if moved is None or printed(said, mega).meets(moved, SLACK)]
+        if moved is not None and not left:
+            raise RecordError(
+                f"line {row.line}: {said} Mbytes/sec are not the {moved.value / 1e6:.6g} Mb/s that the rest of "
+                "the row says, in megabytes of the rows before: a number was changed"
+            )
+        yield row
+
+
+def _moved_by_time(row: Row) -> Printed | None:
+    """Size over time, of several groups the slowest one's [b/s]; none where the time is rounded to 0."""
+    times = [printed(cell, MICRO) for cell in row.cells[2:-1]]
+    slowest = max(times, key=lambda time: time.value)
+    return exact(8.0 * row.size) / slowest if slowest.value > 0 else None

@@ -16,26 +16,25 @@ from decimal import Decimal
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import MICRO, Printed, exact, printed
-from icmodel.ingest.result import RECEIVER, SENDER, Number, Result
+from icmodel.ingest.readers.agreement import check_loss, check_rate
+from icmodel.ingest.readers.iperf2_csv import NAME, is_csv, of_csv
+from icmodel.ingest.result import RECEIVER, SENDER, Number, Payloads, Result
 from icmodel.ingest.source import Source
 
-NAME = "iperf2"
-_CSV = re.compile(
-    r"^[0-9:.+-]{14,},[0-9a-fA-F:.]+,\d+,[0-9a-fA-F:.]+,\d+,-?\d+,[0-9.]+-[0-9.]+,\d+,\d+"
-    r"(?:,[0-9.]+,-?\d+,-?\d+,-?[0-9.]+(?:,-?\d+)?)?$",
-    re.M,
-)
+__all__ = ["NAME", "read", "recognises"]
+
 _START = re.compile(r"^(Client connecting to|Server listening on) .*(TCP|UDP) port", re.M)
 _ROW = re.compile(
     r"^\[\s*(SUM|\*?\d+)\]\s+([0-9.]+)-\s*([0-9.]+) sec\s+([0-9.]+) ([KMGT]?)Bytes\s+"
-    r"([0-9.]+) ([KMGT]?)(bits|Bytes)/sec(?:.*?\s(\d+)/\s*(\d+) \([0-9.e+-]+%\))?",
+    r"([0-9.]+) ([KMGT]?)(bits|Bytes)/sec(?:.*?\s(\d+)/\s*(\d+) \(([0-9.e+-]+)%\))?",
     re.M,
 )
-_REPORT = re.compile(r"^\[\s*\*?\d+\] Server Report:", re.M)
+_REPORT = re.compile(r"^\[.*\] Server Report:", re.M)
 _DATAGRAM = re.compile(r"^Sending (\d+) byte datagrams(?:, IPG target: ([0-9.]+) us)?", re.M)
 _BUFFER = re.compile(r"^Write buffer size: (\d+) (K?)Byte", re.M)
 """A whole number; in MByte it is rounded."""
 _VERSION = re.compile(r"\(peer ([0-9.]+)")
+_LATE = re.compile(r"\s(\d+) datagrams received out-of-order")
 _BOTH_WAYS = re.compile(r"\(full-duplex\)|\(bidir\)")
 _FAILED = re.compile(
     r"^(connect failed|write failed|read failed|.*WARNING: did not receive ack).*$", re.M
@@ -48,7 +47,7 @@ DIGITS = 3
 
 def recognises(text: str) -> bool:
     """Whether a text looks like output of iperf 2."""
-    return bool(_CSV.search(text) or _START.search(text))
+    return is_csv(text) or _START.search(text) is not None
 
 
 def read(source: Source) -> list[Result]:
@@ -60,8 +59,8 @@ def read(source: Source) -> list[Result]:
         If a run failed, went both ways, or says several things at once.
     """
     text = source.text
-    if _CSV.search(text):
-        return [_of_csv([line.split(",") for line in source.lines if _CSV.match(line)])]
+    if is_csv(text):
+        return [of_csv(source.lines)]
     if failed := _FAILED.search(text):
         raise RecordError(f"the run failed: iperf says “{failed[0].strip()}”")
     starts = list(_START.finditer(text))
@@ -79,9 +78,10 @@ def read(source: Source) -> list[Result]:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """The line over a whole run: seconds, rate [b/s], datagrams lost of how many."""
+    """The line over a whole run: seconds, bits, rate [b/s], datagrams lost of how many."""
 
     seconds: Printed
+    moved: Printed
     rate: Printed
     lost: tuple[int, int] | None
 
@@ -94,9 +94,9 @@ def _of_text(text: str, protocol: str, *, sends: bool) -> Result:
     lines, streams = _whole(own)
     numbers: list[Number] = []
     notes = ["text of iperf 2 has three digits: -y C has more"]
-    size, load = _datagrams(text, streams) if protocol == "udp" else (_buffer(text), math.inf)
+    size, load = _datagrams(text, streams) if protocol == "udp" else (_buffer(text), None)
     if reports:
-        numbers += _received(_together(reports), size)
+        numbers += _received(_together(reports), size, protocol)
         numbers.append(Number.read("sent_bps", lines.rate, SENDER))
     elif sends and protocol == "udp":
         numbers.append(Number.read("sent_bps", lines.rate, SENDER))
@@ -107,7 +107,8 @@ def _of_text(text: str, protocol: str, *, sends: bool) -> Result:
             "a client counts what it handed to its socket, up to a window more than arrived"
         )
     else:
-        numbers += _received(lines, size)
+        numbers += _received(lines, size, protocol)
+    payloads = _open_payloads(lines, text) if size is None else None
     if "Latency avg" in text:
         notes.append("one-way latency needs clocks that agree, of which nothing is said: not taken")
     version = _VERSION.search(text)
@@ -121,10 +122,31 @@ def _of_text(text: str, protocol: str, *, sends: bool) -> Result:
             load_bps=load,
             cores=1 if streams == 1 else None,
         ),
+        unless=_unless(protocol, payloads),
         numbers=tuple(numbers),
         streams=streams,
+        payloads=payloads,
         notes=tuple(notes),
     )
+
+
+def _unless(protocol: str, payloads: Payloads | None) -> Labels:
+    """TCP goes as fast as it can unless told otherwise, which its output does not say."""
+    return Labels(
+        load_bps=math.inf if protocol == "tcp" else None,
+        payload_bytes=None if payloads is None else payloads.only,
+    )
+
+
+def _open_payloads(line: _Line, text: str) -> Payloads | None:
+    """What the bytes and datagrams of a server leave open; those out of order are in its bytes alone."""
+    if line.lost is None or line.lost[1] <= line.lost[0]:
+        return None
+    arrived = line.lost[1] - line.lost[0]
+    late = sum(int(count) for count in _LATE.findall(text))
+    low, high = (Decimal(end) / 8 for end in (line.moved.low, line.moved.high))
+    said = f"iperf says {float(high + low) / 2:.6g} B in {arrived} datagrams"
+    return Payloads(low / (arrived + late), high / arrived, said)
 
 
 def _reports(text: str) -> tuple[str, list[_Line]]:
@@ -142,17 +164,21 @@ def _reports(text: str) -> tuple[str, list[_Line]]:
 
 def _together(lines: Sequence[_Line]) -> _Line:
     """Parallel streams as one."""
-    rates = [line.rate for line in lines]
-    rate = Printed(
-        *(sum(ends) for ends in zip(*((r.value, r.low, r.high) for r in rates), strict=True))
-    )
     lost = [line.lost for line in lines if line.lost is not None]
     whole = (
         (sum(one for one, _ in lost), sum(of for _, of in lost))
         if len(lost) == len(lines)
         else None
     )
-    return _Line(max((line.seconds for line in lines), key=lambda one: one.value), rate, whole)
+    seconds = max((line.seconds for line in lines), key=lambda one: one.value)
+    moved, rate = _sum([line.moved for line in lines]), _sum([line.rate for line in lines])
+    return _Line(seconds, moved, rate, whole)
+
+
+def _sum(some: Sequence[Printed]) -> Printed:
+    """A sum, and what the digits of its parts leave open of it."""
+    ends = zip(*((one.value, one.low, one.high) for one in some), strict=True)
+    return Printed(*(sum(end) for end in ends))
 
 
 def _whole(text: str) -> tuple[_Line, int]:
@@ -162,25 +188,43 @@ def _whole(text: str) -> tuple[_Line, int]:
         raise RecordError("it has no line of a result: the run was cut off")
     last = max(float(row[3]) for row in rows)
     every = [row for row in rows if float(row[2]) == 0 and float(row[3]) > last / 2]
-    streams = {row[1] for row in every if row[1] != "SUM"}
-    if len(streams) > 1:
-        every = [row for row in every if row[1] == "SUM"]
+    streams = {row[1]: row for row in every if row[1] != "SUM"}
+    sums = [row for row in every if row[1] == "SUM"]
+    if sums or len(streams) > 1:
+        _check_sum(sums, list(streams.values()))
+        every = sums
     if not every:
         raise RecordError("it has no line over the whole run: the run was cut off")
     return _line(max(every, key=lambda row: float(row[3]))), max(len(streams), 1)
 
 
+def _check_sum(sums: Sequence[re.Match[str]], streams: Sequence[re.Match[str]]) -> None:
+    """Hold the bytes of a sum against those of its streams."""
+    if not sums or len(streams) < 2:
+        raise RecordError(
+            "it has a line [SUM] and not those of its streams, or the other way round: it was cut off"
+        )
+    if not _moved(sums[-1]).meets(_sum([_moved(row) for row in streams]), SLACK):
+        raise RecordError(
+            f"[SUM] has {sums[-1][4]} {sums[-1][5]}Bytes, which its {len(streams)} streams have not "
+            "together: a line is missing or was changed"
+        )
+
+
+def _moved(row: re.Match[str]) -> Printed:
+    """The bytes of a line, in bits."""
+    return printed(row[4], 8 * 1024 ** " KMGT".index(row[5] or " "))
+
+
 def _line(row: re.Match[str]) -> _Line:
     """One line of a result."""
     lost = (int(row[9]), int(row[10])) if row[9] else None
-    seconds, rate = printed(row[3]), _rate(row[6], row[7], row[8])
-    moved = printed(row[4], 8 * 1024 ** " KMGT".index(row[5] or " "))
-    if seconds.value > 0 and not rate.meets(moved / seconds, SLACK):
-        raise RecordError(
-            f"{row[4]} {row[5]}Bytes in {row[3]} s are not {row[6]} {row[7]}{row[8]}/sec: a number was "
-            "changed"
-        )
-    return _Line(seconds, rate, lost)
+    if lost:
+        check_loss(printed(row[11]), *lost, f"the line up to {row[3]} s")
+    seconds, moved, rate = printed(row[3]), _moved(row), _rate(row[6], row[7], row[8])
+    if seconds.value > 0:
+        check_rate(rate, moved / seconds, f"{row[4]} {row[5]}Bytes in {row[3]} s", SLACK)
+    return _Line(seconds, moved, rate, lost)
 
 
 def _rate(number: str, prefix: str, unit: str) -> Printed:
@@ -189,21 +233,18 @@ def _rate(number: str, prefix: str, unit: str) -> Printed:
     return printed(number, 1000**power if unit == "bits" else 8 * 1024**power)
 
 
-def _received(line: _Line, size: int | None) -> Iterator[Number]:
+def _received(line: _Line, size: int | None, protocol: str) -> Iterator[Number]:
+    if protocol == "udp" and line.lost is None:
+        raise RecordError("the line of a receiver of UDP has no losses: it was cut off or changed")
     rate = line.rate
     if line.lost is not None:
         lost, of = line.lost
-        if not 0 <= lost <= of:
-            raise RecordError(f"it counts {lost} lost of {of} datagrams, which is impossible")
         if of:
             yield Number("loss_rate", lost / of, RECEIVER)
         if size is not None and line.seconds.value > 0:
             counted = exact(8.0 * size * (of - lost)) / line.seconds
-            if not counted.meets(rate, SLACK):
-                raise RecordError(
-                    f"{of - lost} datagrams of {size} B in {line.seconds.value:g} s are not "
-                    f"{rate.value / 1e6:.4g} Mb/s: a number was changed"
-                )
+            arrived = f"{of - lost} datagrams of {size} B in {line.seconds.value:g} s"
+            check_rate(rate, counted, arrived, SLACK)
             rate = rate.finer(counted)
     yield Number.read("goodput_bps", rate, RECEIVER)
 
@@ -223,53 +264,3 @@ def _buffer(text: str) -> int | None:
     """The bytes that a client writes at once, where ``-e`` says them."""
     found = _BUFFER.search(text)
     return int(Decimal(found[1]) * 1024 ** " K".index(found[2] or " ")) if found else None
-
-
-# --- lines of -y C ------------------------------------------------------------------------------
-
-
-def _of_csv(rows: Sequence[Sequence[str]]) -> Result:
-    """The run of some lines: time, both ends, stream, interval, bytes, b/s; of UDP jitter and losses."""
-    last = max(float(row[6].partition("-")[2]) for row in rows)
-    whole = [row for row in rows if float(row[6].partition("-")[0]) == 0]
-    whole = [row for row in whole if float(row[6].partition("-")[2]) > last / 2]
-    streams = [row for row in whole if row[5] != "-1"]
-    if not streams:
-        raise RecordError("it has no line over the whole run: the run was cut off")
-    udp = len(streams[0]) > 9
-    size, numbers = _datagrams_of_csv(streams) if udp else (None, [_of_tcp(streams)])
-    note = "its lines do not say which end counted; a client counts up to a window more"
-    return Result(
-        tool=NAME,
-        version="",
-        place="the whole run",
-        labels=Labels(
-            protocol="udp" if udp else "tcp",
-            payload_bytes=size,
-            load_bps=None if udp else math.inf,
-            cores=1 if len(streams) == 1 else None,
-        ),
-        numbers=tuple(numbers),
-        streams=len(streams),
-        notes=() if udp else (note,),
-    )
-
-
-def _of_tcp(streams: Sequence[Sequence[str]]) -> Number:
-    return Number("goodput_bps", sum(float(row[8]) for row in streams), SENDER)
-
-
-def _datagrams_of_csv(streams: Sequence[Sequence[str]]) -> tuple[int | None, list[Number]]:
-    """The size of a datagram [B], and what arrived; of a client, which is told no count, what was sent."""
-    rate = sum(float(row[8]) for row in streams)
-    lost, of = (sum(int(row[place]) for row in streams) for place in (10, 11))
-    if of <= 0:
-        return None, [Number("sent_bps", rate, SENDER)]
-    if not 0 <= lost <= of:
-        raise RecordError(f"it counts {lost} lost of {of} datagrams, which is impossible")
-    arrived, moved = of - lost, sum(int(row[7]) for row in streams)
-    size = moved // arrived if arrived and moved % arrived == 0 else None
-    return size, [
-        Number("loss_rate", lost / of, RECEIVER),
-        Number("goodput_bps", rate, RECEIVER),
-    ]

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
+from icmodel.ingest.printed import exact
+from icmodel.ingest.readers.agreement import check_count, check_rate, check_share
 from icmodel.ingest.result import RECEIVER, SENDER, Number, Result, Side
 from icmodel.ingest.source import Source, documents, real, shifted, table, tables, text_of
 
@@ -29,6 +31,8 @@ _EVENT = re.compile(r'^\{"event":', re.M)
 _MULTITHREADED = (3, 16)
 OMITTED = 1.5
 """With -O what was under way when the sender began to count arrives in the receiver's window."""
+SLACK = 2e-3
+"""How far a rate and its bytes over seconds may lie apart: windows of both are closed one after another."""
 _SLACK = 1.1
 """A process' CPU may lie that much above its threads: the counters tick."""
 
@@ -153,6 +157,7 @@ def _checked(document: Document) -> _Run:
         )
     if not real(test, "blksize"):
         raise RecordError("test_start has no blksize: the payload is not said")
+    _check_test(start, end, test)
     client = bool(table(start, "connecting_to"))
     return _Run(
         start=start,
@@ -163,6 +168,18 @@ def _checked(document: Document) -> _Run:
         at_server=not client,
         sent_packets=_sent_packets(document, end),
     )
+
+
+def _check_test(start: Document, end: Document, test: Document) -> None:
+    """Hold the streams and the size that were asked for against what was connected and sent."""
+    connected, streams = len(tables(start, "connected")), real(test, "num_streams")
+    if connected and streams is not None:
+        check_count(streams, connected, "the connections at the start", "num_streams")
+    block = table(end, "sum_sent")
+    packets, size = real(block, "packets"), real(test, "blksize") or 0
+    if text_of(test, "protocol").lower() == "udp" and packets:
+        what = f"{packets:.0f} packets of {size:.0f} B"
+        check_count(real(block, "bytes") or 0, packets * size, what, "the bytes sent")
 
 
 def _version(run: _Run) -> tuple[int, ...]:
@@ -192,22 +209,42 @@ def _hosts(run: _Run) -> tuple[str, str]:
 
 
 def _goodput(run: _Run, notes: list[str]) -> list[Number]:
-    received = _rate(table(run.end, "sum_received"))
-    sent = _rate(table(run.end, "sum_sent"))
+    _check_streams(run)
+    received = _rate(table(run.end, "sum_received"), "sum_received")
+    sent = _rate(table(run.end, "sum_sent"), "sum_sent")
     numbers = []
     if received:
         numbers.append(Number("goodput_bps", received, RECEIVER))
     if run.protocol == "udp" and not received:
-        sent = sent or _rate(table(run.end, "sum"))
+        sent = sent or _rate(table(run.end, "sum"), "sum")
         numbers += _counted_goodput(run, notes)
     if sent:
         numbers.append(Number("sent_bps", sent, SENDER))
     return numbers
 
 
-def _rate(block: Document) -> float | None:
-    size, seconds = real(block, "bytes"), real(block, "seconds")
-    return 8 * size / seconds if size and seconds and seconds > 0 else None
+def _rate(block: Document, place: str) -> float | None:
+    """Bytes over seconds of a block [b/s], held against the rate it says itself."""
+    size, seconds, said = (real(block, key) for key in ("bytes", "seconds", "bits_per_second"))
+    if not size or not seconds:
+        return None
+    if seconds < 0:
+        raise RecordError(f"{place} took {seconds:g} s: a number was changed")
+    rate = 8 * size / seconds
+    if said:
+        check_rate(exact(said), exact(rate), f"{place}: {size:.0f} B in {seconds:g} s", SLACK)
+    return rate
+
+
+def _check_streams(run: _Run) -> None:
+    """Hold the bytes of both ends against the sums of their streams, which TCP's reports list."""
+    streams = tables(run.end, "streams")
+    for end, whole in (("sender", "sum_sent"), ("receiver", "sum_received")):
+        parts = [real(table(stream, end), "bytes") for stream in streams]
+        total = real(table(run.end, whole), "bytes")
+        if parts and None not in parts and total is not None:
+            counted = sum(part or 0 for part in parts)
+            check_count(total, counted, f"the bytes of {len(parts)} streams' {end}", whole)
 
 
 def _counted_goodput(run: _Run, notes: list[str]) -> list[Number]:
@@ -216,6 +253,9 @@ def _counted_goodput(run: _Run, notes: list[str]) -> list[Number]:
     packets, lost, seconds = (real(block, key) for key in ("packets", "lost_packets", "seconds"))
     size = real(run.test, "blksize")
     if not packets or lost is None or not seconds or not size or lost < 0:
+        return []
+    if block.get("sender") is True:
+        notes.append("the report of a sender of UDP says nothing of what arrived")
         return []
     notes.append(
         "this version prints the sender's bytes alone: goodput is worked out of the packets that "
@@ -248,6 +288,8 @@ def _loss(run: _Run, notes: list[str]) -> list[Number]:
             f"it counts {lost:.0f} lost of {packets:.0f} packets, which is impossible: iperf3's "
             "32-bit counter overflowed; run shorter or with --udp-counters-64bit"
         )
+    if (said := real(block, "lost_percent")) is not None:
+        check_share(said / 100, lost / packets, f"{lost:.0f} lost of {packets:.0f} packets")
     value = lost / packets
     sent, received = run.sent_packets, packets - lost
     if sent is None or sent <= packets or real(run.test, "omit"):

@@ -6,10 +6,12 @@ import re
 from collections.abc import Sequence
 
 from icmodel.errors import RecordError
-from icmodel.ingest.printed import PER_CENT, Printed, exact, printed
+from icmodel.ingest.printed import MICRO, PER_CENT, Printed, exact, printed
+from icmodel.ingest.readers.agreement import check_rate, over
 from icmodel.ingest.readers.netperf_test import (
     Test,
     cells_of,
+    check_equal,
     in_bps,
     labels_of,
     made,
@@ -19,6 +21,10 @@ from icmodel.ingest.result import BOTH, RECEIVER, SENDER, Number, Result, Side
 from icmodel.ingest.source import number
 
 _UNIT = re.compile(r"(10\^[369]bits/s(?:ec)?|[KMG]?[Bb]ytes/s(?:ec)?|per sec)")
+SLACK = 5e-3
+"""How far the rate and messages over seconds may lie apart beside what is rounded."""
+NOT_ASKED = -1
+"""What stands in place of a CPU utilisation that was not measured."""
 VERBOSE_CELLS = 8
 """Numbers in the line that -v 2 prints under a request/response test given as throughput."""
 _CONFIDENCE = re.compile(r"Throughput\s*:\s*([0-9.]+)%")
@@ -105,9 +111,14 @@ def _classic_udp(
             f"{test.place}: {arrived:.0f} messages arrived of {okay:.0f} sent: the lines of the "
             "two ends are swapped or changed"
         )
+    sent, goodput = _speed(send[5], unit), _speed(receive[3], unit)
+    for rate, messages, seconds in ((sent, send[3], send[2]), (goodput, receive[2], receive[1])):
+        counted = over(exact(float(messages) * float(send[1])), printed(seconds))
+        said = f"{test.place}: {messages} messages of {send[1]} B in {seconds} s"
+        check_rate(rate, counted, said, SLACK)
     numbers = [
-        Number.read("sent_bps", _speed(send[5], unit), SENDER, quality=quality),
-        Number.read("goodput_bps", _speed(receive[3], unit), RECEIVER, quality=quality),
+        Number.read("sent_bps", sent, SENDER, quality=quality),
+        Number.read("goodput_bps", goodput, RECEIVER, quality=quality),
         Number("loss_rate", (okay - arrived) / okay, BOTH),
         *_cpu([*send[6:7], *receive[4:5]], local_sends=True),
     ]
@@ -122,20 +133,30 @@ def _classic_rr(
     if len(row) < 6:
         raise RecordError(f"{test.place}: its row has {len(row)} numbers where 6 are needed")
     request, response = int(float(row[2])), int(float(row[3]))
-    if request != response:
-        raise RecordError(
-            f"{test.place}: requests of {request} B and responses of {response} B have no payload "
-            "in common: measure with equal sizes"
-        )
+    check_equal(test, request, response)
+    if request < 1:
+        raise RecordError(f"{test.place}: its requests are of {request} B: its row was changed")
+    verbose = rows[-1] if len(rows[-1]) == VERBOSE_CELLS else None
     if unit[0] == "per sec":
         rate = _rate(row[5])
-    elif len(rows[-1]) == VERBOSE_CELLS:
-        rate = _rate(rows[-1][5])  # -v 2 prints it besides
+    elif verbose:
+        rate = _rate(verbose[5])  # -v 2 prints it besides
     else:  # as throughput, both ways together
         rate = _speed(row[5], unit[0]) / exact(16 * request)
         notes.append(f"the rate is worked out of the throughput in {unit[0]}, both ways together")
+    if verbose and not test.burst:
+        _check_trip(test, rate, verbose[4])
     numbers = [*round_trip(test, rate, notes), *_cpu(row[6:8], local_sends=True)]
     return made(test, labels_of(test, request), numbers, notes)
+
+
+def _check_trip(test: Test, rate: Printed, microseconds: str) -> None:
+    """Hold a rate against the round trip that ``-v 2`` prints besides."""
+    if not (rate * printed(microseconds, MICRO)).meets(exact(1.0), SLACK):
+        raise RecordError(
+            f"{test.place}: {rate.value:.6g} transactions/s are not of {microseconds} us each: a number "
+            "was changed"
+        )
 
 
 def _rate(cell: str) -> Printed:
@@ -148,6 +169,8 @@ def _cpu(cells: Sequence[str], *, local_sends: bool) -> list[Number]:
     numbers = []
     for cell, sends in zip(cells, (local_sends, not local_sends), strict=False):
         percent = number(cell, "the CPU utilisation")
+        if percent < 0 and percent != NOT_ASKED:
+            raise RecordError(f"a CPU utilisation is {cell} %: its row was changed")
         if percent >= 0:
             name, side = ("cpu_send_host", SENDER) if sends else ("cpu_recv_host", RECEIVER)
             numbers.append(Number.read(name, printed(cell, PER_CENT), side))

@@ -9,11 +9,21 @@ from dataclasses import replace
 from itertools import pairwise
 
 from icmodel.errors import RecordError
-from icmodel.ingest.printed import MICRO, PER_CENT, Printed, printed
-from icmodel.ingest.readers.netperf_test import Test, in_bps, labels_of, made, round_trip
+from icmodel.ingest.printed import MICRO, PER_CENT, Printed, exact, printed
+from icmodel.ingest.readers.netperf_test import (
+    Test,
+    check_equal,
+    in_bps,
+    labels_of,
+    made,
+    round_trip,
+)
 from icmodel.ingest.readers.netperf_words import COLUMNS, LATENCIES, UNITS
-from icmodel.ingest.result import BOTH, RECEIVER, SENDER, Number, Result, Side
+from icmodel.ingest.result import BOTH, RECEIVER, SENDER, Number, Result, Side, printed_of
 from icmodel.ingest.source import number
+
+SLACK = 0.02
+"""How far mean and rate may lie apart beside what is rounded."""
 
 
 def pairs_of(lines: Sequence[str]) -> dict[str, str]:
@@ -60,8 +70,9 @@ def from_omni(test: Test, pairs: Mapping[str, str]) -> Result:
     text = pairs["THROUGHPUT"].strip()
     number(text, "THROUGHPUT")
     notes: list[str] = []
-    if unit == "Trans/s":
-        numbers = [*round_trip(test, printed(text), notes), *_latencies(pairs, notes)]
+    if unit == "Trans/s" or (test.round_trips and unit in UNITS):
+        rate = printed(text) if unit == "Trans/s" else _per_second(test, in_bps(text, unit), pairs)
+        numbers = _round_trips(test, rate, pairs, notes)
     elif unit in UNITS:
         numbers = _omni_stream(test, in_bps(text, unit), notes)
         if any(key in pairs for key in LATENCIES):
@@ -76,18 +87,42 @@ def from_omni(test: Test, pairs: Mapping[str, str]) -> Result:
         notes.append(f"netperf's confidence interval of the throughput is {width:g} % wide")
     if runs and runs > 1:
         numbers = [part._replace(n=int(runs)) for part in numbers]
-    payload = _known(pairs, "REQUEST_SIZE" if unit == "Trans/s" else "LOCAL_SEND_SIZE")
+    payload = _known(pairs, "REQUEST_SIZE" if test.round_trips else "LOCAL_SEND_SIZE")
     response = _known(pairs, "RESPONSE_SIZE")
-    if unit == "Trans/s" and payload and response and payload != response:
-        raise RecordError(
-            f"{test.place}: requests of {payload:.0f} B and responses of {response:.0f} B have no "
-            "payload in common: measure with equal sizes"
-        )
+    if test.round_trips and payload and response:
+        check_equal(test, int(payload), int(response))
     labels = labels_of(test, int(payload) if payload else None, _omni_protocol(pairs))
     cores = _known(pairs, "LOCAL_CPU_COUNT")
     if cores:
         labels = replace(labels, host_cores=int(cores))
     return made(test, labels, numbers, notes)
+
+
+def _round_trips(
+    test: Test, rate: Printed, pairs: Mapping[str, str], notes: list[str]
+) -> list[Number]:
+    """The rate and its round trips: those measured stand in place of the rate's reciprocal."""
+    measured = _latencies(pairs, notes)
+    kinds = {number.metric for number in measured}
+    derived = [part for part in round_trip(test, rate, notes) if part.metric not in kinds]
+    mean = printed_of(measured, "rtt_mean_s")
+    if mean is not None and not test.burst and (mean * rate).low > 1 + SLACK:
+        raise RecordError(
+            f"{test.place}: {rate.value:.6g} transactions/s one after another are not of "
+            f"{mean.value * 1e6:.6g} us each: a number or a unit was changed"
+        )
+    return [*derived, *measured]
+
+
+def _per_second(test: Test, moved: Printed, pairs: Mapping[str, str]) -> Printed:
+    """Transactions per second of a throughput, which is of both ways together."""
+    size = _known(pairs, "REQUEST_SIZE")
+    if not size:
+        raise RecordError(
+            f"{test.place}: a throughput of requests and responses needs REQUEST_SIZE beside it: ask omni "
+            "for it"
+        )
+    return moved / exact(16 * size)
 
 
 def _flagged(test: Test) -> str:
@@ -114,6 +149,8 @@ def _known(pairs: Mapping[str, str], key: str) -> float | None:
     """The number of a key; none where it is missing, empty or -1, which is not asked for."""
     text = pairs.get(key, "").strip()
     value = number(text, key) if text else -1.0
+    if value < 0 and value != -1:
+        raise RecordError(f"{key} is {text}, and none can be below 0: it was changed")
     return value if value >= 0 else None
 
 

@@ -110,6 +110,21 @@ def round_trip(test: Test, rate: Printed, notes: list[str]) -> list[Number]:
     return numbers
 
 
+def check_equal(test: Test, request: int, response: int) -> None:
+    """Refuse requests and responses of two sizes.
+
+    Raises
+    ------
+    RecordError
+        If they differ.
+    """
+    if request != response:
+        raise RecordError(
+            f"{test.place}: requests of {request} B and responses of {response} B have no payload "
+            "in common: measure with equal sizes"
+        )
+
+
 def in_bps(text: str, unit: str) -> Printed:
     """A printed throughput in bits per second, converted exactly."""
     return printed(text, UNITS[unit.removesuffix("ec")])

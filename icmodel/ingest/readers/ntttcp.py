@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import PER_CENT, Printed, exact, printed
+from icmodel.ingest.readers.agreement import check_rate, over
 from icmodel.ingest.result import RECEIVER, SENDER, Number, Result
 from icmodel.ingest.source import Source, number
 
@@ -63,8 +64,7 @@ def _of_xml(text: str) -> Result:
     sends = root.tag == "ntttcps"
     udp = said("parameters/udp") == "True"
     notes = [] if udp or sends else ["the receiver's own count"]
-    rate = _printed(said("throughput[@metric='mbps']"), "the throughput", 10**6)
-    _check_rate(said, rate, linux)
+    rate = _rate(said, linux)
     threads = len(root.findall("thread"))
     if not threads:
         notes.append("its threads are not listed: how many streams ran is not known")
@@ -91,18 +91,15 @@ def _of_xml(text: str) -> Result:
     )
 
 
-def _check_rate(said: Callable[[str], str], rate: Printed, linux: bool) -> None:
-    """Bytes over seconds must make the rate; else a unit is not what this version prints."""
+def _rate(said: Callable[[str], str], linux: bool) -> Printed:
+    """The rate, which bytes over seconds must make; else a unit is not what this version prints."""
+    rate = _printed(said("throughput[@metric='mbps']"), "the throughput", 10**6)
     size = _printed(said("total_bytes"), "total_bytes", 10**6 if linux else 2**20)
     seconds = _printed(said("realtime"), "realtime")
     if seconds.value <= 0 or rate.value <= 0:
         raise RecordError("it moved no byte or took no time: the run failed")
-    moved = size * 8 / seconds
-    if not moved.meets(rate, SLACK):
-        raise RecordError(
-            f"{size.value:.0f} B in {seconds.value:g} s are {moved.value / 1e6:.3f} Mb/s, not the "
-            f"{rate.value / 1e6:.3f} Mb/s it prints: a number or a unit was changed"
-        )
+    check_rate(rate, over(size, seconds), f"{size.value:.0f} B in {seconds.value:g} s", SLACK)
+    return rate
 
 
 def _printed(text: str, what: str, factor: int | Decimal = 1) -> Printed:
@@ -130,6 +127,8 @@ def _host_cpu(said: Callable[[str], str], end: str, notes: list[str]) -> list[Nu
         if said("cpu"):
             notes.append(f"CPU of {said('cpu')} % does not say of how many cores: not taken")
         return []
+    if any(part.value < 0 for part in parts):
+        raise RecordError("a CPU mode is below 0 %: a number was changed")
     value = round(sum(part.value for part in parts), 8)
     return [Number(f"cpu_{end}_host", value, side, half=sum(part.half for part in parts))]
 
@@ -149,12 +148,9 @@ def _of_console(text: str) -> Result:
     size, seconds = (_printed(fields[k][0], k) for k in ("total bytes", "test duration"))
     if not size.value or not seconds.value:
         raise RecordError("it moved no byte or took no time: the run failed")
-    rate = exact(size.value) * 8 / seconds
-    if not rate.meets(_printed(value, "throughput", _SPEEDS[unit]), SLACK):
-        raise RecordError(
-            f"{size.value:.0f} B in {seconds.value:g} s are {rate.value / 1e9:.2f} Gb/s, not the "
-            f"{value} {unit} it prints: a number was changed"
-        )
+    rate = over(exact(size.value), seconds)
+    said = _printed(value, "throughput", _SPEEDS[unit])
+    check_rate(said, rate, f"{size.value:.0f} B in {seconds.value:g} s", SLACK)
     notes = ["the rate is worked out of bytes and seconds, finer than what is printed"]
     return _console_result(text, version[1] if version else "", fields, rate, notes)
 

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import math
 import re
+from typing import NamedTuple
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
-from icmodel.ingest.printed import printed
+from icmodel.ingest.printed import exact, printed
+from icmodel.ingest.readers.agreement import check_loss, check_rate, over
 from icmodel.ingest.result import RECEIVER, SENDER, Number, Result
 from icmodel.ingest.source import Source
 
 NAME = "nuttcp"
 MEBIBYTE = 2**20
+SLACK = 5e-3
+"""How far the rate and bytes over seconds may lie apart beside what is rounded."""
 TINY = 1e-12
 """What a division may be off in the last places."""
 _LINE = re.compile(
@@ -24,10 +28,12 @@ _LINE = re.compile(
 )
 _PARSED = re.compile(r"^\s*megabytes=(?P<mb>[0-9.]+) real_seconds=(?P<s>[0-9.]+)(?P<rest>.*)$")
 _CPU = re.compile(r"(?P<tx>\d+) %TX\s+(?P<rx>\d+) %RX")
-_DROPS = re.compile(r"(?P<drop>\d+) /\s*(?P<pkt>\d+) drop/pkt")
+_DROPS = re.compile(r"(?P<drop>\d+) /\s*(?P<pkt>\d+) drop/pkt(?:\s+(?P<loss>[0-9.]+) %loss)?")
 _COMMAND = re.compile(r"(?:^|\s)nuttcp\s+(?P<options>-.*)$")
 _LENGTH = re.compile(r"-l\s*(?P<size>\d+)(?P<unit>[kKmM]?)\b")
-_RATE = re.compile(r"-R(?:i\s*)?(?P<rate>\d+(?:\.\d+)?)(?P<unit>[kKmMgG]?)\b")
+_RATE = re.compile(r"-R(?:u|(?:i\s*)?(?P<rate>\d+(?:\.\d+)?)(?P<unit>[kKmMgG]?))\b")
+"""A rate limit; 0 and u are none."""
+_STREAMS = re.compile(r"-N\s*(?P<count>\d+)\b")
 _MARK = re.compile(r"\d sec =\s*[0-9.]+ Mbps|^megabytes=[0-9.]+ real_seconds=|^nuttcp-[tr]:", re.M)
 
 
@@ -45,15 +51,13 @@ def read(source: Source) -> list[Result]:
         If there is none.
     """
     results = []
-    command = ""
-    for number, line in enumerate(source.lines, start=1):
-        if found := _COMMAND.search(line):
-            command = found["options"]
-        parsed = _PARSED.match(line)
-        if parsed is not None:
-            results.append(_parsed(parsed, number))
-        elif (final := _LINE.match(line)) is not None and _CPU.search(final["rest"]):
-            results.append(_result(final, command, number))
+    told = _Told()
+    for number, text in enumerate(source.lines, start=1):
+        if found := _COMMAND.search(text):
+            told = _told(found["options"])
+        line = _line(text, number)
+        if line is not None:
+            results.append(_result(line, told))
     if not results:
         raise RecordError(
             "it has no line with %TX and %RX, which ends a run of nuttcp: interval lines alone and "
@@ -62,65 +66,106 @@ def read(source: Source) -> list[Result]:
     return results
 
 
-def _result(line: re.Match[str], command: str, number: int) -> Result:
-    cpu, drops = _CPU.search(line["rest"]), _DROPS.search(line["rest"])
-    assert cpu is not None, "the caller looked for it"
-    counts = (int(drops["drop"]), int(drops["pkt"])) if drops else None
-    return _made(
-        line["mbps"], line["mb"], (int(cpu["tx"]), int(cpu["rx"])), counts, _told(command), number
-    )
+class _Told(NamedTuple):
+    """What the command line says: payload [B], load [b/s] and parallel streams."""
+
+    payload: int | None = None
+    load: float | None = None
+    streams: int = 1
 
 
-def _parsed(line: re.Match[str], number: int) -> Result:
+class _Line(NamedTuple):
+    """A line that ends a run: its number, what it prints, and of UDP the packets lost and sent."""
+
+    number: int
+    mebibytes: str
+    seconds: str
+    mbps: str
+    tx: int
+    rx: int
+    counts: tuple[int, int] | None
+
+
+def _line(text: str, number: int) -> _Line | None:
+    """A line that ends a run in either form; none where it is no such line."""
+    if (parsed := _PARSED.match(text)) is not None:
+        return _parsed(parsed, number)
+    final = _LINE.match(text)
+    cpu = _CPU.search(final["rest"]) if final else None
+    if final is None or cpu is None:
+        return None
+    drops = _DROPS.search(final["rest"])
+    if drops is None and "drop" in final["rest"]:
+        raise RecordError(
+            f"line {number}: its packets lost and sent are no numbers: it was changed"
+        )
+    counts = _counts(drops["drop"], drops["pkt"], drops["loss"], number) if drops else None
+    tx, rx = int(cpu["tx"]), int(cpu["rx"])
+    return _Line(number, final["mb"], final["s"], final["mbps"], tx, rx, counts)
+
+
+def _parsed(line: re.Match[str], number: int) -> _Line:
     pairs = dict(re.findall(r"(\w+)=([0-9.]+)", line["rest"]))
-    needed = ("rate_Mbps", "tx_cpu", "rx_cpu", *(("drop",) if "pkt" in pairs else ()))
+    udp = ("drop", "pkt") if " drop=" in line["rest"] or " pkt=" in line["rest"] else ()
+    needed = ("rate_Mbps", "tx_cpu", "rx_cpu", *udp)
     missing = [key for key in needed if key not in pairs]
     if missing:
         raise RecordError(f"line {number} has no {missing[0]}: the line is cut off")
-    counts = (int(pairs["drop"]), int(pairs["pkt"])) if "pkt" in pairs else None
-    cpu = (int(pairs["tx_cpu"]), int(pairs["rx_cpu"]))
-    return _made(pairs["rate_Mbps"], line["mb"], cpu, counts, (None, None), number)
+    loss = pairs.get("data_loss")
+    counts = _counts(pairs["drop"], pairs["pkt"], loss, number) if "pkt" in pairs else None
+    tx, rx = int(pairs["tx_cpu"]), int(pairs["rx_cpu"])
+    return _Line(number, line["mb"], line["s"], pairs["rate_Mbps"], tx, rx, counts)
 
 
-def _made(
-    mbps: str,
-    mebibytes: str,
-    cpu: tuple[int, int],
-    counts: tuple[int, int] | None,
-    told: tuple[int | None, float | None],
-    number: int,
-) -> Result:
-    """The result of a line; ``told`` is payload and load as the command line has them."""
-    if counts is not None and not 0 <= counts[0] <= counts[1] > 0:
-        raise RecordError(
-            f"line {number} counts {counts[0]} lost of {counts[1]} packets, which is impossible"
-        )
-    payload, load = told
-    numbers = [Number.read("goodput_bps", printed(mbps, 10**6), RECEIVER)]
+def _counts(lost: str, of: str, loss: str | None, number: int) -> tuple[int, int]:
+    """Packets lost and sent, held against the loss in per cent."""
+    counts = (int(lost), int(of))
+    if counts[1] == 0:
+        raise RecordError(f"line {number} counts no packet: the run failed")
+    said = exact(100 * counts[0] / counts[1]) if loss is None else printed(loss)
+    check_loss(said, *counts, f"line {number}")
+    return counts
+
+
+def _check(line: _Line) -> None:
+    """Hold the rate of a line against its bytes and seconds."""
+    seconds = printed(line.seconds, cut=True)
+    if seconds.value > 0:
+        moved = over(printed(line.mebibytes, MEBIBYTE), seconds)
+        what = f"line {line.number}: {line.mebibytes} MB of 2^20 B in {line.seconds} s"
+        check_rate(printed(line.mbps, 10**6), moved, what, SLACK)
+
+
+def _result(line: _Line, told: _Told) -> Result:
+    """The result of a line, with what the command line says besides."""
+    _check(line)
+    payload, counts = told.payload, line.counts
+    numbers = [Number.read("goodput_bps", printed(line.mbps, 10**6), RECEIVER)]
     notes = ["the round trip and retransmissions are of the connection, not of frames: not taken"]
-    if counts is None and load in (None, math.inf):
-        numbers.append(_cpu("cpu_send_process_cores", cpu[0]))
+    if counts is None and told.load in (None, math.inf):
+        numbers.append(_cpu("cpu_send_process_cores", line.tx))
     else:
         notes.append(
             "%TX is not taken: a sender keeps its rate by spinning, and UDP has a rate unless told "
             "otherwise, so it says what the waiting costs"
         )
     if counts is not None:
-        payload = _payload(mebibytes, counts) or payload
+        payload = _agreed(_payload(line.mebibytes, counts), payload, line.number)
         numbers.append(Number("loss_rate", counts[0] / counts[1], RECEIVER))
-    numbers.append(_cpu("cpu_recv_process_cores", cpu[1]))
+    numbers.append(_cpu("cpu_recv_process_cores", line.rx))
     return Result(
         tool=NAME,
         version="",
-        place=f"line {number}",
+        place=f"line {line.number}",
         labels=Labels(
             protocol="udp" if counts else "tcp",
             payload_bytes=payload,
-            load_bps=load,
-            cores=1,
+            load_bps=told.load,
+            cores=1 if told.streams == 1 else None,
         ),
         unless=Labels(load_bps=None if counts else math.inf),
         numbers=tuple(numbers),
+        streams=told.streams,
         most_cores=1.1,
         notes=tuple(notes),
     )
@@ -132,6 +177,16 @@ def _cpu(metric: str, percent: int) -> Number:
     return Number(
         metric, percent / 100, side, low=low, high=high, quality="whole per cent", half=0.005
     )
+
+
+def _agreed(counted: int | None, told: int | None, number: int) -> int | None:
+    """The size of a datagram that bytes and packets make, held against that of the command line."""
+    if counted is not None and told is not None and counted != told:
+        raise RecordError(
+            f"line {number}: its bytes and packets are of {counted} B each, and the command line says {told}: "
+            "a number was changed"
+        )
+    return counted or told
 
 
 def _payload(mebibytes: str, counts: tuple[int, int]) -> int | None:
@@ -147,11 +202,11 @@ def _payload(mebibytes: str, counts: tuple[int, int]) -> int | None:
     return powers[0] if len(powers) == 1 else None
 
 
-def _told(command: str) -> tuple[int | None, float | None]:
-    length, rate = _LENGTH.search(command), _RATE.search(command)
+def _told(command: str) -> _Told:
+    length, rate, streams = (found.search(command) for found in (_LENGTH, _RATE, _STREAMS))
     scales = {"": 1, "k": 1024, "m": MEBIBYTE}
     payload = int(length["size"]) * scales[length["unit"].lower()] if length else None
     # A bare number after -R is in kb/s.
     speeds = {"": 1e3, "k": 1e3, "m": 1e6, "g": 1e9}
-    load = float(rate["rate"]) * speeds[rate["unit"].lower()] if rate else None
-    return payload, load or (math.inf if rate else None)
+    load = float(rate["rate"] or 0) * speeds[(rate["unit"] or "").lower()] if rate else None
+    return _Told(payload, math.inf if load == 0 else load, int(streams["count"]) if streams else 1)

@@ -1,6 +1,6 @@
 """OSU micro-benchmarks: the tables of osu_latency, osu_bw and osu_mbw_mr.
 
-A latency is half a round trip; MB are 10^6 B. Bandwidth of both directions at once is a sum and no
+A latency is half a round trip; MB are 10^6 B; of an accelerator's memory it says whose. Bandwidth of both directions at once is a sum and no
 goodput of one stream, collective operations are none of one stream either: neither is taken.
 """
 
@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import MICRO, printed
+from icmodel.ingest.readers.agreement import check_rate
+from icmodel.ingest.readers.sections import Row, Section, rows, sections, unlabelled
 from icmodel.ingest.result import BOTH, SENDER, Number, Result
 from icmodel.ingest.source import Source
 
@@ -21,16 +22,14 @@ NAME = "osu"
 MB = 8 * 10**6
 SLACK = 1e-3
 """How far bandwidth and messages times their size may lie apart beside what is rounded."""
-_TITLE = re.compile(r"^# OSU (\S.*?) Test(?: v([0-9.]+))?\s*$", re.M)
+_TITLE = re.compile(
+    r"^# OSU (?P<api>MPI)?(?:-(?P<memory>[A-Z]+))?(?P<what>.*?) Test(?: v(?P<version>\S+))?[ \t]*$",
+    re.M,
+)
+_TWO_DECIMALS = re.compile(r"\d+\.\d\d")
 _PAIRS = re.compile(r"\[ pairs: (\d+) \]")
 _ROW = re.compile(r"^\s*\d+(?:\s+[0-9.]+)+(?:\s+(?:Pass|Fail|-))?\s*$")
-DIGITS = tuple("-0123456789")
-"""How a line begins that was a row."""
-LATENCY, BANDWIDTH, PAIRS = (
-    "MPI Latency",
-    "MPI Bandwidth",
-    "MPI Multiple Bandwidth / Message Rate",
-)
+LATENCY, BANDWIDTH, PAIRS = "Latency", "Bandwidth", "Multiple Bandwidth / Message Rate"
 COLUMNS = {
     "Latency (us)": "mean",
     "Avg Latency(us)": "mean",
@@ -46,18 +45,9 @@ COLUMNS = {
 QUANTILES = ("mean", "p50", "p90", "p99")
 
 
-class _Block(NamedTuple):
-    """One benchmark's table: its title, version and lines, and the number of its first line."""
-
-    title: str
-    version: str
-    lines: list[str]
-    first: int
-
-
 def recognises(text: str) -> bool:
     """Whether a text looks like output of OSU micro-benchmarks."""
-    return _TITLE.search(text) is not None
+    return _TITLE.search(unlabelled(text)) is not None
 
 
 def read(source: Source) -> list[Result]:
@@ -68,51 +58,61 @@ def read(source: Source) -> list[Result]:
     RecordError
         If a table is none of one stream, has no rows, or contradicts itself.
     """
-    blocks = list(_blocks(source.text))
+    blocks = list(sections(_TITLE, unlabelled(source.text)))
     if not blocks:
         raise RecordError("it names no test of OSU's: it is cut off")
     found = [result for block in blocks for result in _results(block)]
     seen: set[tuple[object, ...]] = set()
     for result in found:
-        key = (result.labels.payload_bytes, result.labels.cores, result.numbers[0].metric)
+        labels = result.labels
+        memory = labels.options.get("memory")
+        key = (labels.payload_bytes, labels.cores, memory, result.numbers[0].metric)
         if key in seen:
             raise RecordError("it has two rows of one size: keep each run in a file of its own")
         seen.add(key)
     return found
 
 
-def _blocks(text: str) -> Iterator[_Block]:
-    titles = list(_TITLE.finditer(text))
-    ends = [title.start() for title in titles[1:]] + [len(text)]
-    for title, end in zip(titles, ends, strict=False):
-        first = text.count("\n", 0, title.end()) + 2
-        yield _Block(title[1], title[2] or "", text[title.end() + 1 : end].split("\n"), first)
-
-
-def _results(block: _Block) -> Iterator[Result]:
-    if block.title not in (LATENCY, BANDWIDTH, PAIRS):
+def _results(block: Section) -> Iterator[Result]:
+    name = block.title[0].removeprefix("# ").partition(" Test")[0] + " Test"
+    what = block.title["what"].strip()
+    if block.title["api"] is None or what not in (LATENCY, BANDWIDTH, PAIRS):
         raise RecordError(
-            f"“OSU {block.title} Test” is no measurement of one stream, or sums both directions: "
-            "ingest osu_latency, osu_bw or osu_mbw_mr"
+            f"“{name}” is no measurement of one stream, or sums both directions: ingest osu_latency, "
+            "osu_bw or osu_mbw_mr"
         )
-    heads: list[str] = []
+    heads = [
+        _heads(line, number)
+        for number, line in enumerate(block.lines, start=block.first)
+        if line.startswith("# Size")
+    ]
+    if len(heads) != 1:
+        raise RecordError(
+            f"“{name}” has {len(heads)} heads of a table where one is needed: it was changed"
+        )
     said = _PAIRS.search("\n".join(block.lines))
-    pairs = int(said[1]) if said else 1
-    rows = 0
-    for number, line in enumerate(block.lines, start=block.first):
-        if line.startswith("# Size"):
-            heads = _heads(line, number)
-        elif _ROW.match(line):
-            cells = line.split()
-            if int(cells[0]) > 0:
-                rows += 1
-                yield _result(block, heads, cells, pairs, number)
-        elif line.strip()[:1] in DIGITS:
+    if what == PAIRS and said is None:
+        raise RecordError(f"“{name}” does not say its pairs: the line was cut off or changed")
+    for row in _rising(rows(block, _ROW, name), name):
+        if row.size > 0:
+            yield _result(block, what, heads[0], row, int(said[1]) if said else 1)
+
+
+def _rising(some: Iterable[Row], name: str) -> Iterator[Row]:
+    """The rows, whose sizes rise as the benchmark goes through them."""
+    last = -1
+    for row in some:
+        if row.size == last:
             raise RecordError(
-                f"line {number}: {line.strip()!r} is no row of a table: it was changed"
+                f"line {row.line}: “{name}” has two rows of {row.size} B: keep each run in a file of its own"
             )
-    if not rows:
-        raise RecordError(f"“OSU {block.title} Test” has no rows: the run failed or was cut off")
+        if row.size < last:
+            raise RecordError(
+                f"line {row.line}: {row.size} B come after {last} B, and sizes rise in “{name}”: a row was "
+                "changed, or rows of another run follow"
+            )
+        last = row.size
+        yield row
 
 
 def _heads(line: str, number: int) -> list[str]:
@@ -123,28 +123,37 @@ def _heads(line: str, number: int) -> list[str]:
     return [COLUMNS[head] for head in found]
 
 
-def _result(
-    block: _Block, heads: Sequence[str], cells: Sequence[str], pairs: int, line: int
-) -> Result:
-    if len(cells) != 1 + len(heads):
-        raise RecordError(f"line {line}: {len(cells)} numbers where the head has {1 + len(heads)}")
-    named, size = dict(zip(heads, cells[1:], strict=True)), int(cells[0])
+def _result(block: Section, what: str, heads: Sequence[str], row: Row, pairs: int) -> Result:
+    if len(row.cells) != 1 + len(heads):
+        raise RecordError(
+            f"line {row.line}: {len(row.cells)} numbers where the head has {1 + len(heads)}"
+        )
+    named = dict(zip(heads, row.cells[1:], strict=True))
+    for cell in (cell for head, cell in named.items() if head != "Validation"):
+        if _TWO_DECIMALS.fullmatch(cell) is None:
+            raise RecordError(
+                f"line {row.line}: {cell} has not the two decimals of each of OSU's numbers: a digit was lost"
+            )
     if named.get("Validation") == "Fail":
-        raise RecordError(f"line {line}: the messages that arrived were not those that were sent")
-    is_latency = block.title == LATENCY
+        raise RecordError(
+            f"line {row.line}: the messages that arrived were not those that were sent"
+        )
+    is_latency = what == LATENCY
     if ("mean" in named) != is_latency:
-        raise RecordError(f"line {line}: the columns are not those of “OSU {block.title} Test”")
-    numbers = _latency(named) if is_latency else _bandwidth(named, size, line)
+        raise RecordError(f"line {row.line}: the columns are not those of “OSU MPI {what} Test”")
+    numbers = _latency(named) if is_latency else _bandwidth(named, row)
     notes = ["latency is half a round trip, not a one-way measurement"] if is_latency else []
+    memory = block.title["memory"]
     return Result(
         tool=NAME,
-        version=block.version,
-        place=f"line {line}",
+        version=block.title["version"] or "",
+        place=f"line {row.line}",
         labels=Labels(
             protocol="mpi",
-            payload_bytes=size,
+            payload_bytes=row.size,
             load_bps=None if is_latency else math.inf,
             cores=pairs,
+            options={"memory": memory.lower()} if memory else {},
         ),
         numbers=tuple(numbers),
         streams=pairs,
@@ -158,16 +167,13 @@ def _latency(named: dict[str, str]) -> Iterator[Number]:
             yield Number.read(f"rtt_half_{name}_s", printed(named[name], MICRO), BOTH)
 
 
-def _bandwidth(named: dict[str, str], size: int, line: int) -> Iterator[Number]:
+def _bandwidth(named: dict[str, str], row: Row) -> Iterator[Number]:
     goodput = printed(named["MB/s"], MB)
     if "Messages/s" in named:
         rate = printed(named["Messages/s"])
-        moved = rate * (size * 8)
-        if not goodput.meets(moved, SLACK):
-            raise RecordError(
-                f"line {line}: {named['MB/s']} MB/s is not {named['Messages/s']} messages/s of "
-                f"{size} B: a number was changed"
-            )
+        moved = rate * (row.size * 8)
+        messages = f"line {row.line}: {named['Messages/s']} messages/s of {row.size} B"
+        check_rate(goodput, moved, messages, SLACK)
         yield Number.read("frames_per_s", rate, SENDER)
         goodput = goodput.finer(moved)
     yield Number.read("goodput_bps", goodput, SENDER)

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator, Sequence
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
-from icmodel.ingest.printed import MICRO, printed
+from icmodel.ingest.printed import MICRO, exact, printed
+from icmodel.ingest.readers.agreement import check_rate
+from icmodel.ingest.readers.sections import begins_row
 from icmodel.ingest.result import BOTH, SENDER, Number, Result
 from icmodel.ingest.source import Source
 
@@ -23,11 +26,14 @@ _TITLE = re.compile(
     r"^\s*(RDMA_Write|RDMA_Read|Send|Atomic\w*|Write|Read)(?: \w+)? (BW|Latency) Test[ \t]*$", re.M
 )
 _CELL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_COLUMN = re.compile(r"\[(?:MB|MiB|Gb)/sec\]|\[Mpps\]|\[usec\]|\[%\]|tps average")
 _QPS = re.compile(r"Number of qps\s*:\s*(\d+)")
 _CONNECTION = re.compile(r"Connection type\s*:\s*(\w+)")
 _LINK = re.compile(r"Link type\s*:\s*(\w+)")
 _BANDWIDTH = re.compile(r"BW average\[(MB|MiB|Gb)/sec\]")
 _OLD_JSON = re.compile(r"^\s*test_info:\s*\{", re.M)
+OF_DURATION = 4
+"""Columns of latencies of a run by time: size, iterations, mean, transactions a second."""
 WIDTHS = {"MB": 8 * MEBI, "MiB": 8 * MEBI, "Gb": 10**9}
 VERBS = {"RDMA_Write": "rdma-write", "RDMA_Read": "rdma-read", "Send": "rdma-send"}
 
@@ -55,11 +61,7 @@ def read(source: Source) -> list[Result]:
     if len(titles) != 1:
         raise RecordError("it holds several tests of perftest: keep each in a file of its own")
     verb, what = titles.pop()
-    results = [
-        _result(text, verb, what, row, line)
-        for line, row in enumerate(map(_cells, source.lines), start=1)
-        if row
-    ]
+    results = [_result(text, verb, what, row, line) for line, row in _rows(source.lines)]
     once = {result.labels.payload_bytes: result for result in reversed(results)}
     if not results:
         raise RecordError("its table has no row of numbers: the run failed or was cut off")
@@ -68,9 +70,26 @@ def read(source: Source) -> list[Result]:
     return [once[size] for size in sorted(once, key=lambda size: size or 0)]
 
 
-def _cells(line: str) -> list[str]:
-    cells = line.split()
-    return cells if len(cells) >= 5 and all(map(_CELL.fullmatch, cells)) else []
+def _rows(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    """The rows of numbers under the heads, each with the number of its line.
+
+    Raises
+    ------
+    RecordError
+        If a row has not a number under each column.
+    """
+    columns = 0
+    for number, line in enumerate(lines, start=1):
+        cells = line.split()
+        if cells[:1] == ["#bytes"]:
+            columns = 2 + len(_COLUMN.findall(line))
+        elif columns and begins_row(line) and "," not in line:  # samples of -U have commas
+            if len(cells) != columns or not all(map(_CELL.fullmatch, cells)):
+                raise RecordError(
+                    f"line {number}: {line.strip()!r} has not a number under each of the {columns} columns: "
+                    "it was cut off or changed"
+                )
+            yield number, cells
 
 
 def _result(text: str, verb: str, what: str, row: list[str], line: int) -> Result:
@@ -117,11 +136,7 @@ def _bandwidth(text: str, row: list[str], line: int) -> list[Number]:
         raise RecordError(f"line {line}: the head does not say the unit of the bandwidth")
     value, rate = printed(row[3], WIDTHS[unit[1]]), printed(row[4], 10**6)
     moved = rate * (int(row[0]) * 8)
-    if not value.meets(moved, SLACK):
-        raise RecordError(
-            f"line {line}: {row[3]} {unit[1]}/s is not {row[4]} M messages/s of {row[0]} B: the "
-            "head's unit or a number was changed"
-        )
+    check_rate(value, moved, f"line {line}: {row[4]} M messages/s of {row[0]} B", SLACK)
     return [
         Number.read("frames_per_s", rate, SENDER),
         Number.read("goodput_bps", value.finer(moved), SENDER),
@@ -129,14 +144,14 @@ def _bandwidth(text: str, row: list[str], line: int) -> list[Number]:
 
 
 def _latency(verb: str, row: list[str], line: int, notes: list[str]) -> list[Number]:
-    if len(row) < 6:
-        raise RecordError(f"line {line}: a row of latencies has {len(row)} numbers, 6 are needed")
     whole = verb not in ("RDMA_Write", "Send", "Write")
     kind = "rtt" if whole else "rtt_half"
     if whole:
         notes.append("a read waits for its answer: perftest prints the whole round trip")
     else:
         notes.append("latency is half a round trip, not a one-way measurement")
+    if len(row) == OF_DURATION:
+        return [_mean_of_duration(row, kind, line)]
     notes.append("t_max is the second largest sample and t_stdev of whole us: not taken")
     places = {"min": 2, "p50": 4, "mean": 5, "p99": 7, "p999": 8}
     least = {"p99": 100, "p999": 1000}
@@ -145,3 +160,14 @@ def _latency(verb: str, row: list[str], line: int, notes: list[str]) -> list[Num
         if place < len(row) and int(float(row[1])) >= least.get(name, 1):
             numbers.append(Number.read(f"{kind}_{name}_s", printed(row[place], MICRO), BOTH))
     return numbers
+
+
+def _mean_of_duration(row: list[str], kind: str, line: int) -> Number:
+    """The mean of a run by time (``-D``), which must be the reciprocal of its transactions a second."""
+    mean, rate = printed(row[2], MICRO), printed(row[3])
+    trips = exact(1.0 if kind == "rtt" else 0.5)
+    if not mean.meets(trips / rate, SLACK):
+        raise RecordError(
+            f"line {line}: {row[3]} transactions/s are not {row[2]} us each: a number was changed"
+        )
+    return Number.read(f"{kind}_mean_s", mean, BOTH)

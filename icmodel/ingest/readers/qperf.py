@@ -15,6 +15,7 @@ from decimal import Decimal
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
+from icmodel.ingest.printed import Printed, exact
 from icmodel.ingest.result import BOTH, RECEIVER, SENDER, Number, Payloads, Result, Side
 from icmodel.ingest.source import Source
 
@@ -23,6 +24,8 @@ _TEST = re.compile(r"^((?:tcp|udp|sctp|rds|sdp|rc|uc|ud|xrc)_(?:\w+_)?(?:bw|lat)
 _LINE = re.compile(r"^\s+(\w+)\s+=\s+(.*?)\s*$", re.M)
 _VALUE = re.compile(r"([0-9][0-9,.]*)\s*(.*)")
 _EXACT = re.compile(r"\(([0-9,]+)\)")
+SLACK = 0.01
+"""How far a latency and the messages of its test may lie apart beside what is rounded."""
 PREFIXES = {"": Decimal(1), "K": Decimal(10**3), "M": Decimal(10**6), "G": Decimal(10**9)}
 SIZES = {"bytes": 0, "KB": 3, "MB": 6, "GB": 9, "TB": 12}
 COUNTS = {"": 0, "million": 6, "billion": 9, "trillion": 12}
@@ -73,6 +76,7 @@ def _result(test: str, lines: Mapping[str, str], number: int) -> Result:
     notes = ["numbers have three digits: low and high are what the rounding leaves open"]
     if what == "lat":
         numbers = [_required(lines, "latency", "rtt_half_mean_s", BOTH)]
+        _check_rate(lines, numbers[0].printed, number)
         notes.append("latency is half a round trip, not a one-way measurement")
     else:
         numbers = _bandwidth(lines)
@@ -94,6 +98,18 @@ def _result(test: str, lines: Mapping[str, str], number: int) -> Result:
         unless=Labels(payload_bytes=None if payloads is None else payloads.only),
         notes=tuple(notes),
     )
+
+
+def _check_rate(lines: Mapping[str, str], latency: Printed, number: int) -> None:
+    """Hold a latency against the messages a second, which go there and back one after another."""
+    if "msg_rate" not in lines:
+        return
+    rate = _read(lines["msg_rate"], "frames_per_s", BOTH).printed
+    if not (rate * latency).meets(exact(1.0), SLACK):
+        raise RecordError(
+            f"test {number}: {lines['msg_rate']} messages one after another are not of {lines['latency']} "
+            "each way: a number or a unit was changed"
+        )
 
 
 def _bandwidth(lines: Mapping[str, str]) -> list[Number]:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 import re
+from itertools import pairwise
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import MICRO, printed
+from icmodel.ingest.readers.agreement import check_rate
 from icmodel.ingest.result import BOTH, SENDER, Number, Result
-from icmodel.ingest.source import Source
+from icmodel.ingest.source import Source, number
 
 NAME = "sockperf"
 MEBI = 2**20
@@ -26,7 +28,7 @@ _PACE = re.compile(r"\bmps[= ](\d+)\b")
 _MEAN = re.compile(r"====> avg-(lat|latency|rtt)=\s*([0-9.]+) \(std-dev=\s*([0-9.]+)")
 _VALID = re.compile(r"\[Valid Duration\] RunTime=([0-9.]+) sec; SentMessages=(\d+)")
 _COUNT = re.compile(r"Total (\d+) observations")
-_AT = re.compile(r"---> (<MAX> observation|<MIN> observation|percentile ([0-9.]+)) =\s*([0-9.]+)")
+_AT = re.compile(r"---> (<MAX> observation|<MIN> observation|percentile (\S+)) =\s*(\S+)")
 _RATE = re.compile(r"Message Rate is (\d+) \[msg/sec\]")
 _WIDTH = re.compile(r"BandWidth is ([0-9.]+) (\w+) \(([0-9.]+) (\w+)\)")
 _LOST = re.compile(
@@ -138,7 +140,15 @@ def _latency(text: str) -> Result:
 
 def _quantiles(text: str, kind: str, seen: int, notes: list[str]) -> list[Number]:
     numbers, few = [], []
-    for what, percentile, value in _AT.findall(text):
+    found = _AT.findall(text)
+    for (above, _, more), (below, _, less) in pairwise(found):
+        if number(more, above) < number(less, below):
+            raise RecordError(
+                f"its {below} of {less} us is above its {above} of {more} us: a number was changed"
+            )
+    for what, percentile, value in found:
+        if percentile and not 0 <= number(percentile, "a percentile") <= 100:
+            raise RecordError(f"it has the percentile {percentile}: a number was changed")
         name = TAKEN.get(percentile) or {"<M": what[1:4].lower()}.get(what[:2], "")
         if not name:
             continue
@@ -164,11 +174,8 @@ def _throughput(text: str) -> Result:
     if not payload or not per_second:
         raise RecordError("it sent no message: the run failed")
     sent = printed(rate[1], cut=True) * (payload * 8)
-    if not printed(width[1], MEBI * 8, cut=True).meets(sent, SLACK):
-        raise RecordError(
-            f"it prints {width[1]} {width[2]}, but {rate[1]} messages/s of {payload} B are "
-            f"{sent.value / 8 / MEBI:.3f} MiB/s: one of the numbers was changed or the size is wrong"
-        )
+    said = f"{rate[1]} messages/s of {payload} B"
+    check_rate(printed(width[1], MEBI * 8, cut=True), sent, said, SLACK)
     notes = [
         "counted where it was sent: what arrived is not known, so it is sent_bps, no goodput",
         "its MBps and Mbps are of 2^20; the rate of messages times their size is taken",

@@ -54,6 +54,12 @@ class Server:
                 f"server {self.name!r} serves {self.service.rate_bps:g} b/s on a line of {line:g} b/s; "
                 "give a line at least as fast as the service"
             )
+        if self.scheduler.pauses and line is not None and line > self.service.rate_bps:
+            raise BoundsError(
+                f"server {self.name!r} has a {self.scheduler.name}, which reckons with the line's own "
+                f"rate, and serves {self.service.rate_bps:g} b/s on a line of {line:g} b/s; give it the "
+                "line as its service"
+            )
 
     @property
     def keeps_order(self) -> bool:

@@ -32,6 +32,8 @@ from icmodel.system.schedulers import (
 MEASURED = "hosts as far as measured"
 NETWORK = "the network without its hosts"
 PERIODS = "producers that keep their period"
+EVERY_METHOD = 500
+"""Streams up to which all analyses are tried; of more only total flow, which takes the least time."""
 HEADER_BITS = 8 * (8 + 14)
 """Preamble and header, after which a cut-through switch knows where a packet goes."""
 
@@ -73,7 +75,8 @@ def bounded(system: System, packed: Packing) -> Bounded:
         servers = [_server(system, port) for port in system.ports.values()]
         flows = [_flow(system, packed, stream) for stream in system.streams.values()]
         network = bounds.network(servers, flows)
-        found = bounds.bounds(network)
+        methods = bounds.METHODS if len(flows) <= EVERY_METHOD else bounds.METHODS[:1]
+        found = bounds.bounds(network, methods)
         backlog = bounds.backlogs_bits(network)
     except BoundsError as error:
         return Bounded({}, {}, str(error))

@@ -1,0 +1,70 @@
+"""Sections: a text cut at the lines that name a benchmark, and the rows of the table under each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from icmodel.errors import RecordError
+
+_LABEL = re.compile(r"^ *\d+: ?", re.M)
+_WAS_ROW = re.compile(r"\s*[-+]?(?:\d|(?:nan|inf)\b)", re.I)
+"""How a line begins that is a row, or was one."""
+
+
+class Section(NamedTuple):
+    """The lines under a title: what the title matched, and the number of the first line."""
+
+    title: re.Match[str]
+    lines: list[str]
+    first: int
+
+
+class Row(NamedTuple):
+    """The cells of a row, of which the first is the size of a message, and the number of its line."""
+
+    size: int
+    cells: list[str]
+    line: int
+
+
+def unlabelled(text: str) -> str:
+    """A text without the rank that ``srun --label`` puts before each line."""
+    return _LABEL.sub("", text)
+
+
+def begins_row(line: str) -> bool:
+    """Whether a line begins with a number, or with what stands in place of a broken one."""
+    return _WAS_ROW.match(line) is not None
+
+
+def sections(title: re.Pattern[str], text: str) -> Iterator[Section]:
+    """The sections of a text, each from behind its title to the next title."""
+    found = list(title.finditer(text))
+    ends = [one.start() for one in found[1:]] + [len(text)]
+    for one, end in zip(found, ends, strict=False):
+        body = text[one.end() + 1 : end].split("\n")
+        yield Section(one, body, text.count("\n", 0, one.end()) + 2)
+
+
+def rows(section: Section, row: re.Pattern[str], name: str) -> Iterator[Row]:
+    """The rows of a section's table, those of empty messages too.
+
+    Raises
+    ------
+    RecordError
+        If a line was a row and is none any more, or there is none.
+    """
+    last = -1
+    for number, line in enumerate(section.lines, start=section.first):
+        if row.match(line):
+            cells = line.split()
+            last = max(last, int(cells[0]))
+            yield Row(int(cells[0]), cells, number)
+        elif begins_row(line):
+            raise RecordError(
+                f"line {number}: {line.strip()!r} is no row of “{name}”: it was cut off or changed"
+            )
+    if last < 1:
+        raise RecordError(f"“{name}” has no rows: the run failed or was cut off")

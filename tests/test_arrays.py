@@ -1,0 +1,59 @@
+"""The choice between numbers: what ``np.where`` gives, to the bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from icmodel.arrays import FEW, if_else
+
+MANY = 3 * FEW
+SHAPES = (((MANY,), (MANY,)), ((1, MANY), (MANY,)), ((MANY,), (2, 3, MANY)), ((2, 1, MANY), ()))
+
+
+def numbers(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """Floats of any bits: subnormal ones, infinities, and NaN of many kinds."""
+    return rng.integers(-(2**63), 2**63 - 1, shape).view(np.float64)
+
+
+def bits(found: np.ndarray) -> np.ndarray:
+    return found.view(np.int64)
+
+
+@pytest.mark.parametrize(("of_choice", "of_numbers"), SHAPES)
+@given(seed=st.integers(0, 10**9))
+def test_floats_are_chosen_to_the_bit(
+    of_choice: tuple[int, ...], of_numbers: tuple[int, ...], seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    chosen = rng.random(of_choice) < 0.5
+    one = np.asarray(numbers((*of_numbers, 1), rng)[..., 0])
+    other = np.asarray(numbers((*of_numbers, 1), rng)[..., 0])
+    told = np.where(chosen, one, other)
+    found = if_else(chosen, one, other)
+    assert found.dtype == told.dtype
+    assert found.shape == told.shape
+    assert (bits(found) == bits(told)).all()
+
+
+@pytest.mark.parametrize("count", [0, 1, FEW - 1, FEW, MANY])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(1.0, np.nan), (-0.0, 0.0), (7, 2), (7, 2.5), (np.int8(3), np.int8(-1)), (True, False)],
+)
+def test_numbers_alone_and_other_kinds_are_too(
+    one: float | np.int8, other: float | np.int8, count: int
+) -> None:
+    chosen = np.arange(count) % 3 == 0
+    told, found = np.where(chosen, one, other), if_else(chosen, one, other)
+    assert found.dtype == told.dtype
+    assert found.tobytes() == told.tobytes()
+
+
+def test_views_with_gaps_are_read_as_they_are() -> None:
+    table = np.arange(4.0 * MANY).reshape(MANY, 4)
+    chosen = table[:, 0] % 8 == 0
+    found = if_else(chosen, table[:, 1], table[:, 2])
+    assert found.tolist() == [row[1] if row[0] % 8 == 0 else row[2] for row in table.tolist()]
