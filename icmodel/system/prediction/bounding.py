@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from icmodel.errors import BoundsError
 from icmodel.estimate import Estimate
 from icmodel.system import bounds
+from icmodel.system.bounds.propagation import Propagation, propagate
+from icmodel.system.bounds.total_flow import total_flow
 from icmodel.system.network import Link, Port, Stream, Switch, System
 from icmodel.system.prediction.packing import Packing
 from icmodel.system.prediction.queues import burst_bytes
@@ -75,12 +77,21 @@ def bounded(system: System, packed: Packing) -> Bounded:
         servers = [_server(system, port) for port in system.ports.values()]
         flows = [_flow(system, packed, stream) for stream in system.streams.values()]
         network = bounds.network(servers, flows)
-        methods = bounds.METHODS if len(flows) <= EVERY_METHOD else bounds.METHODS[:1]
-        found = bounds.bounds(network, methods)
-        backlog = bounds.backlogs_bits(network)
+        propagation = propagate(network)
+        found = _of_streams(network, propagation)
+        backlog = {name: propagation.backlog_bits(name) for name in network.servers}
     except BoundsError as error:
         return Bounded({}, {}, str(error))
     return Bounded(found, {name: bits / 8 for name, bits in backlog.items() if math.isfinite(bits)})
+
+
+def _of_streams(network: bounds.Network, propagation: Propagation) -> Mapping[str, bounds.Bound]:
+    """The least bound of each stream; of very many by total flow alone."""
+    if len(network.flows) <= EVERY_METHOD:
+        return bounds.bounds(network)
+    method, covers = "total flow", network.features
+    found = total_flow(propagation)
+    return {name: bounds.Bound(value, method, covers) for name, value in found.items()}
 
 
 def _server(system: System, port: Port) -> bounds.Server:
