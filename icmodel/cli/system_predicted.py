@@ -10,11 +10,16 @@ from icmodel import units
 from icmodel.cli.output import Section, Table
 from icmodel.estimate import Estimate
 from icmodel.requirement import OUTCOMES, SIGNS
-from icmodel.wording import estimated, interval, limit_name, percent, plural, quantity
+from icmodel.wording import estimated, interval, limit_name, percent, quantity
 
 if TYPE_CHECKING:
     from icmodel.system import SystemPrediction
-    from icmodel.system.prediction.result import Judged, StreamPrediction
+    from icmodel.system.prediction.result import (
+        DevicePrediction,
+        Judged,
+        PortPrediction,
+        StreamPrediction,
+    )
 
 BUSIEST = 3
 """Links and devices that are shown without ``--all``."""
@@ -152,6 +157,7 @@ def _worst(metric: str, some: Iterable[StreamPrediction]) -> str:
 
 def _busiest(found: SystemPrediction, *, everything: bool) -> Iterator[Section]:
     """The ports that carry most, and the devices whose cores are busiest."""
+    most = None if everything else BUSIEST
     ports = [
         (name, port)
         for link in found.links.values()
@@ -159,39 +165,34 @@ def _busiest(found: SystemPrediction, *, everything: bool) -> Iterator[Section]:
         if port.load_ratio > 0
     ]
     ports.sort(key=lambda one: (-one[1].asked_ratio, one[0]))
-    shown = ports if everything else ports[:BUSIEST]
-    rows = tuple(
-        (
-            name,
-            percent(port.load_ratio),
-            "grows"
-            if port.backlog_mean_bytes.absent
-            else units.format_bytes(round(port.backlog_mean_bytes.value)),
-            "none"
-            if port.backlog_bound_bytes is None
-            else units.format_bytes(math.ceil(port.backlog_bound_bytes)),
-        )
-        for name, port in shown
-    )
-    columns = ("port", "load", "mean queue", "greatest queue")
+    rows = tuple(_port(name, port) for name, port in ports[:most])
     if rows:
+        columns = ("port", "load", "mean queue", "greatest queue")
         heading = f"ports, {len(rows)} of {len(ports)} that carry something"
         yield Section(heading, Table(columns, rows, frozenset(columns[1:])))
     devices = [(name, one) for name, one in found.devices.items() if not one.cpu_cores.absent]
     devices.sort(key=lambda one: (-one[1].cpu_cores.value, one[0]))
-    some = devices if everything else devices[:BUSIEST]
-    told = tuple(
-        (
-            name,
-            "unknown" if one.cpu.absent else percent(one.cpu.value),
-            f"{one.cpu_cores.value:.3g}",
-            percent(one.by_core[0]) if one.by_core else "unknown",
-        )
-        for name, one in some
-    )
-    columns = ("device", "CPU", "busy cores", "busiest core")
+    told = tuple(_device(name, one) for name, one in devices[:most])
     if told:
-        yield Section(
-            f"devices, {len(told)} of {plural(len(found.devices), 'device')}",
-            Table(columns, told, frozenset(columns[1:])),
-        )
+        columns = ("device", "CPU", "busy cores", "busiest core")
+        heading = f"devices, {len(told)} of {len(found.devices)}"
+        yield Section(heading, Table(columns, told, frozenset(columns[1:])))
+
+
+def _port(name: str, port: PortPrediction) -> tuple[str, str, str, str]:
+    mean, most = port.backlog_mean_bytes, port.backlog_bound_bytes
+    return (
+        name,
+        percent(port.load_ratio),
+        "grows" if mean.absent else units.format_bytes(round(mean.value)),
+        "none" if most is None else units.format_bytes(math.ceil(most)),
+    )
+
+
+def _device(name: str, one: DevicePrediction) -> tuple[str, str, str, str]:
+    return (
+        name,
+        "unknown" if one.cpu.absent else percent(one.cpu.value),
+        f"{one.cpu_cores.value:.3g}",
+        percent(one.by_core[0]) if one.by_core else "unknown",
+    )

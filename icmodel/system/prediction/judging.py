@@ -52,15 +52,19 @@ def _judged(found: SystemPrediction, wanted: Wanted) -> Iterator[Judged]:
 
 
 def _of_stream(requirement: Requirement, one: StreamPrediction) -> Judged:
-    """By the bound where it is hard and there is one that has the hosts in it, else by the prediction."""
+    """By the bound where it is hard and there is one that has the hosts in it, else by the prediction.
+
+    A bound within the limit meets it; one beyond it leaves open whether it is ever reached, and the
+    least the greatest latency can be decides.
+    """
     metric = requirement.metric
     bound = one.latency_bound
     whole = bound is not None and NETWORK not in bound.covers
     if bound is not None and whole and requirement.kind == "hard" and metric == "latency_max_s":
         why = f"bounded by {bound.method}, which covers {', '.join(bound.covers)}"
-        estimate = Estimate(
-            bound.value_s, bound.value_s, bound.value_s, "derived", why, ("derived",)
-        )
+        least = estimate_for(metric, Ends(one.metrics, None, None)).low
+        low = min(max(least, 0.0), bound.value_s) if math.isfinite(least) else 0.0
+        estimate = Estimate(bound.value_s, low, bound.value_s, "derived", why, ("derived",))
         return Judged(judge(requirement, estimate, "bound"), one.stream.name, by_bound=True)
     estimate = estimate_for(metric, Ends(one.metrics, None, None))
     return Judged(judge(requirement, estimate, one.bottleneck), one.stream.name)

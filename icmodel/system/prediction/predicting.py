@@ -19,16 +19,15 @@ from icmodel.system.prediction import getting, ways
 from icmodel.system.prediction.bounding import Bounded, bounded
 from icmodel.system.prediction.judging import judged
 from icmodel.system.prediction.packing import Packing, packing
+from icmodel.system.prediction.ports import links
 from icmodel.system.prediction.processors import devices
-from icmodel.system.prediction.queues import Queues, queues
+from icmodel.system.prediction.queues import queues
 from icmodel.system.prediction.result import (
     LatencyBound,
-    LinkPrediction,
-    PortPrediction,
     StreamPrediction,
     SystemPrediction,
 )
-from icmodel.system.prediction.sharing import INTERFACE, PORT, PROCESSOR, Shared, crowd, shared
+from icmodel.system.prediction.sharing import INTERFACE, PROCESSOR, Shared, crowd, shared
 from icmodel.system.prediction.speaking import Answers, Choice, Spoken, ask, refusals, spoken
 from icmodel.system.prediction.waiting import Added, added, latency
 from icmodel.system.sharing.allocation import Allocation
@@ -105,7 +104,7 @@ def predict(
         datasets={one.model.data.id: one.model.data.sha256 for one in said.speakers},
         variants=tuple(dict.fromkeys(one.model.variant for one in said.speakers)),
         streams=streams,
-        links=_links(system, found, allocation, queued, bound),
+        links=links(system, found, allocation, queued, bound),
         devices=devices(system, answers),
         notes=_notes(said),
     )
@@ -288,38 +287,6 @@ def _at_least(message: Message, stream: Stream, frame: Estimate, goodput: Estima
         return frame
     behind = 8 * (message.size_bytes - stream.payload_bytes) / goodput.high
     return replace(frame, value=frame.value + behind, low=frame.low + behind)
-
-
-# --- links ------------------------------------------------------------------------------------
-
-
-def _links(
-    system: System, found: Shared, allocation: Allocation, queued: Queues, bound: Bounded
-) -> dict[str, LinkPrediction]:
-    carried: dict[str, float] = {}
-    asked: dict[str, float] = {}
-    for lane, (kind, where, _) in enumerate(found.keys):
-        if kind == PORT:
-            carried[where] = carried.get(where, 0.0) + float(allocation.carried[lane])
-            asked[where] = asked.get(where, 0.0) + float(allocation.arriving[lane])
-    links: dict[str, dict[str, PortPrediction]] = {name: {} for name in system.links}
-    for name, port in system.ports.items():
-        links[port.link][name] = PortPrediction(
-            load_ratio=carried.get(name, 0.0) / port.rate_bps,
-            asked_ratio=asked.get(name, 0.0) / port.rate_bps,
-            backlog_mean_bytes=_backlog(queued.backlog_bytes.get(name, 0.0), name),
-            backlog_bound_bytes=bound.backlog_bytes.get(name),
-        )
-    return {name: LinkPrediction(ports) for name, ports in links.items()}
-
-
-def _backlog(mean_bytes: float, port: str) -> Estimate:
-    if math.isinf(mean_bytes):
-        return absent(f"{port} is full: its queue grows until its buffer is")
-    bases = ("derived", "assumed")
-    return Estimate(
-        mean_bytes, 0.0, math.inf if mean_bytes else 0.0, "assumed", "by Little's law", bases
-    )
 
 
 def _notes(said: Spoken) -> tuple[str, ...]:

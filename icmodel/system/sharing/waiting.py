@@ -1,6 +1,8 @@
 """How long frames wait at a port: mean and variance, by what arrives and how much it varies.
 
-A port is a server: what arrives takes the time of its bits on the wire.  Times in s, rates in 1/s.
+A port is a server: what arrives takes the time of its bits on the wire.  Times in s, rates in 1/s.  These
+are the closed forms for random arrivals, which those for periodic ones (`icmodel.system.sharing.periodic`)
+tend to as streams become many and small, and are held against.
 """
 
 from __future__ import annotations
