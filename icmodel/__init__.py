@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from icmodel.dataset import load as load
     from icmodel.errors import DatasetError as DatasetError
     from icmodel.errors import IcmodelError as IcmodelError
+    from icmodel.errors import NetworkError as NetworkError
     from icmodel.errors import OutOfDomain as OutOfDomain
     from icmodel.errors import ProbeMissing as ProbeMissing
     from icmodel.errors import RecordError as RecordError
@@ -42,6 +43,7 @@ __all__ = [
     "Estimate",
     "IcmodelError",
     "Model",
+    "NetworkError",
     "OutOfDomain",
     "Prediction",
     "ProbeMissing",
@@ -64,6 +66,7 @@ _ROOM_OF = {
     "Estimate": "estimate",
     "IcmodelError": "errors",
     "Model": "model",
+    "NetworkError": "errors",
     "OutOfDomain": "errors",
     "Prediction": "estimate",
     "ProbeMissing": "errors",

@@ -30,6 +30,10 @@ class UseCaseError(IcmodelError):
     """A use case is missing or breaks its format."""
 
 
+class NetworkError(IcmodelError):
+    """A system is missing, breaks its format or contradicts itself."""
+
+
 class RecordError(IcmodelError):
     """A result file of a measuring tool cannot be read."""
 

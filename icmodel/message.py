@@ -83,11 +83,16 @@ def _at_once(model: Model, asked: Scenario, message: Message, frame: Estimate) -
             return most
         others = (asked.endpoints - 1) * most.value
         burst = model.predict(replace(asked, rate_fps=None, other_goodput_bps=others))
-    return sent_at_once(message, asked.payload_bytes, frame, burst)
+    goodput, loss = burst.metrics["goodput_bps"], burst.metrics.get("loss_rate")
+    return sent_at_once(message, asked.payload_bytes, frame, goodput, loss)
 
 
 def sent_at_once(
-    message: Message, payload_bytes: int, frame: Estimate, burst: Prediction
+    message: Message,
+    payload_bytes: int,
+    frame: Estimate,
+    goodput: Estimate,
+    loss: Estimate | None = None,
 ) -> Estimate:
     """A lone frame's latency, and the time in which the bytes behind it arrive.
 
@@ -95,10 +100,9 @@ def sent_at_once(
     ----------
     frame : Estimate
         Latency of one frame [s].
-    burst : Prediction
-        Of the stream as fast as it goes.
+    goodput, loss : Estimate
+        Goodput [b/s] and loss rate of the stream as fast as it goes.
     """
-    goodput, loss = burst.metrics["goodput_bps"], burst.metrics.get("loss_rate")
     if loss is not None and not loss.absent and loss.high > 0:
         share = units.format_ratio(loss.value, 2)
         return absent(

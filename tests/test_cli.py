@@ -554,6 +554,7 @@ PATHS = [
     *((name,) for name in COMMANDS),
     *(("datasets", name) for name in ("list", "show", "points", "check")),
     *(("usecases", name) for name in ("list", "show", "new")),
+    *(("system", name) for name in ("predict", "list", "show", "check", "import", "export")),
     *(("theory", name) for name in ("ethernet", "infiniband", "roce", "rapidio")),
 ]
 

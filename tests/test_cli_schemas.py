@@ -45,6 +45,10 @@ COMMANDS = {
         f"datasets check {shlex.quote(str(load(name).folder))}" for name in catalogue()
     ],
     "usecases list": ["usecases list"],
+    "system predict": ["system imaging"],
+    "system list": ["system list"],
+    "system show": ["system show imaging", "system show industrial-line"],
+    "system check": ["system check lab-dscp"],
     "validate": ["validate ethernet-1g-2010"],
     "theory": [
         f"theory {link} --payload '64 B, 1 KiB'"

@@ -12,6 +12,7 @@ import checkout
 import icmodel
 from icmodel.dataset import catalogue, load
 from icmodel.dataset_check import dataset_schema
+from icmodel.system import find_system, system_names, system_schema
 from icmodel.usecase import usecase_names, usecase_schema
 
 REFERENCE = checkout.ROOT / "docs" / "reference"
@@ -23,6 +24,8 @@ MADE = (
     "datasets.md",
     "output.schema.json",
     "probe.md",
+    "system-format.md",
+    "system.schema.json",
     "usecase-format.md",
     "usecase.schema.json",
 )
@@ -71,6 +74,7 @@ def test_every_dataset_is_on_its_page_with_all_its_rows(pages: dict[str, str]) -
 def test_the_schemas_are_those_the_program_publishes(pages: dict[str, str]) -> None:
     assert json.loads(pages["usecase.schema.json"]) == usecase_schema()
     assert json.loads(pages["dataset.schema.json"]) == dataset_schema()
+    assert json.loads(pages["system.schema.json"]) == system_schema()
 
 
 def test_every_key_of_the_bundled_datasets_is_explained(pages: dict[str, str]) -> None:
@@ -87,4 +91,12 @@ def test_every_key_of_the_bundled_use_cases_is_explained(pages: dict[str, str]) 
     for name in usecase_names():
         text = (checkout.ROOT / "usecases" / f"{name}.toml").read_text(encoding="utf-8")
         for key in set(re.findall(r"(?m)^([a-z_]+) =", text)):
+            assert f"`{key}`" in page, key
+
+
+def test_every_key_of_the_bundled_systems_is_explained(pages: dict[str, str]) -> None:
+    page = pages["system-format.md"]
+    for name in system_names():
+        text = find_system(name).read_text(encoding="utf-8")
+        for key in set(re.findall(r"(?m)(?:^|[{,] )([a-z_]+) =", text)):
             assert f"`{key}`" in page, key

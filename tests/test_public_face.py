@@ -23,6 +23,7 @@ NAMES = {
     "Estimate": "estimate",
     "IcmodelError": "errors",
     "Model": "model",
+    "NetworkError": "errors",
     "OutOfDomain": "errors",
     "Prediction": "estimate",
     "ProbeMissing": "errors",

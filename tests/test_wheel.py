@@ -27,6 +27,7 @@ NOT_IN_THE_WHEEL = {"campaign", "folded.json", "records.jsonl.gz"}
 """What a dataset was measured by and folded from, and its account stay in the repository."""
 DATASETS = sorted(path.parent.name for path in (checkout.ROOT / "data").glob("*/dataset.toml"))
 USE_CASES = sorted(path.stem for path in (checkout.ROOT / "usecases").glob("*.toml"))
+SYSTEMS = sorted(path.stem for path in (checkout.ROOT / "usecases" / "systems").glob("*.toml"))
 WHERE = "import icmodel; print(icmodel.__file__)"
 TITLE = "import icmodel, sys; print(icmodel.load(sys.argv[1]).document['title'])"
 FINDABLE = """
@@ -125,6 +126,17 @@ print(json.dumps({name: load_usecase(name).name for name in names}))
 """
     loaded = json.loads(run(installed_wheel.python, "-c", script, cwd=tmp_path))
     assert sorted(loaded) == USE_CASES
+    assert all(identity == name for name, identity in loaded.items())
+
+
+def test_every_system_loads_from_the_wheel(installed_wheel: Installed, tmp_path: Path) -> None:
+    script = """
+import json
+from icmodel.system import load, system_names
+print(json.dumps({name: load(name).name for name in system_names()}))
+"""
+    loaded = json.loads(run(installed_wheel.python, "-c", script, cwd=tmp_path))
+    assert sorted(loaded) == SYSTEMS
     assert all(identity == name for name, identity in loaded.items())
 
 

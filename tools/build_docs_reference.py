@@ -3,8 +3,8 @@
     python tools/build_docs_reference.py
 
 ``cli.md`` from the typer app, ``api.md`` from signatures and docstrings, ``datasets.md`` from
-``data/``, the tables of keys of ``usecase-format.md`` and ``dataset-format.md`` and the JSON Schemas
-from the documents' classes, the parts of ``probe.md`` from the probe: its help, the schema of its
+``data/``, the tables of keys of ``usecase-format.md``, ``system-format.md`` and ``dataset-format.md`` and
+the JSON Schemas from the documents' classes, the parts of ``probe.md`` from the probe: its help, the schema of its
 record, its flags, plans and topologies. A test fails when a page is not what this script makes.
 """
 
@@ -16,13 +16,14 @@ from collections.abc import Callable, Mapping
 
 from docs_reference.command_line import cli_page
 from docs_reference.datasets import datasets_page
-from docs_reference.documents import DATASET_TABLES, USECASE_TABLES, keys
+from docs_reference.documents import DATASET_TABLES, SYSTEM_TABLES, USECASE_TABLES, keys
 from docs_reference.markdown import with_part
 from docs_reference.places import REFERENCE
 from docs_reference.probe import probe_page
 from docs_reference.python_face import api_page
 from icmodel.cli.schemas import output_schemas
 from icmodel.dataset_check import dataset_schema
+from icmodel.system import system_schema
 from icmodel.usecase import usecase_schema
 
 
@@ -31,6 +32,7 @@ def pages() -> dict[str, str]:
     made = {
         "dataset-format.md": with_part(_page("dataset-format.md"), "keys", keys(DATASET_TABLES)),
         "usecase-format.md": with_part(_page("usecase-format.md"), "keys", keys(USECASE_TABLES)),
+        "system-format.md": with_part(_page("system-format.md"), "keys", keys(SYSTEM_TABLES)),
         "probe.md": probe_page(_page("probe.md")),
         "cli.md": cli_page(),
         "api.md": api_page(),
@@ -38,6 +40,7 @@ def pages() -> dict[str, str]:
         "dataset.schema.json": _schema(dataset_schema()),
         "output.schema.json": _schema(output_schemas()),
         "usecase.schema.json": _schema(usecase_schema()),
+        "system.schema.json": _schema(system_schema()),
     }
     return {name: re.sub(r"\n{3,}", "\n\n", text) for name, text in made.items()}
 

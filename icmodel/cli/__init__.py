@@ -28,6 +28,7 @@ COMMANDS = (
     "compare",
     "datasets",
     "usecases",
+    "system",
     "theory",
     "plot",
     "fold",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from icmodel import units
 from icmodel.application import ApplicationWork
@@ -171,9 +172,9 @@ def count(name: str, text: str) -> int:
     return int(text)
 
 
-def room() -> typer.Typer:
+def room(group: type[TyperGroup] = TyperGroup) -> typer.Typer:
     """A typer application for the commands of one module."""
-    return typer.Typer(add_completion=False, rich_markup_mode=None)
+    return typer.Typer(cls=group, add_completion=False, rich_markup_mode=None)
 
 
 def read_options(given: list[str] | None) -> dict[str, str]:

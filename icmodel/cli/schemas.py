@@ -117,6 +117,7 @@ def _commands() -> dict[str, Schema]:
             }
         ),
         "usecases list": _object({"schema_version": VERSION, "usecases": _list(case)}),
+        **_systems(),
         "validate": _validate(),
         "theory": _theory(),
     }
@@ -215,6 +216,66 @@ def _points() -> Schema:
     point = {**_object(known, TEXT), "description": "Every other key is an option axis."}
     dataset = _answered(("dataset",))
     return _object({"schema_version": VERSION, **dataset, "points": _list(point)})
+
+
+def _systems() -> dict[str, Schema]:
+    things = dict.fromkeys(("devices", "switches", "links", "streams"), COUNT)
+    counts = _object({"name": TEXT, "title": TEXT, **things})
+    known = {"schema_version": VERSION, "system": counts}
+    kinds = ["unconnected", "contradictory", "overloaded", "looped"]
+    finding = _object({"kind": {"enum": kinds}, "text": TEXT})
+    link = _object(
+        {"ends": _list(TEXT), "rate_bps": NUMBER, "dataset": {"type": ["string", "null"]}}
+    )
+    port = _object({"load_bps": NUMBER, "load_ratio": NUMBER, "streams": _list(TEXT)})
+    stream = _object(
+        {
+            **dict.fromkeys(("group", "source", "sink", "kind"), TEXT),
+            "path": _list(TEXT),
+            "priority": COUNT,
+        }
+    )
+    parts = {"nodes": _by_name(TEXT), "links": _by_name(link), "ports": _by_name(port)}
+    return {
+        "system predict": _system_predicted(),
+        "system list": _object({"schema_version": VERSION, "systems": _list(counts)}),
+        "system show": _object({**known, **parts, "streams": _by_name(stream)}),
+        "system check": _object({**known, "findings": _list(finding)}),
+    }
+
+
+def _system_predicted() -> Schema:
+    metric = _ref("estimate")
+    bound = _object({"value": NUMBER, "method": TEXT, "covers": _list(TEXT)})
+    metrics = ("goodput_bps", "latency_mean_s", "latency_p99_s", "message_latency_s", "loss_rate")
+    stream = _object(
+        {
+            "group": TEXT,
+            "path": _list(TEXT),
+            **dict.fromkeys(metrics, metric),
+            "latency_bound_s": {"anyOf": [bound, {"type": "null"}]},
+            **dict.fromkeys(("no_bound", "bottleneck", "bottleneck_at"), TEXT),
+            "terms": _by_name(UNKNOWN),
+            "notes": _list(TEXT),
+        }
+    )
+    queue: dict[str, Schema] = {"load_ratio": NUMBER, "backlog_bound_bytes": UNKNOWN}
+    port = _object({**queue, "asked_ratio": NUMBER, "backlog_mean_bytes": metric})
+    device = _object({"cpu": metric, "cpu_cores": metric, "by_core": _list(NUMBER)})
+    return _object(
+        {
+            "schema_version": VERSION,
+            **dict.fromkeys(("system", "title"), TEXT),
+            "datasets": _by_name(TEXT),
+            "variants": _list(TEXT),
+            "streams": _by_name(stream),
+            "links": _by_name(_object({**queue, "ports": _by_name(port)})),
+            "devices": _by_name(device),
+            "requirements": _list({"type": "object"}),
+            "verdict": OUTCOME,
+            "notes": _list(TEXT),
+        }
+    )
 
 
 def _validate() -> Schema:

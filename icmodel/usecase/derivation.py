@@ -16,6 +16,7 @@ from types import MappingProxyType
 
 from icmodel import units
 from icmodel.errors import UnitError, UseCaseError
+from icmodel.spelling import quantity_kind
 from icmodel.usecase.document import (
     Budget,
     Device,
@@ -26,7 +27,6 @@ from icmodel.usecase.document import (
     Stream,
     UseCase,
 )
-from icmodel.usecase.spelling import quantity_kind
 
 MEDIUM_DELAY = "medium.delay_s"
 

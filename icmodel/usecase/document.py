@@ -12,7 +12,7 @@ from icmodel.application import ApplicationWork, slowest
 from icmodel.errors import IcmodelError
 from icmodel.message import MESSAGE_METRICS, Message
 from icmodel.scenario import Scenario, scenario, work_in_words
-from icmodel.usecase.spelling import (
+from icmodel.spelling import (
     Count,
     Document,
     NotNegative,

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from icmodel import units
 from icmodel.errors import UnitError, UseCaseError
 from icmodel.requirement import Requirement
+from icmodel.spelling import is_reference, quantity_kind
 from icmodel.usecase.derivation import Derivations, lookup
 from icmodel.usecase.document import Limit
-from icmodel.usecase.spelling import is_reference, quantity_kind
 
 
 def requirements(limits: Iterable[Limit], made: Derivations) -> tuple[Requirement, ...]:

@@ -1,4 +1,4 @@
-"""The tables of keys of the formats of datasets and use cases, from the documents' classes."""
+"""The tables of keys of the formats of datasets, use cases and systems, from the documents' classes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from pydantic.fields import FieldInfo
 
 from docs_reference.markdown import prose, table
 from icmodel import dataset_check
+from icmodel.spelling import Document
+from icmodel.system import document as system
 from icmodel.usecase import document
-from icmodel.usecase.spelling import Document
 
 DATASET_TABLES: Mapping[str, type[BaseModel]] = {
     "the file itself": dataset_check.DatasetDocument,
@@ -36,6 +37,28 @@ USECASE_TABLES: Mapping[str, type[BaseModel]] = {
     "[[requirements]]": document.Limit,
     "[[candidates]]": document.Candidate,
     "[candidates.scenarios.STREAM]": document.Question,
+}
+SYSTEM_TABLES: Mapping[str, type[BaseModel]] = {
+    "the file itself": system.SystemDocument,
+    "[[devices]]": system.Devices,
+    "[[switches]]": system.Switches,
+    "ports of a device or switch": system.PortTable,
+    'a scheduler with kind = "fifo"': system.FifoTable,
+    'a scheduler with kind = "strict-priority"': system.StrictPriorityTable,
+    'a scheduler with kind = "wrr"': system.WeightedTable,
+    'a scheduler with kind = "drr"': system.DeficitTable,
+    'a scheduler with kind = "cbs"': system.CreditTable,
+    'a scheduler with kind = "gates"': system.GatesTable,
+    'a scheduler with kind = "dscp"': system.DscpTable,
+    "windows of gates": system.WindowTable,
+    "[[links]]": system.Links,
+    "[[streams]]": system.Streams,
+    'produces with kind = "image"': system.Image,
+    'produces with kind = "samples"': system.Samples,
+    'produces with kind = "goodput"': system.Goodput,
+    'produces with kind = "burst"': system.Burst,
+    'produces with kind = "unlimited"': system.Unlimited,
+    "[[requirements]]": system.SystemLimit,
 }
 
 

@@ -37,6 +37,24 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
         "new_usecase_text",
         "derive",
     ),
+    "icmodel.system": (
+        "load",
+        "load_checked",
+        "read_system",
+        "system_names",
+        "system_schema",
+        "check",
+        "Finding",
+        "System",
+        "Device",
+        "Switch",
+        "Link",
+        "Port",
+        "Stream",
+        "Producer",
+        "Wanted",
+    ),
+    "icmodel.system.formats": ("import_system", "export_system"),
 }
 """Public rooms below the public face; an empty tuple is everything public that is defined there."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -23,7 +23,7 @@ SLUG_PATTERN = r"^[a-z][a-z0-9-]*$"
 REFERENCE_PATTERN = r"^[a-z][a-z0-9-]*\.[a-z][a-z0-9_-]*$"
 
 Slug = Annotated[str, StringConstraints(pattern=SLUG_PATTERN)]
-"""Name of a device, stream, budget or candidate: lower case, digits and hyphens."""
+"""Name of a use case, or of a device, stream, budget or candidate of one: lower case, digits, hyphens."""
 Reference = Annotated[str, StringConstraints(pattern=REFERENCE_PATTERN)]
 """Name of a derived number, such as ``response.interconnect_s``."""
 Text = Annotated[str, StringConstraints(min_length=1)]
@@ -48,9 +48,10 @@ def quantity_kind(name: str) -> str | None:
 
 
 class Document(BaseModel):
-    """A table of a use case: keys it does not know are refused, and it is frozen.
+    """A table of a document: keys it does not know are refused, and it is frozen.
 
-    A field with a unit suffix has two spellings: ``within_s = 3e-6`` and ``within = "3 us"``.
+    A field with a unit suffix has two spellings: ``within_s = 3e-6`` and ``within = "3 us"``; in a table
+    of quantities, such as ``quanta = { 5 = "9 kB" }``, each value has.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -80,6 +81,12 @@ class Document(BaseModel):
 
     @classmethod
     def _read(cls, key: str, value: object, field: str) -> object:
+        if isinstance(value, dict) and get_origin(cls.model_fields[field].annotation) is dict:
+            return {name: cls._quantity(f"{key}.{name}", one, field) for name, one in value.items()}
+        return cls._quantity(key, value, field)
+
+    @classmethod
+    def _quantity(cls, key: str, value: object, field: str) -> object:
         if not isinstance(value, str):
             raise ValueError(
                 f"{key} = {value!r} has no unit: write a text with its unit, or {field} = "
@@ -106,7 +113,9 @@ class Document(BaseModel):
         schema = handler.resolve_ref_schema(handler(core))
         properties, required = schema["properties"], set(schema.get("required", []))
         for key, field in cls.text_spellings().items():
-            properties[key] = {"type": "string", "description": f"{field} as a text with its unit"}
+            text = {"type": "string", "description": f"{field} as a text with its unit"}
+            many = properties[field].get("type") == "object"
+            properties[key] = {"type": "object", "additionalProperties": text} if many else text
             rule: dict[str, object] = {"not": {"required": [key, field]}}
             if field in required:
                 required.remove(field)

@@ -1,0 +1,198 @@
+"""What a system does as ``icmodel system FILE`` prints it: the verdict, streams by group, what is busiest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from icmodel import units
+from icmodel.cli.output import Section, Table
+from icmodel.estimate import Estimate
+from icmodel.requirement import OUTCOMES, SIGNS
+from icmodel.wording import estimated, interval, limit_name, percent, quantity
+
+if TYPE_CHECKING:
+    from icmodel.system import SystemPrediction
+    from icmodel.system.prediction.result import (
+        DevicePrediction,
+        Judged,
+        PortPrediction,
+        StreamPrediction,
+    )
+
+BUSIEST = 3
+"""Links and devices that are shown without ``--all``."""
+REQUIREMENTS = 8
+"""Requirements that are shown without ``--all``, the worst first."""
+MORE = "each stream, link and device: --all; all numbers: --json"
+SHOWN = ("goodput_bps", "latency_mean_s", "latency_max_s", "message_latency_s", "loss_rate")
+"""Metrics of a group, of each the worst of its streams."""
+
+
+def sections(found: SystemPrediction, *, everything: bool) -> Iterator[Section]:
+    """The verdict, the requirements, the streams, the busiest links and devices."""
+    named = ", ".join(found.datasets) or "theory alone"
+    variant = f", variant {', '.join(found.variants)}" if found.variants else ""
+    title = f"{SIGNS[found.verdict]} {found.system.name}: {found.verdict}"
+    yield Section("", (f"{title} ({found.system.title})", f"{named}{variant}"))
+    yield Section("requirements", _requirements(found.judged, everything=everything))
+    yield Section(
+        "streams" if everything else "streams, the worst of each group",
+        _streams(found, everything=everything),
+    )
+    yield from _busiest(found, everything=everything)
+    if found.notes and everything:
+        yield Section("notes", tuple(f"- {note}" for note in found.notes))
+    if not everything:
+        yield Section("", (MORE,))
+
+
+# --- requirements -----------------------------------------------------------------------------
+
+
+def _requirements(judged: Sequence[Judged], *, everything: bool) -> Table | tuple[str, ...]:
+    """A line a requirement: how many meet it, and the stream that does so least."""
+    if not judged:
+        return ("none, and every stream sends as fast as it goes",)
+    groups: dict[str, list[Judged]] = {}
+    for one in judged:
+        groups.setdefault(one.verdict.requirement.name, []).append(one)
+    worst = {name: max(some, key=_badness) for name, some in groups.items()}
+    ordered = sorted(groups, key=lambda name: _badness(worst[name]), reverse=True)
+    shown = ordered if everything else ordered[:REQUIREMENTS]
+    rows = [_requirement(worst[name], groups[name]) for name in shown]
+    if len(shown) < len(ordered):
+        rows.append((f"and {len(ordered) - len(shown)} more", "", "", ""))
+    return Table(("requirement", "verdict", "worst", "limit"), tuple(rows), frozenset())
+
+
+def _badness(one: Judged) -> tuple[int, float]:
+    margin = one.verdict.margin
+    return OUTCOMES.index(one.verdict.outcome), math.inf if math.isnan(margin) else -margin
+
+
+def _requirement(worst: Judged, some: Sequence[Judged]) -> tuple[str, str, str, str]:
+    verdict, limit = worst.verdict, worst.verdict.requirement
+    count = sum(one.verdict.outcome == verdict.outcome for one in some)
+    of = f" ({count} of {len(some)})" if len(some) > 1 else ""
+    told = verdict.estimate
+    value = (
+        estimated(limit.metric, told)
+        if not told.absent
+        else interval(limit.metric, told) or "unknown"
+    )
+    if worst.by_bound:
+        value = f"{quantity(limit.metric, told.value, 3)} (bound)"
+    sign = "≥" if limit.at_least is not None else "≤"
+    where = worst.device or worst.stream
+    return (
+        limit.name,
+        f"{SIGNS[verdict.outcome]} {verdict.outcome}{of}",
+        f"{value}, {where}",
+        f"{sign} {quantity(limit.metric, limit.limit)}",
+    )
+
+
+# --- streams ----------------------------------------------------------------------------------
+
+
+def _streams(found: SystemPrediction, *, everything: bool) -> Table:
+    groups: dict[str, list[StreamPrediction]] = {}
+    for name, one in found.streams.items():
+        groups.setdefault(name if everything else one.stream.group, []).append(one)
+    columns = (
+        "stream",
+        "n",
+        "goodput",
+        "mean latency",
+        "greatest",
+        "bound",
+        "message",
+        "loss",
+        "limited by",
+    )
+    rows = tuple(_group(name, some) for name, some in groups.items())
+    return Table(columns, rows, frozenset(columns[1:-1]))
+
+
+def _group(name: str, some: Sequence[StreamPrediction]) -> tuple[str, ...]:
+    goodput, mean, greatest, message, loss = (_worst(metric, some) for metric in SHOWN)
+    bounds = [one.latency_bound.value_s for one in some if one.latency_bound is not None]
+    bound = units.format_seconds(max(bounds), 3) if len(bounds) == len(some) else "none"
+    limits = dict.fromkeys(_limit(one) for one in some)
+    more = f" and {len(limits) - 1} more" if len(limits) > 1 else ""
+    return (
+        name,
+        str(len(some)),
+        goodput,
+        mean,
+        greatest,
+        bound,
+        message,
+        loss,
+        f"{next(iter(limits))}{more}",
+    )
+
+
+def _limit(one: StreamPrediction) -> str:
+    at = f" at {one.bottleneck_at}" if one.bottleneck_at else ""
+    return f"{limit_name(one.bottleneck) or 'unknown'}{at}"
+
+
+def _worst(metric: str, some: Iterable[StreamPrediction]) -> str:
+    """The least goodput, the greatest of all else; what is at least known where there is no value."""
+    told = [one.metrics[metric] for one in some if metric in one.metrics]
+    known = [one for one in told if not one.absent]
+    if not known:
+        return "unknown"
+    choose: Callable[..., Estimate] = min if metric == "goodput_bps" else max
+    worst = choose(known, key=lambda one: one.value)
+    text = quantity(metric, worst.value, 4 if metric == "goodput_bps" else 3)
+    return f"from {text}" if math.isinf(worst.high) else text
+
+
+# --- links and devices ------------------------------------------------------------------------
+
+
+def _busiest(found: SystemPrediction, *, everything: bool) -> Iterator[Section]:
+    """The ports that carry most, and the devices whose cores are busiest."""
+    most = None if everything else BUSIEST
+    ports = [
+        (name, port)
+        for link in found.links.values()
+        for name, port in link.ports.items()
+        if port.load_ratio > 0
+    ]
+    ports.sort(key=lambda one: (-one[1].asked_ratio, one[0]))
+    rows = tuple(_port(name, port) for name, port in ports[:most])
+    if rows:
+        columns = ("port", "load", "mean queue", "greatest queue")
+        heading = f"ports, {len(rows)} of {len(ports)} that carry something"
+        yield Section(heading, Table(columns, rows, frozenset(columns[1:])))
+    devices = [(name, one) for name, one in found.devices.items() if not one.cpu_cores.absent]
+    devices.sort(key=lambda one: (-one[1].cpu_cores.value, one[0]))
+    told = tuple(_device(name, one) for name, one in devices[:most])
+    if told:
+        columns = ("device", "CPU", "busy cores", "busiest core")
+        heading = f"devices, {len(told)} of {len(found.devices)}"
+        yield Section(heading, Table(columns, told, frozenset(columns[1:])))
+
+
+def _port(name: str, port: PortPrediction) -> tuple[str, str, str, str]:
+    mean, most = port.backlog_mean_bytes, port.backlog_bound_bytes
+    return (
+        name,
+        percent(port.load_ratio),
+        "grows" if mean.absent else units.format_bytes(round(mean.value)),
+        "none" if most is None else units.format_bytes(math.ceil(most)),
+    )
+
+
+def _device(name: str, one: DevicePrediction) -> tuple[str, str, str, str]:
+    return (
+        name,
+        "unknown" if one.cpu.absent else percent(one.cpu.value),
+        f"{one.cpu_cores.value:.3g}",
+        percent(one.by_core[0]) if one.by_core else "unknown",
+    )

@@ -1,0 +1,75 @@
+"""Datasets of a system: whether they are there, of the kind of their links, and know the streams' protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from icmodel.dataset import find, read_document
+from icmodel.errors import DatasetError
+from icmodel.system.network import System
+
+Fault = tuple[object, float, str]
+"""By what faults are alike, how grave one is, and its sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """What a dataset says of itself without its rows: kinds of interconnect and protocols."""
+
+    id: str
+    kinds: tuple[str, ...]
+    protocols: tuple[str, ...]
+
+
+def _voice(name: str) -> Voice:
+    document: dict[str, Any] = read_document(find(name))
+    fabrics = document.get("fabrics")
+    links = [document.get("interconnect"), *(fabrics.values() if isinstance(fabrics, dict) else ())]
+    kinds = sorted({str(link.get("kind", "")) for link in links if isinstance(link, dict)})
+    return Voice(str(document.get("id", name)), tuple(kinds), tuple(document.get("protocols", ())))
+
+
+def datasets_of(system: System) -> tuple[Mapping[str, Voice], tuple[Fault, ...]]:
+    """The datasets that links and devices name, and those that are not there."""
+    named = {link.dataset: f"the link {link.name}" for link in system.links.values()}
+    named |= {device.dataset: device.name for device in system.devices.values()}
+    known: dict[str, Voice] = {}
+    faults: list[Fault] = []
+    for name, where in named.items():
+        if name is None:
+            continue
+        try:
+            known[name] = _voice(name)
+        except DatasetError as error:
+            faults.append((name, 0.0, f"{where}: {error}"))
+    return known, tuple(faults)
+
+
+def other_kinds(system: System, known: Mapping[str, Voice]) -> Iterator[Fault]:
+    """Links of another kind than the dataset that speaks for them was measured on."""
+    for link in system.links.values():
+        data = known.get(link.dataset or "")
+        if data is None:
+            continue
+        if link.interconnect not in data.kinds:
+            text = (
+                f"the link {link.name} is {link.interconnect}, and {data.id} was measured on "
+                f"{', '.join(data.kinds)}: name a dataset of its kind, or none for theory"
+            )
+            yield (data.id, link.interconnect), 0.0, text
+
+
+def silent_streams(system: System, known: Mapping[str, Voice]) -> Iterator[Fault]:
+    """Streams whose protocol none of the datasets on their way has."""
+    for stream in system.streams.values():
+        names = dict.fromkeys(link.dataset for link in system.links_of(stream))
+        data = [known[name] for name in names if name is not None and name in known]
+        if data and not any(stream.protocol in one.protocols for one in data):
+            have = "; ".join(f"{one.id} has {', '.join(one.protocols)}" for one in data)
+            text = (
+                f"the stream {stream.name} speaks {stream.protocol}, of which no dataset on its way "
+                f"has rows ({have}): name a protocol or a dataset that fits"
+            )
+            yield stream.group, 0.0, text

@@ -1,0 +1,307 @@
+"""SystemDocument: the TOML document of a system, checked table by table (pydantic)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema, model_validator
+
+from icmodel.spelling import Count, Document, NotNegative, Positive, Slug, Text
+from icmodel.usecase.document import Limit
+
+SCHEMA_VERSION = 1
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
+
+Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
+"""Name of a group or of a member of one: letters, digits, ``_``, ``.`` and ``-``."""
+Priority = Annotated[int, Field(ge=0, le=7)]
+Pairing = Literal["each", "one-to-one", "spread"]
+Kind = Literal["hard", "firm", "soft"]
+
+
+def _as_list(given: Any) -> Any:
+    return (given,) if isinstance(given, str) else given
+
+
+_ONE = {"type": "string", "pattern": NAME_PATTERN}
+Names = Annotated[
+    tuple[Name, ...],
+    Field(min_length=1),
+    BeforeValidator(_as_list),
+    WithJsonSchema({"anyOf": [_ONE, {"type": "array", "items": _ONE, "minItems": 1}]}),
+]
+"""One name, or a list of them."""
+
+
+# --- schedulers -------------------------------------------------------------------------------
+
+
+class FifoTable(Document):
+    """First come, first served."""
+
+    kind: Literal["fifo"]
+
+
+class StrictPriorityTable(Document):
+    """The most urgent priority that waits is sent first."""
+
+    kind: Literal["strict-priority"]
+
+
+class WeightedTable(Document):
+    """Priorities take turns of so many frames: ``weights = { 5 = 7, 1 = 2 }``."""
+
+    kind: Literal["wrr"]
+    weights: Annotated[dict[Priority, Count], Field(min_length=1)]
+
+
+class DeficitTable(Document):
+    """Priorities take turns of so many bytes: ``quanta = { 5 = "9 kB", 1 = "3 kB" }``."""
+
+    kind: Literal["drr"]
+    quanta_bytes: dict[Priority, Count]
+
+
+class CreditTable(Document):
+    """Some priorities send only while they have credit: ``idle_slopes = { 6 = "20 Mb/s" }``."""
+
+    kind: Literal["cbs"]
+    idle_slopes_bps: dict[Priority, Positive]
+
+
+class WindowTable(Document):
+    """A part of the cycle of gates, and the priorities that may send in it."""
+
+    open: Annotated[tuple[Priority, ...], Field(min_length=1)]
+    duration_s: Positive
+
+
+class GatesTable(Document):
+    """Windows one after the other, over and over."""
+
+    kind: Literal["gates"]
+    windows: Annotated[tuple[WindowTable, ...], Field(min_length=1)]
+
+
+class DscpTable(Document):
+    """Expedited and assured forwarding as IC2012 measured it: ``classes = { 5 = "ef", 1 = "af1" }``."""
+
+    kind: Literal["dscp"]
+    classes: Annotated[
+        dict[Priority, Literal["ef", "af1", "af2", "af3", "af4"]], Field(min_length=1)
+    ]
+
+
+SchedulerTable = Annotated[
+    FifoTable
+    | StrictPriorityTable
+    | WeightedTable
+    | DeficitTable
+    | CreditTable
+    | GatesTable
+    | DscpTable,
+    Field(discriminator="kind"),
+]
+SCHEDULERS = ("fifo", "strict-priority", "wrr", "drr", "cbs", "gates", "dscp")
+
+
+# --- what produces a stream -------------------------------------------------------------------
+
+
+class Image(Document):
+    """Pictures of a size, a depth and a rate: one picture is a message."""
+
+    kind: Literal["image"]
+    width_px: Count
+    height_px: Count
+    depth_bits: Positive
+    rate_hz: Positive
+
+
+class Samples(Document):
+    """So many samples each cycle, together a message; ``within`` is the time they have, else the cycle."""
+
+    kind: Literal["samples"]
+    samples: Count
+    size_bits: Positive
+    cycle_hz: Positive
+    within_s: Positive | None = None
+
+    @model_validator(mode="after")
+    def _in_its_cycle(self) -> Samples:
+        if self.within_s is not None and self.within_s * self.cycle_hz > 1:
+            raise ValueError(
+                f"the samples have {self.within_s:g} s and come every {1 / self.cycle_hz:g} s: "
+                "give them at most their cycle"
+            )
+        return self
+
+
+class Goodput(Document):
+    """A goodput that is simply known; each frame is a message."""
+
+    kind: Literal["goodput"]
+    goodput_bps: Positive
+
+
+class Burst(Document):
+    """``burst`` frames of a size every period, together a message."""
+
+    kind: Literal["burst"]
+    period_s: Positive
+    burst: Count = 1
+    size_bytes: Count
+    within_s: Positive | None = None
+
+    @model_validator(mode="after")
+    def _in_its_period(self) -> Burst:
+        if self.within_s is not None and self.within_s > self.period_s:
+            raise ValueError(
+                f"a burst has {self.within_s:g} s and comes every {self.period_s:g} s: "
+                "give it at most its period"
+            )
+        return self
+
+
+class Unlimited(Document):
+    """As much as can be had: the sender sends as fast as it goes."""
+
+    kind: Literal["unlimited"]
+
+
+ProducerTable = Annotated[
+    Image | Samples | Goodput | Burst | Unlimited, Field(discriminator="kind")
+]
+PRODUCERS = ("image", "samples", "goodput", "burst", "unlimited")
+
+
+# --- the tables of the file -------------------------------------------------------------------
+
+
+class PortTable(Document):
+    """The scheduler of the ports to one neighbour, where it differs from the others."""
+
+    to: Name
+    scheduler: SchedulerTable
+
+
+class Nodes(Document):
+    """A group of like nodes: ``camera`` with ``count = 6`` is ``camera-1`` to ``camera-6``."""
+
+    name: Name
+    count: Count = 1
+    description: str = ""
+    scheduler: SchedulerTable | None = None
+    ports: tuple[PortTable, ...] = ()
+
+
+class Devices(Nodes):
+    """A group of devices, where streams begin and end.
+
+    ``interfaces``: links one can have. ``dataset``: whose hosts it is like, else that of its links.
+    ``app_send`` and ``app_recv``: time of its application itself for one frame.
+    """
+
+    interfaces: Count = 1
+    cores: Count | None = None
+    dataset: Text | None = None
+    cpu_clock_ratio: Positive = 1.0
+    app_send_s: NotNegative = 0.0
+    app_recv_s: NotNegative = 0.0
+
+
+class Switches(Nodes):
+    """A group of switches.
+
+    ``latency`` is what one adds beside queues and, when it stores and forwards, receiving the packet;
+    ``buffer`` is that of each port.
+    """
+
+    forwarding: Literal["store-and-forward", "cut-through"]
+    latency_s: NotNegative
+    buffer_bytes: Count | None = None
+
+
+class Links(Document):
+    """Cables between the members of two groups, each of the same kind.
+
+    ``pairing`` says which members: ``each`` with each, ``one-to-one``, or ``spread``: the larger
+    group dealt over the smaller. ``parallel`` cables join one pair; each stream takes the one that carries
+    least so far. ``medium`` says how fast bits go where ``propagation_s_per_m`` does not; without
+    both it is the cable that is usual for the interconnect. On a ``plain`` one bits are bits, without headers.
+    Without ``mtu`` packets are as large as is usual: 1500 B of Ethernet, 4096 B of InfiniBand and RoCE, 256 B of
+    RapidIO.
+    """
+
+    between: Annotated[tuple[Name, ...], Field(min_length=2, max_length=2)]
+    pairing: Pairing | None = None
+    parallel: Count = 1
+    rate_bps: Positive
+    length_m: NotNegative = 0.0
+    medium: Literal["copper", "fibre"] | None = None
+    propagation_s_per_m: NotNegative | None = None
+    mtu_bytes: Count | None = None
+    interconnect: Literal["ethernet", "infiniband", "roce", "rapidio", "plain"] = "ethernet"
+    dataset: Text | None = None
+    description: str = ""
+
+
+class Streams(Document):
+    """Streams from the members of one or more groups to those of others.
+
+    A stream goes to each member that ``pairing`` says; with ``multicast`` each source sends one to all
+    of them, copied where their ways part. ``rate``: frames per second its sender is set to, where that is
+    not what is produced. ``via``: switches it passes, where that is not the shortest way.
+    """
+
+    name: Name
+    source: Names
+    sink: Names
+    pairing: Pairing | None = None
+    multicast: bool = False
+    count: Count = 1
+    produces: ProducerTable
+    protocol: Text
+    payload_bytes: Count | None = None
+    rate_fps: Positive | None = None
+    cores: Count | None = None
+    options: dict[Text, Text] = Field(default_factory=dict)
+    priority: Annotated[int, Field(strict=True, ge=0, le=7)] = 0
+    kind: Kind = "soft"
+    via: tuple[Name, ...] | None = None
+    description: str = ""
+
+    @model_validator(mode="after")
+    def _a_frame(self) -> Streams:
+        if self.payload_bytes is None and not isinstance(self.produces, Samples | Burst):
+            raise ValueError(
+                f"what produces {self.produces.kind} says no frame: give payload, such as "
+                'payload = "1448 B"'
+            )
+        return self
+
+
+class SystemLimit(Limit):
+    """A requirement: a metric of a stream, or of each of a group, is at least or at most a limit."""
+
+    stream: Name | None = None
+    device: Name | None = None
+
+
+class SystemDocument(Document):
+    """A system: devices, switches, the links between them, and the streams over those.
+
+    ``usecase`` names one, or its file, whose requirements hold for the streams of the same names.
+    """
+
+    schema_version: Literal[1]
+    name: Slug
+    title: Text
+    source: Text
+    usecase: Text | None = None
+    devices: Annotated[tuple[Devices, ...], Field(min_length=1)]
+    switches: tuple[Switches, ...] = ()
+    links: Annotated[tuple[Links, ...], Field(min_length=1)]
+    streams: tuple[Streams, ...] = ()
+    requirements: tuple[SystemLimit, ...] = ()
+    known_limits: tuple[Text, ...] = ()

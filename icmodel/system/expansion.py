@@ -1,0 +1,281 @@
+"""Expansion: from the document to the system: groups into members, tables into links, streams on routes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TypeVar
+
+from icmodel.errors import NetworkError, ScenarioError
+from icmodel.system.document import (
+    Devices,
+    Links,
+    Nodes,
+    Streams,
+    SystemDocument,
+)
+from icmodel.system.groups import Groups, Pairs, groups, link_pairs, members, stream_pairs
+from icmodel.system.loads import wire
+from icmodel.system.network import Device, Link, Port, Stream, Switch, System, Wanted
+from icmodel.system.produced import frame_bytes, producer
+from icmodel.system.routes import Cables, Map, Way, given_way, neighbours
+from icmodel.system.schedulers import Fifo, Scheduler
+from icmodel.system.serving import scheduler
+from icmodel.theory import AnyFraming, ethernet, infiniband, rapidio, roce
+
+_MTUS = {"ethernet": 1500, "infiniband": 4096, "roce": 4096, "rapidio": 256, "plain": 1500}
+"""Packets [B] where a table of links says none: as `icmodel.tables.wire` takes where a dataset does not."""
+
+T = TypeVar("T", Device, Switch, Link, Port, Stream)
+_MEDIA = {"copper": ethernet.PROPAGATION_S_PER_M, "fibre": infiniband.PROPAGATION_S_PER_M}
+_USUAL: Mapping[str, type[AnyFraming]] = {
+    "ethernet": ethernet.Framing,
+    "infiniband": infiniband.Framing,
+    "roce": roce.Framing,
+    "rapidio": rapidio.Framing,
+    "plain": ethernet.Framing,
+}
+
+
+def expand(document: SystemDocument, requirements: tuple[Wanted, ...] = ()) -> System:
+    """The system of a document, every stream on its route.
+
+    Raises
+    ------
+    NetworkError
+        If a name is nowhere or there twice, groups do not pair as said, or a stream has no route.
+    """
+    tables = (*document.devices, *document.switches)
+    named = groups((table.name, table.count) for table in tables)
+    nodes = {one: table for table in tables for one in members(table.name, table.count)}
+    devices = _by_name(_device(one, t) for one, t in nodes.items() if isinstance(t, Devices))
+    switches = _by_name(_switches(document))
+    links = _by_name(_links(document.links, named))
+    ports = _by_name(_ports(links.values(), _schedulers(nodes, named)))
+    known = neighbours(nodes, switches, links.values())
+    streams = _by_name(_routed(document.streams, named, known, Cables(ports.values())))
+    return System(
+        name=document.name,
+        title=document.title,
+        devices=devices,
+        switches=switches,
+        links=links,
+        ports=ports,
+        streams=streams,
+        requirements=requirements,
+        source=document.source,
+        known_limits=document.known_limits,
+        usecase=document.usecase,
+    )
+
+
+def _by_name(found: Iterable[T]) -> Mapping[str, T]:
+    made: dict[str, T] = {}
+    for one in found:
+        if one.name in made:
+            raise NetworkError(
+                f"two {type(one).__name__.lower()}s are named {one.name!r}: give each its own name"
+            )
+        made[one.name] = one
+    return MappingProxyType(made)
+
+
+# --- nodes ------------------------------------------------------------------------------------
+
+
+def _device(name: str, table: Devices) -> Device:
+    return Device(
+        name=name,
+        group=table.name,
+        interfaces=table.interfaces,
+        cores=table.cores,
+        dataset=table.dataset,
+        cpu_clock_ratio=table.cpu_clock_ratio,
+        app_send_s=table.app_send_s,
+        app_recv_s=table.app_recv_s,
+    )
+
+
+def _switches(document: SystemDocument) -> Iterator[Switch]:
+    for table in document.switches:
+        for name in members(table.name, table.count):
+            yield Switch(
+                name=name,
+                group=table.name,
+                forwarding=table.forwarding,
+                latency_s=table.latency_s,
+                buffer_bytes=table.buffer_bytes,
+                scheduler=_own_scheduler(table),
+            )
+
+
+def _own_scheduler(table: Nodes) -> Scheduler:
+    return Fifo() if table.scheduler is None else scheduler(table.scheduler)
+
+
+# --- links and ports --------------------------------------------------------------------------
+
+
+def _links(tables: Iterable[Links], named: Groups) -> Iterator[Link]:
+    """A link for each pair of members and each parallel cable, numbered where a pair has several."""
+    pairs = [
+        (pair, table)
+        for no, table in enumerate(tables, 1)
+        for pair in _joined(table, named, f"links no. {no}")
+        for _ in range(table.parallel)
+    ]
+    count = Counter(frozenset(pair) for pair, _ in pairs)
+    so_far: Counter[frozenset[str]] = Counter()
+    for pair, table in pairs:
+        so_far[frozenset(pair)] += 1
+        several = count[frozenset(pair)] > 1
+        yield _link(pair, table, f"#{so_far[frozenset(pair)]}" if several else "")
+
+
+def _joined(table: Links, named: Groups, where: str) -> Pairs:
+    """The pairs of a table, whose packets its interconnect must have."""
+    try:
+        wire("ethernet", _link((where, where), table, "")).framing  # noqa: B018
+    except ScenarioError as error:
+        raise NetworkError(f"{where}: {error}") from error
+    first, second = (named.of(name, where) for name in table.between)
+    try:
+        return link_pairs(first, second, table.pairing)
+    except NetworkError as error:
+        raise NetworkError(f"{where} between {' and '.join(table.between)}: {error}") from error
+
+
+def _link(ends: tuple[str, str], table: Links, number: str) -> Link:
+    return Link(
+        name=f"{ends[0]}<->{ends[1]}{number}",
+        ends=ends,
+        rate_bps=table.rate_bps,
+        length_m=table.length_m,
+        delay_s=table.length_m * _propagation_s_per_m(table),
+        mtu_bytes=table.mtu_bytes or _MTUS[table.interconnect],
+        interconnect=table.interconnect,
+        dataset=table.dataset,
+    )
+
+
+def _propagation_s_per_m(table: Links) -> float:
+    if table.propagation_s_per_m is not None:
+        return table.propagation_s_per_m
+    if table.medium is not None:
+        return _MEDIA[table.medium]
+    return _USUAL[table.interconnect].propagation_s_per_m
+
+
+def _ports(
+    links: Iterable[Link], schedulers: Mapping[tuple[str, str | None], Scheduler]
+) -> Iterator[Port]:
+    """Both directions of each link."""
+    for link in links:
+        number = link.name[link.name.find("#") :] if "#" in link.name else ""
+        for node, peer in (link.ends, link.ends[::-1]):
+            served = schedulers.get((node, peer)) or schedulers[node, None]
+            name = f"{node}->{peer}{number}"
+            yield Port(name, link.name, node, peer, link.rate_bps, served)
+
+
+def _schedulers(
+    nodes: Mapping[str, Nodes], named: Groups
+) -> Mapping[tuple[str, str | None], Scheduler]:
+    """The scheduler of each node, and of its ports to single neighbours."""
+    found: dict[tuple[str, str | None], Scheduler] = {}
+    for name, table in nodes.items():
+        found[name, None] = _own_scheduler(table)
+        for port in table.ports:
+            for peer in named.of(port.to, f"a port of {name}"):
+                found[name, peer] = scheduler(port.scheduler)
+    return found
+
+
+# --- streams ----------------------------------------------------------------------------------
+
+
+def _check_ends(stream: Stream, known: Map) -> None:
+    for end in (stream.source, stream.sink):
+        if end in known.switches:
+            raise NetworkError(
+                f"the stream {stream.name} begins or ends at {end}, which is a switch: name a device"
+            )
+
+
+def _routed(
+    tables: Iterable[Streams], named: Groups, known: Map, cables: Cables
+) -> Iterator[Stream]:
+    lost: list[Stream] = []
+    for table in tables:
+        via = None if table.via is None else named.of_all(table.via, f"the stream {table.name}")
+        for stream in _streams(table, named):
+            _check_ends(stream, known)
+            way = _way(stream, via, known)
+            if way is None:
+                lost.append(stream)
+            else:
+                yield replace(stream, path=cables.path(stream, way))
+    if lost:
+        first = lost[0]
+        others = f", nor have {len(lost) - 1} more" if lost[1:] else ""
+        raise NetworkError(
+            f"the stream {first.name} has no way from {first.source} to {first.sink}{others}: add "
+            "the link that is missing"
+        )
+
+
+def _way(stream: Stream, via: Way | None, known: Map) -> Way | None:
+    if via is not None:
+        return given_way(known, stream, via)
+    return known.way(stream.source, stream.sink)
+
+
+def _streams(table: Streams, named: Groups) -> Iterator[Stream]:
+    """The streams of a table, still without a path: numbered where they are several."""
+    sets = _sets(table, named)
+    numbered = members(table.name, len(sets))
+    for name, (source, sinks) in zip(numbered, sets, strict=True):
+        for sink in sinks:
+            if table.multicast:
+                yield _stream(table, f"{name}/{sink}", (source, sink), name)
+            else:
+                yield _stream(table, name, (source, sink), None)
+
+
+def _sets(table: Streams, named: Groups) -> list[tuple[str, tuple[str, ...]]]:
+    """Each source with the sinks one of its streams goes to: one, or all that get copies."""
+    where = f"the stream {table.name}"
+    sources, sinks = named.of_all(table.source, where), named.of_all(table.sink, where)
+    pairing = table.pairing or ("each" if table.multicast else None)
+    try:
+        pairs = stream_pairs(sources, sinks, pairing)
+    except NetworkError as error:
+        raise NetworkError(f"{where}: {error}") from error
+    if not table.multicast:
+        return [(source, (sink,)) for source, sink in pairs for _ in range(table.count)]
+    of: dict[str, list[str]] = {}
+    for source, sink in pairs:
+        of.setdefault(source, []).append(sink)
+    return [(source, tuple(to)) for source, to in of.items() for _ in range(table.count)]
+
+
+def _stream(table: Streams, name: str, ends: tuple[str, str], multicast: str | None) -> Stream:
+    made = producer(table.produces, table.payload_bytes)
+    return Stream(
+        name=name,
+        group=table.name,
+        source=ends[0],
+        sink=ends[1],
+        producer=made,
+        protocol=table.protocol,
+        payload_bytes=frame_bytes(table.produces, table.payload_bytes),
+        path=(),
+        priority=table.priority,
+        kind=table.kind,
+        cores=table.cores,
+        multicast=multicast,
+        paced_fps=table.rate_fps,
+        options=MappingProxyType(dict(table.options)),
+    )

@@ -1,0 +1,120 @@
+"""Finding and reading systems: bundled ones by name, a person's own by path."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from icmodel.dataset import shipped
+from icmodel.errors import IcmodelError, NetworkError
+from icmodel.reading import Form, read_file, read_text
+from icmodel.system.checking import Finding, check
+from icmodel.system.document import PRODUCERS, SCHEDULERS, SCHEMA_VERSION, SystemDocument
+from icmodel.system.expansion import expand
+from icmodel.system.network import System
+from icmodel.system.required import wanted
+from icmodel.usecase import UseCase, load_usecase, usecase_names
+
+FORM = Form(
+    SystemDocument,
+    SCHEMA_VERSION,
+    NetworkError,
+    kinds={"scheduler": SCHEDULERS, "produces": PRODUCERS},
+    example="the reference of system files lists each key",
+)
+
+
+def system_names() -> tuple[str, ...]:
+    """The names of the bundled systems, sorted."""
+    return tuple(sorted(path.stem for path in _folder().glob("*.toml")))
+
+
+def _folder() -> Path:
+    return shipped("usecases") / "systems"
+
+
+def find_system(name: str | Path) -> Path:
+    """The file of a system given by bundled name or by path.
+
+    Raises
+    ------
+    NetworkError
+        If there is neither.
+    """
+    if str(name) in system_names():
+        return _folder() / f"{name}.toml"
+    if Path(name).is_file():
+        return Path(name)
+    *others, last = system_names()
+    raise NetworkError(
+        f"there is no system {str(name)!r}: take {', '.join(others)} or {last}, or give the path of a "
+        "TOML file"
+    )
+
+
+def load(name: str | Path) -> System:
+    """Load a system by bundled name or path: groups expanded, streams on their routes.
+
+    Raises
+    ------
+    NetworkError
+        If it is missing, breaks the format, or something in it is unconnected or contradictory; an
+        overload is none, since it can be answered.
+    """
+    path = find_system(name)
+    system, findings = read_system(read_file(path, NetworkError), path.name, path.parent)
+    for finding in findings:
+        if finding.refused:
+            raise NetworkError(f"{path.name}: {finding.text}")
+    return system
+
+
+def load_checked(name: str | Path) -> tuple[System, tuple[Finding, ...]]:
+    """A system by bundled name or path, and all that is found in it.
+
+    Raises
+    ------
+    NetworkError
+        If it is missing or breaks the format, so that there is no system to check.
+    """
+    path = find_system(name)
+    return read_system(read_file(path, NetworkError), path.name, path.parent)
+
+
+def read_system(
+    text: str, file: str = "the system", folder: Path = Path()
+) -> tuple[System, tuple[Finding, ...]]:
+    """The system of the text of its TOML, and all that is found in it.
+
+    Parameters
+    ----------
+    file : str
+        Names it in messages.
+    folder : Path
+        Where the path of a use case begins.
+
+    Raises
+    ------
+    NetworkError
+        As `load_checked`.
+    """
+    document = read_text(text, file, FORM)
+    try:
+        system = expand(document, wanted(document, _usecase(document, folder)))
+    except IcmodelError as error:
+        raise NetworkError(f"{file}: {error}") from error
+    return system, check(system)
+
+
+def _usecase(document: SystemDocument, folder: Path) -> UseCase | None:
+    """The use case a system names: a bundled one, else a file beside it."""
+    name = document.usecase
+    if name is None:
+        return None
+    return load_usecase(name if name in usecase_names() else folder / name)
+
+
+def system_schema() -> Mapping[str, Any]:
+    """The JSON Schema of a system, both spellings of every quantity in it."""
+    return SystemDocument.model_json_schema()

@@ -1,0 +1,58 @@
+"""Arrivals: the producer of a token bucket, and the token bucket of a stream."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from icmodel.errors import NetworkError
+from icmodel.system.formats.foreign import Foreign, Table
+from icmodel.system.network import Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A burst [b] that may come at once, a rate [b/s], and the longest packet [b], 0 where none is said."""
+
+    burst_bits: float
+    rate_bps: float
+    packet_bits: float
+
+
+def stream_table(name: str, arrival: Arrival, made: Foreign) -> Table:
+    """The table of a stream without its ends: a message as large as the burst, as often as the rate lets.
+
+    Raises
+    ------
+    NetworkError
+        If there is no burst or no rate.
+    """
+    if not (arrival.burst_bits > 0 and arrival.rate_bps > 0):
+        raise NetworkError(f"the flow {name} has no burst or no rate: give both above 0")
+    packet = arrival.packet_bits
+    if packet > arrival.burst_bits:
+        made.remark(
+            f"the longest packet of {name} is larger than its burst, which one packet is at most"
+        )
+    payload = min(packet or arrival.burst_bits, arrival.burst_bits)
+    produced: Table = {
+        "kind": "samples",
+        "samples": 1,
+        "size_bits": arrival.burst_bits,
+        "cycle_hz": arrival.rate_bps / arrival.burst_bits,
+    }
+    return {
+        "name": name,
+        "produces": produced,
+        "protocol": "udp",
+        "payload_bytes": max(math.ceil(payload / 8), 1),
+    }
+
+
+def arrival_of(stream: Stream, wire_ratio: float) -> Arrival | None:
+    """The token bucket of a stream's bits on the wire; ``None`` of one that sends as fast as it goes."""
+    if stream.producer is None:
+        return None
+    frame = stream.payload_bytes * 8 * wire_ratio
+    message = stream.producer.message_bytes * 8 * wire_ratio
+    return Arrival(message, stream.requested_goodput_bps * wire_ratio, min(frame, message))

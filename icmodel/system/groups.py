@@ -1,0 +1,117 @@
+"""Groups: which members a name stands for, and how the members of two groups pair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import combinations, permutations, product
+
+from icmodel.errors import NetworkError
+
+Pairs = list[tuple[str, str]]
+MOST_NAMES = 8
+"""Names that a refusal lists; more would be no sentence."""
+
+
+def members(name: str, count: int) -> tuple[str, ...]:
+    """``camera-1`` to ``camera-6`` of six cameras; of one the name itself."""
+    return (name,) if count == 1 else tuple(f"{name}-{i + 1}" for i in range(count))
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The members of every name: of a group all of them, of a member itself."""
+
+    members: Mapping[str, tuple[str, ...]]
+
+    def of(self, name: str, where: str) -> tuple[str, ...]:
+        """The members a name stands for; ``where`` names the place that asks.
+
+        Raises
+        ------
+        NetworkError
+            If no group and no member has that name.
+        """
+        if name in self.members:
+            return self.members[name]
+        close = get_close_matches(name, self.members, 1)
+        some = list(self.members)[:MOST_NAMES]
+        take = f"is {close[0]} meant" if close else f"take one of {', '.join(some)}"
+        raise NetworkError(f"{where} names {name!r}, which is no device and no switch: {take}")
+
+    def of_all(self, names: Iterable[str], where: str) -> tuple[str, ...]:
+        """The members of several names, each once."""
+        return tuple(dict.fromkeys(one for name in names for one in self.of(name, where)))
+
+
+def groups(counts: Iterable[tuple[str, int]]) -> Groups:
+    """The groups of names and counts.
+
+    Raises
+    ------
+    NetworkError
+        If two groups, or a group and a member of another, have one name.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for name, count in counts:
+        own = members(name, count)
+        for one in dict.fromkeys((name, *own)):
+            if one in found:
+                raise NetworkError(
+                    f"two nodes are named {one!r}, counting members such as {members(name, 2)[0]}: "
+                    "give each group its own name"
+                )
+            found[one] = own if one == name else (one,)
+    return Groups(found)
+
+
+def link_pairs(first: tuple[str, ...], second: tuple[str, ...], pairing: str | None) -> Pairs:
+    """The pairs of members that a table of links joins; within one group each pair once.
+
+    Raises
+    ------
+    NetworkError
+        As `stream_pairs`.
+    """
+    if first == second and pairing == "each":
+        return list(combinations(first, 2))
+    return _no_own(_pairs(first, second, pairing))
+
+
+def stream_pairs(first: tuple[str, ...], second: tuple[str, ...], pairing: str | None) -> Pairs:
+    """The pairs of source and sink; within one group each member to every other.
+
+    Raises
+    ------
+    NetworkError
+        If the pairing is not said though both are several, does not fit the counts, or pairs a
+        member with itself.
+    """
+    if first == second and pairing == "each":
+        return list(permutations(first, 2))
+    return _no_own(_pairs(first, second, pairing))
+
+
+def _pairs(first: tuple[str, ...], second: tuple[str, ...], pairing: str | None) -> Pairs:
+    if pairing is None and min(len(first), len(second)) > 1:
+        raise NetworkError(
+            f"{len(first)} and {len(second)} nodes can pair in several ways: say "
+            'pairing = "each", "one-to-one" or "spread"'
+        )
+    if pairing == "one-to-one" and len(first) != len(second):
+        raise NetworkError(
+            f'{len(first)} and {len(second)} nodes do not pair one to one: take pairing = "each" '
+            'or "spread", or equal counts'
+        )
+    if pairing in ("one-to-one", "spread"):
+        n = max(len(first), len(second))
+        return [(first[i % len(first)], second[i % len(second)]) for i in range(n)]
+    return list(product(first, second))
+
+
+def _no_own(pairs: Pairs) -> Pairs:
+    for a, b in pairs:
+        if a == b:
+            raise NetworkError(f"{a} is paired with itself: name two different ends")
+    return pairs

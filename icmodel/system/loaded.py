@@ -1,0 +1,41 @@
+"""A system that can be asked what it does: loaded from its file, and predicted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from icmodel.dataset import Dataset
+from icmodel.model import Model
+from icmodel.system import files
+from icmodel.system.network import System
+from icmodel.system.prediction import SystemPrediction, predict
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LoadedSystem(System):
+    """A system with the prediction of what it does."""
+
+    def predict(
+        self,
+        dataset: Model | Dataset | str | Path | None = None,
+        variant: str | None = None,
+        *,
+        cache: bool = True,
+        worst: bool = True,
+    ) -> SystemPrediction:
+        """What every stream, link and device gets; see `icmodel.system.prediction.predict`."""
+        return predict(self, dataset, variant, cache=cache, worst=worst)
+
+
+def load(name: str | Path) -> LoadedSystem:
+    """Load a system by bundled name or path: groups expanded, streams on their routes.
+
+    Raises
+    ------
+    NetworkError
+        If it is missing, breaks the format, or something in it is unconnected or contradictory; an
+        overload is none, since it can be answered.
+    """
+    system = files.load(name)
+    return LoadedSystem(**{field.name: getattr(system, field.name) for field in fields(system)})

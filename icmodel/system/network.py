@@ -1,0 +1,336 @@
+"""System: devices, links, switches and streams, groups expanded and routes found; frozen.
+
+Everything is in SI, and names are keys: a group ``camera`` of six is ``camera-1`` to ``camera-6``, a
+group of one keeps its name. A link is ``a<->b``, the port at which ``a`` sends into it ``a->b``;
+where several links join the same two, they end in ``#1``, ``#2`` and so on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from types import MappingProxyType
+
+from icmodel.errors import NetworkError
+from icmodel.requirement import Requirement
+from icmodel.system.schedulers import PRIORITIES, Fifo, Scheduler
+
+FORWARDING = ("store-and-forward", "cut-through")
+KINDS = ("hard", "firm", "soft")
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A host: where streams begin and end.
+
+    Parameters
+    ----------
+    group : str
+        The group of the document it belongs to.
+    interfaces : int
+        How many links it can have.
+    cores : int, optional
+        Of its processor; ``None`` where nobody says.
+    dataset : str, optional
+        The dataset whose hosts it is like; ``None``: that of its links.
+    cpu_clock_ratio : float
+        Its clock relative to that of the dataset's hosts.
+    app_send_s, app_recv_s : float
+        Time its application itself takes for a frame it sends, and for one it receives [s].
+    """
+
+    name: str
+    group: str
+    interfaces: int = 1
+    cores: int | None = None
+    dataset: str | None = None
+    cpu_clock_ratio: float = 1.0
+    app_send_s: float = 0.0
+    app_recv_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """What forwards frames.
+
+    Parameters
+    ----------
+    latency_s : float
+        What it adds to a frame beside queues and, for ``store-and-forward``, receiving it whole [s].
+    buffer_bytes : float, optional
+        Of each port [B]; ``None`` where nobody says.
+    """
+
+    name: str
+    group: str
+    forwarding: str = "store-and-forward"
+    latency_s: float = 0.0
+    buffer_bytes: float | None = None
+    scheduler: Scheduler = field(default_factory=Fifo)
+
+    def __post_init__(self) -> None:
+        _check_among(f"forwarding of the switch {self.name}", self.forwarding, FORWARDING)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A cable between two nodes, full duplex.
+
+    Parameters
+    ----------
+    rate_bps : float
+        In each direction [b/s].
+    length_m, delay_s : float
+        Of the cable [m], and how long a bit takes through it [s].
+    mtu_bytes : int
+        Largest packet above the frame of the link [B].
+    interconnect : str
+        Whose theory holds: ``ethernet``, ``infiniband``, ``roce`` or ``rapidio``; on ``plain`` bits are
+        bits, without headers, as network calculus has them.
+    dataset : str, optional
+        The dataset that speaks for streams over it, by name or path; ``None``: theory alone.
+    """
+
+    name: str
+    ends: tuple[str, str]
+    rate_bps: float
+    length_m: float = 0.0
+    delay_s: float = 0.0
+    mtu_bytes: int = 1500
+    interconnect: str = "ethernet"
+    dataset: str | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rate_bps < math.inf:
+            raise NetworkError(f"the link {self.name} has the rate {self.rate_bps:g} b/s: give one")
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """One direction of a link, at the node that sends into it: the place where frames queue."""
+
+    name: str
+    link: str
+    node: str
+    peer: str
+    rate_bps: float
+    scheduler: Scheduler = field(default_factory=Fifo)
+
+
+@dataclass(frozen=True, slots=True)
+class Producer:
+    """What produces a stream: a message of so many bytes [B] every period [s].
+
+    A picture, the samples of one cycle, a burst; of a plain goodput one frame is the message.
+
+    Parameters
+    ----------
+    kind : str
+        ``image``, ``samples``, ``goodput`` or ``burst``, as the document says it.
+    within_s : float, optional
+        The time the whole message has to cross the network [s], where that is less than the period.
+    """
+
+    kind: str
+    period_s: float
+    message_bytes: float
+    within_s: float | None = None
+
+    def __post_init__(self) -> None:
+        for value in (self.period_s, self.message_bytes, self.due_s):
+            if not 0 < value < math.inf:
+                raise NetworkError(
+                    f"a message of {self.message_bytes:g} B every {self.period_s:g} s, due within "
+                    f"{self.due_s:g} s, is none: give all of them above 0"
+                )
+
+    @property
+    def due_s(self) -> float:
+        """The time a message has [s]: what is said, else the period."""
+        return self.period_s if self.within_s is None else self.within_s
+
+    @property
+    def goodput_bps(self) -> float:
+        """What it asks for on average [b/s]."""
+        return self.message_bytes * 8 / self.period_s
+
+    @property
+    def needed_bps(self) -> float:
+        """The goodput at which a message crosses in the time it has [b/s]."""
+        return self.message_bytes * 8 / self.due_s
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """What one device sends to another over a route.
+
+    Parameters
+    ----------
+    producer : Producer, optional
+        ``None``: it sends as fast as it goes.
+    payload_bytes : int
+        Useful bytes per frame [B].
+    cores : int, optional
+        Parallel processes; ``None`` is the most its dataset measured.
+    path : tuple of str
+        Names of the ports it is sent from, the source's first.
+    multicast : str, optional
+        The set whose copies share the ports of their common beginning; a stream for each sink.
+    paced_fps : float, optional
+        Frames per second its sender is set to [1/s], where that is not what the producer asks for.
+    options : mapping
+        Options of the scenario, such as ``nagle``, as its dataset names them.
+    """
+
+    name: str
+    group: str
+    source: str
+    sink: str
+    producer: Producer | None
+    protocol: str
+    payload_bytes: int
+    path: tuple[str, ...]
+    priority: int = 0
+    kind: str = "soft"
+    cores: int | None = None
+    multicast: str | None = None
+    paced_fps: float | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check_among(f"kind of the stream {self.name}", self.kind, KINDS)
+        if self.priority not in PRIORITIES:
+            raise NetworkError(
+                f"the stream {self.name} has the priority {self.priority}: take one from 0 to 7"
+            )
+        if self.payload_bytes < 1:
+            raise NetworkError(f"the stream {self.name} has no payload: give it at least 1 B")
+
+    @property
+    def rate_fps(self) -> float | None:
+        """Frames per second [1/s]: as it is paced, else as it is produced, taken as bytes; ``None``: unlimited."""
+        if self.paced_fps is not None:
+            return self.paced_fps
+        if self.producer is None:
+            return None
+        return self.producer.goodput_bps / (8 * self.payload_bytes)
+
+    @property
+    def sent_as(self) -> tuple[str, str]:
+        """What is sent once at a port: the group, and in it the stream or the multicast set."""
+        return self.group, self.multicast or self.name
+
+    @property
+    def requested_goodput_bps(self) -> float:
+        """What it asks for on average [b/s]; infinite where it sends as fast as it goes."""
+        if self.paced_fps is not None:
+            return self.paced_fps * self.payload_bytes * 8
+        return math.inf if self.producer is None else self.producer.goodput_bps
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A requirement, and what it is about.
+
+    Parameters
+    ----------
+    stream : str
+        A stream, or a group of streams each of which must meet it.
+    device : str, optional
+        A device, or a group each of which must meet it with the streams it handles together.
+    """
+
+    requirement: Requirement
+    stream: str
+    device: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A whole system, by name and in the order of its file.
+
+    Raises
+    ------
+    NetworkError
+        If a name is nowhere, or a path is no way from its source to its sink.
+    """
+
+    name: str
+    title: str
+    devices: Mapping[str, Device]
+    switches: Mapping[str, Switch]
+    links: Mapping[str, Link]
+    ports: Mapping[str, Port]
+    streams: Mapping[str, Stream]
+    requirements: tuple[Wanted, ...] = ()
+    source: str = ""
+    known_limits: tuple[str, ...] = ()
+    usecase: str | None = None
+
+    def __post_init__(self) -> None:
+        for link in self.links.values():
+            for end in link.ends:
+                self._check_node(end, f"the link {link.name}")
+        for stream in self.streams.values():
+            for end in (stream.source, stream.sink):
+                self._check_node(end, f"the stream {stream.name}")
+            self._check_path(stream)
+
+    def __repr__(self) -> str:
+        return (
+            f"System({self.name!r}: {len(self.devices)} devices, {len(self.switches)} switches, "
+            f"{len(self.links)} links, {len(self.streams)} streams)"
+        )
+
+    def _check_node(self, name: str, what: str) -> None:
+        if name not in self.devices and name not in self.switches:
+            raise NetworkError(f"{what} names {name!r}, which is no device and no switch")
+
+    def _check_path(self, stream: Stream) -> None:
+        nodes = list(self.nodes_of(stream))
+        ports = [self.ports[name] for name in stream.path]
+        joined = all(before.peer == after.node for before, after in pairwise(ports))
+        if not ports or (nodes[0], nodes[-1]) != (stream.source, stream.sink) or not joined:
+            raise NetworkError(
+                f"the path of the stream {stream.name} leads over {', '.join(nodes) or 'nothing'}, "
+                f"and not from {stream.source} to {stream.sink} link by link"
+            )
+
+    def node(self, name: str) -> Device | Switch:
+        """The device or switch of a name."""
+        return self.devices[name] if name in self.devices else self.switches[name]
+
+    def nodes_of(self, stream: Stream) -> Iterator[str]:
+        """The nodes a stream passes, its source first and its sink last."""
+        for name in stream.path:
+            if name not in self.ports:
+                raise NetworkError(f"the stream {stream.name} names {name!r}, which is no port")
+            yield self.ports[name].node
+        if stream.path:
+            yield self.ports[stream.path[-1]].peer
+
+    def switches_of(self, stream: Stream) -> tuple[Switch, ...]:
+        """The switches a stream passes, in their order."""
+        return tuple(self.switches[name] for name in list(self.nodes_of(stream))[1:-1])
+
+    def links_of(self, stream: Stream) -> tuple[Link, ...]:
+        """The links a stream passes, in their order."""
+        return tuple(self.links[self.ports[name].link] for name in stream.path)
+
+    def streams_by_port(self) -> Mapping[str, tuple[Stream, ...]]:
+        """The streams that are sent from each port, in the file's order; all ports are named.
+
+        Of the copies of a multicast set that share a port only the first is there: it is sent once.
+        """
+        at: dict[str, dict[tuple[str, str], Stream]] = {name: {} for name in self.ports}
+        for stream in self.streams.values():
+            for port in stream.path:
+                at[port].setdefault(stream.sent_as, stream)
+        return MappingProxyType({port: tuple(there.values()) for port, there in at.items()})
+
+
+def _check_among(what: str, given: str, allowed: tuple[str, ...]) -> None:
+    if given not in allowed:
+        raise NetworkError(f"the {what} is {given!r}: take one of {', '.join(allowed)}")

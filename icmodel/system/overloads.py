@@ -1,0 +1,85 @@
+"""Overloads: ports that are asked for more than they can send, on average or while messages are due."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from icmodel import units
+from icmodel.system.loads import Load, load_of, loads
+from icmodel.system.network import System
+from icmodel.system.serving import greatest_rate_bps
+
+TOLERANCE = 1e-9
+"""Part of a rate by which sums of floats may miss it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overload:
+    """A port that is asked for more than it can send.
+
+    Parameters
+    ----------
+    load : Load
+        Of all its streams, or of those of one priority.
+    asked_bps, most_bps : float
+        What is asked of it, and the most it can send [b/s].
+    when : str
+        At which priority, or while what is due; empty: on average over all streams.
+    """
+
+    load: Load
+    asked_bps: float
+    most_bps: float
+    when: str
+
+    @property
+    def ratio(self) -> float:
+        """What is asked over what can be sent."""
+        return self.asked_bps / self.most_bps
+
+    def sentence(self, system: System) -> str:
+        """Names, load and rate, and what to do."""
+        port, streams = self.load.port, self.load.streams
+        interface = port.node in system.devices or port.peer in system.devices
+        device = port.node if port.node in system.devices else port.peer
+        at = f"the interface of {device} at {port.name}" if interface else f"the link {port.name}"
+        more = f" and {len(streams) - 1} more" if streams[1:] else ""
+        return (
+            f"{at} must carry {units.format_bps(self.asked_bps, 4)} of its "
+            f"{units.format_bps(self.most_bps, 4)}{self.when} for the stream {streams[0].name}{more}: "
+            "give it a higher rate, or the streams less to carry"
+        )
+
+
+def overloads(system: System) -> Iterator[Overload]:
+    """The overload of each port that has one: the first of average, messages due and priorities."""
+    for load in loads(system):
+        yield from _overload(load, system)
+
+
+def _overload(load: Load, system: System) -> Iterator[Overload]:
+    rate = load.port.rate_bps
+    if _beyond(load.mean_bps, rate):
+        yield Overload(load, load.mean_bps, rate, "")
+    elif _beyond(load.due_bps, rate):
+        when = f" within {units.format_seconds(load.due_s, 4)} where all messages come at once"
+        yield Overload(load, load.due_bps, rate, when)
+    else:
+        yield from _of_priorities(load, system)
+
+
+def _of_priorities(load: Load, system: System) -> Iterator[Overload]:
+    """Those that their scheduler holds to less than the port's rate."""
+    port, link = load.port, system.links[load.port.link]
+    for priority in sorted({stream.priority for stream in load.streams}):
+        most = greatest_rate_bps(port.scheduler, priority, port.rate_bps)
+        if not 0 < most < port.rate_bps:
+            continue
+        own = load_of(port, (one for one in load.streams if one.priority == priority), link)
+        if _beyond(own.mean_bps, most):
+            yield Overload(own, own.mean_bps, most, f" at the priority {priority}")
+
+
+def _beyond(asked_bps: float, most_bps: float) -> bool:
+    return asked_bps > most_bps * (1 + TOLERANCE)

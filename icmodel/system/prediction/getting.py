@@ -1,0 +1,139 @@
+"""Goodput and loss of a stream in a system: its dataset's answer, held to what it gets of what it shares."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from icmodel.estimate import BOTTLENECKS, Estimate, absent, weakest
+from icmodel.system.prediction.sharing import INTERFACE, PROCESSOR, Shared
+from icmodel.system.sharing.allocation import Allocation
+from icmodel.system.sharing.overload import NOWHERE
+
+SPREAD = (0.62 / 0.94, 2.47 / 0.94)
+"""The least and the greatest of ten TCP streams over the mean of all, on one 10 Gb/s link for 10 s: 0.62 and
+2.47 Gb/s, Jain's fairness index 0.77 (a published run of iperf3)."""
+SAME = 1 - 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one stream gets of what it shares.
+
+    Parameters
+    ----------
+    sent_bps, rate_bps : float
+        What it sends and gets [b/s].
+    lane : tuple of str, optional
+        Kind and place of what holds it back; ``None`` where nothing does.
+    others_bps : float
+        What others get of it [b/s of their goodput].
+    crowded : bool
+        Whether others are there at all, in other classes too.
+    elastic : bool
+        Whether it gives way, and loses nothing.
+    """
+
+    sent_bps: float
+    rate_bps: float
+    lane: tuple[str, str] | None
+    others_bps: float
+    crowded: bool
+    elastic: bool
+
+    @property
+    def shared(self) -> bool:
+        """Whether it is held back by others."""
+        return self.lane is not None and self.others_bps > 0
+
+    @property
+    def limit(self) -> str:
+        """What holds it back, as a bottleneck is named."""
+        if self.lane is None:
+            return "request"
+        if self.lane[0] == PROCESSOR:
+            return "cpu"
+        if not self.crowded:
+            return "wire"
+        return "receiver" if self.lane[0] == INTERFACE and not self.elastic else "share"
+
+
+def parts(found: Shared, allocation: Allocation) -> list[Part]:
+    """What each stream gets of what it shares."""
+    path, usage = found.flows.path, found.flows.usage
+    crossed = (path != NOWHERE) & (usage > 0)
+    total = np.bincount(path[crossed], allocation.entering_bps[crossed], len(found.keys) + 1)
+    at_place: dict[tuple[str, str], int] = {}
+    for key, streams in zip(
+        found.keys, np.bincount(path[crossed], minlength=len(found.keys)), strict=True
+    ):
+        at_place[key[:2]] = at_place.get(key[:2], 0) + int(streams)
+    answered = []
+    for k, lane in enumerate(allocation.limiting.tolist()):
+        own = max(allocation.entering_bps[k][path[k] == lane], default=0.0)
+        others = 0.0 if lane == NOWHERE else max(float(total[lane] - own), 0.0)
+        answered.append(
+            Part(
+                sent_bps=float(allocation.sent_bps[k]),
+                rate_bps=float(allocation.rate_bps[k]),
+                lane=None if lane == NOWHERE else found.keys[lane][:2],
+                others_bps=others if others > own * (1 - SAME) else 0.0,
+                crowded=lane != NOWHERE and at_place[found.keys[lane][:2]] > 1,
+                elastic=bool(found.elastic[k]),
+            )
+        )
+    return answered
+
+
+def goodput(own: Estimate, part: Part) -> Estimate:
+    """The dataset's goodput, held to the share; its interval as wide as shares are uneven."""
+    held = part.lane is not None and part.rate_bps < own.value * SAME
+    if own.absent or not (held or part.shared):
+        return own
+    value = min(own.value, part.rate_bps) if held else own.value
+    below, above = (1 - own.low / own.value, own.high / own.value - 1) if own.value > 0 else (0, 0)
+    bases = [*(own.bases or (own.basis,)), "derived"]
+    why = f"its share of {part.lane[1] if part.lane else ''}"
+    high = math.inf
+    if part.shared and part.elastic:
+        below, above = math.hypot(below, 1 - SPREAD[0]), math.hypot(above, SPREAD[1] - 1)
+        high = value + (1 - SPREAD[0]) * part.others_bps
+        bases.append("assumed")
+        why += "; streams that share a link are told apart by as much as in a published run of ten"
+    elif part.shared:
+        bases.append("assumed")
+        why += "; of what is offered too much, each loses the same part (assumed)"
+    ends = (max(value * (1 - below), 0.0), min(value * (1 + above), max(high, value)))
+    why = "; ".join(filter(None, (own.why, why)))
+    return Estimate(value, *ends, weakest(bases), why, tuple(bases))
+
+
+def loss(own: Estimate, got: Estimate, own_goodput: Estimate, part: Part) -> Estimate:
+    """The dataset's loss rate; where ports on the way drop frames too, what does not arrive of what is sent."""
+    if part.elastic or own.absent or got.absent or got.value >= own_goodput.value * SAME:
+        return own
+    sent = part.sent_bps
+    ends = [
+        min(max(1 - end / sent, 0.0), 1.0) if sent > 0 else 0.0
+        for end in (got.value, got.high, got.low)
+    ]
+    bases = (*(own.bases or (own.basis,)), "assumed")
+    return Estimate(ends[0], ends[1], ends[2], weakest(bases), got.why, bases)
+
+
+def by_theory(part: Part, metric: str, why: str) -> Estimate:
+    """Goodput of a stream that no dataset speaks for: at most what its links allow."""
+    if metric != "goodput_bps":
+        return absent(why)
+    return Estimate(part.rate_bps, 0.0, part.rate_bps, "theory", why, ("theory",))
+
+
+def bottleneck(code: int, part: Part, own: Estimate, got: Estimate) -> tuple[str, str]:
+    """What limits a stream and where; the dataset's word where its share does not."""
+    less = not got.value >= own.value * SAME
+    held = part.lane is not None and (part.lane[0] == PROCESSOR or part.crowded or less)
+    if not held and code >= 0:
+        return BOTTLENECKS[code], ""
+    return part.limit, part.lane[1] if part.lane else ""

@@ -1,0 +1,110 @@
+"""Judge the requirements of a system, stream by stream and device by device."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from icmodel.estimate import Estimate, absent, weakest
+from icmodel.requirement import Requirement, judge
+from icmodel.system.network import Device, Stream, Wanted
+from icmodel.system.prediction.bounding import NETWORK
+from icmodel.system.prediction.result import Judged, StreamPrediction, SystemPrediction
+from icmodel.usecase.bound import Ends, estimate_for
+
+GOODPUT = "goodput_bps"
+
+
+def judged(found: SystemPrediction) -> tuple[Judged, ...]:
+    """Every requirement of the system, of every stream or device it is about.
+
+    A system without requirements is asked one: that every stream gets what it asks for.
+    """
+    wanted = found.system.requirements
+    if not wanted:
+        return tuple(_carried(found))
+    return tuple(one for each in wanted for one in _judged(found, each))
+
+
+def _carried(found: SystemPrediction) -> Iterator[Judged]:
+    for name, one in found.streams.items():
+        asked = one.stream.requested_goodput_bps
+        if math.isfinite(asked):
+            limit = Requirement(
+                "what is asked for arrives", GOODPUT, at_least=asked, kind=one.stream.kind
+            )
+            yield Judged(judge(limit, one.metrics[GOODPUT], one.bottleneck), name)
+
+
+def _judged(found: SystemPrediction, wanted: Wanted) -> Iterator[Judged]:
+    streams = [
+        one
+        for one in found.streams.values()
+        if wanted.stream in (one.stream.name, one.stream.group)
+    ]
+    if wanted.device is None:
+        for one in streams:
+            yield _of_stream(wanted.requirement, one)
+        return
+    for device in found.system.devices.values():
+        if wanted.device in (device.name, device.group):
+            yield _of_device(found, wanted, device, streams)
+
+
+def _of_stream(requirement: Requirement, one: StreamPrediction) -> Judged:
+    """By the bound where it is hard and there is one that has the hosts in it, else by the prediction.
+
+    A bound within the limit meets it; one beyond it leaves open whether it is ever reached, and the
+    least the greatest latency can be decides.
+    """
+    metric = requirement.metric
+    bound = one.latency_bound
+    whole = bound is not None and NETWORK not in bound.covers
+    if bound is not None and whole and requirement.kind == "hard" and metric == "latency_max_s":
+        why = f"bounded by {bound.method}, which covers {', '.join(bound.covers)}"
+        least = estimate_for(metric, Ends(one.metrics, None, None)).low
+        low = min(max(least, 0.0), bound.value_s) if math.isfinite(least) else 0.0
+        estimate = Estimate(bound.value_s, low, bound.value_s, "derived", why, ("derived",))
+        return Judged(judge(requirement, estimate, "bound"), one.stream.name, by_bound=True)
+    estimate = estimate_for(metric, Ends(one.metrics, None, None))
+    return Judged(judge(requirement, estimate, one.bottleneck), one.stream.name)
+
+
+def _of_device(
+    found: SystemPrediction, wanted: Wanted, device: Device, streams: Sequence[StreamPrediction]
+) -> Judged:
+    """A device with the streams of the requirement that it sends or receives."""
+    requirement = wanted.requirement
+    side = "source" if requirement.metric.startswith("cpu_send") else "sink"
+    here = [one for one in streams if _end(one.stream, side) == device.name]
+    if requirement.metric in ("cpu_send", "cpu_recv"):
+        estimate = _utilisation(device, found.devices[device.name].cpu, requirement.metric, here)
+    else:
+        estimate = _together(
+            [one.metrics.get(requirement.metric, absent("not predicted")) for one in here]
+        )
+    return Judged(judge(requirement, estimate, "cpu"), wanted.stream, device.name)
+
+
+def _end(stream: Stream, side: str) -> str:
+    return stream.source if side == "source" else stream.sink
+
+
+def _utilisation(
+    device: Device, all_streams: Estimate, metric: str, here: Sequence[StreamPrediction]
+) -> Estimate:
+    """Of all cores of a host, all its streams together; of unknown cores, of those each stream uses."""
+    if device.cores is not None:
+        return all_streams
+    return _together([one.metrics.get(metric, absent("not predicted")) for one in here])
+
+
+def _together(some: Sequence[Estimate]) -> Estimate:
+    missing = next((one for one in some if one.absent), None)
+    if missing is not None or not some:
+        return missing or absent("no stream of it meets the device")
+    bases = tuple(dict.fromkeys((*(one.basis for one in some), "derived")))
+    ends = [math.fsum(getattr(one, end) for one in some) for end in ("value", "low", "high")]
+    return Estimate(
+        ends[0], ends[1], ends[2], weakest(bases), f"the sum of {len(some)} streams", bases
+    )

@@ -1,0 +1,43 @@
+"""Links: what their ports carry of their rate, and what queues there."""
+
+from __future__ import annotations
+
+import math
+
+from icmodel.estimate import Estimate, absent
+from icmodel.system.network import System
+from icmodel.system.prediction.bounding import Bounded
+from icmodel.system.prediction.queues import Queues
+from icmodel.system.prediction.result import LinkPrediction, PortPrediction
+from icmodel.system.prediction.sharing import PORT, Shared
+from icmodel.system.sharing.allocation import Allocation
+
+
+def links(
+    system: System, found: Shared, allocation: Allocation, queued: Queues, bound: Bounded
+) -> dict[str, LinkPrediction]:
+    """Load and queue of every link, both directions."""
+    carried: dict[str, float] = {}
+    asked: dict[str, float] = {}
+    for lane, (kind, where, _) in enumerate(found.keys):
+        if kind == PORT:
+            carried[where] = carried.get(where, 0.0) + float(allocation.carried[lane])
+            asked[where] = asked.get(where, 0.0) + float(allocation.arriving[lane])
+    by_link: dict[str, dict[str, PortPrediction]] = {name: {} for name in system.links}
+    for name, port in system.ports.items():
+        by_link[port.link][name] = PortPrediction(
+            load_ratio=carried.get(name, 0.0) / port.rate_bps,
+            asked_ratio=asked.get(name, 0.0) / port.rate_bps,
+            backlog_mean_bytes=_backlog(queued.backlog_bytes.get(name, 0.0), name),
+            backlog_bound_bytes=bound.backlog_bytes.get(name),
+        )
+    return {name: LinkPrediction(ports) for name, ports in by_link.items()}
+
+
+def _backlog(mean_bytes: float, port: str) -> Estimate:
+    if math.isinf(mean_bytes):
+        return absent(f"{port} is full: its queue grows until its buffer is")
+    bases = ("derived", "assumed")
+    return Estimate(
+        mean_bytes, 0.0, math.inf if mean_bytes else 0.0, "assumed", "by Little's law", bases
+    )

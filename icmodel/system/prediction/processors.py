@@ -1,0 +1,91 @@
+"""Processors: the busy cores of all streams that meet on a host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from icmodel.estimate import Estimate, absent, weakest
+from icmodel.system.network import Device, Stream, System
+from icmodel.system.prediction.result import DevicePrediction
+from icmodel.system.prediction.speaking import Answers
+
+SIDES = (("source", "send"), ("sink", "recv"))
+
+
+def devices(system: System, answers: Answers) -> dict[str, DevicePrediction]:
+    """The processor of each device."""
+    work: dict[str, list[tuple[Stream, Estimate]]] = {name: [] for name in system.devices}
+    for index, stream in enumerate(system.streams.values()):
+        for end, side in SIDES:
+            device = system.devices[getattr(stream, end)]
+            work[device.name].append((stream, _busy(stream, index, answers, device, side)))
+    return {name: _device(system.devices[name], some) for name, some in work.items()}
+
+
+def _busy(stream: Stream, index: int, answers: Answers, device: Device, side: str) -> Estimate:
+    """Busy cores of one side of a stream, the application's own work included."""
+    found = answers.estimate(f"cpu_{side}_cores", index)
+    own_s = device.app_send_s if side == "send" else device.app_recv_s
+    frames = answers.estimate("frames_per_s", index)
+    if found.absent or not own_s or frames.absent:
+        return found
+    ends = [
+        busy + own_s * rate
+        for busy, rate in zip(
+            (found.value, found.low, found.high),
+            (frames.value, frames.low, frames.high),
+            strict=True,
+        )
+    ]
+    bases = (found.basis, "stated")
+    return Estimate(
+        ends[0], ends[1], ends[2], weakest(bases), "with the application's own work", bases
+    )
+
+
+def _device(device: Device, work: list[tuple[Stream, Estimate]]) -> DevicePrediction:
+    unknown = next((one for _, one in work if one.absent), None)
+    if unknown is not None:
+        return DevicePrediction(absent(unknown.why), absent(unknown.why), ())
+    busy = _sum(one for _, one in work)
+    if device.cores is not None:  # held to what there is, streams are held back by it
+        most = float(device.cores)
+        busy = replace(
+            busy, value=min(busy.value, most), low=min(busy.low, most), high=min(busy.high, most)
+        )
+    if device.cores is None:
+        why = f"nobody says how many cores {device.name} has: give cores"
+        return DevicePrediction(absent(why), busy, ())
+    ends = [min(end / device.cores, 1.0) for end in (busy.value, busy.low, busy.high)]
+    used = Estimate(
+        ends[0], ends[1], ends[2], busy.basis, f"of {device.cores} cores; {busy.why}", busy.bases
+    )
+    return DevicePrediction(used, busy, _dealt(device.cores, work))
+
+
+def _sum(some: Iterable[Estimate]) -> Estimate:
+    """Busy cores together; ends add up, since rows that are off are off for all alike."""
+    known = sorted(some, key=lambda one: (one.value, one.low, one.high, one.basis))
+    bases = tuple(
+        dict.fromkeys(("theory" if not known else "derived", *(one.basis for one in known)))
+    )
+    totals = [sum(getattr(one, end) for one in known) for end in ("value", "low", "high")]
+    return Estimate(
+        totals[0],
+        totals[1],
+        totals[2],
+        weakest(bases),
+        f"the sum over {len(known)} ends of streams",
+        bases,
+    )
+
+
+def _dealt(cores: int, work: list[tuple[Stream, Estimate]]) -> tuple[float, ...]:
+    """How busy each core is when processes are dealt over cores, the busiest stream first (assumed)."""
+    load = [0.0] * cores
+    for stream, busy in sorted(work, key=lambda one: (-one[1].value, one[0].name)):
+        count = min(stream.cores or cores, cores)
+        for core in sorted(range(cores), key=lambda place: (load[place], place))[:count]:
+            load[core] += busy.value / count
+    return tuple(sorted(load, reverse=True))

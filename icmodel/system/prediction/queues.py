@@ -1,0 +1,225 @@
+"""What streams wait for each other at the ports of a system, and what queues there on average."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from icmodel.arrays import Floats, Ints
+from icmodel.system.network import Port, Stream, System
+from icmodel.system.prediction.packing import Packed, Packing
+from icmodel.system.prediction.sharing import INTERFACE, PORT, Shared
+from icmodel.system.schedulers import CreditBased, Fifo, Gates, StrictPriority
+from icmodel.system.sharing.allocation import FULL, Allocation
+from icmodel.system.sharing.overload import NOWHERE
+from icmodel.system.sharing.periodic import Arrivals, waits
+
+AT_ONCE = ("burst", "samples")
+"""What is produced and sent at once; a picture or a plain goodput is sent frame by frame, evenly."""
+WHOLE_PORT = (Fifo, StrictPriority, CreditBased)
+"""Schedulers whose classes wait for one another; of others each class has a rate of its own."""
+LEAST = 1e-9
+"""Of a port's rate, what a class has at least, so that its times stay finite."""
+
+
+@dataclass(frozen=True, slots=True)
+class Queues:
+    """What each stream waits at each hop beside what its dataset measured, and what queues at ports.
+
+    ``mean_s``, ``variance_s2`` and ``burst_s`` are (streams, hops), infinite where a queue grows without
+    end, 0 at hops that are no ports; ``burst_s`` is what all others of the port send at once, each once.
+    ``backlog_bytes`` is by port.
+    """
+
+    mean_s: Floats
+    variance_s2: Floats
+    burst_s: Floats
+    backlog_bytes: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Crossing:
+    """A stream at a port: from which port it comes, its packets there, and what the port sends of it.
+
+    ``could_bps`` is what its class could have of the port.
+    """
+
+    stream: Stream
+    port: Port
+    before: Port | None
+    packed: Packed
+    wire_bps: float
+    could_bps: float
+
+    @property
+    def whole(self) -> bool:
+        """Whether all classes of the port wait for one another."""
+        return isinstance(self.port.scheduler, WHOLE_PORT)
+
+    @property
+    def rate_bps(self) -> float:
+        """The rate it is served at: that of the port, or what the turns of other classes leave."""
+        return self.port.rate_bps if self.whole else max(self.could_bps, LEAST * self.port.rate_bps)
+
+    @property
+    def server(self) -> tuple[str, int]:
+        """What it waits at: the port, or its class."""
+        return self.port.name, NOWHERE if self.whole else self.stream.priority
+
+    @property
+    def source(self) -> tuple[str, int, str]:
+        """What comes one after the other: streams over one link that is no faster, else the stream."""
+        in_line = self.before is not None and self.before.rate_bps <= self.rate_bps
+        name = self.before.name if self.before is not None and in_line else self.stream.name
+        return *self.server, name
+
+    @property
+    def priority(self) -> int:
+        """Its class, where classes wait for one another."""
+        return (
+            0 if isinstance(self.port.scheduler, Fifo) or not self.whole else self.stream.priority
+        )
+
+
+def queues(system: System, packed: Packing, found: Shared, allocation: Allocation) -> Queues:
+    """What streams wait at ports, by the load there and by what each sends at once."""
+    streams = list(system.streams.values())
+    shape = found.flows.path.shape
+    mean, variance, burst = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    crossings = list(
+        _crossings(system, packed, found, allocation, _full_interfaces(found, allocation))
+    )
+    if not crossings:
+        return Queues(mean, variance, burst, {})
+    at = _arrivals(crossings)
+    waited, once = waits(at), _once(at)
+    closed = np.array([_closed(one.port, one.stream.priority) for one in crossings])
+    means, squares = waited.mean_s + closed[:, 0], waited.variance_s2 + closed[:, 1]
+    place = {(one.port.name, one.stream.sent_as): k for k, one in enumerate(crossings)}
+    for k, stream in enumerate(streams):
+        for hop, port in _ports(found, k):
+            entry = place[port, stream.sent_as]
+            mean[k, hop], variance[k, hop] = means[entry], squares[entry]
+            burst[k, hop] = once[entry]
+    return Queues(mean, variance, burst, _backlogs(crossings, means))
+
+
+def _ports(found: Shared, stream: int) -> Iterator[tuple[int, str]]:
+    """The hops of a stream that are ports, and which."""
+    for hop, lane in enumerate(found.flows.path[stream].tolist()):
+        if lane != NOWHERE and found.keys[lane][0] == PORT:
+            yield hop, found.keys[lane][1]
+
+
+def _full_interfaces(found: Shared, allocation: Allocation) -> dict[str, float]:
+    """Ports whose receiver takes no more: by how much what they carry is short of their rate.
+
+    What gives way asks for more until such a port is full, too.
+    """
+    carried: dict[tuple[str, str], float] = {}
+    whole: dict[tuple[str, str], float] = {}
+    for lane, (kind, where, _) in enumerate(found.keys):
+        carried[kind, where] = carried.get((kind, where), 0.0) + float(allocation.carried[lane])
+        whole[kind, where] = float(found.lanes.capacity[lane])
+    return {
+        where: max(whole[PORT, where] / carried[PORT, where], 1.0)
+        for kind, where in carried
+        if kind == INTERFACE and carried[kind, where] >= FULL * whole[kind, where]
+    }
+
+
+def _crossings(
+    system: System,
+    packed: Packing,
+    found: Shared,
+    allocation: Allocation,
+    full: Mapping[str, float],
+) -> Iterator[_Crossing]:
+    """Every stream at every port that sends it; of copies only the first."""
+    for k, stream in enumerate(system.streams.values()):
+        before: Port | None = None
+        for hop, name in _ports(found, k):
+            port, usage = system.ports[name], float(found.flows.usage[k, hop])
+            if usage > 0:
+                yield _Crossing(
+                    stream,
+                    port,
+                    before,
+                    packed.of(stream, system.links[port.link]),
+                    wire_bps=float(allocation.entering_bps[k, hop]) * usage * full.get(name, 1.0),
+                    could_bps=float(allocation.could[found.flows.path[k, hop]]),
+                )
+            before = port
+
+
+def burst_bytes(stream: Stream) -> float:
+    """What a stream sends at once [B]: its message where that is produced at once, else a frame."""
+    made = stream.producer
+    if made is None or made.kind not in AT_ONCE:
+        return float(stream.payload_bytes)
+    return max(made.message_bytes, float(stream.payload_bytes))
+
+
+def _closed(port: Port, priority: int) -> tuple[float, float]:
+    """Mean [s] and variance [s²] of the wait for a gate to open, at a random moment of its cycle."""
+    if not isinstance(port.scheduler, Gates):
+        return 0.0, 0.0
+    windows = port.scheduler.windows
+    first = next((k for k, one in enumerate(windows) if priority in one.priorities), None)
+    if first is None:
+        return np.inf, np.inf
+    gaps, gap = [], 0.0
+    for one in (*windows[first:], *windows[:first]):
+        gap = 0.0 if priority in one.priorities else gap + one.duration_s
+        gaps.append(gap)
+    longest = [
+        gap for gap, after in zip(gaps, (*gaps[1:], 0.0), strict=True) if gap > 0 and after == 0
+    ]
+    cycle = port.scheduler.cycle_s
+    mean = sum(gap**2 for gap in longest) / (2 * cycle)
+    return mean, sum(gap**3 for gap in longest) / (3 * cycle) - mean**2
+
+
+def _arrivals(crossings: Sequence[_Crossing]) -> Arrivals:
+    rate = np.array([one.rate_bps for one in crossings])
+    burst = np.array([burst_bytes(one.stream) * 8 * one.packed.ratio for one in crossings])
+    return Arrivals(
+        port=_numbered([one.server for one in crossings]),
+        source=_numbered([one.source for one in crossings]),
+        priority=np.array([one.priority for one in crossings], dtype=np.int64),
+        load=np.array([one.wire_bps for one in crossings]) / rate,
+        burst_s=burst / rate,
+        packet_s=np.array([one.packed.packet_bits for one in crossings]) / rate,
+    )
+
+
+def _numbered(names: Sequence[Hashable]) -> Ints:
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
+
+
+def _once(at: Arrivals) -> Floats:
+    """What an entry waits if all others send at once [s]: bursts no less urgent, and one packet that is.
+
+    Those of its own source come one after the other.
+    """
+    found = np.zeros(len(at.port))
+    for priority in np.unique(at.priority):
+        burst = np.where(at.priority >= priority, at.burst_s, 0.0)
+        packet = np.zeros(int(at.port.max()) + 1)
+        np.maximum.at(packet, at.port, np.where(at.priority < priority, at.packet_s, 0.0))
+        others = np.bincount(at.port, burst)[at.port] - np.bincount(at.source, burst)[at.source]
+        here = at.priority == priority
+        found[here] = (others + packet[at.port])[here]
+    return found
+
+
+def _backlogs(crossings: Sequence[_Crossing], waited_s: Floats) -> dict[str, float]:
+    """Mean bytes that wait at each port: what arrives in the time it waits (J. D. C. Little, 1961)."""
+    found: dict[str, float] = {}
+    for one, wait_s in zip(crossings, waited_s.tolist(), strict=True):
+        waiting = one.wire_bps * wait_s / 8 if one.wire_bps > 0 else 0.0
+        found[one.port.name] = found.get(one.port.name, 0.0) + waiting
+    return found

@@ -1,0 +1,229 @@
+"""The lanes of a system and its streams as flows over them: ports, interfaces and processors in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from icmodel.arrays import Bools, Floats, Ints
+from icmodel.model.placing import RELIABLE
+from icmodel.system.network import Port, Stream, System
+from icmodel.system.prediction.packing import Packing
+from icmodel.system.prediction.speaking import Answers
+from icmodel.system.schedulers import (
+    CreditBased,
+    DeficitRoundRobin,
+    Dscp,
+    Fifo,
+    Gates,
+    StrictPriority,
+    WeightedRoundRobin,
+)
+from icmodel.system.sharing.allocation import Allocation, Flows, Lanes, allocate
+from icmodel.system.sharing.disciplines import (
+    Classes,
+    Discipline,
+    differentiated,
+    gated,
+    shaped,
+    strict_priority,
+    weighted,
+)
+from icmodel.system.sharing.overload import NOWHERE
+
+PROCESSOR, PORT, INTERFACE = "processor", "port", "interface"
+ORIGIN = 2
+"""The first hops of a flow are its sender's own: its processor and its interface."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """A lane on the way of a stream: its kind, where it is, its class; how much of it 1 b/s takes."""
+
+    kind: str
+    where: str
+    priority: int
+    usage: float
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A system as flows over lanes, and which lane is what.
+
+    ``keys`` are (kind, where, priority) of each lane; ``wire`` the wire bits of 1 bit of each stream at
+    each port of its path; ``elastic`` which streams give way.
+    """
+
+    lanes: Lanes
+    flows: Flows
+    keys: Sequence[tuple[str, str, int]]
+    elastic: Bools
+
+    def allocation(self, offered_bps: Floats) -> Allocation:
+        """What every stream gets when it asks for this much [b/s]."""
+        return allocate(replace(self.flows, offered_bps=offered_bps), self.lanes)
+
+
+def is_elastic(stream: Stream) -> bool:
+    """Whether a stream gives way to what it meets, and loses nothing."""
+    return stream.protocol in RELIABLE
+
+
+def shared(system: System, packed: Packing, alone: Answers, capacity_bps: Floats) -> Shared:
+    """The lanes and flows of a system.
+
+    Parameters
+    ----------
+    alone : Answers
+        Of each stream without the others, as it asks.
+    capacity_bps : array (streams,)
+        What each reaches alone as fast as it goes; infinite where nobody knows.
+    """
+    streams = list(system.streams.values())
+    paths = [
+        list(_hops(system, stream, packed, k, alone, capacity_bps))
+        for k, stream in enumerate(streams)
+    ]
+    numbered: dict[tuple[str, str, int], int] = {}
+    width = max((len(path) for path in paths), default=0)
+    path = np.full((len(streams), width), NOWHERE)
+    usage = np.zeros((len(streams), width))
+    sent: set[tuple[object, ...]] = set()
+    for k, hops in enumerate(paths):
+        for place, hop in enumerate(hops):
+            if hop is None:
+                continue
+            key = (hop.kind, hop.where, hop.priority)
+            path[k, place] = numbered.setdefault(key, len(numbered))
+            once = (key, streams[k].sent_as)
+            copied = hop.kind == PORT and streams[k].multicast is not None and once in sent
+            usage[k, place] = 0.0 if copied else hop.usage
+            sent.add(once)
+    elastic = np.array([is_elastic(stream) for stream in streams], dtype=bool)
+    none = np.zeros(len(streams))
+    flows = Flows(none, np.ones(len(streams)), elastic, path, usage, ORIGIN)
+    return Shared(_lanes(system, streams, list(numbered)), flows, list(numbered), elastic)
+
+
+def _hops(
+    system: System,
+    stream: Stream,
+    packed: Packing,
+    index: int,
+    alone: Answers,
+    capacity_bps: Floats,
+) -> Iterator[Hop | None]:
+    """The lanes of a stream in their order: processor, ports, the sink's interface, its processor."""
+    yield _processor(system, stream, index, alone, "send")
+    for name in stream.path:
+        port = system.ports[name]
+        ratio = packed.of(stream, system.links[port.link]).ratio
+        priority = 0 if isinstance(port.scheduler, Fifo) else stream.priority
+        yield Hop(PORT, name, priority, ratio)
+    most = float(capacity_bps[index])
+    yield Hop(INTERFACE, port.name, priority, 1 / most) if 0 < most < np.inf else None
+    yield _processor(system, stream, index, alone, "recv")
+
+
+def _processor(system: System, stream: Stream, index: int, alone: Answers, side: str) -> Hop | None:
+    """The processor of a host whose cores are said: busy cores for each b/s."""
+    device = system.devices[stream.source if side == "send" else stream.sink]
+    busy = busy_cores(system, stream, alone, index, side)
+    goodput = alone.value("goodput_bps")[index]
+    if device.cores is None or not busy > 0 or not goodput > 0:
+        return None
+    return Hop(PROCESSOR, device.name, 0, float(busy / goodput))
+
+
+def busy_cores(system: System, stream: Stream, answers: Answers, index: int, side: str) -> float:
+    """Busy cores of one side of a stream, its application's own work included; NaN where unknown."""
+    device = system.devices[stream.source if side == "send" else stream.sink]
+    own = device.app_send_s if side == "send" else device.app_recv_s
+    frames = answers.value("goodput_bps")[index] / (8 * stream.payload_bytes)
+    return float(answers.value(f"cpu_{side}_cores")[index] + own * frames)
+
+
+def _lanes(
+    system: System, streams: Sequence[Stream], keys: Sequence[tuple[str, str, int]]
+) -> Lanes:
+    """What each lane can carry; classes of a port share its rate, and alike what its receiver takes."""
+    numbers: dict[tuple[str, str], int] = {}
+    disciplines: dict[int, Discipline] = {}
+    sizes = _packet_sizes(system, streams)
+    for kind, where, _ in keys:
+        if kind == PROCESSOR or (kind, where) in numbers:
+            continue
+        number = numbers[kind, where] = len(numbers)
+        rule = _discipline(system.ports[where], sizes)
+        if rule is not None:
+            rate = system.ports[where].rate_bps
+            disciplines[number] = rule if kind == PORT else partial(_scaled, rule=rule, to_bps=rate)
+    return Lanes(
+        capacity=np.array([_capacity(system, kind, where) for kind, where, _ in keys]),
+        port=np.array([numbers.get(key[:2], NOWHERE) for key in keys], dtype=np.int64),
+        priority=np.array([priority for _, _, priority in keys], dtype=np.int64),
+        disciplines=disciplines,
+    )
+
+
+def _capacity(system: System, kind: str, where: str) -> float:
+    if kind == PORT:
+        return system.ports[where].rate_bps
+    return float(system.devices[where].cores or 1) if kind == PROCESSOR else 1.0
+
+
+def _scaled(whole: float, asked: Classes, *, rule: Discipline, to_bps: float) -> dict[int, float]:
+    """A rule of a port's rate for parts of a whole."""
+    scale = to_bps / whole
+    given = rule(to_bps, {one: part * scale for one, part in asked.items()})
+    return {one: value / scale for one, value in given.items()}
+
+
+def _packet_sizes(system: System, streams: Sequence[Stream]) -> Mapping[int, float]:
+    """Mean packet of each priority [B], as turns of frames weigh them."""
+    sizes: dict[int, list[float]] = {}
+    for stream in streams:
+        most = min(link.mtu_bytes for link in system.links_of(stream))
+        sizes.setdefault(stream.priority, []).append(min(stream.payload_bytes, most))
+    return {priority: float(np.mean(some)) for priority, some in sizes.items()}
+
+
+def _discipline(port: Port, sizes: Mapping[int, float]) -> Discipline | None:
+    """How the classes of a port share its rate; ``None`` where all wait in one queue."""
+    match port.scheduler:
+        case StrictPriority():
+            return strict_priority
+        case CreditBased(idle_slopes_bps=slopes):
+            return partial(shaped, slopes_bps=slopes)
+        case DeficitRoundRobin(quanta_bytes=quanta):
+            return partial(weighted, weights={k: float(v) for k, v in quanta.items()})
+        case WeightedRoundRobin(weights=frames):
+            return partial(weighted, weights={k: v * sizes.get(k, 1.0) for k, v in frames.items()})
+        case Dscp(classes=behaviours):
+            return partial(differentiated, behaviours=behaviours)
+        case Gates(windows=windows):
+            return partial(gated, windows=[(one.duration_s, one.priorities) for one in windows])
+    return None
+
+
+def crowd(found: Shared, allocation: Allocation, ports_of: Ints) -> tuple[Floats, Floats]:
+    """How many streams meet each at one of its lanes, and what the others get there [b/s]; (streams,).
+
+    Parameters
+    ----------
+    ports_of : array of int (streams,)
+        The lane of each; ``NOWHERE`` where it is alone.
+    """
+    path, usage = found.flows.path, found.flows.usage
+    sent_once = (path != NOWHERE) & (usage > 0)
+    lanes = len(found.keys)
+    total = np.bincount(path[sent_once], allocation.entering_bps[sent_once], lanes + 1)
+    count = np.bincount(path[sent_once], minlength=lanes + 1)
+    known = ports_of != NOWHERE
+    endpoints = np.where(known, np.maximum(count[ports_of], 1), 1).astype(np.float64)
+    own = np.where(path == ports_of[:, None], allocation.entering_bps, 0.0).max(axis=1, initial=0.0)
+    others = np.where(known, np.maximum(total[ports_of] - own, 0.0), 0.0)
+    return endpoints, np.where(endpoints > 1, others, 0.0)

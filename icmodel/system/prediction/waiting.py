@@ -1,0 +1,186 @@
+"""Latency of a stream in a system: what its dataset measured, and what ways and queues add."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from icmodel import units
+from icmodel.arrays import Bools
+from icmodel.estimate import Estimate, absent, weakest
+from icmodel.system.network import Switch, System
+from icmodel.system.prediction.queues import Queues
+from icmodel.system.prediction.sharing import PORT, Shared
+from icmodel.system.sharing.waiting import quantile_s
+
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}
+RUNS = 0.95
+"""The phases of a run are its own: its mean wait is below this quantile of waits in 95 % of runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What a stream's way adds to the latency its dataset gives.
+
+    Parameters
+    ----------
+    shifts_s : mapping
+        Fixed times by name [s]: switches and cables the dataset has no rule for, the application's work.
+    queues_s : mapping
+        Mean wait by port [s].
+    mean_s, std_s, once_s : float
+        Of all queues together: mean and deviation of the wait, and all bursts of others, each once.
+    quantiles_s : mapping
+        Wait that a share of frames does not exceed [s], by share.
+    full_s : float
+        Time to drain the buffers of full ports on the way [s]; 0 where none is full.
+    why : str
+        Why nobody knows how long frames wait, if so.
+    """
+
+    shifts_s: Mapping[str, float]
+    queues_s: Mapping[str, float]
+    mean_s: float
+    std_s: float
+    once_s: float
+    quantiles_s: Mapping[float, float]
+    full_s: float = 0.0
+    why: str = ""
+
+    @property
+    def nothing(self) -> bool:
+        """Whether the dataset's answer stands as it is."""
+        return not (self.mean_s or self.full_s or self.why or any(self.shifts_s.values()))
+
+    def quantile_s(self, share: float) -> float:
+        """Wait that this share of frames does not exceed [s]."""
+        return self.quantiles_s[share]
+
+
+def added(
+    system: System,
+    found: Shared,
+    queued: Queues,
+    held_back: Bools,
+    shifts_s: tuple[Mapping[str, float], ...],
+) -> list[Added]:
+    """What the way of each stream adds.
+
+    Parameters
+    ----------
+    held_back : array of bool (streams,)
+        Which get less than they ask for: the queue they make is in their dataset's latency of a request
+        that is not achieved.
+    """
+    endless = np.isinf(queued.mean_s)
+    mean = np.where(endless, 0.0, queued.mean_s).sum(axis=1)
+    variance = np.where(endless, 0.0, queued.variance_s2).sum(axis=1)
+    quantiles = {
+        share: quantile_s(mean, variance, share).tolist() for share in (*QUANTILES.values(), RUNS)
+    }
+    once, std = queued.burst_s.sum(axis=1).tolist(), np.sqrt(variance).tolist()
+    answered = []
+    for k in range(len(mean)):
+        full = [found.keys[found.flows.path[k, hop]][1] for hop in np.flatnonzero(endless[k])]
+        drain, why = (0.0, "") if held_back[k] else _full(system, full)
+        answered.append(
+            Added(
+                shifts_s=shifts_s[k],
+                queues_s=_by_port(found, queued, k),
+                mean_s=float(mean[k]),
+                std_s=std[k],
+                once_s=once[k],
+                quantiles_s={share: of[k] for share, of in quantiles.items()},
+                full_s=drain,
+                why=why,
+            )
+        )
+    return answered
+
+
+def _by_port(found: Shared, queued: Queues, stream: int) -> dict[str, float]:
+    return {
+        found.keys[lane][1]: float(wait)
+        for lane, wait in zip(found.flows.path[stream], queued.mean_s[stream], strict=True)
+        if 0 < wait < np.inf and found.keys[lane][0] == PORT
+    }
+
+
+def _full(system: System, ports: list[str]) -> tuple[float, str]:
+    """Time to drain the buffers of full ports [s], and why it is not known."""
+    drain = 0.0
+    for name in ports:
+        port = system.ports[name]
+        node = system.node(port.node)
+        buffer = node.buffer_bytes if isinstance(node, Switch) else None
+        if buffer is None:
+            return (
+                0.0,
+                f"{name} is full, and how long frames wait there depends on its buffer, which is not said",
+            )
+        drain += buffer * 8 / port.rate_bps
+    return drain, ""
+
+
+# --- metrics ----------------------------------------------------------------------------------
+
+
+def latency(name: str, own: Estimate, mean: Estimate, way: Added) -> Estimate:
+    """A latency metric of a stream on its way.
+
+    Parameters
+    ----------
+    own, mean : Estimate
+        The metric, and the mean, as the dataset answers.
+    """
+    if own.absent or way.nothing:
+        return own
+    if way.why:
+        return absent(way.why)
+    statistic = name.removeprefix("latency_").removesuffix("_s")
+    shift = math.fsum(way.shifts_s.values())
+    if statistic == "std":
+        grown = [math.hypot(end, way.std_s) for end in (own.value, own.low, own.high)]
+        return _told(own, grown, way)
+    moved = Estimate(
+        own.value + shift, own.low + shift, own.high + shift, own.basis, own.why, own.bases
+    )
+    if statistic == "min":
+        return _told(own, [moved.value, moved.low, moved.high], way)
+    if statistic == "max":
+        most = way.once_s + way.full_s
+        return _told(own, [moved.value + most, moved.low, moved.high + most], way)
+    wait = way.mean_s if statistic == "mean" else _later(statistic, own, mean, way)
+    value = moved.value + wait + way.full_s / 2
+    below = math.hypot(own.value - own.low, wait + way.full_s / 2)
+    more = max(way.quantile_s(RUNS) - wait, 0.0)
+    above = math.hypot(own.high - own.value, more + way.full_s / 2)
+    return _told(own, [value, value - below, value + above], way)
+
+
+def _later(statistic: str, own: Estimate, mean: Estimate, way: Added) -> float:
+    """What queues add to a quantile: what goes beyond the means adds up as squares do (assumed)."""
+    wait = way.quantile_s(QUANTILES[statistic]) if statistic in QUANTILES else way.once_s
+    if mean.absent:
+        return wait
+    host, queue = own.value - mean.value, wait - way.mean_s
+    return way.mean_s + max(math.hypot(host, queue) - abs(host), 0.0) * math.copysign(1, queue)
+
+
+def _told(own: Estimate, ends: list[float], way: Added) -> Estimate:
+    value, low, high = ends
+    said = []
+    if way.queues_s:
+        where = max(way.queues_s, key=lambda port: way.queues_s[port])
+        said.append(f"{units.format_seconds(way.mean_s, 3)} of it in queues, most at {where}")
+    if way.full_s:
+        said.append("buffers of full ports between empty and full")
+    said += [
+        f"{name} {units.format_seconds(time, 3)}" for name, time in way.shifts_s.items() if time
+    ]
+    bases = (*(own.bases or (own.basis,)), "derived", "assumed")
+    why = "; ".join(filter(None, (own.why, *said)))
+    return Estimate(value, low, high, weakest(bases), why, bases)

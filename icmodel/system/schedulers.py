@@ -1,0 +1,192 @@
+"""Schedulers: in which order the frames that queue at a port are sent.
+
+A stream's priority, 0 to 7 with 7 the most urgent (the priority code points of IEEE 802.1Q-2022
+§6.9.3 taken in the order of their numbers), is its class at every port.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from icmodel.errors import NetworkError
+from icmodel.system.sharing.disciplines import BEHAVIOURS
+
+PRIORITIES = range(8)
+"""Classes of a port, the most urgent last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fifo:
+    """First come, first served: priorities make no difference."""
+
+    kind: ClassVar[str] = "fifo"
+
+    def serves(self, priority: int) -> bool:
+        """Whether frames of this priority are ever sent."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class StrictPriority:
+    """The most urgent class that waits is sent first; a frame that is being sent is finished."""
+
+    kind: ClassVar[str] = "strict-priority"
+
+    def serves(self, priority: int) -> bool:
+        """Whether frames of this priority are ever sent."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedRoundRobin:
+    """Classes take turns; in each turn one sends at most so many frames.
+
+    Parameters
+    ----------
+    weights : mapping
+        Priority -> frames a turn.
+    """
+
+    weights: Mapping[int, int]
+    kind: ClassVar[str] = "wrr"
+
+    def __post_init__(self) -> None:
+        _check_classes("weight", self.weights)
+
+    def serves(self, priority: int) -> bool:
+        """Whether frames of this priority are ever sent."""
+        return priority in self.weights
+
+
+@dataclass(frozen=True, slots=True)
+class DeficitRoundRobin:
+    """Classes take turns; each turn gives one so many bytes, and what it has left it keeps while it waits.
+
+    Parameters
+    ----------
+    quanta_bytes : mapping
+        Priority -> bytes a turn [B] (M. Shreedhar and G. Varghese, Efficient fair queuing using
+        deficit round-robin, IEEE/ACM Trans. Networking 4, 1996).
+    """
+
+    quanta_bytes: Mapping[int, int]
+    kind: ClassVar[str] = "drr"
+
+    def __post_init__(self) -> None:
+        _check_classes("quantum", self.quanta_bytes)
+
+    def serves(self, priority: int) -> bool:
+        """Whether frames of this priority are ever sent."""
+        return priority in self.quanta_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class CreditBased:
+    """Strict priority, in which some classes may send only while they have credit.
+
+    Parameters
+    ----------
+    idle_slopes_bps : mapping
+        Priority -> rate at which its credit grows [b/s] (IEEE 802.1Q-2022 §8.6.8.2); other
+        priorities are not shaped.
+    """
+
+    idle_slopes_bps: Mapping[int, float]
+    kind: ClassVar[str] = "cbs"
+
+    def __post_init__(self) -> None:
+        _check_classes("idle slope", self.idle_slopes_bps)
+
+    def serves(self, priority: int) -> bool:
+        """Whether frames of this priority are ever sent."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A part of a gates' cycle [s] and the priorities whose gates are open in it."""
+
+    duration_s: float
+    priorities: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not 0 < self.duration_s < math.inf:
+            raise NetworkError(
+                f"a window of {self.duration_s:g} s is none: give it a duration above 0 s"
+            )
+        _check_priorities(self.priorities)
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """Windows one after the other, over and over; within one, strict priority.
+
+    As the gate control list of IEEE 802.1Q-2022 §8.6.8.4 (formerly 802.1Qbv).
+    """
+
+    windows: tuple[Window, ...]
+    kind: ClassVar[str] = "gates"
+
+    def __post_init__(self) -> None:
+        if not self.windows:
+            raise NetworkError("gates without windows never open: give at least one window")
+
+    @property
+    def cycle_s(self) -> float:
+        """Duration of all windows together [s]."""
+        return sum(window.duration_s for window in self.windows)
+
+    def serves(self, priority: int) -> bool:
+        """Whether frames of this priority are ever sent."""
+        return any(priority in window.priorities for window in self.windows)
+
+
+@dataclass(frozen=True, slots=True)
+class Dscp:
+    """Expedited and assured forwarding as a switch of 2012 did with its factory settings (IC2012 §6.5.3).
+
+    Parameters
+    ----------
+    classes : mapping
+        Priority -> ``ef`` or ``af1`` to ``af4``; other priorities are best effort.
+    """
+
+    classes: Mapping[int, str]
+    kind: ClassVar[str] = "dscp"
+
+    def __post_init__(self) -> None:
+        _check_priorities(self.classes)
+        for priority, name in self.classes.items():
+            if name not in BEHAVIOURS:
+                raise NetworkError(
+                    f"the priority {priority} is {name!r}: take one of {', '.join(BEHAVIOURS)}"
+                )
+
+    def serves(self, priority: int) -> bool:
+        """Whether frames of this priority are ever sent."""
+        return True
+
+
+Scheduler = (
+    Fifo | StrictPriority | WeightedRoundRobin | DeficitRoundRobin | CreditBased | Gates | Dscp
+)
+
+
+def _check_classes(what: str, of: Mapping[int, float]) -> None:
+    if not of:
+        raise NetworkError(f"no priority has a {what}: give at least one")
+    _check_priorities(of)
+    for priority, value in of.items():
+        if not 0 < value < math.inf:
+            raise NetworkError(
+                f"the {what} of priority {priority} is {value:g}: give a number above 0"
+            )
+
+
+def _check_priorities(priorities: Iterable[int]) -> None:
+    for priority in priorities:
+        if priority not in PRIORITIES:
+            raise NetworkError(f"there is no priority {priority}: take one from 0 to 7")

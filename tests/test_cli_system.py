@@ -1,0 +1,165 @@
+"""``icmodel system``: what is listed, shown, found, imported and exported, and how each ends."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from icmodel.cli import main
+from icmodel.system import find_system, load, system_names
+
+
+@pytest.fixture
+def says(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Any:
+    """Exit code, output and errors of a command line, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(line: str) -> tuple[int, str, str]:
+        code = main(shlex.split(line))
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def test_the_bundled_systems_are_listed(says: Any) -> None:
+    code, out, _ = says("system list --json")
+    assert code == 0
+    assert [one["name"] for one in json.loads(out)["systems"]] == list(system_names())
+    assert "industrial-line" in says("system list")[1]
+
+
+def test_a_system_is_shown_with_groups_ways_and_busiest_ports(says: Any) -> None:
+    _, out, _ = says("system show imaging")
+    for text in (
+        "qfhd-display",
+        "recorder-3 → switch → qfhd-display",
+        "7.518 Gb/s",
+        "known limits",
+    ):
+        assert text in out
+    shown = json.loads(says("system show imaging --json")[1])
+    assert shown["ports"]["switch->qfhd-display#2"]["load_ratio"] == pytest.approx(0.7518, rel=1e-3)
+    assert shown["streams"]["picture-4"]["path"] == ["recorder-1->switch", "switch->qfhd-display#1"]
+
+
+def test_long_systems_are_shown_in_part(says: Any) -> None:
+    _, out, _ = says("system show industrial-line")
+    assert "streams, 20 of 562" in out
+    assert len(out.splitlines()) < 80
+
+
+def test_a_system_in_order_ends_with_0(says: Any) -> None:
+    assert says("system check imaging") == (
+        0,
+        "imaging: 15 devices, 17 links and 14 streams are in order\n",
+        "",
+    )
+
+
+def test_an_overload_ends_with_1_and_is_named(says: Any) -> None:
+    code, out, _ = says("system check motion-control")
+    assert code == 1
+    assert out.startswith("overloaded: the interface of sensor-board-1 at ")
+    assert says("system check motion-control --json")[0] == 1
+
+
+def damaged(folder: Path, old: str, new: str) -> Path:
+    text = find_system("lab-two-switches").read_text(encoding="utf-8")
+    assert old in text
+    file = folder / "own.toml"
+    file.write_text(text.replace(old, new), encoding="utf-8")
+    return file
+
+
+def test_a_contradiction_ends_with_2_and_is_found(says: Any, tmp_path: Path) -> None:
+    damaged(tmp_path, '"1472 B"', '"70000 B"')
+    code, out, _ = says("system check own.toml")
+    assert code == 2
+    assert out.startswith("contradictory: the stream measured sends 70000 B a frame")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("system check own.toml", "own.toml: streams no. 1: the key 'protokol' is unknown"),
+        ("system show nowhere", "there is no system 'nowhere': take imaging, "),
+        ("system nowhere", "there is no system 'nowhere': take imaging, "),
+        ("system import own.toml -o x.toml", "own.toml is neither JSON nor XML"),
+        ("system import nowhere.json -o x.toml", "nowhere.json cannot be read"),
+        ("system export lab-direct --format dot -o x.json", "there is no format 'dot'"),
+        ("system export lab-direct", "-o"),
+    ],
+)
+def test_what_goes_wrong_is_a_sentence_and_ends_with_2(
+    line: str, said: str, says: Any, tmp_path: Path
+) -> None:
+    damaged(tmp_path, "protocol", "protokol")
+    code, out, err = says(line)
+    assert code == 2
+    assert out == ""
+    assert said in err
+    assert len(err.splitlines()) == 1
+    assert not list(tmp_path.glob("x.*"))
+
+
+@pytest.mark.parametrize("form", ["node-link", "saihu"])
+def test_what_is_exported_can_be_imported(form: str, says: Any, tmp_path: Path) -> None:
+    code, out, _ = says(f"system export lab-two-switches --format {form} -o net.json")
+    assert code == 0
+    assert "note: " in out
+    assert out.endswith("net.json: written\n")
+    assert says("system import net.json -o again.toml")[0] == 0
+    again = load(tmp_path / "again.toml")
+    assert [one.name for one in again.streams.values()] == ["measured"]
+    assert again.known_limits or form == "node-link"
+
+
+def test_an_import_overwrites_nothing(says: Any, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text("mine", encoding="utf-8")
+    says("system export lab-direct --format node-link -o net.json")
+    code, _, err = says("system import net.json -o mine.toml")
+    assert code == 2
+    assert "is there already" in err
+    assert (tmp_path / "mine.toml").read_text(encoding="utf-8") == "mine"
+
+
+# --- predicted -----------------------------------------------------------------------------------
+
+
+def test_a_system_that_meets_all_is_told_on_one_screen(says: Any) -> None:
+    code, out, _ = says("system imaging")
+    assert code == 0
+    assert out.startswith("✓ imaging: met")
+    assert len(out.splitlines()) <= 32
+    for text in ("3.539 Gb/s", "25.1 ms", "switch->qfhd-display#1", "(bound), control-4"):
+        assert text in out
+
+
+def test_a_file_is_predicted_without_and_with_the_command(says: Any) -> None:
+    path = find_system("imaging")
+    code, out, _ = says(f"system {path} --json")
+    assert (code, out) == says("system predict imaging --json")[:2]
+    stream = json.loads(out)["streams"]["picture-1"]
+    assert stream["goodput_bps"]["value"] == 3.538944e9
+    assert stream["latency_bound_s"]["value"] > stream["latency_mean_s"]["value"]
+
+
+def test_a_system_that_cannot_be_met_ends_with_1_and_an_unknown_one_with_3(says: Any) -> None:
+    code, out, _ = says("system motion-control")
+    assert code == 1
+    assert out.startswith("✗ motion-control: not met")
+    code, out, _ = says("system lab-two-switches")  # no dataset speaks for its links
+    assert code == 3
+    assert "theory alone" in out
+
+
+def test_every_stream_and_link_is_told_when_asked_for(says: Any) -> None:
+    assert "recorder-3->switch" not in says("system imaging")[1]
+    assert "recorder-3->switch" in says("system imaging --all")[1]

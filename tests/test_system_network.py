@@ -1,0 +1,162 @@
+"""What a system is: names that are keys, paths that are ways, schedulers that serve classes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from types import MappingProxyType
+
+import pytest
+
+from icmodel.errors import NetworkError
+from icmodel.system import (
+    CreditBased,
+    DeficitRoundRobin,
+    Device,
+    Fifo,
+    Gates,
+    Link,
+    Port,
+    Producer,
+    Scheduler,
+    Stream,
+    StrictPriority,
+    Switch,
+    System,
+    WeightedRoundRobin,
+    Window,
+)
+
+PICTURE = Producer("image", 1 / 30, 1920 * 1920 * 4)
+
+
+def port(node: str, peer: str, link: str) -> Port:
+    return Port(f"{node}->{peer}", link, node, peer, 1e9)
+
+
+PORTS = [
+    port("a", "s", "a<->s"),
+    port("s", "a", "a<->s"),
+    port("b", "s", "b<->s"),
+    port("s", "b", "b<->s"),
+    port("c", "s", "c<->s"),
+    port("s", "c", "c<->s"),
+]
+
+
+def stream(name: str = "p", sink: str = "b", multicast: str | None = None) -> Stream:
+    path = ("a->s", f"s->{sink}")
+    return Stream(name, "p", "a", sink, PICTURE, "tcp", 65535, path, multicast=multicast)
+
+
+def system(*streams: Stream) -> System:
+    return System(
+        name="small",
+        title="two into one switch",
+        devices=MappingProxyType({name: Device(name, name) for name in "abc"}),
+        switches=MappingProxyType({"s": Switch("s", "s")}),
+        links=MappingProxyType({f"{n}<->s": Link(f"{n}<->s", (n, "s"), 1e9) for n in "abc"}),
+        ports=MappingProxyType({one.name: one for one in PORTS}),
+        streams=MappingProxyType({one.name: one for one in streams}),
+    )
+
+
+def test_a_stream_knows_what_it_asks_for() -> None:
+    sent = stream()
+    assert sent.requested_goodput_bps == pytest.approx(3.538944e9)  # IC2012 §1.4.3.1
+    assert sent.rate_fps == pytest.approx(3.538944e9 / 8 / 65535)
+    assert replace(sent, paced_fps=6700.0).requested_goodput_bps == 3.512676e9  # its table 8-2
+    assert replace(sent, producer=None).rate_fps is None
+    assert replace(sent, producer=None).requested_goodput_bps == math.inf
+
+
+def test_what_must_cross_sooner_needs_more_goodput() -> None:
+    samples = Producer("samples", 50e-6, 8000, within_s=3e-6)
+    assert samples.goodput_bps == pytest.approx(1.28e9)
+    assert samples.needed_bps == pytest.approx(21.333e9, rel=1e-4)  # IC2012 §1.4.3.2
+    assert PICTURE.needed_bps == PICTURE.goodput_bps
+
+
+def test_a_stream_passes_nodes_switches_and_links_in_order() -> None:
+    small = system(stream())
+    assert list(small.nodes_of(small.streams["p"])) == ["a", "s", "b"]
+    assert [one.name for one in small.switches_of(small.streams["p"])] == ["s"]
+    assert [one.name for one in small.links_of(small.streams["p"])] == ["a<->s", "b<->s"]
+    assert len(repr(small)) < 100
+
+
+def test_copies_of_a_multicast_set_are_sent_once_where_they_share_a_port() -> None:
+    both = system(stream("p/b", "b", "p"), stream("p/c", "c", "p"), stream("q", "b"))
+    found = {name: [one.name for one in there] for name, there in both.streams_by_port().items()}
+    assert found["a->s"] == ["p/b", "q"]
+    assert found["s->b"] == ["p/b", "q"]
+    assert found["s->c"] == ["p/c"]
+    assert found["s->a"] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ((), "leads over nothing"),
+        (("a->s",), "leads over a, s, and not from a to b"),
+        (("a->s", "s->c"), "leads over a, s, c"),
+        (("a->s", "c->s", "s->b"), "link by link"),
+        (("a->x",), "'a->x', which is no port"),
+    ],
+)
+def test_a_path_that_is_no_way_is_refused(path: tuple[str, ...], said: str) -> None:
+    with pytest.raises(NetworkError, match=said):
+        system(replace(stream(), path=path))
+
+
+def test_a_name_that_is_nowhere_is_refused() -> None:
+    small = system(stream())
+    with pytest.raises(NetworkError, match="'d', which is no device"):
+        replace(small, links={"d<->s": Link("d<->s", ("d", "s"), 1e9)})
+    with pytest.raises(NetworkError, match="'d', which is no device"):
+        system(replace(stream(), sink="d"))
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "served"),
+    [
+        (Fifo(), set(range(8))),
+        (StrictPriority(), set(range(8))),
+        (CreditBased({6: 20e6}), set(range(8))),
+        (WeightedRoundRobin({5: 7, 1: 2}), {1, 5}),
+        (DeficitRoundRobin({0: 1500}), {0}),
+        (Gates((Window(1e-3, (7,)), Window(2e-3, (0, 1)))), {0, 1, 7}),
+    ],
+)
+def test_a_scheduler_serves_its_classes(scheduler: Scheduler, served: set[int]) -> None:
+    assert {priority for priority in range(8) if scheduler.serves(priority)} == served
+
+
+def test_a_cycle_of_gates_is_all_its_windows() -> None:
+    assert Gates((Window(1e-3, (7,)), Window(2e-3, (0,)))).cycle_s == pytest.approx(3e-3)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: WeightedRoundRobin({}),
+        lambda: WeightedRoundRobin({8: 1}),
+        lambda: DeficitRoundRobin({0: 0}),
+        lambda: CreditBased({6: math.inf}),
+        lambda: Gates(()),
+        lambda: Window(0.0, (1,)),
+        lambda: Window(1.0, (-1,)),
+        lambda: Producer("burst", 0.0, 64),
+        lambda: Producer("burst", 1.0, math.nan),
+        lambda: Producer("burst", 1.0, 64, within_s=0.0),
+        lambda: Link("a<->b", ("a", "b"), 0.0),
+        lambda: Switch("s", "s", forwarding="store and forward"),
+        lambda: replace(stream(), priority=8),
+        lambda: replace(stream(), kind="firmer"),
+        lambda: replace(stream(), payload_bytes=0),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_sentence(made: Callable[[], object]) -> None:
+    with pytest.raises(NetworkError, match=r"give|take"):
+        made()
