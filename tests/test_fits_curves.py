@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from scipy.interpolate import Akima1DInterpolator, PchipInterpolator
 
 from fits_case import sites
-from icmodel.fits.curves import WAYS, Curves, local, monotone, straight
+from icmodel.fits.curves import WAYS, Curves, local, monotone, on, straight
 from icmodel.fits.mechanism import COSTS, Mechanism
 
 VALUES = st.integers(-3000, 3000).map(lambda thousandths: thousandths / 1000)
 """Not the least floats there are: their slopes overflow in scipy too."""
 STEPS = st.lists(st.tuples(st.floats(0.2, 3.0), VALUES), min_size=3, max_size=12)
-STRAIGHT, MONOTONE, A_BYTE, LOCAL, OWN_COSTS = range(len(WAYS))
+STRAIGHT, ON, MONOTONE, A_BYTE, LOCAL, OWN_COSTS = range(len(WAYS))
 
 
 @given(STEPS, st.floats(0, 1))
@@ -31,24 +31,23 @@ def test_pieces_are_those_of_scipy_and_numpy(steps: list[tuple[float, float]], p
 
 def test_the_step_across_a_break_is_not_followed_beyond_it() -> None:
     x = np.log2([256.0, 512.0, 1024.0, 1472.0, 1473.0, 2952.0, 5904.0])
-    level = np.array([1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
+    level = np.array([1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0]) + 0.1 * x
     at = np.log2([1200.0, 2000.0, 4000.0])
-    assert local(x, level, at) == pytest.approx([1.0, 2.0, 2.0])
-    assert local(x[3:], level[3:], at[1:]) == pytest.approx([2.0, 2.0])
+    assert local(x, level, at) == pytest.approx([1.0, 2.0, 2.0] + 0.1 * at, abs=0.01)
 
 
 def test_a_stack_of_curves_says_what_each_says() -> None:
     random = np.random.default_rng(2)
     x = np.cumsum(random.uniform(0.5, 2.0, (3, 6)), axis=1)
     y, at = random.normal(size=(3, 6)), random.uniform(-1, 14, (3, 9))
-    for between in (straight, monotone, local):
+    for between in (straight, on, monotone, local):
         alone = [between(x[k], y[k], at[k]) for k in range(3)]
         assert between(x, y, at) == pytest.approx(np.stack(alone))
 
 
 def test_two_points_are_joined_by_a_line() -> None:
     x, y, at = np.array([0.0, 2.0]), np.array([1.0, 5.0]), np.array([0.5])
-    for between in (straight, monotone, local):
+    for between in (straight, on, monotone, local):
         assert between(x, y, at)[0] == pytest.approx(2.0)
 
 
@@ -96,7 +95,10 @@ def test_beyond_its_ends_a_curve_goes_on_as_the_mechanism_or_says_nothing() -> N
     curves = Curves(where, log_time, mechanism.at(where).log_time)
     told = curves.log_time(asked, mechanism.at(asked).log_time)
     assert np.exp(told[STRAIGHT, 0]) == pytest.approx(3 * (2e-6 + 1e-3), rel=1e-6)
-    assert np.isnan(told[[MONOTONE, A_BYTE, LOCAL], 0]).all()
+    assert np.isnan(told[[MONOTONE, A_BYTE], 0]).all()
+    line = np.polyfit(np.log([8192, 16384]), log_time[-2:], 1)
+    expected = np.polyval(line, np.log(1_000_000))
+    assert told[[ON, LOCAL], 0] == pytest.approx([expected, expected])
 
 
 def test_of_curves_that_it_does_not_know_or_that_have_one_point_it_says_nothing() -> None:

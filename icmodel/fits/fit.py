@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from icmodel.fits.blend import Blend, blend, nearness
+from icmodel.fits.blend import Blend, blend
+from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.fits.curves import WAYS, Curves
 from icmodel.fits.distances import Distances, Group, Known
 from icmodel.fits.hyperparameters import Hyperparameters, Kernels
@@ -21,8 +22,6 @@ from icmodel.fits.kernel import (
     JOINED,
     NUMBERS,
     PRODUCT,
-    SMOOTH,
-    SMOOTHER,
     Kernel,
     groups_of,
 )
@@ -38,27 +37,24 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """What a process is made of: the constant or the best other mechanism, form and shape.
+    """What a process is made of: the constant or the best other mechanism, and a form.
 
     ``own``: each protocol has numbers of its own, and knows nothing of the others.
     """
 
     constant: bool
     form: str
-    shape: str
     own: bool = False
 
 
 DESIGNS = (
-    Design(False, PRODUCT, SMOOTH, own=True),
-    Design(False, PRODUCT, SMOOTHER, own=True),
-    Design(True, PRODUCT, SMOOTH),
-    Design(True, JOINED, SMOOTH),
+    Design(False, PRODUCT, own=True),
+    Design(True, PRODUCT),
+    Design(True, JOINED),
 )
 """Unlike each other, so that they err apart."""
 CANDIDATES = (
-    "own smooth process",
-    "own smoother process",
+    "own process",
     "process over a constant",
     "joined process over a constant",
     *WAYS,
@@ -114,7 +110,7 @@ class Fit:
         physics = modelled[self.mechanism]
         told = [one.log_time(sites, modelled[one.mechanism], apart) for one in self.processes]
         told += [*self.curves.log_time(sites, physics.log_time)]
-        near = nearness(apart)
+        near = self.blend.nearness(apart)
         deviation = self.widths.process.deviation(sites, physics, apart)
         return self.blend.mean(np.stack(told), near), self.widths.of_mean(near, deviation), near
 
@@ -124,6 +120,7 @@ def fit(
     log_time: Floats,
     like: Fit | None = None,
     known: Hyperparameters | None = None,
+    constants: Constants = SHIPPED,
 ) -> Fit:
     """Fit log times of some rows.
 
@@ -138,6 +135,8 @@ def fit(
         ignored for at most ``MOST_ROWS`` rows.
     known : Hyperparameters, optional
         What was found of the same rows: nothing is searched for.
+    constants : Constants
+        How candidates are blended.
     """
     if len(log_time) <= MOST_ROWS:
         like = None  # a whole search takes no time to speak of
@@ -155,7 +154,9 @@ def fit(
             rows = rows.doubting(plain)
         processes.append(rows.through(mechanism, kernels))
     curves = Curves(observed.sites, log_time, physics.at(observed.sites).log_time)
-    blended = blend(rows.apart, np.stack([one.errors for one in processes] + [*curves.errors]))
+    blended = blend(
+        rows.apart, np.stack([one.errors for one in processes] + [*curves.errors]), constants
+    )
     fitted = physics.parameters + len(NUMBERS) + len(rows.groups[PRODUCT])
     beyond = np.sqrt(np.maximum(observed.spread**2 - observed.variance, 0.0))
     measured = widths(blended, plain, beyond, fitted)
@@ -221,7 +222,7 @@ class _Rows:
             apart = Known(part, groups).distances(part)
             shares = modelled.shares[where]
             pieces.append(Piece(apart, shares, residual[where] / scale, variance[where]))
-        prior = Kernel(design.form, design.shape).on(groups)
+        prior = Kernel(design.form).on(groups)
         start = None if near is None else near.on(groups)
         return likeliest(prior, pieces, start)
 

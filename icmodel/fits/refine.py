@@ -158,8 +158,7 @@ class Refiner:
         labels: list[Label] = [label(self.data, rows[0], regime, where.options)] * len(payload)
         load = np.full(len(payload), load_bps)
         there = sites(self.data, self.carrier, payload, load, labels)
-        if metric != "goodput_bps":
-            there = self.fits.flowing(there)
+        there = self.fits.flowing(metric, there)
         log_time, half = fitted.at(there)
         own = where.options is None
         if not own:
