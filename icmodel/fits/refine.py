@@ -77,7 +77,8 @@ class Refiner:
         grid = np.round(2 ** np.arange(0, top, 1 / PER_OCTAVE))
         found = set(grid.tolist())
         for protocol in protocols:
-            breaks = wire(self.data, protocol, options).packet_breaks(LAST_BREAK_BYTES)[:BREAKS]
+            path = wire(self.data, protocol, options, with_headers=True)
+            breaks = path.packet_breaks(LAST_BREAK_BYTES)[:BREAKS]
             found |= {*breaks.tolist(), *(breaks + 1).tolist()}
         return np.array(sorted(found))
 
