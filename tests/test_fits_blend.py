@@ -23,13 +23,15 @@ def nearness(known: Known, constants: Constants, asked: Sites) -> np.ndarray:
     """How much each known row counts at one site."""
     rows = len(known.sites)
     nothing = np.zeros((1, rows))
-    return Blend(nothing, nothing[0], nothing, constants).nearness(known.distances(asked))[0]
+    return Blend(nothing, nothing[0], nothing[0], nothing, constants).nearness(
+        known.distances(asked)
+    )[0]
 
 
 def test_a_blend_follows_the_candidate_that_is_right_nearby() -> None:
     blended = blend(APART, np.stack([RIGHT_BELOW, 0.3 - RIGHT_BELOW]))
     asked = sites([48, 12000])
-    told = blended.mean(
+    told, _ = blended.at(
         np.array([[1.0, 1.0], [2.0, 2.0]]), blended.nearness(KNOWN.distances(asked))
     )
     assert told[0] == pytest.approx(1.0, abs=0.05)
@@ -42,7 +44,7 @@ def test_one_that_says_nothing_does_not_count() -> None:
     blended = blend(APART, np.stack([RIGHT_BELOW, nothing]))
     assert blended.errors == pytest.approx(RIGHT_BELOW)
     asked = sites([48])
-    told = blended.mean(np.array([[1.0], [np.nan]]), blended.nearness(KNOWN.distances(asked)))
+    told, _ = blended.at(np.array([[1.0], [np.nan]]), blended.nearness(KNOWN.distances(asked)))
     assert told[0] == pytest.approx(1.0)
 
 
@@ -50,7 +52,7 @@ def test_one_wild_row_does_not_decide() -> None:
     wild = np.array([0.01, 0.01, 0.01, 5.0, 0.01, 0.01, 0.01, 0.01])
     blended = blend(APART, np.stack([wild, np.full(8, 0.5)]))
     asked = sites([48])
-    told = blended.mean(np.array([[1.0], [2.0]]), blended.nearness(KNOWN.distances(asked)))
+    told, _ = blended.at(np.array([[1.0], [2.0]]), blended.nearness(KNOWN.distances(asked)))
     assert told[0] == pytest.approx(1.0, abs=0.2)
 
 
@@ -62,7 +64,7 @@ def test_how_a_candidate_does_everywhere_counts_a_little() -> None:
     near = blended.nearness(KNOWN.distances(asked))
     assert near.sum() == pytest.approx(1.0)
     assert near.min() >= SHIPPED.everywhere / 8
-    told = blended.mean(np.array([[1.0], [2.0]]), near)
+    told, _ = blended.at(np.array([[1.0], [2.0]]), near)
     assert told[0] == pytest.approx(2.0, abs=0.05)
 
 
@@ -109,6 +111,15 @@ def test_with_a_lower_root_a_wild_row_decides_less() -> None:
         constants = Constants(octaves=1e9, other_end=1.0, root=root)
         blended = blend(APART, np.stack([wild, np.full(8, 0.05)]), constants)
         near = blended.nearness(KNOWN.distances(sites([48])))
-        told.append(blended.mean(np.array([[1.0], [2.0]]), near)[0])
+        told.append(blended.at(np.array([[1.0], [2.0]]), near)[0][0])
     assert told[0] < 1.01
     assert told[1] > 1.9
+
+
+def test_how_far_candidates_are_apart_is_their_mean_distance_from_the_blend() -> None:
+    """Two that were as wrong nearby count alike: the blend is half way, and both as far from it."""
+    blended = blend(APART, np.full((2, 8), 0.1))
+    near = blended.nearness(KNOWN.distances(sites([48])))
+    told, apart = blended.at(np.array([[1.0], [2.0]]), near)
+    assert (told[0], apart[0]) == (pytest.approx(1.5), pytest.approx(0.5))
+    assert blended.apart == pytest.approx(0.0)

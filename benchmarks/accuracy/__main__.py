@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = _parser().parse_args(arguments)
     names = asked.predictor or list(NAMES)
     journal = Journal(asked.journal)
-    constants = (lambda _: SHIPPED) if asked.shipped else Unseen(journal)
+    constants = (lambda _: SHIPPED) if asked.shipped else Unseen(asked.evidence)
     entries = _entries(asked.only, made_up=asked.made_up)
     with ExitStack() as stack:
         predictors = stack.enter_context(contestants(names, constants))
@@ -103,6 +103,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--made-up", action="store_true", help="the made-up family, which chose no constant"
+    )
+    parser.add_argument(
+        "--evidence",
+        type=Path,
+        help="a folder that keeps by what constants are chosen; what is in it is not gathered again",
     )
     parser.add_argument(
         "--shipped",

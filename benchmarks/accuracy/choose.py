@@ -3,98 +3,52 @@
 ``python -m benchmarks.accuracy.choose`` prints the constants chosen on all datasets, which are what ships, and
 of each dataset those chosen on all others, by which it is scored (`benchmarks.accuracy`).
 
-What a candidate of a fit answers at a row that is left out does not depend on the constants: they only say how
-the candidates are blended and how wide an interval is.  So each metric of a dataset is fitted once, on all
-rows, the errors of leaving out each row are kept, and any number of settings is scored from them.  The loss of
-a setting on a dataset is the mean, over its metrics, of log median and log 95th percentile of the errors of
-its blend; datasets count alike.  The search goes along one constant after another until none gains.
+What the candidates of a fit say of a row that was left out does not depend on the constants: they only say
+how the candidates are blended.  So each metric is fitted once a fold, what its candidates say of the rows
+left out and how far off they were at the others is kept, and any number of settings is scored from that.  (From
+one fit of all rows it cannot be told: a row stands in the errors of its neighbours, by which it would be
+blended.)  The loss of a setting on a dataset is the mean, over its metrics, of log median and log 95th percentile
+of the errors; datasets count alike.  The search goes along one constant after another until none gains.
 """
 
 from __future__ import annotations
 
 import argparse
+import pickle
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache, partial
-from types import MappingProxyType
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 
-from benchmarks.accuracy.predictor import Floats
-from benchmarks.journal import Journal
+from benchmarks.accuracy.evidence import Evidence, Evidences, evidences
 from benchmarks.pairs import say
 from icmodel.dataset import Dataset, catalogue, load
-from icmodel.fits.blend import blend
+from icmodel.files import replacing
 from icmodel.fits.constants import SHIPPED, Constants
-from icmodel.fits.distances import Distances
-from icmodel.fits.fits import Fits
-from icmodel.fits.observations import observations
-from icmodel.fits.quantity import DIRECT
-from icmodel.repeats import ABSOLUTE, kind
-from icmodel.tables.wire import frames_on_wire
-from icmodel.validate.folds import LEAST_ROWS, counts, scored, training
+from icmodel.fits.seal import seal_of
+from icmodel.validate.folds import scored
 
-GRID: Mapping[str, tuple[float, ...]] = MappingProxyType(
-    {
-        "octaves": (0.7, 1.0, 1.5, 2.0, 3.0, 5.0),
-        "other_label": (0.1, 0.2, 0.3, 0.5, 0.7, 1.0),
-        "other_end": (0.01, 0.03, 0.1, 0.3, 1.0),
-        "everywhere": (0.0, 0.02, 0.05, 0.1, 0.2, 0.4),
-        "root": (0.25, 0.5, 0.75, 1.0),
-        "power": (3.0, 4.0, 5.0, 7.0, 10.0),
-    }
-)
+Grid = dict[str, tuple[float, ...]]
 """What is tried of each constant."""
+BLEND: Grid = {
+    "octaves": (0.7, 1.0, 1.5, 2.0, 3.0, 5.0),
+    "other_label": (0.1, 0.2, 0.3, 0.5, 0.7, 1.0),
+    "other_end": (0.01, 0.03, 0.1, 0.3, 1.0),
+    "everywhere": (0.0, 0.02, 0.05, 0.1, 0.2, 0.4),
+    "root": (0.25, 0.5, 0.75, 1.0),
+    "power": (3.0, 4.0, 5.0, 7.0, 10.0),
+}
+INTERVALS: Grid = {"doubt": (0.0, 1.0, 2.0, 3.0, 5.0, 8.0)}
 LEAST_ERROR = 1e-4
 """Errors below this count alike: 0.01 % is exact for whoever asks."""
 TAIL = 0.95
+SEAL = 16
+"""Characters of a seal in a file's name."""
 SHARED = 0.1
 """Datasets that share more than this part of their rows are editions of one: who saw one saw both."""
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What one fit of a metric knows of its rows when each is left out.
-
-    ``errors`` (candidates, rows) are in log time; ``scales`` what a relative change of the value at each
-    row is in the kind of its errors, ``sign`` how a longer time changes the value.
-    """
-
-    apart: Distances
-    errors: Floats
-    scales: Floats
-    sign: int
-
-    def of(self, constants: Constants) -> Floats:
-        """The errors of the blend at each row, as the benchmark counts them."""
-        off = blend(self.apart, self.errors, constants).errors
-        return np.asarray(self.scales * np.abs(np.expm1(-self.sign * off)))
-
-
-def evidence(data: Dataset) -> list[Evidence]:
-    """That of each metric with enough rows."""
-    known = training(data)
-    fits = Fits(known, partial(frames_on_wire, known))
-    metrics = [metric for metric, n in counts(scored(data)).items() if n >= LEAST_ROWS]
-    return [one for metric in metrics if (one := _evidence(fits, metric)) is not None]
-
-
-def _evidence(fits: Fits, metric: str) -> Evidence | None:
-    fitted = fits.of(metric)
-    observed = observations(fits.data, metric, fits.carrier)
-    if fitted is None or observed is None:
-        return None
-    size = observed.values + fitted.quantity.shift
-    scales = (
-        size
-        if kind(metric) == ABSOLUTE
-        else size / np.where(observed.values, observed.values, np.nan)
-    )
-    known = fitted.fit.known
-    sign = 1 if fitted.quantity.kind == DIRECT else -1
-    return Evidence(known.distances(known.sites), fitted.fit.blend.candidates, scales, sign)
 
 
 Chosen = Callable[[Dataset], Constants]
@@ -103,34 +57,52 @@ Loss = Callable[[Constants, str], float]
 """Of a setting on a dataset."""
 
 
-def losses(evidences: Mapping[str, Sequence[Evidence]]) -> Loss:
-    """The loss of settings on datasets, each worked out once."""
+def loss_of_points(gathered: Mapping[str, Evidences]) -> Loss:
+    """The loss of the blend, each worked out once."""
 
     @cache
     def loss(constants: Constants, name: str) -> float:
-        return float(np.mean([_loss(one.of(constants)) for one in evidences[name]]))
+        return float(np.mean([_loss(ones, constants) for ones in gathered[name].points.values()]))
 
     return loss
 
 
-def _loss(errors: Floats) -> float:
+def _loss(ones: Sequence[Evidence], constants: Constants) -> float:
+    errors = np.concatenate([one.off(constants) for one in ones])
     known = errors[~np.isnan(errors)]
     return float(np.log(np.maximum(np.quantile(known, [0.5, TAIL]), LEAST_ERROR)).mean())
 
 
-def chosen(loss: Loss, names: Sequence[str]) -> Constants:
-    """The setting with the least mean loss over some datasets, from the middle of the grid."""
+def loss_of_intervals(gathered: Mapping[str, Evidences]) -> Loss:
+    """The log of the mean interval score beside breaks, each worked out once; 0 of a dataset without any."""
+
+    @cache
+    def loss(constants: Constants, name: str) -> float:
+        scores = [one.scores(constants) for one in gathered[name].breaks]
+        known = np.concatenate(scores) if scores else np.ones(1)
+        return float(np.log(np.nanmean(np.where(np.isinf(known), np.nan, known))))
+
+    return loss
+
+
+def chosen(loss: Loss, names: Sequence[str], grid: Grid, start: Constants) -> Constants:
+    """The setting with the least mean loss over some datasets, along one constant after another."""
 
     def mean(constants: Constants) -> float:
         return float(np.mean([loss(constants, name) for name in names]))
 
-    best = Constants(**{constant: values[len(values) // 2] for constant, values in GRID.items()})
+    best = start
     while True:
         before = mean(best)
-        for constant, values in GRID.items():
+        for constant, values in grid.items():
             best = min((best, *(replace(best, **{constant: value}) for value in values)), key=mean)
         if mean(best) == before:
             return best
+
+
+def middle(grid: Grid) -> Constants:
+    """Where a search begins: the middle of what is tried of each constant."""
+    return replace(SHIPPED, **{name: values[len(values) // 2] for name, values in grid.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,44 +117,52 @@ class Choice:
         return self.without.get(data.id, self.every)
 
 
-def choose(names: Sequence[str], journal: Journal) -> Choice:
-    """Choose on some datasets; what a journal has is not worked out again."""
-    datasets = [load(name) for name in names]
-    key = ["constants", [one.sha256 for one in datasets]]
-    known = journal.known(key)
-    if isinstance(known, dict):
-        return Choice(*_read(known))
-    evidences = {}
-    for one in datasets:
-        say(f"{one.id}: one fit a metric, to choose constants by")
-        if found := evidence(one):
-            evidences[one.id] = found
-    loss, by_id = losses(evidences), {one.id: one for one in datasets}
-    every = chosen(loss, list(evidences))
-    without = {}
-    for name in evidences:
-        others = [other for other in evidences if not _related(by_id[name], by_id[other])]
-        without[name] = chosen(loss, others)
-    journal.keep(
-        key, {"every": asdict(every), "without": {k: asdict(v) for k, v in without.items()}}
-    )
-    return Choice(every, without)
+def choose(names: Sequence[str], folder: Path | None = None) -> Choice:
+    """Choose on some datasets; a folder keeps the evidence of each, which is not gathered again.
+
+    First the blend, by folds of one point, and then the intervals, by folds of breaks.
+    """
+    datasets = {one.id: one for one in map(load, names)}
+    gathered = {
+        name: found for name, one in datasets.items() if (found := _kept(one, folder)).points
+    }
+    points, intervals = loss_of_points(gathered), loss_of_intervals(gathered)
+
+    def best(known: Sequence[str]) -> Constants:
+        blend_ = chosen(points, known, BLEND, middle(BLEND | INTERVALS))
+        return chosen(intervals, known, INTERVALS, blend_)
+
+    without = {
+        name: best([other for other in gathered if not _related(datasets[name], datasets[other])])
+        for name in gathered
+    }
+    return Choice(best(list(gathered)), without)
+
+
+def _kept(data: Dataset, folder: Path | None) -> Evidences:
+    """The evidence of a dataset, from the folder or gathered."""
+    path = None if folder is None else folder / f"{data.id}-{seal_of(data)[:SEAL]}.pickle"
+    if path is not None and path.is_file():
+        found: Evidences = pickle.loads(path.read_bytes())
+        return found
+    say(f"{data.id}: evidence to choose constants by")
+    found = evidences(data)
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as beside:
+            beside.write_bytes(pickle.dumps(found))
+    return found
 
 
 class Unseen:
     """The constants for a dataset by those that share no row with it; chosen when first asked for."""
 
-    def __init__(self, journal: Journal) -> None:
-        self._choice = lru_cache(maxsize=1)(partial(choose, tuple(catalogue()), journal))
+    def __init__(self, folder: Path | None) -> None:
+        self._choice = lru_cache(maxsize=1)(partial(choose, tuple(catalogue()), folder))
 
     def __call__(self, data: Dataset) -> Constants:
         """Of a dataset that chose nothing those that ship."""
         return self._choice().unseen(data) if data.id in catalogue() else SHIPPED
-
-
-def _read(known: Mapping[str, Any]) -> tuple[Constants, dict[str, Constants]]:
-    without = {name: Constants(**one) for name, one in known["without"].items()}
-    return Constants(**known["every"]), without
 
 
 def _related(one: Dataset, other: Dataset) -> bool:
@@ -197,8 +177,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m benchmarks.accuracy.choose", description=__doc__.split("\n")[0]
     )
     parser.add_argument("--only", action="append", metavar="DATASET", help="can be repeated")
+    parser.add_argument("--evidence", type=Path, help="a folder that keeps what is gathered")
     asked = parser.parse_args(arguments)
-    sys.stdout.write(text(choose(asked.only or catalogue(), Journal(None))))
+    sys.stdout.write(text(choose(asked.only or catalogue(), asked.evidence)))
     return 0
 
 

@@ -26,25 +26,26 @@ LEAST_ERROR = 1e-5
 class Blend:
     """Errors of each candidate (candidates, rows) at known sites, and of their blend (rows).
 
-    ``others`` (rows, rows) is how much each other row counts at each.
+    ``apart`` (rows,) is how far apart the candidates are there, ``others`` (rows, rows) how much each other
+    row counts at each.
     """
 
     candidates: Floats
     errors: Floats
+    apart: Floats
     others: Floats
     constants: Constants = SHIPPED
 
-    def mean(self, told: Floats, nearness: Floats) -> Floats:
-        """The blend of what candidates tell (candidates, n) of sites; NaN tells nothing.
+    def at(self, told: Floats, nearness: Floats) -> tuple[Floats, Floats]:
+        """The blend of what candidates tell (candidates, n) of sites, and how far apart they are there.
 
-        ``nearness`` (n, rows) is how much each known row counts at each site.
+        NaN tells nothing; ``nearness`` (n, rows) is how much each known row counts at each site.
         """
-        return _blended(told, self.candidates, nearness, self.constants)
+        return blended(told, self.candidates, nearness, self.constants)
 
     def nearness(self, apart: Distances) -> Floats:
         """How much each known row counts at each site, (n, rows); of a site all sum to 1."""
-        near = _near(apart, self.constants)
-        return _counted(near, np.ones_like(near), self.constants)
+        return nearness(apart, self.constants)
 
     def usual_weights(self) -> Floats:
         """What each candidate counts at the rows, each left out, on average; all sum to 1."""
@@ -65,12 +66,28 @@ def blend(apart: Distances, candidates: Floats, constants: Constants = SHIPPED) 
     always has one.
     """
     others = _others(apart, constants)
-    return Blend(candidates, _blended(candidates, candidates, others, constants), others, constants)
+    off, apart_there = blended(candidates, candidates, others, constants)
+    return Blend(candidates, off, apart_there, others, constants)
 
 
-def _blended(told: Floats, errors: Floats, nearness: Floats, constants: Constants) -> Floats:
+def nearness(apart: Distances, constants: Constants) -> Floats:
+    """How much each known row counts at each site, (n, rows); of a site all sum to 1."""
+    near = _near(apart, constants)
+    return _counted(near, np.ones_like(near), constants)
+
+
+def blended(
+    told: Floats, errors: Floats, nearness: Floats, constants: Constants
+) -> tuple[Floats, Floats]:
+    """What candidates tell (candidates, n) of sites, blended by their errors (candidates, rows) nearby.
+
+    And how far they are apart: their mean distance from the blend, by the same weights.
+    """
     weights = np.where(np.isnan(told), 0.0, _weights(nearness, errors, constants))
-    return np.asarray((weights * np.nan_to_num(told)).sum(axis=0) / weights.sum(axis=0))
+    weights /= weights.sum(axis=0)
+    known = np.nan_to_num(told)
+    mean = (weights * known).sum(axis=0)
+    return mean, (weights * np.abs(known - mean)).sum(axis=0)
 
 
 def _near(apart: Distances, constants: Constants) -> Floats:

@@ -29,6 +29,8 @@ class Constants:
         The typical error nearby is a power mean of this exponent: below 1 a wild row does not decide.
     power : float
         A candidate's weight falls with this power of its typical error nearby.
+    doubt : float
+        What a distance between the candidates counts in an interval's scale, beside the errors nearby.
     """
 
     octaves: float = 1.5
@@ -37,6 +39,7 @@ class Constants:
     everywhere: float = 0.1
     root: float = 0.5
     power: float = 5.0
+    doubt: float = 3.0
 
 
 SHIPPED = Constants()

@@ -69,11 +69,26 @@ MOST_PIECES = 3
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """What is said of some sites: how far they lie from the rows, by each candidate, how unsure that is.
+
+    ``candidates`` (candidates, n) are log times, NaN where one says nothing; ``deviation`` (n,) is what
+    the first process expects of them.
+    """
+
+    apart: Distances
+    candidates: Floats
+    deviation: Floats
+
+
+@dataclass(frozen=True, slots=True)
 class Fit:
     """A fitted metric in log time: what each candidate says, blended, and how sure that is."""
 
     known: Known
     processes: tuple[Parted, ...]
+    plain: Parted
+    """The first process before any row was doubted: how unsure it is says how far a site lies from rows."""
     curves: Curves
     blend: Blend
     widths: Widths
@@ -103,16 +118,21 @@ class Fit:
         log_time, half, _ = self._at(sites)
         return log_time, half
 
-    def _at(self, sites: Sites) -> tuple[Floats, Floats, Floats]:
-        """Log time, its half-width for the mean of many, and how near each known row is."""
+    def told(self, sites: Sites) -> Told:
+        """What each candidate says of some sites, before it is blended."""
         apart = self.known.distances(sites)
         modelled = {one: one.at(sites) for one in {each.mechanism for each in self.processes}}
         physics = modelled[self.mechanism]
-        told = [one.log_time(sites, modelled[one.mechanism], apart) for one in self.processes]
-        told += [*self.curves.log_time(sites, physics.log_time)]
-        near = self.blend.nearness(apart)
-        deviation = self.widths.process.deviation(sites, physics, apart)
-        return self.blend.mean(np.stack(told), near), self.widths.of_mean(near, deviation), near
+        said = [one.log_time(sites, modelled[one.mechanism], apart) for one in self.processes]
+        said += [*self.curves.log_time(sites, physics.log_time)]
+        return Told(apart, np.stack(said), self.plain.deviation(sites, physics, apart))
+
+    def _at(self, sites: Sites) -> tuple[Floats, Floats, Floats]:
+        """Log time, its half-width for the mean of many, and how near each known row is."""
+        told = self.told(sites)
+        near = self.blend.nearness(told.apart)
+        log_time, apart = self.blend.at(told.candidates, near)
+        return log_time, self.widths.of_mean(near, told.deviation, apart), near
 
 
 def fit(
@@ -159,8 +179,8 @@ def fit(
     )
     fitted = physics.parameters + len(NUMBERS) + len(rows.groups[PRODUCT])
     beyond = np.sqrt(np.maximum(observed.spread**2 - observed.variance, 0.0))
-    measured = widths(blended, plain, beyond, fitted)
-    return Fit(rows.known, tuple(processes), curves, blended, measured)
+    measured = widths(blended, plain.deviations, beyond, fitted)
+    return Fit(rows.known, tuple(processes), plain, curves, blended, measured)
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,13 @@ class FittedMetric:
         other, beside = self.over.fit.mean_at(where)
         return log_time + other, np.hypot(half, beside)
 
+    def log_time(self, values: Floats, where: Sites) -> Floats:
+        """What the fit would have to say for the metric to have some values at some sites."""
+        if self.packets is not None:
+            values = values / self.packets.per_s(where)
+        log_time = self.quantity.log_time(values, where.payload_bytes)
+        return log_time if self.over is None else log_time - self.over.at(where)[0]
+
     def value(self, where: Sites) -> Floats:
         """The metric, or multiple, at some sites."""
         return self.quantity.value(self.at(where)[0], where.payload_bytes)
