@@ -129,8 +129,9 @@ def choose(names: Sequence[str], folder: Path | None = None) -> Choice:
     points, intervals = loss_of_points(gathered), loss_of_intervals(gathered)
 
     def best(known: Sequence[str]) -> Constants:
-        blend_ = chosen(points, known, BLEND, middle(BLEND | INTERVALS))
-        return chosen(intervals, known, INTERVALS, blend_)
+        start = middle(BLEND | INTERVALS)
+        blend_ = chosen(points, known, BLEND, start) if known else start
+        return chosen(intervals, known, INTERVALS, blend_) if known else start
 
     without = {
         name: best([other for other in gathered if not _related(datasets[name], datasets[other])])

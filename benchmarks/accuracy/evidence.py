@@ -36,8 +36,12 @@ from icmodel.validate.folds import (
     scored,
 )
 
-MOST, MOST_BREAKS = 25, 3
-"""Folds of one point of a dataset, and folds of breaks of a metric."""
+MOST = 25
+"""Folds of one point of a dataset."""
+MOST_ROWS = 5000
+"""A dataset with more rows has no part in a choice: its folds take too long, and it is unseen by all."""
+MOST_BREAKS = 12
+"""Folds of breaks of a dataset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +100,19 @@ class Evidences:
 
 
 def evidences(data: Dataset) -> Evidences:
-    """Those of each metric with enough rows; of one without nothing."""
+    """Those of each metric with enough rows; none of a dataset without any."""
     metrics = [metric for metric, n in counts(scored(data)).items() if n >= LEAST_ROWS]
     points: dict[str, list[Evidence]] = {}
-    for fold in leave_one_out(data, *metrics, most=MOST) if metrics else ():
+    if not metrics or len(data.points) > MOST_ROWS:
+        return Evidences({}, ())
+    for fold in leave_one_out(data, *metrics, most=MOST):
         fits = Fits(fold.train, partial(frames_on_wire, fold.train))
         for metric in metrics:
             if found := _evidence(fits, metric, fold):
                 points.setdefault(metric, []).append(found[0])
     breaks = []
     for metric in metrics:
-        for fold in leave_break_sizes_out(data, metric, most=MOST_BREAKS):
+        for fold in leave_break_sizes_out(data, metric, most=MOST_BREAKS // len(metrics)):
             fits = Fits(fold.train, partial(frames_on_wire, fold.train))
             if found := _evidence(fits, metric, fold):
                 one, fit = found

@@ -1,0 +1,91 @@
+"""Choosing constants: the least loss is found, and who is scored has not chosen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.accuracy.choose import (
+    BLEND,
+    INTERVALS,
+    Choice,
+    Unseen,
+    choose,
+    chosen,
+    middle,
+    text,
+)
+from benchmarks.accuracy.evidence import Evidence, evidences
+from benchmarks.accuracy.made_up import ALONE, RDMA, SPARSE, made_up
+from fits_case import sites
+from icmodel.dataset import load
+from icmodel.fits.constants import SHIPPED, Constants
+from icmodel.fits.distances import Known
+from icmodel.fits.fit import Told
+
+WANTED = replace(middle(BLEND), power=10.0, octaves=0.7, root=0.25)
+
+
+def test_the_search_finds_the_least_loss_of_constants_that_add_up() -> None:
+    def loss(constants: Constants, name: str) -> float:
+        off = [getattr(constants, key) - getattr(WANTED, key) for key in BLEND]
+        return float(np.abs(off).sum()) + (name == "other")
+
+    assert chosen(loss, ["one", "other"], BLEND, middle(BLEND)) == WANTED
+
+
+def test_a_search_sees_the_named_datasets_alone() -> None:
+    def loss(constants: Constants, name: str) -> float:
+        return abs(constants.power - {"low": 3.0, "high": 10.0}[name])
+
+    start = middle(BLEND)
+    assert chosen(loss, ["low"], BLEND, start).power == 3.0
+    assert chosen(loss, ["high"], BLEND, start).power == 10.0
+
+
+def test_evidence_is_the_blend_of_what_was_told_without_the_row() -> None:
+    """Two candidates, one always right, one 10 % too long; the row says what the first says."""
+    where, asked = sites([16, 64, 256, 1024]), sites([512])
+    errors = np.array([[1e-9] * 4, [0.1] * 4])
+    told = Told(Known(where, ()).distances(asked), np.array([[1.0], [1.1]]), np.ones(1))
+    one = Evidence(errors, told, np.array([1.0]), np.array([2.0]), sign=1)
+    assert one.off(Constants(power=10.0)) == pytest.approx(0.0, abs=1e-9)
+    assert one.off(Constants(power=0.0)) == pytest.approx(2 * np.expm1(0.05))
+    slower = replace(one, sign=-1)
+    assert slower.off(Constants(power=0.0)) == pytest.approx(-2 * np.expm1(-0.05))
+
+
+def test_each_dataset_is_left_to_the_others_and_what_is_gathered_is_kept(tmp_path: Path) -> None:
+    names = ("tcp-connectx7", "rmi-1g-2009")
+    found = choose(names, tmp_path)
+    assert len(list(tmp_path.iterdir())) == 2
+    assert found.without.keys() == set(names)
+    assert found.without["tcp-connectx7"] == choose(names[1:], tmp_path).every
+    assert found.without["rmi-1g-2009"] == choose(names[:1], tmp_path).every
+    printed = text(found)
+    assert printed.splitlines()[0].split() == ["chosen", *BLEND, *INTERVALS]
+    assert "without tcp-connectx7" in printed
+
+
+def test_of_a_dataset_that_chose_nothing_what_ships_is_unseen() -> None:
+    own = made_up(RDMA, SPARSE, ALONE, seed=0)
+    assert Unseen(None)(own) == SHIPPED
+    choice = Choice(SHIPPED, {"tcp-connectx7": WANTED})
+    assert choice.unseen(load("tcp-connectx7")) == WANTED
+    assert choice.unseen(own) == SHIPPED
+
+
+def test_evidence_of_a_break_has_scores_no_less_than_its_interval_is_wide() -> None:
+    data = made_up(RDMA, 30, ALONE, seed=0)
+    found = evidences(data)
+    assert found.breaks
+    for one in found.breaks:
+        own = one.evidence
+        right = replace(one, evidence=replace(own, truth=own.told.candidates[0]))
+        wrong = replace(one, evidence=replace(own, truth=own.told.candidates[0] + 9.0))
+        constants = Constants(doubt=0.0, power=0.0)
+        assert (right.scores(constants) > 0).all()
+        assert (wrong.scores(constants) > 100).all()
