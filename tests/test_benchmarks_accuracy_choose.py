@@ -68,12 +68,14 @@ def test_each_dataset_is_left_to_the_others_and_what_is_gathered_is_kept(tmp_pat
     printed = text(found)
     assert printed.splitlines()[0].split() == ["chosen", *BLEND, *INTERVALS]
     assert "without tcp-connectx7" in printed
+    for inside, far, n in found.beside.values():
+        assert 0 <= far <= n - inside <= n
 
 
 def test_of_a_dataset_that_chose_nothing_what_ships_is_unseen() -> None:
     own = made_up(RDMA, SPARSE, ALONE, seed=0)
     assert Unseen(None)(own) == SHIPPED
-    choice = Choice(SHIPPED, {"tcp-connectx7": WANTED})
+    choice = Choice(SHIPPED, {"tcp-connectx7": WANTED}, {})
     assert choice.unseen(load("tcp-connectx7")) == WANTED
     assert choice.unseen(own) == SHIPPED
 

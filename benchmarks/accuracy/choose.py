@@ -23,13 +23,14 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.accuracy.evidence import Evidence, Evidences, evidences
+from benchmarks.accuracy.evidence import Beside, Evidence, Evidences, evidences
 from benchmarks.pairs import say
 from icmodel.dataset import Dataset, catalogue, load
 from icmodel.files import replacing
 from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.fits.seal import seal_of
 from icmodel.validate.folds import scored
+from icmodel.validate.scores import FAR
 
 Grid = dict[str, tuple[float, ...]]
 """What is tried of each constant."""
@@ -107,10 +108,15 @@ def middle(grid: Grid) -> Constants:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The constants chosen on all datasets, and those chosen without each and what shares its rows."""
+    """The constants chosen on all datasets, and those chosen without each and what shares its rows.
+
+    ``beside`` is how the intervals of the latter do at rows beside breaks of each: how many hold, how many lie beyond
+    three half-widths, and how many there are.
+    """
 
     every: Constants
     without: Mapping[str, Constants]
+    beside: Mapping[str, tuple[int, int, int]]
 
     def unseen(self, data: Dataset) -> Constants:
         """Constants that did not see a dataset: of one that chose nothing, those chosen on all."""
@@ -137,7 +143,16 @@ def choose(names: Sequence[str], folder: Path | None = None) -> Choice:
         name: best([other for other in gathered if not _related(datasets[name], datasets[other])])
         for name in gathered
     }
-    return Choice(best(list(gathered)), without)
+    beside = {name: _held(gathered[name].breaks, one) for name, one in without.items()}
+    return Choice(best(list(gathered)), without, beside)
+
+
+def _held(breaks: Sequence[Beside], constants: Constants) -> tuple[int, int, int]:
+    """How many rows beside breaks lie in their intervals, how many far out, and how many there are."""
+    found = [one.off_and_half(constants) for one in breaks]
+    off, half = np.concatenate([np.empty((2, 0)), *(np.stack(one) for one in found)], axis=1)
+    known = np.isfinite(off)
+    return int((off <= half)[known].sum()), int((off > FAR * half)[known].sum()), int(known.sum())
 
 
 def _kept(data: Dataset, folder: Path | None) -> Evidences:
@@ -194,6 +209,11 @@ def text(choice: Choice) -> str:
         f"{title:<36}" + "".join(f"{getattr(one, name):>14g}" for name in names)
         for title, one in rows.items()
     ]
+    lines += ["", f"{'rows beside breaks':<36}{'rows':>14}{'covered':>14}{'far out':>14}"]
+    total = tuple(map(sum, zip(*choice.beside.values(), strict=True)))
+    for name, (inside, far, n) in {**choice.beside, "all": total}.items():
+        if n:
+            lines.append(f"{name:<36}{n:>14}{100 * inside / n:>12.1f} %{100 * far / n:>12.1f} %")
     return "\n".join(lines) + "\n"
 
 

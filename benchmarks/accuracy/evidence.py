@@ -81,14 +81,18 @@ class Beside:
 
         T. Gneiting and A. E. Raftery, J. Am. Stat. Assoc. 102, 2007, eq. 43, of a 90 % interval.
         """
+        off, half = self.off_and_half(constants)
+        return 2 * half + 2 / (1 - COVERAGE) * np.maximum(off - half, 0.0)
+
+    def off_and_half(self, constants: Constants) -> tuple[Floats, Floats]:
+        """How far the blend is off at the rows, and the half-widths of its intervals there, in log time."""
         own, told = self.evidence, self.evidence.told
         blend_ = blend(self.known.distances(self.known.sites), own.errors, constants)
         width = widths(blend_, self.deviations, self.spread, self.chosen)
         near = blend_.nearness(told.apart)
         log_time, apart = blend_.at(told.candidates, near)
         half = width.of_run(width.of_mean(near, told.deviation, apart), near)
-        beyond = np.maximum(np.abs(log_time - own.truth) - half, 0.0)
-        return 2 * half + 2 / (1 - COVERAGE) * beyond
+        return np.abs(log_time - own.truth), half
 
 
 @dataclass(frozen=True, slots=True)
