@@ -23,9 +23,8 @@ def nearness(known: Known, constants: Constants, asked: Sites) -> np.ndarray:
     """How much each known row counts at one site."""
     rows = len(known.sites)
     nothing = np.zeros((1, rows))
-    return Blend(nothing, nothing[0], nothing[0], nothing, constants).nearness(
-        known.distances(asked)
-    )[0]
+    blended = Blend(nothing, nothing[0], nothing[0], nothing, constants)
+    return np.asarray(blended.nearness(known.distances(asked))[0])
 
 
 def test_a_blend_follows_the_candidate_that_is_right_nearby() -> None:
