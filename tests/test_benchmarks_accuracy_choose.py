@@ -15,6 +15,7 @@ from benchmarks.accuracy.choose import (
     Unseen,
     choose,
     chosen,
+    held,
     middle,
     text,
 )
@@ -61,7 +62,8 @@ def test_evidence_is_the_blend_of_what_was_told_without_the_row() -> None:
 def test_each_dataset_is_left_to_the_others_and_what_is_gathered_is_kept(tmp_path: Path) -> None:
     names = ("tcp-connectx7", "rmi-1g-2009")
     found = choose(names, tmp_path)
-    assert len(list(tmp_path.iterdir())) == 2
+    assert len(list(tmp_path.iterdir())) == 3  # two datasets, and the choice
+    assert choose(names, tmp_path) == found
     assert found.without.keys() == set(names)
     assert found.without["tcp-connectx7"] == choose(names[1:], tmp_path).every
     assert found.without["rmi-1g-2009"] == choose(names[:1], tmp_path).every
@@ -80,14 +82,27 @@ def test_of_a_dataset_that_chose_nothing_what_ships_is_unseen() -> None:
     assert choice.unseen(own) == SHIPPED
 
 
-def test_evidence_of_a_break_has_scores_no_less_than_its_interval_is_wide() -> None:
-    data = made_up(RDMA, 30, ALONE, seed=0)
-    found = evidences(data)
-    assert found.breaks
-    for one in found.breaks:
-        own = one.evidence
-        right = replace(one, evidence=replace(own, truth=own.told.candidates[0]))
-        wrong = replace(one, evidence=replace(own, truth=own.told.candidates[0] + 9.0))
-        constants = Constants(doubt=0.0, power=0.0)
-        assert (right.scores(constants) > 0).all()
-        assert (wrong.scores(constants) > 100).all()
+def test_a_step_that_gains_too_little_is_not_taken() -> None:
+    def loss(constants: Constants, name: str) -> float:
+        return 0.001 * abs(constants.power - 10.0) + abs(constants.octaves - 3.0)
+
+    found = chosen(loss, ["one"], BLEND, middle(BLEND), gain=0.02)
+    assert (found.power, found.octaves) == (middle(BLEND).power, 3.0)
+
+
+def test_rows_beside_a_break_are_held_by_intervals_that_are_wide_enough() -> None:
+    breaks = evidences(made_up(RDMA, 30, ALONE, seed=0)).breaks
+    constants = Constants(doubt=0.0, power=0.0)
+    own = [one.evidence for one in breaks]
+    right = [
+        replace(one, evidence=replace(o, truth=o.told.candidates[0]))
+        for one, o in zip(breaks, own, strict=True)
+    ]
+    wrong = [
+        replace(one, evidence=replace(o, truth=o.told.candidates[0] + 90.0))
+        for one, o in zip(breaks, own, strict=True)
+    ]
+    n = sum(len(o.truth) for o in own)
+    assert held(wrong, constants) == (0, n, n)
+    assert held(right, constants)[1:] == (0, n)
+    assert held([], constants) == (0, 0, 0)

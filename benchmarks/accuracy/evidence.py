@@ -25,7 +25,6 @@ from icmodel.fits.quantity import DIRECT
 from icmodel.fits.regimes import LIMITED, regimes_of
 from icmodel.fits.threads import one_thread
 from icmodel.repeats import ABSOLUTE, kind
-from icmodel.statistics import COVERAGE
 from icmodel.tables.wire import frames_on_wire
 from icmodel.validate.folds import (
     LEAST_ROWS,
@@ -75,14 +74,6 @@ class Beside:
     deviations: Floats
     spread: Floats
     chosen: int
-
-    def scores(self, constants: Constants) -> Floats:
-        """Interval scores in log time: the width, and 20 times how far the truth lies beyond an end.
-
-        T. Gneiting and A. E. Raftery, J. Am. Stat. Assoc. 102, 2007, eq. 43, of a 90 % interval.
-        """
-        off, half = self.off_and_half(constants)
-        return 2 * half + 2 / (1 - COVERAGE) * np.maximum(off - half, 0.0)
 
     def off_and_half(self, constants: Constants) -> tuple[Floats, Floats]:
         """How far the blend is off at the rows, and the half-widths of its intervals there, in log time."""

@@ -35,7 +35,7 @@ class Constants:
 
     octaves: float = 1.5
     other_label: float = 0.3
-    other_end: float = 0.1
+    other_end: float = 0.05
     everywhere: float = 0.1
     root: float = 0.5
     power: float = 5.0
