@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from scipy.interpolate import Akima1DInterpolator, PchipInterpolator
 
 from fits_case import sites
-from icmodel.fits.curves import WAYS, Curves, local, monotone, on, straight
+from icmodel.fits.curves import WAYS, Curves, affine_pieces, local, monotone, on, straight
 from icmodel.fits.mechanism import COSTS, Mechanism
 
 VALUES = st.integers(-3000, 3000).map(lambda thousandths: thousandths / 1000)
 """Not the least floats there are: their slopes overflow in scipy too."""
 STEPS = st.lists(st.tuples(st.floats(0.2, 3.0), VALUES), min_size=3, max_size=12)
-STRAIGHT, ON, MONOTONE, A_BYTE, LOCAL, OWN_COSTS = range(len(WAYS))
+STRAIGHT, AFFINE, MONOTONE, A_BYTE, LOCAL, OWN_COSTS = range(len(WAYS))
 
 
 @given(STEPS, st.floats(0, 1))
@@ -60,6 +60,18 @@ def test_a_curve_of_costs_is_exact_also_beyond_its_ends() -> None:
     assert curves.errors[OWN_COSTS] == pytest.approx(0.0, abs=1e-9)
 
 
+def test_costs_that_change_on_the_way_are_met_between_any_two_points() -> None:
+    """A stack that copies no more above 4 KiB: affine on both sides, and by hand in between."""
+    sizes = np.array([64.0, 1024.0, 4096.0, 8192.0, 65536.0])
+    time = np.where(sizes > 4096, 5e-6 + 1e-10 * sizes, 1e-6 + 1e-9 * sizes)
+    asked = np.array([512.0, 6144.0, 16384.0, 131072.0])
+    told = np.exp(affine_pieces(np.log(sizes), np.log(time), np.log(asked)))
+    between = (time[2] + time[3]) / 2
+    assert told == pytest.approx([1e-6 + 512e-9, between, 5e-6 + 16384e-10, 5e-6 + 131072e-10])
+    falling = affine_pieces(np.log(sizes[:2]), np.log([2e-6, 1e-6]), np.log([1e6]))
+    assert np.isnan(falling).all()
+
+
 def test_errors_are_those_of_leaving_out_a_payload_with_all_its_rows() -> None:
     where = sites([64, 64, 512, 4096, 16384])
     log_time = np.array([1.0, 1.2, 2.0, 2.5, 4.0])
@@ -98,7 +110,8 @@ def test_beyond_its_ends_a_curve_goes_on_as_the_mechanism_or_says_nothing() -> N
     assert np.isnan(told[[MONOTONE, A_BYTE], 0]).all()
     line = np.polyfit(np.log([8192, 16384]), log_time[-2:], 1)
     expected = np.polyval(line, np.log(1_000_000))
-    assert told[[ON, LOCAL], 0] == pytest.approx([expected, expected])
+    assert told[LOCAL, 0] == pytest.approx(expected)
+    assert np.exp(told[AFFINE, 0]) == pytest.approx(3 * (2e-6 + 1e-3), rel=1e-6)
 
 
 def test_of_curves_that_it_does_not_know_or_that_have_one_point_it_says_nothing() -> None:

@@ -149,7 +149,8 @@ def choose(names: Sequence[str], folder: Path | None = None) -> Choice:
                 gathered[name] = found
         return _chosen_by(datasets, gathered)
 
-    return _kept(folder, f"choice-{together}", of_all)
+    choice: Choice = _kept(folder, f"choice-{together}", of_all)
+    return choice
 
 
 def _gathered(data: Dataset) -> Evidences:

@@ -19,11 +19,11 @@ from icmodel.fits.observations import Sites
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-WAYS = ("straight", "straight on", "monotone", "monotone a byte", "local on", "costs")
+WAYS = ("straight", "affine", "monotone", "monotone a byte", "local on", "costs")
 """The ways to go on from a curve's points; the last is affine in the payload.
 
-What goes on does so beyond the ends too, along the line of the last two points.  What is monotone depends on
-the axes: a goodput that stays level is a time a byte that does.
+Affine is the time in the payload between two points, and beyond the ends as between the last two.  What is
+monotone depends on the axes: a goodput that stays level is a time a byte that does.
 """
 LEAST_POINTS = 2
 """Points from which a line can be drawn."""
@@ -61,6 +61,15 @@ def _end_slope(step: Floats, slope: Floats) -> Floats:
     found = ((2 * near + far) * own - near * other) / (near + far)
     overshoots = (own * other <= 0) & (np.abs(found) > 3 * np.abs(own))
     return np.where(found * own <= 0, 0.0, np.where(overshoots, 3 * own, found))
+
+
+def affine_pieces(x: Floats, y: Floats, at: Floats) -> Floats:
+    """Time = so much a frame + so much a byte, by the two points around; NaN where that is not above 0."""
+    payload, time, asked = np.exp(x), np.exp(y), np.exp(at)
+    left = _left(x, at)
+    first, rise = _take(payload, left), np.diff(time) / np.diff(payload)
+    found = _take(time, left) + (asked - first) * _take(rise, left)
+    return np.where(found > 0, np.log(np.maximum(found, SHORTEST_S)), np.nan)
 
 
 def on(x: Floats, y: Floats, at: Floats) -> Floats:
@@ -192,15 +201,14 @@ def _told(points: Floats, at: Floats, modelled: Floats) -> Floats:
     off = y - own
     below, above = at < x[..., :1], at > x[..., -1:]
     held = modelled + np.where(below, off[..., :1], off[..., -1:])
-    outside, line = below | above, straight(x, y, at)
-    further = on(x, y, at)
+    outside = below | above
     return np.stack(
         [
-            np.where(outside, held, line),
-            np.where(outside, further, line),
+            np.where(outside, held, straight(x, y, at)),
+            affine_pieces(x, y, at),
             np.where(outside, np.nan, monotone(x, y, at)),
             np.where(outside, np.nan, monotone(x, y - x, at) + at),
-            np.where(outside, further, local(x, y, at)),
+            np.where(outside, on(x, y, at), local(x, y, at)),
             affine(x, y, at),
         ]
     )
