@@ -39,7 +39,7 @@ class Constants:
     everywhere: float = 0.1
     root: float = 0.5
     power: float = 5.0
-    doubt: float = 3.0
+    doubt: float = 12.0
 
 
 SHIPPED = Constants()
