@@ -7,7 +7,7 @@ import json
 import math
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from benchmarks.accuracy.curves import (
 )
 from benchmarks.accuracy.features import features
 from benchmarks.accuracy.learners import boosting, gaussian_process
+from benchmarks.accuracy.models import variant
 from benchmarks.accuracy.predictor import (
     Answerer,
     Contestant,
@@ -43,6 +44,7 @@ from benchmarks.accuracy.predictor import (
 from benchmarks.journal import Journal
 from icmodel.dataset import Dataset, Point
 from icmodel.estimate import Estimate
+from icmodel.fits.constants import Constants
 from icmodel.validate.folds import Fold, leave_one_out, scored
 from icmodel.validate.scores import Score
 from icmodel.validate.validation import LEAVE_BREAK, LEAVE_CURVE, LEAVE_ONE, LEAVE_SIZES
@@ -109,12 +111,16 @@ def test_segments_are_where_the_line_changes_and_one_where_it_does_not() -> None
 
 
 def test_a_curve_has_the_rows_with_all_else_equal(data: Dataset) -> None:
-    fold = next(iter(leave_one_out(data, "latency_mean_s")))
+    fold = next(
+        fold
+        for fold in leave_one_out(data, "latency_mean_s")
+        if fold.test[0].payload_bytes == PAYLOADS[-1] and fold.test[0].load_bps == LOADS[0]
+    )
     (point,) = fold.test
     line, load = along_payload(fold, point), along_load(fold, point)
     assert line.x.tolist() == [float(p) for p in PAYLOADS if p != point.payload_bytes]
     assert line.at == point.payload_bytes
-    assert not line.inside  # the least payload: nothing below it
+    assert not line.inside  # the greatest payload: nothing above it
     assert set(load.x.tolist()) == {float(v) for v in LOADS if v.is_finite()} - {point.load_bps}
 
 
@@ -186,7 +192,8 @@ def test_extra_p_is_asked_line_by_line(data: Dataset) -> None:
         answerer = extra_p.contestant(worker)(data)
         fold = next(iter(leave_one_out(data, "latency_mean_s")))
         (said,) = answerer(fold)
-        assert said.value == pytest.approx(2 * PAYLOADS[0] * extra_p.MICRO)
+        size = fold.test[0].payload_bytes or 0
+        assert said.value == pytest.approx(2 * size * extra_p.MICRO)
         few = replace(fold, train=replace(fold.train, points=fold.train.points[:9]))
         (said,) = answerer(few)
         assert (said.absent, said.why) == (True, "too short")
@@ -365,6 +372,35 @@ def test_how_far_a_long_race_is_gets_said(data: Dataset) -> None:
     assert said[0] == "law-1g: linear, 20 folds"
     assert said[1] == "law-1g: linear, 2 of 20"
     assert len(said) == 10
+
+
+def test_datasets_of_one_name_count_as_one(data: Dataset) -> None:
+    """Fifteen rows a metric are too few, three times fifteen are not."""
+    few = replace(data, points=data.points[:45])
+    assert race.race(few, FIELD, kind=LEAVE_ONE, most=2, say=quiet).folds == 0
+    both = race.race_together("all", [few] * 3, FIELD, kind=LEAVE_ONE, most=2, say=quiet)
+    assert (both.dataset, both.folds) == ("all", 6)
+    for metric in METRICS:
+        score = both.scores["hybrid"][metric]
+        assert score.n >= 6
+        assert score.kind == "absolute" or score.median == pytest.approx(0.02)
+
+
+def test_the_constants_of_hybrid_may_depend_on_the_dataset(data: Dataset) -> None:
+    """Two settings tell two answers, and the dataset says which."""
+    fold = next(iter(leave_one_out(data, "latency_mean_s")))
+    asked: list[str] = []
+
+    def chosen(power: float) -> Callable[[Dataset], Constants]:
+        def constants(one: Dataset) -> Constants:
+            asked.append(one.id)
+            return Constants(power=power, everywhere=1.0)
+
+        return constants
+
+    said = [variant("hybrid", chosen(power))(data)(fold)[0].value for power in (0.0, 10.0, 10.0)]
+    assert asked == ["law-1g"] * 3
+    assert said[0] != said[1] == said[2]
 
 
 def test_a_dataset_with_too_few_rows_is_named_and_has_no_entry(data: Dataset) -> None:

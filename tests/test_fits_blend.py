@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from fits_case import sites
-from icmodel.fits.blend import EVERYWHERE, blend, nearness
+from icmodel.fits.blend import Blend, blend
+from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.fits.distances import Known
+from icmodel.fits.observations import Sites
 
 WHERE = sites([16, 32, 64, 128, 4096, 8192, 16384, 32768])
 KNOWN = Known(WHERE, ())
@@ -17,10 +19,20 @@ APART = KNOWN.distances(WHERE)
 RIGHT_BELOW = np.array([0, 0, 0, 0, 0.3, 0.3, 0.3, 0.3])
 
 
+def nearness(known: Known, constants: Constants, asked: Sites) -> np.ndarray:
+    """How much each known row counts at one site."""
+    rows = len(known.sites)
+    nothing = np.zeros((1, rows))
+    blended = Blend(nothing, nothing[0], nothing[0], nothing, constants)
+    return np.asarray(blended.nearness(known.distances(asked))[0])
+
+
 def test_a_blend_follows_the_candidate_that_is_right_nearby() -> None:
     blended = blend(APART, np.stack([RIGHT_BELOW, 0.3 - RIGHT_BELOW]))
     asked = sites([48, 12000])
-    told = blended.mean(np.array([[1.0, 1.0], [2.0, 2.0]]), nearness(KNOWN.distances(asked)))
+    told, _ = blended.at(
+        np.array([[1.0, 1.0], [2.0, 2.0]]), blended.nearness(KNOWN.distances(asked))
+    )
     assert told[0] == pytest.approx(1.0, abs=0.05)
     assert told[1] == pytest.approx(2.0, abs=0.05)
     assert np.abs(blended.errors).max() < 0.05
@@ -31,7 +43,7 @@ def test_one_that_says_nothing_does_not_count() -> None:
     blended = blend(APART, np.stack([RIGHT_BELOW, nothing]))
     assert blended.errors == pytest.approx(RIGHT_BELOW)
     asked = sites([48])
-    told = blended.mean(np.array([[1.0], [np.nan]]), nearness(KNOWN.distances(asked)))
+    told, _ = blended.at(np.array([[1.0], [np.nan]]), blended.nearness(KNOWN.distances(asked)))
     assert told[0] == pytest.approx(1.0)
 
 
@@ -39,7 +51,7 @@ def test_one_wild_row_does_not_decide() -> None:
     wild = np.array([0.01, 0.01, 0.01, 5.0, 0.01, 0.01, 0.01, 0.01])
     blended = blend(APART, np.stack([wild, np.full(8, 0.5)]))
     asked = sites([48])
-    told = blended.mean(np.array([[1.0], [2.0]]), nearness(KNOWN.distances(asked)))
+    told, _ = blended.at(np.array([[1.0], [2.0]]), blended.nearness(KNOWN.distances(asked)))
     assert told[0] == pytest.approx(1.0, abs=0.2)
 
 
@@ -48,10 +60,10 @@ def test_how_a_candidate_does_everywhere_counts_a_little() -> None:
     lucky = np.array([0.02, 0.02, 0.02, 0.02, 5.0, 5.0, 5.0, 5.0])
     blended = blend(APART, np.stack([lucky, np.full(8, 0.03)]))
     asked = sites([17])
-    near = nearness(KNOWN.distances(asked))
+    near = blended.nearness(KNOWN.distances(asked))
     assert near.sum() == pytest.approx(1.0)
-    assert near.min() >= EVERYWHERE / 8
-    told = blended.mean(np.array([[1.0], [2.0]]), near)
+    assert near.min() >= SHIPPED.everywhere / 8
+    told, _ = blended.at(np.array([[1.0], [2.0]]), near)
     assert told[0] == pytest.approx(2.0, abs=0.05)
 
 
@@ -68,14 +80,45 @@ def test_a_row_left_out_says_nothing_of_itself() -> None:
 def test_a_row_of_another_label_counts_three_tenths() -> None:
     where = sites([64, 64], [["a"], ["b"]])
     known = Known(where, ((0, ""),))
-    near = nearness(known.distances(sites([64], [["a"]])))
+    near = nearness(known, Constants(other_label=0.3, everywhere=0.1), sites([64], [["a"]]))
     counts = np.array([1.0, 0.3])
-    assert near[0] == pytest.approx((1 - EVERYWHERE) * counts / counts.sum() + EVERYWHERE / 2)
+    assert near == pytest.approx(0.9 * counts / counts.sum() + 0.1 / 2)
 
 
 def test_a_row_octaves_off_in_load_counts_less_by_the_exponential() -> None:
     where = replace(sites([64, 64]), load_bps=np.array([1e6, 4e6]))
     asked = replace(sites([64]), load_bps=np.array([1e6]))
     counts = np.exp([0.0, -2.0])
-    near = nearness(Known(where, ()).distances(asked))
-    assert near[0] == pytest.approx((1 - EVERYWHERE) * counts / counts.sum() + EVERYWHERE / 2)
+    near = nearness(Known(where, ()), Constants(everywhere=0.1), asked)
+    assert near == pytest.approx(0.9 * counts / counts.sum() + 0.1 / 2)
+
+
+def test_beyond_the_ends_of_a_curve_errors_at_ends_count_and_between_the_others() -> None:
+    constants = Constants(octaves=1e9, other_end=0.1, everywhere=0.0)
+    beyond, between = (nearness(KNOWN, constants, sites([size])) for size in (131072, 1024))
+    at_upper_end = np.array([0.1] * 7 + [1.0])
+    inside = np.array([0.1, *[1.0] * 6, 0.1])
+    assert beyond == pytest.approx(at_upper_end / at_upper_end.sum())
+    assert between == pytest.approx(inside / inside.sum())
+
+
+def test_with_a_lower_root_a_wild_row_decides_less() -> None:
+    """One candidate is wild once and else right, the other always a little wrong."""
+    wild = np.array([0.001, 0.001, 0.001, 0.5, 0.001, 0.001, 0.001, 0.001])
+    told = []
+    for root in (0.25, 2.0):
+        constants = Constants(octaves=1e9, other_end=1.0, root=root)
+        blended = blend(APART, np.stack([wild, np.full(8, 0.05)]), constants)
+        near = blended.nearness(KNOWN.distances(sites([48])))
+        told.append(blended.at(np.array([[1.0], [2.0]]), near)[0][0])
+    assert told[0] < 1.01
+    assert told[1] > 1.9
+
+
+def test_how_far_candidates_are_apart_is_their_mean_distance_from_the_blend() -> None:
+    """Two that were as wrong nearby count alike: the blend is half way, and both as far from it."""
+    blended = blend(APART, np.full((2, 8), 0.1))
+    near = blended.nearness(KNOWN.distances(sites([48])))
+    told, apart = blended.at(np.array([[1.0], [2.0]]), near)
+    assert (told[0], apart[0]) == (pytest.approx(1.5), pytest.approx(0.5))
+    assert blended.apart == pytest.approx(0.0)

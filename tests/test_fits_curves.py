@@ -9,20 +9,20 @@ from hypothesis import strategies as st
 from scipy.interpolate import Akima1DInterpolator, PchipInterpolator
 
 from fits_case import sites
-from icmodel.fits.curves import WAYS, Curves, local, monotone, straight
+from icmodel.fits.curves import WAYS, Curves, affine_pieces, local, monotone, on, straight
 from icmodel.fits.mechanism import COSTS, Mechanism
 
 VALUES = st.integers(-3000, 3000).map(lambda thousandths: thousandths / 1000)
 """Not the least floats there are: their slopes overflow in scipy too."""
 STEPS = st.lists(st.tuples(st.floats(0.2, 3.0), VALUES), min_size=3, max_size=12)
-STRAIGHT, MONOTONE, A_BYTE, LOCAL, OWN_COSTS = range(len(WAYS))
+STRAIGHT, AFFINE, MONOTONE, A_BYTE, LOCAL, OWN_COSTS = range(len(WAYS))
 
 
 @given(STEPS, st.floats(0, 1))
 def test_pieces_are_those_of_scipy_and_numpy(steps: list[tuple[float, float]], part: float) -> None:
     x = np.cumsum([step for step, _ in steps])
     y = np.array([value for _, value in steps])
-    at = np.array([x[0] + part * (x[-1] - x[0])])
+    at = np.minimum([x[0] + part * (x[-1] - x[0])], x[-1])  # not beyond it by rounding
     assert straight(x, y, at) == pytest.approx(np.interp(at, x, y))
     assert monotone(x, y, at) == pytest.approx(PchipInterpolator(x, y)(at), abs=1e-7)
     expected = Akima1DInterpolator(x, y, method="makima")(at)
@@ -31,24 +31,23 @@ def test_pieces_are_those_of_scipy_and_numpy(steps: list[tuple[float, float]], p
 
 def test_the_step_across_a_break_is_not_followed_beyond_it() -> None:
     x = np.log2([256.0, 512.0, 1024.0, 1472.0, 1473.0, 2952.0, 5904.0])
-    level = np.array([1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
+    level = np.array([1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0]) + 0.1 * x
     at = np.log2([1200.0, 2000.0, 4000.0])
-    assert local(x, level, at) == pytest.approx([1.0, 2.0, 2.0])
-    assert local(x[3:], level[3:], at[1:]) == pytest.approx([2.0, 2.0])
+    assert local(x, level, at) == pytest.approx([1.0, 2.0, 2.0] + 0.1 * at, abs=0.01)
 
 
 def test_a_stack_of_curves_says_what_each_says() -> None:
     random = np.random.default_rng(2)
     x = np.cumsum(random.uniform(0.5, 2.0, (3, 6)), axis=1)
     y, at = random.normal(size=(3, 6)), random.uniform(-1, 14, (3, 9))
-    for between in (straight, monotone, local):
+    for between in (straight, on, monotone, local):
         alone = [between(x[k], y[k], at[k]) for k in range(3)]
         assert between(x, y, at) == pytest.approx(np.stack(alone))
 
 
 def test_two_points_are_joined_by_a_line() -> None:
     x, y, at = np.array([0.0, 2.0]), np.array([1.0, 5.0]), np.array([0.5])
-    for between in (straight, monotone, local):
+    for between in (straight, on, monotone, local):
         assert between(x, y, at)[0] == pytest.approx(2.0)
 
 
@@ -59,6 +58,18 @@ def test_a_curve_of_costs_is_exact_also_beyond_its_ends() -> None:
     told = curves.log_time(asked, np.zeros(3))[OWN_COSTS]
     assert np.exp(told) == pytest.approx(2e-6 + 1e-9 * asked.payload_bytes)
     assert curves.errors[OWN_COSTS] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_costs_that_change_on_the_way_are_met_between_any_two_points() -> None:
+    """A stack that copies no more above 4 KiB: affine on both sides, and by hand in between."""
+    sizes = np.array([64.0, 1024.0, 4096.0, 8192.0, 65536.0])
+    time = np.where(sizes > 4096, 5e-6 + 1e-10 * sizes, 1e-6 + 1e-9 * sizes)
+    asked = np.array([512.0, 6144.0, 16384.0, 131072.0])
+    told = np.exp(affine_pieces(np.log(sizes), np.log(time), np.log(asked)))
+    between = (time[2] + time[3]) / 2
+    assert told == pytest.approx([1e-6 + 512e-9, between, 5e-6 + 16384e-10, 5e-6 + 131072e-10])
+    falling = affine_pieces(np.log(sizes[:2]), np.log([2e-6, 1e-6]), np.log([1e6]))
+    assert np.isnan(falling).all()
 
 
 def test_errors_are_those_of_leaving_out_a_payload_with_all_its_rows() -> None:
@@ -96,7 +107,11 @@ def test_beyond_its_ends_a_curve_goes_on_as_the_mechanism_or_says_nothing() -> N
     curves = Curves(where, log_time, mechanism.at(where).log_time)
     told = curves.log_time(asked, mechanism.at(asked).log_time)
     assert np.exp(told[STRAIGHT, 0]) == pytest.approx(3 * (2e-6 + 1e-3), rel=1e-6)
-    assert np.isnan(told[[MONOTONE, A_BYTE, LOCAL], 0]).all()
+    assert np.isnan(told[[MONOTONE, A_BYTE], 0]).all()
+    line = np.polyfit(np.log([8192, 16384]), log_time[-2:], 1)
+    expected = np.polyval(line, np.log(1_000_000))
+    assert told[LOCAL, 0] == pytest.approx(expected)
+    assert np.exp(told[AFFINE, 0]) == pytest.approx(3 * (2e-6 + 1e-3), rel=1e-6)
 
 
 def test_of_curves_that_it_does_not_know_or_that_have_one_point_it_says_nothing() -> None:

@@ -63,7 +63,7 @@ def wire() -> TheoryPackets:
 
 
 def test_packets_of_a_carried_load_are_those_of_the_frames_asked_for_and_sure() -> None:
-    where = FITS.flowing(places(LAB, [1472.0, 1473.0, 14_000.0], 1e8, LIMITED))
+    where = FITS.flowing("latency_mean_s", places(LAB, [1472.0, 1473.0, 14_000.0], 1e8, LIMITED))
     assert wire().per_s(where) == pytest.approx(
         1e8 / 8 / where.payload_bytes * np.array([1, 2, 10]), rel=1e-9
     )
@@ -72,13 +72,13 @@ def test_packets_of_a_carried_load_are_those_of_the_frames_asked_for_and_sure() 
 
 @pytest.mark.parametrize("regime", [UNLIMITED, OVERLOAD])
 def test_packets_at_the_limit_are_as_sure_as_the_goodput(regime: str) -> None:
-    where = FITS.flowing(places(LAB, [100.0, 300.0], 6e9, regime))
+    where = FITS.flowing("latency_mean_s", places(LAB, [100.0, 300.0], 6e9, regime))
     expected = [truth("udp", size, math.inf)["goodput_bps"] / 8 / size for size in (100, 300)]
     assert wire().per_s(where) == pytest.approx(np.array(expected), rel=0.05)
     assert (wire().half(where) > 0.001).all()
 
 
 def test_where_less_flows_than_is_asked_packets_are_not_sure() -> None:
-    where = FITS.flowing(places(LAB, [64.0], 9e9, LIMITED))
+    where = FITS.flowing("latency_mean_s", places(LAB, [64.0], 9e9, LIMITED))
     assert where.frames_per_s[0] < 9e9 / 8 / 64
     assert wire().half(where)[0] > 0.001

@@ -36,7 +36,7 @@ ROWS = 20
 def uniform(errors: Floats) -> Blend:
     """A blend in which all other rows count alike."""
     others = (1.0 - np.eye(len(errors))) / (len(errors) - 1)
-    return Blend(errors[np.newaxis], errors, others)
+    return Blend(errors[np.newaxis], errors, np.zeros_like(errors), others)
 
 
 def factor(count: int, chosen: int) -> tuple[float, Floats]:
@@ -44,16 +44,15 @@ def factor(count: int, chosen: int) -> tuple[float, Floats]:
     where = sites(np.geomspace(16, 65536, count))
     nothing = np.zeros(count)
     times = 2e-6 + 1e-9 * where.payload_bytes
-    process = fit(Observations(where, times, nothing, nothing), np.log(times)).widths.process
+    deviations = fit(Observations(where, times, nothing, nothing), np.log(times)).widths.deviations
     errors = np.random.default_rng(count).uniform(0.01, 0.5, count)
-    deviations = process.deviations
     scores = [
         errors[k]
         / (np.delete(errors, k).mean() + LEAST_ERROR)
         * (np.delete(deviations, k).mean() / deviations[k])
         for k in range(count)
     ]
-    return widths(uniform(errors), process, nothing, chosen).factor, np.sort(scores)
+    return widths(uniform(errors), deviations, nothing, chosen).factor, np.sort(scores)
 
 
 @pytest.mark.parametrize(("count", "rank"), [(20, 19), (29, 27), (12, 12), (19, 18)])
@@ -74,8 +73,8 @@ def test_of_too_few_rows_the_width_is_that_of_a_lone_point() -> None:
     where = sites(np.geomspace(16, 65536, 8))
     nothing = np.zeros(8)
     times = 2e-6 + 1e-9 * where.payload_bytes
-    process = fit(Observations(where, times, nothing, nothing), np.log(times)).widths.process
-    found = widths(uniform(np.full(8, 1e-3)), process, nothing, 0)
+    deviations = fit(Observations(where, times, nothing, nothing), np.log(times)).widths.deviations
+    found = widths(uniform(np.full(8, 1e-3)), deviations, nothing, 0)
     assert found.factor == pytest.approx(LONE_WIDTH / (1e-3 + LEAST_ERROR))
 
 
@@ -84,8 +83,8 @@ def test_of_nine_rows_the_greatest_error_is_the_width() -> None:
     where = sites(np.geomspace(16, 65536, 9))
     nothing = np.zeros(9)
     times = 2e-6 + 1e-9 * where.payload_bytes
-    process = fit(Observations(where, times, nothing, nothing), np.log(times)).widths.process
-    found = widths(uniform(np.full(9, 1e-3)), process, nothing, 0)
+    deviations = fit(Observations(where, times, nothing, nothing), np.log(times)).widths.deviations
+    found = widths(uniform(np.full(9, 1e-3)), deviations, nothing, 0)
     assert found.factor < 0.1 * LONE_WIDTH / (1e-3 + LEAST_ERROR)
 
 
@@ -94,17 +93,26 @@ def of_errors(spread: Floats) -> tuple[Widths, Floats]:
     where = sites(np.geomspace(16, 65536, ROWS))
     nothing = np.zeros(ROWS)
     times = 2e-6 + 1e-9 * where.payload_bytes
-    process = fit(Observations(where, times, nothing, nothing), np.log(times)).widths.process
+    deviations = fit(Observations(where, times, nothing, nothing), np.log(times)).widths.deviations
     near = np.full((1, ROWS), 1 / ROWS)
-    return widths(uniform(np.full(ROWS, 0.1)), process, spread, 0), near
+    return widths(uniform(np.full(ROWS, 0.1)), deviations, spread, 0), near
 
 
 def test_a_site_twice_as_uncertain_is_twice_as_wide() -> None:
     found, near = of_errors(np.zeros(ROWS))
-    usual = near @ found.process.deviations
-    half = [found.of_mean(near, times * usual)[0] for times in (0.5, 1.0, 2.0)]
+    usual = near @ found.deviations
+    nothing = np.zeros(1)
+    half = [found.of_mean(near, times * usual, nothing)[0] for times in (0.5, 1.0, 2.0)]
     assert half[1] == pytest.approx(found.factor * (0.1 + LEAST_ERROR))
     assert [h / half[1] for h in half] == pytest.approx([0.5, 1.0, 2.0])
+
+
+def test_where_candidates_differ_the_interval_is_wider_by_as_much_as_doubt_says() -> None:
+    found, near = of_errors(np.zeros(ROWS))
+    usual, apart = near @ found.deviations, np.array([0.05])
+    doubt = found.blend.constants.doubt
+    half = found.of_mean(near, usual, apart)[0]
+    assert half == pytest.approx(found.factor * (0.1 + LEAST_ERROR + 0.05 * doubt))
 
 
 def test_one_new_run_adds_its_own_spread_as_an_independent_error_does() -> None:

@@ -15,7 +15,6 @@ from icmodel.fits.kernel import (
     JOINED,
     NUMBERS,
     PRODUCT,
-    SHAPES,
     Covariance,
     Kernel,
     groups_of,
@@ -42,16 +41,13 @@ def shares(count: int) -> np.ndarray:
 @given(
     st.lists(st.integers(1, 100_000), min_size=2, max_size=12, unique=True),
     FORMS,
-    st.sampled_from(sorted(SHAPES)),
     st.sampled_from((0.0, 0.5, 2.0)),
     st.sampled_from((0.001, 0.3, 20.0)),
 )
-def test_every_covariance_is_one(
-    payloads: list[int], form: str, shape: str, jump: float, far: float
-) -> None:
+def test_every_covariance_is_one(payloads: list[int], form: str, jump: float, far: float) -> None:
     where = mixed(payloads)
     groups = groups_of(where)[form]
-    kernel = Kernel(form, shape, jump=jump, apart=dict.fromkeys(groups, far))
+    kernel = Kernel(form, jump=jump, apart=dict.fromkeys(groups, far))
     parts = shares(len(where))
     found = Covariance(kernel, Known(where, groups).distances(where), parts, parts).values
     assert found == pytest.approx(found.T)
@@ -60,12 +56,11 @@ def test_every_covariance_is_one(
 
 
 @pytest.mark.parametrize("form", [PRODUCT, JOINED])
-@pytest.mark.parametrize("shape", sorted(SHAPES))
-def test_slopes_are_those_of_small_steps(form: str, shape: str) -> None:
+def test_slopes_are_those_of_small_steps(form: str) -> None:
     where = mixed([16, 100, 1000, 1500, 3000, 9000])
     groups = groups_of(where)[form]
     apart, parts = Known(where, groups).distances(where), shares(6)
-    kernel = Kernel(form, shape).on(groups)
+    kernel = Kernel(form).on(groups)
     outer = np.cos(np.arange(36.0)).reshape(6, 6)
     outer = outer + outer.T
     told = Covariance(kernel, apart, parts, parts).slopes(outer)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -59,3 +61,26 @@ def test_its_covariance_is_that_of_its_kernel() -> None:
     noise = np.linalg.inv(found.inverse) - told
     expected = found.kernel.noise + 1e-4 / found.scale**2
     assert np.diag(noise) == pytest.approx(expected, rel=1e-6)
+
+
+def test_twins_leave_together() -> None:
+    """Requests above the capacity are one point whatever they ask: none tells of the other."""
+    labels = [["a", "overload"]] * 8
+    where = sites([64, 64, 64, 1024, 1024, 4096, 16384, 16384], labels)
+    where = replace(where, load_bps=np.array([1e9, 2e9, 4e9, 1e9, 2e9, 4e9, 1e9, 1e9]))
+    log_time = np.log(1e-6 + 1e-9 * where.payload_bytes) + 0.1 * np.arange(8)
+    nothing = np.zeros(8)
+    mechanism = Mechanism(COSTS, where, log_time)
+    apart = Known(where, ()).distances(where)
+    observed = Observations(where, np.exp(log_time), nothing, nothing)
+    found = process(mechanism, Kernel().on(()), observed, apart, log_time)
+    residual = log_time - mechanism.at(where).log_time
+    covariance = np.linalg.inv(found.inverse)
+    for left in ([0, 1, 2], [3, 4], [5], [6, 7]):
+        rest, out = np.setdiff1d(np.arange(8), left), np.array(left)
+        among, cross = covariance[np.ix_(rest, rest)], covariance[np.ix_(out, rest)]
+        told = cross @ np.linalg.solve(among, residual[rest])
+        assert found.errors[left] == pytest.approx(residual[left] - told, rel=1e-6, abs=1e-9)
+        spread = covariance[np.ix_(out, out)] - cross @ np.linalg.solve(among, cross.T)
+        expected = found.scale * np.sqrt(np.diag(spread))
+        assert found.deviations[left] == pytest.approx(expected, rel=1e-6)

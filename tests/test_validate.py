@@ -99,7 +99,7 @@ def test_every_kind_has_its_folds_and_every_metric_its_rows(found: Validation) -
     folds = {trial.kind: trial.folds for trial in found.trials}
     points = len(PAYLOADS) * len(LOADS)
     assert folds == {
-        LEAVE_ONE: points,
+        LEAVE_ONE: points - 1,  # of 16 B two loads are more than can be had: one point
         LEAVE_CURVE: len(LOADS),
         LEAVE_BREAK: len(LOADS) * len(METRICS),
         LEAVE_SIZES: len(METRICS),

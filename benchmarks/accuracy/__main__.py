@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from benchmarks.accuracy.choose import Chosen, Unseen
 from benchmarks.accuracy.curves import (
     akima,
     hockney,
@@ -20,21 +21,23 @@ from benchmarks.accuracy.curves import (
 )
 from benchmarks.accuracy.extra_p import extra_p
 from benchmarks.accuracy.learners import boosting, gaussian_process
+from benchmarks.accuracy.made_up import family
 from benchmarks.accuracy.models import variant
 from benchmarks.accuracy.predictor import Contestant
-from benchmarks.accuracy.race import document, race
-from benchmarks.accuracy.table import text
+from benchmarks.accuracy.race import document, race_together
+from benchmarks.accuracy.table import OURS, text
 from benchmarks.journal import Journal
 from benchmarks.pairs import say
 from benchmarks.start import CommandError
-from icmodel.dataset import catalogue, load
+from icmodel.dataset import Dataset, catalogue, load
+from icmodel.fits.constants import SHIPPED
 from icmodel.validate.validation import KINDS, LEAVE_ONE
 
 EXTRA_P = "extra-p"
 PREDICTORS: Mapping[str, Contestant] = {
     "appendix-h": variant("appendix-h"),
     "corrected": variant("corrected"),
-    "hybrid": variant("hybrid"),
+    OURS: variant(OURS),
     "linear": interpolated(linear),
     "pchip": interpolated(pchip),
     "akima": interpolated(akima),
@@ -53,28 +56,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = _parser().parse_args(arguments)
     names = asked.predictor or list(NAMES)
     journal = Journal(asked.journal)
+    constants = (lambda _: SHIPPED) if asked.shipped else Unseen(asked.evidence)
+    entries = _entries(asked.only, made_up=asked.made_up)
     with ExitStack() as stack:
-        predictors = stack.enter_context(contestants(names))
-        found = []
-        for name in asked.only or catalogue():
-            data = load(name)
-            one = race(
-                data, predictors, kind=asked.folds, most=asked.most, say=say, journal=journal
+        predictors = stack.enter_context(contestants(names, constants))
+        found = [
+            race_together(
+                name, datasets, predictors,
+                kind=asked.folds, most=asked.most, say=say, journal=journal,
             )
-            found.append(one)
+            for name, datasets in entries.items()
+        ]  # fmt: skip
     told = json.dumps(document(found), indent=2) + "\n" if asked.json else text(found, asked.folds)
     sys.stdout.write(told)
     return 0
 
 
+def _entries(only: Sequence[str] | None, *, made_up: bool) -> dict[str, list[Dataset]]:
+    """The datasets that are raced on, by name."""
+    if made_up:
+        return {name: one for name, one in family().items() if only is None or name in only}
+    return {one.id: [one] for one in map(load, only or catalogue())}
+
+
 @contextmanager
-def contestants(names: Sequence[str]) -> Iterator[dict[str, Contestant]]:
+def contestants(names: Sequence[str], constants: Chosen) -> Iterator[dict[str, Contestant]]:
     """The predictors of some names, in that order; Extra-P only while it can be installed."""
     with ExitStack() as stack:
         found = {}
         for name in names:
             if name != EXTRA_P:
-                found[name] = PREDICTORS[name]
+                found[name] = PREDICTORS[name] if name != OURS else variant(OURS, constants)
                 continue
             try:
                 found[name] = stack.enter_context(extra_p())
@@ -88,6 +100,19 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="print a JSON document")
     parser.add_argument(
         "--only", action="append", metavar="DATASET", help="name or path; can be repeated"
+    )
+    parser.add_argument(
+        "--made-up", action="store_true", help="the made-up family, which chose no constant"
+    )
+    parser.add_argument(
+        "--evidence",
+        type=Path,
+        help="a folder that keeps by what constants are chosen; what is in it is not gathered again",
+    )
+    parser.add_argument(
+        "--shipped",
+        action="store_true",
+        help="hybrid with the constants that ship, which have seen every dataset",
     )
     parser.add_argument(
         "--predictor", action="append", choices=NAMES, help="only these; can be repeated"

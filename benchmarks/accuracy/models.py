@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from benchmarks.accuracy.predictor import Answerer, Contestant
 from icmodel.dataset import Dataset
-from icmodel.estimate import Estimate
+from icmodel.errors import IcmodelError
+from icmodel.estimate import Estimate, absent
+from icmodel.fits.constants import SHIPPED, Constants
+from icmodel.model import Model
 from icmodel.validate.folds import Fold
-from icmodel.validate.questions import answers
+from icmodel.validate.questions import answers_of
 
 
-def variant(name: str) -> Contestant:
-    """One variant of the model."""
+def variant(name: str, constants: Callable[[Dataset], Constants] = lambda _: SHIPPED) -> Contestant:
+    """One variant of the model; of its fits the constants may depend on the dataset that is scored."""
 
     def answerer(data: Dataset) -> Answerer:
-        del data
+        own = constants(data)
 
         def answer(fold: Fold) -> Sequence[Estimate]:
-            return answers(fold, name)
+            try:
+                model = Model(fold.train, name, cache=False, constants=own)
+            except IcmodelError as error:
+                return [absent(str(error)) for _ in fold.test]
+            return answers_of(model, fold.train, fold.test)
 
         return answer
 

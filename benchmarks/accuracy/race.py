@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 
-from benchmarks.accuracy.predictor import Answerer, Contestant
+from benchmarks.accuracy.predictor import Contestant
 from benchmarks.journal import Journal
 from icmodel.dataset import Dataset
 from icmodel.estimate import Estimate, absent
@@ -38,9 +37,18 @@ class Race:
     scores: Mapping[str, Mapping[str, Score]]
 
 
-def metrics_with_enough_rows(data: Dataset) -> tuple[str, ...]:
-    """The metrics that are scored: at least 30 measured or tabulated rows."""
-    return tuple(m for m, n in counts(scored(data)).items() if n >= LEAST_ROWS)
+@dataclass(frozen=True, slots=True)
+class Lap:
+    """The folds of one dataset of a race."""
+
+    data: Dataset
+    folds: Sequence[Fold]
+
+
+def metrics_with_enough_rows(datasets: Sequence[Dataset]) -> tuple[str, ...]:
+    """The metrics that are scored: at least 30 measured or tabulated rows in all."""
+    rows = [point for data in datasets for point in scored(data)]
+    return tuple(m for m, n in counts(rows).items() if n >= LEAST_ROWS)
 
 
 def race(
@@ -53,27 +61,52 @@ def race(
     journal: Journal = NOTHING_KEPT,
 ) -> Race:
     """Every predictor on the folds of one dataset; whose scores a journal has does not run again."""
-    metrics = metrics_with_enough_rows(data)
-    folds = _folds(data, kind, metrics, most) if metrics else []
+    return race_together(
+        data.id, [data], predictors, kind=kind, most=most, say=say, journal=journal
+    )
+
+
+def race_together(
+    name: str,
+    datasets: Sequence[Dataset],
+    predictors: Mapping[str, Contestant],
+    *,
+    kind: str,
+    most: int | None,
+    say: Say,
+    journal: Journal = NOTHING_KEPT,
+) -> Race:
+    """The same over several datasets that count as one: ``most`` folds of each."""
+    metrics = metrics_with_enough_rows(datasets)
+    laps = [Lap(data, _folds(data, kind, metrics, most)) for data in datasets] if metrics else []
+    folds = sum(len(lap.folds) for lap in laps)
     scores = {}
-    for name, contestant in predictors.items():
-        key = [data.id, data.sha256, kind, most, name]
+    for predictor, contestant in predictors.items():
+        key = [name, *(data.sha256 for data in datasets), kind, most, predictor]
         known = journal.known(key)
         if not isinstance(known, dict):
-            say(f"{data.id}: {name}, {len(folds)} folds")
-            told = partial(_say_fold, say, f"{data.id}: {name}", len(folds))
-            found = _run(data, contestant, folds, metrics, told)
+            say(f"{name}: {predictor}, {folds} folds")
+            progress = _Progress(say, f"{name}: {predictor}", folds)
+            found = _run(laps, contestant, metrics, progress)
             known = {metric: asdict(one) for metric, one in found.items()}
             if any(one.n for one in found.values()):  # a missing package may be there next time
                 journal.keep(key, known)
-        scores[name] = {metric: _score(said) for metric, said in known.items()}
-    return Race(data.id, len(folds), scores)
+        scores[predictor] = {metric: _score(said) for metric, said in known.items()}
+    return Race(name, folds, scores)
 
 
-def _say_fold(say: Say, who: str, folds: int, done: int) -> None:
-    """How far a predictor is, at every tenth of its folds."""
-    if done * TENTHS // folds > (done - 1) * TENTHS // folds and done < folds:
-        say(f"{who}, {done} of {folds}")
+class _Progress:
+    """Says at every tenth of its folds how far a predictor is."""
+
+    def __init__(self, say: Say, who: str, folds: int) -> None:
+        self._say, self._who, self._folds, self._done = say, who, folds, 0
+
+    def __call__(self) -> None:
+        """One fold more."""
+        self._done += 1
+        done, folds = self._done, self._folds
+        if done * TENTHS // folds > (done - 1) * TENTHS // folds and done < folds:
+            self._say(f"{self._who}, {done} of {folds}")
 
 
 def _score(said: Mapping[str, object]) -> Score:
@@ -99,23 +132,13 @@ def _folds(data: Dataset, kind: str, metrics: Sequence[str], most: int | None) -
 
 
 def _run(
-    data: Dataset,
-    contestant: Contestant,
-    folds: Sequence[Fold],
-    metrics: Sequence[str],
-    told: Callable[[int], None],
+    laps: Sequence[Lap], contestant: Contestant, metrics: Sequence[str], told: Callable[[], None]
 ) -> dict[str, Score]:
-    """The scores of one predictor; one that is not there answers nothing, and says so."""
-    try:
-        answerer = contestant(data)
-    except ImportError as error:
-        why = f"needs {error.name}, which is not installed"
-        said = [(fold, [absent(why)] * len(fold.test)) for fold in folds]
-    else:
-        said = list(_answers(answerer, folds, told))
+    """The scores of one predictor."""
     outcomes = by_metric(
         outcome(fold.name, point, one)
-        for fold, ones in said
+        for lap in laps
+        for fold, ones in _answers(lap, contestant, told)
         for point, one in zip(fold.test, ones, strict=True)
         if point.metric in metrics
     )
@@ -123,11 +146,19 @@ def _run(
 
 
 def _answers(
-    answerer: Answerer, folds: Sequence[Fold], told: Callable[[int], None]
-) -> Iterator[tuple[Fold, list[Estimate]]]:
-    for done, fold in enumerate(folds, 1):
-        yield fold, list(answerer(fold))
-        told(done)
+    lap: Lap, contestant: Contestant, told: Callable[[], None]
+) -> Iterator[tuple[Fold, Sequence[Estimate]]]:
+    """What a predictor answers to each fold; one that is not there answers nothing, and says so."""
+    try:
+        answerer = contestant(lap.data)
+    except ImportError as error:
+        why = f"needs {error.name}, which is not installed"
+        for fold in lap.folds:
+            yield fold, [absent(why)] * len(fold.test)
+        return
+    for fold in lap.folds:
+        yield fold, answerer(fold)
+        told()
 
 
 def document(races: Sequence[Race]) -> dict[str, dict[str, dict[str, dict[str, object]]]]:

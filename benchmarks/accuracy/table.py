@@ -1,4 +1,4 @@
-"""The race as text: a table a dataset, then who was closest how often, and where we were not."""
+"""The race as text: mean ranks, a table a dataset, then who was closest how often, and where we were not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from benchmarks.accuracy.race import Race
 from icmodel.repeats import ABSOLUTE
-from icmodel.validate.scores import Score
+from icmodel.validate.scores import FAR, Coverage, Score
 
 OURS = "hybrid"
 ENOUGH = 0.9
@@ -45,12 +45,13 @@ class Final:
 
 def text(races: Sequence[Race], kind: str) -> str:
     """Everything for people."""
-    lines = [f"errors by {kind}, the same folds for all; relative, of ratios absolute"]
+    judged = finals(races)
+    lines = [*_ranked(races), *_covered(races), ""] if judged else []
+    lines.append(f"errors by {kind}, the same folds for all; relative, of ratios absolute")
     for one in races:
         lines += ["", *_one(one)]
-    judged = finals(races)
     if judged:
-        lines += ["", *_ranked(races), *_conclusions(judged), *_together(races)]
+        lines += ["", *_conclusions(judged), *_together(races)]
     return "\n".join(lines) + "\n"
 
 
@@ -207,6 +208,21 @@ def _ranked(races: Sequence[Race]) -> Iterator[str]:
     yield f"  {'':<36}{'median':>10}{'p95':>10}"
     for name, rank in medians.items():
         yield f"    {name:<34}{rank:>10.2f}{tails[name]:>10.2f}"
+
+
+def _covered(races: Sequence[Race]) -> Iterator[str]:
+    """How often intervals held, over all rows of each predictor that has any."""
+    counted: dict[str, list[Coverage]] = {}
+    for one in races:
+        for name, metrics in one.scores.items():
+            counted.setdefault(name, []).extend(s.coverage for s in metrics.values() if s.coverage)
+    for name, found in counted.items():
+        if n := sum(one.n for one in found):
+            inside, far = (sum(getattr(one, part) for one in found) for part in ("inside", "far"))
+            yield (
+                f"intervals of {name} hold {100 * inside / n:.1f} % of {n} rows; "
+                f"{100 * far / n:.1f} % lie beyond {FAR:g} half-widths"
+            )
 
 
 def _conclusions(judged: Sequence[Final]) -> Iterator[str]:

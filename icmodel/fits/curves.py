@@ -19,13 +19,12 @@ from icmodel.fits.observations import Sites
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-WAYS = ("straight", "monotone", "monotone a byte", "local", "costs")
+WAYS = ("straight", "affine", "monotone", "monotone a byte", "local on", "costs")
 """The ways to go on from a curve's points; the last is affine in the payload.
 
-What is monotone depends on the axes: a goodput that stays level is a time a byte that does.
+Affine is the time in the payload between two points, and beyond the ends as between the last two.  What is
+monotone depends on the axes: a goodput that stays level is a time a byte that does.
 """
-UNEVEN = 16.0
-"""A piece so many times narrower than its neighbour is a step that the neighbour does not follow."""
 LEAST_POINTS = 2
 """Points from which a line can be drawn."""
 
@@ -64,6 +63,24 @@ def _end_slope(step: Floats, slope: Floats) -> Floats:
     return np.where(found * own <= 0, 0.0, np.where(overshoots, 3 * own, found))
 
 
+def affine_pieces(x: Floats, y: Floats, at: Floats) -> Floats:
+    """Time = so much a frame + so much a byte, by the two points around; NaN where that is not above 0."""
+    payload, time, asked = np.exp(x), np.exp(y), np.exp(at)
+    left = _left(x, at)
+    first, rise = _take(payload, left), np.diff(time) / np.diff(payload)
+    found = _take(time, left) + (asked - first) * _take(rise, left)
+    return np.where(found > 0, np.log(np.maximum(found, SHORTEST_S)), np.nan)
+
+
+def on(x: Floats, y: Floats, at: Floats) -> Floats:
+    """Beyond the ends along the line of the last two points."""
+    below = at < x[..., :1]
+    near, far = (np.where(below, v[..., :1], v[..., -1:]) for v in (x, y))
+    step = np.where(below, x[..., 1:2] - x[..., :1], x[..., -1:] - x[..., -2:-1])
+    rise = np.where(below, y[..., 1:2] - y[..., :1], y[..., -1:] - y[..., -2:-1])
+    return np.asarray(far + (at - near) * rise / step)
+
+
 def local(x: Floats, y: Floats, at: Floats) -> Floats:
     """Cubic pieces whose slopes follow the straighter side (H. Akima, J. ACM 17, 1970).
 
@@ -83,21 +100,7 @@ def local(x: Floats, y: Floats, at: Floats) -> Floats:
     safe = np.where(flat, 1.0, sum_)
     one, other = wide[..., 1:-2], wide[..., 2:-1]
     mean = (behind * one + before * other) / safe
-    return _hermite(x, y, _calm(x, slope, np.where(flat, (one + other) / 2, mean)), at)
-
-
-def _calm(x: Floats, slope: Floats, found: Floats) -> Floats:
-    """Slopes at points, but of the wider piece alone where the other is much narrower.
-
-    A byte across a break is a step, and with the noise of two runs a wild one: followed beyond
-    its piece it would throw the next one far off.
-    """
-    step = np.diff(x)
-    narrow, wide = step[..., :-1] * UNEVEN < step[..., 1:], step[..., 1:] * UNEVEN < step[..., :-1]
-    inner = np.where(narrow, slope[..., 1:], np.where(wide, slope[..., :-1], found[..., 1:-1]))
-    first = np.where(wide[..., :1], slope[..., :1], found[..., :1])
-    last = np.where(narrow[..., -1:], slope[..., -1:], found[..., -1:])
-    return np.concatenate([first, inner, last], axis=-1)
+    return _hermite(x, y, np.where(flat, (one + other) / 2, mean), at)
 
 
 def _hermite(x: Floats, y: Floats, slope: Floats, at: Floats) -> Floats:
@@ -202,9 +205,10 @@ def _told(points: Floats, at: Floats, modelled: Floats) -> Floats:
     return np.stack(
         [
             np.where(outside, held, straight(x, y, at)),
+            affine_pieces(x, y, at),
             np.where(outside, np.nan, monotone(x, y, at)),
             np.where(outside, np.nan, monotone(x, y - x, at) + at),
-            np.where(outside, np.nan, local(x, y, at)),
+            np.where(outside, on(x, y, at), local(x, y, at)),
             affine(x, y, at),
         ]
     )

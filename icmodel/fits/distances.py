@@ -8,12 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from icmodel.fits.curves import curves_of
 from icmodel.fits.observations import Sites
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 Group = tuple[int, str]
 """Label column and one of its labels: sites differ if one has it; or ``""``: if labels differ."""
+NO_CURVE = 2
+"""How a site stands to a curve without two payloads: neither below, between nor above (-1, 0, 1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +28,15 @@ class Distances:
     smooth covariance of a sum of two distances need not be one.  ``asked`` is between the loads that
     were asked for, ``carried`` between what flowed: as fast as it goes is far from every limit in the
     one, and beside the greatest in the other.  ``differ`` is 1 where sites differ, and has the groups
-    alone in which some do.
+    alone in which some do.  ``ends`` is whether they stand differently to the curves of the known sites:
+    one between rows, one at or beyond an end of them.
     """
 
     payload: Floats
     asked: Floats
     carried: Floats
     broken: Floats
+    ends: Bools
     differ: Mapping[Group, Floats]
 
     def part(self, left: Ints, right: Ints) -> Distances:
@@ -47,6 +53,7 @@ class Distances:
             cut(self.asked),
             cut(self.carried),
             cut(self.broken),
+            cut(self.ends.astype(np.float64)) > 0,
             {group: chosen for group, d in self.differ.items() if (chosen := cut(d)).any()},
         )
 
@@ -70,6 +77,11 @@ class Known:
         }
         self._labels = self._compared(sites)
         self._payload, self._asked, self._carried, self._packets = _axes(sites)
+        self._between = {
+            key: (sites.payload_bytes[rows].min(), sites.payload_bytes[rows].max())
+            for key, rows in curves_of(sites).items()
+        }
+        self._ends = self._standing(sites, own=True)
 
     def distances(self, sites: Sites) -> Distances:
         """From some sites to the known ones.
@@ -84,8 +96,24 @@ class Known:
             np.abs(asked[:rows, None] - self._asked),
             np.abs(carried[:, None] - self._carried),
             packets[:, None] - self._packets,
+            self._standing(sites)[:, None] != self._ends,
             dict(self._differ(first)),
         )
+
+    def _standing(self, sites: Sites, *, own: bool = False) -> Ints:
+        """Where sites stand: below, between or above the rows of their curve, or on one without two rows.
+
+        ``own`` are the rows themselves, of which the least and the greatest count as left out.
+        """
+        found = np.full(len(sites), NO_CURVE)
+        for key, where in curves_of(sites).items():
+            least, most = self._between.get(key, (0.0, 0.0))
+            if least < most:
+                payload = sites.payload_bytes[where]
+                below = payload <= least if own else payload < least
+                above = payload >= most if own else payload > most
+                found[where] = above.astype(np.int64) - below
+        return found
 
     def _differ(self, sites: Sites) -> Iterator[tuple[Group, Floats]]:
         """The groups in which some of the sites differ from known ones, and where they do."""

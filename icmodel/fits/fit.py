@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from icmodel.fits.blend import Blend, blend, nearness
+from icmodel.fits.blend import Blend, blend
+from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.fits.curves import WAYS, Curves
 from icmodel.fits.distances import Distances, Group, Known
 from icmodel.fits.hyperparameters import Hyperparameters, Kernels
@@ -21,8 +22,6 @@ from icmodel.fits.kernel import (
     JOINED,
     NUMBERS,
     PRODUCT,
-    SMOOTH,
-    SMOOTHER,
     Kernel,
     groups_of,
 )
@@ -38,27 +37,24 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """What a process is made of: the constant or the best other mechanism, form and shape.
+    """What a process is made of: the constant or the best other mechanism, and a form.
 
     ``own``: each protocol has numbers of its own, and knows nothing of the others.
     """
 
     constant: bool
     form: str
-    shape: str
     own: bool = False
 
 
 DESIGNS = (
-    Design(False, PRODUCT, SMOOTH, own=True),
-    Design(False, PRODUCT, SMOOTHER, own=True),
-    Design(True, PRODUCT, SMOOTH),
-    Design(True, JOINED, SMOOTH),
+    Design(False, PRODUCT, own=True),
+    Design(True, PRODUCT),
+    Design(True, JOINED),
 )
 """Unlike each other, so that they err apart."""
 CANDIDATES = (
-    "own smooth process",
-    "own smoother process",
+    "own process",
     "process over a constant",
     "joined process over a constant",
     *WAYS,
@@ -73,11 +69,26 @@ MOST_PIECES = 3
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """What is said of some sites: how far they lie from the rows, by each candidate, how unsure that is.
+
+    ``candidates`` (candidates, n) are log times, NaN where one says nothing; ``deviation`` (n,) is what
+    the first process expects of them.
+    """
+
+    apart: Distances
+    candidates: Floats
+    deviation: Floats
+
+
+@dataclass(frozen=True, slots=True)
 class Fit:
     """A fitted metric in log time: what each candidate says, blended, and how sure that is."""
 
     known: Known
     processes: tuple[Parted, ...]
+    plain: Parted
+    """The first process before any row was doubted: how unsure it is says how far a site lies from rows."""
     curves: Curves
     blend: Blend
     widths: Widths
@@ -107,16 +118,21 @@ class Fit:
         log_time, half, _ = self._at(sites)
         return log_time, half
 
-    def _at(self, sites: Sites) -> tuple[Floats, Floats, Floats]:
-        """Log time, its half-width for the mean of many, and how near each known row is."""
+    def told(self, sites: Sites) -> Told:
+        """What each candidate says of some sites, before it is blended."""
         apart = self.known.distances(sites)
         modelled = {one: one.at(sites) for one in {each.mechanism for each in self.processes}}
         physics = modelled[self.mechanism]
-        told = [one.log_time(sites, modelled[one.mechanism], apart) for one in self.processes]
-        told += [*self.curves.log_time(sites, physics.log_time)]
-        near = nearness(apart)
-        deviation = self.widths.process.deviation(sites, physics, apart)
-        return self.blend.mean(np.stack(told), near), self.widths.of_mean(near, deviation), near
+        said = [one.log_time(sites, modelled[one.mechanism], apart) for one in self.processes]
+        said += [*self.curves.log_time(sites, physics.log_time)]
+        return Told(apart, np.stack(said), self.plain.deviation(sites, physics, apart))
+
+    def _at(self, sites: Sites) -> tuple[Floats, Floats, Floats]:
+        """Log time, its half-width for the mean of many, and how near each known row is."""
+        told = self.told(sites)
+        near = self.blend.nearness(told.apart)
+        log_time, apart = self.blend.at(told.candidates, near)
+        return log_time, self.widths.of_mean(near, told.deviation, apart), near
 
 
 def fit(
@@ -124,6 +140,7 @@ def fit(
     log_time: Floats,
     like: Fit | None = None,
     known: Hyperparameters | None = None,
+    constants: Constants = SHIPPED,
 ) -> Fit:
     """Fit log times of some rows.
 
@@ -138,6 +155,8 @@ def fit(
         ignored for at most ``MOST_ROWS`` rows.
     known : Hyperparameters, optional
         What was found of the same rows: nothing is searched for.
+    constants : Constants
+        How candidates are blended.
     """
     if len(log_time) <= MOST_ROWS:
         like = None  # a whole search takes no time to speak of
@@ -155,11 +174,13 @@ def fit(
             rows = rows.doubting(plain)
         processes.append(rows.through(mechanism, kernels))
     curves = Curves(observed.sites, log_time, physics.at(observed.sites).log_time)
-    blended = blend(rows.apart, np.stack([one.errors for one in processes] + [*curves.errors]))
+    blended = blend(
+        rows.apart, np.stack([one.errors for one in processes] + [*curves.errors]), constants
+    )
     fitted = physics.parameters + len(NUMBERS) + len(rows.groups[PRODUCT])
     beyond = np.sqrt(np.maximum(observed.spread**2 - observed.variance, 0.0))
-    measured = widths(blended, plain, beyond, fitted)
-    return Fit(rows.known, tuple(processes), curves, blended, measured)
+    measured = widths(blended, plain.deviations, beyond, fitted)
+    return Fit(rows.known, tuple(processes), plain, curves, blended, measured)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +242,7 @@ class _Rows:
             apart = Known(part, groups).distances(part)
             shares = modelled.shares[where]
             pieces.append(Piece(apart, shares, residual[where] / scale, variance[where]))
-        prior = Kernel(design.form, design.shape).on(groups)
+        prior = Kernel(design.form).on(groups)
         start = None if near is None else near.on(groups)
         return likeliest(prior, pieces, start)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.dataset import Dataset
+from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.fits.kept import Kept
+from icmodel.fits.mechanism import at_limit
 from icmodel.fits.observations import Carrier, Sites, flowing, unlimited
+from icmodel.fits.quantity import FLOWS, PACKETS
 from icmodel.fits.threads import one_thread
 
 if TYPE_CHECKING:
@@ -35,10 +39,11 @@ class Fits:
         carrier: Carrier,
         watch: Watch | None = None,
         kept: Kept | None = None,
+        constants: Constants = SHIPPED,
     ) -> None:
         self.data = data
         self.kept = Kept("") if kept is None else kept
-        self.carrier = carrier
+        self.carrier, self.constants = carrier, constants
         self.of = lru_cache(maxsize=None)(self._watched)
         """A metric's name to its fit; ``None`` where there are too few rows."""
         self._watch = watch
@@ -65,9 +70,17 @@ class Fits:
             self._values[key] = nothing if fitted is None else fitted.value(where)
         return self._values[key]
 
-    def flowing(self, where: Sites) -> Sites:
-        """The sites with the frames that flow there, by the fitted goodput."""
-        return flowing(where, self.value("goodput_bps", unlimited(where)))
+    def flowing(self, metric: str, where: Sites) -> Sites:
+        """The sites with the frames that flow there, by the fitted goodput, as far as a metric may know.
+
+        What flows at the hosts' limit is another name of what flows there: a row would find itself in it.
+        """
+        if metric == "goodput_bps":
+            return where
+        found = flowing(where, self.value("goodput_bps", unlimited(where)))
+        if metric.startswith(PACKETS) or not metric.endswith(FLOWS):
+            return found
+        return replace(found, frames_per_s=np.where(at_limit(where), 0.0, found.frames_per_s))
 
     def _watched(self, metric: str) -> FittedMetric | None:
         from icmodel.fits.fitted import (  # a tenth of a prediction that needs none
@@ -75,7 +88,7 @@ class Fits:
             kept_metric,
         )
 
-        fitter = Fitter(self.data, self.carrier, self.of, self.flowing)
+        fitter = Fitter(self.data, self.carrier, self.of, self.flowing, self.constants)
         with one_thread():
             fitted = fitter.fitted(metric, self.kept.metrics.get(metric))
         if metric not in self.kept.metrics:

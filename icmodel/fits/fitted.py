@@ -10,27 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.dataset import Dataset
+from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.fits.elsewhere import half_width
 from icmodel.fits.fit import CANDIDATES, MOST_ROWS, Fit, fit
 from icmodel.fits.kept import KeptMetric
 from icmodel.fits.likelihood import rounded
 from icmodel.fits.mechanism import at_limit, protocols
 from icmodel.fits.observations import NO_PAYLOAD, Carrier, Sites, observations, unlimited
-from icmodel.fits.quantity import Quantity, quantity
+from icmodel.fits.quantity import FLOWS, PACKETS, Quantity, quantity
 from icmodel.fits.regimes import LIMITED, OVERLOAD
 
 Floats = NDArray[np.float64]
 
 KINDS = ("latency_", "rtt_", "cpu_", "packets_")
-FLOWS = ("_bps", "_per_s")
-"""Metrics that vary alike over payload, load and options: the search for the numbers of one begins at
-those of another."""
+"""Metrics of a kind, as those of what flows, vary alike over payload, load and options: the search for the
+numbers of one begins at those of another."""
 MEDIAN, MEAN = "_p50_s", "_mean_s"
 MULTIPLES = (MEAN, "_p99_s")
 """Metrics of a kind that go with its median; extremes and spreads are made by stalls, which do not."""
-PACKETS = "packets_"
-"""Metrics that are multiples of the packets of the frames that flow: less than 1 where a sender merges
-frames."""
 SAID, REGIME = -2, -1
 """Label columns from the end: whether a row says its payload, and its regime. All before the regime tell
 configurations apart."""
@@ -88,6 +85,13 @@ class FittedMetric:
         other, beside = self.over.fit.mean_at(where)
         return log_time + other, np.hypot(half, beside)
 
+    def log_time(self, values: Floats, where: Sites) -> Floats:
+        """What the fit would have to say for the metric to have some values at some sites."""
+        if self.packets is not None:
+            values = values / self.packets.per_s(where)
+        log_time = self.quantity.log_time(values, where.payload_bytes)
+        return log_time if self.over is None else log_time - self.over.at(where)[0]
+
     def value(self, where: Sites) -> Floats:
         """The metric, or multiple, at some sites."""
         return self.quantity.value(self.at(where)[0], where.payload_bytes)
@@ -108,21 +112,23 @@ class Fitter:
     of : callable
         Another metric's name to its fit; ``None`` where there are too few rows for one.
     flowing : callable
-        Sites to the same with the frames that flow there.
+        A metric and sites to the same with the frames that flow there, as far as it may know them.
+    constants : Constants
+        Of every fit.
     """
 
     data: Dataset
     carrier: Carrier
     of: Callable[[str], FittedMetric | None]
-    flowing: Callable[[Sites], Sites]
+    flowing: Callable[[str, Sites], Sites]
+    constants: Constants = SHIPPED
 
     def fitted(self, metric: str, known: KeptMetric | None) -> FittedMetric | None:
         """A metric's fit; of one that is known nothing is searched for; ``None`` of too few rows."""
         observed = observations(self.data, metric, self.carrier)
         if observed is None:
             return None
-        if metric != "goodput_bps":
-            observed = replace(observed, sites=self.flowing(observed.sites))
+        observed = replace(observed, sites=self.flowing(metric, observed.sites))
         values, theory = observed.values, self._packets(metric, observed.sites)
         if theory is not None:
             values = values / theory.per_s(observed.sites)
@@ -132,9 +138,10 @@ class Fitter:
         if over is not None:
             log_time = log_time - over.at(observed.sites)[0]
         if known is not None:
-            found = fit(observed, log_time, known=known.hyperparameters)
+            found = fit(observed, log_time, known=known.hyperparameters, constants=self.constants)
         else:
-            found = fit(observed, log_time, self._like(metric, over, len(observed.sites)))
+            like = self._like(metric, over, len(observed.sites))
+            found = fit(observed, log_time, like, constants=self.constants)
         return FittedMetric(found, measure, over, theory)
 
     def _packets(self, metric: str, where: Sites) -> TheoryPackets | None:

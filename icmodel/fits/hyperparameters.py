@@ -45,7 +45,7 @@ class Hyperparameters:
 def _written(kernel: Kernel) -> dict[str, Any]:
     numbers = {name: getattr(kernel, name) for name in NUMBERS}
     apart = {f"{column} {label}".rstrip(): one for (column, label), one in kernel.apart.items()}
-    return {"form": kernel.form, "shape": kernel.shape, **numbers, "apart": apart}
+    return {"form": kernel.form, **numbers, "apart": apart}
 
 
 def _read(document: Mapping[str, Any]) -> Kernel:
@@ -54,4 +54,4 @@ def _read(document: Mapping[str, Any]) -> Kernel:
     for group, number in document["apart"].items():
         column, _, label = group.partition(" ")
         apart[int(column), label] = float(number)
-    return Kernel(str(document["form"]), str(document["shape"]), **numbers, apart=apart)
+    return Kernel(str(document["form"]), **numbers, apart=apart)

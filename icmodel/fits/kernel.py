@@ -9,9 +9,8 @@ carry as much are as busy, whether more was asked of them or not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,28 +21,16 @@ from icmodel.fits.observations import Sites
 Floats = NDArray[np.float64]
 
 PRODUCT, JOINED = "product", "joined"
-SMOOTH, SMOOTHER = "smooth", "smoother"
-ROOT_3, ROOT_5 = 3.0**0.5, 5.0**0.5
+ROOT_3 = 3.0**0.5
 COMMON = 1.0
 """Variance of what all configurations share beside the mechanism, and of its costs: the residual's."""
 NUMBERS = ("costs", "level", "residual", "noise", "length", "load_length", "jump")
 
 
 def _smooth(distance: Floats) -> tuple[Floats, Floats]:
+    """Matérn's covariance of smoothness 3/2, and its slope over the distance divided by it."""
     falling = np.exp(-ROOT_3 * distance)
     return (1 + ROOT_3 * distance) * falling, -3.0 * falling
-
-
-def _smoother(distance: Floats) -> tuple[Floats, Floats]:
-    falling = np.exp(-ROOT_5 * distance)
-    slope = (1 + ROOT_5 * distance) * falling
-    return slope + 5.0 / 3.0 * distance**2 * falling, -5.0 / 3.0 * slope
-
-
-SHAPES: Mapping[str, Callable[[Floats], tuple[Floats, Floats]]] = MappingProxyType(
-    {SMOOTH: _smooth, SMOOTHER: _smoother}
-)
-"""Matérn covariances of smoothness 3/2 and 5/2, and their slopes over the distance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +41,6 @@ class Kernel:
     ----------
     form : "product" or "joined"
         How labels and load part two sites.
-    shape : "smooth" or "smoother"
-        Of the residual over the payload.
     costs, level : float
         Variance of a configuration's own costs and of its own level; nothing where joined.
     residual, noise : float
@@ -69,7 +54,6 @@ class Kernel:
     """
 
     form: str = PRODUCT
-    shape: str = SMOOTH
     costs: float = 0.3
     level: float = 0.3
     residual: float = 1.0
@@ -135,7 +119,7 @@ class Covariance:
         else:
             self._alike = np.exp(-apart.carried / kernel.load_length - labels)
             self._own = self._alike * (kernel.costs * self._shares + kernel.level)
-        self._smooth, self._slope = SHAPES[kernel.shape](np.sqrt(squares))
+        self._smooth, self._slope = _smooth(np.sqrt(squares))
         self._rest = kernel.residual * self._alike * self._smooth
         self.values: Floats = COMMON * (self._shares + 1.0)
         self.values += self._own

@@ -156,6 +156,26 @@ def flowing(where: Sites, capacity_bps: Floats) -> Sites:
     )
 
 
+def twins(where: Sites) -> tuple[Ints, ...]:
+    """The sites of each point that has several.
+
+    How far beyond its capacity a sender is asked changes little: requests above it are one point whatever
+    their load.
+    """
+    over = where.labels[:, -1] == OVERLOAD
+    load = np.where(over, 1.0, where.load_bps)
+    columns = [
+        where.payload_bytes,
+        load,
+        *(np.unique(c, return_inverse=True)[1] for c in where.labels.T),
+    ]
+    _, point, counts = np.unique(
+        np.column_stack(columns), axis=0, return_inverse=True, return_counts=True
+    )
+    flat = point.reshape(-1)
+    return tuple(np.flatnonzero(flat == k) for k in np.flatnonzero(counts > 1).tolist())
+
+
 def observations(data: Dataset, metric: str, carrier: Carrier) -> Observations | None:
     """All rows of a metric; ``None`` of fewer than three.
 

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from icmodel.fits.distances import Distances
 from icmodel.fits.kernel import Covariance, Kernel, variance
 from icmodel.fits.mechanism import Mechanism, Modelled
-from icmodel.fits.observations import Observations
+from icmodel.fits.observations import Observations, twins
 from icmodel.fits.positive import inverted
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 LEAST_SCALE = 1e-6
 """A residual below this is rounding."""
 
@@ -23,7 +24,7 @@ class Process:
     """The mechanism and a Gaussian process over its residual, known at some rows.
 
     ``scale`` is the residual's root mean square, in which the process counts; ``shares`` are those
-    of the rows' costs.
+    of the rows' costs.  ``twins`` are rows of one point, which know each other and leave together.
     """
 
     mechanism: Mechanism
@@ -32,16 +33,28 @@ class Process:
     shares: Floats
     inverse: Floats
     weights: Floats
+    twins: tuple[Ints, ...] = ()
 
     @property
     def errors(self) -> Floats:
-        """Error at each row when that row is left out, in closed form: weight over precision."""
-        return np.asarray(self.scale * self.weights / np.diag(self.inverse))
+        """Error at each row when that row and its twins are left out, in closed form.
+
+        Of one row its weight over its precision; of several their block of the precision, solved for
+        their weights (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine Learning,
+        2006, eq. 5.12 for one row).
+        """
+        found = self.weights / np.diag(self.inverse)
+        for rows in self.twins:
+            found[rows] = np.linalg.solve(self.inverse[np.ix_(rows, rows)], self.weights[rows])
+        return np.asarray(self.scale * found)
 
     @property
     def deviations(self) -> Floats:
-        """Standard deviation expected at each row when that row is left out."""
-        return np.asarray(self.scale / np.sqrt(np.diag(self.inverse)))
+        """Standard deviation expected at each row when that row and its twins are left out."""
+        found = 1.0 / np.diag(self.inverse)
+        for rows in self.twins:
+            found[rows] = np.diag(np.linalg.inv(self.inverse[np.ix_(rows, rows)]))
+        return np.asarray(self.scale * np.sqrt(found))
 
     def covariance(self, modelled: Modelled, apart: Distances) -> Floats:
         """With the known rows, of sites so far from them of which its mechanism says that."""
@@ -88,4 +101,5 @@ def process(
     covariance = Covariance(kernel, apart, shares, shares).values
     noisy = covariance + np.diag(kernel.noise + observed.variance / scale**2)
     inverse, _ = inverted(noisy)
-    return Process(mechanism, kernel, scale, shares, inverse, inverse @ residual / scale)
+    weights = inverse @ residual / scale
+    return Process(mechanism, kernel, scale, shares, inverse, weights, twins(observed.sites))

@@ -15,6 +15,11 @@ SHIFTS = {"loss_rate": 0.1, "cpu_": 0.01}
 SMALLEST = 1e-3
 """Share of the median value added to any other metric that has a 0."""
 
+FLOWS = ("_bps", "_per_s")
+"""How metrics of what flows end."""
+PACKETS = "packets_"
+"""How those begin that are multiples of the packets of the frames that flow: less than 1 where a sender
+merges frames."""
 ROUNDING = 1e-9
 """Less than this share of the shift is 0."""
 

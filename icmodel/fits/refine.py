@@ -77,7 +77,8 @@ class Refiner:
         grid = np.round(2 ** np.arange(0, top, 1 / PER_OCTAVE))
         found = set(grid.tolist())
         for protocol in protocols:
-            breaks = wire(self.data, protocol, options).packet_breaks(LAST_BREAK_BYTES)[:BREAKS]
+            path = wire(self.data, protocol, options, with_headers=True)
+            breaks = path.packet_breaks(LAST_BREAK_BYTES)[:BREAKS]
             found |= {*breaks.tolist(), *(breaks + 1).tolist()}
         return np.array(sorted(found))
 
@@ -158,8 +159,7 @@ class Refiner:
         labels: list[Label] = [label(self.data, rows[0], regime, where.options)] * len(payload)
         load = np.full(len(payload), load_bps)
         there = sites(self.data, self.carrier, payload, load, labels)
-        if metric != "goodput_bps":
-            there = self.fits.flowing(there)
+        there = self.fits.flowing(metric, there)
         log_time, half = fitted.at(there)
         own = where.options is None
         if not own:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from icmodel.dataset import Dataset
+from icmodel.fits.constants import SHIPPED, Constants
 
 TEXTS = ("protocol", "metric", "basis")
 """Columns of a dataset's points that are texts."""
@@ -19,12 +20,13 @@ PROGRAM = ("fits/*.py", "theory/*.py", "tables/wire.py")
 """What makes a fit: the fits themselves, and what a frame becomes on the wire."""
 
 
-def seal_of(data: Dataset) -> str:
-    """SHA-256 over the points, what the dataset says of itself, and the program that fits them.
+def seal_of(data: Dataset, constants: Constants = SHIPPED) -> str:
+    """SHA-256 over the points, what the dataset says of itself, the program that fits and its constants.
 
     The points are those in memory, so that some of them left out, or changed, have a seal of their own.
     """
     digest = hashlib.sha256(_program())
+    digest.update(repr(constants).encode())
     for part in _parts(data):
         digest.update(hashlib.sha256(part).digest())
     return digest.hexdigest()

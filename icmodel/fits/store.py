@@ -14,6 +14,7 @@ from pathlib import Path
 
 from icmodel.dataset import Dataset
 from icmodel.errors import ReportError
+from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.fits.kept import ARRAYS, TEXT, DamagedFit, Kept, read
 from icmodel.fits.seal import seal_of
 
@@ -31,8 +32,10 @@ class Store:
         Whether the user's cache folder is read and filled.
     """
 
-    def __init__(self, data: Dataset, *, cache: bool) -> None:
-        self.seal = seal_of(data)
+    def __init__(
+        self, data: Dataset, constants: Constants = SHIPPED, *, cache: bool = True
+    ) -> None:
+        self.seal = seal_of(data, constants)
         self._beside = data.folder
         folder = cache_folder() if cache else None
         self._cached = None if folder is None else folder / self.seal[:32]

@@ -164,9 +164,10 @@ def _notes(look: Look, flow: Flow, asked: Scenario, needed: Floats) -> Iterator[
 
 def law(data: Dataset, fitting: Fitting) -> Law:
     """The law for one dataset, whose fits are made when they are first needed, and kept."""
-    store = Store(data, cache=fitting.cache)
+    store = Store(data, fitting.constants, cache=fitting.cache)
     kept = store.read()
-    refiner = Refiner(Fits(data, partial(frames_on_wire, data), fitting.watch, kept))
+    carrier = partial(frames_on_wire, data)
+    refiner = Refiner(Fits(data, carrier, fitting.watch, kept, fitting.constants))
 
     def keeping(made: Callable[[Wanted], Prepared | None]) -> Callable[[Wanted], Prepared | None]:
         def prepared(wanted: Wanted) -> Prepared | None:

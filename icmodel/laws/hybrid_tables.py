@@ -149,7 +149,7 @@ def _tables(
     instead = "; ".join(changes)
     why = {name: instead or fitted.found[name].substituted for name in wanted.protocols}
     link = data.link(wanted.options)
-    return Prepared(Tables(compile_, tables, link), tuple(metrics), why)
+    return Prepared(Tables(compile_, tables, link, with_headers=True), tuple(metrics), why)
 
 
 def hold_from_edge(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:

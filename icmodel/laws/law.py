@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from icmodel.arrays import Bools, Floats
 from icmodel.dataset import Dataset
+from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.laws.bases import Bases
 from icmodel.laws.flow import Flow
 from icmodel.laws.prepared import Prepared, Wanted
@@ -20,11 +21,12 @@ class Fitting(NamedTuple):
     """How a law makes the fits that it needs.
 
     ``watch`` is told after each how many of how many are made; ``cache`` is whether they are kept in the
-    user's cache folder.
+    user's cache folder; ``constants`` are those of every fit.
     """
 
     watch: Callable[[int, int], None] | None = None
     cache: bool = True
+    constants: Constants = SHIPPED
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from icmodel.asked import Asked, AskedMany
 from icmodel.dataset import Dataset, load
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Estimate, Prediction
+from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.laws import VARIANTS
 from icmodel.laws.host_time import host_times
 from icmodel.laws.law import Fitting
@@ -54,6 +55,8 @@ class Model:
     cache : bool
         Whether fits of ``hybrid`` are read from the user's cache folder and kept there; those beside
         the dataset (`icmodel fit`) are read in any case.
+    constants : Constants
+        How the fits of ``hybrid`` are blended; another choice than what ships serves to compare them.
 
     Raises
     ------
@@ -68,6 +71,7 @@ class Model:
         watch: Callable[[int, int], None] | None = None,
         *,
         cache: bool = True,
+        constants: Constants = SHIPPED,
     ) -> None:
         data = data if isinstance(data, Dataset) else load(data)
         chosen = variant or data.default_variant
@@ -77,7 +81,7 @@ class Model:
             )
         self.data = data
         self.variant = chosen
-        self._tables = table_cache(data, chosen, Fitting(watch, cache))
+        self._tables = table_cache(data, chosen, Fitting(watch, cache, constants))
 
     def __repr__(self) -> str:
         return f"Model({self.data.id!r}, variant={self.variant!r})"

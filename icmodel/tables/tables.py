@@ -209,17 +209,23 @@ class Tables:
 
     ``group``, ``first_cell``, ``cores``, ``switches`` and ``core_ratio`` have the shape (tables, configurations):
     the surface that answers, where its cells begin among those of all, the counts it was measured at (0: not
-    said), and measured over asked cores (1 where either is not said).  ``limits`` (2, tables, protocols) is the least and the most a metric can be.
+    said), and measured over asked cores (1 where either is not said).  ``limits`` (2, tables, protocols) is the
+    least and the most a metric can be.  ``with_headers`` goes to the wires.
     """
 
     def __init__(
-        self, compiler: Compiler, metrics: Mapping[str, MetricTable], link: Interconnect
+        self,
+        compiler: Compiler,
+        metrics: Mapping[str, MetricTable],
+        link: Interconnect,
+        *,
+        with_headers: bool = False,
     ) -> None:
         self.data, self.axes, self.link = compiler.data, compiler.axes, link
         self.extend, self.without_goodput = compiler.extend, compiler.without_goodput
         self.metrics = dict(metrics)
         self.index = {name: k for k, name in enumerate(self.metrics)}
-        self.wires = tuple(Wire(name, link) for name in self.axes.protocols)
+        self.wires = tuple(Wire(name, link, with_headers) for name in self.axes.protocols)
         self.left = left_knots(self.axes.knots)
         self.floors = np.concatenate([[0.0], self.axes.loads, [0.0]])
         tables = list(self.metrics.values())

@@ -11,8 +11,9 @@ from icmodel import theory
 from icmodel.arrays import Floats, Ints
 from icmodel.dataset import Dataset, Interconnect
 from icmodel.errors import DatasetError
-from icmodel.theory import AnyFraming, ethernet
+from icmodel.theory import AnyFraming, ethernet, zmtp
 
+ZEROMQ = "zeromq"
 FRAMED = ("udp", "ethernet")
 """Protocols on Ethernet that put every frame into packets of its own; the others may merge."""
 
@@ -23,10 +24,17 @@ class Wire:
 
     A link whose rate the dataset does not say (loopback, unknown port speed) bounds no goodput and
     its serialisation takes no time.
+
+    Parameters
+    ----------
+    with_headers : bool
+        Whether the header counts that a messaging protocol puts before each frame (ZeroMQ's), as for
+        ``hybrid``.  The published variants count as IC2012 does, which knows none.
     """
 
     protocol: str
     link: Interconnect
+    with_headers: bool = False
 
     @property
     def framing(self) -> AnyFraming | None:
@@ -73,7 +81,7 @@ class Wire:
         rate, framing = self.link.line_rate_bps, self.framing
         if rate is None or framing is None:
             return np.zeros_like(payload_bytes)
-        return theory.send_interval_s(payload_bytes.astype(np.int64), framing, rate)
+        return theory.send_interval_s(self._carried(payload_bytes), framing, rate)
 
     def lone_frame_s(self, payload_bytes: Floats) -> Floats:
         """Least time [s] a frame takes that comes alone, shape of the payloads [B].
@@ -88,21 +96,22 @@ class Wire:
         framing = self.framing
         if framing is None:
             return np.ones_like(payload_bytes)
-        return theory.packets(payload_bytes.astype(np.int64), framing).astype(np.float64)
+        return theory.packets(self._carried(payload_bytes), framing).astype(np.float64)
 
     def least_packets(self, payload_bytes: Floats) -> Floats:
         """Packets a frame becomes at least, shape of the payloads [B]: merged streams fill theirs."""
         if not self.merges:
             return self.packets(payload_bytes)
         full = self._full_packets()
-        return payload_bytes / float(full.aligned_payloads(full.mtu_bytes)[0])
+        return self._carried(payload_bytes) / float(full.aligned_payloads(full.mtu_bytes)[0])
 
     def packet_breaks(self, up_to_bytes: int) -> Ints:
         """Payloads after which a frame becomes one packet more [B], ascending; none without theory."""
         framing = self.framing
         if framing is None:
             return np.empty(0, dtype=np.int64)
-        return theory.packet_breaks(framing, up_to_bytes)
+        breaks = theory.packet_breaks(framing, up_to_bytes)
+        return zmtp.payload_of(breaks) if self._has_header else breaks
 
     def goodput_bound_bps(self, payload_bytes: Floats, serialisation_s: Floats) -> Floats:
         """Greatest goodput [b/s] the wire allows, shape of the payloads [B].
@@ -113,9 +122,8 @@ class Wire:
         if rate is None:
             return np.full_like(payload_bytes, np.inf)
         if self.merges:
-            return np.full_like(
-                payload_bytes, theory.stream_goodput_bps(self._full_packets(), rate)
-            )
+            stream_bps = theory.stream_goodput_bps(self._full_packets(), rate)
+            return stream_bps * (payload_bytes / self._carried(payload_bytes))
         return payload_bytes * 8 / serialisation_s
 
     def greatest_payload_bytes(self) -> int | None:
@@ -123,10 +131,20 @@ class Wire:
         framing = self.framing
         return framing.max_payload_bytes if isinstance(framing, ethernet.Framing) else None
 
+    @property
+    def _has_header(self) -> bool:
+        return self.with_headers and self.protocol == ZEROMQ
+
+    def _carried(self, payload_bytes: Floats) -> Ints:
+        """What the carrier is handed of frames [B]."""
+        framed = zmtp.framed_bytes(payload_bytes) if self._has_header else payload_bytes
+        return framed.astype(np.int64)
+
     def _full_packets(self) -> ethernet.Framing:
         """Full packets of the stream; of an unknown carrier those without any header above IP."""
         framing = self.framing
-        if self.protocol == "tcp" and isinstance(framing, ethernet.Framing):
+        over_tcp = self.protocol == "tcp" or self._has_header
+        if over_tcp and isinstance(framing, ethernet.Framing):
             return framing
         return ethernet.Framing("ethernet", self.link.mtu_bytes or 1500)
 
@@ -138,21 +156,23 @@ def less_burst(link: Interconnect, serialisation_s: Floats) -> Floats:
     return np.maximum(serialisation_s - 8 * link.burst_bytes / link.line_rate_bps, 0.0)
 
 
-def wire(data: Dataset, protocol: str, options: Mapping[str, str]) -> Wire:
+def wire(
+    data: Dataset, protocol: str, options: Mapping[str, str], *, with_headers: bool = False
+) -> Wire:
     """The wire of a protocol; of a dataset with several fabrics, that of the chosen one."""
-    return Wire(protocol, data.link(options))
+    return Wire(protocol, data.link(options), with_headers)
 
 
 def frames_on_wire(
     data: Dataset, protocol: str, options: Mapping[str, str], payload_bytes: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Packets, least packets, wire time [s] and least interval [s] of frames.
+    """Packets, least packets, wire time [s] and least interval [s] of frames with their headers.
 
     Of impossible frames those of the greatest.  The wire time is that of a frame alone, in which a
     burst takes none.  Least packets and interval are less than those of a frame alone where a stream
     is merged into full packets.
     """
-    path = wire(data, protocol, options)
+    path = wire(data, protocol, options, with_headers=True)
     possible = np.minimum(payload_bytes, path.greatest_payload_bytes() or np.inf)
     wire_s = path.serialisation_s(possible)
     least_s = payload_bytes * 8 / path.goodput_bound_bps(possible, wire_s)

@@ -65,7 +65,7 @@ def _first_packet(data: Dataset, point: Point, sizes: Sequence[int]) -> Pair | N
     link = data.link({axis: value for axis, value in options if value})
     if link.kind != "ethernet":
         return None
-    breaks = Wire(point.protocol, link).packet_breaks(sizes[-1])
+    breaks = Wire(point.protocol, link, with_headers=True).packet_breaks(sizes[-1])
     return _between(sizes, int(breaks[0])) if len(breaks) else None
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 from icmodel.dataset import Dataset, Point
 from icmodel.errors import DatasetError
+from icmodel.fits.regimes import OVERLOAD, regimes_of
 from icmodel.validate.breaks import beside
 from icmodel.validate.places import Key, curve, grouped, in_order, place, text
 
@@ -25,6 +26,8 @@ SCORED_BASES = ("measured", "tabulated")
 """Bases of rows that are numbers of a run or of a table of runs."""
 LEAST_ROWS = 30
 """Fewer scored rows of a metric than these say little: the metric is listed as too few."""
+TOO_MUCH = "asked too much"
+"""Stands for the load of a fold's name where more was asked than can be had."""
 SEED = 20120
 """Draws which folds are taken where not all are; any number would do."""
 
@@ -81,6 +84,8 @@ def counts(points: Iterable[Point]) -> Mapping[str, int]:
 def leave_one_out(data: Dataset, *metrics: str, most: int | None = None) -> Folds:
     """A fold for each point: the point is asked, all others are learned from.
 
+    Requests above what can be had are one point, whatever their load: they measure the same.
+
     Parameters
     ----------
     *metrics : str
@@ -88,7 +93,15 @@ def leave_one_out(data: Dataset, *metrics: str, most: int | None = None) -> Fold
     most : int, optional
         At most so many folds, drawn evenly from all; the same ones each time.
     """
-    return _leave_out(data, metrics, lambda point: place(data, point), most)
+    known = scored(data)
+    regimes = zip(known, regimes_of(data, known), strict=True)
+    over = {id(point) for point, regime in regimes if regime == OVERLOAD}
+
+    def key(point: Point) -> Key:
+        *others, load, payload = place(data, point)
+        return (*others, TOO_MUCH if id(point) in over else load, payload)
+
+    return _leave_out(data, metrics, key, most)
 
 
 def leave_a_curve_out(data: Dataset, *metrics: str, most: int | None = None) -> Folds:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from icmodel.repeats import ABSOLUTE, kind
 
 CLOSE = 1e-9
 """Relative slack at an interval's ends: a row on the end is inside, whatever the rounding."""
+FAR = 3.0
 NORMAL_95 = 1.959963984540054
 """The 97.5 % quantile of the normal distribution."""
 TRUTH_IS_ZERO = "the row is 0, and a relative error needs another number"
@@ -44,13 +45,17 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How often the 90 % interval held the row, with the 95 % interval of that share (Wilson)."""
+    """How often the 90 % interval held the row, with the 95 % interval of that share (Wilson).
+
+    ``far`` of them lie farther than three times from the answer to the interval's end on their side.
+    """
 
     inside: int
     n: int
     share: float
     low: float
     high: float
+    far: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +131,25 @@ def score(outcomes: Sequence[Outcome]) -> Score:
         greatest=float(most),
         bias=float(np.median([one.bias for one in answered])) if answered else math.nan,
         half_width=_half_width(answered),
-        coverage=coverage([one.covered for one in answered if one.covered is not None]),
+        coverage=_coverage(answered),
         unanswered=len(outcomes) - len(answered),
         reasons=dict(reasons.most_common()),
     )
+
+
+def _coverage(answered: Sequence[Outcome]) -> Coverage | None:
+    """Of the answers that have an interval."""
+    found = coverage([one.covered for one in answered if one.covered is not None])
+    if found is None:
+        return None
+    return replace(found, far=sum(is_far(one.estimate, one.point.value) for one in answered))
+
+
+def is_far(estimate: Estimate, value: float) -> bool:
+    """Whether a value lies farther than ``FAR`` times from the answer to the interval's end on its side."""
+    end = estimate.high if value > estimate.value else estimate.low
+    beyond = abs(value - estimate.value) > FAR * abs(end - estimate.value)
+    return beyond and covers(estimate, value) is False
 
 
 def _half_width(answered: Sequence[Outcome]) -> float:

@@ -1,0 +1,229 @@
+"""Made-up datasets that follow physics: never used to choose a constant, scored like measured ones.
+
+A message costs its sender and its receiver so much a message, a byte and a packet.  A pipeline is as slow as
+its slowest station, the wire among them, so that goodput has plateaus.  Beside the wire's packets there are
+breaks that nobody announces: from some size on a stack announces a message and waits for the answer, and
+copies less of it (eager and rendezvous protocols of MPI).  Runs differ by a factor.  All numbers are drawn by
+a seed, around those of hosts of 2009 to 2025.
+
+Three kinds of links, twelve or thirty sizes, one configuration or three sisters, whose costs differ by some
+ten percent and whose stacks change their protocol at sizes of their own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from benchmarks.accuracy.predictor import Floats
+from icmodel.dataset import Dataset, Interconnect, Point, load
+from icmodel.tables.wire import Wire
+
+Random = np.random.Generator
+
+SEEDS = 4
+SPARSE, DENSE = 12, 30
+ALONE, SISTERS = ("first",), ("first", "second", "third")
+GREATEST_BYTES = 2**22
+SWITCHES_BYTES = (2048, 4096, 8192, 12288, 16384, 17408, 32768, 65536, 131072, 262144)
+"""Where stacks change their protocol."""
+MOST_RUNS = 5
+NOISE, NOISES_APART = 0.01, 0.7
+"""Relative standard deviation of a run: its median over the datasets, and how far their logarithms differ."""
+SYSTEMS_APART, SISTERS_APART = 0.4, 0.1
+"""How far the logarithms of costs differ, from one dataset to another and from one sister to another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What a side works on a message: a message [s], a byte [s/B], a packet [s]."""
+
+    frame_s: float
+    byte_s: float
+    packet_s: float
+
+    def varied(self, random: Random, apart: float) -> Costs:
+        """Costs around these."""
+        factors = random.lognormal(0.0, apart, 3)
+        return Costs(*(factors * (self.frame_s, self.byte_s, self.packet_s)).tolist())
+
+    def of(self, payload: Floats, packets: Floats) -> Floats:
+        """Time of messages in so many packets [s]."""
+        return self.frame_s + self.byte_s * payload + self.packet_s * packets
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A kind of link and what runs on it; ``lone_s`` is what an empty message takes beside its costs."""
+
+    name: str
+    link: Interconnect
+    protocols: tuple[str, ...]
+    lone_s: float
+    send: Costs
+    recv: Costs
+    switches: bool
+
+
+SOCKETS = System(
+    "sockets",
+    Interconnect("ethernet", 10e9, 1500),
+    ("tcp", "udp"),
+    12e-6,
+    Costs(9e-7, 2.5e-10, 1.5e-7),
+    Costs(7e-7, 3e-10, 2e-7),
+    switches=False,
+)
+MPI = System(
+    "mpi",
+    Interconnect("infiniband", 100e9, 4096),
+    ("mpi",),
+    7e-7,
+    Costs(2e-7, 9e-11, 1e-8),
+    Costs(2e-7, 9e-11, 1e-8),
+    switches=True,
+)
+RDMA = System(
+    "rdma",
+    Interconnect("roce", 200e9, 4096),
+    ("rdma-write",),
+    1.4e-6,
+    Costs(8e-8, 1e-11, 2e-8),
+    Costs(5e-8, 1e-11, 2e-8),
+    switches=False,
+)
+SYSTEMS = (SOCKETS, MPI, RDMA)
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """One configuration of a system: its costs, and from where on it copies less but waits for an answer."""
+
+    lone_s: float
+    send: Costs
+    recv: Costs
+    switch_bytes: float
+    copied: float
+
+    def runs(self, wire: Wire, payload: Floats, slower: Floats) -> dict[str, Floats]:
+        """What runs find, (runs, payloads) of each metric.
+
+        ``slower`` (runs, payloads) is by how much hosts were slower than they are on average: a wire never is.
+        """
+        packets, wire_s = wire.packets(payload), wire.serialisation_s(payload)
+        bound_s = 8 * payload / wire.goodput_bound_bps(payload, wire_s)
+        large = payload > self.switch_bytes
+        bytes_ = np.where(large, self.copied, 1.0) * payload
+        announced = np.where(large, self.send.frame_s + self.send.packet_s, 0.0)
+        send = slower * (self.send.of(bytes_, packets) + announced)
+        recv = slower * self.recv.of(bytes_, packets)
+        interval = np.maximum(np.maximum(send, recv), bound_s)
+        lone = slower * self.lone_s * np.where(large, 3.0, 1.0)
+        return {
+            "goodput_bps": 8 * payload / interval,
+            "rtt_half_mean_s": lone + send + wire_s + recv,
+            "cpu_send": send / interval,
+        }
+
+
+def family(seeds: int = SEEDS) -> dict[str, list[Dataset]]:
+    """All made-up datasets by name; those of one name differ in the seed alone."""
+    return {
+        _name(system, count, names): [made_up(system, count, names, seed) for seed in range(seeds)]
+        for system in SYSTEMS
+        for count in (SPARSE, DENSE)
+        for names in (ALONE, SISTERS)
+    }
+
+
+def _name(system: System, count: int, names: tuple[str, ...]) -> str:
+    return f"made-up-{system.name}-{count}-sizes-{len(names)}"
+
+
+def made_up(system: System, count: int, names: tuple[str, ...], seed: int) -> Dataset:
+    """The dataset of a system with about so many sizes, of some configurations, by a seed."""
+    random = np.random.default_rng([seed, count, len(names), *system.name.encode()])
+    tool = Tool(NOISE * random.lognormal(0.0, NOISES_APART), int(random.integers(1, MOST_RUNS + 1)))
+    points: list[Point] = []
+    for protocol in system.protocols:
+        wire, base = Wire(protocol, system.link), _base(system, random)
+        most = min(GREATEST_BYTES, wire.greatest_payload_bytes() or GREATEST_BYTES)
+        payload = np.unique(np.round(np.geomspace(1, most, count)))
+        for name in names:
+            runs = _sister(base, random).runs(wire, payload, tool.slower(len(payload), random))
+            points += tool.points(protocol, name, payload, runs)
+    text = "\n".join(map(repr, points))
+    return replace(
+        load("ethernet-10g-2012"),
+        id=f"{_name(system, count, names)}-{seed}",
+        sha256=hashlib.sha256(text.encode()).hexdigest(),
+        points=tuple(points),
+        protocols=system.protocols,
+        default_protocol=system.protocols[0],
+        interconnect=system.link,
+        option_axes=("stack",),
+        option_defaults={"stack": names[0]},
+        stated_limits=(),
+        absences=(),
+        variants={},
+        fabrics={},
+    )
+
+
+def _base(system: System, random: Random) -> Stack:
+    """What the configurations of one dataset and protocol lie around."""
+    switch_bytes, copied = math.inf, 1.0
+    if system.switches:
+        switch_bytes, copied = float(random.choice(SWITCHES_BYTES)), random.uniform(0.3, 0.9)
+    return Stack(
+        system.lone_s * random.lognormal(0.0, SYSTEMS_APART),
+        system.send.varied(random, SYSTEMS_APART),
+        system.recv.varied(random, SYSTEMS_APART),
+        switch_bytes,
+        copied,
+    )
+
+
+def _sister(base: Stack, random: Random) -> Stack:
+    """One of the configurations: half of them change their protocol at a size of their own."""
+    switch_bytes = base.switch_bytes
+    if math.isfinite(switch_bytes) and random.random() < 0.5:
+        switch_bytes = float(random.choice(SWITCHES_BYTES))
+    return Stack(
+        base.lone_s * random.lognormal(0.0, SISTERS_APART),
+        base.send.varied(random, SISTERS_APART),
+        base.recv.varied(random, SISTERS_APART),
+        switch_bytes,
+        base.copied,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """What measures: how far its runs differ, as a factor, and how many it takes of each point."""
+
+    noise: float
+    runs: int
+
+    def slower(self, points: int, random: Random) -> Floats:
+        """By how much the hosts are slower in each run of each point, (runs, points)."""
+        return random.lognormal(0.0, self.noise, (self.runs, points))
+
+    def points(
+        self, protocol: str, stack: str, payload: Floats, runs: dict[str, Floats]
+    ) -> Iterator[Point]:
+        """A row a payload and metric: the mean of the runs; their spread where there are several."""
+        for metric, found in runs.items():
+            for size, column in zip(payload.astype(int).tolist(), found.T, strict=True):
+                yield Point(
+                    line=0, protocol=protocol, payload_bytes=size,
+                    load_bps=None if metric.startswith("rtt_") else math.inf,
+                    cores=1, switches=0, endpoints=1, other_goodput_bps=None, options=(stack,),
+                    metric=metric, value=float(column.mean()),
+                    std=float(column.std(ddof=1)) if self.runs > 1 else None,
+                    low=None, high=None, n=self.runs, basis="measured", source="made up",
+                )  # fmt: skip
