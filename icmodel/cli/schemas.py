@@ -164,7 +164,7 @@ def _compare() -> Schema:
 
 
 def _compare_usecase() -> Schema:
-    source = {"ground": {"enum": list(GROUNDS)}, "outcome": OUTCOME, "basis": BASIS}
+    source: dict[str, Schema] = {"ground": {"enum": list(GROUNDS)}, "outcome": OUTCOME, "basis": BASIS}
     texts = dict.fromkeys(("dataset", "variant", "choice"), TEXT)
     speaker = _object(
         {
