@@ -164,7 +164,11 @@ def _compare() -> Schema:
 
 
 def _compare_usecase() -> Schema:
-    source: dict[str, Schema] = {"ground": {"enum": list(GROUNDS)}, "outcome": OUTCOME, "basis": BASIS}
+    source: dict[str, Schema] = {
+        "ground": {"enum": list(GROUNDS)},
+        "outcome": OUTCOME,
+        "basis": BASIS,
+    }
     texts = dict.fromkeys(("dataset", "variant", "choice"), TEXT)
     speaker = _object(
         {
