@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from icmodel.errors import UseCaseError as UseCaseError
     from icmodel.estimate import Estimate as Estimate
     from icmodel.estimate import Prediction as Prediction
+    from icmodel.interconnects import compare_interconnects as compare_interconnects
     from icmodel.model import Model as Model
     from icmodel.report import report as report
     from icmodel.scenario import Scenario as Scenario
@@ -54,6 +55,7 @@ __all__ = [
     "UnitError",
     "UseCaseError",
     "__version__",
+    "compare_interconnects",
     "evaluate",
     "load",
     "report",
@@ -76,6 +78,7 @@ _ROOM_OF = {
     "ScenarioError": "errors",
     "UnitError": "errors",
     "UseCaseError": "errors",
+    "compare_interconnects": "interconnects",
     "evaluate": "usecase",
     "load": "dataset",
     "report": "report",

@@ -33,6 +33,10 @@ COMMANDS = {
         "compare --payload '64 B' --dataset ethernet-10g-2012,zeromq-100g-2019",
         "compare --payload '64 B' --variant corrected,appendix-h",
     ],
+    "compare --usecase": [
+        f"compare --usecase {name} --dataset rapidio-tsi721"
+        for name in ("cameras", "motion-control")
+    ],
     "evaluate": [
         f"evaluate {name} --dataset {data}"
         for name in ("cameras", "imaging", "motion-control")
@@ -59,7 +63,8 @@ COMMANDS = {
 
 def printed(line: str, capsys: pytest.CaptureFixture[str]) -> object:
     """The JSON document that a command prints."""
-    assert main([*shlex.split(line), "--json"]) in ((1, 3) if line.startswith("evaluate") else (0,))
+    judging = line.startswith(("evaluate", "compare --usecase"))
+    assert main([*shlex.split(line), "--json"]) in ((1, 3) if judging else (0,))
     document: object = json.loads(capsys.readouterr().out)
     if isinstance(document, dict) and isinstance(document.get("points"), list):
         document["points"] = document["points"][::100]

@@ -29,7 +29,7 @@ FLOORS = (
     ("model", "dataset_write"),
     ("message", "solve"),
     ("usecase", "sweep", "dataset_check"),
-    ("ingest", "fold", "validate", "own_work"),
+    ("ingest", "interconnects", "fold", "validate", "own_work"),
     ("system",),
     ("recommend", "calibrate"),
     ("report",),

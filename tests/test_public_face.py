@@ -33,6 +33,7 @@ NAMES = {
     "ScenarioError": "errors",
     "UnitError": "errors",
     "UseCaseError": "errors",
+    "compare_interconnects": "interconnects",
     "evaluate": "usecase",
     "load": "dataset",
     "report": "report",

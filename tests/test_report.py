@@ -23,7 +23,7 @@ from icmodel.errors import ReportError
 from icmodel.estimate import Estimate, absent
 from icmodel.report import report
 from icmodel.report.blocks import Figures
-from icmodel.report.conclusion import conclude, decisive, margin_text
+from icmodel.report.conclusion import conclude, margin_text
 from icmodel.report.drawing import COLOURS, GRID, INK, PAPER, QUIET
 from icmodel.report.figures import figures as show_figures
 from icmodel.report.html import html_page
@@ -459,7 +459,7 @@ def test_the_least_margin_of_the_worst_outcome_decides(small: Evaluation) -> Non
     findings = (finding(10, 20, 30), finding(5, 6, 7), finding(200, 300, 400))
     judged = replace(small.chosen, findings=findings)
     assert judged.outcome == NOT_MET
-    assert decisive(judged) is findings[1]
+    assert judged.decisive is findings[1]
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from icmodel.usecase import (
     UseCase,
     derive,
     evaluate,
+    judge_candidates,
     load_usecase,
     new_usecase_text,
     read_usecase,
@@ -757,3 +758,29 @@ def test_an_evaluation_is_frozen(toy: Dataset) -> None:
     evaluation = evaluate(read_usecase(document()), toy)
     with pytest.raises(dataclasses.FrozenInstanceError):
         evaluation.variant = "other"  # type: ignore[misc]
+
+
+def test_judged_briefly_each_requirement_comes_out_the_same_without_a_remedy() -> None:
+    model = Model("ethernet-10g-2012")
+    whole = evaluate("imaging", model.data)
+    brief = judge_candidates(whole.usecase, whole.usecase.candidates, model, brief=True)
+    for one, other in zip(whole.candidates, brief, strict=True):
+        assert [f.verdict for f in one.findings] == [f.verdict for f in other.findings]
+        assert not any(finding.remedy for finding in other.findings)
+        assert other.readings == ()
+    assert any(finding.remedy for one in whole.candidates for finding in one.findings)
+
+
+def test_a_candidate_may_ask_for_another_line_rate_which_hybrid_extrapolates_to() -> None:
+    case = load_usecase("motion-control")
+    said = case.candidates[0].model_dump(exclude_unset=True)
+    for question in said["scenarios"].values():
+        question["line_rate"] = "40 Gb/s"
+    faster = type(case.candidates[0]).model_validate(said)
+    (told,) = judge_candidates(case, (faster,), Model("ethernet-10g-2012", "hybrid"), brief=True)
+    assert {answer.scenario.line_rate_bps for answer in told.answers} == {40e9}
+    goodput = told.findings[0].verdict.estimate
+    assert "extrapolated" in goodput.bases
+    (left,) = judge_candidates(case, (faster,), Model("ethernet-10g-2012"), brief=True)
+    assert {answer.scenario.line_rate_bps for answer in left.answers} == {None}
+    assert any("line_rate" in note for answer in left.answers for note in answer.notes)

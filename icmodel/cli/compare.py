@@ -24,12 +24,13 @@ from icmodel.cli.question import (
     VariantNames,
     asks,
     listed,
+    option,
     question_text,
     room,
 )
 from icmodel.cli.short import fitting, shown_metrics
 from icmodel.dataset import Dataset, load
-from icmodel.errors import OutOfDomain
+from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Prediction
 from icmodel.scenario import Scenario, scenario
 from icmodel.wording import estimated, interval, metric_name
@@ -38,6 +39,17 @@ app = room()
 
 MOST_NOTES = 6
 """Lines of notes of a comparison that is not asked for all."""
+UseCaseName = Annotated[
+    str | None,
+    option(
+        "usecase",
+        "USECASE",
+        "Instead of one question: a use case on every interconnect, by name or file.",
+    ),
+]
+Why = Annotated[
+    bool, typer.Option("--why", help="With --usecase: who answers for each interconnect, and why.")
+]
 Every = Annotated[bool, typer.Option("--all", help="Every metric and every note.")]
 
 
@@ -66,26 +78,45 @@ class Column:
 @asks
 def compare(
     *,
+    usecase: UseCaseName = None,
     dataset: DatasetNames = None,
     variant: VariantNames = None,
     protocol: ProtocolNames = None,
     question: Question,
     extrapolate: Extrapolate = False,
     every: Every = False,
+    why: Why = False,
     no_cache: NoCache = False,
     as_json: AsJson = False,
     output: Output = None,
-) -> None:
+) -> int:
     """Put one question to several datasets, protocols or variants, side by side.
 
     Repeat --dataset, --protocol or --variant, or give names with commas; every combination that
     exists is a column. One that cannot answer says why; if none can, that is an error.
 
+    With --usecase every interconnect is a row: 1 to 200 Gb/s Ethernet with TCP, UDP and ZeroMQ, RoCE,
+    InfiniBand and RapidIO, met, not met or undecided, on what basis, and what measurement would decide.
+    All bundled datasets speak, or those of --dataset. The exit code is 0 if one meets everything, 1 if
+    none does, 3 if that is open.
+
     \b
     icmodel compare --protocol tcp,udp --payload "1472 B"
     icmodel compare --variant appendix-h,corrected --payload "65535 B" --rate 6700/s
     icmodel compare --dataset ethernet-10g-2012 --dataset infiniband-qdr-connectx2 --payload "4 KiB"
+    icmodel compare --usecase imaging
+    icmodel compare --usecase motion-control --why -o motion-control.md
     """  # noqa: D301
+    if usecase is not None:
+        from icmodel.cli.interconnects import compare_usecase, refuse_beside
+
+        asked = {**question.texts(), "option": question.option, "variant": variant}
+        refuse_beside({**asked, "protocol": protocol, "extrapolate": extrapolate, "all": every})
+        return compare_usecase(
+            usecase, listed(dataset), why=why, cache=not no_cache, as_json=as_json, output=output
+        )
+    if why:
+        raise ScenarioError("--why is given without --usecase: leave it out, or give --all")
     datasets = [load(name) for name in listed(dataset) or [DEFAULT_DATASET]]
     outside = "extrapolate" if extrapolate else "refuse"
     columns = [
@@ -105,6 +136,7 @@ def compare(
         records=lambda: _records(columns),
     )
     emit(answer, as_json=as_json, output=output)
+    return 0
 
 
 def _protocols(data: Dataset, datasets: list[Dataset], asked: list[str]) -> list[str]:

@@ -15,6 +15,8 @@ from icmodel.requirement import OUTCOMES
 
 Schema = dict[str, object]
 
+GROUNDS = ("measured here", "published", "extrapolated", "theory only")
+"""What a row of a comparison can come from; `icmodel.interconnects` has them too, and is slow to import."""
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 TEXT: Schema = {"type": "string"}
 NUMBER: Schema = {"type": "number"}
@@ -95,6 +97,7 @@ def _commands() -> dict[str, Schema]:
         "predict": _predict(),
         "sweep": _sweep(),
         "compare": _compare(),
+        "compare --usecase": _compare_usecase(),
         "evaluate": _evaluate(),
         "datasets list": _object({"schema_version": VERSION, "datasets": _list(listed)}),
         "datasets show": _show(),
@@ -158,6 +161,41 @@ def _compare() -> Schema:
         {"dataset": TEXT, "variant": TEXT, "protocol": TEXT, "why": TEXT, "prediction": prediction}
     )
     return _object({"schema_version": VERSION, "columns": _list(column)})
+
+
+def _compare_usecase() -> Schema:
+    source: dict[str, Schema] = {
+        "ground": {"enum": list(GROUNDS)},
+        "outcome": OUTCOME,
+        "basis": BASIS,
+    }
+    texts = dict.fromkeys(("dataset", "variant", "choice"), TEXT)
+    speaker = _object(
+        {
+            **source,
+            **texts,
+            "measured_line_rate_bps": UNKNOWN,
+            "protocols": _list(TEXT),
+            "scenarios": _by_name(_ref("scenario")),
+            "findings": _list(_finding()),
+            "notes": _list(TEXT),
+        }
+    )
+    row = _object(
+        {
+            **source,
+            **dict.fromkeys(("interconnect", "protocol", "decided_by"), TEXT),
+            "line_rate_bps": UNKNOWN,
+            "refuted_by_theory": TRUTH,
+            "measurements": _list(TEXT),
+            "source": speaker,
+            "others": _list(speaker),
+            "silent": _list(_object({"dataset": TEXT, "why": TEXT})),
+        }
+    )
+    usecase = _object({"name": TEXT, "title": TEXT, "question": TEXT})
+    known: dict[str, Schema] = {"schema_version": VERSION, "usecase": usecase, "verdict": OUTCOME}
+    return _object({**known, "rows": _list(row), "known_limits": _list(TEXT)})
 
 
 def _evaluate() -> Schema:

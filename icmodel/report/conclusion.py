@@ -22,7 +22,7 @@ from icmodel.wording import (
 def conclude(evaluation: Evaluation) -> Conclusion:
     """The answer to the use case's question on a dataset."""
     chosen = evaluation.chosen
-    decided = decisive(chosen)
+    decided = chosen.decisive
     verdict = decided.verdict
     change = least_change(evaluation)
     parts = (
@@ -38,18 +38,6 @@ def conclude(evaluation: Evaluation) -> Conclusion:
     on = f", {rested}" if (rested := rests_text(chosen)) else ""
     sentence = f"{chosen.outcome.capitalize()}{on}: {reason}{f'; {change}' if change else ''}."
     return Conclusion(chosen.outcome, sentence, tuple(part for part in parts if part[1]))
-
-
-def decisive(candidate: CandidateResult) -> Finding:
-    """The finding that decides: of those with the worst outcome, the one with the least margin."""
-    worst = [one for one in candidate.findings if one.outcome == candidate.outcome]
-    return min(worst, key=lambda one: _rank(one.verdict))
-
-
-def _rank(verdict: Verdict) -> float:
-    """Margins in order; what cannot be met narrowly, or has no number, comes last."""
-    relative = verdict.requirement.limit and not math.isnan(verdict.margin)
-    return verdict.margin if relative or verdict.outcome == NOT_MET else math.inf
 
 
 def _count(candidate: CandidateResult) -> str:
@@ -160,4 +148,4 @@ def least_change(evaluation: Evaluation) -> str:
         return ""
     others = [one.name for one in evaluation.candidates if one.outcome == MET]
     found = f"the candidate {others[0]} meets every requirement" if others else ""
-    return "; ".join(part for part in (decisive(chosen).remedy, found) if part)
+    return "; ".join(part for part in (chosen.decisive.remedy, found) if part)

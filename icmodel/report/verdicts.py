@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from icmodel.report.blocks import Block, Cell, Facts, Fold, Gauge, Heading, Items, Table, Text
 from icmodel.report.conclusion import (
-    decisive,
     finding_rests,
     headroom_text,
     limit_text,
@@ -66,7 +65,7 @@ def _overview(evaluation: Evaluation) -> Table:
     for one in evaluation.candidates:
         counts = Counter(finding.outcome for finding in one.findings)
         said = ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome])
-        verdict = decisive(one).verdict
+        verdict = one.decisive.verdict
         margin = margin_text(verdict) or "margin unknown"
         rows.append(
             (

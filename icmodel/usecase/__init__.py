@@ -7,7 +7,7 @@
 
 from icmodel.usecase.derivation import Derivation, derive
 from icmodel.usecase.document import UseCase
-from icmodel.usecase.evaluation import evaluate
+from icmodel.usecase.evaluation import evaluate, judge_candidates
 from icmodel.usecase.files import (
     find_usecase,
     load_usecase,
@@ -29,6 +29,7 @@ __all__ = [
     "derive",
     "evaluate",
     "find_usecase",
+    "judge_candidates",
     "load_usecase",
     "new_usecase_text",
     "read_usecase",

@@ -221,7 +221,8 @@ class Limit(Document):
 class Question(Document):
     """The parameters of the scenario a candidate asks for one stream.
 
-    ``endpoints`` and ``other_goodput`` follow from the devices where they are not given.
+    ``endpoints`` and ``other_goodput`` follow from the devices where they are not given. ``line_rate``
+    is that of another link than the dataset's, which the variant ``hybrid`` extrapolates to.
     """
 
     protocol: Text
@@ -233,6 +234,7 @@ class Question(Document):
     endpoints: Count | None = None
     other_goodput_bps: NotNegative | None = None
     distance_m: NotNegative | None = None
+    line_rate_bps: Positive | None = None
     options: dict[Text, Text] = Field(default_factory=dict)
 
     @model_validator(mode="after")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 
 from icmodel import units
@@ -27,12 +28,13 @@ from icmodel.usecase.files import load_usecase
 from icmodel.usecase.hosts import (
     Interfaces,
     Meeting,
+    carried_alone,
     interface_derivations,
     interface_notes,
     interfaces,
     meeting,
 )
-from icmodel.usecase.judging import Ask, find, sum_derivation
+from icmodel.usecase.judging import Ask, Way, find, sum_derivation
 from icmodel.usecase.limits import requirements
 from icmodel.usecase.result import Answer, CandidateResult, Evaluation, Wish
 
@@ -71,20 +73,49 @@ def evaluate(
     """
     case = usecase if isinstance(usecase, UseCase) else load_usecase(usecase)
     model = Model(data, variant, cache=cache)
-    made = derive(case)
-    limits = (*case.requirements, *case.readings)
-    judged = tuple(zip(limits, requirements(limits, made), strict=True))
     return Evaluation(
         usecase=case,
         model=model,
         candidate=_chosen(case, candidate),
-        derivations=tuple(made.values()),
-        candidates=tuple(
-            _judge_candidate(_Asked(case, one, model, made), judged, strict=strict)
-            for one in case.candidates
-        ),
+        derivations=tuple(derive(case).values()),
+        candidates=judge_candidates(case, case.candidates, model, strict=strict),
         strict=strict,
     )
+
+
+def judge_candidates(
+    case: UseCase,
+    candidates: Iterable[Candidate],
+    model: Model,
+    *,
+    strict: bool = False,
+    brief: bool = False,
+) -> tuple[CandidateResult, ...]:
+    """Judge some candidates of a use case, its own or others, by what a model answers.
+
+    Parameters
+    ----------
+    strict : bool
+        As of `evaluate`.
+    brief : bool
+        Judge the requirements alone, which takes a tenth of the time: no change is looked for that
+        would mend a goodput that is not met, and no metric predicted that no requirement needs.
+    """
+    made = derive(case)
+    limits = case.requirements if brief else (*case.requirements, *case.readings)
+    judged = tuple(zip(limits, requirements(limits, made), strict=True))
+    metrics = _needed_metrics(limits, model.data) if brief else None
+    way = Way(strict, brief)
+    return tuple(
+        _judge_candidate(_Asked(case, one, model, made, metrics), judged, way) for one in candidates
+    )
+
+
+def _needed_metrics(limits: Iterable[Limit], data: Dataset) -> tuple[str, ...]:
+    """Metrics of a dataset that requirements need: their own, and for a latency all that may bound it."""
+    wanted = {limit.metric for limit in limits}
+    times = ("latency_", "rtt_") if any(name.startswith("latency_") for name in wanted) else ()
+    return tuple(name for name in data.metrics if name in wanted or name.startswith(times))
 
 
 def _chosen(case: UseCase, candidate: str | None) -> str:
@@ -98,21 +129,25 @@ def _chosen(case: UseCase, candidate: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A candidate of a use case, asked of a model; ``made`` is what follows from the use case alone."""
+    """A candidate of a use case, asked of a model; ``made`` is what follows from the use case alone.
+
+    ``metrics`` are those that are predicted, all where it is ``None``.
+    """
 
     case: UseCase
     candidate: Candidate
     model: Model
     made: Derivations
+    metrics: tuple[str, ...] | None = None
 
 
 def _judge_candidate(
-    asked: _Asked, judged: tuple[tuple[Limit, Requirement], ...], *, strict: bool
+    asked: _Asked, judged: tuple[tuple[Limit, Requirement], ...], way: Way
 ) -> CandidateResult:
     case, candidate = asked.case, asked.candidate
     found, met, answers = _answers(asked)
     findings = tuple(
-        find(Ask(case, candidate, limit, requirement, strict), answers, asked.model)
+        find(Ask(case, candidate, limit, requirement, way), answers, asked.model)
         for limit, requirement in judged
     )
     sums = tuple(sum_derivation(finding) for finding in findings if finding.streams > 1)
@@ -136,7 +171,7 @@ def _judge_candidate(
 # --- asking -----------------------------------------------------------------------------------
 
 
-def _with_rate(asked: Scenario, stream: str, made: Derivations) -> Scenario:
+def at_needed_rate(asked: Scenario, stream: str, made: Derivations) -> Scenario:
     """A scenario that gives no rate is asked for what its stream needs."""
     if asked.rate_fps is not None:
         return asked
@@ -151,14 +186,14 @@ def _answers(
     case, candidate, made = asked.case, asked.candidate, asked.made
     scenarios = {
         stream.name: replace(
-            _with_rate(candidate.scenarios[stream.name].scenario(), stream.name, made),
+            at_needed_rate(candidate.scenarios[stream.name].scenario(), stream.name, made),
             work=case.work(stream.name),
         )
         for stream in case.streams
         if stream.name in candidate.scenarios
     }
     alone = {name: _answer(asked, name, one) for name, one in scenarios.items()}
-    found = interfaces(case, candidate, alone, made)
+    found = interfaces(case, candidate, _carried(asked.model, alone), made)
     met = {name: meeting(case, candidate, name, found, made) for name in scenarios}
     answers = {
         name: answer
@@ -167,6 +202,19 @@ def _answers(
         for name, answer in alone.items()
     }
     return found, met, answers
+
+
+def _carried(model: Model, alone: Mapping[str, Answer]) -> dict[str, Fraction]:
+    """Goodput [b/s] one interface carries of each stream, by theory's bound where none is predicted."""
+    bounds = {}
+    for name, answer in alone.items():
+        try:
+            bound = model.greatest_goodput_bps(answer.scenario)
+        except REFUSALS:
+            continue
+        if bound is not None:
+            bounds[name] = exact(bound)
+    return bounds | carried_alone(alone)
 
 
 def _answer(of: _Asked, stream: str, asked: Scenario, crowd: Meeting | None = None) -> Answer:
@@ -178,7 +226,7 @@ def _answer(of: _Asked, stream: str, asked: Scenario, crowd: Meeting | None = No
     notes: tuple[str, ...] = ()
     try:
         scenario, notes = model.fit_question(asked)
-        prediction = model.predict(scenario)
+        prediction = model.predict(scenario, metrics=of.metrics)
         notes = (*notes, *prediction.notes, *_distance_note(case, asked, made))
     except REFUSALS as refusal:
         meant = of.candidate.dataset

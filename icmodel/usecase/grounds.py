@@ -63,7 +63,7 @@ def rests_on(metric: str, estimate: Estimate, prediction: Prediction) -> RestsOn
         return NOTHING
     rows = [row for row in prediction.rows if _behind(row, metric) and row.basis == estimate.basis]
     sources = tuple(dict.fromkeys(row.source for row in rows))[:MOST_SOURCES]
-    settle = _settling(metric, prediction.scenario) if estimate.basis in WEAK else ""
+    settle = settling(metric, prediction.scenario) if estimate.basis in WEAK else ""
     return RestsOn(estimate.basis, estimate.bases or (estimate.basis,), sources, settle)
 
 
@@ -76,7 +76,7 @@ def _behind(row: UsedRow, metric: str) -> bool:
     return row.metric == metric.removesuffix("_cores") or row.metric == metric
 
 
-def _settling(metric: str, asked: Scenario) -> str:
+def settling(metric: str, asked: Scenario) -> str:
     """The measurement that gives a metric of a stream a row of its own."""
     load = asked.requested_goodput_bps
     parts = [

@@ -47,10 +47,11 @@ class Interfaces:
 
 
 def interfaces(
-    case: UseCase, candidate: Candidate, answers: Answers, made: Derivations
+    case: UseCase, candidate: Candidate, carried: Mapping[str, Fraction], made: Derivations
 ) -> dict[str, Interfaces]:
     """The interfaces of each device: what the file says, else what its streams need.
 
+    ``carried`` is the goodput [b/s] that one interface carries of each stream, where it is known.
     Where a candidate says how many endpoints meet at one, a device has enough for that.
 
     Raises
@@ -58,7 +59,6 @@ def interfaces(
     UseCaseError
         If a candidate says fewer endpoints than the file lets meet at one interface.
     """
-    carried = _carried(answers)
     return {
         device.name: _interfaces_of(case, candidate, device, _needed(device, carried, made))
         for device in case.devices
@@ -87,7 +87,7 @@ def _interfaces_of(
     return Interfaces(device, device.interfaces or least, needed)
 
 
-def _carried(answers: Answers) -> dict[str, Fraction]:
+def carried_alone(answers: Answers) -> dict[str, Fraction]:
     """Goodput [b/s] one interface carries of each stream: the least bound that is its own."""
     return {
         stream: exact(min(own))

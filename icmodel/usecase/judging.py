@@ -23,6 +23,18 @@ CARRIED = ("wire", "benchmark", "share", "application_send", "application_recv")
 
 
 @dataclass(frozen=True, slots=True)
+class Way:
+    """How it is judged: strictly or not, and briefly or with all that is known.
+
+    Briefly no change is looked for that would mend a goodput that is not met, and no metric is
+    predicted that no requirement needs.
+    """
+
+    strict: bool = False
+    brief: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Ask:
     """A requirement of a use case, as it stands in the document and in SI, for one candidate."""
 
@@ -30,7 +42,7 @@ class Ask:
     candidate: Candidate
     limit: Limit
     requirement: Requirement
-    strict: bool = False
+    way: Way = Way()
 
     @property
     def stream(self) -> str:
@@ -55,7 +67,7 @@ def find(ask: Ask, answers: Mapping[str, Answer], model: Model) -> Finding:
     limiting = _limiting(ask.limit.metric, prediction)
     verdict = _decided(judge(requirement, estimate, limiting))
     ground = rests_on(ask.limit.metric, estimate, prediction)
-    if ask.strict and verdict.outcome == MET and ground.weak:
+    if ask.way.strict and verdict.outcome == MET and ground.weak:
         why = f"judged strictly, since it rests on {ground.basis} rows: {ground.settle}"
         verdict = replace(verdict, outcome=UNDECIDED, why=_joined(why, verdict.why))
     met = verdict.outcome == MET
@@ -68,7 +80,7 @@ def find(ask: Ask, answers: Mapping[str, Answer], model: Model) -> Finding:
         return finding
     if finding.outcome == MET:
         return _with_headroom(finding, prediction)
-    return with_remedy(finding, answer.scenario, model)
+    return finding if ask.way.brief else with_remedy(finding, answer.scenario, model)
 
 
 def _with_headroom(finding: Finding, prediction: Prediction) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from icmodel.dataset import Dataset
@@ -119,6 +120,12 @@ class CandidateResult:
         """The worst of its findings: one *not met* decides, else one *undecided*."""
         return worst([finding.outcome for finding in self.findings])
 
+    @property
+    def decisive(self) -> Finding:
+        """The finding that decides: of those with the worst outcome, the one with the least margin."""
+        deciding = [one for one in self.findings if one.outcome == self.outcome]
+        return min(deciding, key=lambda one: _rank(one.verdict))
+
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
         return {
@@ -132,6 +139,12 @@ class CandidateResult:
             "minimise": [wish.to_dict() for wish in self.wishes],
             "notes": list(self.notes),
         }
+
+
+def _rank(verdict: Verdict) -> float:
+    """Margins in order; what cannot be met narrowly, or has no number, comes last."""
+    relative = verdict.requirement.limit and not math.isnan(verdict.margin)
+    return verdict.margin if relative or verdict.outcome == NOT_MET else math.inf
 
 
 @dataclass(frozen=True)

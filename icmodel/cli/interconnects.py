@@ -1,0 +1,102 @@
+"""``icmodel compare --usecase``: a use case on every interconnect; the exit code is the verdict."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from icmodel.cli.output import Answer, Section, Table, check_file, emit, progress_bar, write_text
+from icmodel.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from icmodel.interconnects import Comparison
+
+WIDTH = 100
+
+
+def compare_usecase(
+    usecase: str,
+    datasets: list[str],
+    *,
+    why: bool,
+    cache: bool,
+    as_json: bool,
+    output: Path | None,
+) -> int:
+    """Print or write what every interconnect makes of a use case; returns the exit code."""
+    from icmodel.interconnects import compare_interconnects  # models, not needed by other commands
+    from icmodel.report.interconnects import comparison_markdown
+
+    if output is not None:
+        check_file(output, (".txt", ".json", ".csv", ".md"))
+    with progress_bar("comparing") as watch:
+        found = compare_interconnects(usecase, datasets or None, watch, cache=cache)
+    answer = Answer(
+        sections=lambda: _sections(found, why=why),
+        document=found.to_dict,
+        records=lambda: _records(found),
+        files={".md": lambda path: write_text(path, comparison_markdown(found))},
+    )
+    emit(answer, as_json=as_json, output=output)
+    return found.exit_code
+
+
+def refuse_beside(given: dict[str, object]) -> None:
+    """Refuse what a use case says itself.
+
+    Raises
+    ------
+    ScenarioError
+        Naming the first option that is given beside it.
+    """
+    for name, value in given.items():
+        if value:
+            raise ScenarioError(
+                f"--{name.replace('_', '-')} is given beside --usecase, which asks its own "
+                "questions: leave it out, or leave --usecase out"
+            )
+
+
+def _sections(found: Comparison, *, why: bool) -> Iterator[Section]:
+    from icmodel.report import interconnects as words
+
+    yield Section("", _wrapped(words.headline(found)))
+    rows = tuple(words.row_cells(row) for row in found.rows)
+    yield Section("", Table(words.COLUMNS, rows, frozenset({"Gb/s"})))
+    if told := words.measurements(found):
+        yield Section("what would decide", _wrapped(told))
+    yield Section("how it was made", _wrapped(words.RULES))
+    if not why:
+        yield Section("", ("who answers for each link, who else does, and why: --why",))
+        return
+    for row in found.rows:
+        heading = f"{words.link_name(row)}: {row.outcome}"
+        yield Section(heading, _wrapped(words.reasons(row)))
+
+
+def _wrapped(lines: Iterator[str] | tuple[str, ...]) -> tuple[str, ...]:
+    """Lines of at most 100 characters, wrapped under themselves."""
+    return tuple(
+        part
+        for line in lines
+        for part in textwrap.wrap(
+            line, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        )
+    )
+
+
+def _records(found: Comparison) -> Iterator[dict[str, object]]:
+    """One line a link."""
+    for row in found.rows:
+        told = row.to_dict()
+        source = row.source
+        kept = ("source", "others", "silent", "measurements")
+        flat = {name: value for name, value in told.items() if name not in kept}
+        yield {
+            **flat,
+            "dataset": source.dataset,
+            "choice": source.result.description,
+            "measurements": "; ".join(row.measurements),
+        }

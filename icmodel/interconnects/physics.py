@@ -1,0 +1,177 @@
+"""Physics: what the wire alone says to a use case; it can refute, and never proves what hosts add.
+
+Where a bound fails, no host meets the requirement on that wire: Ethernet's packets are taken as large
+as is common (MTU 9000), so that a refutation holds for smaller ones, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from icmodel import units
+from icmodel.dataset import Interconnect
+from icmodel.estimate import Estimate, absent
+from icmodel.interconnects.choices import theory_choices
+from icmodel.interconnects.links import ETHERNET, Link
+from icmodel.message import AT_ONCE
+from icmodel.requirement import Requirement, judge
+from icmodel.scenario import Scenario
+from icmodel.tables.wire import Wire
+from icmodel.usecase import Answer, CandidateResult, Derivation, Finding, UseCase, derive
+from icmodel.usecase.derivation import Derivations
+from icmodel.usecase.document import Candidate, ImageStream, Limit
+from icmodel.usecase.evaluation import at_needed_rate
+from icmodel.usecase.grounds import NOTHING, RestsOn
+from icmodel.usecase.hosts import Meeting, interface_derivations, interfaces, meeting
+from icmodel.usecase.limits import requirements
+
+JUMBO_MTU_BYTES = 9000
+OF_THEORY = RestsOn("theory", ("theory",), (), "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """What a wire allows one stream: goodput alone and beside the others [b/s], and latency [s]."""
+
+    scenario: Scenario
+    alone_bps: float
+    goodput_bps: float
+    latency_s: float
+    crowd: Meeting | None
+
+
+def judged_by_physics(case: UseCase, link: Link) -> tuple[CandidateResult, ...]:
+    """Each choice of frames on a link, judged by theory's bounds; none where the rate is not known."""
+    if link.line_rate_bps is None:
+        return ()
+    wire = _wire(link)
+    framing = wire.framing
+    assert framing is not None  # every kind that is compared has a theory
+    made = derive(case)
+    return tuple(
+        _judged(case, one, wire, made) for one in theory_choices(case, wire.protocol, framing)
+    )
+
+
+def _wire(link: Link) -> Wire:
+    mtu = JUMBO_MTU_BYTES if link.kind == ETHERNET else None
+    return Wire(link.protocol or "message", Interconnect(link.kind, link.line_rate_bps, mtu))
+
+
+def _judged(case: UseCase, candidate: Candidate, wire: Wire, made: Derivations) -> CandidateResult:
+    bounds, derivations = _bounds(case, candidate, wire, made)
+    limits = zip(case.requirements, requirements(case.requirements, made), strict=True)
+    findings = (_found(case, limit, wanted, bounds, wire) for limit, wanted in limits)
+    return CandidateResult(
+        name=candidate.name,
+        description=candidate.description,
+        answers=tuple(_silent(name, one) for name, one in bounds.items()),
+        findings=tuple(findings),
+        readings=(),
+        derivations=derivations,
+        wishes=(),
+        notes=(),
+    )
+
+
+def _silent(stream: str, bounds: _Bounds) -> Answer:
+    crowd = () if bounds.crowd is None else bounds.crowd.derivations
+    asked = bounds.scenario
+    return Answer(stream, asked, asked, None, "theory knows no host", (), crowd)
+
+
+def _bounds(
+    case: UseCase, candidate: Candidate, wire: Wire, made: Derivations
+) -> tuple[Mapping[str, _Bounds], tuple[Derivation, ...]]:
+    """The bounds of each stream, and the interfaces that follow from them."""
+    scenarios = {
+        name: at_needed_rate(one.scenario(), name, made)
+        for name, one in candidate.scenarios.items()
+    }
+    alone = {name: _goodput_bps(wire, one) for name, one in scenarios.items()}
+    found = interfaces(case, candidate, {name: Fraction(one) for name, one in alone.items()}, made)
+    bounds = {
+        name: _Bounds(
+            scenario,
+            alone[name],
+            _share_bps(alone[name], crowd := meeting(case, candidate, name, found, made)),
+            _latency_s(case, wire, scenario),
+            crowd,
+        )
+        for name, scenario in scenarios.items()
+    }
+    return bounds, interface_derivations(found)
+
+
+def _goodput_bps(wire: Wire, asked: Scenario) -> float:
+    payload = np.array([float(asked.payload_bytes)])
+    return float(wire.goodput_bound_bps(payload, wire.serialisation_s(payload))[0])
+
+
+def _share_bps(alone_bps: float, crowd: Meeting | None) -> float:
+    """What is left of an interface beside the others, at least an even share (IC2012 §7.1.1)."""
+    if crowd is None:
+        return alone_bps
+    return max(alone_bps - crowd.other_goodput_bps, alone_bps / crowd.endpoints)
+
+
+def _latency_s(case: UseCase, wire: Wire, asked: Scenario) -> float:
+    """The bits of a frame and the cable of the use case [s]; switches add nothing here."""
+    bits = float(wire.lone_frame_s(np.array([float(asked.payload_bytes)]))[0])
+    per_metre = 0.0 if case.medium is None else case.medium.propagation_s_per_m
+    return bits + (asked.distance_m or 0.0) * per_metre
+
+
+def _found(
+    case: UseCase, limit: Limit, wanted: Requirement, bounds: Mapping[str, _Bounds], wire: Wire
+) -> Finding:
+    name = case.stream_of(limit)
+    estimate = _estimate(case, limit, bounds[name], wire)
+    known = not math.isnan(estimate.low)
+    verdict = judge(wanted, estimate, "wire" if known else "")
+    return Finding(verdict, name, limit.device or "", 1, rests_on=OF_THEORY if known else NOTHING)
+
+
+def _estimate(case: UseCase, limit: Limit, bounds: _Bounds, wire: Wire) -> Estimate:
+    """What theory says of a metric: an end that no host passes, or nothing."""
+    metric = limit.metric
+    if metric in ("goodput_bps", "sent_bps"):
+        return _bound(0.0, bounds.goodput_bps, "; ".join(_goodput_why(bounds, wire)))
+    if metric.startswith("latency_") and metric != "latency_std_s":
+        return _bound(bounds.latency_s, math.inf, _latency_why(bounds, wire))
+    stream = case.stream(case.stream_of(limit))
+    if metric == AT_ONCE and isinstance(stream, ImageStream):
+        size = stream.picture.size_bytes
+        why = f"{units.format_bytes(size)} at {units.format_bps(bounds.alone_bps)}"
+        return _bound(8 * size / bounds.alone_bps, math.inf, why)
+    return absent(f"theory says nothing of {metric}: hosts decide it")
+
+
+def _bound(low: float, high: float, why: str) -> Estimate:
+    return Estimate(math.nan, low, high, "theory", why, ("theory",))
+
+
+def _goodput_why(bounds: _Bounds, wire: Wire) -> Iterator[str]:
+    rate, alone = wire.link.line_rate_bps or 0.0, units.format_bps(bounds.alone_bps)
+    yield (
+        f"of {units.format_bps(rate)} frames of {bounds.scenario.payload_bytes} B carry "
+        f"{alone} at most"
+    )
+    if bounds.crowd is not None:
+        others = units.format_bps(bounds.crowd.other_goodput_bps)
+        yield (
+            f"of that {bounds.crowd.endpoints} endpoints share, the others of which need {others}"
+        )
+
+
+def _latency_why(bounds: _Bounds, wire: Wire) -> str:
+    rate = units.format_bps(wire.link.line_rate_bps or 0.0)
+    metres = units.format_metres(bounds.scenario.distance_m or 0.0)
+    return (
+        f"{bounds.scenario.payload_bytes} B with all around them at {rate}, and {metres} of cable"
+    )

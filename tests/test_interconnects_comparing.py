@@ -1,0 +1,244 @@
+"""Comparing: who speaks for a link, and that every form of the answer says the same."""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+
+import pytest
+
+import icmodel
+from icmodel.cli import main
+from icmodel.cli.schemas import GROUNDS as OF_SCHEMA
+from icmodel.errors import UseCaseError
+from icmodel.interconnects import Comparison, Row, compare_interconnects
+from icmodel.interconnects.result import EXTRAPOLATED, GROUNDS, MEASURED_HERE, PUBLISHED, THEORY
+from icmodel.model import Model
+from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED
+from icmodel.usecase import evaluate
+from points import write_dataset
+from small_case import DATASET, USECASE, rows, small_dataset
+
+TEN_GIGABIT, RAPIDIO, GIGABIT = "ethernet-10g-2012", "rapidio-tsi721", "ethernet-1g-2010"
+CASES = ("cameras", "imaging", "motion-control")
+
+
+@functools.cache
+def compared(name: str) -> Comparison:
+    """A bundled use case by three datasets that are quick to ask."""
+    return compare_interconnects(name, (TEN_GIGABIT, RAPIDIO, GIGABIT))
+
+
+def row(comparison: Comparison, kind: str, rate: float, protocol: str = "") -> Row:
+    """The row of a link."""
+    link = (kind, rate, protocol)
+    return next(
+        one
+        for one in comparison.rows
+        if (one.link.kind, one.link.line_rate_bps, one.link.protocol) == link
+    )
+
+
+@pytest.fixture(name="usecase")
+def _usecase(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(USECASE, encoding="utf-8")
+    return path
+
+
+def test_what_a_dataset_carries_is_met_and_published(usecase: Path, tmp_path: Path) -> None:
+    found = compare_interconnects(usecase, [small_dataset(tmp_path)])
+    one = row(found, "ethernet", 1e9, "tcp")
+    assert (one.outcome, one.source.ground, one.source.dataset) == (MET, PUBLISHED, "small-1g")
+    assert one.measurements == ()
+    assert found.exit_code == 0
+    assert row(found, "ethernet", 1e9, "udp").source.ground == THEORY
+
+
+def test_what_icprobe_measured_is_measured_here_and_told_before_equal_verdicts(
+    usecase: Path, tmp_path: Path
+) -> None:
+    own = DATASET.replace('name = "ruler"', 'name = "icprobe"').replace("small-1g", "own-1g")
+    folder = write_dataset("own-1g", rows(), own, tmp_path)
+    found = compare_interconnects(usecase, [small_dataset(tmp_path), folder])
+    one = row(found, "ethernet", 1e9, "tcp")
+    assert (one.source.ground, one.source.dataset) == (MEASURED_HERE, "own-1g")
+    assert [other.dataset for other in one.others] == ["small-1g", ""]
+
+
+def test_where_all_datasets_and_theory_fail_nothing_is_met(tmp_path: Path) -> None:
+    path = tmp_path / "small.toml"
+    path.write_text(USECASE.replace('goodput = "400 Mb/s"', 'goodput = "900 Gb/s"'), "utf-8")
+    found = compare_interconnects(path, [small_dataset(tmp_path)])
+    assert {one.outcome for one in found.rows} == {NOT_MET}
+    assert all(one.refuted for one in found.rows)
+    assert found.exit_code == 1
+
+
+def test_a_published_row_is_what_evaluating_that_dataset_says() -> None:
+    one = row(compared("imaging"), "ethernet", 10e9, "tcp")
+    assert (one.source.ground, one.source.dataset) == (PUBLISHED, TEN_GIGABIT)
+    assert one.outcome == UNDECIDED
+    judged = evaluate("imaging", TEN_GIGABIT, candidate="tcp-whole-pictures")
+    cpu = next(
+        finding.verdict
+        for finding in judged.chosen.findings
+        if finding.verdict.requirement.metric == "cpu_recv"
+    )
+    assert one.decisive.verdict.requirement == cpu.requirement
+    assert one.decisive.verdict.estimate.value == pytest.approx(cpu.estimate.value, rel=0.02)
+    assert one.measurements == (
+        "measure cpu_recv of tcp at 65535 B, 3.54 Gb/s, cores = 4, switches = 1, endpoints = 3",
+    )
+
+
+def test_what_physics_refutes_is_not_met_whoever_speaks_and_nothing_is_extrapolated() -> None:
+    found = compared("cameras")
+    for rate in (1e9, 10e9, 25e9, 40e9):
+        one = row(found, "ethernet", rate, "tcp")
+        assert one.refuted
+        assert one.outcome == NOT_MET
+        assert one.source.ground != EXTRAPOLATED
+
+
+def test_a_rate_that_nobody_measured_is_extrapolated_from_the_nearest_and_marked() -> None:
+    one = row(compared("motion-control"), "ethernet", 25e9, "udp")
+    source = one.source
+    assert (source.ground, source.dataset, source.variant) == (EXTRAPOLATED, TEN_GIGABIT, "hybrid")
+    assert source.measured_bps == 10e9
+    assert {one.scenario.line_rate_bps for one in source.result.answers} == {25e9}
+    assert one.outcome == NOT_MET  # no mean below 10 us (IC2012 §6.3), where 3 us are needed
+
+
+def test_the_open_question_of_the_thesis_stays_open_and_says_what_would_close_it() -> None:
+    one = row(compared("motion-control"), "rapidio", 16e9)
+    assert (one.outcome, one.source.ground) == (UNDECIDED, PUBLISHED)
+    assert not one.refuted
+    assert one.source.protocols == ("dma-write", "window-read")
+    first, second = one.measurements
+    assert first.startswith(
+        "measure goodput_bps and latency_mean_s and latency_max_s of dma-write at 800 B"
+    )
+    assert "window-read at 8 B" in second
+
+
+def test_an_unpredicted_stream_does_not_put_all_streams_on_one_interface() -> None:
+    """Six pictures of 3.54 Gb/s need two interfaces of RapidIO even where control data are not known."""
+    one = row(compared("imaging"), "rapidio", 16e9)
+    assert one.outcome == UNDECIDED
+    assert one.source.result.answers[0].scenario.endpoints < 6
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_theory_alone_is_never_met(name: str) -> None:
+    for one in compared(name).rows:
+        assert one.source.ground != THEORY or one.outcome != MET
+        assert one.refuted <= (one.outcome == NOT_MET)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_more_line_rate_never_turns_met_into_not_met(name: str) -> None:
+    best: dict[tuple[str, str, str, str], str] = {}
+    for one in compared(name).rows:
+        key = (one.link.kind, one.link.protocol, one.source.ground, one.source.dataset)
+        assert not (best.get(key) == MET and one.outcome == NOT_MET)
+        best[key] = min(best.get(key, NOT_MET), one.outcome, key=OUTCOMES.index)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_open_row_names_a_measurement_and_a_decided_one_its_basis(name: str) -> None:
+    for one in compared(name).rows:
+        assert bool(one.measurements) == (one.outcome == UNDECIDED)
+        assert one.source.basis or one.outcome == UNDECIDED
+        assert one.decisive.outcome == one.outcome
+
+
+def test_the_verdict_of_all_is_that_of_the_best() -> None:
+    for name in CASES:
+        found = compared(name)
+        assert found.verdict == min((one.outcome for one in found.rows), key=OUTCOMES.index)
+
+
+def test_grounds_of_the_schema_are_those_of_the_room() -> None:
+    assert OF_SCHEMA == GROUNDS
+
+
+def test_the_public_face_has_it() -> None:
+    assert icmodel.compare_interconnects is compare_interconnects
+
+
+def test_an_unknown_use_case_is_refused() -> None:
+    with pytest.raises(UseCaseError, match="there is no use case 'nowhere'"):
+        compare_interconnects("nowhere")
+
+
+def test_a_line_rate_of_a_candidate_reaches_the_scenario() -> None:
+    model = Model(TEN_GIGABIT, "hybrid")
+    one = row(compared("motion-control"), "ethernet", 40e9, "tcp").source.result
+    scenario = next(answer.scenario for answer in one.answers)
+    assert scenario.line_rate_bps == 40e9
+    assert model.predict(scenario).metrics["goodput_bps"].basis == "extrapolated"
+
+
+# --- the command line -------------------------------------------------------------------------
+
+ASKED = ("compare", "--usecase", "motion-control", "--dataset", f"{RAPIDIO},{GIGABIT}")
+
+
+def test_json_table_and_csv_say_the_same(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main([*ASKED, "--json"]) == 3
+    told = json.loads(capsys.readouterr().out)
+    assert main(list(ASKED)) == 3
+    text = capsys.readouterr().out
+    lines = [
+        line
+        for line in text.splitlines()
+        if any(f" {o}  " in line for o in ("✗ not met", "? undecided"))
+    ]
+    assert len(lines) == len(told["rows"])
+    for line, one in zip(lines, told["rows"], strict=True):
+        assert one["outcome"] in line
+        assert one["ground"] in line
+        assert one["protocol"].split("+")[0] in line
+    assert max(map(len, text.splitlines())) <= 100
+    assert main([*ASKED, "-o", str(tmp_path / "all.csv")]) == 3
+    table = (tmp_path / "all.csv").read_text(encoding="utf-8").splitlines()
+    assert len(table) == len(told["rows"]) + 1
+
+
+def test_why_names_who_was_not_taken_and_a_page_has_the_table(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main([*ASKED, "--why"]) == 3
+    text = capsys.readouterr().out
+    assert "answered by rapidio-tsi721 (published, corrected)" in text
+    assert "not taken: theory alone, undecided" in text
+    page = tmp_path / "page.md"
+    assert main([*ASKED, "-o", str(page)]) == 3
+    written = page.read_text(encoding="utf-8")
+    assert "| link | Gb/s | protocol | verdict | stands on | decided by (required) |" in written
+    assert "## What would decide" in written
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (("--payload", "64 B"), "--payload"),
+        (("--protocol", "tcp"), "--protocol"),
+        (("--option", "nagle=off"), "--option"),
+        (("--all",), "--all"),
+    ],
+)
+def test_a_question_beside_the_use_case_is_refused(
+    words: tuple[str, ...], name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*ASKED, *words]) == 2
+    assert f"{name} is given beside --usecase" in capsys.readouterr().err
+
+
+def test_why_needs_a_use_case(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "--payload", "64 B", "--why"]) == 2
+    assert "--why is given without --usecase" in capsys.readouterr().err
