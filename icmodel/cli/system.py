@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from icmodel.cli.output import Answer, Section, Table, emit, print_text, write_text
+from icmodel.cli.output import (
+    Answer,
+    Section,
+    Table,
+    check_file,
+    emit,
+    json_text,
+    print_text,
+    write_text,
+)
+from icmodel.cli.output import show as show_sections
 from icmodel.cli.question import (
     DATASET_HELP,
     AsJson,
@@ -97,21 +107,31 @@ def predict(
     """Predict a system: goodput, latency and loss of its streams, loads and queues, CPU of its devices.
 
     The requirements of the system, or of the use case it names, are judged stream by stream; hard ones by
-    the worst case where it has a bound. Exit code: 0 met, 1 not met, 3 undecided.
+    the worst case where it has a bound. Exit code: 0 met, 1 not met, 3 undecided. A file is a whole report:
+    .html (one page that opens offline), .md (its drawing beside it) or .json; .svg is the drawing alone.
 
     \b
     icmodel system imaging
+    icmodel system imaging -o imaging.html
     icmodel system imaging --variant hybrid --all
     icmodel system my-system.toml --dataset path/of/my-dataset --json
     """  # noqa: D301
     from icmodel.cli.system_predicted import sections as predicted
+    from icmodel.report import report  # pydantic and the report, not needed by other commands
+    from icmodel.report.writing import SYSTEM_ENDINGS
     from icmodel.system import load
 
+    if output is not None:
+        check_file(output, SYSTEM_ENDINGS)
     found = load(name).predict(dataset, variant, cache=not no_cache)
-    answer = Answer(
-        sections=lambda: predicted(found, everything=everything), document=found.to_dict
-    )
-    emit(answer, as_json=as_json, output=output)
+    if output is not None:
+        report(found, output)
+    if as_json:
+        print_text(json_text(found.to_dict()))
+    elif output is None:
+        show_sections(predicted(found, everything=everything))
+    else:
+        print_text(f"{found.system.name}: {found.verdict}; the report is {output}\n")
     return found.exit_code
 
 

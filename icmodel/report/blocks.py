@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from icmodel.report.drawing import Spec
+from icmodel.report.markup import Markup
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,16 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
+class Picture:
+    """A drawing of our own: its SVG, what it shows in a sentence, and the name of its file beside Markdown."""
+
+    caption: str
+    alt: str
+    svg: Markup
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
 class Fold:
     """Blocks that open on demand; on paper they are open."""
 
@@ -115,7 +126,7 @@ class Fold:
     outcome: str = ""
 
 
-Block = Text | Heading | Items | Facts | Table | Bars | Figures | Fold
+Block = Text | Heading | Items | Facts | Table | Bars | Figures | Picture | Fold
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from icmodel.report.blocks import (
     Heading,
     Items,
     Page,
+    Picture,
     Section,
     Table,
     Text,
@@ -40,7 +41,11 @@ CLASSES = {"met": "met", "not met": "not-met", "undecided": "undecided"}
 
 def html_page(evaluation: Evaluation) -> str:
     """The page of an evaluation: self-contained, the same bytes for the same question."""
-    content = page(evaluation)
+    return html_text(page(evaluation))
+
+
+def html_text(content: Page) -> str:
+    """A page of any content."""
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -249,3 +254,10 @@ def _figure(figure: Figure) -> Markup:
     )
     numbers = element("details", element("summary", "The numbers"), show(figure.numbers))
     return element("figure", drawn, element("figcaption", figure.caption), numbers, class_="plot")
+
+
+@show.register
+def _picture(block: Picture) -> Markup:
+    """As wide as the window lets it; what does not fit in it is scrolled to."""
+    drawn = element("div", block.svg, tabindex="0", role="group", aria_label="The drawing")
+    return element("figure", drawn, element("figcaption", block.caption), class_="picture")

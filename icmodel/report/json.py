@@ -1,4 +1,4 @@
-"""A report as JSON: the evaluation, its conclusion, and the plots as Vega-Lite specifications."""
+"""A report as JSON: the evaluation or prediction and its conclusion; plots as Vega-Lite specifications."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from icmodel.report.blocks import Figures
 from icmodel.report.conclusion import conclude
 from icmodel.report.content import command
 from icmodel.report.figures import figures
+from icmodel.report.systems import conclusion, content
+from icmodel.system import SystemPrediction
 from icmodel.usecase import Evaluation
 
 
@@ -27,4 +29,19 @@ def json_page(evaluation: Evaluation) -> str:
         "reproduce": {"command": command(evaluation), "icmodel": __version__},
         "plots": plots,
     }
+    return _text(document)
+
+
+def system_json(found: SystemPrediction) -> str:
+    """The document of ``icmodel system FILE --json``, and what a report adds to it."""
+    answer = conclusion.conclude(found)
+    document = {
+        **found.to_dict(),
+        "answer": {"sentence": answer.sentence, **dict(answer.parts)},
+        "reproduce": {"command": content.command(found), "icmodel": __version__},
+    }
+    return _text(document)
+
+
+def _text(document: dict[str, object]) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

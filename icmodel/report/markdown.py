@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import singledispatch
+from urllib.parse import quote
 
 from icmodel.report.blocks import (
     Bars,
@@ -16,6 +17,8 @@ from icmodel.report.blocks import (
     Fold,
     Heading,
     Items,
+    Page,
+    Picture,
     Table,
     Text,
 )
@@ -28,7 +31,11 @@ _SPECIAL = re.compile(r"([\\`*\[\]<>|~#]|(?<!\w)_|_(?!\w)|&(?=[#\w]+;))")
 
 def markdown_page(evaluation: Evaluation) -> str:
     """The report of an evaluation in Markdown (GitHub's tables)."""
-    content = page(evaluation)
+    return markdown_text(page(evaluation))
+
+
+def markdown_text(content: Page) -> str:
+    """A page of any content in Markdown."""
     parts = [
         f"# {escape(content.title)}",
         escape(content.question),
@@ -130,3 +137,9 @@ def _figures(block: Figures) -> Iterator[str]:
     for figure in block.figures:
         yield escape(figure.caption)
         yield from show(figure.numbers)
+
+
+@show.register
+def _picture(block: Picture) -> Iterator[str]:
+    yield f"![{escape(block.alt)}]({quote(block.file)})"
+    yield escape(block.caption)

@@ -1,0 +1,90 @@
+"""A system as SVG: boxes, cables coloured by load and as thick as their rate, streams counted by verdict.
+
+The file stands alone: its colours follow the reader's scheme, every number is there in text, and ``<title>`` tells
+more where one points. The same system gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from icmodel.report.markup import Markup, element
+from icmodel.report.systems.layout import Layout, layout
+from icmodel.report.systems.legend import legend
+from icmodel.report.systems.parts import drawn_box, drawn_cable, drawn_number, load_text, px
+from icmodel.report.systems.seen import Seen, seen
+from icmodel.system import System, SystemPrediction
+from icmodel.wording import plural
+
+MARGIN = 16.0
+ABOVE_LEGEND = 26.0
+ROOM = 560.0
+"""The least width of a drawing [px]: its legend stands under it."""
+UNLIMITED_BPS = 1e9
+"""What a stream that sends as fast as it goes counts for where only its direction matters."""
+
+
+def system_svg(found: SystemPrediction) -> str:
+    """The drawing of a predicted system, a whole SVG document."""
+    return drawn(found.system, seen(found))
+
+
+def drawn(system: System, of: Seen) -> Markup:
+    """The drawing of a system whose boxes and cables have their numbers."""
+    made = arranged(system, of)
+    width = max(made.width, ROOM)
+    key, lower = legend(of, width, made.height + ABOVE_LEGEND)
+    cables = [one for one in of.cables if not one.cable.inside]
+    lines = list(zip(cables, made.ways, made.labelled, strict=True))
+    parts = (
+        *(drawn_cable(*one) for one in lines),
+        *(drawn_number(*one) for one in lines),
+        *(drawn_box(system, *one) for one in zip(of.boxes, made.places, strict=True)),
+    )
+    pictured = element("g", *parts, transform=f"translate({px((width - made.width) / 2)} 0)")
+    wide, high = width + 2 * MARGIN, lower + 2 * MARGIN
+    return element(
+        "svg",
+        element("style", Markup(_styles())),
+        element("rect", class_="paper", width=px(wide), height=px(high)),
+        element("g", pictured, *key, transform=f"translate({px(MARGIN)} {px(MARGIN)})"),
+        xmlns="http://www.w3.org/2000/svg",
+        class_="system-drawing",
+        role="img",
+        aria_label=described(system, of),
+        viewBox=f"0 0 {px(wide)} {px(high)}",
+        width=px(wide),
+        height=px(high),
+    )
+
+
+def arranged(system: System, of: Seen) -> Layout:
+    """Where its boxes and cables stand; what streams ask for runs from left to right."""
+    flows: dict[tuple[int, int], float] = {}
+    for stream in system.streams.values():
+        asked = stream.requested_goodput_bps
+        pair = of.shape.box_of[stream.source], of.shape.box_of[stream.sink]
+        flows[pair] = flows.get(pair, 0.0) + (asked if math.isfinite(asked) else UNLIMITED_BPS)
+    pairs = [one.cable.ends for one in of.cables if not one.cable.inside]
+    return layout(len(of.boxes), pairs, flows)
+
+
+def described(system: System, of: Seen) -> str:
+    """The drawing in one sentence."""
+    counts = ", ".join(
+        (
+            plural(len(system.devices), "device"),
+            plural(len(system.switches), "switch"),
+            plural(len(system.links), "link"),
+        )
+    )
+    busiest = max(of.cables, key=lambda one: one.ratio, default=None)
+    most = (
+        "" if busiest is None else f"; the busiest port is {busiest.busiest}, {load_text(busiest)}"
+    )
+    return f"{system.title}: {counts}{most}"
+
+
+def _styles() -> str:
+    return Path(__file__).with_name("drawing.css").read_text(encoding="utf-8")

@@ -1,0 +1,177 @@
+"""Boxes and cables of a drawing as SVG."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from icmodel import units
+from icmodel.report.markup import Markup, element, joined
+from icmodel.report.systems.layout import BEND, WIDTH, Place, Way
+from icmodel.report.systems.seen import NOT_JUDGED, SeenBox, SeenCable
+from icmodel.report.systems.texts import shortened, width_px
+from icmodel.requirement import MET, NOT_MET, UNDECIDED
+from icmodel.system import System
+from icmodel.wording import percent, plural
+
+LOADS = ((0.0, "idle"), (0.25, "to 25 %"), (0.5, "to 50 %"), (0.75, "to 75 %"), (1.0, "to 100 %"))
+"""The greatest load of each colour."""
+BEYOND = "asked for more than 100 %"
+MARKS = {MET: "✓", UNDECIDED: "?", NOT_MET: "✗", NOT_JUDGED: "–"}
+KINDS = {MET: "met", UNDECIDED: "undecided", NOT_MET: "not-met", NOT_JUDGED: "not-judged"}
+NAME_PX, SMALL_PX = 12.5, 11.0
+LINE = 16.0
+ROOM = WIDTH - 12
+"""For the texts of a box [px]."""
+THINNEST, THICKEST = 1.5, 8.0
+"""A cable of 100 Mb/s and less, and the most one is drawn [px]."""
+OFF = (6.0, 5.0)
+"""How far the number of a cable is beside its box and above the cable [px]."""
+
+
+def px(value: float) -> str:
+    """A length with at most one place."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+# --- cables -----------------------------------------------------------------------------------
+
+
+def drawn_cable(one: SeenCable, way: Way, labelled: int) -> Markup:
+    """A cable, straight under its number and curved from there on."""
+    text = _number(one, way, labelled)
+    stub = width_px(text, SMALL_PX) + OFF[0]
+    path = element(
+        "path",
+        d=_curve(way, labelled, stub),
+        class_=f"cable load-{load_class(one.ratio)}",
+        stroke_width=px(thickness(max(link.rate_bps for link in one.cable.links))),
+    )
+    return element("g", element("title", cable_title(one)), path, class_="link")
+
+
+def drawn_number(one: SeenCable, way: Way, labelled: int) -> Markup:
+    """The number of a cable, over all cables."""
+    (x, y), side = (way.start, way.end)[labelled], way.sides[labelled]
+    return element(
+        "text",
+        _number(one, way, labelled),
+        x=px(x + side * OFF[0]),
+        y=px(y - OFF[1]),
+        class_="number",
+        text_anchor="start" if side > 0 else "end",
+    )
+
+
+def _number(one: SeenCable, way: Way, labelled: int) -> str:
+    """How loaded it is, with an arrow the way its busiest port sends."""
+    rightwards = one.outwards == (labelled == 0)
+    if way.sides[labelled] < 0:
+        return f"{'←' if rightwards else '→'} {one.text}"
+    return f"{one.text} {'→' if rightwards else '←'}"
+
+
+def _curve(way: Way, labelled: int, stub: float) -> str:
+    first, last = (way.start, way.end) if labelled == 0 else (way.end, way.start)
+    side, other = way.sides[labelled], way.sides[1 - labelled]
+    bent = side == other
+    x, y = first[0] + side * (0 if bent else stub), first[1]
+    reach = BEND if bent else abs(last[0] - x) / 2
+    towards = ((x + side * reach, y), (last[0] + other * reach, last[1]), last)
+    curve = " ".join(f"{px(a)} {px(b)}" for a, b in towards)
+    return f"M{px(first[0])} {px(y)}H{px(x)}C{curve}"
+
+
+def load_class(ratio: float) -> int:
+    """The place of a load's colour in `LOADS`; what is asked beyond 100 % comes after them."""
+    return next((place for place, (most, _) in enumerate(LOADS) if ratio <= most), len(LOADS))
+
+
+def thickness(rate_bps: float) -> float:
+    """How thick a cable of a rate is drawn [px]: half as much again for each factor of ten."""
+    return min(max(THINNEST * math.pow(1.5, math.log10(rate_bps / 1e8)), THINNEST), THICKEST)
+
+
+def load_text(one: SeenCable) -> str:
+    """``75 % of 10 Gb/s``, and what is asked for where that is more."""
+    asked = f", asked for {percent(one.port.asked_ratio)}" if one.port.asked_ratio > 1 else ""
+    return f"{percent(one.port.load_ratio)} of {units.format_bps(one.rate_bps)}{asked}"
+
+
+def cable_title(one: SeenCable) -> str:
+    """What one reads where one points at a cable."""
+    names = [link.name for link in one.cable.links]
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"{names[0]}{more}\nbusiest: {one.busiest}, {load_text(one)}"
+
+
+# --- boxes ------------------------------------------------------------------------------------
+
+
+def drawn_box(system: System, one: SeenBox, place: Place) -> Markup:
+    """A box with its name, what it is or how busy, and its streams by verdict."""
+    kind = "switch" if one.box.switches else "device"
+    back = [
+        element(
+            "rect",
+            x=px(place.left + off),
+            y=px(place.top - off),
+            width=px(place.width),
+            height=px(place.height),
+            rx="2" if one.box.switches else "8",
+            class_=kind,
+        )
+        for off in ((3.0, 0.0) if len(one.box.members) > 1 else (0.0,))
+    ]
+    texts = list(_texts(system, one))
+    middle = place.left + place.width / 2
+    top = place.top + place.height / 2 - LINE * (len(texts) - 1) / 2 + SMALL_PX * 0.36
+    lines = (
+        element(
+            "text",
+            content,
+            x=px(middle),
+            y=px(top + row * LINE),
+            class_=styled,
+            textLength=px(ROOM) if width > ROOM else None,
+            lengthAdjust="spacingAndGlyphs" if width > ROOM else None,
+        )
+        for row, (content, styled, width) in enumerate(texts)
+    )
+    return element("g", element("title", box_title(system, one)), *back, *lines, class_="box")
+
+
+def _texts(system: System, one: SeenBox) -> Iterator[tuple[Markup, str, float]]:
+    """The lines of a box: content, class, and about how wide it is."""
+    name = shortened(one.box.title, NAME_PX, ROOM)
+    yield joined(name), "name", width_px(name, NAME_PX)
+    second = one.cpu_text or _switch_text(system, one)
+    yield joined(second), "detail", width_px(second, SMALL_PX)
+    marks = [
+        (kind, f"{sign} {one.outcomes[kind]}")
+        for kind, sign in MARKS.items()
+        if one.outcomes.get(kind)
+    ]
+    if marks:
+        spans = (element("tspan", text, class_=KINDS[kind]) for kind, text in marks)
+        plain = "  ".join(text for _, text in marks)
+        yield Markup(Markup("\u2002").join(spans)), "marks", width_px(plain, SMALL_PX)
+
+
+def _switch_text(system: System, one: SeenBox) -> str:
+    switch = system.switches[one.box.members[0]]
+    return f"{switch.forwarding}, {units.format_seconds(switch.latency_s, 3)}"
+
+
+def box_title(system: System, one: SeenBox) -> str:
+    """What one reads where one points at a box."""
+    members = one.box.members
+    lines = [members[0] if len(members) == 1 else f"{one.box.title}: {members[0]} to {members[-1]}"]
+    if one.box.switches:
+        lines.append(_switch_text(system, one))
+    elif one.cpu_text:
+        lines.append(
+            f"busiest: {one.busiest}, {one.cpu_text}" if len(members) > 1 else one.cpu_text
+        )
+    lines += [f"{plural(count, 'stream')} {kind}" for kind, count in one.outcomes.items()]
+    return "\n".join(lines)

@@ -1,0 +1,121 @@
+"""The numbers of a drawing: each box and cable with those of its worst member, for SVG and tables alike."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from icmodel.report.systems.shape import Box, Cable, Shape, shape
+from icmodel.requirement import worst
+from icmodel.system import SystemPrediction
+from icmodel.system.prediction.result import DevicePrediction, PortPrediction
+from icmodel.wording import percent
+
+NOT_JUDGED = "not judged"
+"""Of a stream that no requirement is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenBox:
+    """A box, the outcomes of the streams that begin or end in it, and its busiest device, if any has a CPU."""
+
+    box: Box
+    outcomes: Mapping[str, int]
+    busiest: str
+    cpu: DevicePrediction | None
+
+    @property
+    def cpu_text(self) -> str:
+        """``CPU 48 %``; of several devices that of the busiest."""
+        if self.cpu is None:
+            return ""
+        most = "≤ " if len(self.box.members) > 1 else ""
+        if not self.cpu.cpu.absent:
+            return f"CPU {most}{percent(self.cpu.cpu.value)}"
+        if not self.cpu.cpu_cores.absent:
+            return f"CPU {most}{self.cpu.cpu_cores.value:.2g} cores"
+        return "CPU unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class SeenCable:
+    """A cable, and the port of it that is asked for most: its name, rate [b/s] and numbers.
+
+    ``outwards`` says that it sends from the cable's first box.
+    """
+
+    cable: Cable
+    busiest: str
+    rate_bps: float
+    port: PortPrediction
+    outwards: bool
+
+    @property
+    def ratio(self) -> float:
+        """What that port carries of its rate, or is asked for where this is more than all."""
+        return self.port.asked_ratio if self.port.asked_ratio > 1 else self.port.load_ratio
+
+    @property
+    def text(self) -> str:
+        """``3 × ≤ 75 %``: of several links that of the busiest."""
+        count = len(self.cable.links)
+        return f"{count} × ≤ {percent(self.ratio)}" if count > 1 else percent(self.ratio)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A system as it is drawn, with its numbers."""
+
+    shape: Shape
+    boxes: tuple[SeenBox, ...]
+    cables: tuple[SeenCable, ...]
+
+
+def outcomes(found: SystemPrediction) -> dict[str, str]:
+    """The outcome of each stream: the worst of the requirements about it, or `NOT_JUDGED`."""
+    of: dict[str, list[str]] = {}
+    for one in found.judged:
+        if not one.device:
+            of.setdefault(one.stream, []).append(one.verdict.outcome)
+    return {name: worst(of[name]) if name in of else NOT_JUDGED for name in found.streams}
+
+
+def seen(found: SystemPrediction) -> Seen:
+    """What is drawn of a prediction."""
+    made = shape(found.system)
+    at: list[Counter[str]] = [Counter() for _ in made.boxes]
+    for name, outcome in outcomes(found).items():
+        stream = found.streams[name].stream
+        for box in {made.box_of[stream.source], made.box_of[stream.sink]}:
+            at[box][outcome] += 1
+    boxes = tuple(
+        SeenBox(box, at[place], *_busiest(found, box.members))
+        for place, box in enumerate(made.boxes)
+    )
+    return Seen(made, boxes, tuple(_cable(found, made, cable) for cable in made.cables))
+
+
+def _busiest(
+    found: SystemPrediction, members: Iterable[str]
+) -> tuple[str, DevicePrediction | None]:
+    """The device whose processor is busiest, known utilisation before known cores before unknown."""
+    here = [(name, found.devices[name]) for name in members if name in found.devices]
+    if not here:
+        return "", None
+
+    def busy(one: tuple[str, DevicePrediction]) -> tuple[float, float]:
+        cpu, cores = one[1].cpu.value, one[1].cpu_cores.value
+        return (-1.0 if math.isnan(cpu) else cpu, -1.0 if math.isnan(cores) else cores)
+
+    return max(here, key=busy)
+
+
+def _cable(found: SystemPrediction, made: Shape, cable: Cable) -> SeenCable:
+    ports = [
+        (name, port) for link in cable.links for name, port in found.links[link.name].ports.items()
+    ]
+    name, port = max(ports, key=lambda one: (one[1].asked_ratio, one[1].load_ratio))
+    at = found.system.ports[name]
+    return SeenCable(cable, name, at.rate_bps, port, made.box_of[at.node] == cable.ends[0])
