@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from icmodel.report import report
+from icmodel.system import load
 from icmodel.usecase import evaluate
 from small_case import HOSTILE, small_evaluation
 
@@ -33,7 +34,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
     for name, evaluation in evaluations.items():
         report(evaluation, folder / f"{name}.html")
-    return {name: folder / f"{name}.html" for name in evaluations}
+    report(load("imaging").predict(), folder / "system.html")
+    return {name: folder / f"{name}.html" for name in (*evaluations, "system")}
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +66,7 @@ def opened(
 
 
 @pytest.mark.parametrize("width", WIDTHS.values(), ids=WIDTHS.keys())
-@pytest.mark.parametrize("name", ["imaging", "motion-control", "small"])
+@pytest.mark.parametrize("name", ["imaging", "motion-control", "small", "system"])
 def test_the_page_is_quiet_and_fits(
     browser: Browser, pages: dict[str, Path], name: str, width: int
 ) -> None:
@@ -128,4 +130,33 @@ def test_paper_shows_what_is_folded(browser: Browser, pages: dict[str, Path]) ->
 def test_texts_of_files_stay_texts(browser: Browser, pages: dict[str, Path]) -> None:
     page, _ = opened(browser, pages["small"], WIDTHS["desk"])
     assert page.get_by_role("heading", level=1).inner_text() == f"Small {HOSTILE}"
+    page.context.close()
+
+
+def test_a_system_is_drawn_within_its_place(browser: Browser, pages: dict[str, Path]) -> None:
+    page, _ = opened(browser, pages["system"], WIDTHS["desk"], "dark")
+    drawn = page.get_by_role("img", name="Imaging: 15 devices")
+    assert drawn.count() == 1
+    outside = page.evaluate(
+        """() => {
+             const whole = document.querySelector('.system-drawing').getBoundingClientRect();
+             return [...document.querySelectorAll('.system-drawing text')].filter(text => {
+               const one = text.getBoundingClientRect();
+               return one.left < whole.left || one.right > whole.right || one.bottom > whole.bottom;
+             }).map(text => text.textContent);
+           }"""
+    )
+    assert outside == []
+    beyond = page.evaluate(
+        """() => [...document.querySelectorAll('.system-drawing .box')].filter(box => {
+             const edge = [...box.querySelectorAll('rect')].pop().getBoundingClientRect();
+             return [...box.querySelectorAll('text')].some(text => {
+               const one = text.getBoundingClientRect();
+               return one.left < edge.left || one.right > edge.right;
+             });
+           }).map(box => box.textContent)"""
+    )
+    assert beyond == []
+    fill = page.evaluate("getComputedStyle(document.querySelector('.system-drawing .paper')).fill")
+    assert fill != "rgb(255, 255, 255)"
     page.context.close()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from icmodel import units
 from icmodel.cli.output import Section, Table
-from icmodel.estimate import Estimate
-from icmodel.requirement import OUTCOMES, SIGNS
+from icmodel.report.systems.worst import by_group, by_requirement, worst_of
+from icmodel.requirement import SIGNS
 from icmodel.wording import estimated, interval, limit_name, percent, quantity
 
 if TYPE_CHECKING:
@@ -55,24 +55,17 @@ def _requirements(judged: Sequence[Judged], *, everything: bool) -> Table | tupl
     """A line a requirement: how many meet it, and the stream that does so least."""
     if not judged:
         return ("none, and every stream sends as fast as it goes",)
-    groups: dict[str, list[Judged]] = {}
-    for one in judged:
-        groups.setdefault(one.verdict.requirement.name, []).append(one)
-    worst = {name: max(some, key=_badness) for name, some in groups.items()}
-    ordered = sorted(groups, key=lambda name: _badness(worst[name]), reverse=True)
+    groups = by_requirement(judged)
+    ordered = list(groups)
     shown = ordered if everything else ordered[:REQUIREMENTS]
-    rows = [_requirement(worst[name], groups[name]) for name in shown]
+    rows = [_requirement(groups[name]) for name in shown]
     if len(shown) < len(ordered):
         rows.append((f"and {len(ordered) - len(shown)} more", "", "", ""))
     return Table(("requirement", "verdict", "worst", "limit"), tuple(rows), frozenset())
 
 
-def _badness(one: Judged) -> tuple[int, float]:
-    margin = one.verdict.margin
-    return OUTCOMES.index(one.verdict.outcome), math.inf if math.isnan(margin) else -margin
-
-
-def _requirement(worst: Judged, some: Sequence[Judged]) -> tuple[str, str, str, str]:
+def _requirement(some: Sequence[Judged]) -> tuple[str, str, str, str]:
+    worst = some[0]
     verdict, limit = worst.verdict, worst.verdict.requirement
     count = sum(one.verdict.outcome == verdict.outcome for one in some)
     of = f" ({count} of {len(some)})" if len(some) > 1 else ""
@@ -98,9 +91,7 @@ def _requirement(worst: Judged, some: Sequence[Judged]) -> tuple[str, str, str, 
 
 
 def _streams(found: SystemPrediction, *, everything: bool) -> Table:
-    groups: dict[str, list[StreamPrediction]] = {}
-    for name, one in found.streams.items():
-        groups.setdefault(name if everything else one.stream.group, []).append(one)
+    groups = {name: [one] for name, one in found.streams.items()} if everything else by_group(found)
     columns = (
         "stream",
         "n",
@@ -142,12 +133,9 @@ def _limit(one: StreamPrediction) -> str:
 
 def _worst(metric: str, some: Iterable[StreamPrediction]) -> str:
     """The least goodput, the greatest of all else; what is at least known where there is no value."""
-    told = [one.metrics[metric] for one in some if metric in one.metrics]
-    known = [one for one in told if not one.absent]
-    if not known:
+    worst = worst_of(metric, some)
+    if worst is None:
         return "unknown"
-    choose: Callable[..., Estimate] = min if metric == "goodput_bps" else max
-    worst = choose(known, key=lambda one: one.value)
     text = quantity(metric, worst.value, 4 if metric == "goodput_bps" else 3)
     return f"from {text}" if math.isinf(worst.high) else text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 from icmodel.report.blocks import Conclusion
@@ -54,7 +55,7 @@ def about(one: Judged) -> str:
 def value_text(one: Judged) -> str:
     """The value that was judged, else what is at least known of it."""
     metric, estimate = one.verdict.requirement.metric, one.verdict.estimate
-    if estimate.absent:
+    if estimate.absent or math.isinf(estimate.high):
         return interval(metric, estimate) or "unknown"
     value = estimated(metric, estimate)
     return f"{value} (bound)" if one.by_bound else value

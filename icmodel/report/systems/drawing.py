@@ -14,6 +14,7 @@ from icmodel.report.systems.layout import Layout, layout
 from icmodel.report.systems.legend import legend
 from icmodel.report.systems.parts import drawn_box, drawn_cable, drawn_number, load_text, px
 from icmodel.report.systems.seen import Seen, seen
+from icmodel.report.systems.shape import Shape
 from icmodel.system import System, SystemPrediction
 from icmodel.wording import plural
 
@@ -32,7 +33,7 @@ def system_svg(found: SystemPrediction) -> str:
 
 def drawn(system: System, of: Seen) -> Markup:
     """The drawing of a system whose boxes and cables have their numbers."""
-    made = arranged(system, of)
+    made = arranged(system, of.shape)
     width = max(made.width, ROOM)
     key, lower = legend(of, width, made.height + ABOVE_LEGEND)
     cables = [one for one in of.cables if not one.cable.inside]
@@ -59,14 +60,14 @@ def drawn(system: System, of: Seen) -> Markup:
     )
 
 
-def arranged(system: System, of: Seen) -> Layout:
+def arranged(system: System, of: Shape) -> Layout:
     """Where its boxes and cables stand; what streams ask for runs from left to right."""
     flows: dict[tuple[int, int], float] = {}
     for stream in system.streams.values():
         asked = stream.requested_goodput_bps
-        pair = of.shape.box_of[stream.source], of.shape.box_of[stream.sink]
+        pair = of.box_of[stream.source], of.box_of[stream.sink]
         flows[pair] = flows.get(pair, 0.0) + (asked if math.isfinite(asked) else UNLIMITED_BPS)
-    pairs = [one.cable.ends for one in of.cables if not one.cable.inside]
+    pairs = [one.ends for one in of.cables if not one.inside]
     return layout(len(of.boxes), pairs, flows)
 
 

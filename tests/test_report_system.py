@@ -1,0 +1,339 @@
+"""The report of a whole system: what is drawn stands apart and is all there, and numbers are the prediction's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import checkout
+import icmodel
+from icmodel.errors import ReportError
+from icmodel.report.html import html_text
+from icmodel.report.markdown import markdown_text
+from icmodel.report.systems.content import page
+from icmodel.report.systems.drawing import arranged, system_svg
+from icmodel.report.systems.layout import Layout, Place, layout
+from icmodel.report.systems.seen import seen
+from icmodel.report.systems.shape import MOST_BOXES, MOST_MEMBERS, shape
+from icmodel.report.systems.texts import shortened, width_px
+from icmodel.report.writing import system_text
+from icmodel.requirement import Requirement
+from icmodel.system import Device, System, SystemPrediction, Wanted, load, predict, system_names
+from icmodel.wording import percent
+from small_case import HOSTILE
+from system_case import Chain, frozen
+
+SVG = "{http://www.w3.org/2000/svg}"
+DOCS = checkout.ROOT / "docs" / "guides"
+PREDICTED = ("imaging", "motion-control", "lab-two-switches")
+
+
+@pytest.fixture(scope="module")
+def predicted() -> dict[str, SystemPrediction]:
+    return {name: load(name).predict() for name in PREDICTED}
+
+
+def chain(hosts: tuple[int, ...], wanted: tuple[Wanted, ...] = ()) -> System:
+    """Hosts on a chain of switches, each sending to the last one; by theory alone."""
+    made = Chain(hosts, dataset=None)
+    last = f"h{sum(hosts) - 1}"
+    some = [
+        made.stream(f"to-{host}", host, last, 1000.0, payload_bytes=1000)
+        for host in made.at
+        if host != last
+    ]
+    return made.system(some, wanted)
+
+
+# --- shape ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", system_names())
+def test_every_node_is_in_one_box_and_every_link_in_one_cable(name: str) -> None:
+    system = load(name)
+    made = shape(system)
+    members = [member for box in made.boxes for member in box.members]
+    assert sorted(members) == sorted([*system.devices, *system.switches])
+    links = [link.name for cable in made.cables for link in cable.links]
+    assert sorted(links) == sorted(system.links)
+    for cable in made.cables:
+        for link in cable.links:
+            assert {made.box_of[end] for end in link.ends} == set(cable.ends)
+    assert len(made.boxes) <= MOST_BOXES
+
+
+def test_large_groups_are_folded_and_small_ones_are_not() -> None:
+    boxes = {box.title: len(box.members) for box in shape(load("industrial-line")).boxes}
+    assert boxes["500 × sensor"] == 500
+    assert boxes["24 × drive"] == 24
+    assert boxes["camera-6"] == 1
+    assert all(count == 1 or count > MOST_MEMBERS for count in boxes.values())
+
+
+def ungrouped(system: System) -> System:
+    """A system as other tools say it: every node a group of its own."""
+    devices = {name: replace(one, group=name) for name, one in system.devices.items()}
+    switches = {name: replace(one, group=name) for name, one in system.switches.items()}
+    return replace(system, devices=frozen(devices), switches=frozen(switches))
+
+
+@pytest.mark.parametrize(
+    ("hosts", "boxes"),
+    [((3, 3), 8), ((30, 30), 4), (tuple([2] * 50), 2)],
+    ids=["all", "alike", "kinds"],
+)
+def test_what_has_no_groups_is_folded_too(hosts: tuple[int, ...], boxes: int) -> None:
+    assert len(shape(ungrouped(chain(hosts))).boxes) == boxes
+
+
+# --- layout -----------------------------------------------------------------------------------
+
+
+def apart(places: Sequence[Place]) -> bool:
+    return all(
+        a.right < b.left or b.right < a.left or a.bottom < b.top or b.bottom < a.top
+        for a, b in combinations(places, 2)
+    )
+
+
+def fits(made: Layout) -> bool:
+    return all(
+        one.left >= 0 and one.right <= made.width and one.top >= 0 and one.bottom <= made.height
+        for one in made.places
+    )
+
+
+def touches(place: Place, point: tuple[float, float]) -> bool:
+    return point[0] in (place.left, place.right) and place.top < point[1] < place.bottom
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> tuple[int, list[tuple[int, int]]]:
+    count = draw(st.integers(1, 14))
+    every = list(combinations(range(count), 2))
+    return count, draw(st.lists(st.sampled_from(every), unique=True)) if every else []
+
+
+@given(graphs())
+@settings(max_examples=150, deadline=None)
+def test_boxes_stand_apart_and_cables_end_at_theirs(
+    graph: tuple[int, list[tuple[int, int]]],
+) -> None:
+    count, pairs = graph
+    made = layout(count, pairs, dict.fromkeys(pairs, 1.0))
+    assert len(made.places) == count
+    assert apart(made.places)
+    assert fits(made)
+    for pair, way in zip(pairs, made.ways, strict=True):
+        assert way.ends == pair
+        assert touches(made.places[pair[0]], way.start)
+        assert touches(made.places[pair[1]], way.end)
+        columns = sorted({one.left for one in made.places})
+        a, b = (columns.index(made.places[box].left) for box in pair)
+        assert abs(a - b) <= 1, "a cable that passes a column would cross its boxes"
+    points = [point for way in made.ways for point in (way.start, way.end)]
+    assert len(set(points)) == len(points), "no two cables end at one point"
+
+
+@pytest.mark.parametrize("name", system_names())
+def test_systems_run_from_left_to_right(name: str) -> None:
+    system = load(name)
+    made = shape(system)
+    placed = arranged(system, made)
+    assert apart(placed.places)
+    assert fits(placed)
+    rightwards = sum(
+        min(one.requested_goodput_bps, 1e9)
+        * (placed.places[made.box_of[one.sink]].left - placed.places[made.box_of[one.source]].left)
+        for one in system.streams.values()
+    )
+    assert rightwards >= 0
+
+
+# --- texts ------------------------------------------------------------------------------------
+
+
+class Words(NamedTuple):
+    """A text of a drawing and the rectangle it takes."""
+
+    text: str
+    place: Place
+
+
+def words(svg: str) -> Iterator[Words]:
+    """The numbers of the cables and the texts of the boxes, where they are drawn."""
+    for element in ElementTree.fromstring(svg).iter(f"{SVG}text"):
+        styled = element.get("class", "")
+        if not styled.startswith("key"):
+            said = "".join(element.itertext())
+            size = 12.5 if styled == "name" else 11.0
+            width = float(element.get("textLength", width_px(said, size)))
+            x, y = float(element.get("x", "nan")), float(element.get("y", "nan"))
+            shift = {"number": 0.0}.get(styled, width / 2)
+            left = x - (width if element.get("text-anchor") == "end" else shift)
+            yield Words(said, Place(left, y - size * 0.8, width, size))
+
+
+@pytest.mark.parametrize("name", PREDICTED)
+def test_texts_stand_apart_and_inside(predicted: dict[str, SystemPrediction], name: str) -> None:
+    svg = system_svg(predicted[name])
+    found = list(words(svg))
+    for a, b in combinations(found, 2):
+        assert apart([a.place, b.place]), (a, b)
+    width, height = (float(side) for side in svg.split('viewBox="0 0 ')[1].split('"')[0].split())
+    assert all(one.place.left >= 0 and one.place.right <= width for one in found)
+    assert all(one.place.top >= 0 and one.place.bottom <= height for one in found)
+    of = seen(predicted[name])
+    for box, place in zip(of.boxes, arranged(predicted[name].system, of.shape).places, strict=True):
+        inside = [one for one in found if not apart([one.place, place])]
+        assert all(
+            one.place.left >= place.left and one.place.right <= place.right for one in inside
+        )
+        assert any(one.text[:4] == box.box.title[:4] for one in inside)
+
+
+@given(st.text(min_size=1, max_size=80), st.floats(60, 200))
+def test_shortened_texts_fit(text: str, room: float) -> None:
+    assert width_px(shortened(text, 12.5, room), 12.5) <= room
+
+
+def test_members_of_a_group_are_told_apart_when_shortened() -> None:
+    long = [f"a-group-with-a-very-long-name-{number}" for number in range(12)]
+    assert len({shortened(name, 12.5, 130) for name in long}) == len(long)
+
+
+# --- numbers ----------------------------------------------------------------------------------
+
+
+def test_the_numbers_are_those_of_the_prediction(predicted: dict[str, SystemPrediction]) -> None:
+    found = predicted["imaging"]
+    of = seen(found)
+    for one in of.cables:
+        ports = [port for link in one.cable.links for port in found.links[link.name].ports.values()]
+        assert one.port.load_ratio == max(port.load_ratio for port in ports)
+        assert percent(one.port.load_ratio) in one.text
+    for box in of.boxes:
+        if not box.box.switches:
+            assert box.cpu is not None
+            assert box.cpu.cpu.value == max(
+                found.devices[name].cpu.value for name in box.box.members
+            )
+    by_title = {one.box.title: one for one in of.boxes}
+    assert (
+        by_title["qfhd-display"].cpu_text
+        == f"CPU {percent(found.devices['qfhd-display'].cpu.value)}"
+    )
+    svg = system_svg(found)
+    assert "→ 3 × ≤ 75 %" in svg
+    made = html_text(page(found, "imaging.svg"))
+    assert svg.count('class="box"') == made.count('class="box"') == 16
+    assert svg.count('class="link"') == 15, "three of the 17 interfaces are one cable"
+    assert found.datasets["ethernet-10g-2012"] in made
+    assert "2.574344 ms (bound)" in made
+
+
+def test_marks_count_the_streams_of_a_box(predicted: dict[str, SystemPrediction]) -> None:
+    of = seen(predicted["motion-control"])
+    marks = {one.box.title: dict(one.outcomes) for one in of.boxes}
+    assert marks["sensor-board-1"] == {"not met": 10}
+    assert marks["20 × controller"] == {"not met": 20, "undecided": 50}
+    assert marks["actuator-side"] == {}
+
+
+def test_the_conclusion_names_the_worst(predicted: dict[str, SystemPrediction]) -> None:
+    answer = page(predicted["motion-control"], "x.svg").answer
+    assert answer.outcome == "not met"
+    assert answer.sentence.startswith("Not met: 2 of 3 requirements are not met; the worst is “")
+    assert "at most 3 µs is needed" in answer.sentence
+    answer = page(predicted["lab-two-switches"], "x.svg").answer
+    assert answer.outcome == "undecided"
+    assert dict(answer.parts)["Streams"] == "1 undecided"
+
+
+def test_overload_has_a_colour_of_its_own_and_the_number_asked_for() -> None:
+    made = Chain((2, 1), dataset=None)
+    some = [made.stream(f"s{k}", f"h{k}", "h2", 8e5, "udp", 1000) for k in range(2)]
+    found = predict(made.system(some))
+    svg = system_svg(found)
+    [trunk] = [one for one in seen(found).cables if one.busiest == "s0->s1"]
+    assert trunk.port.asked_ratio > 1.2
+    assert percent(trunk.port.asked_ratio) in svg
+    assert "asked for more than 100 %" in svg
+    assert 'class="cable load-5"' in svg
+
+
+def test_the_drawing_of_the_guide_is_that_of_today(predicted: dict[str, SystemPrediction]) -> None:
+    kept = (DOCS / "system-imaging.svg").read_text(encoding="utf-8")
+    assert kept == system_svg(predicted["imaging"]), "run python tools/system_drawing.py"
+
+
+# --- files ------------------------------------------------------------------------------------
+
+
+def test_the_ending_picks_the_form(tmp_path: Path) -> None:
+    found = predict(chain((2, 1)))
+    for ending in (".html", ".json", ".svg"):
+        icmodel.report(found, tmp_path / f"a{ending}")
+    assert {path.name for path in tmp_path.iterdir()} == {"a.html", "a.json", "a.svg"}
+    icmodel.report(found, tmp_path / "b c.md")
+    assert "(b%20c.svg)" in (tmp_path / "b c.md").read_text(encoding="utf-8")
+    assert (tmp_path / "b c.svg").read_bytes() == (tmp_path / "a.svg").read_bytes()
+    document = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
+    told = {key: value for key, value in document.items() if key not in ("answer", "reproduce")}
+    assert told == json.loads(json.dumps(found.to_dict()))
+    with pytest.raises(ReportError, match=r"let the name end in .html, .md, .json or .svg"):
+        icmodel.report(found, tmp_path / "a.pdf")
+
+
+@pytest.mark.parametrize("ending", [".html", ".md", ".json", ".svg"])
+def test_the_same_system_gives_the_same_bytes(ending: str) -> None:
+    made = [system_text(predict(chain((2, 1))), ending, "a.svg") for _ in range(2)]
+    assert made[0] == made[1]
+
+
+def test_hostile_names_stay_texts() -> None:
+    wanted = Requirement(f"in time {HOSTILE}", "latency_max_s", at_most=1e-3, source=HOSTILE)
+    system = chain((2, 1), (Wanted(wanted, "to-h0"),))
+    devices = {
+        name: Device(name, HOSTILE) if name == "h0" else one for name, one in system.devices.items()
+    }
+    named = replace(
+        system,
+        title=HOSTILE,
+        name=HOSTILE,
+        source=HOSTILE,
+        known_limits=(HOSTILE,),
+        devices=frozen(devices),
+    )
+    found = predict(named)
+    content = page(found, "a.svg")
+    svg, made = system_svg(found), html_text(content)
+    assert "<script" not in svg
+    assert "<script" not in made
+    assert ElementTree.fromstring(svg).get("aria-label", "").startswith(HOSTILE)
+    lines = markdown_text(content).replace("\\<", "").splitlines()
+    assert [line.split(":")[0] for line in lines if "<script" in line] == ["- command"], "in code"
+
+
+def test_the_drawing_is_an_image_with_a_name_and_its_numbers_are_tables() -> None:
+    found = predict(chain((2, 1)))
+    root = ElementTree.fromstring(system_svg(found))
+    assert root.get("role") == "img"
+    assert "3 devices, 2 switches, 4 links" in root.get("aria-label", "")
+    assert all(
+        group.find(f"{SVG}title") is not None
+        for group in root.iter(f"{SVG}g")
+        if group.get("class")
+    )
+    made = markdown_text(page(found, "a.svg"))
+    for port in (one.busiest for one in seen(found).cables):
+        assert f"| {port.replace('>', chr(92) + '>')} |" in made

@@ -1,0 +1,20 @@
+"""The drawing of a bundled system in the guide: `python tools/system_drawing.py` writes it anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from icmodel.report import report
+from icmodel.system import load
+
+NAME = "imaging"
+FILE = Path(__file__).resolve().parent.parent / "docs" / "guides" / f"system-{NAME}.svg"
+
+
+def main() -> None:
+    """Predict the system, and draw it."""
+    report(load(NAME).predict(), FILE)
+
+
+if __name__ == "__main__":
+    main()
