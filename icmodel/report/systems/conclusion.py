@@ -12,7 +12,9 @@ from icmodel.report.systems.worst import by_requirement
 from icmodel.requirement import MET, OUTCOMES, UNDECIDED
 from icmodel.system import SystemPrediction
 from icmodel.system.prediction.result import Judged
-from icmodel.wording import estimated, interval, limit_name, metric_name, plural
+from icmodel.wording import estimated, interval, limit_name, metric_name, plural, quantity
+
+BOUND_DIGITS = 3
 
 
 def conclude(found: SystemPrediction) -> Conclusion:
@@ -57,8 +59,9 @@ def value_text(one: Judged) -> str:
     metric, estimate = one.verdict.requirement.metric, one.verdict.estimate
     if estimate.absent or math.isinf(estimate.high):
         return interval(metric, estimate) or "unknown"
-    value = estimated(metric, estimate)
-    return f"{value} (bound)" if one.by_bound else value
+    if one.by_bound:
+        return f"{quantity(metric, estimate.value, BOUND_DIGITS)} (bound)"
+    return estimated(metric, estimate)
 
 
 def reason(one: Judged) -> str:
