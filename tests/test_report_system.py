@@ -176,7 +176,7 @@ def words(svg: str) -> Iterator[Words]:
         styled = element.get("class", "")
         if not styled.startswith("key"):
             said = "".join(element.itertext())
-            size = 12.5 if styled == "name" else 11.0
+            size = 15.0 if styled == "name" else 11.0
             width = float(element.get("textLength", width_px(said, size)))
             x, y = float(element.get("x", "nan")), float(element.get("y", "nan"))
             shift = {"number": 0.0}.get(styled, width / 2)

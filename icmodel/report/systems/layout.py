@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-WIDTH, HEIGHT = 148.0, 58.0
+WIDTH, HEIGHT = 156.0, 58.0
 """Of a box; one with many cables is higher."""
 GAP = 12.0
 """Between two boxes of a column."""
@@ -85,7 +85,7 @@ def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> La
     right = max(place.right for place in places)
     if (max(column), 1) in _bent(pairs, column, sides):
         right += BEND
-    labelled = tuple(_labelled(column, rows, pair) for pair in pairs)
+    labelled = tuple(_labelled(column, rows, places, pair) for pair in pairs)
     return Layout(places, ways, labelled, right, max(place.bottom for place in places))
 
 
@@ -264,11 +264,14 @@ def _ways(pairs: Sequence[Pair], sides: Sequence[Pair], places: Sequence[Place])
     return tuple(found)
 
 
-def _labelled(column: Sequence[int], rows: Sequence[Sequence[int]], pair: Pair) -> int:
-    """The end of a cable that is in the column of more boxes: 0 or 1.
+def _labelled(
+    column: Sequence[int], rows: Sequence[Sequence[int]], places: Sequence[Place], pair: Pair
+) -> int:
+    """The end of a cable that is in the column of more boxes, 0 or 1; within a column the upper end.
 
     All numbers between two columns stand at one of them, so that none meets another.
     """
     first, last = (column[box] for box in pair)
-    more_first = (len(rows[first]), last) > (len(rows[last]), first)
-    return 0 if more_first or first == last else 1
+    if first == last:
+        return 0 if places[pair[0]].top < places[pair[1]].top else 1
+    return 0 if (len(rows[first]), last) > (len(rows[last]), first) else 1

@@ -19,7 +19,8 @@ LOADS = ((0.0, "idle"), (0.25, "to 25 %"), (0.5, "to 50 %"), (0.75, "to 75 %"), 
 BEYOND = "asked for more than 100 %"
 MARKS = {MET: "✓", UNDECIDED: "?", NOT_MET: "✗", NOT_JUDGED: "–"}
 KINDS = {MET: "met", UNDECIDED: "undecided", NOT_MET: "not-met", NOT_JUDGED: "not-judged"}
-NAME_PX, SMALL_PX = 12.5, 11.0
+BOLD_PX, SMALL_PX = 15.0, 11.0
+"""Sizes of texts as their widths are counted: names have 12.5, and bold ones are a fifth wider."""
 LINE = 16.0
 ROOM = WIDTH - 12
 """For the texts of a box [px]."""
@@ -94,7 +95,7 @@ def thickness(rate_bps: float) -> float:
 
 def load_text(one: SeenCable) -> str:
     """``75 % of 10 Gb/s``, and what is asked for where that is more."""
-    asked = f", asked for {percent(one.port.asked_ratio)}" if one.port.asked_ratio > 1 else ""
+    asked = f", asked for {percent(one.port.asked_ratio)}" if one.overloaded else ""
     return f"{percent(one.port.load_ratio)} of {units.format_bps(one.rate_bps)}{asked}"
 
 
@@ -143,8 +144,8 @@ def drawn_box(system: System, one: SeenBox, place: Place) -> Markup:
 
 def _texts(system: System, one: SeenBox) -> Iterator[tuple[Markup, str, float]]:
     """The lines of a box: content, class, and about how wide it is."""
-    name = shortened(one.box.title, NAME_PX, ROOM)
-    yield joined(name), "name", width_px(name, NAME_PX)
+    name = shortened(one.box.title, BOLD_PX, ROOM)
+    yield joined(name), "name", width_px(name, BOLD_PX)
     second = one.cpu_text or _switch_text(system, one)
     yield joined(second), "detail", width_px(second, SMALL_PX)
     marks = [

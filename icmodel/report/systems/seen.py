@@ -15,6 +15,8 @@ from icmodel.wording import percent
 
 NOT_JUDGED = "not judged"
 """Of a stream that no requirement is about."""
+ROUNDING = 1e-9
+"""A load so little above 1 is a full port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +55,14 @@ class SeenCable:
     outwards: bool
 
     @property
+    def overloaded(self) -> bool:
+        """Whether the port is asked for more than it can send."""
+        return self.port.asked_ratio > 1 + ROUNDING
+
+    @property
     def ratio(self) -> float:
         """What that port carries of its rate, or is asked for where this is more than all."""
-        return self.port.asked_ratio if self.port.asked_ratio > 1 else self.port.load_ratio
+        return self.port.asked_ratio if self.overloaded else min(self.port.load_ratio, 1.0)
 
     @property
     def text(self) -> str:
