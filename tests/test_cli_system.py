@@ -163,3 +163,20 @@ def test_a_system_that_cannot_be_met_ends_with_1_and_an_unknown_one_with_3(says:
 def test_every_stream_and_link_is_told_when_asked_for(says: Any) -> None:
     assert "recorder-3->switch" not in says("system imaging")[1]
     assert "recorder-3->switch" in says("system imaging --all")[1]
+
+
+def test_a_prediction_can_be_a_file_of_a_report(says: Any, tmp_path: Path) -> None:
+    for ending in ("html", "md", "json"):
+        code, out, _ = says(f"system lab-two-switches -o a.{ending}")
+        assert (code, out) == (3, f"lab-two-switches: undecided; the report is a.{ending}\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "a.html",
+        "a.json",
+        "a.md",
+        "a.svg",
+    ]
+    assert says("system lab-two-switches -o b.svg")[0] == 3
+    assert (tmp_path / "b.svg").read_bytes() == (tmp_path / "a.svg").read_bytes()
+    code, _, err = says("system lab-two-switches -o a.pdf")
+    assert code == 2
+    assert "end it in .html, .json, .md or .svg" in err

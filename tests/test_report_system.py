@@ -244,6 +244,16 @@ def test_the_numbers_are_those_of_the_prediction(predicted: dict[str, SystemPred
     assert f"{format_seconds(greatest, 3)} (bound)" in made
 
 
+def test_links_within_a_box_are_told_in_it() -> None:
+    found = predict(chain(tuple([1] * 12)))
+    svg = system_svg(found)
+    [inner] = [one for one in seen(found).cables if one.cable.inside]
+    assert len(inner.cable.links) == 11
+    assert f">inside: 11 × ≤ {percent(inner.port.load_ratio)}<" in svg
+    assert svg.count('class="link"') == 1
+    assert all(apart([a.place, b.place]) for a, b in combinations(words(svg), 2))
+
+
 def test_marks_count_the_streams_of_a_box(predicted: dict[str, SystemPrediction]) -> None:
     of = seen(predicted["motion-control"])
     marks = {one.box.title: dict(one.outcomes) for one in of.boxes}

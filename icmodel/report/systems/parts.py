@@ -21,7 +21,8 @@ MARKS = {MET: "✓", UNDECIDED: "?", NOT_MET: "✗", NOT_JUDGED: "–"}
 KINDS = {MET: "met", UNDECIDED: "undecided", NOT_MET: "not-met", NOT_JUDGED: "not-judged"}
 BOLD_PX, SMALL_PX = 15.0, 11.0
 """Sizes of texts as their widths are counted: names have 12.5, and bold ones are a fifth wider."""
-LINE = 16.0
+LINE, MOST_LINES = 16.0, 4
+"""Between two lines of a box, and the most it has: then they stand closer."""
 ROOM = WIDTH - 12
 """For the texts of a box [px]."""
 THINNEST, THICKEST = 1.5, 8.0
@@ -126,13 +127,14 @@ def drawn_box(system: System, one: SeenBox, place: Place) -> Markup:
     ]
     texts = list(_texts(system, one))
     middle = place.left + place.width / 2
-    top = place.top + place.height / 2 - LINE * (len(texts) - 1) / 2 + SMALL_PX * 0.36
+    line = LINE if len(texts) < MOST_LINES else LINE * (MOST_LINES - 1) / MOST_LINES
+    top = place.top + place.height / 2 - line * (len(texts) - 1) / 2 + SMALL_PX * 0.36
     lines = (
         element(
             "text",
             content,
             x=px(middle),
-            y=px(top + row * LINE),
+            y=px(top + row * line),
             class_=styled,
             textLength=px(ROOM) if width > ROOM else None,
             lengthAdjust="spacingAndGlyphs" if width > ROOM else None,
@@ -148,6 +150,9 @@ def _texts(system: System, one: SeenBox) -> Iterator[tuple[Markup, str, float]]:
     yield joined(name), "name", width_px(name, BOLD_PX)
     second = one.cpu_text or _switch_text(system, one)
     yield joined(second), "detail", width_px(second, SMALL_PX)
+    if one.inside:
+        third = f"inside: {one.inside}"
+        yield joined(third), "detail", width_px(third, SMALL_PX)
     marks = [
         (kind, f"{sign} {one.outcomes[kind]}")
         for kind, sign in MARKS.items()

@@ -21,12 +21,16 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class SeenBox:
-    """A box, the outcomes of the streams that begin or end in it, and its busiest device, if any has a CPU."""
+    """A box, the outcomes of the streams that begin or end in it, and its busiest device, if it has any.
+
+    ``inside`` is the load of the links between its members, empty where there are none.
+    """
 
     box: Box
     outcomes: Mapping[str, int]
     busiest: str
     cpu: DevicePrediction | None
+    inside: str = ""
 
     @property
     def cpu_text(self) -> str:
@@ -97,11 +101,13 @@ def seen(found: SystemPrediction) -> Seen:
         stream = found.streams[name].stream
         for box in {made.box_of[stream.source], made.box_of[stream.sink]}:
             at[box][outcome] += 1
+    cables = tuple(_cable(found, made, cable) for cable in made.cables)
+    inside = {one.cable.ends[0]: one.text for one in cables if one.cable.inside}
     boxes = tuple(
-        SeenBox(box, at[place], *_busiest(found, box.members))
+        SeenBox(box, at[place], *_busiest(found, box.members), inside.get(place, ""))
         for place, box in enumerate(made.boxes)
     )
-    return Seen(made, boxes, tuple(_cable(found, made, cable) for cable in made.cables))
+    return Seen(made, boxes, cables)
 
 
 def _busiest(
