@@ -28,7 +28,7 @@ def sections(found: Recommendation) -> Iterator[Section]:
     named = ", ".join(found.datasets) or "theory alone"
     variant = f", variant {', '.join(found.variants)}" if found.variants else ""
     title = f"{SIGNS[found.verdict]} {found.system}: {_answer(found)}"
-    yield Section("", (title, f"{named}{variant}", *_searched(found)))
+    yield Section("", (*_wrapped([title, f"{named}{variant}"]), *_searched(found)))
     if found.physics:
         lines = dict.fromkeys(line for one in found.physics for line in one.sentences())
         yield Section("physics, whatever is chosen", tuple(_wrapped(lines)))

@@ -33,7 +33,7 @@ def spread(points: Floats, most: int) -> Ints:
     """
     if len(points) <= most:
         return np.argsort(points[:, 0], kind="stable")
-    best = [int(np.lexsort((points.sum(axis=1), column))[0]) for column in points.T]
+    best = points.argmin(axis=0).tolist()
     order = np.argsort(points[:, 0], kind="stable")
     evenly = order[np.linspace(0, len(order) - 1, most).astype(np.int64)]
     return np.array(list(dict.fromkeys([*best, *evenly.tolist()]))[:most], dtype=np.int64)
