@@ -143,8 +143,10 @@ def test_a_network_that_contradicts_itself_is_counted_and_left(tmp_path: Path) -
     assert (told.counts.all, told.counts.scored, told.counts.contradictory) == (2, 1, 1)
 
 
-def test_a_system_without_streams_is_told_so() -> None:
+def test_a_system_of_which_nothing_can_be_asked_is_told_so() -> None:
     file = load_open("lab-direct")
     bare = replace(file, document=file.document.model_copy(update={"streams": ()}))
     with pytest.raises(NetworkError, match="has no streams: draw some"):
         space(bare, MODELS)
+    with pytest.raises(NetworkError, match="requires nothing, and its streams send as fast"):
+        space(file, MODELS)

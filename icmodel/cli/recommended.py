@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from icmodel import units
 from icmodel.cli.output import Section, Table
-from icmodel.requirement import MET, SIGNS, Verdict
+from icmodel.requirement import MET, SIGNS, UNDECIDED, Verdict
 from icmodel.wording import estimated, interval, percent, plural, quantity
 
 if TYPE_CHECKING:
@@ -89,10 +89,10 @@ def _own(found: Recommendation) -> Iterator[Section]:
 
 
 def _value(verdict: Verdict) -> str:
+    """The value against its limit; the interval where that leaves it open."""
     limit, told = verdict.requirement, verdict.estimate
-    value = (
-        interval(limit.metric, told) or "unknown" if told.absent else estimated(limit.metric, told)
-    )
+    within = interval(limit.metric, told) or "unknown"
+    value = within if told.absent or verdict.outcome == UNDECIDED else estimated(limit.metric, told)
     sign = "≥" if limit.at_least is not None else "≤"
     return f"{value} ({sign} {quantity(limit.metric, limit.limit)})"
 

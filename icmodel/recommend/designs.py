@@ -14,7 +14,6 @@ from icmodel.errors import NetworkError
 from icmodel.recommend.alone import Alone, Asked, alone
 from icmodel.recommend.scores import Scores, joined, scores, undominated
 from icmodel.recommend.space import (
-    Knob,
     Network,
     Speakers,
     knobs,
@@ -24,7 +23,8 @@ from icmodel.recommend.space import (
 )
 from icmodel.recommend.weights import Block, Weights, weights
 from icmodel.system import OpenSystem, System, check
-from icmodel.system.choices import StreamChoices
+from icmodel.system.choices import Choices, StreamChoices
+from icmodel.system.prediction.judging import carried
 
 MOST_DESIGNS = 1_000_000
 """Designs that are scored at most."""
@@ -142,39 +142,19 @@ def space(file: OpenSystem, speakers: Speakers, most: int = MOST_DESIGNS) -> Spa
     Raises
     ------
     NetworkError
-        If the file's own network contradicts itself, or there is no stream.
+        If the file's own network contradicts itself, there is no stream, or nothing is required.
     """
-    own = file.system()
-    for finding in check(own):
-        if finding.refused:
-            raise NetworkError(f"{file.file}: {finding.text}")
-    if not own.streams:
-        raise NetworkError(f"{file.file} has no streams: draw some before designs are searched")
+    own = _own(file)
     choices = file.document.choices or usual(file.document, own, speakers)
     turned = knobs(file.document, choices)
     looked = list(itertools.islice(networks(file, turned), MOST_NETWORKS))
     sound = [one for one in looked if not any(finding.refused for finding in check(one.system))]
-    tables = sorted(file.document.streams, key=lambda one: one.name)
-    blocks = [
-        [
-            Block(
-                one,
-                table,
-                variants(
-                    table, choices.streams.get(table.name, StreamChoices()), one.system, speakers
-                ),
-            )
-            for table in tables
-        ]
-        for one in sound
-    ]
+    blocks = [list(_blocks(one, choices, speakers)) for one in sound]
     told, weighed = _weighed(blocks, speakers)
     kept = [[np.arange(len(one.variants)) for one in some] for some in weighed]
-    total = _count(kept)
-    left, tables_apart = kept, None
-    if total > most:
-        left = [[undominated(one) for one in some] for some in weighed]
-    picks, tables_apart = _fitting(left, most)
+    many = _count(kept) > most
+    left = [[undominated(one) for one in some] for some in weighed] if many else kept
+    picks, tables = _fitting(left, most)
     found = joined(
         [
             _scored(number, sound[number], weighed[number], pick)
@@ -182,15 +162,44 @@ def space(file: OpenSystem, speakers: Speakers, most: int = MOST_DESIGNS) -> Spa
             for pick in some
         ]
     )
-    return Space(
-        file,
-        tuple(sound),
-        tuple(one.name for one in tables),
-        tuple(map(tuple, weighed)),
-        _ordered(found),
-        told,
-        _counted(turned, looked, sound, kept, left, len(found), tables_apart),
+    unseen = math.prod(len(one.options) for one in turned) - len(looked)
+    in_one = math.prod(
+        len(one) for one in kept[0]
+    )  # designs of a network: as many as of the file's own
+    counts = Counts(
+        all=_count(kept) + (len(looked) - len(sound) + unseen) * in_one,
+        scored=len(found),
+        contradictory=(len(looked) - len(sound)) * in_one,
+        dominated=_count(kept) - _count(left),
+        far=_count(left) - len(found) + unseen * in_one,
+        tables=tables,
     )
+    names = tuple(one.table.name for one in blocks[0])
+    weights_of = tuple(map(tuple, weighed))
+    return Space(file, tuple(sound), names, weights_of, _ordered(found), told, counts)
+
+
+def _own(file: OpenSystem) -> System:
+    """The file's own system, of which something can be asked."""
+    own = file.system()
+    for finding in check(own):
+        if finding.refused:
+            raise NetworkError(f"{file.file}: {finding.text}")
+    if not own.streams:
+        raise NetworkError(f"{file.file} has no streams: draw some before designs are searched")
+    if not (own.requirements or carried(own)):
+        raise NetworkError(
+            f"{file.file} requires nothing, and its streams send as fast as they go: give it "
+            "requirements before designs are searched"
+        )
+    return own
+
+
+def _blocks(network: Network, choices: Choices, speakers: Speakers) -> Iterator[Block]:
+    """The tables of streams of a network in order of name, with their variants."""
+    for table in sorted(network.open.document.streams, key=lambda one: one.name):
+        given = choices.streams.get(table.name, StreamChoices())
+        yield Block(network, table, variants(table, given, network.system, speakers))
 
 
 def _weighed(
@@ -253,28 +262,4 @@ def _ordered(found: Scores) -> Scores:
         found.outcomes[order],
         found.objectives[order],
         found.changes[order],
-    )
-
-
-def _counted(
-    turned: Sequence[Knob],
-    looked: Sequence[Network],
-    sound: Sequence[Network],
-    kept: Sequence[Sequence[Ints]],
-    left: Sequence[Sequence[Ints]],
-    scored: int,
-    tables: int | None,
-) -> Counts:
-    """Designs by what became of them; those in networks that were not looked at as many as in the file's own."""
-    in_one = math.prod(len(one) for one in kept[0])
-    unseen = math.prod(len(one.options) for one in turned) - len(looked)
-    contradictory = (len(looked) - len(sound)) * in_one
-    whole, rest = _count(kept), _count(left)
-    return Counts(
-        all=whole + contradictory + unseen * in_one,
-        scored=scored,
-        contradictory=contradictory,
-        dominated=whole - rest,
-        far=rest - scored + unseen * in_one,
-        tables=tables,
     )

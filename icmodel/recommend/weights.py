@@ -112,7 +112,7 @@ def weights(block: Block, told: Alone, first: int) -> Weights:
     loads, needs = (np.zeros((count, len(lanes))) for _ in range(2))
     sent: set[tuple[str, tuple[str, str]]] = set()
     for stream, at in zip(streams, place, strict=True):
-        offered = told.offered_bps[at]
+        offered = np.minimum(told.offered_bps[at], _carried_bps(system, stream, told, at))
         needed = np.minimum(offered, _needed_bps(system, stream))
         for name, usage in _usage(system, stream, told, at):
             if (name, stream.sent_as) not in sent:
@@ -154,6 +154,12 @@ def _usage(system: System, stream: Stream, told: Alone, at: Ints) -> Iterator[tu
         if device.cores:
             busy = np.nan_to_num(told.cpu[side][0, at]) / np.maximum(told.offered_bps[at], 1e-300)
             yield f"processor {device.name}", busy / device.cores
+
+
+def _carried_bps(system: System, stream: Stream, told: Alone, at: Ints) -> Floats:
+    """What the ports of its way carry of a stream [b/s]: of what nobody knows a limit of, that is sent."""
+    rates = np.array([system.ports[name].rate_bps for name in stream.path])
+    return np.array([(rates / told.ratios[row]).min() for row in told.rows[at].tolist()])
 
 
 def _needed_bps(system: System, stream: Stream) -> float:
