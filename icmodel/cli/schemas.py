@@ -338,7 +338,9 @@ def _recommend() -> Schema:
         }
     )
     counts = ("designs", "scored", "contradictory", "dominated", "not_looked_at", "may_meet")
-    searched = dict.fromkeys((*counts, "undecided", "fail", "checked", "unchecked"), COUNT)
+    searched = dict.fromkeys(
+        (*counts, "undecided", "fail", "checked", "unchecked", "unpredicted"), COUNT
+    )
     tables: Schema = {"type": ["integer", "null"]}
     lengths = ("bits", "rate_bps", "cable_m", "cable_s", "limit_s", "least_s", "total_bits")
     late = _object(

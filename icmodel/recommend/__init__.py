@@ -1,6 +1,6 @@
 """Recommendations: of all that may still be chosen in a system, the designs that meet every requirement.
 
-``space`` (what may be chosen) -> ``alone`` (what each variant of each stream gets alone) -> ``weights`` ->
+``networks``, ``variants`` (what may be chosen) -> ``alone`` (what each variant of each stream gets alone) -> ``weights`` ->
 ``scores`` (all designs, in arrays) -> ``designs`` -> ``checks`` (the best of them predicted in full) ->
 ``recommending`` -> ``result``. ``front`` is pure numbers, ``physics`` what no choice mends.
 """

@@ -14,7 +14,7 @@ import numpy as np
 
 from icmodel.arrays import Floats, Ints
 from icmodel.estimate import Estimate
-from icmodel.recommend.space import Speakers, Variant
+from icmodel.recommend.variants import Speakers, Variant
 from icmodel.requirement import OUTCOMES, Requirement
 from icmodel.system import Device, Link, Port, Stream, Switch, System, Wanted, predict
 from icmodel.system.document import Streams

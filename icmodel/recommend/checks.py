@@ -11,7 +11,7 @@ from icmodel.estimate import weakest
 from icmodel.recommend.designs import Space
 from icmodel.recommend.result import Checked, Open
 from icmodel.recommend.scores import OBJECTIVES
-from icmodel.recommend.space import Speakers
+from icmodel.recommend.variants import Speakers
 from icmodel.requirement import MET, OUTCOMES, UNDECIDED
 from icmodel.scenario import Scenario
 from icmodel.system import SystemPrediction, predict

@@ -12,15 +12,9 @@ import numpy as np
 from icmodel.arrays import Ints
 from icmodel.errors import NetworkError
 from icmodel.recommend.alone import Alone, Asked, alone
+from icmodel.recommend.networks import Network, knobs, networks
 from icmodel.recommend.scores import Scores, joined, scores, undominated
-from icmodel.recommend.space import (
-    Network,
-    Speakers,
-    knobs,
-    networks,
-    usual,
-    variants,
-)
+from icmodel.recommend.variants import Speakers, usual, variants
 from icmodel.recommend.weights import Block, Weights, weights
 from icmodel.system import OpenSystem, System, check
 from icmodel.system.choices import Choices, StreamChoices

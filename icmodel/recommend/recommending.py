@@ -15,8 +15,8 @@ from icmodel.recommend.designs import MOST_DESIGNS, Space, space
 from icmodel.recommend.front import front, spread
 from icmodel.recommend.physics import TooLate, too_late
 from icmodel.recommend.result import Checked, Nearest, Recommendation, Searched
-from icmodel.recommend.scores import MET_ALONE, UNDECIDED_ALONE
-from icmodel.recommend.space import Speakers
+from icmodel.recommend.scores import MET_ALONE, NOT_MET_ALONE, UNDECIDED_ALONE
+from icmodel.recommend.variants import Speakers
 from icmodel.requirement import MET, OUTCOMES, UNDECIDED
 from icmodel.system import OpenSystem, load_open
 from icmodel.system.prediction.result import Judged
@@ -196,8 +196,9 @@ def _cheapest(one: Checked) -> tuple[object, ...]:
 def _searched(checks: Checks, unchecked: int) -> Searched:
     outcomes = checks.space.scores.outcomes
     may, undecided, fail = np.bincount(outcomes, minlength=len(OUTCOMES)).tolist()
-    counts = checks.space.counts
-    return Searched(counts, may, undecided, fail, len(checks.known), unchecked)
+    counts, known = checks.space.counts, list(checks.known)
+    unpredicted = may + undecided - int((outcomes[known] != NOT_MET_ALONE).sum())
+    return Searched(counts, may, undecided, fail, len(known), unchecked, unpredicted)
 
 
 def _nearest(searched: Space) -> tuple[Nearest, ...]:

@@ -111,7 +111,8 @@ class Searched:
     """How many designs there are and what became of them.
 
     ``may_meet``, ``undecided`` and ``fail`` are those scored, by the best they can be; ``checked`` were predicted
-    in full; ``unchecked`` are as good as those of the front by their scores, and were not.
+    in full; ``unchecked`` are as good as those of the front by their scores, and were not; ``unpredicted`` are all
+    that do not surely fail and were not.
     """
 
     counts: Counts
@@ -120,6 +121,7 @@ class Searched:
     fail: int
     checked: int
     unchecked: int
+    unpredicted: int
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
@@ -137,6 +139,7 @@ class Searched:
             "fail": self.fail,
             "checked": self.checked,
             "unchecked": self.unchecked,
+            "unpredicted": self.unpredicted,
         }
 
 
@@ -181,8 +184,7 @@ class Recommendation:
         """Met where a design surely meets all; undecided where one may; else not met."""
         if self.front:
             return MET
-        left = self.searched.may_meet + self.searched.undecided
-        may = self.undecided or left > self.searched.checked or self.searched.counts.far
+        may = self.undecided or self.searched.unpredicted or self.searched.counts.far
         return UNDECIDED if may else NOT_MET
 
     @property

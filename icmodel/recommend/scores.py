@@ -10,8 +10,8 @@ import numpy as np
 
 from icmodel.arrays import Floats, Ints
 from icmodel.recommend.front import front
+from icmodel.recommend.networks import Network
 from icmodel.recommend.physics import too_late
-from icmodel.recommend.space import Network
 from icmodel.recommend.weights import Weights, device_limits
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED
 from icmodel.system import System

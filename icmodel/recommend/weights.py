@@ -13,7 +13,8 @@ import numpy as np
 from icmodel.arrays import Floats, Ints
 from icmodel.estimate import absent
 from icmodel.recommend.alone import Alone, Asked, with_variant
-from icmodel.recommend.space import Network, Variant
+from icmodel.recommend.networks import Network
+from icmodel.recommend.variants import Variant
 from icmodel.system import Stream, System
 from icmodel.system.document import Streams
 from icmodel.system.prediction.processors import SIDES

@@ -8,7 +8,8 @@ import pytest
 
 from icmodel.errors import NetworkError
 from icmodel.model import Model
-from icmodel.recommend.space import Variant, knobs, networks, usual, variants
+from icmodel.recommend.networks import knobs, networks
+from icmodel.recommend.variants import Variant, usual, variants
 from icmodel.system import OpenSystem, load_open
 from icmodel.system.choices import ALIGNED, Choices, StreamChoices
 from recommend_case import IMAGING, MODELS, SMALL, opened
