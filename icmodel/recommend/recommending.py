@@ -15,7 +15,7 @@ from icmodel.recommend.designs import MOST_DESIGNS, Space, space
 from icmodel.recommend.front import front, spread
 from icmodel.recommend.physics import TooLate, too_late
 from icmodel.recommend.result import Checked, Nearest, Recommendation, Searched
-from icmodel.recommend.scores import MET_ALONE, NOT_MET_ALONE, UNDECIDED_ALONE
+from icmodel.recommend.scores import MET_ALONE, NOT_MET_ALONE, OBJECTIVES, UNDECIDED_ALONE
 from icmodel.recommend.variants import Speakers
 from icmodel.requirement import MET, OUTCOMES, UNDECIDED
 from icmodel.system import OpenSystem, load_open
@@ -25,6 +25,8 @@ SAME_RATIO = 1.02
 """Two numbers of an objective less than this apart count as equal: fronts are of designs that differ."""
 MOST_FRONT, MOST_MENDS, MOST_UNDECIDED = 12, 3, 6
 """Designs that are told of each kind."""
+MOST_BESIDE = 3
+"""Undecided designs that are predicted where others surely meet all; what is overfull is none of them."""
 TRIES = 12
 """Designs predicted in full for each kind beyond those that are told, where what scores promise does not hold."""
 
@@ -71,12 +73,15 @@ def recommend(
     checks = Checks(searched, speakers, budget, watch)
     own = checks.of(0)
     assert own is not None  # a file that contradicts itself is refused before
-    unchecked = _check_front(checks, MET_ALONE, MET, MOST_FRONT)
+    outcomes = searched.scores.outcomes
+    unchecked = _check_front(checks, np.flatnonzero(outcomes == MET_ALONE), MET, MOST_FRONT)
     if own.verdict != MET:
         _check_nearest(checks)
     best = _front_of(checks.having(MET))
-    if not best:
-        unchecked += _check_front(checks, UNDECIDED_ALONE, UNDECIDED, MOST_UNDECIDED)
+    fits = searched.scores.objectives[:, OBJECTIVES.index("fullest_ratio")] <= 1
+    open_ones = np.flatnonzero((outcomes == UNDECIDED_ALONE) & (fits | (not best)))
+    more = _check_front(checks, open_ones, UNDECIDED, MOST_BESIDE if best else MOST_UNDECIDED)
+    unchecked += 0 if best else more
     models = [speakers] if isinstance(speakers, Model) else list(speakers.values())
     return Recommendation(
         system=file.document.name,
@@ -118,13 +123,12 @@ def _speakers(
 # --- checking ---------------------------------------------------------------------------------
 
 
-def _check_front(checks: Checks, promise: int, verdict: str, most: int) -> int:
-    """Predict the front of what scores promise; where one does not keep it, the next takes its place.
+def _check_front(checks: Checks, left: Ints, verdict: str, most: int) -> int:
+    """Predict the front of some designs; where one is worse than its score promised, the next takes its place.
 
     Returns how many of the last front were not predicted.
     """
     scores = checks.space.scores
-    left = np.flatnonzero(scores.outcomes == promise)
     tries = most + TRIES
     while len(left):
         best = left[front(_coarse(scores.objectives[left]))]
