@@ -128,6 +128,7 @@ measure: toolchain develop
 	$(BIN)/python -m benchmarks.speed
 	$(BIN)/python -m benchmarks.accuracy
 	$(BIN)/python -m benchmarks.bounds
+	$(BIN)/python -m benchmarks.recommend
 
 # What measures runs first and alone, the rest on both processors, file by file.
 pytest: develop

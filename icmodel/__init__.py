@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from icmodel.estimate import Prediction as Prediction
     from icmodel.interconnects import compare_interconnects as compare_interconnects
     from icmodel.model import Model as Model
+    from icmodel.recommend import recommend as recommend
     from icmodel.report import report as report
     from icmodel.scenario import Scenario as Scenario
     from icmodel.sweep import sweep as sweep
@@ -58,6 +59,7 @@ __all__ = [
     "compare_interconnects",
     "evaluate",
     "load",
+    "recommend",
     "report",
     "sweep",
 ]
@@ -81,6 +83,7 @@ _ROOM_OF = {
     "compare_interconnects": "interconnects",
     "evaluate": "usecase",
     "load": "dataset",
+    "recommend": "recommend",
     "report": "report",
     "sweep": "sweep",
 }
@@ -90,7 +93,7 @@ class _Face(ModuleType):
     """The package as a module whose verbs keep their names.
 
     Importing the room ``icmodel.report`` would bind its module over the verb ``icmodel.report``,
-    and likewise ``sweep``; here the verb stays, whichever is asked for first. The room itself is
+    and likewise ``recommend`` and ``sweep``; here the verb stays, whichever is asked for first. The room itself is
     reached as ever: ``from icmodel.report import ...``.
     """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -47,11 +47,26 @@ def quantity_kind(name: str) -> str | None:
     return kind if kind in units.QUANTITIES and kind != name else None
 
 
+def _words(annotation: Any) -> tuple[object, ...]:
+    """The words that may stand in place of a quantity: all literals of an annotation."""
+    if get_origin(annotation) is Literal:
+        return get_args(annotation)
+    return tuple(word for part in get_args(annotation) for word in _words(part))
+
+
+def _texts(field: str, kind: object) -> JsonSchemaValue:
+    """The schema of a quantity as a text, or of a table or a list of such."""
+    text = {"type": "string", "description": f"{field} as a text with its unit"}
+    if kind == "object":
+        return {"type": "object", "additionalProperties": text}
+    return {"type": "array", "items": text} if kind == "array" else text
+
+
 class Document(BaseModel):
     """A table of a document: keys it does not know are refused, and it is frozen.
 
     A field with a unit suffix has two spellings: ``within_s = 3e-6`` and ``within = "3 us"``; in a table
-    of quantities, such as ``quanta = { 5 = "9 kB" }``, each value has.
+    or a list of quantities, such as ``quanta = { 5 = "9 kB" }``, each value has.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -81,8 +96,12 @@ class Document(BaseModel):
 
     @classmethod
     def _read(cls, key: str, value: object, field: str) -> object:
-        if isinstance(value, dict) and get_origin(cls.model_fields[field].annotation) is dict:
+        shape = get_origin(cls.model_fields[field].annotation)
+        if isinstance(value, dict) and shape is dict:
             return {name: cls._quantity(f"{key}.{name}", one, field) for name, one in value.items()}
+        if isinstance(value, list) and shape is tuple:
+            words = _words(cls.model_fields[field].annotation)
+            return [one if one in words else cls._quantity(key, one, field) for one in value]
         return cls._quantity(key, value, field)
 
     @classmethod
@@ -113,9 +132,7 @@ class Document(BaseModel):
         schema = handler.resolve_ref_schema(handler(core))
         properties, required = schema["properties"], set(schema.get("required", []))
         for key, field in cls.text_spellings().items():
-            text = {"type": "string", "description": f"{field} as a text with its unit"}
-            many = properties[field].get("type") == "object"
-            properties[key] = {"type": "object", "additionalProperties": text} if many else text
+            properties[key] = _texts(field, properties[field].get("type"))
             rule: dict[str, object] = {"not": {"required": [key, field]}}
             if field in required:
                 required.remove(field)

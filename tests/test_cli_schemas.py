@@ -53,6 +53,7 @@ COMMANDS = {
     "system list": ["system list"],
     "system show": ["system show imaging", "system show industrial-line"],
     "system check": ["system check lab-dscp"],
+    "recommend": ["recommend motion-control", "recommend imaging"],
     "validate": ["validate ethernet-1g-2010"],
     "theory": [
         f"theory {link} --payload '64 B, 1 KiB'"
@@ -61,10 +62,14 @@ COMMANDS = {
 }
 
 
+JUDGING = ("evaluate", "compare --usecase", "recommend")
+"""How lines begin whose exit code is a verdict; of all others it is 0."""
+
+
 def printed(line: str, capsys: pytest.CaptureFixture[str]) -> object:
     """The JSON document that a command prints."""
-    judging = line.startswith(("evaluate", "compare --usecase"))
-    assert main([*shlex.split(line), "--json"]) in ((1, 3) if judging else (0,))
+    judging = line.startswith(JUDGING)
+    assert main([*shlex.split(line), "--json"]) in ((0, 1, 3) if judging else (0,))
     document: object = json.loads(capsys.readouterr().out)
     if isinstance(document, dict) and isinstance(document.get("points"), list):
         document["points"] = document["points"][::100]

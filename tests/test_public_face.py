@@ -36,6 +36,7 @@ NAMES = {
     "compare_interconnects": "interconnects",
     "evaluate": "usecase",
     "load": "dataset",
+    "recommend": "recommend",
     "report": "report",
     "sweep": "sweep",
 }
@@ -47,7 +48,7 @@ LOADED = {
     "types",
     "warnings",
 }
-VERBS = ("report", "sweep")
+VERBS = ("recommend", "report", "sweep")
 
 
 def answer(script: str, folder: Path) -> object:

@@ -47,7 +47,7 @@ DAMAGES = [
     (IMAGING, 'name = "recorder"', 'name = "control-unit"', "two nodes are named 'control-unit'"),
     (LINE, 'name = "position"', 'name = "set-point"', "two streams are named 'set-point-1'"),
     (IMAGING, 'usecase = "imaging"', 'usecase = "imagin"', "there is no use case"),
-    (IMAGING, 'name = "picture"', 'name = "film"', "is about the stream picture"),
+    (IMAGING, 'name = "picture"', 'name = "film"', "choices.streams names 'picture', which no"),
     (LINE, 'stream = "reading"', 'stream = "readings"', "is about the stream readings"),
     (LINE, '"250 us"', '"250 us"\ndevice = "drive"', "device sums a CPU metric"),
     (LINE, '"250 us"', '"250 B"', "has the unknown unit 'B'"),

@@ -29,6 +29,7 @@ COMMANDS = (
     "datasets",
     "usecases",
     "system",
+    "recommend",
     "theory",
     "plot",
     "fold",

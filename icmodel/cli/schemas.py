@@ -121,6 +121,7 @@ def _commands() -> dict[str, Schema]:
         ),
         "usecases list": _object({"schema_version": VERSION, "usecases": _list(case)}),
         **_systems(),
+        "recommend": _recommend(),
         "validate": _validate(),
         "theory": _theory(),
     }
@@ -312,6 +313,58 @@ def _system_predicted() -> Schema:
             "requirements": _list({"type": "object"}),
             "verdict": OUTCOME,
             "notes": _list(TEXT),
+        }
+    )
+
+
+def _recommend() -> Schema:
+    limits = {"name": TEXT, "metric": TEXT, "at_least": UNKNOWN, "at_most": UNKNOWN, "kind": TEXT}
+    verdict: dict[str, Schema] = {
+        "requirement": _object(limits),
+        "outcome": OUTCOME,
+        "estimate": _ref("estimate"),
+        "margin": UNKNOWN,
+        **dict.fromkeys(("limiting", "why"), TEXT),
+    }
+    numbers = ("cpu_cores", "cpu_send_cores", "cpu_recv_cores", "latency_mean_s", "fullest_ratio")
+    design = _object(
+        {
+            **dict.fromkeys(("changed", "chosen"), _by_name(TEXT)),
+            **dict.fromkeys((*numbers, "headroom_ratio", "interfaces", "cost"), UNKNOWN),
+            "changes": COUNT,
+            "verdict": OUTCOME,
+            "basis": BASIS,
+            "open": _list(_object({**verdict, "where": TEXT, "settle": TEXT})),
+        }
+    )
+    counts = ("designs", "scored", "contradictory", "dominated", "not_looked_at", "may_meet")
+    searched = dict.fromkeys(
+        (*counts, "undecided", "fail", "checked", "unchecked", "unpredicted"), COUNT
+    )
+    tables: Schema = {"type": ["integer", "null"]}
+    lengths = ("bits", "rate_bps", "cable_m", "cable_s", "limit_s", "least_s", "total_bits")
+    late = _object(
+        {
+            **dict.fromkeys(("requirement", "streams", "port"), TEXT),
+            **dict.fromkeys(lengths, NUMBER),
+        }
+    )
+    return _object(
+        {
+            "schema_version": VERSION,
+            **dict.fromkeys(("system", "title"), TEXT),
+            "datasets": _by_name(TEXT),
+            "variants": _list(TEXT),
+            "verdict": OUTCOME,
+            "searched": _object(
+                {**searched, "exhaustive": TRUTH, "tables_changed_at_most": tables}
+            ),
+            "scores_leave_out": _list(TEXT),
+            "own": design,
+            **dict.fromkeys(("front", "mends", "undecided"), _list(design)),
+            "nearest": _list(_object({**verdict, "stream": TEXT})),
+            "physics": _list(late),
+            "currency": {"type": ["string", "null"]},
         }
     )
 

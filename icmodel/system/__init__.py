@@ -7,8 +7,10 @@ system is) -> ``checking`` (``loads``, ``overloads``, ``cycles``); ``files`` fin
 
 from icmodel.system.checking import Finding, check
 from icmodel.system.files import (
+    OpenSystem,
     find_system,
     load_checked,
+    load_open,
     read_system,
     system_names,
     system_schema,
@@ -38,6 +40,7 @@ __all__ = [
     "Gates",
     "Link",
     "LoadedSystem",
+    "OpenSystem",
     "Port",
     "Producer",
     "Scheduler",
@@ -53,6 +56,7 @@ __all__ = [
     "find_system",
     "load",
     "load_checked",
+    "load_open",
     "predict",
     "read_system",
     "system_names",

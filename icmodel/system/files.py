@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,11 @@ from icmodel.dataset import shipped
 from icmodel.errors import IcmodelError, NetworkError
 from icmodel.reading import Form, read_file, read_text
 from icmodel.system.checking import Finding, check
-from icmodel.system.document import PRODUCERS, SCHEDULERS, SCHEMA_VERSION, SystemDocument
+from icmodel.system.document import PRODUCERS, SCHEMA_VERSION, SystemDocument
 from icmodel.system.expansion import expand
 from icmodel.system.network import System
 from icmodel.system.required import wanted
+from icmodel.system.tables import SCHEDULERS
 from icmodel.usecase import UseCase, load_usecase, usecase_names
 
 FORM = Form(
@@ -99,12 +101,56 @@ def read_system(
     NetworkError
         As `load_checked`.
     """
+    system = _read(text, file, folder).system()
+    return system, check(system)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSystem:
+    """A system whose document is still at hand, so that tables of it can be changed.
+
+    Parameters
+    ----------
+    file : str
+        Names it in messages.
+    """
+
+    document: SystemDocument
+    usecase: UseCase | None
+    file: str
+
+    def system(self) -> System:
+        """Groups expanded, streams on their routes.
+
+        Raises
+        ------
+        NetworkError
+            If groups do not pair, or a stream has no route.
+        """
+        try:
+            return expand(self.document, wanted(self.document, self.usecase))
+        except IcmodelError as error:
+            raise NetworkError(f"{self.file}: {error}") from error
+
+
+def load_open(name: str | Path) -> OpenSystem:
+    """A system by bundled name or path, its document at hand.
+
+    Raises
+    ------
+    NetworkError
+        If it is missing or breaks the format.
+    """
+    path = find_system(name)
+    return _read(read_file(path, NetworkError), path.name, path.parent)
+
+
+def _read(text: str, file: str, folder: Path) -> OpenSystem:
     document = read_text(text, file, FORM)
     try:
-        system = expand(document, wanted(document, _usecase(document, folder)))
+        return OpenSystem(document, _usecase(document, folder), file)
     except IcmodelError as error:
         raise NetworkError(f"{file}: {error}") from error
-    return system, check(system)
 
 
 def _usecase(document: SystemDocument, folder: Path) -> UseCase | None:

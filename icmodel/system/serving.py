@@ -4,15 +4,6 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from icmodel.system.document import (
-    CreditTable,
-    DeficitTable,
-    DscpTable,
-    GatesTable,
-    SchedulerTable,
-    StrictPriorityTable,
-    WeightedTable,
-)
 from icmodel.system.schedulers import (
     CreditBased,
     DeficitRoundRobin,
@@ -25,6 +16,15 @@ from icmodel.system.schedulers import (
     Window,
 )
 from icmodel.system.sharing.disciplines import EXPEDITED, EXPEDITED_SHARE
+from icmodel.system.tables import (
+    CreditTable,
+    DeficitTable,
+    DscpTable,
+    GatesTable,
+    SchedulerTable,
+    StrictPriorityTable,
+    WeightedTable,
+)
 
 
 def scheduler(table: SchedulerTable) -> Scheduler:

@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 from docs_reference.markdown import prose, table
 from icmodel import dataset_check
 from icmodel.spelling import Document
+from icmodel.system import choices, tables
 from icmodel.system import document as system
 from icmodel.usecase import document
 
@@ -43,14 +44,14 @@ SYSTEM_TABLES: Mapping[str, type[BaseModel]] = {
     "[[devices]]": system.Devices,
     "[[switches]]": system.Switches,
     "ports of a device or switch": system.PortTable,
-    'a scheduler with kind = "fifo"': system.FifoTable,
-    'a scheduler with kind = "strict-priority"': system.StrictPriorityTable,
-    'a scheduler with kind = "wrr"': system.WeightedTable,
-    'a scheduler with kind = "drr"': system.DeficitTable,
-    'a scheduler with kind = "cbs"': system.CreditTable,
-    'a scheduler with kind = "gates"': system.GatesTable,
-    'a scheduler with kind = "dscp"': system.DscpTable,
-    "windows of gates": system.WindowTable,
+    'a scheduler with kind = "fifo"': tables.FifoTable,
+    'a scheduler with kind = "strict-priority"': tables.StrictPriorityTable,
+    'a scheduler with kind = "wrr"': tables.WeightedTable,
+    'a scheduler with kind = "drr"': tables.DeficitTable,
+    'a scheduler with kind = "cbs"': tables.CreditTable,
+    'a scheduler with kind = "gates"': tables.GatesTable,
+    'a scheduler with kind = "dscp"': tables.DscpTable,
+    "windows of gates": tables.WindowTable,
     "[[links]]": system.Links,
     "[[streams]]": system.Streams,
     'produces with kind = "image"': system.Image,
@@ -59,6 +60,12 @@ SYSTEM_TABLES: Mapping[str, type[BaseModel]] = {
     'produces with kind = "burst"': system.Burst,
     'produces with kind = "unlimited"': system.Unlimited,
     "[[requirements]]": system.SystemLimit,
+    "[choices]": choices.Choices,
+    "[choices.streams.NAME]": choices.StreamChoices,
+    "[choices.devices.NAME]": choices.DeviceChoices,
+    "[choices.switches.NAME]": choices.SwitchChoices,
+    '[choices.links."A<->B"]': choices.LinkChoices,
+    "[costs]": choices.Costs,
 }
 
 

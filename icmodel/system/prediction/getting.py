@@ -105,6 +105,7 @@ def goodput(own: Estimate, part: Part) -> Estimate:
     elif part.shared:
         bases.append("assumed")
         why += "; of what is offered too much, each loses the same part (assumed)"
+    high = min(high, own.high)  # no share lets a stream have more than it gets alone
     ends = (max(value * (1 - below), 0.0), min(value * (1 + above), max(high, value)))
     why = "; ".join(filter(None, (own.why, why)))
     return Estimate(value, *ends, weakest(bases), why, tuple(bases))

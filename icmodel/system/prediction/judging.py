@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from icmodel.estimate import Estimate, absent, weakest
 from icmodel.requirement import Requirement, judge
-from icmodel.system.network import Device, Stream, Wanted
+from icmodel.system.network import Device, Stream, System, Wanted
 from icmodel.system.prediction.bounding import NETWORK
 from icmodel.system.prediction.result import Judged, StreamPrediction, SystemPrediction
 from icmodel.usecase.bound import Ends, estimate_for
@@ -20,28 +20,32 @@ def judged(found: SystemPrediction) -> tuple[Judged, ...]:
 
     A system without requirements is asked one: that every stream gets what it asks for.
     """
-    wanted = found.system.requirements
-    if not wanted:
-        return tuple(_carried(found))
-    return tuple(one for each in wanted for one in _judged(found, each))
-
-
-def _carried(found: SystemPrediction) -> Iterator[Judged]:
-    for name, one in found.streams.items():
-        asked = one.stream.requested_goodput_bps
-        if math.isfinite(asked):
-            limit = Requirement(
-                "what is asked for arrives", GOODPUT, at_least=asked, kind=one.stream.kind
-            )
-            yield Judged(judge(limit, one.metrics[GOODPUT], one.bottleneck), name)
-
-
-def _judged(found: SystemPrediction, wanted: Wanted) -> Iterator[Judged]:
-    streams = [
+    wanted = found.system.requirements or carried(found.system)
+    named: dict[str, dict[str, StreamPrediction]] = {}
+    for one in found.streams.values():
+        for name in (one.stream.name, one.stream.group):
+            named.setdefault(name, {})[one.stream.name] = one
+    return tuple(
         one
-        for one in found.streams.values()
-        if wanted.stream in (one.stream.name, one.stream.group)
-    ]
+        for each in wanted
+        for one in _judged(found, each, list(named.get(each.stream, {}).values()))
+    )
+
+
+def carried(system: System) -> tuple[Wanted, ...]:
+    """What is required of a system that says nothing: that each stream gets what it asks for."""
+    name = "what is asked for arrives"
+    return tuple(
+        Wanted(Requirement(name, GOODPUT, at_least=asked, kind=one.kind), one.name)
+        for one in system.streams.values()
+        if math.isfinite(asked := one.requested_goodput_bps)
+    )
+
+
+def _judged(
+    found: SystemPrediction, wanted: Wanted, streams: Sequence[StreamPrediction]
+) -> Iterator[Judged]:
+    """A requirement for each of the streams, or for each device, that it is about."""
     if wanted.device is None:
         for one in streams:
             yield _of_stream(wanted.requirement, one)

@@ -41,7 +41,7 @@ BY_THEORY = ("latency_mean_s", "latency_std_s", "latency_p99_s", "latency_max_s"
 
 def predict(
     system: System,
-    dataset: Model | Dataset | str | Path | None = None,
+    dataset: Model | Dataset | str | Path | Mapping[str, Model] | None = None,
     variant: str | None = None,
     *,
     cache: bool = True,
@@ -54,9 +54,9 @@ def predict(
 
     Parameters
     ----------
-    dataset : Model, Dataset, str or Path, optional
+    dataset : Model, Dataset, str, Path or mapping of Model, optional
         Speaks for all streams; by default that which the system names for hosts and links.  A Model keeps
-        its tables for the next system.
+        its tables for the next system; so do Models by the name the system gives their dataset.
     variant : str, optional
         Of the model; each dataset's own by default.
     cache : bool

@@ -32,9 +32,12 @@ ASKED = (
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What speaks for streams, where not the system says it: a model or dataset for all, a variant, kept fits."""
+    """What speaks for streams, where not the system says it: a model or dataset for all, a variant, kept fits.
 
-    dataset: Model | Dataset | str | Path | None = None
+    Models by the name that the system gives their dataset are taken as they are.
+    """
+
+    dataset: Model | Dataset | str | Path | Mapping[str, Model] | None = None
     variant: str | None = None
     cache: bool = True
 
@@ -95,18 +98,19 @@ class Answers:
 
 def spoken(system: System, choice: Choice) -> Spoken:
     """The dataset that speaks for each stream: that of its sink's host, of its source's, else of its links."""
-    chosen = None if choice.dataset is None else _model(choice.dataset, choice)
+    known_models = choice.dataset if isinstance(choice.dataset, Mapping) else {}
+    chosen = _for_all(choice)
     groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[int]] = {}
     streams, silent = list(system.streams.values()), {}
     for index, stream in enumerate(streams):
-        name = _dataset(system, stream) if chosen is None else chosen.data.id
+        name = dataset_of(system, stream) if chosen is None else chosen.data.id
         if name is None:
             silent[index] = (
                 "no dataset speaks for it: this is what its links allow, by theory alone"
             )
         else:
             groups.setdefault((name, tuple(sorted(stream.options.items()))), []).append(index)
-    speakers, models = [], dict[str, Model]()
+    speakers, models = [], dict(known_models)
     for (name, options), members in groups.items():
         model = chosen or models.get(name) or _model(name, choice)
         models[name] = model
@@ -119,13 +123,20 @@ def spoken(system: System, choice: Choice) -> Spoken:
     return Spoken(len(streams), tuple(speakers), silent)
 
 
+def _for_all(choice: Choice) -> Model | None:
+    if choice.dataset is None or isinstance(choice.dataset, Mapping):
+        return None
+    return _model(choice.dataset, choice)
+
+
 def _model(dataset: Model | Dataset | str | Path, choice: Choice) -> Model:
     if isinstance(dataset, Model):
         return dataset
     return Model(dataset, choice.variant, cache=choice.cache)
 
 
-def _dataset(system: System, stream: Stream) -> str | None:
+def dataset_of(system: System, stream: Stream) -> str | None:
+    """The dataset that speaks for a stream: of its sink's host, of its source's, else of its last link that has one."""
     hosts = (system.devices[stream.sink].dataset, system.devices[stream.source].dataset)
     links = [link.dataset for link in reversed(system.links_of(stream))]
     return next((name for name in (*hosts, *links) if name is not None), None)

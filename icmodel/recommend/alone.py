@@ -1,0 +1,237 @@
+"""Alone: what each variant of each stream gets where nothing else is: one prediction of one system for all.
+
+That system has for every stream and variant a way of its own, devices, switches and links copied, so that nothing
+meets. Streams that are alike in all but names stand there once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import numpy as np
+
+from icmodel.arrays import Floats, Ints
+from icmodel.estimate import Estimate
+from icmodel.recommend.variants import Speakers, Variant
+from icmodel.requirement import OUTCOMES, Requirement
+from icmodel.system import Device, Link, Port, Stream, Switch, System, Wanted, predict
+from icmodel.system.document import Streams
+from icmodel.system.prediction import SystemPrediction
+from icmodel.system.prediction.judging import carried
+from icmodel.system.prediction.packing import packing
+from icmodel.system.prediction.processors import SIDES
+from icmodel.system.prediction.result import Judged
+from icmodel.system.prediction.sharing import is_elastic
+from icmodel.system.produced import frame_bytes, producer
+
+FASTEST = " as fast as it goes"
+"""Ends the name of a stream's twin that knows no limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A stream of a network with a variant chosen."""
+
+    system: System
+    stream: Stream
+
+    @property
+    def limits(self) -> tuple[Requirement, ...]:
+        """The requirements about it by itself: the system's, or that what it asks for arrives."""
+        names = (self.stream.name, self.stream.group)
+        wanted = self.system.requirements or carried(self.system)
+        return tuple(
+            one.requirement for one in wanted if one.device is None and one.stream in names
+        )
+
+    @property
+    def likeness(self) -> str:
+        """Equal for streams that are alike in all but names."""
+        system, stream = self.system, self.stream
+        ports = [system.ports[name] for name in stream.path]
+        ends = [
+            replace(system.devices[end], name="", group="") for end in (stream.source, stream.sink)
+        ]
+        switches = [replace(one, name="", group="") for one in system.switches_of(stream)]
+        links = [replace(one, name="", ends=("", "")) for one in system.links_of(stream)]
+        plain = replace(stream, name="", group="", source="", sink="", path=(), multicast=None)
+        rules = [port.scheduler for port in ports]
+        return repr((plain, ends, switches, links, rules, self.limits))
+
+
+def with_variant(stream: Stream, table: Streams, chosen: Variant) -> Stream:
+    """A stream of a table as a variant has it."""
+    return replace(
+        stream,
+        producer=producer(table.produces, chosen.payload_bytes),
+        protocol=chosen.protocol,
+        payload_bytes=frame_bytes(table.produces, chosen.payload_bytes),
+        paced_fps=chosen.rate_fps,
+        cores=chosen.cores,
+        priority=chosen.priority,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """What streams get alone; arrays by stream, as they were asked.
+
+    Parameters
+    ----------
+    offered_bps, able_bps : array (streams,)
+        What each sends, and what it reaches as fast as it goes [b/s].
+    latency_mean_s : array (streams,)
+        Mean latency of a frame [s]; infinite where nobody knows.
+    cpu : mapping of array (3, streams)
+        Busy cores by side, ``send`` or ``recv``: value, low and high; NaN where nobody knows.
+    outcomes : array (streams,)
+        The worst outcome of all requirements about it: 0 met or none, 1 undecided, 2 not met.
+    rows : array of int (streams,)
+        Which of ``ratios``, ``metrics`` and ``judged`` is each stream's: likes share one.
+    ratios : sequence of tuple
+        Wire bits of a useful bit at each port of a way.
+    metrics : sequence of mapping
+        All its metrics.
+    judged : sequence of Judged
+        Its requirements.
+    """
+
+    offered_bps: Floats
+    able_bps: Floats
+    latency_mean_s: Floats
+    cpu: Mapping[str, Floats]
+    outcomes: Ints
+    rows: Ints
+    ratios: Sequence[tuple[float, ...]]
+    metrics: Sequence[Mapping[str, Estimate]]
+    judged: Sequence[tuple[Judged, ...]]
+
+
+def alone(asked: Sequence[Asked], speakers: Speakers | None) -> Alone:
+    """What each of some streams gets alone."""
+    places: dict[str, int] = {}
+    first: list[Asked] = []
+    rows = []
+    for one in asked:
+        place = places.setdefault(one.likeness, len(first))
+        if place == len(first):
+            first.append(one)
+        rows.append(place)
+    found = predict(_apart(first), speakers, worst=any(map(_by_bound, first)))
+    return _told(first, found, np.array(rows, dtype=np.int64))
+
+
+def _by_bound(asked: Asked) -> bool:
+    """Whether a bound may decide: of a greatest latency that is hard."""
+    return any(one.kind == "hard" and one.metric == "latency_max_s" for one in asked.limits)
+
+
+# --- the system in which nothing meets ----------------------------------------------------------
+
+
+def _apart(asked: Sequence[Asked]) -> System:
+    """A way of its own for each stream, and one for its twin that sends as fast as it goes."""
+    devices: dict[str, Device] = {}
+    switches: dict[str, Switch] = {}
+    links: dict[str, Link] = {}
+    ports: dict[str, Port] = {}
+    streams: dict[str, Stream] = {}
+    wanted: list[Wanted] = []
+    for index, one in enumerate(asked):
+        for name in (str(index), f"{index}{FASTEST}"):
+            system, path = one.system, tuple(f"{name}:{port}" for port in one.stream.path)
+            nodes = [*system.nodes_of(one.stream)]
+            for node in nodes:
+                copied = replace(system.node(node), name=f"{name}:{node}")
+                (devices if isinstance(copied, Device) else switches)[copied.name] = copied  # type: ignore[assignment]
+            for was, port in zip(one.stream.path, path, strict=True):
+                old = system.ports[was]
+                link = system.links[old.link]
+                ends = (f"{name}:{old.node}", f"{name}:{old.peer}")
+                links[f"{name}:{link.name}"] = replace(link, name=f"{name}:{link.name}", ends=ends)
+                ports[port] = Port(port, f"{name}:{link.name}", *ends, old.rate_bps, old.scheduler)
+            streams[name] = replace(
+                one.stream,
+                name=name,
+                group=name,
+                source=f"{name}:{one.stream.source}",
+                sink=f"{name}:{one.stream.sink}",
+                path=path,
+                multicast=None,
+            )
+        streams[name] = replace(streams[name], producer=None, paced_fps=None)
+        wanted += [Wanted(limit, str(index)) for limit in one.limits]
+    return System(
+        name="alone",
+        title="each stream by itself",
+        devices=MappingProxyType(devices),
+        switches=MappingProxyType(switches),
+        links=MappingProxyType(links),
+        ports=MappingProxyType(ports),
+        streams=MappingProxyType(streams),
+        requirements=tuple(wanted),
+    )
+
+
+# --- what is told of it -------------------------------------------------------------------------
+
+
+def _told(asked: Sequence[Asked], found: SystemPrediction, rows: Ints) -> Alone:
+    names = [str(index) for index in range(len(asked))]
+    metrics = [found.streams[name].metrics for name in names]
+    packed = packing(found.system)
+    ratios = [
+        tuple(
+            packed.of(found.system.streams[name], link).ratio
+            for link in found.system.links_of(found.system.streams[name])
+        )
+        for name in names
+    ]
+    judged: dict[str, list[Judged]] = {name: [] for name in names}
+    limited = any(one.limits for one in asked)  # else it is judged by what nobody asks for
+    for one in found.judged if limited else ():
+        judged[one.stream].append(one)
+    able = np.array([_able_bps(found, name) for name in names])
+    return Alone(
+        offered_bps=np.array([_offered_bps(found, name) for name in names])[rows],
+        able_bps=able[rows],
+        latency_mean_s=np.array([_known(one, "latency_mean_s", np.inf) for one in metrics])[rows],
+        cpu={side: _cores(found, names, end)[:, rows] for end, side in SIDES},
+        outcomes=np.array([_worst(judged[name]) for name in names], dtype=np.int64)[rows],
+        rows=rows,
+        ratios=ratios,
+        metrics=metrics,
+        judged=[tuple(judged[name]) for name in names],
+    )
+
+
+def _able_bps(found: SystemPrediction, name: str) -> float:
+    """The more of its goodput as it asks and as fast as it goes [b/s]; infinite where nobody knows."""
+    fast, own = found.streams[f"{name}{FASTEST}"], found.streams[name]
+    able = max(_known(one.metrics, "goodput_bps", 0.0) for one in (fast, own))
+    return able or np.inf
+
+
+def _offered_bps(found: SystemPrediction, name: str) -> float:
+    one = found.streams[name]
+    asked = one.stream.requested_goodput_bps
+    if is_elastic(one.stream):
+        return min(asked, _able_bps(found, name))
+    return min(asked, _known(one.metrics, "sent_bps", asked))
+
+
+def _known(metrics: Mapping[str, Estimate], name: str, otherwise: float) -> float:
+    value = metrics[name].value if name in metrics else np.nan
+    return otherwise if np.isnan(value) else value
+
+
+def _cores(found: SystemPrediction, names: Sequence[str], end: str) -> Floats:
+    """Busy cores of one end of each stream: value, low and high, (3, streams)."""
+    told = [found.devices[getattr(found.streams[name].stream, end)].cpu_cores for name in names]
+    return np.array([[one.value, one.low, one.high] for one in told]).T.reshape(3, -1)
+
+
+def _worst(some: Sequence[Judged]) -> int:
+    return max((OUTCOMES.index(one.verdict.outcome) for one in some), default=0)

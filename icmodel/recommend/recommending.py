@@ -1,0 +1,249 @@
+"""Recommend: score all that may be chosen, predict in full what is best of it, and say what was found."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+from icmodel.arrays import Floats, Ints
+from icmodel.dataset import Dataset
+from icmodel.model import Model
+from icmodel.recommend.checks import Checks, Watch
+from icmodel.recommend.designs import MOST_DESIGNS, Space, space
+from icmodel.recommend.front import front, spread
+from icmodel.recommend.physics import TooLate, too_late
+from icmodel.recommend.result import Checked, Nearest, Recommendation, Searched
+from icmodel.recommend.scores import MET_ALONE, NOT_MET_ALONE, OBJECTIVES, UNDECIDED_ALONE
+from icmodel.recommend.variants import Speakers
+from icmodel.requirement import MET, OUTCOMES, UNDECIDED
+from icmodel.system import OpenSystem, load_open
+from icmodel.system.prediction.result import Judged
+
+SAME_RATIO = 1.02
+"""Two numbers of an objective less than this apart count as equal: fronts are of designs that differ."""
+MOST_FRONT, MOST_MENDS, MOST_UNDECIDED = 12, 3, 6
+"""Designs that are told of each kind."""
+MOST_BESIDE = 3
+"""Undecided designs that are predicted where others surely meet all; what is overfull is none of them."""
+TRIES = 12
+"""Designs predicted in full for each kind beyond those that are told, where what scores promise does not hold."""
+
+
+def recommend(
+    name: str | Path | OpenSystem,
+    dataset: Model | Dataset | str | Path | None = None,
+    variant: str | None = None,
+    *,
+    cache: bool = True,
+    most: int = MOST_DESIGNS,
+    watch: Watch | None = None,
+) -> Recommendation:
+    """Search what may still be chosen in a system for the designs that meet every requirement.
+
+    Every design is scored: what each variant of each stream gets alone is predicted, once, and what they take
+    together is added up. The best by their scores are then predicted in full; only such are told.
+
+    Parameters
+    ----------
+    name : str, Path or OpenSystem
+        Bundled name or path of a system file. Its ``[choices]`` say what is searched, and without
+        them what its datasets know of its streams is.
+    dataset : Model, Dataset, str or Path, optional
+        Speaks for all streams; by default those that the system names.
+    variant : str, optional
+        Of the model; each dataset's own by default.
+    cache : bool
+        Whether fits of ``hybrid`` are kept in the user's cache folder.
+    most : int
+        Designs that are scored at most; of more, those near the file's own are.
+    watch : callable, optional
+        Called with the designs predicted in full so far, and how many may be.
+
+    Raises
+    ------
+    NetworkError, DatasetError, ScenarioError
+        If the system contradicts itself, or a dataset is missing or damaged.
+    """
+    file = name if isinstance(name, OpenSystem) else load_open(name)
+    speakers = _speakers(file, dataset, variant, cache=cache)
+    searched = space(file, speakers, most)
+    budget = 1 + MOST_FRONT + MOST_MENDS + MOST_UNDECIDED + 3 * TRIES
+    checks = Checks(searched, speakers, budget, watch)
+    own = checks.of(0)
+    assert own is not None  # a file that contradicts itself is refused before
+    outcomes = searched.scores.outcomes
+    unchecked = _check_front(checks, np.flatnonzero(outcomes == MET_ALONE), MET, MOST_FRONT)
+    if own.verdict != MET:
+        _check_nearest(checks)
+    best = _front_of(checks.having(MET))
+    fits = searched.scores.objectives[:, OBJECTIVES.index("fullest_ratio")] <= 1
+    open_ones = np.flatnonzero((outcomes == UNDECIDED_ALONE) & (fits | (not best)))
+    more = _check_front(checks, open_ones, UNDECIDED, MOST_BESIDE if best else MOST_UNDECIDED)
+    unchecked += 0 if best else more
+    models = [speakers] if isinstance(speakers, Model) else list(speakers.values())
+    return Recommendation(
+        system=file.document.name,
+        title=file.document.title,
+        datasets={one.data.id: one.data.sha256 for one in models},
+        variants=tuple(dict.fromkeys(one.variant for one in models)),
+        searched=_searched(checks, unchecked),
+        own=own,
+        front=best,
+        mends=_mends(checks) if own.verdict != MET else (),
+        undecided=_front_of(checks.having(UNDECIDED))[:MOST_UNDECIDED],
+        nearest=_nearest(searched),
+        physics=_physics(searched),
+        currency=None if file.document.costs is None else file.document.costs.currency,
+    )
+
+
+def _speakers(
+    file: OpenSystem,
+    dataset: Model | Dataset | str | Path | None,
+    variant: str | None,
+    *,
+    cache: bool,
+) -> Speakers:
+    """The model that speaks for all, or one for each dataset that the file or its choices name."""
+    if isinstance(dataset, Model):
+        return dataset
+    if dataset is not None:
+        return Model(dataset, variant, cache=cache)
+    document = file.document
+    names = {table.dataset for table in document.links} | {
+        table.dataset for table in document.devices
+    }
+    if document.choices is not None:
+        names |= {one for links in document.choices.links.values() for one in links.dataset}
+    return {name: Model(name, variant, cache=cache) for name in sorted(filter(None, names))}
+
+
+# --- checking ---------------------------------------------------------------------------------
+
+
+def _check_front(checks: Checks, left: Ints, verdict: str, most: int) -> int:
+    """Predict the front of some designs; where one is worse than its score promised, the next takes its place.
+
+    Returns how many of the last front were not predicted.
+    """
+    scores = checks.space.scores
+    tries = most + TRIES
+    while len(left):
+        best = left[front(_coarse(scores.objectives[left]))]
+        new = [index for index in best.tolist() if index not in checks.known]
+        chosen = spread(_coarse(scores.objectives[new]), min(most, tries)) if new else ()
+        for place in chosen:
+            checks.of(new[place])
+        tries -= len(chosen)
+        failed = [index for index in best.tolist() if _fails(checks, index, verdict)]
+        if not failed or tries <= 0:
+            return len(new) - len(chosen)
+        left = np.setdiff1d(left, failed)
+    return 0
+
+
+def _fails(checks: Checks, index: int, verdict: str) -> bool:
+    """Whether a design was predicted and is worse than promised."""
+    if index not in checks.known:
+        return False
+    found = checks.known[index]
+    return found is None or OUTCOMES.index(found.verdict) > OUTCOMES.index(verdict)
+
+
+def _check_nearest(checks: Checks) -> None:
+    """Predict what differs least from the file, until enough of it meets all."""
+    scores = checks.space.scores
+    left = np.flatnonzero(scores.outcomes == MET_ALONE)
+    order = left[np.lexsort((scores.objectives[left, 0], scores.changes[left]))]
+    met = least = 0
+    for index in order[: MOST_MENDS + TRIES].tolist():
+        if met == MOST_MENDS or (met and scores.changes[index] > least):
+            return
+        found = checks.of(index)
+        if found is not None and found.verdict == MET:
+            met, least = met + 1, found.changes
+
+
+def _coarse(objectives: Floats) -> Floats:
+    """Objectives in steps within which two count as equal."""
+    with np.errstate(divide="ignore"):
+        return np.where(
+            objectives > 0, np.round(np.log(objectives) / math.log(SAME_RATIO)), -np.inf
+        )
+
+
+def _front_of(some: tuple[Checked, ...]) -> tuple[Checked, ...]:
+    """Those of which none is better in all, by what was predicted in full; by CPU."""
+    if not some:
+        return ()
+    ordered = sorted(some, key=lambda one: (one.changes, _cheapest(one)))
+    best = front(_coarse(np.array([one.objectives for one in ordered])))
+    return tuple(sorted((ordered[index] for index in best), key=_cheapest))
+
+
+def _mends(checks: Checks) -> tuple[Checked, ...]:
+    """What meets all with the fewest changes."""
+    met = checks.having(MET)
+    least = min((one.changes for one in met), default=0)
+    return tuple(sorted((one for one in met if one.changes == least), key=_cheapest))[:MOST_MENDS]
+
+
+def _cheapest(one: Checked) -> tuple[object, ...]:
+    return one.objectives, sorted(one.chosen.items())
+
+
+# --- telling ----------------------------------------------------------------------------------
+
+
+def _searched(checks: Checks, unchecked: int) -> Searched:
+    outcomes = checks.space.scores.outcomes
+    may, undecided, fail = np.bincount(outcomes, minlength=len(OUTCOMES)).tolist()
+    counts, known = checks.space.counts, list(checks.known)
+    unpredicted = may + undecided - int((outcomes[known] != NOT_MET_ALONE).sum())
+    return Searched(counts, may, undecided, fail, len(known), unchecked, unpredicted)
+
+
+def _nearest(searched: Space) -> tuple[Nearest, ...]:
+    """Of each requirement the stream that comes nearest by itself."""
+    best: dict[str, Judged] = {}
+    for some in searched.alone.judged:
+        for one in some:
+            name = one.verdict.requirement.name
+            if name not in best or _nearness(one) < _nearness(best[name]):
+                best[name] = one
+    groups = _groups(searched)
+    return tuple(Nearest(one.verdict, groups[int(one.stream)]) for one in best.values())
+
+
+def _nearness(one: Judged) -> tuple[bool, int, float]:
+    """Less is nearer; what nobody knows comes last."""
+    margin = one.verdict.margin
+    return math.isnan(margin), OUTCOMES.index(one.verdict.outcome), -margin
+
+
+def _groups(searched: Space) -> dict[int, str]:
+    """The table of streams and the variant of each row of what was asked alone."""
+    rows: Ints = searched.alone.rows
+    told, place = {}, 0
+    for network, tables in zip(searched.networks, searched.tables, strict=True):
+        for name, table in zip(searched.names, tables, strict=True):
+            count = sum(one.group == name for one in network.system.streams.values())
+            for _ in range(count):
+                for one in table.variants:
+                    said = one.told()
+                    told[int(rows[place])] = f"{name}, {said['protocol']}, {said['payload']}"
+                    place += 1
+    return told
+
+
+def _physics(searched: Space) -> tuple[TooLate, ...]:
+    """What is too late in every network, told of the network that is best at it."""
+    late = [too_late(one.system) for one in searched.networks]
+    names = set.intersection(*({one.requirement for one in some} for some in late))
+    best: dict[str, TooLate] = {}
+    for one in (one for some in late for one in some if one.requirement in names):
+        if one.requirement not in best or one.least_s < best[one.requirement].least_s:
+            best[one.requirement] = one
+    return tuple(best[name] for name in sorted(best))

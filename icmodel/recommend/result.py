@@ -1,0 +1,213 @@
+"""Recommendation: what was searched, the designs that were found, and what no choice mends; frozen, with its JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from icmodel.estimate import number_or_none
+from icmodel.recommend.designs import Counts
+from icmodel.recommend.physics import TooLate
+from icmodel.recommend.scores import OBJECTIVES
+from icmodel.requirement import MET, NOT_MET, UNDECIDED, Verdict
+
+SCHEMA_VERSION = 1
+LEFT_OUT = (
+    "how long frames wait in queues, and bursts of others",
+    "what meeting others does to a stream's own goodput, latency and CPU",
+    "classes of ports: a port is full when all its streams together fill it",
+    "which of parallel cables a stream takes when another choice changes what it asks for",
+    "worst-case bounds of streams that meet others",
+)
+"""What scores leave out of a prediction; designs that are told were predicted in full."""
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A requirement of a design that is not surely met, for the stream or device that meets it least.
+
+    ``settle`` is the measurement that would decide it.
+    """
+
+    verdict: Verdict
+    where: str
+    settle: str
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON form."""
+        return {**self.verdict.to_dict(), "where": self.where, "settle": self.settle}
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A design that was predicted in full.
+
+    Parameters
+    ----------
+    changed, chosen : mapping
+        What differs from the file; all of it.
+    basis : str
+        The weakest that a requirement was judged on.
+    objectives : tuple of float
+        As `OBJECTIVES` names them.
+    cpu_send_cores, cpu_recv_cores : float
+        Busy cores of all streams by side; NaN where nobody knows.
+    open : tuple of Open
+        Requirements that are not met or undecided.
+    """
+
+    changed: Mapping[str, str]
+    chosen: Mapping[str, str]
+    verdict: str
+    basis: str
+    objectives: tuple[float, ...]
+    cpu_send_cores: float
+    cpu_recv_cores: float
+    open: tuple[Open, ...]
+    changes: int
+
+    def objective(self, name: str) -> float:
+        """One objective by its name."""
+        return self.objectives[OBJECTIVES.index(name)]
+
+    @property
+    def headroom_ratio(self) -> float:
+        """How much more all streams together could carry before something is full; negative where it is."""
+        full = self.objective("fullest_ratio")
+        return 1 / full - 1 if full > 0 else math.inf
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON form."""
+        told = dict(zip(OBJECTIVES, map(number_or_none, self.objectives), strict=True))
+        return {
+            "changed": dict(self.changed),
+            "chosen": dict(self.chosen),
+            "changes": self.changes,
+            "verdict": self.verdict,
+            "basis": self.basis,
+            **told,
+            "headroom_ratio": number_or_none(self.headroom_ratio),
+            "cpu_send_cores": number_or_none(self.cpu_send_cores),
+            "cpu_recv_cores": number_or_none(self.cpu_recv_cores),
+            "open": [one.to_dict() for one in self.open],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """How near any stream comes to a requirement by itself, over all that was searched."""
+
+    verdict: Verdict
+    stream: str
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON form."""
+        return {**self.verdict.to_dict(), "stream": self.stream}
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """How many designs there are and what became of them.
+
+    ``may_meet``, ``undecided`` and ``fail`` are those scored, by the best they can be; ``checked`` were predicted
+    in full; ``unchecked`` are as good as those of the front by their scores, and were not; ``unpredicted`` are all
+    that do not surely fail and were not.
+    """
+
+    counts: Counts
+    may_meet: int
+    undecided: int
+    fail: int
+    checked: int
+    unchecked: int
+    unpredicted: int
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON form."""
+        counts = self.counts
+        return {
+            "designs": counts.all,
+            "scored": counts.scored,
+            "exhaustive": counts.exhaustive,
+            "contradictory": counts.contradictory,
+            "dominated": counts.dominated,
+            "not_looked_at": counts.far,
+            "tables_changed_at_most": counts.tables,
+            "may_meet": self.may_meet,
+            "undecided": self.undecided,
+            "fail": self.fail,
+            "checked": self.checked,
+            "unchecked": self.unchecked,
+            "unpredicted": self.unpredicted,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """What is recommended for a system.
+
+    Parameters
+    ----------
+    own : Checked
+        The file's own design.
+    front : tuple of Checked
+        Designs that meet every requirement, of which none is better in all; by CPU.
+    mends : tuple of Checked
+        Those with the fewest changes, if the file's own does not meet all.
+    undecided : tuple of Checked
+        Designs that may meet all, and what would decide them.
+    nearest : tuple of Nearest
+        By requirement.
+    physics : tuple of TooLate
+        What no choice of streams mends in the network that is best at it.
+    """
+
+    system: str
+    title: str
+    datasets: Mapping[str, str]
+    variants: tuple[str, ...]
+    searched: Searched
+    own: Checked
+    front: tuple[Checked, ...]
+    mends: tuple[Checked, ...]
+    undecided: tuple[Checked, ...]
+    nearest: tuple[Nearest, ...]
+    physics: tuple[TooLate, ...]
+    currency: str | None
+
+    def __repr__(self) -> str:
+        return f"Recommendation({self.system!r}, {len(self.front)} designs: {self.verdict})"
+
+    @property
+    def verdict(self) -> str:
+        """Met where a design surely meets all; undecided where one may; else not met."""
+        if self.front:
+            return MET
+        may = self.undecided or self.searched.unpredicted or self.searched.counts.far
+        return UNDECIDED if may else NOT_MET
+
+    @property
+    def exit_code(self) -> int:
+        """0 met, 1 not met, 3 undecided."""
+        return {MET: 0, NOT_MET: 1, UNDECIDED: 3}[self.verdict]
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON form."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "system": self.system,
+            "title": self.title,
+            "datasets": dict(self.datasets),
+            "variants": list(self.variants),
+            "verdict": self.verdict,
+            "searched": self.searched.to_dict(),
+            "scores_leave_out": list(LEFT_OUT),
+            "own": self.own.to_dict(),
+            "front": [one.to_dict() for one in self.front],
+            "mends": [one.to_dict() for one in self.mends],
+            "undecided": [one.to_dict() for one in self.undecided],
+            "nearest": [one.to_dict() for one in self.nearest],
+            "physics": [one.to_dict() for one in self.physics],
+            "currency": self.currency,
+        }

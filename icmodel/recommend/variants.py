@@ -1,0 +1,157 @@
+"""Variants: what may be chosen for a table of streams, all of it together."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from icmodel import units
+from icmodel.model import Model
+from icmodel.system import Stream, System
+from icmodel.system.choices import ALIGNED, AS_PRODUCED, WHOLE_MESSAGES, Choices, StreamChoices
+from icmodel.system.document import Burst, Samples, Streams, SystemDocument
+from icmodel.system.loads import wire
+from icmodel.system.prediction.speaking import dataset_of
+from icmodel.system.produced import producer
+
+Speakers = Model | Mapping[str, Model]
+"""The model that speaks for all streams, or models by the name the system gives their dataset."""
+MOST_PAYLOAD_BYTES = 65_535
+"""The greatest aligned payload where no dataset says how far it was measured: TCP's of IC2012 §8.1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """What may be chosen for a table of streams, together; ``rate_fps`` of ``None`` is as produced."""
+
+    protocol: str
+    payload_bytes: int | None
+    rate_fps: float | None
+    cores: int | None
+    priority: int
+
+    def told(self) -> dict[str, str]:
+        """All of it, as people read it."""
+        payload, rate = self.payload_bytes, self.rate_fps
+        return {
+            "protocol": self.protocol,
+            "payload": "as produced" if payload is None else units.format_bytes(payload),
+            "rate": "as produced" if rate is None else units.format_rate(rate),
+            "cores": "the most measured" if self.cores is None else str(self.cores),
+            "priority": str(self.priority),
+        }
+
+    def changed(self, own: Variant) -> dict[str, str]:
+        """What differs from the file, as people read it."""
+        mine, theirs = self.told(), own.told()
+        return {name: text for name, text in mine.items() if text != theirs[name]}
+
+    def _fields(self) -> tuple[object, ...]:
+        return self.protocol, self.payload_bytes, self.rate_fps, self.cores, self.priority
+
+    def order(self) -> tuple[str, float, float, float, int]:
+        """An order that does not depend on the file's."""
+        known = (self.payload_bytes, self.rate_fps, self.cores)
+        payload, rate, cores = (-1.0 if value is None else float(value) for value in known)
+        return self.protocol, payload, rate, cores, self.priority
+
+    def of_table(self, table: Streams) -> Streams:
+        """The table with this chosen."""
+        update = dict(
+            zip(
+                ("protocol", "payload_bytes", "rate_fps", "cores", "priority"),
+                self._fields(),
+                strict=True,
+            )
+        )
+        return table.model_copy(update=update)
+
+
+def own_variant(table: Streams) -> Variant:
+    """What the file says of a table of streams."""
+    return Variant(table.protocol, table.payload_bytes, table.rate_fps, table.cores, table.priority)
+
+
+def variants(
+    table: Streams, given: StreamChoices, system: System, speakers: Speakers
+) -> tuple[Variant, ...]:
+    """All that may be chosen for a table of streams in a network, the file's own first.
+
+    What the protocol cannot carry, and priorities that a port on the way never serves, are no variants.
+    """
+    own = own_variant(table)
+    stream = next(one for one in system.streams.values() if one.group == table.name)
+    found = {own}
+    for protocol in {own.protocol, *given.protocol}:
+        for payload in _payloads(own, given, system, replace(stream, protocol=protocol), speakers):
+            rates = {_rate_fps(table, payload, rate) for rate in given.rate_fps} | {own.rate_fps}
+            rest = itertools.product(
+                rates, {own.cores, *given.cores}, {own.priority, *given.priority}
+            )
+            found |= {Variant(protocol, payload, *each) for each in rest}
+    ports = [system.ports[name].scheduler for name in stream.path]
+    served = {one for one in found if all(port.serves(one.priority) for port in ports)}
+    return (own, *sorted(served - {own}, key=Variant.order))
+
+
+def _payloads(
+    own: Variant, given: StreamChoices, system: System, stream: Stream, speakers: Speakers
+) -> set[int | None]:
+    on = wire(stream.protocol, system.links_of(stream)[0])
+    sizes: set[int | None] = {own.payload_bytes}
+    sizes |= {one for one in given.payload_bytes if not isinstance(one, str)}
+    if ALIGNED in given.payload_bytes and on.framing is not None:
+        sizes |= _aligned(on.framing.aligned_payloads(_measured(system, stream, speakers)).tolist())
+    most = on.greatest_payload_bytes()
+    return {one for one in sizes if one is None or most is None or one <= most}
+
+
+def _aligned(full: list[int]) -> set[int | None]:
+    """Those that fill 1, 2, 4, 8 ... packets, and the greatest."""
+    doubled = (1 << power for power in range(len(full).bit_length()))
+    return {*(full[count - 1] for count in doubled if count <= len(full)), *full[-1:]}
+
+
+def _measured(system: System, stream: Stream, speakers: Speakers) -> int:
+    """The greatest payload [B] that was measured of a stream's protocol."""
+    name = dataset_of(system, stream)
+    model = speakers if isinstance(speakers, Model) else speakers.get(name or "")
+    points = () if model is None else model.data.points
+    sizes = [p.payload_bytes for p in points if p.protocol == stream.protocol and p.payload_bytes]
+    return max(sizes, default=MOST_PAYLOAD_BYTES)
+
+
+def _rate_fps(table: Streams, payload_bytes: int | None, given: float | str) -> float | None:
+    """Frames per second [1/s]; ``None`` as produced, also where a message is no more than a frame."""
+    if given == AS_PRODUCED:
+        return None
+    if given != WHOLE_MESSAGES:
+        return float(given)
+    made = producer(table.produces, payload_bytes)
+    if made is None or payload_bytes is None:
+        return None
+    return math.ceil(made.message_bytes / payload_bytes) / made.period_s
+
+
+def usual(document: SystemDocument, system: System, speakers: Speakers) -> Choices:
+    """What is searched where the file says nothing: what its datasets know of its streams.
+
+    Protocols and counts of cores that were measured, aligned payloads where a frame is no message, and the
+    rate that is produced.
+    """
+    streams = {}
+    for table in document.streams:
+        stream = next(one for one in system.streams.values() if one.group == table.name)
+        name = dataset_of(system, stream)
+        model = speakers if isinstance(speakers, Model) else speakers.get(name or "")
+        cores = () if model is None else sorted({p.cores for p in model.data.points if p.cores})
+        framed = isinstance(table.produces, Samples | Burst)
+        streams[table.name] = StreamChoices(
+            protocol=() if model is None else tuple(model.data.protocols),
+            payload_bytes=() if framed else (ALIGNED,),
+            rate_fps=(AS_PRODUCED,),
+            cores=tuple(cores),
+        )
+    return Choices(streams=streams)

@@ -1,0 +1,203 @@
+"""Weights: what each variant of a table of streams takes of the network, alone: one row a variant.
+
+What streams take of one thing adds up: the load of a port, the time of an interface, the busy cores of a host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from icmodel.arrays import Floats, Ints
+from icmodel.estimate import absent
+from icmodel.recommend.alone import Alone, Asked, with_variant
+from icmodel.recommend.networks import Network
+from icmodel.recommend.variants import Variant
+from icmodel.system import Stream, System
+from icmodel.system.document import Streams
+from icmodel.system.prediction.processors import SIDES
+
+GOODPUT = "goodput_bps"
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What the variants of a table take alone.
+
+    Parameters
+    ----------
+    cores : array (variants,)
+        Busy cores of all hosts; infinite where nobody knows.
+    latency_s : array (variants,)
+        The greatest mean latency of its streams [s].
+    outcomes : array (variants,)
+        The worst outcome of any requirement about one of its streams: 0 met, 1 undecided, 2 not met.
+    changes : array (variants,)
+        How many things differ from the file.
+    loads : array (variants, lanes)
+        Part of each port, interface and processor that its streams ask for.
+    needs : array (variants, lanes)
+        The same of the goodput that requirements want at least.
+    devices : array (variants, requirements of devices, 2)
+        What it adds to the low and the high end of each, NaN where nobody knows.
+    """
+
+    variants: tuple[Variant, ...]
+    cores: Floats
+    latency_s: Floats
+    outcomes: Ints
+    changes: Ints
+    loads: Floats
+    needs: Floats
+    devices: Floats
+
+    def picked(self, some: Ints) -> Weights:
+        """Those of some of the variants."""
+        return Weights(
+            tuple(self.variants[index] for index in some),
+            self.cores[some],
+            self.latency_s[some],
+            self.outcomes[some],
+            self.changes[some],
+            self.loads[some],
+            self.needs[some],
+            self.devices[some],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A table of streams in a network, its variants, and where `Alone` has each stream of each of them."""
+
+    network: Network
+    table: Streams
+    variants: tuple[Variant, ...]
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        """The streams of the table."""
+        return tuple(
+            one for one in self.network.system.streams.values() if one.group == self.table.name
+        )
+
+    def asked(self) -> Iterator[Asked]:
+        """Each variant of each stream, stream by stream."""
+        for stream in self.streams:
+            for chosen in self.variants:
+                yield Asked(self.network.system, with_variant(stream, self.table, chosen))
+
+
+def device_limits(system: System) -> tuple[tuple[int, str], ...]:
+    """Requirements of devices, by index, with each device they are about."""
+    return tuple(
+        (index, name)
+        for index, one in enumerate(system.requirements)
+        for name, device in system.devices.items()
+        if one.device is not None and one.device in (name, device.group)
+    )
+
+
+def weights(block: Block, told: Alone, first: int) -> Weights:
+    """What the variants of a table take.
+
+    Parameters
+    ----------
+    first : int
+        Where the table's streams begin in `told`.
+    """
+    system, streams, count = block.network.system, block.streams, len(block.variants)
+    place = (first + np.arange(len(streams) * count)).reshape(len(streams), count)
+    lanes = _lanes(system)
+    loads, needs = (np.zeros((count, len(lanes))) for _ in range(2))
+    sent: set[tuple[str, tuple[str, str]]] = set()
+    for stream, at in zip(streams, place, strict=True):
+        offered = np.minimum(told.offered_bps[at], _carried_bps(system, stream, told, at))
+        needed = np.minimum(offered, _needed_bps(system, stream))
+        for name, usage in _usage(system, stream, told, at):
+            if (name, stream.sent_as) not in sent:
+                loads[:, lanes[name]] += offered * usage
+                needs[:, lanes[name]] += needed * usage
+            if name in stream.path:  # a copy is sent once, and received by each
+                sent.add((name, stream.sent_as))
+    cores = sum(told.cpu[side][0, place].sum(axis=0) for _, side in SIDES)
+    own = block.variants[0]
+    return Weights(
+        variants=block.variants,
+        cores=np.where(np.isnan(cores), np.inf, cores),
+        latency_s=told.latency_mean_s[place].max(axis=0),
+        outcomes=told.outcomes[place].max(axis=0),
+        changes=np.array([len(one.changed(own)) for one in block.variants]),
+        loads=loads,
+        needs=needs,
+        devices=_of_devices(system, streams, told, place),
+    )
+
+
+def _lanes(system: System) -> Mapping[str, int]:
+    names = [
+        *system.ports,
+        *(f"interface {name}" for name in system.ports),
+        *(f"processor {name}" for name, one in system.devices.items() if one.cores),
+    ]
+    return {name: index for index, name in enumerate(names)}
+
+
+def _usage(system: System, stream: Stream, told: Alone, at: Ints) -> Iterator[tuple[str, Floats]]:
+    """Part of each lane that 1 b/s of a stream takes, by variant."""
+    ratios = [told.ratios[row] for row in told.rows[at].tolist()]
+    for hop, name in enumerate(stream.path):
+        yield name, np.array([one[hop] for one in ratios]) / system.ports[name].rate_bps
+    yield f"interface {stream.path[-1]}", 1 / told.able_bps[at]
+    for end, side in SIDES:
+        device = system.devices[getattr(stream, end)]
+        if device.cores:
+            busy = np.nan_to_num(told.cpu[side][0, at]) / np.maximum(told.offered_bps[at], 1e-300)
+            yield f"processor {device.name}", busy / device.cores
+
+
+def _carried_bps(system: System, stream: Stream, told: Alone, at: Ints) -> Floats:
+    """What the ports of its way carry of a stream [b/s]: of what nobody knows a limit of, that is sent."""
+    rates = np.array([system.ports[name].rate_bps for name in stream.path])
+    return np.array([(rates / told.ratios[row]).min() for row in told.rows[at].tolist()])
+
+
+def _needed_bps(system: System, stream: Stream) -> float:
+    """The goodput that is required of a stream [b/s]; all it asks for where nothing is required at all."""
+    if not system.requirements:
+        return np.inf
+    names = (stream.name, stream.group)
+    limits = [
+        one.requirement.at_least or 0.0
+        for one in system.requirements
+        if one.stream in names and one.device is None and one.requirement.metric == GOODPUT
+    ]
+    return max(limits, default=0.0)
+
+
+def _of_devices(system: System, streams: Sequence[Stream], told: Alone, place: Ints) -> Floats:
+    """What the streams add to what is limited at devices: low and high, (variants, limits, 2)."""
+    limits = device_limits(system)
+    found = np.zeros((place.shape[1], len(limits), 2))
+    for number, (index, name) in enumerate(limits):
+        wanted, device = system.requirements[index], system.devices[name]
+        metric = wanted.requirement.metric
+        whole = metric in ("cpu_send", "cpu_recv") and device.cores is not None
+        for stream, at in zip(streams, place, strict=True):
+            for end, side in SIDES:
+                if getattr(stream, end) != name:
+                    continue
+                if whole:
+                    found[:, number] += told.cpu[side][1:, at].T / (device.cores or 1)
+                elif metric.startswith(f"cpu_{side}") and wanted.stream in (
+                    stream.name,
+                    stream.group,
+                ):
+                    found[:, number] += _ends(told, metric, at)
+    return found
+
+
+def _ends(told: Alone, metric: str, at: Ints) -> Floats:
+    rows = [told.metrics[row].get(metric, absent("")) for row in told.rows[at].tolist()]
+    return np.array([[one.low, one.high] for one in rows])

@@ -1,0 +1,39 @@
+"""Systems with choices, small enough to predict every design of them in full."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from icmodel.model import Model
+from icmodel.system import OpenSystem, find_system, load_open
+
+MODELS = {"ethernet-10g-2012": Model("ethernet-10g-2012")}
+IMAGING = find_system("imaging").read_text("utf-8")
+DRAWN = IMAGING[: IMAGING.index("# What `icmodel recommend")]
+"""The imaging system without its choices."""
+SMALL = """
+[choices.streams.picture]
+protocol = ["tcp", "udp"]
+payload = ["1448 B", "8192 B"]
+rate = ["6700/s", "as-produced"]
+
+[choices.streams.control]
+priority = [0, 6]
+
+[choices.devices.qfhd-display]
+interfaces = [3, 2]
+"""
+
+
+def opened(folder: Path, choices: str, drawn: str = DRAWN) -> OpenSystem:
+    """A system with these choices."""
+    path = folder / "own.toml"
+    path.write_text(drawn + choices, encoding="utf-8")
+    return load_open(path)
+
+
+def too_slow(drawn: str = DRAWN) -> str:
+    """The imaging system at the rate of IC2012 table 8-1, which is less than the pictures are."""
+    given = 'payload = "65535 B"\n'
+    assert given in drawn
+    return drawn.replace(given, f'{given}rate = "6700/s"\n', 1)

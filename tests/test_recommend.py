@@ -1,0 +1,209 @@
+"""Recommendations: what is found in the shipped systems, and what must hold of any."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import icmodel
+from icmodel.cli import main
+from icmodel.recommend import Checked, Recommendation, recommend
+from icmodel.recommend.designs import Space, space
+from icmodel.recommend.recommending import SAME_RATIO, _coarse
+from icmodel.recommend.scores import OBJECTIVES
+from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED
+from icmodel.system import load, predict
+from recommend_case import MODELS, SMALL, opened, too_slow
+
+
+@pytest.fixture(scope="module")
+def imaging() -> Recommendation:
+    return icmodel.recommend("imaging")
+
+
+@pytest.fixture(scope="module")
+def mended(tmp_path_factory: pytest.TempPathFactory) -> Recommendation:
+    """Of the imaging system with the rate of IC2012 table 8-1."""
+    return recommend(opened(tmp_path_factory.mktemp("slow"), SMALL, too_slow()))
+
+
+# --- the shipped systems ------------------------------------------------------------------------
+
+
+def test_imagings_own_design_meets_all_and_others_take_less_of_the_receivers(
+    imaging: Recommendation,
+) -> None:
+    own = imaging.own
+    assert (imaging.verdict, imaging.exit_code, own.verdict) == (MET, 0, MET)
+    assert own.chosen["picture.protocol"] == "tcp"
+    assert own.chosen["picture.payload"] == "65535 B"
+    assert min(one.cpu_recv_cores for one in imaging.front) < own.cpu_recv_cores
+    assert all(one.verdict == MET and one.basis for one in imaging.front)
+    assert imaging.mends == ()
+
+
+def test_what_is_told_of_a_design_is_its_prediction(imaging: Recommendation) -> None:
+    found = predict(load("imaging"), MODELS)
+    told = imaging.own
+    assert told.objective("cpu_cores") == pytest.approx(
+        sum(one.cpu_cores.value for one in found.devices.values())
+    )
+    latency = max(one.metrics["latency_mean_s"].value for one in found.streams.values())
+    assert told.objective("latency_mean_s") == latency
+    received = sum(one.metrics["cpu_recv_cores"].value for one in found.streams.values())
+    assert told.cpu_recv_cores == pytest.approx(received)
+
+
+def test_a_rate_that_is_too_low_is_mended_by_one_that_carries_the_stream(
+    mended: Recommendation,
+) -> None:
+    """TCP at 65535 B carries 3.538944 Gb/s as produced; IC2012's 6700/s are 3.512676 Gb/s."""
+    assert mended.own.verdict == NOT_MET
+    worst = mended.own.open[0].verdict
+    assert worst.estimate.value == 3.512676e9
+    assert worst.requirement.limit == 3.538944e9
+    assert [one.changed for one in mended.mends] == [{"picture.rate": "as produced"}]
+    assert mended.mends[0].chosen["picture.payload"] == "65535 B"
+    assert mended.verdict == MET
+
+
+def test_motion_control_is_impossible_and_the_arithmetic_is_told() -> None:
+    found = recommend("motion-control")
+    assert (found.verdict, found.exit_code, found.front) == (NOT_MET, 1, ())
+    assert found.searched.fail == found.searched.counts.all
+    said = " ".join(line for one in found.physics for line in one.sentences())
+    for number in ("64 kb", "3 µs", "21.33 Gb/s > 10 Gb/s", "50 m of cable", "213.5 ns"):
+        assert number in said
+    assert {one.verdict.outcome for one in found.nearest} <= {NOT_MET, UNDECIDED}
+
+
+LATE = """
+[[requirements]]
+name = "99 % of pictures within 500 us"
+stream = "picture"
+metric = "latency_p99_s"
+at_most = "500 us"
+"""
+
+
+def test_what_only_a_measurement_decides_is_told_apart(tmp_path: Path) -> None:
+    """Means and greatest latencies were measured, quantiles were not."""
+    text = LATE + "\n[choices.streams.control]\npriority = [0]\n"
+    found = recommend(opened(tmp_path, text))
+    assert (found.verdict, found.exit_code, found.front) == (UNDECIDED, 3, ())
+    assert found.own.verdict == UNDECIDED
+    open_one = found.undecided[0].open[0]
+    assert open_one.verdict.outcome == UNDECIDED
+    assert open_one.settle.startswith(
+        "measure latency_p99_s of tcp at 65535 B, 3.54 Gb/s, cores = 4"
+    )
+
+
+# --- what must hold of any ----------------------------------------------------------------------
+
+
+def better(one: Checked, other: Checked) -> bool:
+    """Whether a design is better by more than what counts as equal, and nowhere worse."""
+    pairs = list(zip(one.objectives, other.objectives, strict=True))
+    return all(a <= b for a, b in pairs) and any(a * SAME_RATIO**2 < b for a, b in pairs)
+
+
+def test_no_design_of_a_front_is_dominated(imaging: Recommendation, mended: Recommendation) -> None:
+    for found in (imaging, mended):
+        for one in found.front:
+            assert not any(
+                better(other, one) for other in (*found.front, found.own) if other.verdict == MET
+            )
+
+
+def test_the_front_is_that_of_predicting_every_design(tmp_path: Path) -> None:
+    """The slow twin: all designs predicted in full, compared each with each."""
+    file = opened(tmp_path, SMALL)
+    found = recommend(file)
+    some = space(file, MODELS)
+    met = []
+    for index in range(len(some.scores)):
+        told = predict(some.design(index).system(), MODELS)
+        if told.verdict != MET:
+            continue
+        points = some.scores.objectives[index].copy()
+        points[0] = sum(one.cpu_cores.value for one in told.devices.values())
+        points[1] = max(one.metrics["latency_mean_s"].value for one in told.streams.values())
+        met.append(points)
+    assert met
+    for one in found.front:
+        near = np.isclose(np.array(met), one.objectives, rtol=1e-9).all(axis=1)
+        assert near.any()
+    front = np.array([one.objectives for one in found.front])
+    for point in met:  # whatever meets all is beaten, or as good as equalled, by one of the front
+        assert (_coarse(front) <= _coarse(point) + 1).all(axis=1).any()
+
+
+@settings(
+    max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.permutations(['"tcp"', '"udp"']), st.permutations(['"1448 B"', '"8192 B"', '"65535 B"']))
+def test_the_order_of_choices_changes_nothing(
+    tmp_path: Path, protocols: list[str], payloads: list[str]
+) -> None:
+    text = (
+        f"\n[choices.streams.picture]\nprotocol = [{', '.join(protocols)}]\n"
+        f"payload = [{', '.join(payloads)}]\n"
+    )
+    told = recommend(opened(tmp_path, text), MODELS["ethernet-10g-2012"]).to_dict()
+    first = tmp_path / "first.json"
+    if not first.exists():
+        first.write_text(json.dumps(told), encoding="utf-8")
+    assert json.loads(first.read_text("utf-8")) == told
+
+
+def may_meet(some: Space) -> set[tuple[tuple[str, str], ...]]:
+    return {
+        tuple(sorted(some.design(index).chosen.items()))
+        for index in range(len(some.scores))
+        if OUTCOMES[some.scores.outcomes[index]] == MET
+    }
+
+
+def test_one_more_choice_removes_no_design_that_meets_all(tmp_path: Path) -> None:
+    few = may_meet(space(opened(tmp_path, SMALL), MODELS))
+    more = SMALL.replace('["1448 B", "8192 B"]', '["1448 B", "8192 B", "32768 B"]')
+    many = may_meet(space(opened(tmp_path, more), MODELS))
+    assert few < many
+
+
+# --- the command line ---------------------------------------------------------------------------
+
+
+def test_a_screen_is_enough(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, code in (("imaging", 0), ("motion-control", 1)):
+        assert main(["recommend", name]) == code
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) <= 30
+        assert max(map(len, lines)) <= 100
+    assert main(shlex.split("recommend nowhere")) == 2
+    assert "there is no system 'nowhere'" in capsys.readouterr().err
+
+
+def test_costs_are_shown_where_the_file_has_some(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened(tmp_path, SMALL + '\n[costs]\ncurrency = "EUR"\ninterface = 100\n')
+    assert main(["recommend", str(tmp_path / "own.toml")]) == 0
+    out = capsys.readouterr().out
+    assert "cost EUR" in out
+    assert " 1700 " in out
+
+
+def test_progress_counts_what_is_predicted_in_full(tmp_path: Path) -> None:
+    steps: list[tuple[int, int]] = []
+    found = recommend(opened(tmp_path, SMALL), watch=lambda done, most: steps.append((done, most)))
+    assert [done for done, _ in steps] == list(range(1, found.searched.checked + 1))
+    assert all(done <= most for done, most in steps)
+    assert len(found.own.objectives) == len(OBJECTIVES)

@@ -1,0 +1,152 @@
+"""Scores of all designs at once, against their twin: every design expanded and predicted by itself."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from icmodel.errors import NetworkError
+from icmodel.recommend.designs import Space, space
+from icmodel.recommend.front import front
+from icmodel.recommend.scores import OBJECTIVES
+from icmodel.requirement import OUTCOMES
+from icmodel.system import OpenSystem, System, SystemPrediction, load_open, predict
+from icmodel.system.loads import loads
+from recommend_case import MODELS, SMALL, opened
+
+CORES, LATENCY, FULLEST, INTERFACES, COST = range(len(OBJECTIVES))
+COSTS = """
+[costs]
+currency = "EUR"
+interface = 100
+interface_per_gbps = 2
+core = 10
+link = 5
+link_per_m = 1
+switch = 1000
+"""
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Space:
+    return space(opened(tmp_path_factory.mktemp("small"), SMALL + COSTS), MODELS)
+
+
+@pytest.fixture(scope="module")
+def predicted(small: Space) -> list[SystemPrediction]:
+    return [predict(small.design(index).system(), MODELS) for index in range(len(small.scores))]
+
+
+def test_every_combination_is_scored_once(small: Space) -> None:
+    """Payloads 3 of TCP, 2 of UDP without 65535 B; 3 − 1 rates; 2 priorities; 2 counts of interfaces."""
+    assert len(small.scores) == (3 + 2) * 2 * 2 * 2 == small.counts.all == small.counts.scored
+    assert small.counts.exhaustive
+    chosen = {tuple(small.design(index).chosen.items()) for index in range(len(small.scores))}
+    assert len(chosen) == len(small.scores)
+    changes = [len(small.design(index).changed) for index in range(len(small.scores))]
+    assert changes == small.scores.changes.tolist() == sorted(changes)
+    assert small.design(0).changed == {}
+
+
+def test_what_a_score_promises_is_never_less_than_what_is_predicted(
+    small: Space, predicted: list[SystemPrediction]
+) -> None:
+    for index, found in enumerate(predicted):
+        assert OUTCOMES.index(found.verdict) >= small.scores.outcomes[index], small.design(
+            index
+        ).changed
+        means = [one.metrics["latency_mean_s"].value for one in found.streams.values()]
+        assert max(means) >= small.scores.objectives[index, LATENCY] * (1 - 1e-9)
+
+
+def test_busy_cores_are_those_predicted_where_nothing_is_held_back(
+    small: Space, predicted: list[SystemPrediction]
+) -> None:
+    compared = 0
+    for index, found in enumerate(predicted):
+        if found.verdict != "met" or small.scores.objectives[index, FULLEST] > 1:
+            continue
+        cores = math.fsum(one.cpu_cores.value for one in found.devices.values())
+        assert small.scores.objectives[index, CORES] == pytest.approx(cores, rel=1e-3)
+        compared += 1
+    assert compared >= 4
+
+
+def fullest_port(system: System) -> float:
+    return max(one.mean_bps / one.port.rate_bps for one in loads(system))
+
+
+def test_the_fullest_is_no_less_than_the_fullest_port(small: Space) -> None:
+    """A port's load is counted as `icmodel system check` does; hosts may be fuller."""
+    ports = 0
+    for index in range(len(small.scores)):
+        port = fullest_port(small.design(index).system())
+        score = small.scores.objectives[index, FULLEST]
+        assert score >= port * (1 - 1e-6)
+        ports += math.isclose(score, port, rel_tol=1e-6)
+    assert ports
+
+
+def test_interfaces_and_costs_are_counted(small: Space) -> None:
+    """17 interfaces and links of 10 Gb/s and 25 m, one switch, 15 devices of 8 cores."""
+    own = small.scores.objectives[0]
+    assert own[INTERFACES] == 17
+    assert own[COST] == 17 * (100 + 2 * 10) + 17 * (5 + 25) + 15 * 8 * 10 + 1000
+    less = next(
+        index
+        for index in range(len(small.scores))
+        if "qfhd-display.interfaces" in small.design(index).changed
+    )
+    assert small.scores.objectives[less, INTERFACES] == 16
+    assert small.scores.objectives[less, COST] == own[COST] - 120 - 30
+
+
+# --- where all would be too many ----------------------------------------------------------------
+
+
+def designs(some: Space) -> set[tuple[tuple[str, str], ...]]:
+    return {tuple(some.design(index).chosen.items()) for index in range(len(some.scores))}
+
+
+@pytest.mark.parametrize("most", [1, 12, 20, 39])
+def test_what_is_left_out_is_counted(small: Space, most: int) -> None:
+    some = space(small.file, MODELS, most)
+    counts = some.counts
+    assert counts.all == small.counts.all
+    assert counts.all == counts.scored + counts.contradictory + counts.dominated + counts.far
+    assert designs(some) <= designs(small)
+    assert len(designs(some)) == counts.scored <= max(most, 1 + 2 * 13)
+    assert some.design(0).changed == {}
+    assert counts.exhaustive == (counts.far == 0)
+
+
+def test_leaving_out_what_is_dominated_leaves_the_front(small: Space) -> None:
+    some = space(small.file, MODELS, 39)
+    assert some.counts.dominated
+    assert not some.counts.far
+    for tier in range(len(OUTCOMES)):
+        told = []
+        for one in (small, some):
+            points = one.scores.objectives[one.scores.outcomes <= tier]
+            told.append(np.unique(points[front(points)], axis=0).tolist())
+        assert told[0] == told[1]
+
+
+def test_a_network_that_contradicts_itself_is_counted_and_left(tmp_path: Path) -> None:
+    """A dataset of RapidIO does not speak for Ethernet."""
+    file: OpenSystem = opened(tmp_path, '\n[choices.links."*"]\ndataset = ["rapidio-tsi721"]\n')
+    told = space(file, MODELS)
+    assert (told.counts.all, told.counts.scored, told.counts.contradictory) == (2, 1, 1)
+
+
+def test_a_system_of_which_nothing_can_be_asked_is_told_so() -> None:
+    file = load_open("lab-direct")
+    bare = replace(file, document=file.document.model_copy(update={"streams": ()}))
+    with pytest.raises(NetworkError, match="has no streams: draw some"):
+        space(bare, MODELS)
+    with pytest.raises(NetworkError, match="requires nothing, and its streams send as fast"):
+        space(file, MODELS)
