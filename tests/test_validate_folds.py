@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from icmodel.dataset import Dataset, Point, load
 from icmodel.errors import DatasetError
-from icmodel.validate.breaks import beside, step
+from icmodel.validate.breaks import next_to_break, step
 from icmodel.validate.folds import (
     counts,
     held_out,
@@ -124,7 +124,7 @@ def test_the_sizes_beside_a_break_leave_on_every_curve(data: Dataset) -> None:
     assert len(fold.train.points) == len(data.points) - 2 * len(LOADS) * len(METRICS)
     mpi = load("mpi-infiniband-roce")  # breaks of the curves' own: each pair of sizes is a fold
     folds = list(leave_break_sizes_out(mpi, "rtt_half_mean_s"))
-    near = beside(mpi, scored(mpi, "rtt_half_mean_s"))
+    near = next_to_break(mpi, scored(mpi, "rtt_half_mean_s"))
     assert len(folds) == len({at[-2:] for at in near.values()})
     assert sum(len(fold.test) for fold in folds) == len(near)
 
@@ -164,7 +164,7 @@ def test_a_short_curve_has_no_step() -> None:
 
 def test_where_there_are_no_packets_the_curve_shows_its_own_break() -> None:
     data = load("mpi-infiniband-roce")
-    near = beside(data, scored(data, "rtt_half_mean_s"))
+    near = next_to_break(data, scored(data, "rtt_half_mean_s"))
     curves = {curve(data, point) for point in scored(data, "rtt_half_mean_s")}
     assert len(near) == 2 * len(curves)
     jumping = {at[-2:] for key, at in near.items() if "ib-gcc9-impi-verbs" in key and "osu" in key}

@@ -1,4 +1,7 @@
-"""Validation: how well a model predicts rows that were kept from it, and whether intervals hold."""
+"""Validation: how well a model predicts rows it was not fitted to, and how often intervals hold them.
+
+A dataset and a variant come in; errors and interval coverage of each metric, by kind of fold, go out.
+"""
 
 from icmodel.validate.choice import Choice, choose
 from icmodel.validate.document import document, records

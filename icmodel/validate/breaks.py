@@ -1,8 +1,8 @@
-"""Breaks of a curve along the payload, and the two measured points that stand beside each.
+"""Breaks of a curve along the payload, and the two measured points on both sides of each.
 
-On Ethernet the break is where a frame no longer fits one packet.  Elsewhere, and for every stack
-that changes its protocol on the way, it is the curve's own: the step between two neighbouring
-payloads whose slope, on log axes, differs most from the slopes on both sides of it.
+On Ethernet the break is the greatest payload that fits one packet.  On other links, where a stack
+may switch its protocol at some payload, it is found in the curve: between the two neighbouring
+payloads whose slope on log axes differs most from the slopes of the steps before and after.
 """
 
 from __future__ import annotations
@@ -16,21 +16,26 @@ from icmodel.tables.wire import Wire
 from icmodel.validate.places import Key, curve, grouped, place
 
 Pair = tuple[int, int]
-FEWEST = 4
-"""Points a curve needs so that a step has a slope on both sides."""
+FEWEST_SIZES = 4
+"""Payloads a curve needs so that one of its steps has a step before it and one after it."""
 
 
-def beside(
+def next_to_break(
     data: Dataset, points: Iterable[Point], breaks_bytes: Sequence[int] | None = None
 ) -> dict[Key, Key]:
-    """The place of each point of one metric beside a break -> its curve and the break's two sizes.
+    """The points of one metric that are neighbours of a break.
 
     Parameters
     ----------
     points : iterable of Point
         Rows of one metric.
     breaks_bytes : sequence of int, optional
-        Greatest payloads before a break; each curve's own by default.
+        Greatest payloads before a break; by default each curve's break is found from its data.
+
+    Returns
+    -------
+    dict
+        Place of each point -> its curve, followed by the payloads [B] before and after the break.
     """
     found: dict[Key, Key] = {}
     for line, members in grouped(points, lambda p: curve(data, p)).items():
@@ -54,13 +59,13 @@ def _pairs(
 
 
 def _between(sizes: Sequence[int], at: int) -> Pair | None:
-    """The greatest size up to a break and the least above it."""
+    """The greatest payload up to a break and the least above it; none if either is missing."""
     below, above = [s for s in sizes if s <= at], [s for s in sizes if s > at]
     return (below[-1], above[0]) if below and above else None
 
 
 def _first_packet(data: Dataset, point: Point, sizes: Sequence[int]) -> Pair | None:
-    """The sizes beside the greatest payload of one packet; none where the link has no packets."""
+    """The payloads on both sides of the greatest one of one packet; none unless on Ethernet."""
     options = zip(data.option_axes, point.options, strict=True)
     link = data.link({axis: value for axis, value in options if value})
     if link.kind != "ethernet":
@@ -70,8 +75,11 @@ def _first_packet(data: Dataset, point: Point, sizes: Sequence[int]) -> Pair | N
 
 
 def step(sizes: Sequence[int], values: Sequence[float]) -> Pair | None:
-    """The neighbours between which a curve steps most, on log axes; none of too short a curve."""
-    if len(sizes) < FEWEST or min(values) <= 0:
+    """The two neighbouring payloads between which the slope departs most from its surroundings.
+
+    Slopes are taken on log axes.  None with fewer than four payloads or with values of 0 or less.
+    """
+    if len(sizes) < FEWEST_SIZES or min(values) <= 0:
         return None
     slopes = np.diff(np.log(values)) / np.diff(np.log(sizes))
     departure = np.abs(slopes[1:-1] - (slopes[:-2] + slopes[2:]) / 2)

@@ -1,4 +1,4 @@
-"""Choice: which variant predicts left-out rows of a dataset best, to answer by default."""
+"""Choice of the variant that answers by default: the one that predicts left-out rows best."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from icmodel.validate.scores import Outcome, by_metric
 from icmodel.validate.validation import LEAVE_ONE, Wishes, validate
 
 USUAL, OTHER = "corrected", "hybrid"
-"""Without a reason the first; `appendix-h` is there to be compared with, not to be chosen."""
+"""The variants compared; the first wins a tie.  `appendix-h` is a reference, never chosen."""
 MOST_FOLDS, FEWEST_FOLDS = 12, 8
 AT_MOST_ROWS = 2_400
-"""Rows times folds that a choice takes at most, but for the fewest folds: large datasets fit slowly."""
+"""Upper limit of rows times folds, since large datasets fit slowly; ``FEWEST_FOLDS`` has precedence."""
 LEAST_ANSWERS = 6
-"""Left-out rows of a metric that both variants answer; of fewer a median says little."""
+"""Left-out rows of a metric that both variants must answer; a median of fewer is unreliable."""
 TIE = 0.95
-"""A ratio of errors closer to 1 than this is a tie; both this and the others here are assumed."""
+"""Ratios of errors above this are a tie.  The four limits above and this one are assumed."""
 
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A variant, and why in a sentence."""
+    """The variant chosen, and the reason as a sentence."""
 
     variant: str
     why: str
 
 
 def choose(data: Dataset, progress: Progress | None = None) -> Choice:
-    """The variant with the smaller errors on left-out rows; ``corrected`` in a tie or of few rows.
+    """The variant with the smaller errors on left-out rows; ``corrected`` if tied or rows are few.
 
-    Points are left out one by one, at most 12 of them, drawn evenly.  Of each metric with 30 rows the
-    median errors are compared; the ratios' geometric mean over the metrics decides.
+    At most 12 points, drawn evenly, are left out one by one.  For each metric with at least 30 rows
+    the ratio of the variants' median errors is taken; the geometric mean of the ratios decides.
 
     Parameters
     ----------
     progress : callable, optional
-        Called after each fold with the folds done and all folds, of both variants.
+        Called after each fold with the number of folds done and in total, of both variants.
     """
     metrics = tuple(m for m, n in counts(scored(data)).items() if n >= LEAST_ROWS)
     if not metrics:
@@ -81,7 +81,7 @@ def _by(ratio: float, metrics: int, most: int) -> Choice:
 
 
 def _part(progress: Progress | None, k: int) -> Progress | None:
-    """Progress of one variant after another."""
+    """The progress of the ``k``-th of the two variants as a part of the whole."""
     if progress is None:
         return None
     return lambda done, folds: progress(k * folds + done, 2 * folds)
@@ -90,7 +90,7 @@ def _part(progress: Progress | None, k: int) -> Progress | None:
 def _errors(
     data: Dataset, variant: str, wishes: Wishes, progress: Progress | None
 ) -> Mapping[str, list[float]]:
-    """The error at each left-out row of each metric, in one order; NaN where there is no answer."""
+    """The errors of a variant by metric, rows in the same order for both; NaN if unanswered."""
     outcomes: list[Outcome] = []
     for trial in validate(data, variant, wishes, progress).trials:
         outcomes += trial.outcomes
@@ -101,7 +101,7 @@ def _errors(
 
 
 def _ratio(usual: list[float], other: list[float]) -> float:
-    """Median error of the other variant over that of the usual one; 0 where nothing can be said."""
+    """Median error of the other variant over that of the usual one; 0 if too few rows or no error."""
     both = np.array([usual, other])
     both = both[:, ~np.isnan(both).any(axis=0)]
     if both.shape[1] < LEAST_ANSWERS:

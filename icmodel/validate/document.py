@@ -1,4 +1,4 @@
-"""A validation as a document for JSON; numbers that are not known are ``None``."""
+"""A validation as a JSON document and as CSV records; unknown numbers are ``None``."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _tested(data: Dataset, tested: Tested) -> dict[str, object]:
 
 
 def score_document(score: Score) -> dict[str, object]:
-    """One score; coverage is the share of rows inside, beside the ends of its 95 % interval."""
+    """One score; coverage is the share of rows inside, with the ends of its own 95 % interval."""
     return {
         "error": score.kind,
         "n": score.n,
@@ -78,7 +78,7 @@ def _coverage(coverage: Coverage | None) -> Mapping[str, object]:
 
 
 def outcome_document(data: Dataset, one: Outcome) -> dict[str, object]:
-    """One row, what was answered, and how far off that is."""
+    """One row, the prediction for it, and the prediction's error."""
     return {
         **point_document(data, one.point),
         "value": one.point.value,
@@ -93,7 +93,7 @@ def outcome_document(data: Dataset, one: Outcome) -> dict[str, object]:
 
 
 def point_document(data: Dataset, point: Point) -> dict[str, object]:
-    """Where a row stands; an unlimited load is the text ``inf``."""
+    """The conditions of a row; an unlimited load is the text ``inf``."""
     load: object = point.load_bps
     if point.load_bps is not None:
         load = "inf" if number_or_none(point.load_bps) is None else point.load_bps
@@ -114,12 +114,12 @@ def point_document(data: Dataset, point: Point) -> dict[str, object]:
 
 
 def records(found: Validation) -> Iterator[dict[str, object]]:
-    """One line of CSV a row that was asked for."""
+    """One CSV record for each row that was predicted."""
     for trial in found.trials:
         for one in trial.outcomes:
             line = outcome_document(found.data, one)
-            said = line.pop("options")
-            options = dict(said) if isinstance(said, dict) else {}
+            named = line.pop("options")
+            options = dict(named) if isinstance(named, dict) else {}
             yield {
                 "folds": trial.kind,
                 "metric": one.point.metric,

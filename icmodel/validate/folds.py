@@ -1,12 +1,12 @@
-"""Folds: which rows a model may learn from, and which it is then asked for.
+"""Folds: training rows that a model is fitted to, and test rows that it is then asked to predict.
 
-Only rows of basis ``measured`` or ``tabulated`` are scored, and only those are learned from.  A row
-that was assumed, derived or stated often repeats a measured number in other words (a rule applied
-to it, a sentence that rounds it): left in, it would tell the answer that was taken out.  It follows
-that no score depends on an assumed row, nor on what was derived from predictions (IC2012 table 8-2).
+Only rows of basis ``measured`` or ``tabulated`` train or test.  An assumed, derived or stated row
+often repeats a measured number (a rule applied to it, a sentence that rounds it) and would leak the
+answer that was left out.  So no score depends on assumed rows or on rows derived from predictions
+(IC2012 table 8-2).
 
-What is left out leaves whole: every metric of a point, since the goodput of a point gives away its
-frame rate, and every row that answers the same question.
+A point is left out with all its metrics, since its goodput gives away its frame rate, and with
+every other row that answers the same question.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from dataclasses import dataclass, replace
 from icmodel.dataset import Dataset, Point
 from icmodel.errors import DatasetError
 from icmodel.fits.regimes import OVERLOAD, regimes_of
-from icmodel.validate.breaks import beside
+from icmodel.validate.breaks import next_to_break
 from icmodel.validate.places import Key, curve, grouped, in_order, place, text
 
 SCORED_BASES = ("measured", "tabulated")
-"""Bases of rows that are numbers of a run or of a table of runs."""
+"""Bases of rows whose number is one run's or stands in a table of runs."""
 LEAST_ROWS = 30
-"""Fewer scored rows of a metric than these say little: the metric is listed as too few."""
+"""Scored rows a metric needs; one with fewer is not scored but listed as having too few."""
 TOO_MUCH = "asked too much"
-"""Stands for the load of a fold's name where more was asked than can be had."""
+"""Replaces the load in the name of a fold of requests in overload."""
 SEED = 20120
-"""Draws which folds are taken where not all are; any number would do."""
+"""Seed of the draw of folds where not all are taken; any number would do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Rows to learn from, as a dataset, and rows to be asked for."""
+    """A dataset of training rows, and the test rows."""
 
     name: str
     train: Dataset
@@ -43,7 +43,17 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Folds:
-    """Folds that are made one by one, since each holds the rows of a whole dataset."""
+    """Folds made one by one while iterating, since each holds the rows of a whole dataset.
+
+    Parameters
+    ----------
+    known : tuple of Point
+        The scored rows.
+    left_out, asked : mapping
+        By name of the fold: the rows it takes out of ``known``, and the test rows among them.
+    names : tuple of Key
+        The folds, in the order they are made.
+    """
 
     data: Dataset
     known: tuple[Point, ...]
@@ -62,7 +72,7 @@ class Folds:
 
 
 def is_scored(point: Point) -> bool:
-    """Whether a row is a number of a run or of a table of runs."""
+    """Whether a row was measured or tabulated."""
     return point.basis in SCORED_BASES
 
 
@@ -72,26 +82,26 @@ def scored(data: Dataset, metric: str | None = None) -> tuple[Point, ...]:
 
 
 def training(data: Dataset) -> Dataset:
-    """The dataset with the rows that may be learned from, and no other."""
+    """The dataset reduced to its scored rows."""
     return replace(data, points=scored(data))
 
 
 def counts(points: Iterable[Point]) -> Mapping[str, int]:
-    """How many rows each metric has, by name."""
+    """The number of rows of each metric, sorted by metric."""
     return dict(sorted(Counter(point.metric for point in points).items()))
 
 
 def leave_one_out(data: Dataset, *metrics: str, most: int | None = None) -> Folds:
-    """A fold for each point: the point is asked, all others are learned from.
+    """A fold for each point: it is tested, all other points train.
 
-    Requests above what can be had are one point, whatever their load: they measure the same.
+    Requests in overload are one point whatever their load, since they measure the same.
 
     Parameters
     ----------
     *metrics : str
-        Ask for these only, or for all; the others of the point are left out all the same.
+        Metrics to test, all by default; the point's other metrics are left out too.
     most : int, optional
-        At most so many folds, drawn evenly from all; the same ones each time.
+        Greatest number of folds; if there are more, a fixed seed draws which are taken.
     """
     known = scored(data)
     regimes = zip(known, regimes_of(data, known), strict=True)
@@ -105,7 +115,7 @@ def leave_one_out(data: Dataset, *metrics: str, most: int | None = None) -> Fold
 
 
 def leave_a_curve_out(data: Dataset, *metrics: str, most: int | None = None) -> Folds:
-    """A fold for each curve along the payload: nothing of its load, counts and options is known."""
+    """A fold for each curve along the payload: all points of its load, counts and options leave."""
     return _leave_out(data, metrics, lambda point: curve(data, point), most)
 
 
@@ -116,17 +126,17 @@ def leave_a_break_out(
     breaks_bytes: Sequence[int] | None = None,
     most: int | None = None,
 ) -> Folds:
-    """A fold for each curve and break: the points on both sides of the break leave together.
+    """A fold for each curve and break, which leaves out the two points next to the break.
 
-    Those are the greatest measured payload up to the break and the least one above it.  A curve
-    with no point on one side has no fold there.
+    The two are the greatest measured payload up to the break and the least one above it.  A curve
+    with points on one side of a break only has no fold there.
 
     Parameters
     ----------
     breaks_bytes : sequence of int, optional
-        Greatest payloads before a break; each curve's own by default (`icmodel.validate.breaks`).
+        Greatest payloads before a break; by default as `icmodel.validate.breaks` finds them.
     """
-    places = beside(data, scored(data, metric), breaks_bytes)
+    places = next_to_break(data, scored(data, metric), breaks_bytes)
     near = tuple(p for p in scored(data) if place(data, p) in places)
     return _leave_out(data, (metric,), lambda p: places[place(data, p)], most, near)
 
@@ -138,13 +148,13 @@ def leave_break_sizes_out(
     breaks_bytes: Sequence[int] | None = None,
     most: int | None = None,
 ) -> Folds:
-    """A fold for each break: the two sizes beside it leave on every curve of the protocol.
+    """A fold for each break, which leaves out the two payloads next to it on every curve.
 
-    Where curves resemble each other (another suite, another load), those that keep their points
-    show a model what the left-out one does; here none keeps them.
+    Curves of one protocol at other loads or options resemble each other.  When one curve leaves out
+    its two points, a model can learn the break from the others; here no curve keeps its points.
     """
     known = scored(data)
-    places = beside(data, scored(data, metric), breaks_bytes)
+    places = next_to_break(data, scored(data, metric), breaks_bytes)
     asked: dict[Key, list[Point]] = {}
     for point in scored(data, metric):
         at = places.get(place(data, point))
@@ -159,18 +169,18 @@ def leave_break_sizes_out(
 
 
 def held_out(data: Dataset, runs: Sequence[Point] | None = None) -> tuple[Fold, ...]:
-    """One fold of the runs that a campaign held out, or of other ``runs``; none where there are none."""
+    """One fold that tests the runs a campaign held out, or ``runs`` instead; no fold if none scored."""
     test = tuple(p for p in (data.held_out if runs is None else runs) if is_scored(p))
     return (Fold("held-out runs", training(data), test),) if test else ()
 
 
 def runs_of(data: Dataset, other: Dataset) -> tuple[Point, ...]:
-    """The held-out runs of another dataset as questions to this one.
+    """The held-out runs of another dataset, with this dataset's option axes.
 
     Raises
     ------
     DatasetError
-        If the other has none, or they name an option that this one has no axis for.
+        If the other has no held-out runs, or they set an option that this one has no axis for.
     """
     if not other.held_out_runs:
         raise DatasetError(
@@ -180,13 +190,14 @@ def runs_of(data: Dataset, other: Dataset) -> tuple[Point, ...]:
     found = []
     for point in other.held_out:
         named = zip(other.option_axes, point.options, strict=True)
-        said = {axis: value for axis, value in named if value}
-        if unknown := sorted(other.changed_options(said).keys() - set(data.option_axes)):
+        options = {axis: value for axis, value in named if value}
+        if unknown := sorted(other.changed_options(options).keys() - set(data.option_axes)):
             raise DatasetError(
                 f"the runs of {other.id} differ in {', '.join(unknown)}, for which {data.id} has no "
                 "axis: hold out runs at its defaults"
             )
-        found.append(point._replace(options=tuple(said.get(axis, "") for axis in data.option_axes)))
+        mine = tuple(options.get(axis, "") for axis in data.option_axes)
+        found.append(point._replace(options=mine))
     return tuple(found)
 
 
@@ -208,7 +219,7 @@ def _leave_out(
 
 
 def _drawn(names: list[Key], most: int | None) -> list[Key]:
-    """Some of the folds, drawn by a fixed seed: a stride would fall in step with the grid."""
+    """At most ``most`` folds, drawn by a fixed seed; every k-th could follow a pattern of the grid."""
     if most is None or len(names) <= most:
         return names
     drawn = random.Random(SEED).sample(range(len(names)), most)

@@ -1,4 +1,4 @@
-"""The coverage that a validation found, kept beside its dataset for predictions to say it."""
+"""The coverage that a validation found, as the file in the dataset's folder that predictions quote."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from icmodel.validate.document import score_document
 from icmodel.validate.validation import HELD_OUT, LEAVE_ONE, Trial, Validation
 
 KINDS = (LEAVE_ONE, HELD_OUT)
-"""Kinds of folds that ask what a user asks: the others leave out what nobody would go without."""
+"""Kinds of folds that resemble a user's question; the others remove whole parts of the grid."""
 NUMBERS = ("error", "n", "median", "half_width", "coverage", "coverage_low", "coverage_high", "intervals")  # fmt: skip
 
 
 def kept(found: Validation) -> str:
-    """The text of the file beside the dataset: metrics with 30 rows; what other variants have stays.
+    """The text of the dataset's coverage file with the metrics of this validation.
+
+    Metrics with fewer than 30 intervals are left out; entries of other variants are kept.
 
     Raises
     ------
     DatasetError
-        If what is there is damaged.
+        If the present file is damaged.
     """
     data = found.data
     kinds = {trial.kind: _kept(trial) for trial in found.trials if trial.kind in KINDS}

@@ -1,4 +1,4 @@
-"""Where a row stands: the question it answers, and the curve along the payload it lies on."""
+"""Keys that group rows: by the question they answer, and by their curve along the payload."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from collections.abc import Callable, Iterable
 from icmodel.dataset import Dataset, Point
 
 Key = tuple[float | str, ...]
-NOT_SAID = -1.0
+UNSPECIFIED = -1.0
 
 
 def place(data: Dataset, point: Point) -> Key:
-    """The question a row answers: rows of one place are metrics, or twins, of one point.
+    """The question a row answers; rows of one place are metrics, or repeats, of one point.
 
-    What is not said is what a question takes for it: no limit of the load, no switch, one endpoint,
-    the default of an option.
+    Empty cells count as a question's defaults: unlimited load, no switch, one endpoint, the default
+    of an option.
     """
-    payload = NOT_SAID if point.payload_bytes is None else point.payload_bytes
+    payload = UNSPECIFIED if point.payload_bytes is None else point.payload_bytes
     return (*curve(data, point), payload)
 
 
 def curve(data: Dataset, point: Point) -> Key:
-    """The place of a row but for its payload: rows of the same curve lie along the payload."""
+    """The place of a row without its payload, which is what rows of one curve share."""
     options = (
         value or data.option_defaults[axis]
         for axis, value in zip(data.option_axes, point.options, strict=True)
@@ -30,7 +30,7 @@ def curve(data: Dataset, point: Point) -> Key:
     return (
         point.protocol,
         *options,
-        NOT_SAID if point.cores is None else point.cores,
+        UNSPECIFIED if point.cores is None else point.cores,
         point.switches or 0,
         point.endpoints or 1,
         point.other_goodput_bps or 0.0,
@@ -39,7 +39,7 @@ def curve(data: Dataset, point: Point) -> Key:
 
 
 def grouped(points: Iterable[Point], key: Callable[[Point], Key]) -> dict[Key, list[Point]]:
-    """Rows by key, groups and rows in the order they are found."""
+    """Rows by key; groups and rows keep their order."""
     groups: dict[Key, list[Point]] = {}
     for point in points:
         groups.setdefault(key(point), []).append(point)
@@ -47,7 +47,7 @@ def grouped(points: Iterable[Point], key: Callable[[Point], Key]) -> dict[Key, l
 
 
 def in_order(keys: Iterable[Key]) -> list[Key]:
-    """Keys sorted, numbers before texts where both stand at one position."""
+    """Keys sorted; numbers come before texts where a position holds both."""
     return sorted(
         keys,
         key=lambda key: [
@@ -57,5 +57,5 @@ def in_order(keys: Iterable[Key]) -> list[Key]:
 
 
 def text(key: Key) -> str:
-    """A key in one line."""
+    """A key as one line of text."""
     return " ".join(part if isinstance(part, str) else f"{part:g}" for part in key if part != "")

@@ -1,4 +1,4 @@
-"""Rows as questions: what a model is asked so that it should answer a row."""
+"""Rows as questions: the scenario whose prediction is compared with a row."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from icmodel.scenario import Scenario
 from icmodel.validate.folds import Fold
 from icmodel.validate.places import Key, place
 
-LEAST = 1
-"""Payload [B] of a question about a row that says none: it carries no data, or holds for any."""
+DEFAULT_PAYLOAD_BYTES = 1
+"""Payload asked for a row without one, which carries no data or holds for every payload."""
 
 
 def question(data: Dataset, point: Point) -> Scenario:
-    """The scenario that a row answers.
+    """The scenario of a row.
 
     Raises
     ------
     ScenarioError
-        If the row is none: its counts are impossible together.
+        If the row's counts are impossible together.
     """
     load = point.load_bps
     limited = load is not None and math.isfinite(load) and load > 0
-    payload = point.payload_bytes or LEAST
+    payload = point.payload_bytes or DEFAULT_PAYLOAD_BYTES
     return Scenario(
         protocol=point.protocol,
         payload_bytes=payload,
@@ -47,10 +47,15 @@ def question(data: Dataset, point: Point) -> Scenario:
 def answers(
     fold: Fold, variant: str | None = None, metrics: Collection[str] | None = None
 ) -> tuple[Estimate, ...]:
-    """What a variant of the model, fitted to a fold's training rows, answers to its test rows.
+    """Predictions of a fold's test rows by a variant fitted to its training rows.
 
-    Asked to extrapolate, since a row at the end of its curve lies outside what is left.  What it
-    cannot answer is an absent estimate that says why; with ``metrics`` it need not answer others.
+    The model extrapolates, since a test row at the end of its curve lies outside the training rows.
+    A row that it cannot answer has an absent estimate with the reason.
+
+    Parameters
+    ----------
+    metrics : collection of str, optional
+        Metrics to predict, all by default; other metrics come out absent.
     """
     try:
         model = Model(fold.train, variant, cache=False)
@@ -62,29 +67,29 @@ def answers(
 def answers_of(
     model: Model, data: Dataset, test: Sequence[Point], metrics: Collection[str] | None = None
 ) -> tuple[Estimate, ...]:
-    """What a model answers to rows; rows of one place are one question."""
+    """Predictions of rows, in their order; rows of one place are asked for once."""
     known: dict[Key, dict[str, Estimate] | str] = {}
     found = []
     for point in test:
         at = place(data, point)
         if at not in known:
             known[at] = _predicted(model, data, point, metrics)
-        told = known[at]
-        if isinstance(told, str):
-            found.append(absent(told))
+        answer = known[at]
+        if isinstance(answer, str):
+            found.append(absent(answer))
         else:
             missing = absent(f"the model gives no {point.metric} here")
-            found.append(told.get(point.metric, missing))
+            found.append(answer.get(point.metric, missing))
     return tuple(found)
 
 
 def _predicted(
     model: Model, data: Dataset, point: Point, metrics: Collection[str] | None
 ) -> dict[str, Estimate] | str:
-    """Every metric of a row's place, or why there is none."""
+    """The predicted metrics of a row's place, or the reason why it cannot be predicted."""
     try:
         asked = question(data, point)
-        left = None if metrics is None else tuple(m for m in metrics if m in data.metrics)
-        return dict(model.predict(asked, outside="extrapolate", metrics=left).metrics)
+        known = None if metrics is None else tuple(m for m in metrics if m in data.metrics)
+        return dict(model.predict(asked, outside="extrapolate", metrics=known).metrics)
     except IcmodelError as error:
         return str(error)

@@ -1,8 +1,8 @@
-"""Scores: errors of answers, their spread, and the coverage of their intervals.
+"""Scores: errors of predictions, their spread, and the coverage of their intervals.
 
-The error of an answer is relative, |answer − row| / row, but for ratios (``loss_rate``,
-``cpu_send``, ``cpu_recv`` and their parts by mode) absolute, in parts of 1: near an idle core or a lossless link a
-relative error says nothing.
+The error of a prediction is relative, |prediction − row| / row.  For ratios (``loss_rate``,
+``cpu_send``, ``cpu_recv`` and their parts by mode) it is absolute, |prediction − row|, since a
+relative error means little near an idle core or a lossless link.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from icmodel.estimate import Estimate, absent
 from icmodel.repeats import ABSOLUTE, kind
 
 CLOSE = 1e-9
-"""Relative slack at an interval's ends: a row on the end is inside, whatever the rounding."""
+"""Relative tolerance at an interval's ends, so that rounding puts no row on an end outside."""
 FAR = 3.0
 NORMAL_95 = 1.959963984540054
 """The 97.5 % quantile of the normal distribution."""
@@ -29,10 +29,10 @@ TRUTH_IS_ZERO = "the row is 0, and a relative error needs another number"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One row that was asked for: what was answered, and how far that is from it.
+    """One test row, its prediction, and the prediction's error.
 
-    ``error`` and ``bias`` are NaN where there is no answer, ``estimate.why`` says the reason;
-    ``covered`` is ``None`` where the answer has no interval.
+    ``bias`` is the signed error.  Both are NaN where the estimate is absent, with the reason in
+    ``estimate.why``.  ``covered`` is whether the interval holds the row, ``None`` without interval.
     """
 
     fold: str
@@ -45,9 +45,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How often the 90 % interval held the row, with the 95 % interval of that share (Wilson).
+    """The share of rows that their 90 % interval held, with the share's 95 % interval (Wilson).
 
-    ``far`` of them lie farther than three times from the answer to the interval's end on their side.
+    ``far`` rows lie more than three times as far from the value as the interval's end on their side.
     """
 
     inside: int
@@ -60,11 +60,11 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Errors of one metric over many rows; NaN in all numbers where nothing was answered.
+    """Errors of one metric over many rows; all are NaN if no row was answered.
 
-    ``points`` is at how many different points the ``n`` answered rows stand: runs of one point
-    share the model's error there, and say less than as many runs of different points.
-    ``half_width`` is the median half of an interval, in the kind of the errors.
+    ``n`` counts the answered rows, ``points`` the different points among them: runs of one point
+    share the model's error, so they tell less than runs of different points.  ``half_width`` is the
+    median of half the interval's width, relative or absolute as the errors are (``kind``).
     """
 
     metric: str
@@ -84,7 +84,7 @@ class Score:
 
 
 def outcome(fold: str, point: Point, estimate: Estimate) -> Outcome:
-    """An answer beside its row."""
+    """The outcome of a row and its prediction; absent for a relative error of a row that is 0."""
     scale = _scale(point)
     if scale == 0 and not estimate.absent:
         estimate = absent(TRUTH_IS_ZERO)
@@ -103,7 +103,7 @@ def covers(estimate: Estimate, value: float) -> bool | None:
 
 
 def by_metric(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:
-    """Outcomes of each metric, metrics by name."""
+    """Outcomes by metric, sorted by the metric's name."""
     groups: dict[str, list[Outcome]] = {}
     for one in outcomes:
         groups.setdefault(one.point.metric, []).append(one)
@@ -111,7 +111,7 @@ def by_metric(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:
 
 
 def score(outcomes: Sequence[Outcome]) -> Score:
-    """The score of some outcomes of one metric; at least one is needed."""
+    """The score of at least one outcome, all of one metric."""
     metric = outcomes[0].point.metric
     answered = [one for one in outcomes if not one.estimate.absent]
     reasons = Counter(one.estimate.why for one in outcomes if one.estimate.absent)
@@ -153,19 +153,19 @@ def is_far(estimate: Estimate, value: float) -> bool:
 
 
 def _half_width(answered: Sequence[Outcome]) -> float:
-    """The median half of an interval in the kind of the errors; NaN where there is none."""
-    said = [one for one in answered if one.covered is not None]
-    halves = [(one.estimate.high - one.estimate.low) / 2 / _scale(one.point) for one in said]
+    """The median half width of the intervals, scaled as the errors are; NaN without intervals."""
+    given = [one for one in answered if one.covered is not None]
+    halves = [(one.estimate.high - one.estimate.low) / 2 / _scale(one.point) for one in given]
     return float(np.median(halves)) if halves else math.nan
 
 
 def _scale(point: Point) -> float:
-    """What errors of a row are a share of."""
+    """The number that errors of a row are divided by."""
     return 1.0 if kind(point.metric) == ABSOLUTE else point.value
 
 
 def coverage(covered: Sequence[bool]) -> Coverage | None:
-    """Share of intervals that held their row; ``None`` of none."""
+    """The share of intervals that held their row; ``None`` if there are none."""
     n, inside = len(covered), sum(covered)
     if not n:
         return None
@@ -174,7 +174,10 @@ def coverage(covered: Sequence[bool]) -> Coverage | None:
 
 
 def wilson(inside: int, n: int) -> tuple[float, float]:
-    """95 % interval of a share seen ``inside`` times in ``n``: E. B. Wilson, JASA 22, 1927."""
+    """The 95 % interval of the probability of an event seen ``inside`` times in ``n`` trials.
+
+    E. B. Wilson, Journal of the American Statistical Association 22, 1927.
+    """
     z2 = NORMAL_95**2
     share = inside / n
     middle = (share + z2 / (2 * n)) / (1 + z2 / n)
@@ -185,7 +188,7 @@ def wilson(inside: int, n: int) -> tuple[float, float]:
 
 
 def worst(outcomes: Iterable[Outcome], count: int) -> list[Outcome]:
-    """The greatest errors, greatest first, one of each point; ties in the order given."""
+    """The ``count`` greatest errors, greatest first, one for each point; ties keep their order."""
     answered = [one for one in outcomes if not one.estimate.absent]
     points: dict[object, Outcome] = {}
     for one in sorted(answered, key=lambda one: -one.error):

@@ -1,4 +1,4 @@
-"""Validation of a model on one dataset: every kind of fold, every metric with enough rows."""
+"""Validation of a variant on one dataset, over kinds of folds and all metrics with enough rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from icmodel.dataset import Dataset, Point
 from icmodel.errors import DatasetError, ScenarioError
 from icmodel.model import Model
 from icmodel.repeats import Noise, Repeats, noise, repeats
-from icmodel.validate.breaks import beside
+from icmodel.validate.breaks import next_to_break
 from icmodel.validate.folds import (
     LEAST_ROWS,
     Fold,
@@ -26,7 +26,7 @@ from icmodel.validate.folds import (
 )
 from icmodel.validate.places import Key, place
 from icmodel.validate.questions import answers
-from icmodel.validate.regions import lay_map, regions
+from icmodel.validate.regions import partition, regions
 from icmodel.validate.scores import Outcome, Score, by_metric, outcome, score, worst
 
 LEAVE_ONE, LEAVE_CURVE, LEAVE_BREAK, LEAVE_SIZES, HELD_OUT = (
@@ -37,7 +37,7 @@ LEAVE_ONE, LEAVE_CURVE, LEAVE_BREAK, LEAVE_SIZES, HELD_OUT = (
     "held-out",
 )
 KINDS = (LEAVE_ONE, LEAVE_CURVE, LEAVE_BREAK, LEAVE_SIZES, HELD_OUT)
-NOTHING = {
+WHY_NO_FOLDS = {
     LEAVE_CURVE: "it has one curve along the payload",
     LEAVE_BREAK: "no curve has points on both sides of a break",
     LEAVE_SIZES: "no curve has points on both sides of a break",
@@ -45,14 +45,27 @@ NOTHING = {
 }
 """Why a dataset has no folds of a kind."""
 Progress = Callable[[int, int], None]
-"""Called with the folds done and all folds."""
+"""Called with the number of folds done and in total."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What is validated: kinds of folds, metrics (all with enough rows), folds of a kind at most.
+    """What to validate.
 
-    ``runs`` is a dataset whose held-out runs are asked for in place of the dataset's own.
+    Parameters
+    ----------
+    kinds : tuple of str
+        Kinds of folds.
+    metrics : tuple of str
+        Metrics to score; none for all.  Either way only those with 30 scored rows are.
+    breaks_bytes : tuple of int, optional
+        Greatest payloads before a break; by default each curve's break is found from its data.
+    most : int, optional
+        Greatest number of folds of a kind.
+    worst : int
+        Number of points with the greatest errors to list for each metric.
+    runs : Dataset, optional
+        A dataset whose held-out runs are tested in place of the dataset's own.
     """
 
     kinds: tuple[str, ...] = KINDS
@@ -65,7 +78,7 @@ class Wishes:
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """One metric under one kind of fold: its score, the score of each region, the worst points."""
+    """One metric under one kind of fold: its score, the scores of regions, the greatest errors."""
 
     score: Score
     regions: Mapping[str, Score]
@@ -74,7 +87,7 @@ class Tested:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One kind of fold: how many there were, and what came of each metric."""
+    """One kind of fold: the number of folds, the results by metric, and every outcome."""
 
     kind: str
     folds: int
@@ -87,11 +100,11 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """What validating one variant on one dataset found.
+    """The result of validating one variant on one dataset.
 
-    ``too_few`` names the metrics with fewer than 30 scored rows, with their number; ``noise`` is
-    the repeat-to-repeat noise of the dataset's own rows, ``repeats`` what the held-out runs of one
-    point say of each other, where they were asked for.
+    ``too_few`` has the number of scored rows of each metric with fewer than 30.  ``noise`` is the
+    repeat-to-repeat noise of the dataset's own rows.  ``repeats`` is how well repeated held-out runs
+    of one point predict each other; it is empty unless held-out runs were tested.
     """
 
     data: Dataset
@@ -111,26 +124,26 @@ def validate(
     wishes: Wishes | None = None,
     progress: Progress | None = None,
 ) -> Validation:
-    """Score a variant of the model on rows kept from it.
+    """Score a variant of the model on rows it was not fitted to.
 
     Parameters
     ----------
     variant : str, optional
-        The dataset's default variant by default.
+        The dataset's default variant if omitted.
     wishes : Wishes, optional
-        Everything by default.
+        All kinds of folds and all metrics if omitted.
     progress : callable, optional
-        Called after each fold with the folds done and all folds.
+        Called after each fold with the number of folds done and in total.
 
     Raises
     ------
     ScenarioError
-        If there is no such variant or kind of fold.
+        If the variant or a kind of fold does not exist.
     DatasetError
-        If a metric asked for has no scored rows, or none of the kinds asked for has a fold.
+        If a requested metric has no scored rows, or no requested kind has a fold.
     """
     asked = wishes or Wishes()
-    model = Model(data, variant)  # refuses what is no variant, before anything is worked out
+    model = Model(data, variant)  # raises at once if there is no such variant
     known = counts(scored(data))
     _check(data, asked, known)
     rows = {m: known.get(m, 0) for m in data.metrics if m in (asked.metrics or data.metrics)}
@@ -141,7 +154,9 @@ def validate(
     if chosen and not plans:
         raise DatasetError(_no_folds(data, asked.kinds))
     count = _Count(sum(map(_length, plans.values())), progress)
-    near = {metric: beside(data, scored(data, metric), asked.breaks_bytes) for metric in chosen}
+    near = {
+        metric: next_to_break(data, scored(data, metric), asked.breaks_bytes) for metric in chosen
+    }
     trials = tuple(
         _trial(kind, data, _run(plan, model.variant, chosen, count), _length(plan), near, asked)
         for kind, plan in plans.items()
@@ -171,7 +186,7 @@ def _check(data: Dataset, asked: Wishes, known: Mapping[str, int]) -> None:
 
 
 def _no_folds(data: Dataset, kinds: Sequence[str]) -> str:
-    reasons = {kind: NOTHING[kind] for kind in kinds}
+    reasons = {kind: WHY_NO_FOLDS[kind] for kind in kinds}
     if not data.held_out and HELD_OUT in reasons:
         reasons[HELD_OUT] = "it has no held-out runs at all"
     return (
@@ -185,7 +200,7 @@ Plan = Sequence[Folds | tuple[Fold, ...]]
 
 
 def _plan(kind: str, data: Dataset, chosen: Sequence[str], asked: Wishes) -> Plan:
-    """The folds of one kind; none where the kind has nothing to leave out."""
+    """The folds of one kind; empty where the kind has nothing to leave out."""
     if not chosen:
         return ()
     if kind == LEAVE_ONE:
@@ -205,7 +220,7 @@ def _plan(kind: str, data: Dataset, chosen: Sequence[str], asked: Wishes) -> Pla
 
 
 def _runs(data: Dataset, asked: Wishes) -> tuple[Point, ...]:
-    """The runs that are asked for as held out."""
+    """The held-out runs to test."""
     return data.held_out if asked.runs is None else runs_of(data, asked.runs)
 
 
@@ -231,10 +246,10 @@ def _run(plan: Plan, variant: str, chosen: Collection[str], count: _Count) -> li
     found: list[Outcome] = []
     for folds in plan:
         for fold in folds:
-            said = answers(fold, variant, chosen)
+            predicted = answers(fold, variant, chosen)
             found += (
                 outcome(fold.name, point, one)
-                for point, one in zip(fold.test, said, strict=True)
+                for point, one in zip(fold.test, predicted, strict=True)
                 if point.metric in chosen
             )
             count.one_more()
@@ -250,12 +265,12 @@ def _trial(
     asked: Wishes,
 ) -> Trial:
     trained = {place(data, point) for point in scored(data)} if kind == HELD_OUT else None
-    here = lay_map(data, near, trained)
+    division = partition(data, near, trained)
     metrics = {}
     for metric, members in by_metric(outcomes).items():
         parts: dict[str, list[Outcome]] = {}
         for one in members:
-            for name in regions(here, one):
+            for name in regions(division, one):
                 parts.setdefault(name, []).append(one)
         metrics[metric] = Tested(score(members), _scores(parts), tuple(worst(members, asked.worst)))
     return Trial(kind, folds, metrics, tuple(outcomes))
