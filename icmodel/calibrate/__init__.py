@@ -1,7 +1,7 @@
-"""The way to own measurements: plan, measure, fold, fit, and choose the next run.
+"""Calibration: measure two hosts until the model of them is good enough, choosing each next run.
 
-The public names are loaded when they are first asked for: to find the measuring tool needs
-nothing but Python.
+Settings and a system (hosts, a lab, recorded runs) come in; records and their dataset go out.
+Public names are imported on first use, since finding icprobe needs nothing but Python.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Calibration: from the words of a command to measured runs and a dataset in a folder."""
+"""Calibration: from a request on the command line to measured runs and a dataset in a folder."""
 
 from __future__ import annotations
 
@@ -21,22 +21,31 @@ from icmodel.usecase import load_usecase
 
 SCHEMA_VERSION = 1
 DIGITS = 6
-"""Of seconds that are sums of a run's parts."""
+"""Decimal places of seconds in the JSON document."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is to be calibrated.
+    """A request for a calibration.
 
-    ``hosts`` are two names that ssh knows; without them a lab of ``topology`` is built.
-    ``words`` are fields of `Settings`; what they leave out or say ``None`` of is taken from the lab's
-    topology, as far as that says it.
+    Parameters
+    ----------
+    folder : Path
+        Where records and dataset go.
+    hosts : tuple of str, optional
+        Two names that ssh knows; without them a lab of ``topology`` is built.
+    topology : str
+        Name or file of the lab's topology.
+    address : str, optional
+        Address of the second host on the measured network.
+    words : mapping
+        Fields of `Settings`; those missing or ``None`` come from the lab's topology or the defaults.
 
     Raises
     ------
     CalibrationError, UseCaseError, DatasetError
-        If no calibration can be as the words say or decide anything of the use case, there is no
-        such use case, or the folder's name cannot be a dataset's id.
+        If the settings are impossible or cannot decide any requirement of the use case, the use
+        case does not exist, or the folder's name cannot be a dataset's id.
     """
 
     folder: Path
@@ -47,18 +56,18 @@ class Wish:
 
     def __post_init__(self) -> None:
         id_of(self.folder)
-        settings = self.settings("", Link(mtu_bytes=MOST_MTU))  # that of the lab is not known yet
+        settings = self.settings("", Link(mtu_bytes=MOST_MTU))  # the lab's MTU is not known yet
         if settings.usecase is not None:
             refuse_undecidable(load_usecase(settings.usecase), settings)
 
     def settings(self, system: str, link: Link) -> Settings:
-        """The settings of a system; what no calibration can be is refused when it is wished."""
-        return Settings(system=system, **{**_said(asdict(link)), **_said(self.words)})
+        """The settings for a system; those of the request take precedence over the link's."""
+        return Settings(system=system, **{**_given(asdict(link)), **_given(self.words)})
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What became of it: how the loop ended, and the dataset that was made."""
+    """The result: how the loop ended, and the dataset that was written."""
 
     system: str
     folder: Path
@@ -72,12 +81,12 @@ class Calibration:
 
     @property
     def spoilt(self) -> int:
-        """Of how many runs the flags leave nothing."""
+        """The number of runs with no usable metric because of their flags."""
         return sum(map(is_spoilt, self.result.records))
 
     @property
     def flags(self) -> Counter[str]:
-        """How many of these runs have each flag."""
+        """The number of these runs with each flag."""
         return Counter(
             flag
             for one in self.result.records
@@ -120,12 +129,12 @@ class Calibration:
 
 
 def carry_out(probe: Path, wish: Wish, watch: Watch | None = None) -> Calibration:
-    """Measure until error or budget are reached, and write the dataset.
+    """Measure until the target error or the budget is reached, and write the dataset.
 
     Raises
     ------
     CalibrationError
-        If the folder is another calibration's, hosts cannot be reached, or nothing was measured.
+        If the folder holds another calibration, hosts cannot be reached, or nothing was measured.
     """
     pair = _pair(probe, wish)
     settings = wish.settings(pair.description, pair.link())
@@ -141,8 +150,8 @@ def carry_out(probe: Path, wish: Wish, watch: Watch | None = None) -> Calibratio
     )
 
 
-def _said(words: Mapping[str, Any]) -> dict[str, Any]:
-    """The words that say something."""
+def _given(words: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries that are not ``None``."""
     return {name: value for name, value in words.items() if value is not None}
 
 

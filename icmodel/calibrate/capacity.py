@@ -1,4 +1,4 @@
-"""Capacity: which runs the path carries, where that begins, and which clearly ask too much."""
+"""Capacity: which runs are within it, where the saturated part of a curve ends, and overload."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from icmodel.calibrate.run import Run
 from icmodel.calibrate.surface import CARRIED, CLEARLY, Surface
 
 SCANNED = 100
-"""Payloads, at equal ratios, among which the edge of what is carried is looked for."""
+"""Payloads, at equal ratios, among which the end of saturation is searched."""
 FEW = 3
-"""Up to so many runs that ask too much are bought, all of them; a few of many would mislead."""
+"""A curve with at most so many runs in overload has all of them measured, one with more has none."""
 INSIDE = 1.1
-"""The second run at an edge has so many times the payload of the first."""
+"""Payload of the second run at the end of saturation over that of the first."""
 
 
 def carried(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
-    """The runs the path carries, and those as fast as it goes.
+    """The runs of unlimited load, and those whose offered load is within capacity.
 
-    A run that asks for more tells nothing that the one at full load does not tell.
+    A saturated run yields the same as the one of unlimited load.
     """
     if GOODPUT not in known or not runs:
         return list(runs)
@@ -32,10 +32,10 @@ def carried(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
 
 
 def edges(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
-    """Two runs on each curve just inside of what the path carries, of any payload.
+    """Two runs on each curve just below saturation; their payloads need not be of the grid.
 
-    Waiting times and processor shares are steepest there, between two payloads of the grid. The
-    edge is the least payload from which on all of the curve is carried.
+    Latency and CPU utilisation are steepest there.  The first is at the least payload from which on
+    the whole curve is within capacity.
     """
     if GOODPUT not in known:
         return []
@@ -54,10 +54,10 @@ def edges(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
 
 
 def overloaded(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
-    """The runs of the greatest load that clearly ask too much, of protocols with few such runs.
+    """The runs of the greatest limited load in clear overload, of curves with at most three of them.
 
-    A paced sender may reach less than one that goes as fast as it goes. The model tells requests of
-    too much from such runs where there are any, so there must be all of them or none.
+    A paced sender in overload may reach less than an unlimited one.  The model predicts overload
+    from such runs where a dataset has any, so a curve must have all of them or none.
     """
     paced = [run for run in runs if not run.unlimited]
     if GOODPUT not in known or not paced:

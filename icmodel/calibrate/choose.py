@@ -1,9 +1,9 @@
-"""Choose: the runs that are next, from what was measured so far and nothing else.
+"""Choice of the next runs, from the surfaces through what was measured so far.
 
-Of every candidate is known how much the surfaces would know more with it, in closed form: by
-default how much the expected error over the domain falls, on all curves at once, for a use case
-how likely it decides what is undecided. Several at a time are chosen one after another, each as
-if those before had been measured.
+The gain of measuring a candidate is known in closed form, since the variance of a Gaussian process
+does not depend on the value measured.  By default it is the fall of the expected error over the
+domain; for a use case, the probability that it decides an undecided requirement.  The runs of a
+batch are chosen one after another, each as if the ones before had been measured.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from icmodel.calibrate.surface import Surface
 Floats = NDArray[np.float64]
 TINY = 1e-15
 NINETY_PERCENT = 1.6448536269514722
-"""Standard deviations that 90 % lie within."""
+"""Half width of the central 90 % of a normal distribution, in standard deviations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A requirement that is undecided: a metric of a run must be above or below a limit.
+    """An undecided requirement: whether a metric of a run is above or below a limit.
 
-    ``limit`` is on the scale of the surface of its metric.
+    ``limit`` is on the scale of the metric's surface (`icmodel.calibrate.observed.scaled`).
     """
 
     run: Run
@@ -38,7 +38,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """What runs are chosen for: the error over a domain, and decisions before it if there are."""
+    """The aim of the choice: a low error over a domain; decisions, if any, take precedence."""
 
     domain: tuple[Run, ...]
     decisions: tuple[Decision, ...] = ()
@@ -52,13 +52,13 @@ def choose(
     Parameters
     ----------
     surfaces : mapping of metric to surface
-        What is known.
+        The process through the values measured of each metric.
     candidates : sequence of runs
-        What may be asked; one that was measured may be asked again.
+        The runs to choose from; one that was measured may be repeated.
     purpose : Purpose
-        What for.
+        The domain and the undecided requirements.
     count : int
-        How many.
+        Greatest number of runs.
     """
     states = [_State(one, candidates, purpose) for one in surfaces.values()]
     asked = [state for state in states if state.asks] or states
@@ -75,7 +75,7 @@ def choose(
 
 
 class _State:
-    """What one surface would know after the runs chosen so far."""
+    """The posterior of one surface if the runs chosen so far had been measured."""
 
     def __init__(self, surface: Surface, candidates: Sequence[Run], purpose: Purpose) -> None:
         asked = tuple(one for one in purpose.decisions if one.metric == surface.seen.metric)
@@ -91,18 +91,18 @@ class _State:
 
     @property
     def asks(self) -> bool:
-        """Whether something undecided is of this metric."""
+        """Whether an undecided requirement is about this metric."""
         return len(self._limits) > 0
 
     def _shares(self) -> tuple[Floats, Floats]:
-        """Variance at the places, and by how much each candidate would lessen it."""
+        """Variance at the places (n,), and what each of m candidates takes from it (n, m)."""
         less = self._cross**2 / (np.maximum(np.diag(self._among), 0.0) + self._noise)
         return np.maximum(self._variance, 0.0), less
 
     def gains(self) -> Floats:
-        """What share of the expected error each candidate takes away.
+        """The relative fall of the expected error by each candidate, 0…1.
 
-        The share, not the error itself: no metric counts more than another for being worse.
+        Relative, so that a metric with greater errors does not outweigh the others.
         """
         variance, less = self._shares()
         now = np.sqrt(variance)
@@ -112,7 +112,7 @@ class _State:
         return np.asarray(fall / whole if whole > 0 else fall)
 
     def decided(self) -> Floats:
-        """How many undecided limits each candidate is likely to decide."""
+        """The expected number of undecided limits that each candidate decides."""
         variance, less = self._shares()
         if not self.asks:
             return np.zeros(less.shape[1])
@@ -125,7 +125,7 @@ class _State:
         return np.asarray(np.sum(np.where(now, 0.0, above + below), axis=0))
 
     def measure(self, index: int) -> None:
-        """Take a candidate as measured."""
+        """Condition on the candidate of this index as if it had been measured."""
         scale = math.sqrt(max(float(self._among[index, index]), 0.0) + self._noise)
         column, reach = self._among[:, index] / scale, self._cross[:, index] / scale
         self._among = self._among - np.outer(column, column)

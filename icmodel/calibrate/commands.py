@@ -1,4 +1,4 @@
-"""Commands: run one on this machine, and say in one sentence how it failed."""
+"""Commands run on this machine, with a time limit and errors of one sentence."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from icmodel.errors import MeasurementFailed
 def ended(
     command: Sequence[str], longest_s: float, given: bytes | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """A command that has ended by itself; one that may not is ended with all it started.
+    """Run a command to its end, whatever its exit code; ``given`` is its standard input.
+
+    On a timeout or an interrupt the command is killed with all processes it started.
 
     Raises
     ------
     MeasurementFailed
-        If it does not start or takes longer.
+        If it does not start or takes longer than ``longest_s``.
     """
     try:
         process = subprocess.Popen(
@@ -34,7 +36,7 @@ def ended(
             f"`{command[0]}` does not start ({error.strerror}): install it, or name another"
         ) from error
     try:
-        out, said = process.communicate(given, timeout=longest_s)
+        out, errors = process.communicate(given, timeout=longest_s)
     except subprocess.TimeoutExpired:
         raise MeasurementFailed(
             f"`{' '.join(command[:6])} …` did not end within {longest_s:g} s: look at the hosts "
@@ -42,11 +44,11 @@ def ended(
         ) from None
     finally:
         _end(process)
-    return subprocess.CompletedProcess(list(command), process.returncode, out, said)
+    return subprocess.CompletedProcess(list(command), process.returncode, out, errors)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process that still runs, and the others of its session."""
+    """Kill a process that still runs, and the others of its session."""
     if process.poll() is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -54,12 +56,12 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def printed(command: Sequence[str], longest_s: float, given: bytes | None = None) -> str:
-    """What a command prints that ends well.
+    """The standard output of a command that succeeds.
 
     Raises
     ------
     MeasurementFailed
-        If it fails.
+        If it does not start, takes longer than ``longest_s`` or ends with another exit code than 0.
     """
     done = ended(command, longest_s, given)
     if done.returncode != 0:
@@ -70,7 +72,7 @@ def printed(command: Sequence[str], longest_s: float, given: bytes | None = None
     return done.stdout.decode("utf-8", "replace")
 
 
-def reason(said: bytes) -> str:
-    """The last line of what a command said, without its own name."""
-    lines = said.decode("utf-8", "replace").strip().splitlines()
+def reason(errors: bytes) -> str:
+    """The last line of a command's standard error, without the name of the command."""
+    lines = errors.decode("utf-8", "replace").strip().splitlines()
     return lines[-1].removeprefix("icprobe: ") if lines else "it said nothing"

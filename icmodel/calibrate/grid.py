@@ -1,4 +1,4 @@
-"""Grid: the runs that may be asked for, on both sides of the model's breaks, and the domain."""
+"""Grid: the candidate runs, on both sides of the packet breaks, and the domain of the error."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from icmodel.calibrate.settings import Settings
 from icmodel.theory import ethernet
 
 MULTIPLES = (1, 2, 3, 5, 9, 17, 33)
-"""Packets a frame fills at the breaks that are asked for."""
+"""Packets a frame fills at the breaks of the grid."""
 HEADER_BYTES = {"zeromq": 9}
-"""What a protocol puts before each frame in a stream of TCP."""
+"""Header that a protocol puts before each frame in its TCP stream [B]."""
 LEAST_ETHERNET_BYTES = 46
 MOST_UDP_BYTES = 65507
 DOMAIN_STEPS = 24
-"""Payloads of the domain, at equal ratios: where the error is thought of."""
+"""Payloads of each curve in the domain, at equal ratios."""
 DIGITS = 2
+"""Significant digits of loads."""
 
 
 def payload_limit(protocol: str, settings: Settings) -> int:
@@ -32,12 +33,15 @@ def payload_limit(protocol: str, settings: Settings) -> int:
 
 
 def framing(protocol: str, mtu_bytes: int) -> ethernet.Framing:
-    """How a protocol's frames are cut, over IPv4 and with the timestamps that Linux sends."""
+    """The framing of a protocol over IPv4, TCP with the timestamps that Linux sends."""
     return ethernet.Framing(protocol if protocol in ("udp", "ethernet") else "tcp", mtu_bytes)
 
 
 def breaks(protocol: str, mtu_bytes: int) -> tuple[int, ...]:
-    """The largest payloads of so many packets [B]; of direct Ethernet, where padding ends."""
+    """The largest payloads of 1, 2, 3, 5 … packets [B].
+
+    For direct Ethernet: the payload up to which a frame is padded, and the MTU.
+    """
     if protocol == "ethernet":
         return (LEAST_ETHERNET_BYTES, mtu_bytes)
     full = theory.packet_breaks(framing(protocol, mtu_bytes), MULTIPLES[-1] * mtu_bytes)
@@ -46,7 +50,7 @@ def breaks(protocol: str, mtu_bytes: int) -> tuple[int, ...]:
 
 
 def packets(runs: Sequence[Run], mtu_bytes: int) -> NDArray[np.int64]:
-    """Packets a frame of each run needs when it is sent alone."""
+    """Packets for one frame of each run, shape (n,)."""
     found = np.ones(len(runs), dtype=np.int64)
     for protocol in {run.protocol for run in runs}:
         where = [at for at, run in enumerate(runs) if run.protocol == protocol]
@@ -56,7 +60,7 @@ def packets(runs: Sequence[Run], mtu_bytes: int) -> NDArray[np.int64]:
 
 
 def payloads(protocol: str, settings: Settings) -> tuple[int, ...]:
-    """Powers of two, both ends, and both sides of every break."""
+    """The payloads of the grid [B]: powers of two, both ends, and both sides of every break."""
     least, most = settings.least_payload_bytes, payload_limit(protocol, settings)
     powers = [2**n for n in range(17)]
     sides = [side for size in breaks(protocol, settings.mtu_bytes) for side in (size, size + 1)]
@@ -64,12 +68,12 @@ def payloads(protocol: str, settings: Settings) -> tuple[int, ...]:
 
 
 def loads(settings: Settings, reference_bps: float) -> tuple[float, ...]:
-    """The loads [b/s], rounded to two digits, least first."""
+    """The loads [b/s], rounded to two digits, ascending; ``reference_bps`` is a share of 1."""
     return tuple(sorted({_rounded(share * reference_bps) for share in settings.loads}))
 
 
 def candidates(settings: Settings, reference_bps: float) -> tuple[Run, ...]:
-    """Every run that may be asked for, sorted."""
+    """Every run of the grid, sorted."""
     return tuple(
         sorted(
             Run(protocol, size, load, settings.cores)
@@ -81,7 +85,7 @@ def candidates(settings: Settings, reference_bps: float) -> tuple[Run, ...]:
 
 
 def domain(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """Where the model shall be right: payloads at equal ratios on each curve of some runs."""
+    """The runs over which the error is to be low: payloads at equal ratios on each curve."""
     return tuple(
         replace(curve[0], payload_bytes=size)
         for curve in curves(runs)
@@ -90,7 +94,7 @@ def domain(runs: Sequence[Run]) -> tuple[Run, ...]:
 
 
 def curves(runs: Sequence[Run]) -> list[list[Run]]:
-    """Runs that differ in payload alone, least first."""
+    """Runs grouped into curves, on which only the payload differs, ascending."""
     found: dict[tuple[str, float, int], list[Run]] = {}
     for run in sorted(runs):
         found.setdefault((run.protocol, run.load_bps, run.cores), []).append(run)
@@ -98,15 +102,15 @@ def curves(runs: Sequence[Run]) -> list[list[Run]]:
 
 
 def pilot(settings: Settings) -> Run:
-    """The first run: the largest payload of the first protocol, as fast as it goes."""
+    """The first run: the largest payload of the first protocol at unlimited load."""
     protocol = settings.protocols[0]
     return Run(protocol, payload_limit(protocol, settings), math.inf, settings.cores)
 
 
 def first_runs(runs: Sequence[Run], settings: Settings) -> list[Run]:
-    """The first round: at full load both ends, both sides of the first break, and between them.
+    """The first round, at unlimited load: both ends, both sides of the first break, and the middles.
 
-    What the path carries follows from it; so does which loads make sense at which payloads.
+    It gives the capacity, from which follows which loads are within it at which payloads.
     """
     found: list[Run] = []
     for curve in curves([run for run in runs if run.unlimited]):

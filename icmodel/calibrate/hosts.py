@@ -1,4 +1,4 @@
-"""Hosts: two hosts as a system; a responder on B, and `icprobe run` on A for every run."""
+"""Two hosts as a system: `icprobe serve` on B, and `icprobe run` on A for every run."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from icmodel.documents import json_value
 from icmodel.errors import CalibrationError, MeasurementFailed
 
 DONE, FLAGGED, REFUSED = 0, 1, 2
-"""Exit codes of ``icprobe run``: both of the first print a record."""
-LOOK_S = 0.02
-MOST_SAID_BYTES = 65536
+"""Exit codes of ``icprobe run``; with the first two it prints a record."""
+POLL_S = 0.02
+MOST_OUTPUT_BYTES = 65536
 PATIENCE_S = 30.0
-"""What a run may take beside idle time, warm-up and window."""
+"""Time that a run may take beyond its cost before it is killed."""
 
 
 class Hosts:
@@ -40,11 +40,11 @@ class Hosts:
     probe : Path
         The icprobe of this machine.
     pair : Pair
-        Which two.
+        The two hosts.
     settings : Settings
-        How long a run is.
+        The times of a run.
     folder : Path
-        Of the calibration; the key it left behind when it was killed is replaced.
+        Folder of the calibration; a key left behind by a killed calibration is replaced.
     """
 
     def __init__(self, probe: Path, pair: Pair, settings: Settings, folder: Path) -> None:
@@ -65,7 +65,7 @@ class Hosts:
         return self._responder is not None and self._responder.alive
 
     def measure(self, run: Run, repeat: int) -> Record | Refused:
-        """One record of icprobe; what it calls a wrong question, the hosts refuse."""
+        """Run icprobe once; a run that it rejects is refused, provided the responder still runs."""
         done = ended(self._pair.asking((*run.words(), *self._times)), self._longest_s)
         if done.returncode == REFUSED and self._answers():
             return Refused(reason(done.stderr))
@@ -98,9 +98,9 @@ class Hosts:
 
 
 def private(folder: Path) -> Path:
-    """Where a calibration's key is: a place of this folder, user and machine alone.
+    """The folder of a calibration's key, unique to the calibration's folder, user and machine.
 
-    It is the same when the same command is given again, and short, as names of sockets have to be.
+    A calibration that goes on has the same one.  The path is short, as paths of sockets must be.
     """
     whose = f"{socket.gethostname()} {os.getuid()} {folder.resolve()}"
     name = hashlib.sha256(whose.encode("utf-8")).hexdigest()[:16]
@@ -109,7 +109,7 @@ def private(folder: Path) -> Path:
 
 @contextmanager
 def _made_anew(place: Path) -> Iterator[Path]:
-    """An empty folder that nobody else reads, removed in the end."""
+    """A new empty folder that only this user can read, removed at the end."""
     try:
         if place.exists():
             shutil.rmtree(place)
@@ -126,15 +126,15 @@ def _made_anew(place: Path) -> Iterator[Path]:
 
 
 class _Responder:
-    """An ``icprobe serve`` that answers."""
+    """An ``icprobe serve`` process, entered once it accepts runs and ended on exit."""
 
     def __init__(self, command: list[str]) -> None:
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115  (closed in __exit__)
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115  (closed in __exit__)
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
-            stdout=self._said,
-            stderr=self._said,
+            stdout=self._output,
+            stderr=self._output,
             start_new_session=True,
         )
 
@@ -142,12 +142,12 @@ class _Responder:
         deadline = time.monotonic() + BRIEF_S
         while "answers on" not in self._text():
             if self._process.poll() is not None or time.monotonic() > deadline:
-                said = reason(self._text().encode("utf-8"))
+                why = reason(self._text().encode("utf-8"))
                 self.__exit__()
                 raise MeasurementFailed(
-                    f"`icprobe serve` does not answer ({said}): put that right and start again"
+                    f"`icprobe serve` does not answer ({why}): put that right and start again"
                 )
-            time.sleep(LOOK_S)
+            time.sleep(POLL_S)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -158,21 +158,21 @@ class _Responder:
         except subprocess.TimeoutExpired:
             os.killpg(self._process.pid, signal.SIGTERM)
             self._process.wait()
-        self._said.close()
+        self._output.close()
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs."""
+        """Whether the process still runs."""
         return self._process.poll() is None
 
     def _text(self) -> str:
-        """All it said so far; where it writes on stays where it is."""
-        return os.pread(self._said.fileno(), MOST_SAID_BYTES, 0).decode("utf-8", "replace")
+        """All output so far, read without moving the position at which the process writes."""
+        return os.pread(self._output.fileno(), MOST_OUTPUT_BYTES, 0).decode("utf-8", "replace")
 
 
-def _record(said: bytes) -> dict[str, Any]:
+def _record(output: bytes) -> dict[str, Any]:
     try:
-        record = json_value(said)
+        record = json_value(output)
     except ValueError as error:
         raise MeasurementFailed(
             f"`icprobe run` printed no record ({error}): is the icprobe of both hosts the same?"

@@ -13,12 +13,12 @@ from icmodel.errors import CalibrationError
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Hold a folder; the kernel lets it go when the process ends, however it ends.
+    """Lock a folder; the kernel releases the lock when the process ends, even if it is killed.
 
     Raises
     ------
     CalibrationError
-        If another process holds it, or it cannot be held.
+        If another process holds the lock, or the folder cannot be locked.
     """
     place = _opened(folder)
     try:

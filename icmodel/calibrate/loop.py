@@ -1,7 +1,7 @@
-"""Loop: plan, measure, fold, fit and choose, until the error or the budget is reached.
+"""The loop of a calibration: plan, measure, fold, fit, choose; until the error or budget is reached.
 
-What is asked next follows from the settings and the records of the steps before, and from nothing
-else: a step that was cut off is decided again, the same way, and what it lacks is measured.
+A step's runs follow only from the settings and the records of the steps before.  So a step that was
+interrupted is planned again in the same way, and its missing runs are measured.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from icmodel.calibrate.system import Refused, System
 from icmodel.errors import CalibrationError, MeasurementFailed
 
 TRIES = 2
-"""How often a run that failed is tried before the loop ends."""
+"""Attempts at a run before its failure ends the loop."""
 MOST_REFUSED = 3
-"""So many refusals at the start, and no record, are an error of the whole."""
+"""Refused runs, without any record, after which the calibration fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a calibration stands after a run, or after a step (then with its scores).
+    """The state of a calibration after a run, or after a step (then with its scores).
 
-    ``disturbed`` is how many of the runs count for nothing, since the hypervisor took more of a
-    core than may be; ``requirements`` are those of the use case with the outcome of each.
+    ``disturbed`` is the number of runs excluded because the hypervisor took too much of a core;
+    ``requirements`` has the outcome of each requirement of the use case.
     """
 
     step: int
@@ -45,7 +45,7 @@ class Progress:
 
     @property
     def error(self) -> float:
-        """The error that is to fall: the greatest of the metrics' middle ones."""
+        """The error compared with the target: the greatest median error of a metric."""
         return worst(self.scores)
 
 
@@ -65,24 +65,25 @@ class Result:
 def calibrate(
     system: System, settings: Settings, folder: Path, watch: Watch | None = None
 ) -> Result:
-    """Measure until the error or the budget is reached; one that was cut off goes on.
+    """Measure until the target error or the budget is reached; an interrupted calibration goes on.
 
     Parameters
     ----------
     system : System
-        What is measured; its description must be that of the settings.
+        The system to measure; its description must equal the one in the settings.
     settings : Settings
-        What is to be found out, and how.
+        What to measure, how, and when to stop.
     folder : Path
-        Where records are kept; a calibration that is here already is continued.
+        Folder of the records; a calibration in it is continued.
     watch : callable, optional
-        Told after every run and every step.
+        Called with the progress after every run and every step.
 
     Raises
     ------
     CalibrationError
-        If the folder is another calibration's, another process is at it, a run fails twice, or
-        nothing can be measured.
+        If the folder holds another calibration, another process uses it, or nothing can be measured.
+    MeasurementFailed
+        If a run fails twice.
     """
     if system.description != settings.system:
         raise CalibrationError(
@@ -99,7 +100,7 @@ def _nobody(_: Progress) -> None:
 
 
 class _Loop:
-    """One calibration at work."""
+    """A calibration while it runs."""
 
     def __init__(self, system: System, plan: Planner, folder: Folder, watch: Watch) -> None:
         self.system = system
@@ -110,12 +111,12 @@ class _Loop:
         self.plan = plan
 
     def go(self) -> Result:
-        """Step by step, from the one that was cut off."""
+        """Plan and measure step by step, beginning with the one that was interrupted."""
         step = max((one.step for one in self.done), default=0)
         while True:
             before = [one for one in self.done if one.step < step]
             decided = self.plan.decide(step, before)
-            self._tell(step, decided)
+            self._report(step, decided)
             if decided.reason:
                 return self._result(decided.reason, step, decided)
             if not self._measure(step, decided.turns):
@@ -123,7 +124,7 @@ class _Loop:
             step += 1
 
     def _measure(self, step: int, turns: Sequence[Turn]) -> bool:
-        """Measure what the step still lacks; False when the budget is used up before its end."""
+        """Measure the step's missing runs; False if the budget is used up before its end."""
         have = {(one.run, one.repeat) for one in self.done if one.step == step}
         for run, repeat in turns:
             if (run, repeat) in have:
@@ -167,16 +168,16 @@ class _Loop:
             last=last,
         )
 
-    def _tell(self, step: int, decided: Decided) -> None:
+    def _report(self, step: int, decided: Decided) -> None:
         if decided.scores:
             self.watch(self._scored(step, decided))
 
     def _scored(self, step: int, decided: Decided) -> Progress:
-        told = replace(self._progress(step, None), scores=decided.scores)
+        progress = replace(self._progress(step, None), scores=decided.scores)
         stand = decided.standing
         if stand is None:
-            return told
-        return replace(told, verdict=stand.verdict, requirements=stand.requirements)
+            return progress
+        return replace(progress, verdict=stand.verdict, requirements=stand.requirements)
 
     @property
     def _records(self) -> tuple[Record, ...]:

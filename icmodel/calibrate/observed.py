@@ -1,4 +1,4 @@
-"""Observed: what the records say of each metric, as numbers a surface can be laid through."""
+"""Observed values of each metric in the records, on the scale that a surface is fitted on."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ from icmodel.fold.flags import spoilers
 
 GOODPUT = "goodput_bps"
 ABSOLUTE = ("cpu_send", "cpu_recv", "loss_rate")
-"""Metrics from 0 to 1, whose error is a difference; that of others is relative."""
+"""Metrics from 0 to 1, whose error is absolute; the error of others is relative."""
 LEAST = 1e-12
-"""Below it a relative error means nothing."""
+"""Lower limit of values before the logarithm."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """One metric as it was measured: a run and a value for each time it was.
+    """All measured values of one metric, with the run of each.
 
-    ``values`` are logarithms, but those of a share from 0 to 1 are as they are: a difference of
-    two of them is an error.
+    ``values`` (n,) are on the scale of `scaled`, where a difference is an error.
     """
 
     metric: str
@@ -37,12 +36,12 @@ class Observed:
 
 
 def scaled(metric: str, value: float) -> float:
-    """A value where a difference is an error."""
+    """A value on the scale where a difference is an error: its logarithm, or a ratio as it is."""
     return value if metric in ABSOLUTE else math.log(max(value, LEAST))
 
 
 def observed(records: Iterable[Record], metrics: Sequence[str]) -> dict[str, Observed]:
-    """Every metric that was measured at two runs or more; rows sorted by run."""
+    """Every metric measured at two or more different runs; values sorted by run."""
     found: dict[str, list[tuple[Run, float]]] = {metric: [] for metric in metrics}
     for record in records:
         run, result = run_of(record), record.get("result", {})
@@ -60,7 +59,7 @@ def observed(records: Iterable[Record], metrics: Sequence[str]) -> dict[str, Obs
 
 
 def stolen(record: Record) -> float:
-    """The share of its time that the hypervisor took from the core in use that lost most."""
+    """The greatest share of time, 0…1, that the hypervisor took from a core in use."""
     used, modes = record.get("cores", {}), record.get("cpu_modes", {})
     lost = [
         core.get("steal", 0.0)
@@ -72,12 +71,12 @@ def stolen(record: Record) -> float:
 
 
 def is_disturbed(record: Record, most_steal: float | None) -> bool:
-    """Whether the hypervisor took more of a core in use than may be; no limit is never passed."""
+    """Whether the hypervisor took more than ``most_steal`` of a core in use; no, without a limit."""
     return most_steal is not None and stolen(record) > most_steal
 
 
 def is_spoilt(record: Record) -> bool:
-    """Whether the flags of a record leave nothing of it."""
+    """Whether the record's flags make every metric of it unusable."""
     flags = record.get("flags", ())
     return all(spoilers(flags, metric, (), ()) for metric in record.get("result", {}))
 

@@ -1,4 +1,4 @@
-"""Pair: two hosts where icprobe can be run; namespaces of a lab, or real ones over SSH."""
+"""Pairs of hosts on which icprobe can run: network namespaces of a lab, or real hosts over SSH."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from icmodel.calibrate.commands import printed
 from icmodel.errors import CalibrationError
 
 BRIEF_S = 30.0
-"""Longest that anything but a run takes."""
+"""Time limit of every command but a run."""
 RESPONDER = (
     "exec 3<&0; {serve} & p=$!; (cat; kill $p) <&3 >/dev/null 2>&1 & c=$!; "
     "wait $p; s=$?; kill $c 2>/dev/null; exit $s"
 )
-"""The responder ends when its standard input does, however what holds it ended: `cat` reads its end."""
+"""Runs the responder until standard input ends, which `cat` waits for: also when icmodel is killed."""
 KEEP_KEY = (
     'umask 077; d="${{TMPDIR:-/tmp}}/{name}"; rm -rf "$d"; '
     'mkdir "$d" && cat >"$d/key" && printf %s "$d/key"'
 )
-"""In a folder made anew: it replaces what a calibration left that was killed."""
+"""Stores the key in a new folder, which replaces the one that a killed calibration left behind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What is known of the way between both before any run; ``None`` where it is not.
+    """What is known of the path between the hosts before any run; ``None`` for unknown.
 
-    ``burst_bytes`` pass at once before the line rate [b/s] holds.
+    ``burst_bytes`` pass at once before ``line_rate_bps`` limits, as a token bucket's depth.
     """
 
     line_rate_bps: float | None = None
@@ -41,15 +41,15 @@ class Link:
 
 
 class Pair(Protocol):
-    """A sends and asks, B receives and answers."""
+    """Two hosts: A sends and runs ``icprobe run``, B receives and runs ``icprobe serve``."""
 
     def link(self) -> Link:
-        """The way between both, as far as it is known."""
+        """The path between the hosts, as far as it is known."""
         ...
 
     @property
     def description(self) -> str:
-        """Which two, in a few words."""
+        """The two hosts, in a few words."""
         ...
 
     @property
@@ -58,7 +58,7 @@ class Pair(Protocol):
         ...
 
     def up(self, key: Path) -> None:
-        """Make both ready, and hand each the key."""
+        """Prepare both hosts and give each the key."""
         ...
 
     def asking(self, words: Sequence[str]) -> list[str]:
@@ -70,12 +70,12 @@ class Pair(Protocol):
         ...
 
     def down(self) -> None:
-        """Leave nothing behind."""
+        """Remove all that `up` made."""
         ...
 
 
 class LabPair:
-    """Two namespaces of a test network that stands for this calibration alone.
+    """Two namespaces of a test network that is built for this calibration alone.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class LabPair:
     topology : str
         Name or file of a topology with hosts A and B.
     folder : Path
-        Of the calibration; a network it left behind when it was killed is replaced.
+        Folder of the calibration; a network left behind by a killed calibration is replaced.
     """
 
     def __init__(self, probe: Path, topology: str, folder: Path) -> None:
@@ -97,7 +97,7 @@ class LabPair:
         self._key = ""
 
     def link(self) -> Link:
-        """What the topology says."""
+        """The path as the topology describes it."""
         shown = json.loads(printed((self._probe, "lab", "show", self._topology), BRIEF_S))
         return Link(shown["line_rate_bps"], shown["burst_bytes"], shown["mtu_bytes"])
 
@@ -122,11 +122,11 @@ class LabPair:
 
     def answering(self) -> list[str]:
         """``icprobe serve`` in the namespace of B."""
-        told = (*self._on("B"), "serve", "--bind", self.address, "--key", self._key)
-        return ["sh", "-c", RESPONDER.format(serve=shlex.join(told))]
+        serve = (*self._on("B"), "serve", "--bind", self.address, "--key", self._key)
+        return ["sh", "-c", RESPONDER.format(serve=shlex.join(serve))]
 
     def down(self) -> None:
-        """Take the network away, with what runs in it."""
+        """Remove the network and end the processes in it."""
         printed((self._probe, "lab", "down", self.name), BRIEF_S)
 
     def _on(self, host: str) -> list[str]:
@@ -143,9 +143,9 @@ class SshPair:
     first, second : str
         A and B as ``ssh`` takes them.
     address : str or None
-        Of B on the measured network, as A reaches it; by default where ``ssh`` goes for B.
+        Address of B on the measured network; by default the one that ``ssh`` connects to.
     probe : str
-        What icprobe is called on the hosts.
+        Name or path of icprobe on the hosts.
     options : sequence of str
         Further options of ``ssh``.
     """
@@ -168,11 +168,11 @@ class SshPair:
         self._options: tuple[str, ...] = tuple(options)
 
     def link(self) -> Link:
-        """Nothing: it is to be found out."""
+        """Nothing is known of the path between real hosts."""
         return Link()
 
     def up(self, key: Path) -> None:
-        """Hand both hosts the key, over connections that the runs share."""
+        """Copy the key to both hosts, over connections that the runs reuse."""
         self.address = _number(self.address or self._host_name(self._hosts[1]))
         sockets = key.parent / "%C"
         self._options += (
@@ -189,13 +189,13 @@ class SshPair:
 
     def asking(self, words: Sequence[str]) -> list[str]:
         """``icprobe run`` on A."""
-        told = (self._probe, "run", "--to", self.address, "--key", self.keys[0], *words)
-        return self._ssh(self._hosts[0], shlex.join(told))
+        command = (self._probe, "run", "--to", self.address, "--key", self.keys[0], *words)
+        return self._ssh(self._hosts[0], shlex.join(command))
 
     def answering(self) -> list[str]:
         """``icprobe serve`` on B, which ends with the connection."""
-        told = (self._probe, "serve", "--bind", self.address, "--key", self.keys[1])
-        return self._ssh(self._hosts[1], RESPONDER.format(serve=shlex.join(told)))
+        serve = (self._probe, "serve", "--bind", self.address, "--key", self.keys[1])
+        return self._ssh(self._hosts[1], RESPONDER.format(serve=shlex.join(serve)))
 
     def down(self) -> None:
         """Remove the keys and end the connections."""
@@ -205,7 +205,7 @@ class SshPair:
         self.keys = []
 
     def _check(self, host: str) -> None:
-        """A host must find icprobe in a shell to which nobody logged in."""
+        """Refuse a host whose non-interactive shell does not find icprobe."""
         look = f"command -v {shlex.quote(self._probe)} || true"
         if not printed(self._ssh(host, look), BRIEF_S).strip():
             raise CalibrationError(
@@ -214,9 +214,9 @@ class SshPair:
             )
 
     def _host_name(self, host: str) -> str:
-        """Where ``ssh`` goes for a host: what its configuration makes of the name."""
-        told = printed(["ssh", *self._options, "-G", host], BRIEF_S).splitlines()
-        named = (line.partition(" ") for line in told)
+        """The host name that the configuration of ``ssh`` gives for a host."""
+        lines = printed(["ssh", *self._options, "-G", host], BRIEF_S).splitlines()
+        named = (line.partition(" ") for line in lines)
         return next((value for key, _, value in named if key == "hostname"), host)
 
     def _ssh(self, host: str, command: str) -> list[str]:
@@ -224,7 +224,7 @@ class SshPair:
 
 
 def _number(address: str) -> str:
-    """An address as a number, which both hosts understand alike."""
+    """The numeric IP address of a name, the same for both hosts."""
     try:
         found = socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)
     except OSError as error:

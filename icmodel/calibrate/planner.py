@@ -1,4 +1,4 @@
-"""Planner: what is measured in which step, a pure function of settings and steps before."""
+"""Planner: the runs of each step, as a pure function of the settings and the steps before."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from icmodel.errors import CalibrationError
 from icmodel.usecase import load_usecase
 
 MOST_SPOILT = 3
-"""A run whose flags spoilt everything so often is not asked again."""
+"""Number of records without a usable metric after which a run is given up."""
 LAST_OPENING = 3
-"""The last step whose runs do not compete."""
+"""The last step whose runs are fixed by rule; later ones are chosen by their gain."""
 
 Turn = tuple[Run, int]
-"""A run and which of its repeats."""
+"""A run and the number of its repeat, from 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What a step is: the runs to measure, or the reason to end, and how good the model was."""
+    """A step: the runs to measure, or the reason to stop, and the scores of the model before it."""
 
     turns: tuple[Turn, ...] = ()
     reason: str = ""
@@ -42,7 +42,7 @@ class Decided:
 
 
 class Planner:
-    """What is measured in which step: a pure function of the settings and the steps before."""
+    """Decides the runs of each step from the settings and the steps before."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -53,7 +53,7 @@ class Planner:
         )
 
     def decide(self, step: int, before: Sequence[Done]) -> Decided:
-        """The turns of a step, from what was done in the steps before it."""
+        """The runs of a step, from the runs done in the steps before it."""
         if step == 0:
             return Decided(((pilot(self.settings), 0),))
         counts = Counter(one.run for one in before)
@@ -72,11 +72,12 @@ class Planner:
         return self._next(records, counts, grid, refused)
 
     def opening(self, step: int, records: Sequence[Record], grid: Sequence[Run]) -> list[Run]:
-        """What is measured before anything is chosen; nothing after step 3.
+        """The runs of steps 1 to 3, which are fixed by rule; later none but repeats.
 
-        First what the path carries, then both ends of every load where it is carried, and then
-        where that begins; for a use case not that, since its verdict says where to look. First
-        runs that the hypervisor disturbed are asked again in every step until one counts.
+        Step 1 measures the capacity, step 2 both ends of every curve within capacity, step 3 the
+        runs next to saturation and in overload.  With a use case step 3 is left out, since the
+        verdict leads the choice.  Runs of step 1 that the hypervisor disturbed are repeated in
+        every step until one is undisturbed.
         """
         if step == 1:
             return first_runs(grid, self.settings)
@@ -115,14 +116,14 @@ class Planner:
     def choose(
         self, records: Sequence[Record], wanted: Sequence[Run], purpose: Purpose
     ) -> tuple[Run, ...]:
-        """The next runs of some candidates."""
+        """The next runs among those wanted that are within capacity or that a decision is about."""
         known = self._known(records)
         asked = {one.run for one in purpose.decisions}
         able = asked | set(carried(known, wanted))
         return choose(known, [one for one in wanted if one in able], purpose, self.settings.batch)
 
     def _undisturbed(self, records: Iterable[Record]) -> list[Record]:
-        """The records of which the hypervisor took no more than may be."""
+        """The records whose cores lost no more to the hypervisor than the settings allow."""
         most = self.settings.most_steal
         return [record for record in records if not is_disturbed(record, most)]
 
@@ -139,11 +140,11 @@ class Planner:
         return ""
 
     def _own_runs(self) -> tuple[Run, ...]:
-        """What the use case asks about: no verdict rests on other runs alone."""
+        """The runs that the use case is about, always measured so that the verdict rests on them."""
         return () if self.case is None else own_runs(self.case, self.settings)
 
     def _reference_bps(self, before: Sequence[Done]) -> float:
-        """What shares of the load mean: as set, else the goodput of the first record."""
+        """The load of share 1 [b/s]: the line rate as set, or the goodput of the first record."""
         if self.settings.line_rate_bps is not None:
             return self.settings.line_rate_bps
         for one in before:
@@ -156,14 +157,14 @@ class Planner:
 
 
 def _given_up(before: Sequence[Done]) -> set[Run]:
-    """Runs that the hosts refused, or that flags have spoilt as often as they may."""
+    """Runs that the hosts refused, or of which three records had no usable metric."""
     spoilt = Counter(one.run for one in before if one.record is not None and is_spoilt(one.record))
     often = {run for run, count in spoilt.items() if count >= MOST_SPOILT}
     return often | {one.run for one in before if one.record is None}
 
 
 def _without_done(runs: Sequence[Run], counts: Counter[Run]) -> list[Run]:
-    """The runs without as many of each as were done."""
+    """The runs, less those done; a run may occur several times in both."""
     left = Counter(counts)
     kept = []
     for run in runs:

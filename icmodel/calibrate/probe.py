@@ -1,4 +1,4 @@
-"""The measuring tool icprobe: where it stands, and whether it works."""
+"""The measuring tool icprobe: where it is installed, and whether it works."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ INSTALL = (
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A measuring tool that works: where it stands, and what it says of itself.
+    """An icprobe that works: its path and version.
 
-    ``instrument`` is what it measured of itself (``icprobe selfcheck``), in SI units.
+    ``instrument`` holds its own measured limits and resolutions (``icprobe selfcheck``), in SI units.
     """
 
     path: Path
@@ -33,7 +33,7 @@ class Probe:
 
 
 def find_probe() -> Path:
-    """Where icprobe stands: on PATH, beside this Python, or built in this checkout.
+    """The path of icprobe: on PATH, in the scripts folder of this Python, or built in this checkout.
 
     Returns
     -------
@@ -61,19 +61,19 @@ def _places() -> Iterator[Path]:
 
 
 def check_probe(path: Path, *, longest_s: float = 60.0) -> Probe:
-    """Let an icprobe say its version and check itself.
+    """Ask an icprobe for its version and its self-check.
 
     Parameters
     ----------
     path : Path
         The tool, as :func:`find_probe` finds it.
     longest_s : float
-        A tool that has not answered by then does not work.
+        Time limit of each answer, in seconds.
 
     Raises
     ------
     ProbeMissing
-        If it does not start, fails, or answers what no icprobe answers.
+        If it does not start, fails, exceeds the time limit, or is no icprobe.
     """
     name, _, version = _answer(path, "--version", longest_s).strip().partition(" ")
     if name != PROBE or not version:
@@ -84,16 +84,16 @@ def check_probe(path: Path, *, longest_s: float = 60.0) -> Probe:
 def _instrument(path: Path, longest_s: float) -> dict[str, float]:
     text = _answer(path, "selfcheck", longest_s)
     try:
-        said = json_value(text)
+        found = json_value(text)
     except ValueError:
-        said = None
-    if not isinstance(said, dict) or not said:
+        found = None
+    if not isinstance(found, dict) or not found:
         raise ProbeMissing(f"`{path} selfcheck` prints no JSON object: {INSTALL}")
-    return {name: value for name, value in said.items() if type(value) in (int, float)}
+    return {name: value for name, value in found.items() if type(value) in (int, float)}
 
 
 def _answer(path: Path, word: str, longest_s: float) -> str:
-    """What the tool prints for one word."""
+    """The output of the tool run with one argument."""
     try:
         done = subprocess.run(
             [path, word],
@@ -110,9 +110,9 @@ def _answer(path: Path, word: str, longest_s: float) -> str:
             f"`{path} {word}` did not answer within {longest_s:g} s: run it by hand to see why"
         ) from None
     if done.returncode != 0:
-        said = " ".join(done.stderr.split()) or "it said nothing"
+        why = " ".join(done.stderr.split()) or "it said nothing"
         raise ProbeMissing(
-            f"`{path} {word}` failed with exit code {done.returncode} ({said}): run it by hand to "
+            f"`{path} {word}` failed with exit code {done.returncode} ({why}): run it by hand to "
             "see why"
         )
     return done.stdout

@@ -1,4 +1,4 @@
-"""Replay: recorded runs answer in the place of hosts, each repeat by its own record."""
+"""Replay: a system that returns recorded runs, each repeat from a record of its own."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from icmodel.calibrate.system import Ready, Refused
 
 
 class Replay(Ready):
-    """A system whose answers are records that were made before.
+    """A system that returns records made earlier.
 
     Parameters
     ----------
     records : iterable of record
-        Repeats of a run answer in the order they come in.
+        Repeats of a run are returned in this order.
     description : str
-        What it is a replay of.
+        Name of the system that was recorded.
     """
 
     def __init__(self, records: Iterable[Record], description: str = "replay") -> None:
@@ -27,15 +27,15 @@ class Replay(Ready):
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """What it can answer, sorted."""
+        """The runs that were recorded, sorted."""
         return tuple(sorted(self._repeats))
 
     def repeats(self, run: Run) -> int:
-        """How often a run was recorded."""
+        """The number of records of a run."""
         return len(self._repeats.get(run, ()))
 
     def measure(self, run: Run, repeat: int) -> Record | Refused:
-        """The record of this repeat; refused where there is none."""
+        """The record of this repeat; refused if it was not recorded."""
         known = self._repeats.get(run, [])
         if repeat >= len(known):
             return Refused(f"{len(known)} repeats of it were recorded")

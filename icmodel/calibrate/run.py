@@ -1,4 +1,4 @@
-"""Run: one measurement that may be asked for, and the words of icprobe for it."""
+"""Run: the conditions of one measurement, and the options of icprobe for them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 from icmodel.errors import RecordError
 
 Record = Mapping[str, Any]
-"""A record of icprobe, as its JSON says."""
+"""A record of icprobe, as read from JSON."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Run:
-    """One point of the plan: who sends what, how fast.
+    """One point of the plan: protocol, payload, offered load and cores.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class Run:
     payload_bytes : int
         Useful bytes a frame.
     load_bps : float
-        Requested goodput [b/s]; infinite is as fast as it goes.
+        Requested goodput [b/s]; infinite for an unlimited load.
     cores : int
         Cores of each end.
     """
@@ -38,18 +38,18 @@ class Run:
 
     @property
     def unlimited(self) -> bool:
-        """Whether it goes as fast as it goes."""
+        """Whether the load is unlimited."""
         return math.isinf(self.load_bps)
 
     @property
     def identity(self) -> str:
-        """The first 16 hexadecimal digits of the SHA-256 of what it asks."""
+        """The first 16 hexadecimal digits of the SHA-256 of its fields."""
         load = None if self.unlimited else self.load_bps
-        said = json.dumps([self.protocol, self.payload_bytes, load, self.cores])
-        return hashlib.sha256(said.encode("ascii")).hexdigest()[:16]
+        text = json.dumps([self.protocol, self.payload_bytes, load, self.cores])
+        return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
 
     def words(self) -> tuple[str, ...]:
-        """The options of ``icprobe run`` that ask it."""
+        """The options of ``icprobe run`` for it."""
         asked = ("--protocol", self.protocol, "--payload", f"{self.payload_bytes} B")
         cores = ("--cores", str(self.cores))
         load = () if self.unlimited else ("--load", f"{self.load_bps:.0f} b/s")
@@ -57,12 +57,12 @@ class Run:
 
 
 def run_of(record: Record) -> Run:
-    """The run a record is of.
+    """The run of a record.
 
     Raises
     ------
     RecordError
-        If it does not say the point it measured.
+        If the record lacks its point, or a field of it.
     """
     try:
         point = record["point"]

@@ -1,4 +1,4 @@
-"""Score: how wrong a model is on points it was not shown, by leaving them out in turn."""
+"""Scores of the model on measured runs, by cross-validation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icmodel.errors import DatasetError, OutOfDomain, ScenarioError
 from icmodel.model import Model
 
 FOLDS = 8
-"""Into so many parts the measured runs are dealt; each is left out once."""
+"""Number of parts into which the measured runs are divided; each is left out once."""
 REFUSALS = (OutOfDomain, ScenarioError, DatasetError)
 
 Place = tuple[str, int, float, int]
@@ -22,10 +22,10 @@ Place = tuple[str, int, float, int]
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Errors of one metric at runs left out: relative, but the difference of a share from 0 to 1.
+    """Errors of one metric at left-out runs: absolute for ratios (0…1), relative for others.
 
-    ``noise`` is the median deviation of one repeat from the mean of its run, on the same scale;
-    NaN where nothing was repeated.
+    ``middle`` is the median error, ``p95`` the 95th percentile.  ``noise`` is the median deviation of
+    one repeat from the mean of its run, in the same kind, NaN if no run was repeated.
     """
 
     metric: str
@@ -36,11 +36,10 @@ class Score:
 
 
 def scores(data: Dataset, variant: str, metrics: Sequence[str]) -> tuple[Score, ...]:
-    """Errors of each metric on runs left out of the dataset, a part of them at a time.
+    """Errors of each metric on left-out runs, by eightfold cross-validation.
 
-    The ends of every curve stay, since without them the question would be another one: how the
-    model extrapolates. A model is fitted for every part, and told which metrics are asked for,
-    since a record has many more.
+    The ends of every curve are never left out, since the model would have to extrapolate there.
+    Only the metrics given are predicted, since a record has many more.
     """
     inner = _inner(data.points)
     errors: dict[str, list[float]] = {metric: [] for metric in metrics}
@@ -71,7 +70,7 @@ def _inner(points: Sequence[Point]) -> list[Place]:
 def _add(
     errors: Mapping[str, list[float]], data: Dataset, left: frozenset[Place], variant: str
 ) -> None:
-    """The errors at the places left out."""
+    """Append the errors at the places left out, by a model fitted to the rest."""
     shown = tuple(point for point in data.points if _place(point) not in left)
     model = Model(replace(data, points=shown), variant, cache=False)
     truth: dict[Place, dict[str, float]] = {}
@@ -90,15 +89,15 @@ def _errors(
     protocol, payload, load, cores = place
     rate = None if math.isinf(load) else load / 8 / payload
     try:
-        said = model.predict(
+        answer = model.predict(
             protocol=protocol, payload_bytes=payload, rate_fps=rate, cores=cores, metrics=asked
         ).metrics
     except REFUSALS:
         return []
     return [
-        (metric, _error(metric, said[metric].value, value))
+        (metric, _error(metric, answer[metric].value, value))
         for metric, value in values.items()
-        if metric in said and not said[metric].absent and (value > 0 or metric in ABSOLUTE)
+        if metric in answer and not answer[metric].absent and (value > 0 or metric in ABSOLUTE)
     ]
 
 
@@ -121,5 +120,5 @@ def _score(metric: str, errors: Sequence[float], data: Dataset) -> Score:
 
 
 def worst(found: Sequence[Score]) -> float:
-    """The greatest of the middle errors: what a stated error is held against; NaN of none."""
+    """The greatest median error, which is compared with the target error; NaN without scores."""
     return max((one.middle for one in found if one.count), default=math.nan)

@@ -1,4 +1,4 @@
-"""Settings: what a calibration is to find out, and how it measures; frozen, kept beside it."""
+"""Settings of a calibration: what to measure, how, and when to stop; stored as ``loop.json``."""
 
 from __future__ import annotations
 
@@ -16,59 +16,59 @@ SCHEMA_VERSION = 1
 PROTOCOLS = ("tcp", "udp", "ethernet", "zeromq")
 METRICS = ("goodput_bps", "latency_mean_s", "cpu_send", "cpu_recv")
 OVERHEAD_S = 0.5
-"""Seconds that a run costs beside idle time, warm-up and window: clocks, connection, counters."""
+"""Time of a run besides idle time, warm-up and window: clocks, connection, counters."""
 MOST_CORES = 64
-"""A responder of icprobe takes so many streams, one of each core."""
+"""Streams that a responder of icprobe accepts at most; each core sends one."""
 LEAST_MTU, MOST_MTU = 68, 65535
-"""Least MTU of IPv4, and the longest packet it has."""
+"""Least MTU of IPv4, and its longest packet (RFC 791) [B]."""
 LEAST_WINDOW_S, MOST_WINDOW_S = 0.1, 3600.0
 ENDS = ("budget_s", "error_ratio")
-"""What only says when to stop: it may change when a calibration goes on."""
+"""Settings that only decide when to stop; they may change when a calibration goes on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One calibration.
+    """The settings of one calibration.
 
     Parameters
     ----------
     system : str
-        Description of the system; a folder holds one system's records.
+        Description of the system; a folder holds the records of one system.
     protocols : tuple of str
-        Whom to measure.
+        Protocols to measure.
     loads : tuple of float
-        Requested goodputs as shares of the line rate; infinite is as fast as it goes.
+        Requested goodputs as shares of the line rate; infinite for an unlimited load.
     least_payload_bytes, most_payload_bytes : int
-        The domain; what a protocol cannot carry is left out.
+        Range of payloads; a protocol with a smaller limit is measured up to that.
     mtu_bytes : int
-        Packets break here.
+        MTU of the path, which sets the packet breaks.
     cores : int
-        Cores of each end.
+        Cores used at each end.
     line_rate_bps : float or None
-        What shares of the load mean [b/s]; None is the goodput of the first run, two digits.
+        The load of share 1; None for the goodput of the first run, rounded to two digits.
     burst_bytes : float
-        Pass at once before the line rate holds, as a token bucket's depth [B].
+        Bytes that pass at once before the line rate limits, as a token bucket's depth.
     budget_s : float
-        Measuring time, in seconds: idle time, warm-up, window and overhead of each run.
+        Total measuring time: idle time, warm-up, window and overhead of each run.
     error_ratio : float or None
-        Stop when the model's error is down to this, 0…1; None is to use up the budget.
+        Target error, 0…1, at which to stop; None to use up the budget.
     metrics : tuple of str
-        What the error is of.
+        Metrics whose error is to fall.
     variant : str
-        Of the model whose error and verdict count.
+        Variant of the model that is scored and gives the verdict.
     usecase : str or None
-        Name or path of a use case: choose for its verdict rather than for the error.
+        Name or path of a use case; with one, runs are chosen to decide its verdict.
     window_s, warmup_s, baseline_s : float
-        Of each run.
+        Measuring window, warm-up and idle time of each run.
     most_steal : float or None
-        Runs that lost more of a core in use to the hypervisor, 0…1 of its time, count for nothing
-        and stand apart in the dataset; None is to take all.
+        Greatest share of a core in use, 0…1, that a run may lose to the hypervisor.  Runs that lost
+        more do not train the model and are listed separately in the dataset; None for no limit.
     repeats : int
-        Of each run of the first round, to know the noise.
+        Repeats of each run of the first round, from which the noise is estimated.
     batch : int
         Runs chosen at a time.
     seed : int
-        Of what is drawn by lot.
+        Seed of the random order of runs.
     """
 
     system: str
@@ -117,7 +117,7 @@ class Settings:
         self._check_runs()
 
     def _check_ends(self) -> None:
-        """Refuse what would end at once or never."""
+        """Refuse a budget or a target error that would end a calibration at once or never."""
         if self.budget_s <= 0:
             raise CalibrationError(
                 f"a budget of {self.budget_s:g} s has no time for a run: give a time above 0"
@@ -129,7 +129,7 @@ class Settings:
             )
 
     def _check_runs(self) -> None:
-        """Refuse what no run can be, before a folder is made for it."""
+        """Refuse values that no run can have, before a folder is made."""
         if not 1 <= self.cores <= MOST_CORES:
             raise CalibrationError(
                 f"{self.cores} cores are not possible: give 1 to {MOST_CORES}, one sender on each"
@@ -156,32 +156,32 @@ class Settings:
 
     @property
     def cost_s(self) -> float:
-        """What one run costs of the budget."""
+        """The time that one run takes from the budget."""
         return self.baseline_s + self.warmup_s + self.window_s + OVERHEAD_S
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all that decides what is measured: everything but when to stop."""
-        said = json.dumps(self._measured(), sort_keys=True)
-        return hashlib.sha256(said.encode("utf-8")).hexdigest()
+        """SHA-256 of all settings but those that decide when to stop."""
+        text = json.dumps(self._measured(), sort_keys=True)
+        return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
     def differing(self, other: Settings) -> list[str]:
-        """What decides what is measured and is not the same in both."""
+        """Names of settings that differ, without those that decide when to stop."""
         theirs = other._measured()
         return [name for name, value in self._measured().items() if value != theirs[name]]
 
     def _measured(self) -> dict[str, object]:
-        """All but when to stop."""
+        """All settings but those that decide when to stop."""
         return {name: value for name, value in self._document().items() if name not in ENDS}
 
     def to_json(self) -> str:
-        """The file loop.json."""
+        """The text of the file loop.json."""
         return json.dumps(self._document(), indent=2) + "\n"
 
     def _document(self) -> dict[str, object]:
-        said = asdict(self)
-        said["loads"] = [None if math.isinf(load) else load for load in self.loads]
-        return {"schema_version": SCHEMA_VERSION, **said}
+        document = asdict(self)
+        document["loads"] = [None if math.isinf(load) else load for load in self.loads]
+        return {"schema_version": SCHEMA_VERSION, **document}
 
 
 def settings_of(text: str) -> Settings:
@@ -190,7 +190,7 @@ def settings_of(text: str) -> Settings:
     Raises
     ------
     CalibrationError
-        If it is damaged or of another version.
+        If the file is damaged or of another version.
     """
     try:
         said: Any = json_value(text)

@@ -1,8 +1,8 @@
-"""State: the folder of a calibration; records one a line, and nothing that is not in them.
+"""State: the folder of a calibration, which holds its settings and one line for each run done.
 
-A line is written with an fsync after its run. Whatever ends a calibration, the next start cuts
-off a torn last line and goes on. The step a record belongs to is in its plan's name; a run the
-hosts refused leaves a line in refused.jsonl.
+A line is written and synced to disk after its run.  After an interruption of any kind the next start
+cuts off an incomplete last line and goes on.  Records stand in records.jsonl, with their step in
+the plan's name; refused runs stand in refused.jsonl.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PLAN = "calibrate, step "
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A run that was asked for: its step, its repeat, and its record; none where refused."""
+    """A run that was done: its step, repeat and record, or the reason why it was refused."""
 
     step: int
     run: Run
@@ -38,12 +38,12 @@ class Done:
 
 @contextmanager
 def opened(path: Path, settings: Settings) -> Iterator[Folder]:
-    """The folder of a calibration, made when it does not exist, held until it is left.
+    """The folder of a calibration, created if missing, locked within the context.
 
     Raises
     ------
     CalibrationError
-        If another calibration is here or another process at it, or it cannot be written.
+        If it holds another calibration, another process uses it, or it cannot be written.
     """
     with _writable(path):
         path.mkdir(parents=True, exist_ok=True)
@@ -64,13 +64,13 @@ def _writable(path: Path) -> Iterator[None]:
 
 
 def _claim(path: Path, settings: Settings) -> None:
-    """Take a folder for these settings; those that are here may differ in when to stop alone.
+    """Write the settings into the folder; with records present only when to stop may change.
 
-    A calibration that never measured anything holds nothing to keep: what the hosts refused is
-    asked again, and other settings may take its place.
+    Without a record any settings replace those present, and refused runs are forgotten, so that they
+    are tried again.
     """
     place = path / SETTINGS
-    beside = place.with_suffix(".new")
+    new = place.with_suffix(".new")
     if place.exists():
         before = settings_of(place.read_text(encoding="utf-8"))
         if not _has_records(path):
@@ -80,20 +80,20 @@ def _claim(path: Path, settings: Settings) -> None:
                 f"{path} holds a calibration with other settings: {', '.join(other)} not as before; give "
                 "the same ones to go on, or another folder"
             )
-    elif any(one != beside for one in path.iterdir()):
+    elif any(one != new for one in path.iterdir()):
         raise CalibrationError(f"{path} is not empty and holds no calibration: give a new folder")
-    beside.write_text(settings.to_json(), encoding="utf-8")
-    beside.replace(place)
+    new.write_text(settings.to_json(), encoding="utf-8")
+    new.replace(place)
 
 
 def _has_records(path: Path) -> bool:
-    """Whether a whole line of a record is here."""
+    """Whether the folder has at least one complete record."""
     records = path / RECORDS
     return records.exists() and b"\n" in records.read_bytes()
 
 
 class Folder:
-    """Where a calibration keeps what it measured; `opened` makes it."""
+    """The folder of a calibration, as `opened` gives it."""
 
     def __init__(self, path: Path, settings: Settings) -> None:
         self.path = path
@@ -102,7 +102,7 @@ class Folder:
     # --- reading ------------------------------------------------------------------------------
 
     def done(self) -> list[Done]:
-        """All that was asked for so far, by steps."""
+        """All runs done so far, sorted by step."""
         found = [_done(line, RECORDS) for line in self._lines(RECORDS)]
         found += [_done(line, REFUSED) for line in self._lines(REFUSED)]
         return sorted(found, key=lambda one: one.step)
@@ -127,7 +127,7 @@ class Folder:
     # --- writing ------------------------------------------------------------------------------
 
     def keep(self, step: int, run: Run, repeat: int, record: Record) -> Done:
-        """Append the record of a run, with its place in the calibration."""
+        """Append the record of a run, with its step and repeat."""
         mark = {
             "name": f"{PLAN}{step}",
             "digest": self.settings.digest,
@@ -141,7 +141,7 @@ class Folder:
         return Done(step, run, repeat, marked)
 
     def refuse(self, step: int, run: Run, repeat: int, why: str) -> Done:
-        """Append that the hosts cannot do a run."""
+        """Append a run that the hosts refused."""
         load = None if run.unlimited else run.load_bps
         point = {
             "protocol": run.protocol,

@@ -1,7 +1,7 @@
-"""Surface: what runs say of one metric, and how sure that is anywhere else.
+"""Surface: one metric over the runs, with its uncertainty, by which the next runs are chosen.
 
-It decides which run is next and judges the error meanwhile; predictions are the model's. A surface is one
-process of `fits`: costs a frame, byte and packet, and a Gaussian process over what they leave.
+A surface is a process of `icmodel.fits`: costs a frame, a byte and a packet, and a Gaussian process
+over the residuals.  Predictions and scores come from the model, not from surfaces.
 """
 
 from __future__ import annotations
@@ -24,33 +24,33 @@ from icmodel.fits.process import Process, process, scale_of
 from icmodel.fits.regimes import LIMITED, OVERLOAD, SHORT, UNLIMITED
 
 LABELS: tuple[Group, ...] = ((0, ""), (1, ""))
-"""What parts two runs beside payload and load: protocol, and whether the load is too much."""
+"""Labels by which two runs differ besides payload and load: protocol, and regime of the load."""
 PRIOR = Kernel(apart=dict.fromkeys(LABELS, APART))
 CARRIED = 0.98
-"""Up to this share of the capacity a load counts as carried."""
+"""A load up to this share of the capacity counts as within capacity."""
 CLEARLY = SHORT
-"""From so many times the capacity a load clearly asks too much, as the model says of a paced sender."""
+"""A load above this multiple of the capacity is clear overload, with the model's own limit."""
 MOST_ROWS = 96
-"""Rows that the kernel's numbers are chosen by: the time it takes grows with their cube."""
+"""Most rows the kernel's hyperparameters are fitted to; the time grows with the cube of the rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """Where runs stand for a process.
+    """Converts runs to the coordinates of a process.
 
     Parameters
     ----------
     mtu_bytes : int
-        Where packets end [B].
+        MTU of the path.
     capacity : Surface, optional
-        That of the goodput at full load, which says what flows of a load; ``None`` for itself.
+        The surface of goodput at unlimited load; ``None`` when that surface itself is fitted.
     """
 
     mtu_bytes: int
     capacity: Surface | None = None
 
     def sites(self, runs: Sequence[Run]) -> Sites:
-        """The runs with the frames that flow in each."""
+        """The coordinates of runs: payload, load, packets, regime and frames a second."""
         full = np.array([run.unlimited or self.capacity is None for run in runs])
         load = np.where(full, 1.0, [run.load_bps for run in runs])
         regimes = np.where(full, UNLIMITED, LIMITED)
@@ -75,7 +75,7 @@ class Axes:
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """The process through what was measured of one metric."""
+    """The process fitted to the measured values of one metric."""
 
     seen: Observed
     axes: Axes
@@ -84,11 +84,11 @@ class Surface:
 
     @property
     def noise(self) -> float:
-        """Variance of one run."""
+        """Variance of the noise of one run, on the metric's scale squared."""
         return self.process.scale**2 * self.process.kernel.noise
 
     def predict(self, runs: Sequence[Run]) -> tuple[Floats, Floats]:
-        """Mean and standard deviation at some runs, where a difference is an error."""
+        """Mean and standard deviation at n runs, shape (n,) each, on the scale of `scaled`."""
         sites = self.axes.sites(runs)
         modelled = self.process.mechanism.at(sites)
         cross = self._covariance(sites, self.sites)
@@ -98,7 +98,7 @@ class Surface:
         return mean, self.process.scale * np.sqrt(unknown)
 
     def covariance(self, first: Sequence[Run], second: Sequence[Run]) -> Floats:
-        """What is still unknown together at runs of the first and of the second."""
+        """Posterior covariance between n runs and m others, shape (n, m)."""
         here, there = self.axes.sites(first), self.axes.sites(second)
         to_first, to_second = (self._covariance(one, self.sites) for one in (here, there))
         left = self._covariance(here, there) - to_first @ self.process.inverse @ to_second.T
@@ -109,28 +109,28 @@ class Surface:
         return Covariance(self.process.kernel, Known(right, LABELS).distances(left), *shares).values
 
     def goodput_bps(self, runs: Sequence[Run]) -> Floats:
-        """Of a capacity: the goodput at the payloads of some runs at full load [b/s]."""
+        """Goodput [b/s] of the capacity's surface at the payloads of runs."""
         return np.asarray(np.exp(self.predict(runs)[0]))
 
     def shares(self, runs: Sequence[Run]) -> Floats:
-        """Of a capacity: what runs ask for over it."""
+        """Offered load of runs over their capacity; only for the capacity's surface."""
         return np.array([run.load_bps for run in runs]) / self.goodput_bps(runs)
 
     def counts(self, runs: Sequence[Run]) -> Floats:
-        """How much an error counts at runs: that of a capacity only where it limits."""
+        """Weight of an error at runs, 0 or 1: capacity counts only where the load is saturated."""
         if self.axes.capacity is not None:
             return np.ones(len(runs))
         return np.where(self.shares(runs) > CARRIED, 1.0, 0.0)
 
     def tells(self, runs: Sequence[Run]) -> Floats:
-        """1 where a run says something: of a capacity only what is as fast as it goes."""
+        """1 where a run informs this surface, else 0: capacity is informed by unlimited loads only."""
         if self.axes.capacity is not None:
             return np.ones(len(runs))
         return np.array([float(run.unlimited) for run in runs])
 
 
 def surface(seen: Observed, axes: Axes, kernel: Kernel | None = None) -> Surface:
-    """The surface through what was measured; without a kernel with the likeliest one."""
+    """The surface of measured values; without a ``kernel`` by the most likely one."""
     sites = axes.sites(seen.runs)
     log_time = _value(seen.metric, seen.values, sites)
     mechanism = Mechanism(_kind(seen.metric), sites, log_time)
@@ -142,9 +142,9 @@ def surface(seen: Observed, axes: Axes, kernel: Kernel | None = None) -> Surface
 
 
 def surfaces(seen: Mapping[str, Observed], mtu_bytes: int) -> dict[str, Surface]:
-    """A surface of each metric; empty before anything was measured at full load.
+    """A surface of each metric; empty until two runs were measured at unlimited load.
 
-    That of the goodput is the capacity: what is carried is what was asked.
+    The surface of goodput is the capacity: below saturation goodput equals the offered load.
     """
     goodput = seen.get(GOODPUT)
     if goodput is None:
@@ -161,19 +161,19 @@ def surfaces(seen: Mapping[str, Observed], mtu_bytes: int) -> dict[str, Surface]
 
 
 def _kind(metric: str) -> str:
-    """What the time of a metric is made of: costs, costs and a queue; of a share nothing."""
+    """The mechanism of a metric's time: costs, costs and a queue, or a constant for ratios."""
     if metric in ABSOLUTE:
         return CONSTANT
     return COSTS if metric == GOODPUT else QUEUE
 
 
 def _value(metric: str, log_time: Floats, sites: Sites) -> Floats:
-    """From the log of a time to the scale of a metric, and back: a goodput falls with it."""
+    """Convert the log of a time to the metric's scale, or back; for goodput it changes sign."""
     return np.log(8 * sites.payload_bytes) - log_time if metric == GOODPUT else log_time
 
 
 def _likeliest(mechanism: Mechanism, sites: Sites, log_time: Floats) -> Kernel:
-    """The likeliest kernel of some rows, evenly drawn where there are many."""
+    """The most likely kernel, fitted to at most 96 rows at even distances."""
     some = np.unique(np.linspace(0, len(sites) - 1, min(len(sites), MOST_ROWS)).astype(np.int64))
     part = sites.take(some)
     modelled = mechanism.at(part)

@@ -1,4 +1,4 @@
-"""System: whatever answers runs; hosts, a lab, recorded runs and made-up systems alike."""
+"""System: the interface of what can be measured, such as hosts, a lab or recorded runs."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from icmodel.calibrate.run import Record, Run
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A run that these hosts cannot do, and why; it is not asked again."""
+    """The reason why these hosts cannot do a run; the run is not tried again."""
 
     why: str
 
 
 class System(Protocol):
-    """What the loop measures; entered before the first run and left after the last."""
+    """A system to measure; its context is entered before the first run and left after the last."""
 
     @property
     def description(self) -> str:
-        """What it is, in a few words; a calibration is of one system alone."""
+        """The system in a few words; a calibration keeps to one system."""
         ...
 
     def measure(self, run: Run, repeat: int) -> Record | Refused:
-        """Measure once.
+        """Measure a run once.
 
         Raises
         ------
         MeasurementFailed
-            If the peer or the network failed; the same run may succeed another time.
+            If the peer or the network failed; the same run may succeed later.
         """
         ...
 
@@ -45,7 +45,7 @@ class System(Protocol):
 
 
 class Ready:
-    """What is there already: nothing to begin before the first run, nothing to end after the last."""
+    """Base of a system that needs no preparation and leaves nothing to clean up."""
 
     def __enter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""Table: the records so far as a dataset in memory, to ask a model of it between two steps."""
+"""The records so far as a dataset in memory, to fit the model between two steps."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ NEEDED = (
     "flags",
     "plan",
 )
-"""What of a record becomes rows; histograms are most of its length and do not."""
+"""Keys of a record that folding reads; the rest, above all histograms, is most of its length."""
 
 
 def table(records: Iterable[Record], settings: Settings) -> Dataset:
-    """The records folded; the dataset is in no folder.
+    """The dataset of the folded records, which is not written to disk.
 
     Raises
     ------
     RecordError
-        If they are of several pairs of hosts, or none can be used.
+        If the records are of several pairs of hosts, or none can be used.
     """
     read = [record_of(json.dumps(slim(record))) for record in records]
     folded = fold(read, folding("calibration", settings))
@@ -46,12 +46,12 @@ def table(records: Iterable[Record], settings: Settings) -> Dataset:
 
 
 def slim(record: Record) -> dict[str, object]:
-    """A record without what no row needs."""
+    """A record reduced to the keys that folding reads."""
     return {key: record[key] for key in NEEDED if key in record}
 
 
 def folding(name: str, settings: Settings) -> Folding:
-    """How the records of a calibration are folded."""
+    """The settings by which the records of a calibration are folded."""
     burst = {"interconnect": {"burst_bytes": settings.burst_bytes}} if settings.burst_bytes else {}
     return Folding(
         id=name,

@@ -1,4 +1,4 @@
-"""Verdict: what a use case still leaves undecided, as limits on metrics of runs."""
+"""Verdict of a use case on the runs so far, and its undecided requirements as limits of runs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from icmodel.usecase.document import Candidate
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The verdict of a use case on what was measured so far, and what a run may decide.
+    """The verdict of a use case on the runs so far, and its undecided requirements.
 
-    ``requirements`` are their names with the outcome of each.
+    ``requirements`` has the outcome of each requirement by name.
     """
 
     verdict: str
@@ -31,40 +31,40 @@ class Standing:
 
     @property
     def decided(self) -> bool:
-        """Whether no requirement is undecided any more."""
+        """Whether the verdict is no longer undecided."""
         return self.verdict != UNDECIDED
 
 
 def required_metrics(usecase: str | None) -> tuple[str, ...]:
-    """The metrics a use case limits; none without one."""
+    """The metrics that a use case limits, sorted; none without a use case."""
     if usecase is None:
         return ()
     return tuple(sorted({limit.metric for limit in load_usecase(usecase).requirements}))
 
 
 def refuse_undecidable(case: UseCase, settings: Settings) -> None:
-    """Refuse a use case of whose default candidate these settings can never decide anything.
+    """Refuse a use case whose default candidate no run under these settings can decide.
 
     Raises
     ------
     CalibrationError
-        If no stream of the candidate can be answered from what will be measured.
+        If the planned runs can answer no stream of the candidate.
     """
     streams: dict[str, list[str]] = {}
     for name, asked in _default(case).scenarios.items():
         streams.setdefault(", and ".join(_obstacles(asked.scenario(), settings)), []).append(name)
     if "" not in streams:
-        told = "; ".join(f"{' and '.join(names)}: {why}" for why, names in streams.items())
+        reasons = "; ".join(f"{' and '.join(names)}: {why}" for why, names in streams.items())
         raise CalibrationError(
             f"no run can decide the use case {case.name} with its default candidate "
-            f"{case.default_candidate} ({told})"
+            f"{case.default_candidate} ({reasons})"
         )
 
 
 def _obstacles(scenario: Scenario, settings: Settings) -> Iterator[str]:
-    """Why a dataset of these settings cannot answer a scenario.
+    """The reasons why a dataset of these settings cannot answer a scenario.
 
-    A switch is no reason: where a dataset has none, `evaluate` asks without it and says so.
+    Switches are no reason: `evaluate` leaves them out with a note if a dataset has none.
     """
     if scenario.protocol not in settings.protocols:
         yield f"{scenario.protocol} is not measured, {_protocol_hint(scenario)}"
@@ -86,14 +86,14 @@ def _default(case: UseCase) -> Candidate:
 
 
 def own_runs(case: UseCase, settings: Settings) -> tuple[Run, ...]:
-    """The runs that the default candidate of a use case is about, as far as they can be made."""
+    """The runs of the default candidate's streams, without those that cannot be measured."""
     scenarios = _default(case).scenarios.values()
     runs = (_run(asked.scenario(), settings) for asked in scenarios)
     return tuple(sorted({run for run in runs if run is not None}))
 
 
 def standing(case: UseCase, data: Dataset, variant: str, settings: Settings) -> Standing:
-    """Evaluate a use case, and collect what its chosen candidate leaves undecided."""
+    """Evaluate a use case, and collect the undecided requirements of its chosen candidate."""
     evaluation = evaluate(case, data, variant)
     asked = {answer.stream: answer.scenario for answer in evaluation.chosen.answers}
     found = []
@@ -108,12 +108,12 @@ def standing(case: UseCase, data: Dataset, variant: str, settings: Settings) -> 
 
 
 def asked_runs(decisions: Iterable[Decision]) -> tuple[Run, ...]:
-    """The runs that undecided requirements are about, each once."""
+    """The runs of undecided requirements, sorted, without duplicates."""
     return tuple(sorted({decision.run for decision in decisions}))
 
 
 def _run(scenario: Scenario | None, settings: Settings) -> Run | None:
-    """The run that is most like a scenario; none where its protocol is not measured."""
+    """The run of a scenario; none if its protocol or payload is not measured."""
     if scenario is None or scenario.protocol not in settings.protocols:
         return None
     limit = payload_limit(scenario.protocol, settings)

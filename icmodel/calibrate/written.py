@@ -1,4 +1,4 @@
-"""Written: the dataset of a calibration, in the folder of its records."""
+"""The dataset of a calibration, written into the folder of its records."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from icmodel.fold import fold, read_records, write_folded
 
 
 def write(folder: Path, settings: Settings) -> Dataset:
-    """Fold the records of a calibration into the folder they are in.
+    """Fold the records of a calibration and write the dataset into their folder.
 
-    The same records give the same bytes, however often the calibration was cut off.
+    The same records give the same bytes, however often the calibration was interrupted.
 
     Raises
     ------
     RecordError, DatasetError
-        If a record was damaged, none can be used, or the folder cannot be written.
+        If a record is damaged, none can be used, or the folder cannot be written.
     """
     reading = read_records([folder / RECORDS])
     chosen = folding(folder.resolve().name, settings)
