@@ -1,4 +1,8 @@
-"""Fold records of the measuring tool into a dataset."""
+"""Fold: records of icprobe become a dataset.
+
+Files of records and a person's settings come in; points, held-out runs, the dataset's document and
+an account of what became of every record go out.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The account: what became of every record, for folded.json and for README.md."""
+"""The account of what became of every record, written to folded.json and README.md."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from icmodel.fold.environment import NOT_COMPARED
 from icmodel.fold.flags import BESIDE, BUSY, SPARE_PROCESS_CPU, SPOILS, WHY
 
 USED, HELD_OUT, APART = "used", "held out", "kept apart"
-HELD_OUT_SAID = " A held-out run stands in `held-out.csv`, on its own, and no point is made of it."
+HELD_OUT_NOTE = " A held-out run stands in `held-out.csv`, on its own, and no point is made of it."
 BEGIN, END = "<!-- folded: begin -->", "<!-- folded: end -->"
 
-SAID_BESIDE: Mapping[str, str] = {
+SPOILS_BY_OTHERS: Mapping[str, str] = {
     BESIDE: "everything; where others sent on purpose `cpu_recv*` and `packets_received*`",
     BUSY: "where others sent from the sender's own cores everything but `goodput_bps` and `loss_rate`",
 }
-"""What flags spoil that depends on who else sent."""
+"""README's words on flags whose effect depends on which other streams sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +28,15 @@ class Fate:
     Parameters
     ----------
     run : str
-        Its name.
+        Name of the run.
     fate : str
-        ``used``, ``held out`` or ``kept apart``.
+        ``used``, ``held out`` or ``kept apart`` (that is, in no row).
     why : str
-        For what reason it was kept apart.
+        The reason if it was kept apart, else empty.
     left_out : mapping
-        Metrics of it that are in no row, and the flags that spoil them.
+        Metric -> flags, for each metric that is in no row because flags make it unusable.
     flags : tuple of str
-        Its flags.
+        The run's flags.
     """
 
     run: str
@@ -53,19 +53,19 @@ class Account:
     Parameters
     ----------
     settings : mapping
-        What a person chose.
+        The settings that a person chose.
     sha256 : str
-        Of the records, unpacked.
+        SHA-256 of the uncompressed records.
     duplicates : int
-        Records that were given twice.
+        Number of records that occurred twice.
     fates : tuple of Fate
-        One a run, in order of time.
+        One for each run, in order of time.
     fixed : mapping
         Options that all runs share.
     explained : mapping
-        What of the environment differs and is told apart by axes.
+        Properties of the hosts that differ between runs along with an option axis -> their values.
     notes, remarks : tuple of str
-        What was met in reading, and what the records themselves show.
+        Problems met while reading, and anomalies in the records.
     """
 
     settings: Mapping[str, object]
@@ -78,16 +78,16 @@ class Account:
     remarks: tuple[str, ...] = ()
 
     def count(self, fate: str) -> int:
-        """How many runs had a fate."""
+        """The number of runs with a fate."""
         return sum(item.fate == fate for item in self.fates)
 
     def reasons(self) -> dict[str, int]:
-        """Why runs were kept apart, and how many."""
+        """Reasons for which runs were kept apart, with the number of runs."""
         found = Counter(item.why for item in self.fates if item.fate == APART)
         return dict(sorted(found.items()))
 
     def flags(self) -> dict[str, dict[str, int]]:
-        """Each flag: how many runs have it, and in how many it spoilt a metric."""
+        """For each flag the number of runs with it, and of those that lost a metric to it."""
         seen = Counter(flag for item in self.fates for flag in item.flags)
         spoilt = Counter(
             flag
@@ -97,7 +97,7 @@ class Account:
         return {flag: {"runs": seen[flag], "spoilt": spoilt[flag]} for flag in sorted(seen)}
 
     def document(self) -> dict[str, object]:
-        """As folded.json says it."""
+        """The document of folded.json."""
         return {
             "schema_version": 1,
             "settings": dict(self.settings),
@@ -146,7 +146,7 @@ def _fate(item: Fate) -> dict[str, object]:
 
 
 def readme(id_: str, title: str, account: Account, before: str | None) -> str:
-    """README.md with the account between two marks; the words around them stay as they are."""
+    """README.md with the account between two marks; the text around them is kept."""
     made = "\n".join([BEGIN, *_prose(id_, account), END])
     if before is None:
         return f"# {title}\n\n{made}\n"
@@ -169,7 +169,7 @@ def _prose(id_: str, account: Account) -> list[str]:
         *[f"- {note}" for note in told],
         *([""] if told else []),
         "Points are means over the runs of a point, with their number and their standard deviation."
-        + (HELD_OUT_SAID if any(one.fate == HELD_OUT for one in account.fates) else ""),
+        + (HELD_OUT_NOTE if any(one.fate == HELD_OUT for one in account.fates) else ""),
         "",
         "Rebuilt from these records, byte for byte, by",
         "",
@@ -180,7 +180,7 @@ def _prose(id_: str, account: Account) -> list[str]:
 
 
 def _kept(account: Account) -> str:
-    """What of the records is not as it was written."""
+    """How the kept records differ from those that icprobe wrote; empty if they do not."""
     names, digits = account.settings.get("withhold"), account.settings.get("histogram_digits")
     said = []
     if isinstance(names, list):
@@ -217,7 +217,7 @@ def _spoils(flag: str, spoilt: int, refused: object) -> str:
     if isinstance(refused, Sequence) and flag in refused:
         return "everything"
     prefixes = SPOILS.get(flag, ("",)) or ("",)
-    told = SAID_BESIDE.get(flag) or (
+    told = SPOILS_BY_OTHERS.get(flag) or (
         "everything" if "" in prefixes else ", ".join(f"`{p}*`" for p in prefixes)
     )
     return f"{told}, but `cpu_*_process_cores`" if flag in SPARE_PROCESS_CPU else told

@@ -1,4 +1,4 @@
-"""Option axes: which of the points' keys become columns, how their values are spelled, defaults."""
+"""Option axes: which keys of the records' points become columns, their values and defaults."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icmodel.errors import RecordError
 from icmodel.fold.record import Label, Record
 
 DERIVED = ("rate_fps",)
-"""Keys of a point that other keys already say: load is rate times payload."""
+"""Keys of a point that follow from others: the load is rate times payload."""
 
 LEFT_ALONE: Mapping[str, str] = {
     "waiting": "blocking",
@@ -30,12 +30,12 @@ LEFT_ALONE: Mapping[str, str] = {
     "high_water_mark": "library",
     "batch_bytes": "library",
 }
-"""How it is spelled that an option was left alone, where other runs of the protocol set it."""
+"""The value for runs that did not set an option which other runs of the protocol set."""
 NOT_LABELLED = "none"
-"""The same of labels."""
+"""The value for runs without a label that other runs of the protocol have."""
 
 FIRST_CHOICE: Mapping[str, str] = {"pattern": "stream", "nagle": "on"}
-"""The default of an axis, where it has this value."""
+"""The default of an axis, if the axis has this value."""
 
 MEANINGS: Mapping[str, str] = {
     "pattern": "who sends what when: stream, ping-pong, oneway-batch, twoway-batch, call",
@@ -60,18 +60,18 @@ MEANINGS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class OptionAxes:
-    """The option axes of a dataset, and what all runs have in common.
+    """The option axes of a dataset, and the options that all runs share.
 
     Parameters
     ----------
     names : tuple of str
-        In alphabetical order.
+        The axes in alphabetical order.
     cells : mapping
-        Run -> its values, in that order; empty where the axis says nothing of the protocol.
+        Run -> its values in the order of ``names``; empty for axes that its protocol does not have.
     defaults : mapping
-        Axis -> the value that a question without it means.
+        Axis -> the value that a question without it takes.
     fixed : mapping
-        Options that all runs share, so that they are no axis.
+        Options with one value in all runs, which are no axes.
     """
 
     names: tuple[str, ...]
@@ -86,9 +86,9 @@ def option_axes(records: Sequence[Record], labels: Mapping[str, Mapping[str, str
     Parameters
     ----------
     records : sequence of Record
-        All that become rows.
+        The records that become rows.
     labels : mapping
-        Run -> further options of it by name, here those that keep environments apart.
+        Run -> further options by name, which distinguish environments.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def option_axes(records: Sequence[Record], labels: Mapping[str, Mapping[str, str
 
 
 def axis_entries(axes: OptionAxes, apart: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """The entries of the option axes in dataset.toml; ``apart`` says what further ones mean."""
+    """The entries of the option axes in dataset.toml; ``apart`` has the meanings of further axes."""
     return {
         name: {
             "meaning": MEANINGS.get(name) or apart.get(name) or "label of the campaign",
@@ -132,7 +132,7 @@ def axis_entries(axes: OptionAxes, apart: Mapping[str, str]) -> dict[str, dict[s
 
 
 def cell(value: Label) -> str:
-    """An option's value as a cell has it: lower case, no commas, on and off, plain numbers."""
+    """An option's value as a cell of points.csv: lower case, no commas, on or off, plain numbers."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, (int, float)):
@@ -170,7 +170,7 @@ def _left_alone(name: str) -> str:
 
 
 def _default(name: str, cells: Sequence[str]) -> str:
-    """The usual value, else what was left alone, else the most frequent."""
+    """The usual value if present, else the one for an option not set, else the most frequent."""
     counts = Counter(cell for cell in cells if cell)
     for choice in (FIRST_CHOICE.get(name), _left_alone(name)):
         if choice in counts:

@@ -1,4 +1,4 @@
-"""dataset.toml of folded records: hosts, link, axes, and what a reader must know."""
+"""dataset.toml of folded records: hosts, link, axes and known limits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icmodel.fold.record import Record
 from icmodel.fold.settings import Settings
 
 VIRTUAL = ("veth", "tun", "bridge", "dummy")
-"""Drivers of links that are no wire; the speed they state is a fiction."""
+"""Drivers of virtual links, whose stated speed means nothing."""
 AXIS_MEANINGS: Mapping[str, tuple[str, str]] = {
     "payload_bytes": ("useful bytes of one frame", "B"),
     "load_bps": ("goodput that was asked for, over all streams; inf: as fast as it goes", "b/s"),
@@ -31,7 +31,7 @@ def dataset_document(
     axes: OptionAxes,
     apart: Mapping[str, str],
 ) -> dict[str, object]:
-    """dataset.toml without its seals."""
+    """The document of dataset.toml without checksums."""
     made: dict[str, object] = {
         "id": settings.id,
         "title": settings.title or _title(records),
@@ -50,7 +50,7 @@ def dataset_document(
 
 
 def _over(made: Mapping[str, object], about: Mapping[str, object]) -> dict[str, object]:
-    """What a person says stands over what was made; known limits are added."""
+    """The generated document with a person's keys over it; lists of known limits are joined."""
     merged: dict[str, object] = dict(made)
     for key, said in about.items():
         before = merged.get(key)
@@ -133,7 +133,7 @@ def _axes(points: Sequence[Point]) -> dict[str, dict[str, str]]:
 
 
 def _limits(records: Sequence[Record], axes: OptionAxes) -> list[str]:
-    """What the numbers do not cover, as far as the records tell."""
+    """Known limits of the dataset that follow from the records."""
     host = records[0].host("caller")
     limits = []
     if host.get("driver") in VIRTUAL:

@@ -1,7 +1,7 @@
-"""Environments: one dataset is one pair of hosts, and what differs is refused or told apart.
+"""Environments: a dataset is of one pair of hosts in one configuration, or distinguishes them by axes.
 
-What a host is must not differ at all. How it is set may differ where the points say so already:
-by their MTU, or by a label that a person gave them, such as ``offload``.
+Hardware and software of a host must be the same in all records.  Its settings may differ if the
+records' points already distinguish them, by their MTU or by a label such as ``offload``.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ HOST = (
     "governor",
     "icprobe",
 )
-"""What a host is."""
+"""Properties that identify a host: hardware and software."""
 SETTING = ("mtu_bytes", "offloads", "qdisc", "link_speed_bps", "sysctls", "libzmq")
-"""How it is set."""
+"""Settings of a host."""
 NOT_COMPARED: Mapping[str, str] = {
     "interface": "a name",
     "mac": "a name; another card shows in driver, firmware or speed",
@@ -45,27 +45,27 @@ BY_NAME: Mapping[str, str] = {
     "plan": "the plan that the run belongs to",
     "flags": "the flags of the run",
 }
-"""What else runs can be kept apart by."""
+"""Further properties that can become an option axis."""
 
 OPTIONS = {*AXES, *DERIVED, *MEANINGS} - {"mtu_bytes"}
-"""Keys of a point that do not set a host up; what else stands there is a label."""
+"""Keys of a point that are neither host settings nor labels; any other key is a label."""
 
-Told = dict[str, str]
-"""What one record says of its environment: a word for each thing, of both ends."""
+Properties = dict[str, str]
+"""The properties of both hosts in one record, by name, as text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What came of comparing environments.
+    """The result of comparing environments.
 
     Parameters
     ----------
     labels : mapping
-        Run -> axis -> value, for what is kept apart by name.
+        Run -> axis -> value, for properties that become an option axis.
     meanings : mapping
-        Axis -> what it means.
+        Axis -> its meaning.
     explained : mapping
-        What differs and is told apart by the points' own options -> its values.
+        Property that differs along with an option of the points -> its values.
     """
 
     labels: Mapping[str, Mapping[str, str]]
@@ -79,32 +79,32 @@ def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
     Parameters
     ----------
     records : sequence of Record
-        All that become rows.
+        The records that become rows.
     apart : sequence of str
-        What becomes an option axis of its own.
+        Properties that become an option axis each.
 
     Raises
     ------
     RecordError
-        If something differs that nothing tells apart: what, the values, and what to do.
+        If a property differs that no axis, MTU or label of the points distinguishes.
     """
     check_apart(apart)
     if LENGTH not in apart:
         _check_lengths(records)
-    told = [_told(record) for record in records]
-    names = sorted({name for one in told for name in one})
-    differing = [name for name in names if len({one.get(name, "none") for one in told}) > 1]
+    found = [_properties(record) for record in records]
+    names = sorted({name for one in found for name in one})
+    differing = [name for name in names if len({one.get(name, "none") for one in found}) > 1]
     open_ones = [name for name in differing if _field(name) not in apart]
     explained = {}
     for name in open_ones:
-        values = [one.get(name, "none") for one in told]
+        values = [one.get(name, "none") for one in found]
         if _field(name) in HOST or not _follows(values, [_labels(record) for record in records]):
             raise RecordError(_refusal(name, values, records))
         explained[name] = tuple(sorted(set(values)))
     return Compared(
         labels={
             record.run: {axis: _label(axis, record, one, differing) for axis in apart}
-            for record, one in zip(records, told, strict=True)
+            for record, one in zip(records, found, strict=True)
         },
         meanings={
             axis: BY_NAME.get(axis, f"{axis} of the hosts: caller / responder") for axis in apart
@@ -114,12 +114,12 @@ def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
 
 
 def check_apart(names: Sequence[str]) -> None:
-    """Refuse to keep runs apart by what is not compared.
+    """Refuse axes that are not among the compared properties.
 
     Raises
     ------
     RecordError
-        If a name is none of what is compared.
+        If a name is not a compared property.
     """
     known = (*BY_NAME, *HOST, *(name for name in SETTING if name != "mtu_bytes"))
     for name in names:
@@ -130,7 +130,10 @@ def check_apart(names: Sequence[str]) -> None:
 
 
 def _check_lengths(records: Sequence[Record]) -> None:
-    """Repeats of a point are alike: the longer a window, the greater its greatest latency."""
+    """Refuse repeats of a point with windows of different length.
+
+    The greatest latency of a longer window is greater, so such runs are no repeats.
+    """
     lengths: dict[str, Record] = {}
     for record in records:
         point = json.dumps(dict(record.point), sort_keys=True)
@@ -143,8 +146,8 @@ def _check_lengths(records: Sequence[Record]) -> None:
             )
 
 
-def _told(record: Record) -> Told:
-    """What both ends say, word by word; offloads and kernel settings each on their own."""
+def _properties(record: Record) -> Properties:
+    """The properties of both ends; each offload and kernel setting is one of its own."""
     hosts = {end: dict(_words(record.host(end))) for end in ENDS}
     names = sorted(set(hosts["caller"]) | set(hosts["responder"]))
     return {name: _both(*(hosts[end].get(name, "none") for end in ENDS)) for name in names}
@@ -156,7 +159,7 @@ def _words(host: Mapping[str, object]) -> Iterator[tuple[str, str]]:
         if isinstance(value, Mapping):
             yield from ((f"{name}.{key}", _word(inner)) for key, inner in sorted(value.items()))
         elif name == "memory_bytes" and isinstance(value, int):
-            yield name, f"{round(value / 2**30)} GiB"  # what the kernel keeps differs by boot
+            yield name, f"{round(value / 2**30)} GiB"  # what the kernel reserves differs by boot
         elif value is not None:
             yield name, _word(value)
 
@@ -174,13 +177,13 @@ def _field(name: str) -> str:
 
 
 def _labels(record: Record) -> tuple[tuple[str, str], ...]:
-    """What of a point may tell settings apart: its MTU, and what a person labelled it with."""
+    """The options of a point that may explain different settings: its MTU and its labels."""
     point = record.point
     return tuple((name, str(point[name])) for name in sorted(point) if name not in OPTIONS)
 
 
 def _follows(values: Sequence[str], reasons: Sequence[object]) -> bool:
-    """Whether each reason goes with one value only."""
+    """Whether each of the reasons occurs with one value only, so that it explains the value."""
     return len(set(zip(reasons, values, strict=True))) == len(set(reasons))
 
 
@@ -193,17 +196,17 @@ def _refusal(name: str, values: Sequence[str], records: Sequence[Record]) -> str
     )
 
 
-def _label(axis: str, record: Record, told: Told, differing: Sequence[str]) -> str:
+def _label(axis: str, record: Record, properties: Properties, differing: Sequence[str]) -> str:
     if axis == "plan":
         return "none" if record.document.plan is None else cell(record.document.plan.name)
     if axis == LENGTH:
         return record.length
     if axis == "flags":
         return " ".join(record.flags) or "none"
-    if axis in told:
-        return told[axis]
+    if axis in properties:
+        return properties[axis]
     parts = [
-        f"{name.partition('.')[2]}={told.get(name, 'none')}"
+        f"{name.partition('.')[2]}={properties.get(name, 'none')}"
         for name in differing
         if _field(name) == axis
     ]

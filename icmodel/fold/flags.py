@@ -1,9 +1,8 @@
-"""What a flag of a run does to each of its metrics.
+"""Flags of a run, and which of its metrics each one makes unusable (spoils).
 
-A flag of one kind says that a number is wrong, or is another quantity than its name: the metrics it
-spoils are left out. A flag of the other kind says that the hosts were disturbed: such runs stay,
-since leaving them out would choose runs by their results and make the tail look better than it is;
-what a model predicts is one more run on these hosts.
+Some flags mean that a number is wrong or is not the quantity its name says: such metrics are left
+out.  Others mean that the hosts were disturbed: such runs are used, since leaving them out would
+select runs by their results and understate the tail of one more run on these hosts.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ EVERY = ("",)
 CPU = ("cpu_send", "cpu_recv")
 LATENCIES = ("latency_",)
 BESIDE = "overlapping"
-"""The flag of a responder that answered two runs at once."""
+"""The flag of a responder that served two runs at once."""
 BESIDE_ON_PURPOSE = ("cpu_recv", "packets_received")
-"""What it spoils where the plan itself lets others send to the same interface."""
+"""Metrics that this flag spoils when the plan itself has other streams to the same interface."""
 BUSY = "busy-host"
 """The flag of an end that was busy before the run; it does not say which end."""
 THROUGH = ("goodput_bps", "loss_rate")
-"""What is left where others sent from the sender's own cores: whether a load came through."""
+"""Metrics still usable when other streams were sent from the sender's own cores."""
 
 SPOILS: Mapping[str, tuple[str, ...]] = {
     "incomplete": EVERY,
@@ -43,7 +42,7 @@ SPOILS: Mapping[str, tuple[str, ...]] = {
     "stalled": (),
     "steal": (),
 }
-"""Flag -> beginnings of the metrics it spoils; none where it only tells of a disturbed host."""
+"""Flag -> prefixes of the metrics it spoils; none if it only reports a disturbed host."""
 
 WHY: Mapping[str, str] = {
     "incomplete": "the window is empty or cut short",
@@ -65,22 +64,22 @@ WHY: Mapping[str, str] = {
 }
 
 PROCESS_CPU = ("cpu_send_process_cores", "cpu_recv_process_cores")
-"""Time of the process alone, which is not touched by what soils the time of whole cores."""
+"""CPU time of the process alone, which other work on its cores does not change."""
 SPARE_PROCESS_CPU = ("shared-cores", "unsteered", "foreign-frames")
-"""Flags that leave it alone though they spoil what else begins like it."""
+"""Flags that spoil all CPU metrics but these two."""
 
 
 def spoilt_by(flag: str, metric: str, *, others: bool = False, same_cores: bool = False) -> bool:
-    """Whether a flag spoils a metric; one that is not known spoils all.
+    """Whether a flag spoils a metric; an unknown flag spoils every metric.
 
     Parameters
     ----------
     flag, metric : str
-        Their names.
+        Names of the flag and the metric.
     others : bool
-        Whether the point itself says that others send to the same interface.
+        Whether the point has other streams to the same interface.
     same_cores : bool
-        Whether these do so from the sender's own cores.
+        Whether those are sent from the sender's own cores.
     """
     if same_cores and flag == BUSY:
         return metric not in THROUGH
@@ -103,17 +102,17 @@ def spoilers(
     Parameters
     ----------
     flags : sequence of str
-        The run's.
+        The run's flags.
     metric : str
-        Its name.
+        Name of the metric.
     tolerate : sequence of str
-        Flags that spoil nothing this time.
+        Flags to ignore.
     refuse : sequence of str
-        Flags that spoil everything this time.
+        Flags that spoil every metric.
     others : bool
-        Whether the point itself says that others send to the same interface.
+        Whether the point has other streams to the same interface.
     same_cores : bool
-        Whether these do so from the sender's own cores.
+        Whether those are sent from the sender's own cores.
     """
 
     def spoils(flag: str) -> bool:
@@ -125,7 +124,7 @@ def spoilers(
 
 
 def check_flags(names: Sequence[str], option: str) -> None:
-    """Refuse a flag that is none.
+    """Refuse names that are no flags.
 
     Raises
     ------

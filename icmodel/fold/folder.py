@@ -1,4 +1,4 @@
-"""The folder of a folded dataset: written with its records beside, and rebuilt from them."""
+"""The folder of a folded dataset, which holds its records too and can be rebuilt from them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RECORDS_FILE = "records.jsonl.gz"
 ACCOUNT_FILE = "folded.json"
 README_FILE = "README.md"
 Choose = Callable[[Dataset], tuple[str, str]]
-"""Which variant answers by default, and why."""
+"""Chooses the default variant of a dataset; returns it with the reason."""
 
 
 def fold_files(
@@ -33,14 +33,14 @@ def fold_files(
     progress: Progress | None = None,
     choose: Choose | None = None,
 ) -> Folded:
-    """Fold files of records into a new folder; its name is the dataset's.
+    """Fold files of records into a new folder, whose name becomes the dataset's id.
 
-    ``choose`` says of the dataset which variant answers by default, and why; it stands over the settings.
+    ``choose`` selects the default variant; it takes precedence over the settings.
 
     Raises
     ------
     RecordError
-        If a record cannot be used, or the folder holds something already.
+        If a record cannot be used, or the folder is not empty.
     DatasetError
         If the folder cannot be written, or its name cannot be an id.
     """
@@ -62,12 +62,14 @@ def fold_files(
 
 
 def rebuild(folder: str | Path, progress: Progress | None = None) -> Folded:
-    """Fold the records of a folded dataset anew, as folded.json says; the same bytes come out.
+    """Fold the records of a folded dataset again with the settings of folded.json.
+
+    The files are the same to the byte.
 
     Raises
     ------
     RecordError
-        If the folder has no records or account of folding, or they were changed.
+        If the folder lacks the records or folded.json, or they were changed.
     DatasetError
         If the folder cannot be written, or its name cannot be an id.
     """
@@ -99,8 +101,7 @@ def rebuild(folder: str | Path, progress: Progress | None = None) -> Folded:
 def write_folded(folder: str | Path, folded: Folded) -> Dataset:
     """Write a folded dataset: rows, document, held-out runs, records, account and README.
 
-    Packed records that stand there already and hold the same lines stay as they are, and so do
-    the words of README.md around the account.
+    A present archive with the same records is left as it is; so is README's text around the account.
 
     Raises
     ------
@@ -130,9 +131,9 @@ def is_folded(folder: Path) -> bool:
 
 
 def _packed(path: Path, body: bytes) -> bytes:
-    """The lines packed without name and time, so that the same lines give the same bytes.
+    """The lines compressed without name and time, so that the same lines give the same bytes.
 
-    Another library may pack the same lines into other bytes: what stands there stays.
+    A present archive with the same lines is kept, since another zlib may compress them differently.
     """
     if path.is_file():
         before = path.read_bytes()

@@ -1,4 +1,4 @@
-"""Fold: records of runs become points, held-out runs, a document and an account of every record."""
+"""Folding: records become points, held-out runs, a document and an account of every record."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ EMPTY = "it measured nothing that a dataset can hold"
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """What records become.
+    """The result of folding records.
 
     Parameters
     ----------
     document : mapping
-        dataset.toml without its seals.
+        The document of dataset.toml without checksums.
     option_axes : tuple of str
         The option axes, in alphabetical order.
     points : tuple of Point
-        One row a point and metric: mean, spread and number of runs.
+        One row for each point and metric: mean, standard deviation and number of runs.
     held_out : mapping
-        Held-out runs by name, each with its own rows.
+        Name of each held-out run -> its rows.
     account : Account
         What became of every record.
     records : tuple of Record
-        All of them, in order of time.
+        All records, in order of time.
     """
 
     document: Mapping[str, object]
@@ -60,7 +60,7 @@ class Folded:
     records: tuple[Record, ...]
 
     def answering(self, variant: str, why: str) -> Folded:
-        """The same with another default variant, which the account gives the reason of."""
+        """A copy with another default variant, with the reason in the account."""
         settings = {**self.account.settings, "default_variant": variant}
         account = replace(self.account, settings=settings, notes=(*self.account.notes, why))
         return replace(
@@ -83,16 +83,16 @@ def fold(
     Parameters
     ----------
     records : sequence of Record
-        Each run once; the order says nothing.
+        Each run once, in any order.
     settings : Settings, optional
-        What a person chose.
+        The settings that a person chose.
     duplicates, notes
-        What was met in reading, for the account.
+        Number of repeated records and notes from reading, for the account.
 
     Raises
     ------
     RecordError
-        If the runs are not of one pair of hosts, or no run is left for points.
+        If the runs are not of one pair of hosts, or none of them can be used for points.
     """
     chosen = settings or Settings()
     ordered = sorted(records, key=lambda record: (record.document.started_utc, record.run))
@@ -128,12 +128,12 @@ def fold(
 
 
 def records_text(records: Sequence[Record]) -> str:
-    """The lines of records as they were read, one a line."""
+    """The records as they were read, one on each line."""
     return "".join(f"{record.line}\n" for record in records)
 
 
 class _Sorting:
-    """The runs sorted into points, held-out ones and those kept apart."""
+    """Sorts runs into those merged into points, those held out and those kept apart."""
 
     def __init__(self, records: Sequence[Record], axes: OptionAxes, settings: Settings) -> None:
         placed = [(place_of(record, axes), record) for record in records]
@@ -180,14 +180,14 @@ def _with_flags(fate: Fate, record: Record) -> Fate:
 
 
 def _kept(record: Record, settings: Settings) -> Record:
-    """A record as it goes into the folder."""
+    """A record as it is stored in the folder."""
     shown = without(record, settings.withhold)
     digits = settings.histogram_digits
     return shown if digits is None else coarser(shown, digits)
 
 
 def _set_aside(record: Record, most_steal: float | None) -> str:
-    """Why a run is no run of a point, or nothing."""
+    """The reason why a run cannot be used for its point; empty if it can."""
     plan = record.document.plan
     if plan is not None and plan.kind == "search":
         return SEARCH

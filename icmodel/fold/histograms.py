@@ -1,7 +1,7 @@
-"""Histograms of records with fewer digits: a tenth of the bytes, the same counts.
+"""Histograms of records reduced to fewer significant digits, with the same total count.
 
-A bucket of so many digits is as wide as the greatest power of two that keeps its values apart to
-them, so that several buckets of more digits make up one of fewer, and no count is divided.
+The width of a bucket is a power of two, the greatest that resolves the digits.  So a bucket of fewer
+digits consists of whole buckets of more digits, and no count is divided.
 """
 
 from __future__ import annotations
@@ -15,19 +15,21 @@ from icmodel.documents import json_value
 from icmodel.errors import RecordError
 from icmodel.fold.record import Record, record_of
 
-KEPT = re.compile(r'"significant_digits":\s*(\d+),\s*"buckets":\s*(\[\s*\[[\d\s,\[\]]*\]\s*\])')
+HISTOGRAM = re.compile(
+    r'"significant_digits":\s*(\d+),\s*"buckets":\s*(\[\s*\[[\d\s,\[\]]*\]\s*\])'
+)
 LEAST_DIGITS, MOST_DIGITS = 1, 3
 
 
 def coarser(record: Record, digits: int) -> Record:
-    """A record whose histograms have so many significant digits at most; the rest stays as it is.
+    """A record with at most ``digits`` significant digits in its histograms, otherwise unchanged.
 
     Raises
     ------
     RecordError
-        If it has a histogram in another form than icprobe writes, which would keep its digits.
+        If a histogram is not in the form that icprobe writes and so cannot be reduced.
     """
-    line = KEPT.sub(lambda found: _told(found, digits), record.line)
+    line = HISTOGRAM.sub(lambda found: _reduced(found, digits), record.line)
     if any(kept > digits for kept in _digits(json_value(line))):
         raise RecordError(
             f"run {record.run} has a histogram whose digits cannot be cut: give the file that "
@@ -37,7 +39,7 @@ def coarser(record: Record, digits: int) -> Record:
 
 
 def _digits(document: object) -> Iterator[int]:
-    """The significant digits of every histogram that holds counts."""
+    """The significant digits of every histogram with counts."""
     if isinstance(document, list):
         for part in document:
             yield from _digits(part)
@@ -49,7 +51,7 @@ def _digits(document: object) -> Iterator[int]:
             yield from _digits(part)
 
 
-def _told(found: re.Match[str], digits: int) -> str:
+def _reduced(found: re.Match[str], digits: int) -> str:
     if int(found[1]) <= digits:
         return found[0]
     buckets = merged_buckets(json.loads(found[2]), digits)
@@ -58,7 +60,7 @@ def _told(found: re.Match[str], digits: int) -> str:
 
 
 def merged_buckets(buckets: list[list[int]], digits: int) -> list[list[int]]:
-    """Buckets ``[lower, upper, count]`` of more digits, brought together."""
+    """Buckets ``[lower, upper, count]`` merged into those of fewer digits."""
     bits = (2 * 10**digits).bit_length()
     counts: Counter[tuple[int, int]] = Counter()
     for lower, _, count in buckets:

@@ -1,4 +1,4 @@
-"""Repeats of a point become one row a metric: mean, spread and number of runs."""
+"""Merging: the repeats of a point become one row for each metric: mean, spread, number of runs."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ NOT_METRICS = (
     "latency_steady_std_s",
     "longest_stall_s",
 )
-"""What of a result tells of the run and not of the interconnect; it stays in the records."""
+"""Results that describe the run and not the interconnect; they stay in the records only."""
 DIGITS = 9
-"""Significant digits that are kept; no clock here is good to half as many."""
+"""Significant digits of values in rows, more than twice as many as any clock resolves."""
 
 LEAST_SHARE = 1e-9
-"""Shares of a core below this are what is left of sums and differences, and no time: they are 0."""
+"""Shares of a core below this are rounding errors and become 0."""
 
 Place = tuple[object, ...]
 """The columns of a row before its metric."""
 
 
 def place_of(record: Record, axes: OptionAxes) -> Point:
-    """A row without a metric: where a run's results stand.
+    """A row with the axes of a run and no metric yet.
 
     Raises
     ------
     RecordError
-        If an axis is no number of its kind.
+        If the value of an axis is not a number of the right kind.
     """
     point = record.point
     return Point(
@@ -61,7 +61,7 @@ def place_of(record: Record, axes: OptionAxes) -> Point:
 
 
 def where(place: Point) -> Place:
-    """The columns that say which point it is."""
+    """The axes of a row, which identify its point."""
     return tuple(place[1:9])
 
 
@@ -77,7 +77,7 @@ def metrics_of(record: Record) -> dict[str, float]:
 def merged(
     runs: Sequence[tuple[Point, Record]], settings: Settings
 ) -> tuple[list[Point], dict[str, dict[str, tuple[str, ...]]]]:
-    """The rows of all runs, and which metrics of which run were left out for which flags."""
+    """The rows of all runs, and run -> left-out metric -> the flags that spoil it."""
     groups: dict[Place, list[tuple[Point, Record]]] = {}
     for place, record in runs:
         groups.setdefault(where(place), []).append((place, record))
@@ -89,10 +89,7 @@ def merged(
 def single(
     place: Point, record: Record, settings: Settings
 ) -> tuple[list[Point], dict[str, tuple[str, ...]]]:
-    """The rows of one run on its own, and which of its metrics were left out for which flags.
-
-    The file they go to names the run in a column of its own.
-    """
+    """The rows of one run on its own, and its left-out metrics -> the flags that spoil them."""
     left_out = _left_out(record, settings)
     plan = record.document.plan
     source = f"run {record.run}" if plan is None else f"plan {plan.name}"
@@ -105,12 +102,12 @@ def single(
 
 
 def rounded(value: float) -> float:
-    """A number with the digits that are kept."""
+    """A number rounded to nine significant digits."""
     return float(f"{value:.{DIGITS}g}")
 
 
 def mean_and_std(values: Sequence[float]) -> tuple[float, float | None]:
-    """Mean, and the standard deviation of one run (divided by n - 1); none of a single one."""
+    """Mean and sample standard deviation (divided by n − 1), ``None`` for a single value."""
     mean = math.fsum(values) / len(values)
     if len(values) < 2:
         return mean, None
@@ -170,6 +167,6 @@ def _real(record: Record, name: str) -> float | None:
 
 
 def _load(record: Record) -> float:
-    """The load that was asked for; a run without one went as fast as it goes."""
+    """The offered load [b/s]; infinite for a run without one, which was unlimited."""
     load = _real(record, "load_bps")
     return math.inf if load is None else load

@@ -1,4 +1,4 @@
-"""Files of records, one JSON object a line, plain or gzip; each run once, in order of time."""
+"""Reading files of records: one JSON object on each line, plain or compressed by gzip."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from icmodel.errors import RecordError
 from icmodel.fold.record import HOW_TO_MAKE, Record, record_of
 
 Progress = Callable[[int, int], None]
-"""Called with the records read and all records."""
+"""Called with the number of records read and in total."""
 _GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The records of some files, and what was met on the way."""
+    """The records of some files, the number of duplicates, and notes on what was left out."""
 
     records: tuple[Record, ...]
     duplicates: int = 0
@@ -27,22 +27,21 @@ class Reading:
 
 
 def read_records(files: Iterable[str | Path], progress: Progress | None = None) -> Reading:
-    """The records of all files, each run once, in order of time whatever the order of the files.
+    """The records of all files in order of time, each run once.
 
-    A last line that was cut while it was written is left out and noted, as the campaign itself
-    would measure it again. The same run in two files counts once.
+    An incomplete last line is left out and noted, since the campaign would repeat that run.
 
     Parameters
     ----------
     files : iterable of paths
-        Plain, or packed by gzip.
+        Plain files, or files compressed by gzip.
     progress : callable, optional
-        Called after each record with the records read and all records.
+        Called after each record with the number of records read and in total.
 
     Raises
     ------
     RecordError
-        If a file cannot be read or a line is no record: file, line and reason.
+        If a file cannot be read or a line is no record.
     """
     found: dict[str, Record] = {}
     notes: list[str] = []
@@ -68,12 +67,12 @@ def read_records(files: Iterable[str | Path], progress: Progress | None = None) 
 
 
 def unpacked(body: bytes, path: Path) -> bytes:
-    """The bytes of a file, unpacked where gzip packed them.
+    """The bytes of a file, decompressed if it is gzip.
 
     Raises
     ------
     RecordError
-        If they are packed and damaged.
+        If the gzip data are damaged.
     """
     if not body.startswith(_GZIP):
         return body
@@ -84,7 +83,7 @@ def unpacked(body: bytes, path: Path) -> bytes:
 
 
 def _lines(path: Path) -> tuple[list[tuple[int, str]], bool]:
-    """Numbered lines that are not empty, and whether a cut last one was left out."""
+    """The non-empty lines with their numbers, and whether an incomplete last one was left out."""
     try:
         body = unpacked(path.read_bytes(), path)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""A record of icprobe: the parts of it that a dataset is made of, checked, and its line as it is."""
+"""A record of icprobe: its line unchanged, and the parts that a dataset is made of, checked."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ Label = bool | int | float | str
 
 
 BUSY_SHARE = 0.1
-"""A core counts as busy above this share of the time; icprobe's own limit for its flag."""
+"""Share of time above which a core counts as busy; icprobe's limit for the flag ``busy-host``."""
 MISSED_SHARE = 1e-3
-"""A load counts as offered if no more of it was missed; icprobe's own limit for ``pacing-error``."""
+"""Share of the load that the sender may miss; icprobe's limit for the flag ``pacing-error``."""
 
 
 class Part(BaseModel):
-    """A part of a record; what a dataset has no use for is passed over."""
+    """A part of a record; other keys are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
 
 class ToolMark(Part):
-    """What measured."""
+    """The tool that measured."""
 
     name: Text
     version: Text
 
 
 class Background(Part):
-    """A stream that ran beside the measured one."""
+    """Another stream during the run."""
 
     covered: bool
 
@@ -57,21 +57,21 @@ class PlanMark(Part):
 
 
 class Hosts(Part):
-    """The host of each end."""
+    """The hosts of both ends."""
 
     send: dict[str, Any]
     recv: dict[str, Any]
 
 
 class CoresMark(Part):
-    """The cores that each end's data threads worked on."""
+    """The cores that the data threads of each end ran on."""
 
     send: list[int] = Field(default_factory=list)
     recv: list[int] = Field(default_factory=list)
 
 
 class CoreTime(Part):
-    """What one core did, as shares of the time."""
+    """The use of one core, as shares of the time."""
 
     core: int
     steal: Number = 0.0
@@ -85,21 +85,21 @@ class Baseline(Part):
 
 
 class Modes(Part):
-    """What the cores of one end did during the window, and before the run."""
+    """The use of the cores of one end during the window, and while idle before the run."""
 
     cores: tuple[CoreTime, ...] = Field(default=(), strict=False)
     baseline: Baseline | None = None
 
 
 class ModesMark(Part):
-    """The same of both ends."""
+    """The use of the cores of both ends."""
 
     send: Modes = Modes()
     recv: Modes = Modes()
 
 
 class RecordDocument(Part):
-    """What of a record a dataset is made of; the probe's own schema describes all of it."""
+    """The keys of a record that a dataset is made of; icprobe's schema describes all keys."""
 
     schema_version: Literal[1]
     run: Text
@@ -117,7 +117,7 @@ class RecordDocument(Part):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One run: what it says, and the line that says it."""
+    """One run: its record as a document, and the line that it was read from."""
 
     line: str
     document: RecordDocument
@@ -129,38 +129,38 @@ class Record:
 
     @property
     def point(self) -> Mapping[str, Label]:
-        """What was asked: axes and options."""
+        """The conditions of the run: axes and options."""
         return self.document.point
 
     @property
     def result(self) -> Mapping[str, float]:
-        """What was measured."""
+        """The measured values by metric, in SI."""
         return self.document.result
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """What the reader must know, sorted."""
+        """The run's flags, sorted."""
         return tuple(sorted(self.document.flags))
 
     @property
     def held_out(self) -> bool:
-        """Whether the plan keeps this run from every fit."""
+        """Whether the plan holds this run out of every fit."""
         return self.document.plan is not None and self.document.plan.held_out
 
     @property
     def kind(self) -> str:
-        """Why the run is in its plan; ``grid`` where there is none."""
+        """The run's kind in its plan, such as ``grid`` or ``search``; ``grid`` without a plan."""
         return "grid" if self.document.plan is None else self.document.plan.kind
 
     @property
     def others(self) -> bool:
-        """Whether the point itself says that others send to the same interface."""
+        """Whether the point has other streams to the same interface."""
         endpoints = self.point.get("endpoints", 1)
         return isinstance(endpoints, int) and endpoints > 1
 
     @property
     def steal(self) -> float:
-        """The share of its time that the hypervisor took from the core in use that lost most."""
+        """The greatest share of time, 0…1, that the hypervisor took from a core in use."""
         used, modes = self.document.cores, self.document.cpu_modes
         ends = ((used.send, modes.send), (used.recv, modes.recv))
         lost = [core.steal for mine, end in ends for core in end.cores if core.core in mine]
@@ -168,7 +168,7 @@ class Record:
 
     @property
     def same_cores(self) -> bool:
-        """Whether others, who already sent before the run, did so from the sender's own cores."""
+        """Whether other streams, already active before the run, used the sender's own cores."""
         before, mine = self.document.cpu_modes.send.baseline, self.document.cores.send
         cores = before.cores if before else ()
         busy = max((1 - core.idle for core in cores if core.core in mine), default=0.0)
@@ -176,25 +176,25 @@ class Record:
 
     @property
     def offered(self) -> bool:
-        """Whether there was a limited load, and the sender sent all of it."""
+        """Whether the load was limited and the sender offered all of it."""
         load, sent = self.point.get("load_bps"), self.result.get("sent_bps", 0.0)
         return isinstance(load, float | int) and sent >= (1 - MISSED_SHARE) * load
 
     @property
     def length(self) -> str:
-        """How long the window was asked to be, in frames or seconds."""
+        """The planned length of the window, in frames or seconds."""
         asked = self.document.settings
         frames = asked.get("frames")
         return f"{frames} frames" if frames is not None else f"{asked.get('duration_s', '?')} s"
 
     @property
     def source(self) -> str:
-        """What the record is found by: plan and point, or else the run."""
+        """The source of rows made of this record: its plan and point, or else the run."""
         plan = self.document.plan
         return f"run {self.run}" if plan is None else f"plan {plan.name} point {plan.point}"
 
     def host(self, end: str) -> Mapping[str, Any]:
-        """The host that called (``caller``) or answered: a reversed run has them swapped."""
+        """The host of an end, ``caller`` or ``responder``; swapped for a reversed run."""
         reverse = self.point.get("reverse") is True
         hosts = self.document.environment
         return hosts.send if (end == "caller") != reverse else hosts.recv
@@ -206,7 +206,7 @@ def record_of(line: str) -> Record:
     Raises
     ------
     RecordError
-        If the line is no record of schema version 1: the key that is wrong and why.
+        If the line is no record of schema version 1.
     """
     try:
         document = RecordDocument.model_validate_json(line)
@@ -227,7 +227,7 @@ def _problem(error: ValidationError) -> str:
 
 
 def _check_ranges(document: RecordDocument) -> None:
-    """No result is negative, no ratio above 1 and no load endless: such a run is not believed."""
+    """Refuse negative results, ratios above 1 and loads that are not positive and finite."""
     for metric, value in document.result.items():
         if value < 0 or (metric == "loss_rate" and value > 1):
             raise RecordError(

@@ -1,4 +1,4 @@
-"""Remarks: what the records show of themselves that a person should look at."""
+"""Remarks: anomalies in the records that a person should look at."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from icmodel.fold.merging import mean_and_std
 from icmodel.fold.record import Record
 
 WATCHED = ("goodput_bps", "latency_mean_s")
-"""Metrics of the reference point whose drift is told."""
+"""Metrics of the reference point whose drift is reported."""
 ROUNDING = 1.02
-"""So many times the line rate may be measured over a window, since its ends are not the frames'."""
+"""Greatest goodput over the line rate; frames partly outside the window may count in full."""
 
 
 def remarks(records: Sequence[Record], document: Mapping[str, object]) -> tuple[str, ...]:
-    """What to look at: plans in several forms, a line rate that is missing, drift of the hosts."""
+    """Remarks on plans in several versions, a missing or exceeded line rate, drift of the hosts."""
     return (*_forms(records), *_line_rate(records, document), *_drift(records))
 
 
@@ -55,7 +55,7 @@ def _line_rate(records: Sequence[Record], document: Mapping[str, object]) -> Ite
 
 
 def _excess_bps(record: Record, link: Mapping[str, Any]) -> float:
-    """What a run reached beyond the line rate and what a token bucket let pass at once [b/s]."""
+    """Goodput of a run beyond the line rate and the burst of a token bucket [b/s]."""
     seconds = record.document.settings.get("duration_s") or 1.0
     at_once = 8 * link.get("burst_bytes", 0.0) / seconds
     most = ROUNDING * link["line_rate_bps"] + at_once
@@ -63,7 +63,7 @@ def _excess_bps(record: Record, link: Mapping[str, Any]) -> float:
 
 
 def _drift(records: Sequence[Record]) -> Iterator[str]:
-    """First and last third of the reference runs, where there are enough of them."""
+    """Remarks on differences between the first and the last third of the reference runs."""
     reference = [record for record in records if record.kind == "reference"]
     third = len(reference) // 3
     if third < 2:

@@ -1,7 +1,7 @@
-"""How far one session of measuring is from another: the same points, in other hours.
+"""The spread between sessions: how much the same points differ when measured at other times.
 
-Runs of one session share the state of the machine: its caches, its neighbours, where its memory lies.  What
-they differ by among themselves says nothing of the next session.
+Runs of one session share the state of the machine, such as caches, other guests and the placement
+of memory.  So their spread understates how far the next session may differ.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from icmodel.fold.merging import Place, metrics_of, where
 from icmodel.fold.record import Record
 
 GAP_S = 1800.0
-"""A pause of half an hour begins another session."""
+"""A pause of this length begins another session."""
 LEAST_POINTS = 10
-"""Points that were measured in several sessions, for anything to be said of sessions."""
+"""Points measured in several sessions that an estimate of the spread needs."""
 NORMAL = 1.4826 / math.sqrt(2)
-"""Standard deviation of normally distributed runs, over the median difference of two of them."""
+"""Standard deviation of a normal distribution over the median absolute difference of two draws."""
 
 Runs = Sequence[tuple[Point, Record]]
 
@@ -31,21 +31,21 @@ def between_sessions(
 ) -> dict[str, object] | None:
     """The table ``between_sessions`` of dataset.toml.
 
-    A metric's spread is the standard deviation of a session's mean: what two runs of a point differ by
-    in different sessions (median over the points), less what they differ by in one.  It is relative, of
-    ratios absolute.
+    A metric's spread is the standard deviation between the means of sessions: from the median
+    difference of two runs of a point in different sessions, less the one within a session.  It is
+    absolute for ratios and relative for other metrics.
 
     Parameters
     ----------
     runs : sequence of (place, record)
         The runs that points are made of.
     left_out : mapping
-        Metrics that do not count, by run.
+        Run -> metrics to leave out.
 
     Returns
     -------
     dict or None
-        ``None`` where fewer than ten points were measured in more than one session.
+        ``None`` if fewer than ten points were measured in more than one session.
     """
     session = _sessions([record for _, record in runs])
     groups: dict[Place, list[Record]] = {}
@@ -66,7 +66,7 @@ def between_sessions(
 
 
 def _sessions(records: Sequence[Record]) -> dict[str, int]:
-    """The session of each run, counted in order of time."""
+    """Run -> the number of its session, counted in order of time."""
     found: dict[str, int] = {}
     before, count = None, 0
     for record in sorted(records, key=lambda r: r.document.started_utc):
@@ -84,7 +84,7 @@ def _spread(
     session: Mapping[str, int],
     left_out: Mapping[str, Container[str]],
 ) -> float:
-    """Standard deviation of a session's mean; 0 where sessions differ no more than runs do."""
+    """Standard deviation between sessions; 0 if they differ no more than runs of one session."""
     within: list[float] = []
     between: list[float] = []
     for records in points:
@@ -105,7 +105,7 @@ def _values(
     session: Mapping[str, int],
     left_out: Mapping[str, Container[str]],
 ) -> Iterator[tuple[int, float]]:
-    """Session and value of each run, values in their logarithm but for ratios."""
+    """Session and value of each run; values are logarithms, except of ratios."""
     for record in records:
         value = metrics_of(record).get(metric)
         if value is None or metric in left_out.get(record.run, ()):

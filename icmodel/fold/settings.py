@@ -1,4 +1,4 @@
-"""How records are to be folded: what a person may choose, and nothing that follows from records."""
+"""Settings of folding: what a person may choose."""
 
 from __future__ import annotations
 
@@ -11,36 +11,35 @@ from icmodel.fold.histograms import LEAST_DIGITS, MOST_DIGITS
 from icmodel.fold.withholding import check_withheld
 
 WORKED_OUT = ("schema_version", "id", "sha256", "protocols", "held_out", "tool")
-"""Keys of dataset.toml that nobody may set: they follow from the records or from the folder."""
+"""Keys of dataset.toml that cannot be set, since they follow from the records or the folder."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a person chooses.
+    """The settings by which records are folded.
 
     Parameters
     ----------
     id : str
-        Name of the dataset and of its folder.
+        Id of the dataset and name of its folder.
     title : str
-        One line; made from the records where it is empty.
+        Title in one line; generated from the records if empty.
     default_variant : str
-        Variant of the model that answers where none is asked for.
+        Variant of the model that answers by default.
     line_rate_bps : float, optional
-        Line rate [b/s]; otherwise what the network card says of itself, and a virtual one is not
-        believed.
+        Line rate; by default as the network card states it, unless the card is virtual.
     tolerate, refuse : tuple of str
-        Flags that spoil nothing, and flags that spoil the whole run.
+        Flags to ignore, and flags that make a whole run unusable.
     apart : tuple of str
-        What of the environment becomes an option axis instead of being refused where it differs.
+        Properties of the hosts that become option axes; others must not differ between runs.
     most_steal : float, optional
-        Runs of which the hypervisor took more than this share of a core in use are kept apart.
+        Greatest share of a core in use, 0…1, that the hypervisor may take; other runs are kept apart.
     withhold : tuple of str
-        What hosts say of themselves that the records do not show.
+        Properties of the hosts that are withheld from the stored records.
     histogram_digits : int, optional
-        Significant digits that the records' histograms keep.
+        Significant digits of histograms in the stored records.
     about : mapping
-        Keys of dataset.toml that stand over those made from the records.
+        Keys of dataset.toml that replace the generated ones.
     """
 
     id: str = "folded"
@@ -86,19 +85,19 @@ class Settings:
                 )
 
     def document(self) -> dict[str, object]:
-        """As JSON keeps it, without what was left as it is."""
+        """The settings as a JSON document, without those at their defaults."""
         said = {item.name: getattr(self, item.name) for item in fields(self)}
         lists = {name: list(v) if isinstance(v, tuple) else v for name, v in said.items()}
         return {name: value for name, value in lists.items() if value not in ("", None, [], {})}
 
 
 def settings_of(document: Mapping[str, object]) -> Settings:
-    """The settings that `Settings.document` gave.
+    """The settings of a document that `Settings.document` made.
 
     Raises
     ------
     RecordError
-        If a key is none of a setting's.
+        If a key is no setting.
     """
     known = {item.name for item in fields(Settings)}
     unknown = sorted(set(document) - known)

@@ -1,4 +1,4 @@
-"""Withholding: what a host says of itself that is nobody else's concern is not shown."""
+"""Withholding private properties of hosts from the stored records."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from icmodel.errors import RecordError
 from icmodel.fold.record import Record, record_of
 
 WITHHELD = ("hostname", "kernel_cmdline", "mac")
-"""What can be withheld: names, and how a machine was started; no number follows from them."""
+"""Properties that can be withheld, since no number depends on them."""
 
-SAID = "withheld"
+REPLACEMENT = "withheld"
 
 
 def without(record: Record, names: Sequence[str]) -> Record:
-    """A record that says ``withheld`` for some of what its hosts say; else it stays byte for byte.
+    """A record with some properties of its hosts replaced by ``withheld``, otherwise unchanged.
 
     Parameters
     ----------
     record : Record
-        As it was written.
+        The record as icprobe wrote it.
     names : sequence of str
-        Of `WITHHELD`.
+        Properties, each one of `WITHHELD`.
 
     Raises
     ------
     RecordError
-        If it says one of them in another form than icprobe writes, so that it would be shown.
+        If a property is not in the form that icprobe writes and so cannot be replaced.
     """
     before, environment, line = record.line.partition('"environment":')
     for name in names:
-        line = re.sub(rf'("{name}":\s*)"(?:[^"\\]|\\.)*"', rf'\1"{SAID}"', line)
+        line = re.sub(rf'("{name}":\s*)"(?:[^"\\]|\\.)*"', rf'\1"{REPLACEMENT}"', line)
     line = before + environment + line
     shown = sorted(set(_shown(json_value(line), names))) if names else []
     if shown:
@@ -44,24 +44,24 @@ def without(record: Record, names: Sequence[str]) -> Record:
 
 
 def _shown(document: object, names: Sequence[str], *, inside: bool = False) -> Iterator[str]:
-    """The names that a part of an environment still says."""
+    """The properties still present in a part of an environment."""
     if isinstance(document, list):
         for part in document:
             yield from _shown(part, names, inside=inside)
     elif isinstance(document, dict):
         for key, value in document.items():
-            if inside and key in names and value not in (None, "", SAID):
+            if inside and key in names and value not in (None, "", REPLACEMENT):
                 yield key
             yield from _shown(value, names, inside=inside or key == "environment")
 
 
 def check_withheld(names: Sequence[str]) -> None:
-    """Refuse to withhold what numbers follow from.
+    """Refuse properties that cannot be withheld.
 
     Raises
     ------
     RecordError
-        If a name is none of what can be withheld.
+        If a name is not one of `WITHHELD`.
     """
     for name in names:
         if name not in WITHHELD:
