@@ -1,4 +1,8 @@
-"""Ingest: results of other tools become datasets, their traps handled and broken files refused."""
+"""Ingest: results of other tools become datasets.
+
+Files of results and labels for what they do not state come in; points, their option axes and the
+reasons for refused files go out.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Consistency: a remark on a file whose numbers lie off those of the others by a known factor.
+"""Consistency between files: a remark on a file whose numbers suggest a mistaken unit.
 
-Each number is held against a line through what the other files say over the payload, in logarithms.
-Where the numbers of one kind in a file agree on a ratio such as 8 or 1000, its unit may be mistaken. The
-others may be wrong as well, and real curves have steps: nothing is refused here.
+Each number is compared with a line through those of the other files over the payload, on log axes.
+If most numbers of one kind in a file differ by a factor such as 8 or 1000, the unit may be mistaken.
+Nothing is refused for it, since the other files may be wrong and real curves have steps.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from icmodel.ingest.slips import ROUND_TRIP, Slip, family, is_rare_trip, known, 
 
 FLOWS = ("goodput_bps", "sent_bps", "frames_per_s")
 TIMES = ("_mean_s", "_p50_s", "_min_s")
-"""What is compared of a latency; what lies further out scatters too much."""
+"""Endings of the latencies compared; higher quantiles scatter too much."""
 NEAREST = 5
-"""So many payloads of the others make the line: a curve is straight over a piece of it only."""
+"""Number of nearest payloads of the other files that the line goes through."""
 REACH = 4.0
-"""So many times beyond the payloads of the others a line still says something: curves bend."""
+"""Greatest ratio of payloads by which the line is extrapolated."""
 LEAST_PAYLOADS = 3
-"""So many payloads make a line; of fewer, only runs of the same payload are compared."""
+"""Payloads that a line needs; with fewer, only runs of the same payload are compared."""
 CLEAR = 3.0
-"""A ratio must be that much larger (log) than what the others lie off each other by."""
+"""Factor by which a log ratio must exceed the scatter of the other files."""
 TELLING = 3
-"""Other files from which on they say how far a metric scatters."""
+"""Other files needed to estimate the scatter of a metric."""
 AGREE = 0.75
-"""The share of a file's numbers of one kind that must show the same factor."""
+"""Share of a file's numbers of one kind that must differ by the same factor."""
 
 Curve = tuple[object, ...]
-"""Metric, protocol and all else that tells one curve over the payload from another."""
+"""Key of a curve over the payload: metric, protocol and the other axes."""
 Logs = Mapping[int, Mapping[str, float]]
-"""The logarithm of what each file says, by payload."""
+"""Payload [B] -> file -> logarithm of its value."""
 
 
 class Clue(NamedTuple):
-    """A number of a file, and what the others say it should be."""
+    """A number of a file, and the value expected from the other files."""
 
     file: str
     metric: str
@@ -54,19 +54,19 @@ class Clue(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """How many times what the others say."""
+        """The number over the expected value."""
         return self.value / self.expected
 
     @property
     def off(self) -> float:
-        """How far (log) it lies off the others, to either side."""
+        """The absolute log ratio of the number to the expected value."""
         return abs(math.log(self.ratio))
 
 
 def remarks(results: Mapping[str, Sequence[Result]]) -> tuple[str, ...]:
-    """A sentence on each file that lies off the others by a factor of a mistaken unit.
+    """A sentence on each file that differs from the others by the factor of a mistaken unit.
 
-    Of two files alone both are named: nothing says which is right.
+    With two files only, both are named, since either may be right.
     """
     kinds: dict[tuple[str, str], list[Clue]] = defaultdict(list)
     scatter: dict[tuple[str, object], list[Clue]] = defaultdict(list)
@@ -82,7 +82,7 @@ def remarks(results: Mapping[str, Sequence[Result]]) -> tuple[str, ...]:
 
 
 def _stands_out(clue: Clue, scatter: Mapping[tuple[str, object], Sequence[Clue]]) -> bool:
-    """Whether a number lies off by far more than those of the other files do."""
+    """Whether a number deviates far more than those of the other files."""
     others = [one for one in scatter[clue.metric, clue.protocol] if one.file != clue.file]
     if len({one.file for one in others}) < TELLING:
         return True
@@ -90,10 +90,10 @@ def _stands_out(clue: Clue, scatter: Mapping[tuple[str, object], Sequence[Clue]]
 
 
 def _agreed(clues: Sequence[Clue], steady: Sequence[Clue], of: str) -> Slip | None:
-    """The one known factor by which a file lies off in nearly all it says; none where it does not.
+    """The known factor by which most numbers of a file are off; none if there is no such factor.
 
-    A round trip is mistaken in one direction, so a slow run, whose halves and wholes both are twice
-    as long, shows no such mistake.
+    A round trip is nearly always mistaken in one direction.  So a slow run, with both its half and
+    whole round trips twice as long, is not taken for that mistake.
     """
     if not steady:
         return None
@@ -108,7 +108,7 @@ def _agreed(clues: Sequence[Clue], steady: Sequence[Clue], of: str) -> Slip | No
 
 
 def _may_be_halved(clue: Clue) -> bool:
-    """Whether a factor of 2 tells: beside runs of the same payload, in the way people mistake it."""
+    """Whether a factor of 2 counts: against runs of the same payload, in the usual direction."""
     return clue.repeated and not is_rare_trip(clue.metric, clue.ratio)
 
 
@@ -141,7 +141,7 @@ def _clues(results: Mapping[str, Sequence[Result]]) -> Iterator[Clue]:
 
 
 def _curves(results: Mapping[str, Sequence[Result]]) -> dict[Curve, dict[int, dict[str, float]]]:
-    """What is compared, by curve; of several pairs of hosts each apart from the others."""
+    """The values compared, by curve; curves of several pairs of hosts are kept apart."""
     pairs = {(r.sender, r.receiver) for some in results.values() for r in some}
     apart = len([pair for pair in pairs if all(pair)]) > 1
     curves: dict[Curve, dict[int, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
@@ -177,12 +177,12 @@ def _is_compared(metric: str) -> bool:
 
 
 def _middle(repeats: Sequence[float]) -> tuple[float, ...]:
-    """The median of the runs of the same payload; of an even number both in the middle."""
+    """The median of runs of one payload; for an even number both middle values."""
     return (median_low(repeats), median_high(repeats)) if repeats else ()
 
 
 def _line(file: str, payload: int, logs: Logs, middles: Mapping[int, float]) -> dict[int, float]:
-    """The median of the other files at each of the other payloads."""
+    """The median of the other files at each other payload."""
     line = {place: middle for place, middle in middles.items() if place != payload}
     for place in [place for place in line if file in logs[place]]:
         rest = [value for name, value in logs[place].items() if name != file]
@@ -194,9 +194,9 @@ def _line(file: str, payload: int, logs: Logs, middles: Mapping[int, float]) -> 
 
 
 def _on_line(payload: int, others: Mapping[int, float]) -> tuple[float, ...]:
-    """What a line through the nearest payloads says (logarithm), which one wrong one hardly bends.
+    """The logarithm expected at a payload from a robust line through the nearest other payloads.
 
-    It has the median of the slopes of all pairs (Theil, 1950; Sen, 1968).
+    Its slope is the median of the slopes of all pairs (Theil, 1950; Sen, 1968).
     """
     near = sorted(others, key=lambda place: abs(math.log(place / payload)))[:NEAREST]
     if len(near) < LEAST_PAYLOADS or not min(near) / REACH <= payload <= max(near) * REACH:

@@ -1,4 +1,4 @@
-"""Folder: ingested results as a dataset folder, with an account of every file and number."""
+"""The folder of an ingested dataset, with an account of every file and number."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ LINK_KEYS = ("line_rate_bps", "mtu_bytes", "switch_latency_s", "cable_length_m")
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a person says of the dataset; empty where nothing is said.
+    """What a person states about the dataset; empty fields are unknown.
 
     Parameters
     ----------
     command
-        The command line that makes it again of the same files.
+        The command line that makes the dataset again from the same files.
     notes
-        What to know of it that follows from no file, such as why a variant was chosen.
+        Facts that follow from no file, such as the reason for the default variant.
     """
 
     title: str = ""
@@ -42,12 +42,12 @@ class About:
 
 
 def name_in(folder: str | Path) -> str:
-    """The id of a dataset that is to be written into a folder, which may hold an ingested one.
+    """The id of a dataset to be written into a folder, which may hold an ingested one.
 
     Raises
     ------
     DatasetError
-        If the folder's name cannot be an id, or other files stand there.
+        If the folder's name cannot be an id, or the folder has other files.
     """
     target = Path(folder)
     name = id_of(target)
@@ -62,12 +62,12 @@ def name_in(folder: str | Path) -> str:
 def write_ingested(ingested: Ingested, folder: str | Path, about: About) -> Dataset:
     """Write the dataset of ingested results: points.csv, dataset.toml, README.md, ingested.json.
 
-    An ingested dataset that stands in the folder is replaced.
+    An ingested dataset in the folder is replaced.
 
     Raises
     ------
     DatasetError
-        If the folder cannot be written, its name cannot be an id, or other files stand there.
+        If the folder cannot be written, its name cannot be an id, or it has other files.
     """
     target = Path(folder)
     document = _document(ingested, name_in(target), about)
@@ -87,7 +87,7 @@ def _json(document: Mapping[str, object]) -> bytes:
 
 
 def account(ingested: Ingested) -> dict[str, object]:
-    """Every file with its hash, what was taken of it with who counted, and what was refused."""
+    """The document of ingested.json: every file with its hash and its numbers, or why it was refused."""
     return {
         "schema_version": SCHEMA_VERSION,
         "files": [
@@ -159,13 +159,15 @@ def _document(ingested: Ingested, name: str, about: About) -> dict[str, object]:
     }
 
 
-def _link(results: list[Result], said: Interconnect | None) -> tuple[dict[str, object], list[str]]:
-    """The interconnect as it is said, as the files name it, or by default, which is a limit."""
+def _link(
+    results: list[Result], stated: Interconnect | None
+) -> tuple[dict[str, object], list[str]]:
+    """The interconnect as stated, as named in the files, or by default, with its known limits."""
     kinds = {result.kind for result in results if result.kind}
     ends = [end for result in results for end in (result.sender, result.receiver) if end]
     limits = []
-    if said is not None and said.kind:
-        kind = said.kind
+    if stated is not None and stated.kind:
+        kind = stated.kind
     elif len(kinds) == 1:
         kind = kinds.pop()
     elif ends and all(end.startswith(LOCAL) for end in ends):
@@ -175,8 +177,8 @@ def _link(results: list[Result], said: Interconnect | None) -> tuple[dict[str, o
         limits.append("No file says what the interconnect is: ethernet stands by assumption.")
     link: dict[str, object] = {"kind": kind}
     for key in LINK_KEYS:
-        if said is not None and getattr(said, key) is not None:
-            link[key] = getattr(said, key)
+        if stated is not None and getattr(stated, key) is not None:
+            link[key] = getattr(stated, key)
     if "line_rate_bps" not in link and kind != "loopback":
         limits.append("The line rate is not said: no number was held against what the wire allows.")
     return link, limits

@@ -1,4 +1,4 @@
-"""Gather: results to points; repeats of one point become a mean, a spread and a count."""
+"""Gathering results into points; repeats of a point become mean, standard deviation and count."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from icmodel.dataset import Point
 from icmodel.ingest.result import Number, Result
 
 FAMILIES = {"cpu_send_host": "cpu_send_cores", "cpu_recv_host": "cpu_recv_cores"}
-"""A share of a whole host becomes busy cores, once somebody says how many cores it has."""
+"""CPU utilisation of a whole host -> the metric in busy cores that it is converted to."""
 TABLE = "table"
-"""The tool of a person's own table, which hides how many runs are behind a number."""
+"""The tool name of a person's own table, in which the runs behind a number are unknown."""
 UNNAMED = "unnamed"
-"""What stands in an axis that splits a metric for a result that does not say."""
+"""The value of an axis for a result that lacks it."""
 WEAKEST = ("measured", "tabulated", "stated", "derived")
 MEANINGS = {
     "hosts": "sender and receiver of the stream, as the files name them",
@@ -26,11 +26,11 @@ MEANINGS = {
     "memory": "accelerator whose memory the messages lie in; empty for the host's own",
     "stack": "what stands in place of the kernel's sockets; empty where nothing does",
 }
-"""Option axes that ingesting may make, and what they mean."""
+"""Option axes that ingesting may add, and their meanings."""
 
 
 class Found(NamedTuple):
-    """A number with the file and the result it is of."""
+    """A number with its file and result."""
 
     file: str
     result: Result
@@ -38,12 +38,12 @@ class Found(NamedTuple):
 
 
 Word = Callable[[Found], str]
-"""What an axis says of a number."""
+"""Gives the value of an axis for a number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """An option axis with its meaning and the value that unasked questions take."""
+    """An option axis with its meaning and its default value."""
 
     name: str
     meaning: str
@@ -51,7 +51,7 @@ class Axis:
 
 
 def gather(found: Sequence[Found]) -> tuple[tuple[Point, ...], tuple[Axis, ...]]:
-    """The points of some numbers in the order of points.csv's columns, and their option axes."""
+    """The points of some numbers and their option axes, in the order of columns in points.csv."""
     found = _completed(found)
     extra = _extra_axes(found)
     names = sorted({axis for one in found for axis in one.result.labels.options} | set(extra))
@@ -68,7 +68,7 @@ def gather(found: Sequence[Found]) -> tuple[tuple[Point, ...], tuple[Axis, ...]]
 
 
 def in_cores(number: Number, host_cores: int | None) -> Number | None:
-    """A host's share of CPU in busy cores; none where nobody says how many cores it has."""
+    """CPU utilisation of a host in busy cores; none if its number of cores is unknown."""
     if number.metric not in FAMILIES:
         return number
     if host_cores is None:
@@ -99,7 +99,7 @@ def _axes(result: Result) -> tuple[object, ...]:
 
 
 def _extra_axes(found: Sequence[Found]) -> dict[str, Mapping[tuple[str | None, str], bool]]:
-    """The axes that keep apart what is not the same, and the metrics each one splits."""
+    """The axes needed to distinguish numbers, with the metrics that each one splits."""
     split = {name: _split(found, word) for name, word in WORDS.items()}
     if any(one.result.streams != 1 for one in found):
         split["streams"] = dict.fromkeys(split["streams"], True)
@@ -107,7 +107,7 @@ def _extra_axes(found: Sequence[Found]) -> dict[str, Mapping[tuple[str | None, s
 
 
 def _split(found: Sequence[Found], word: Word) -> Mapping[tuple[str | None, str], bool]:
-    """Whether each metric of a protocol comes with more than one word."""
+    """Whether each metric of a protocol has more than one value of the axis."""
     values: dict[tuple[str | None, str], set[str]] = defaultdict(set)
     for one in found:
         values[_metric(one)].update(filter(None, [word(one)]))
@@ -115,7 +115,7 @@ def _split(found: Sequence[Found], word: Word) -> Mapping[tuple[str | None, str]
 
 
 def _completed(found: Sequence[Found]) -> list[Found]:
-    """Results that name one host take the other from the only pair it can belong to."""
+    """Results with one host missing, completed if only one pair of hosts fits."""
     pairs = {(one.result.sender, one.result.receiver) for one in found}
     whole = [pair for pair in pairs if all(pair)]
     completed = []
@@ -156,17 +156,17 @@ WORDS: Mapping[str, Word] = {"tool": _tool, "streams": _streams, "hosts": _hosts
 def _option(
     one: Found, name: str, extra: Mapping[str, Mapping[tuple[str | None, str], bool]]
 ) -> str:
-    said = one.result.labels.options.get(name)
-    if said is not None or name not in extra:
-        return said or ""
+    own = one.result.labels.options.get(name)
+    if own is not None or name not in extra:
+        return own or ""
     return WORDS[name](one) or UNNAMED if extra[name][_metric(one)] else ""
 
 
 def _default(points: Sequence[Point], at: int) -> str:
-    """The value most rows have, and of equals the first; empty where an empty cell is a choice too.
+    """The most frequent value of an axis, the first if tied.
 
-    It is one where rows of the same metric have a value and others none: then an unasked question
-    takes those without.
+    It is empty if some rows of a metric have a value and others have none: then a question without
+    the option takes the rows without a value.
     """
     cells: dict[tuple[str, str], set[bool]] = defaultdict(set)
     for point in points:
@@ -207,12 +207,12 @@ def _point(key: tuple[object, ...], some: Sequence[Found]) -> Point:
 
 
 def _runs(one: Found) -> int | None:
-    """How many runs a single number is of: what the tool averaged, else one; a table may not say."""
+    """Runs behind one number: those the tool averaged, else 1; ``None`` if a table does not state it."""
     return one.number.n or (None if one.result.source or one.result.tool == TABLE else 1)
 
 
 def _source(some: Sequence[Found]) -> str:
-    """Tool, version and files of a point, and who counted."""
+    """The source of a point: tool, version, files and the end that counted."""
     tools = dict.fromkeys(_named(one) for one in some)
     files = list(dict.fromkeys(f"{one.file} {one.result.place}" for one in some))
     shown = "; ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")

@@ -1,4 +1,4 @@
-"""Intake: files of results to points, with an account of every file and number."""
+"""Intake: files of results become points, or are refused with a reason."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from icmodel.ingest.wire import just_above
 from icmodel.ingest.within import point_of, problems, unlike
 
 NEEDED = {"protocol": "--protocol NAME", "payload_bytes": '--payload "SIZE"'}
-"""Labels no row can do without, and how a person says them."""
+"""Labels that every row needs, and the options by which a person gives them."""
 OF_FILE, OF_ALL = "the label of the file", "the label of all files"
 
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """What files of results came to.
+    """The result of ingesting files.
 
     Parameters
     ----------
     points
-        The rows of a dataset, in no order.
+        The rows of a dataset, unordered.
     axes
-        Its option axes, in the order of ``Point.options``.
+        Option axes, in the order of ``Point.options``.
     taken
         The files whose results are in the points.
     refused
-        The files of which nothing is, each with the reason.
+        The files without any result in the points, each with the reason.
     remarks
-        A sentence on each file that is taken though the others speak against it.
+        A sentence on each file that is taken although it differs from the others.
     """
 
     points: tuple[Point, ...]
@@ -54,7 +54,7 @@ class Ingested:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is not taken of the files and what a reader must know, each once, with its tool."""
+        """Notes of all files on results left out and on caveats, without repeats, and the remarks."""
         counted = Counter(
             f"{result.tool}: {note}"
             for file in self.taken
@@ -66,7 +66,7 @@ class Ingested:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a person says of the files: labels for all, labels by file name, and the link."""
+    """What a person states about the files: labels for all, labels by file name, and the link."""
 
     labels: Labels = field(default_factory=Labels)
     by_file: Mapping[str, Labels] = field(default_factory=dict)
@@ -83,28 +83,28 @@ def ingest(
     link: Interconnect | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Ingested:
-    """Read files of results of other tools; what is broken or contradicts itself is refused by name.
+    """Read files of results of other tools; damaged or contradictory files are refused one by one.
 
     Parameters
     ----------
     files
-        In any order; the same file twice counts once.
+        Paths in any order; a file given twice counts once.
     tool
-        Whose output all files are; found by their text where it is not given.
+        The tool that wrote all files; by default recognised from the text of each.
     labels, by_file
-        What the files do not say themselves: for all of them, and by file name or pattern.
+        Labels that the files lack: for all files, and by file name or pattern.
     columns
-        Makes the files tables (CSV, XLSX) and says what their columns are.
+        The meaning of columns; with it, the files are read as tables (CSV, XLSX).
     link
-        The interconnect, against whose bounds the numbers are held.
+        The interconnect, whose line rate limits the numbers.
     progress
-        Called with the files read and all files.
+        Called with the number of files read and in total.
 
     Raises
     ------
     RecordError
-        If there is no such tool, labels by file are for no file, or no file is left to take; the
-        message names the first reason.
+        If the tool is unknown, labels by file match no file, or every file is refused; then the
+        message has the first reason.
     """
     if tool is not None:
         check_tool(tool)
@@ -135,7 +135,7 @@ def ingest(
 
 
 def _twice(taken: Iterable[Taken]) -> dict[str, str]:
-    """Files that report a run which another file reports too, with more numbers."""
+    """File -> reason, for files whose run another file reports with more numbers."""
     fullest: dict[str, Taken] = {}
     wrong = {}
     for file in sorted(taken, key=lambda file: -sum(len(r.numbers) for r in file.results)):
@@ -150,7 +150,7 @@ def _twice(taken: Iterable[Taken]) -> dict[str, str]:
 
 
 def _names(paths: Sequence[Path]) -> dict[Path, str]:
-    """A short name for each file: as much of the end of its path as tells it from the others."""
+    """A short name for each file: the shortest end of its path that no other file has."""
     names = {path: path.name or str(path) for path in paths}
     for parts in range(2, max((len(path.parts) for path in paths), default=0) + 1):
         counted = Counter(names.values())
@@ -181,11 +181,11 @@ def _ingested(kept: Sequence[Taken], refused: Sequence[Refusal]) -> Ingested:
 def _results(
     source: Source, tool: str | None, columns: ColumnMap | None, given: Given
 ) -> tuple[Result, ...]:
-    """The results of a file with their labels, each held against itself and the wire."""
+    """The labelled results of a file, each checked for contradictions and against the line rate."""
     try:
         read = table.read(source, columns) if columns else reader_of(source, tool).read(source)
     except (ArithmeticError, ValueError, LookupError) as error:
-        # Every tool writes sound numbers; what else stands in their places, nobody foresees.
+        # A damaged file may have anything in place of a number, so any error of a reader refuses it.
         raise RecordError(f"it is damaged: a number in it cannot be read ({error})") from error
     by_name = labels_of(source.name, given.by_file)
     fitting = _fitting(_once(read), source.name, by_name, given)
@@ -196,12 +196,12 @@ def _results(
 
 
 def _fitting(results: Sequence[Result], file: str, by_name: Labels, given: Given) -> list[Result]:
-    """The results whose bytes a message fit the label, with a note on those that do not.
+    """The results whose bytes per message agree with the payload label, with notes on the others.
 
     Raises
     ------
     RecordError
-        If none does.
+        If no result agrees.
     """
     misfits = [_misfit(result, by_name, given) for result in results]
     reasons = tuple(filter(None, misfits))
@@ -209,13 +209,13 @@ def _fitting(results: Sequence[Result], file: str, by_name: Labels, given: Given
     if reasons and not kept:
         raise RecordError(reasons[0])
     if reasons:
-        told = tuple(f"{file}: not taken: {reason}" for reason in reasons)
-        kept[0] = replace(kept[0], notes=(*kept[0].notes, *told))
+        notes = tuple(f"{file}: not taken: {reason}" for reason in reasons)
+        kept[0] = replace(kept[0], notes=(*kept[0].notes, *notes))
     return kept
 
 
 def _misfit(result: Result, by_name: Labels, given: Given) -> str:
-    """Why the payload that a label says cannot be that of a result; empty where it can."""
+    """The reason why a labelled payload cannot be that of a result; empty if it can."""
     for labels, who in ((by_name, OF_FILE), (given.labels, OF_ALL)):
         payload = labels.payload_bytes
         if result.payloads and payload is not None and not result.payloads.fits(payload):
@@ -228,7 +228,7 @@ def _misfit(result: Result, by_name: Labels, given: Given) -> str:
 
 
 def _as_repeats(results: tuple[Result, ...]) -> tuple[Result, ...]:
-    """The results, with a note on those that share their point with another of the file."""
+    """The results, with a note on those that share their point with another result of the file."""
     counted = Counter(map(point_of, results))
     note = (
         "several results of one point in one file count as repeats: streams that ran at the same "
@@ -241,7 +241,7 @@ def _as_repeats(results: tuple[Result, ...]) -> tuple[Result, ...]:
 
 
 def _once(results: Iterable[Result]) -> list[Result]:
-    """Results without those that the tool printed twice."""
+    """The results without duplicates."""
     seen: dict[object, Result] = {}
     for result in results:
         seen.setdefault(_content(result), result)
@@ -279,19 +279,19 @@ def _labelled(result: Result, by_name: Labels, given: Given) -> Result:
 
 
 def _open(general: Labels, said: Labels) -> Labels:
-    """The general labels but for cores of hosts, which the file may know better."""
+    """The general labels, without the cores of hosts if the file's own labels have them."""
     return general if said.host_cores is None else replace(general, host_cores=None)
 
 
 def _known_better(known: int | None, general: int | None) -> tuple[str, ...]:
-    """A note where the file has other cores than those that are given for all."""
+    """A note if the file has other cores of hosts than those given for all files."""
     if known is None or general in (None, known):
         return ()
     return (f"the file says {known} cores a host: that holds, not the {general} given",)
 
 
 def _with_cores(result: Result) -> Result:
-    """Shares of a host in busy cores; left out, and noted, where its cores are not known."""
+    """The result with CPU of whole hosts in busy cores, or left out with a note if unconvertible."""
     numbers: list[Number] = []
     notes = list(result.notes)
     for number in result.numbers:

@@ -1,6 +1,6 @@
-"""Labels: where a result lies, as the tool says it or as a person says it for the tool.
+"""Labels: the conditions of a result, as the tool's file states them or as a person adds them.
 
-What a file says about itself is never overruled: a label that contradicts it is refused.
+A person's label may not contradict the file: it is refused.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ HOST_CORES = "host_cores"
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The axes of a result, in SI; ``None`` where nobody said.
+    """The axes of a result, in SI; ``None`` for unknown.
 
     Parameters
     ----------
     host_cores : int, optional
-        Cores of each host: what a share of a whole host's CPU is a share of. No axis.
+        Cores of each host, which convert CPU of the whole host to busy cores; not an axis.
     options : mapping
         Option axes and their values.
     """
@@ -68,16 +68,16 @@ SPELLINGS: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "other_goodput": ("other_goodput_bps", units.parse_bps),
     "host_cores": ("host_cores", _count),
 }
-"""How a person writes a label: its key, the field it fills, and what reads its text."""
+"""Key of a label as a person writes it -> the field it sets, and the parser of its text."""
 
 
 def read_labels(said: Mapping[str, object], where: str) -> Labels:
-    """Labels of keys and texts with units, such as ``payload = "64 KiB"``.
+    """The labels of keys and texts with units, such as ``payload = "64 KiB"``.
 
     Raises
     ------
     RecordError
-        If a key is unknown or a text is no such quantity.
+        If a key is unknown or its text cannot be read.
     """
     values: dict[str, object] = {}
     options: dict[str, str] = {}
@@ -97,12 +97,12 @@ def read_labels(said: Mapping[str, object], where: str) -> Labels:
 
 
 def read_labels_file(path: Path) -> dict[str, Labels]:
-    """Labels by file name or pattern, from a TOML file with one table a name.
+    """Labels by file name or pattern, from a TOML file with a table for each name.
 
     Raises
     ------
     RecordError
-        If it cannot be read or a label is wrong.
+        If the file cannot be read or a label is wrong.
     """
     try:
         document = toml(path.read_text(encoding="utf-8"))
@@ -120,7 +120,7 @@ def read_labels_file(path: Path) -> dict[str, Labels]:
 
 
 def labels_of(name: str, by_name: Mapping[str, Labels]) -> Labels:
-    """The labels of every pattern that a file name matches, together.
+    """The combined labels of all patterns that a file name matches.
 
     Raises
     ------
@@ -135,12 +135,12 @@ def labels_of(name: str, by_name: Mapping[str, Labels]) -> Labels:
 
 
 def refuse_unmatched(by_name: Mapping[str, Labels], names: Iterable[str]) -> None:
-    """Refuse labels that no file would get: a pattern misspelt would be ignored without a word.
+    """Refuse patterns that match no file, which are probably misspelt.
 
     Raises
     ------
     RecordError
-        If no file name matches a pattern; the message says each such pattern.
+        If a pattern matches no file name.
     """
     files = sorted(set(names))
     alone = [pattern for pattern in by_name if not any(_matches(n, pattern) for n in files)]
@@ -157,12 +157,12 @@ def _matches(name: str, pattern: str) -> bool:
 
 
 def merge(first: Labels, second: Labels, who: str) -> Labels:
-    """What both say; ``second`` fills what ``first`` leaves open.
+    """Both labels combined.
 
     Raises
     ------
     RecordError
-        If they contradict each other; ``who`` said the second.
+        If they contradict each other; ``who`` names the origin of the second in the message.
     """
     filled: dict[str, object] = {}
     for part in fields(Labels):
@@ -185,7 +185,7 @@ def merge(first: Labels, second: Labels, who: str) -> Labels:
 
 
 def fill(first: Labels, second: Labels) -> Labels:
-    """What the first says, and of the second what the first leaves open."""
+    """The first labels, with unknown ones taken from the second."""
     names = [part.name for part in fields(Labels) if part.name != "options"]
     filled = {name: getattr(second, name) for name in names if getattr(first, name) is None}
     return replace(first, **filled, options={**second.options, **first.options})

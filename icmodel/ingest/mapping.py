@@ -1,7 +1,7 @@
-"""Mapping: what the columns of a table are, in a TOML file that a person writes.
+"""Mapping: the meaning of a table's columns, in a TOML file that a person writes.
 
-``[columns."Throughput (Mb/s)"]`` with ``field = "goodput_bps"`` and ``unit = "Mb/s"``; every
-quantity needs its unit, since a bare number says none.
+For example ``[columns."Throughput (Mb/s)"]`` with ``field = "goodput_bps"`` and ``unit = "Mb/s"``.
+Every quantity needs its unit, since cells are bare numbers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One mapped column: its name in the table, the field it holds, and its unit."""
+    """A mapped column: its name in the table, its field, and its unit."""
 
     name: str
     field: str
@@ -49,7 +49,7 @@ class Column:
         Raises
         ------
         UnitError
-            If it is no number, or not of its unit.
+            If the cell is not a number in the column's unit.
         """
         if _NUMBER.fullmatch(text) is None:
             raise UnitError(f"{text!r} is not a number of 0 or more")
@@ -61,12 +61,12 @@ class Column:
 
     @property
     def kind(self) -> str:
-        """What kind of quantity it holds: of `icmodel.units`, or a count or a share."""
+        """The kind of quantity: one of `icmodel.units`, or a count or a share."""
         return kind_of(self.of if self.field in BESIDE else self.field)
 
 
 def kind_of(name: str) -> str:
-    """The kind of quantity that a field holds; empty where it is no field of a table."""
+    """The kind of quantity of a field; empty if a table cannot have the field."""
     if name in RATIOS or name.endswith("_cores") or re.fullmatch(r"cpu_(send|recv)_[a-z]+", name):
         return "share"
     if name in ("cores", "switches", "endpoints"):
@@ -77,7 +77,7 @@ def kind_of(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ColumnMap:
-    """The columns of a table and how it writes numbers."""
+    """The columns of a table and its format of numbers."""
 
     columns: Mapping[str, Column]
     options: Mapping[str, str] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class ColumnMap:
     decimal: str = "."
 
     def beside(self, column: Column, what: str) -> Column | None:
-        """The column that holds low, high or n of a metric, if one does."""
+        """The column with ``low``, ``high`` or ``n`` of a metric's column, if any."""
         found = (c for c in self.columns.values() if c.field == what and c.of == column.field)
         return next(found, None)
 
@@ -100,7 +100,7 @@ def read_mapping(path: Path) -> ColumnMap:
     Raises
     ------
     RecordError
-        If it cannot be read or says something unknown.
+        If the file cannot be read or has unknown keys.
     """
     try:
         document = toml(path.read_text(encoding="utf-8"))
@@ -112,7 +112,7 @@ def read_mapping(path: Path) -> ColumnMap:
 
 
 def column_map(document: Mapping[str, object], where: str) -> ColumnMap:
-    """The mapping a document says; ``where`` it stands is for messages.
+    """The mapping of a document; ``where`` names the document in messages.
 
     Raises
     ------
@@ -124,10 +124,10 @@ def column_map(document: Mapping[str, object], where: str) -> ColumnMap:
             raise RecordError(
                 f"{where}: the key {key!r} is unknown: it is one of {', '.join(KEYS)}"
             )
-    said = document.get("columns")
-    if not isinstance(said, Mapping) or not said:
+    entries = document.get("columns")
+    if not isinstance(entries, Mapping) or not entries:
         raise RecordError(f'{where} has no [columns."NAME"]: write one for each column to take')
-    columns = {str(name): _column(str(name), entry, where) for name, entry in said.items()}
+    columns = {str(name): _column(str(name), entry, where) for name, entry in entries.items()}
     _check_beside(columns, where)
     _check_twice(columns, where)
     basis = str(document.get("basis", "measured"))
@@ -203,7 +203,7 @@ def _example(column: Column) -> str:
 
 
 def _check_twice(columns: Mapping[str, Column], where: str) -> None:
-    """Refuse two columns for one field: one would hide the other, or both pass for repeats."""
+    """Refuse two columns for one field."""
     taken: dict[tuple[str, str], str] = {}
     for column in columns.values():
         key = (column.field, column.of)

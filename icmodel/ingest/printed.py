@@ -1,7 +1,7 @@
-"""Printed: what a number can have been before a tool rounded it to the digits it prints.
+"""Printed numbers as intervals of the values they may have been rounded from.
 
-A printed number is an interval of half a unit of its last digit around it: ``0.12`` was anything
-from 0.115 to 0.125. Checks compare these intervals, so that rounding alone contradicts nothing.
+The interval is half a unit of the last digit to both sides: ``0.12`` was any value from 0.115 to
+0.125.  Checks compare intervals, so that rounding alone is no contradiction.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PER_CENT = Decimal("0.01")
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A number of 0 or more, and the least and the greatest that its digits leave open."""
+    """A number of at least 0, with the least and the greatest value it may have been rounded from."""
 
     value: float
     low: float
@@ -24,26 +24,26 @@ class Printed:
 
     @property
     def half(self) -> float:
-        """How far the number may lie off for its rounding alone."""
+        """The greatest error due to rounding."""
         return max(self.high - self.value, self.value - self.low)
 
     def __mul__(self, other: Printed | float) -> Printed:
-        """A product, and what the digits of both factors leave open of it."""
+        """The product, by interval arithmetic."""
         by = other if isinstance(other, Printed) else Printed(other, other, other)
         return Printed(self.value * by.value, self.low * by.low, self.high * by.high)
 
     def __truediv__(self, other: Printed) -> Printed:
-        """A quotient, and what the digits of both numbers leave open of it."""
+        """The quotient, by interval arithmetic."""
         return Printed(
             _over(self.value, other.value), _over(self.low, other.high), _over(self.high, other.low)
         )
 
     def meets(self, other: Printed, slack: float = 0.0) -> bool:
-        """Whether both can have been the same number, each as far off besides as ``slack`` says."""
+        """Whether the intervals overlap when each is widened by the relative ``slack``."""
         return self.low <= other.high * (1 + slack) and other.low <= self.high * (1 + slack)
 
     def finer(self, other: Printed) -> Printed:
-        """The number, or another one of the same quantity whose digits say more."""
+        """The more precise of two numbers of the same quantity."""
         return other if other.half < self.half else self
 
 
@@ -52,12 +52,12 @@ def _over(one: float, other: float) -> float:
 
 
 def printed(text: str, factor: int | Decimal = 1, *, cut: bool = False) -> Printed:
-    """The number in a text times a factor, worked out exactly: ``("25.869", Decimal("1e-6"))``.
+    """The number in a text times a factor, in exact arithmetic: ``("25.869", Decimal("1e-6"))``.
 
     Parameters
     ----------
     cut
-        The tool may cut digits off and not round: then it is up to a whole unit more.
+        Whether the tool may truncate: the number was then up to one unit of the last digit greater.
     """
     value = Decimal(text)
     unit = unit_of(text)
@@ -66,7 +66,7 @@ def printed(text: str, factor: int | Decimal = 1, *, cut: bool = False) -> Print
 
 
 def exact(value: float) -> Printed:
-    """A number that is not rounded, such as a count."""
+    """A number without rounding, such as a count."""
     return Printed(value, value, value)
 
 

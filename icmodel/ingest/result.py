@@ -1,4 +1,4 @@
-"""Result: one result of one tool in SI, with who counted it and what is not taken of it."""
+"""Result: one result of a tool in SI, with the end that counted each number and notes for readers."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Number(NamedTuple):
     side
         The end that counted it; both ends for a round trip.
     low, high
-        The range the tool's own output leaves open.
+        The range that the tool reports.
     n
-        Runs the tool itself averaged.
+        Number of runs that the tool averaged.
     quality
-        Why to trust it less; empty where nothing speaks against it.
+        A reason to trust the number less; empty if there is none.
     half
-        How far the value may lie off because the tool rounds what it prints.
+        Greatest error because the tool rounds what it prints.
     """
 
     metric: str
@@ -52,13 +52,13 @@ class Number(NamedTuple):
 
     @property
     def printed(self) -> Printed:
-        """The number, and the least and greatest that its digits leave open."""
+        """The number with the interval it may have been rounded from."""
         low = max(self.value - self.half, min(self.value, 0.0))
         return Printed(self.value, low, self.value + self.half)
 
     @property
     def latency_kind(self) -> str | None:
-        """What kind of latency it is: rtt, rtt/2 or owd; none where it is no latency."""
+        """The kind of latency: rtt, rtt/2 or owd; none for other metrics."""
         for start, kind in (("rtt_half_", "rtt/2"), ("rtt_", "rtt"), ("latency_", "owd")):
             if self.metric.startswith(start):
                 return kind
@@ -66,7 +66,7 @@ class Number(NamedTuple):
 
     @property
     def cpu_scope(self) -> str | None:
-        """Whose CPU it is: process, host or core; none where it is no CPU."""
+        """The scope of CPU: process, host or core; none for other metrics."""
         if not self.metric.startswith("cpu_"):
             return None
         if self.metric.endswith("_process_cores"):
@@ -75,14 +75,14 @@ class Number(NamedTuple):
 
 
 class Payloads(NamedTuple):
-    """The payloads that the tool's own bytes and messages leave open: their digits are limited.
+    """The payloads possible by a tool's counts of bytes and messages, which it prints rounded.
 
     Parameters
     ----------
     low, high
-        The least and the greatest bytes a message.
+        Least and greatest bytes per message.
     said
-        What the tool says of both, for people.
+        The two counts as the tool prints them, for messages.
     """
 
     low: Decimal
@@ -90,17 +90,17 @@ class Payloads(NamedTuple):
     said: str
 
     def fits(self, payload_bytes: int) -> bool:
-        """Whether a payload is one of them."""
+        """Whether a payload is possible."""
         return self.low <= payload_bytes <= self.high
 
     @property
     def only(self) -> int | None:
-        """The payload, if they are a single one."""
+        """The payload, if only one is possible."""
         least, most = math.ceil(self.low), math.floor(self.high)
         return least if least == most > 0 else None
 
     def __str__(self) -> str:
-        """Both ends of them, or the single one."""
+        """The least and the greatest payload, or the only one."""
         ends = f"{float(self.low):.7g} to {float(self.high):.7g}"
         return ends if self.only is None else str(self.only)
 
@@ -112,33 +112,33 @@ class Result:
     Parameters
     ----------
     tool, version
-        What measured; the version may be empty.
+        The tool that measured; the version may be empty.
     place
-        Where in the file, for people.
+        Position in the file, for messages.
     labels
-        What the file says of where the result lies.
+        The axes that the file states.
     numbers
-        In SI.
+        The measured numbers in SI.
     sender, receiver
-        The hosts, where the file names them.
+        The hosts, if the file names them.
     kind
-        Kind of interconnect, where the file says it.
+        Kind of interconnect, if the file states it.
     streams
         Parallel streams of the run.
     most_cores
-        The most busy cores its processes can have had.
+        Greatest number of cores that its processes could keep busy.
     payloads
-        What its bytes and messages leave open, where the file does not say the payload itself.
+        The possible payloads by its counts, if the file does not state the payload.
     unless
-        What the tool does where neither its output nor a person says otherwise.
+        The tool's defaults, for labels that neither the file nor a person gives.
     windows
-        How much more may arrive than was sent, since each end counts over a window of its own.
+        Greatest ratio of received to sent, since each end counts over its own window.
     notes
-        What is not taken and why, and what a reader must know.
+        Numbers left out, with the reason, and caveats for readers.
     run
-        What names the run in the reports of both its ends, where the tool prints such a name.
+        Id of the run in the reports of both ends, if the tool prints one.
     source
-        A table or section within the file, where a person names one.
+        Table or section within the file, if a person names one.
     """
 
     tool: str
@@ -161,7 +161,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A file of which nothing is taken, and why."""
+    """A file of which no result is taken, and the reason."""
 
     file: str
     reason: str
@@ -177,5 +177,5 @@ class Taken:
 
 
 def printed_of(numbers: Sequence[Number], metric: str) -> Printed | None:
-    """A metric among some numbers with what its digits leave open, if it is there."""
+    """A metric among some numbers, with its rounding interval; none if it is missing."""
     return next((number.printed for number in numbers if number.metric == metric), None)

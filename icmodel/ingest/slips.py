@@ -1,4 +1,4 @@
-"""Slips: the factors by which a number is off when its unit or its label was mistaken."""
+"""Slips: typical mistakes of a unit or a label, and the factor by which each changes a number."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Slip(NamedTuple):
-    """A known mistake: the factor it makes, and in what words."""
+    """A typical mistake: its factor, and its description."""
 
     factor: float
     words: str
@@ -34,20 +34,20 @@ SLIPS: Mapping[str, tuple[Slip, ...]] = {
     TIME: (ROUND_TRIP, _PREFIX, _TWO, _THREE),
     COUNT: (_PREFIX, _TWO),
 }
-"""By the family of a metric: a time is never off by bits for bytes, nor a rate by a round trip."""
+"""Family of metrics -> the mistakes possible for it, such as bits for bytes for a data rate."""
 NEAR = math.log(1.6)
-"""How near a ratio must come to a large slip: measured values scatter, and curves bend."""
+"""Greatest log distance of a ratio from a slip's factor, as measured values scatter."""
 
 
 def family(metric: str) -> str:
-    """What a metric counts, and so which slips it can show: bits, time or a count."""
+    """The family of a metric, which decides its possible slips: bits, time or a count."""
     if metric.endswith("_bps"):
         return BITS
     return COUNT if metric.endswith("_per_s") else TIME
 
 
 def known(ratio: float, of: str) -> Slip | None:
-    """The slip that a ratio of value to expectation looks like, if it looks like one."""
+    """The slip whose factor is near the ratio of a value to its expectation, if any."""
     if not 0 < ratio < math.inf:
         return None
     size = abs(math.log(ratio))
@@ -57,10 +57,10 @@ def known(ratio: float, of: str) -> Slip | None:
 
 
 def is_rare_trip(metric: str, ratio: float) -> bool:
-    """Whether a time is half or twice as long in the direction in which hardly anybody mistakes it.
+    """Whether a time is off by a factor of 2 in the direction of a rare mistake.
 
-    Who takes the whole for half of it makes halves too long and wholes too short; the other way
-    round somebody halved or doubled what was halved or doubled already.
+    The usual mistake confuses half and whole round trips: halves are too long, wholes too short.  The
+    opposite takes somebody who halves or doubles twice.
     """
     return (ratio > 1) is not _is_half(metric)
 
@@ -70,7 +70,7 @@ def _is_half(metric: str) -> bool:
 
 
 def words(slip: Slip, metric: str, ratio: float) -> str:
-    """What the mistake may have been, of a value that is that many times what it should be."""
+    """A description of the mistake of a value that is ``ratio`` times what it should be."""
     if slip is not ROUND_TRIP:
         return slip.words
     if _is_half(metric):
@@ -83,7 +83,7 @@ def words(slip: Slip, metric: str, ratio: float) -> str:
 
 
 def hint(value: float, limit: float, metric: str) -> str:
-    """A sentence's end that names the likeliest unit mistake between a value and its limit."""
+    """The end of a sentence, which names the likeliest unit mistake of a value beyond a limit."""
     ratio = value / limit
     slip = known(ratio, family(metric))
     if slip is not None:

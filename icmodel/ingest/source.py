@@ -1,4 +1,4 @@
-"""Source: a file of results as text without what terminals and shells leave in it."""
+"""Source: a file of results as plain text, without terminal escapes and shell prompts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file: its name, its bytes as they are, and its text in plain lines."""
+    """A file: its path, its bytes, and its text in plain lines."""
 
     path: Path
     body: bytes
@@ -37,7 +37,7 @@ class Source:
 
     @property
     def sha256(self) -> str:
-        """The hash of the bytes as they are."""
+        """The SHA-256 of the file's bytes."""
         return hashlib.sha256(self.body).hexdigest()
 
     @property
@@ -47,12 +47,12 @@ class Source:
 
 
 def read_source(path: Path) -> Source:
-    """Read a file; ``.gz`` is unpacked.
+    """Read a file; gzip is decompressed.
 
     Raises
     ------
     RecordError
-        If it cannot be read, is empty or too large.
+        If the file cannot be read, is empty or too large.
     """
     try:
         size = path.stat().st_size
@@ -85,12 +85,12 @@ def _text(body: bytes) -> str:
 
 
 def documents(text: str) -> Iterator[dict[str, object] | list[object]]:
-    """Every JSON object or list in a text, whatever stands before and between them.
+    """Every JSON object or list in a text, which may have other text before and between them.
 
     Raises
     ------
     RecordError
-        If one begins and does not end, or is no JSON.
+        If an object or list is incomplete or invalid.
     """
     decoder = json.JSONDecoder(parse_constant=_no_constant)
     at = 0
@@ -115,44 +115,44 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def table(document: object, key: str) -> Mapping[str, object]:
-    """The object under a key; an empty one where there is none."""
+    """The object under a key; empty if there is none."""
     value = document.get(key) if isinstance(document, Mapping) else None
     return value if isinstance(value, Mapping) else {}
 
 
 def tables(document: object, key: str) -> list[Mapping[str, object]]:
-    """The objects in the list under a key; none where there is none."""
+    """The objects in the list under a key; empty if there is none."""
     value = document.get(key) if isinstance(document, Mapping) else None
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 
 def real(document: Mapping[str, object], key: str) -> float | None:
-    """The number under a key, if there is one."""
+    """The number under a key; ``None`` if there is none."""
     value = document.get(key)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def text_of(document: Mapping[str, object], key: str) -> str:
-    """The text under a key without space around it; empty where there is none."""
+    """The text under a key without surrounding space; empty if there is none."""
     value = document.get(key)
     return value.strip() if isinstance(value, str) else ""
 
 
 def shifted(value: str | float, places: int) -> float:
-    """A decimal number with its point moved: exact, as per cent and microseconds need it.
+    """A number times a power of ten, computed in decimal so that the result is correctly rounded.
 
-    ``shifted("25.869", -6)`` is 2.5869e-05, which multiplying by 1e-6 misses.
+    ``shifted("25.869", -6)`` is 2.5869e-05; a floating-point product with 1e-6 is not.
     """
     return float(Decimal(str(value)).scaleb(places))
 
 
 def number(text: str, what: str) -> float:
-    """The number a text is.
+    """The number in a text; ``what`` names it in the message.
 
     Raises
     ------
     RecordError
-        If it is none.
+        If the text is not a number.
     """
     if _NUMBER.fullmatch(text) is None:
         raise RecordError(f"{what} is {text!r}, which is no number: the run is broken or cut off")

@@ -1,4 +1,4 @@
-"""Wire: what was sent, what arrived and how long it took, held against what the line allows."""
+"""Checks of goodput, sent rate and latency against the limits of the line rate."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from icmodel.ingest.slips import hint
 from icmodel.theory import ethernet
 
 ROUNDING = 1.005
-"""A count over a short window may lie that much over a bound: its ends are not frames' ends."""
+"""Ratio to a bound accepted silently: frames partly outside a short window may count in full."""
 CLOCK = 1.02
-"""So much above a bound is told and taken: no unit does that, but the clock of a tool may."""
+"""Ratio to a bound accepted with a remark: the tool's clock may cause it, a wrong unit cannot."""
 
 
 _rate, _time = partial(units.format_bps, digits=6), partial(units.format_seconds, digits=6)
 
 
 def beyond_wire(result: Result, link: Interconnect) -> Iterator[str]:
-    """A sentence for each number that no line of this rate allows."""
+    """A sentence for each number that is impossible at this line rate."""
     if link.line_rate_bps is None:
         return
     for metric, value, bound in _above(result, link, link.line_rate_bps, CLOCK):
@@ -31,7 +31,7 @@ def beyond_wire(result: Result, link: Interconnect) -> Iterator[str]:
 
 
 def just_above(result: Result, link: Interconnect) -> Iterator[str]:
-    """A remark on each number a little above the line, which is taken all the same."""
+    """A remark on each number that is accepted although slightly above the line rate."""
     if link.line_rate_bps is None:
         return
     for metric, value, bound in _above(result, link, link.line_rate_bps, ROUNDING):
@@ -49,7 +49,7 @@ def _said(result: Result, link: Interconnect, metric: str, value: float, bound: 
 def _above(
     result: Result, link: Interconnect, line_rate_bps: float, slack: float
 ) -> Iterator[tuple[str, float, float]]:
-    """What was sent or arrived above ``slack`` times the most there can be, and that [b/s]."""
+    """Metric, value and bound [b/s] of each rate above ``slack`` times its bound."""
     payload, protocol = result.labels.payload_bytes, result.labels.protocol
     bound = _goodput_bound(link, protocol, payload, line_rate_bps)
     for metric in ("goodput_bps", "sent_bps"):
@@ -59,7 +59,7 @@ def _above(
 
 
 def _too_fast(result: Result, link: Interconnect, line_rate_bps: float) -> Iterator[str]:
-    """A sentence for a latency below what the payload takes on the wire."""
+    """A sentence for each latency below the transmission time of the payload."""
     payload = result.labels.payload_bytes
     if payload is None:
         return
@@ -77,9 +77,9 @@ def _too_fast(result: Result, link: Interconnect, line_rate_bps: float) -> Itera
 
 
 def _framing(link: Interconnect, protocol: str | None) -> ethernet.Framing | None:
-    """How the protocol is framed on Ethernet; none where this is no such pair.
+    """The framing of a protocol on Ethernet; none for other links or protocols.
 
-    Where no MTU is said the largest stands, so that the bound is none too low.
+    Without a known MTU the largest is taken, so that the bound is not too low.
     """
     if link.kind not in ("", "ethernet") or protocol not in ("tcp", "udp", "ethernet"):
         return None

@@ -1,7 +1,7 @@
-"""Checks of one result: what contradicts itself, or what a number can be.
+"""Checks of one result for contradictions and impossible numbers.
 
-Each check gives a sentence for what is wrong, or nothing. What is found refuses the file. Numbers
-are compared as the intervals that their printed digits leave open.
+Each check gives a sentence for every problem; any problem refuses the file.  Numbers are compared as
+the intervals they may have been rounded from.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ LEAST = {
     "other_goodput_bps": 0,
     "host_cores": 1,
 }
-"""The least value each label can have."""
+"""The least possible value of each label."""
 WHOLE = 4 / 3
-"""A round trip is at least this much longer than the way there: the way back takes time too."""
+"""Least ratio of a round trip to the one-way latency, since the way back takes time too."""
 OVERSHOOT = 1.5
-"""Pacing keeps a mean rate: what is that far above its load was not held to it."""
+"""Greatest ratio of goodput to offered load: more means that the sender was not paced."""
 PRODUCT = 0.03
-"""How far payload x rate may lie from the goodput beside rounding: each has a window of its own."""
+"""Relative tolerance of payload × rate against goodput: they may have different windows."""
 REPEATS = 2.0
-"""Repeats of one point that lie further apart than this are not of one point."""
+"""Greatest ratio between repeats of one point."""
 
 
 _rate, _time = partial(units.format_bps, digits=6), partial(units.format_seconds, digits=6)
@@ -49,7 +49,7 @@ def _said(metric: object, value: float) -> str:
 
 
 def problems(result: Result, link: Interconnect | None) -> Iterator[str]:
-    """A sentence for each contradiction of one result, the plainest first."""
+    """A sentence for each problem of one result, the most obvious first."""
     yield from _no_point(result)
     yield from _impossible(result)
     yield from _product(result)
@@ -62,7 +62,7 @@ def problems(result: Result, link: Interconnect | None) -> Iterator[str]:
 
 
 def _no_point(result: Result) -> Iterator[str]:
-    """Labels and ranges that no row can have."""
+    """Problems of labels and ranges that no row can have."""
     for name, least in LEAST.items():
         value = getattr(result.labels, name)
         if value is not None and not value >= least:
@@ -106,7 +106,7 @@ def _impossible(result: Result) -> Iterator[str]:
 
 
 def _product(result: Result) -> Iterator[str]:
-    """Frames per second times their size must be the goodput."""
+    """Frames per second times payload must be the goodput."""
     goodput, rate = _known(result, "goodput_bps"), _known(result, "frames_per_s")
     payload = result.labels.payload_bytes
     if goodput is None or rate is None or not payload:
@@ -129,13 +129,13 @@ def _ends(result: Result) -> Iterator[str]:
 
 
 def _known(result: Result, metric: str) -> Printed | None:
-    """A metric of a result that is there and above 0."""
+    """A metric of a result; none if it is missing or 0."""
     number = printed_of(result.numbers, metric)
     return number if number is not None and number.value > 0 else None
 
 
 def _load(result: Result) -> Iterator[str]:
-    """What was sent or arrived is not above the load the run was held to."""
+    """Sent and received rates must not exceed the offered load."""
     load = result.labels.load_bps
     if not load or math.isinf(load):
         return
@@ -149,7 +149,7 @@ def _load(result: Result) -> Iterator[str]:
 
 
 def _order(result: Result) -> Iterator[str]:
-    """Quantiles rise, and the mean lies between least and greatest."""
+    """Quantiles must ascend, and the mean must lie between minimum and maximum."""
     for family in FAMILIES:
         values = {
             name: printed_of(result.numbers, f"{family}_{name}_s") for name in (*QUANTILES, "mean")
@@ -176,7 +176,7 @@ def _order(result: Result) -> Iterator[str]:
 
 
 def _trips(result: Result) -> Iterator[str]:
-    """One way, or half a round trip, is not as long as the whole."""
+    """One-way latency and half round trips must be clearly shorter than round trips."""
     for family in ("rtt_half", "latency"):
         for name in ("mean", "min", "p50"):
             part = _known(result, f"{family}_{name}_s")
@@ -190,7 +190,7 @@ def _trips(result: Result) -> Iterator[str]:
 
 
 def point_of(result: Result) -> tuple[object, ...]:
-    """All that tells one point from another, but the metric."""
+    """The key of a result's point: all axes, without the metric."""
     axes = (getattr(result.labels, name) for name in AXES)
     options = tuple(sorted(result.labels.options.items()))
     ends = (result.sender, result.receiver)
@@ -199,7 +199,7 @@ def point_of(result: Result) -> tuple[object, ...]:
 
 
 def unlike(results: Sequence[Result]) -> Iterator[str]:
-    """A sentence for results of one file that share a point and lie too far apart for repeats."""
+    """A sentence for each metric whose repeats at one point of a file differ by more than ``REPEATS``."""
     points: dict[tuple[object, ...], list[Printed]] = defaultdict(list)
     for result in results:
         for number in result.numbers:
