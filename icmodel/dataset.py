@@ -59,10 +59,10 @@ LONG = 300
 
 @dataclass(frozen=True, slots=True)
 class Interconnect:
-    """The link of a dataset; ``None`` where its source does not say.
+    """The link of a dataset; ``None`` where its source gives no value.
 
-    ``burst_bytes`` passes at once before the line rate holds: the depth of the token bucket that
-    stands for a wire on a virtual link, 0 of a real one.
+    ``burst_bytes`` pass at once before the line rate limits: the depth of the token bucket that
+    models a wire on a virtual link; 0 for a real wire.
     """
 
     kind: str
@@ -89,7 +89,7 @@ class StatedLimit:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A verified dataset: its points, its axes and where they come from."""
+    """A verified dataset: its points, its axes and their origin."""
 
     id: str
     folder: Path
@@ -109,8 +109,8 @@ class Dataset:
     points: tuple[Point, ...]
 
     def __repr__(self) -> str:
-        said = f"{self.id!r}, {len(self.points)} rows of {', '.join(self.protocols)}: {self.title}"
-        return f"Dataset({said if len(said) < LONG else f'{said[:LONG]}…'})"
+        text = f"{self.id!r}, {len(self.points)} rows of {', '.join(self.protocols)}: {self.title}"
+        return f"Dataset({text if len(text) < LONG else f'{text[:LONG]}…'})"
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -119,17 +119,17 @@ class Dataset:
 
     @property
     def citation(self) -> str:
-        """Where the numbers come from."""
+        """The citation of the numbers' source."""
         return str(self.document.get("citation", ""))
 
     @property
     def licence(self) -> str:
-        """Licence of the origin."""
+        """The licence of the source."""
         return str(self.document.get("licence", ""))
 
     @property
     def whose(self) -> str:
-        """Whose numbers they are: those of the program that measured, which does little with a frame."""
+        """A sentence on the measuring program, whose frame handling the numbers include."""
         tool = self.document.get("tool")
         name = str(tool.get("name", "")) if isinstance(tool, dict) else ""
         return (
@@ -139,15 +139,15 @@ class Dataset:
 
     @property
     def known_limits(self) -> tuple[str, ...]:
-        """What the numbers do not cover, in sentences."""
+        """Known limits of the dataset, as sentences."""
         limits = self.document.get("known_limits", [])
         return tuple(str(limit) for limit in limits) if isinstance(limits, list) else ()
 
     @cached_property
     def between_sessions(self) -> Mapping[str, float]:
-        """Standard deviation of a session's mean by metric: relative, of ratios absolute.
+        """Standard deviation between sessions by metric: absolute for ratios, relative for others.
 
-        Empty where the dataset's points were measured in one session, or nobody knows.
+        Empty if all points were measured in one session, or the sessions are not known.
         """
         table = self.document.get("between_sessions")
         spread = table.get("spread") if isinstance(table, dict) else None
@@ -156,7 +156,7 @@ class Dataset:
 
     @cached_property
     def coverage(self) -> Mapping[str, Kinds]:
-        """Coverage of intervals by variant and kind of fold, where it was kept; else empty.
+        """Coverage of intervals by variant and kind of fold; empty if it was not stored.
 
         Raises
         ------
@@ -167,14 +167,14 @@ class Dataset:
 
     @cached_property
     def held(self) -> Mapping[str, Mapping[str, Held]]:
-        """By variant and metric the share of rows kept from the model that intervals held, at the least."""
+        """By variant and metric the least coverage over the kinds of folds."""
         return {variant: least_held(kinds) for variant, kinds in self.coverage.items()}
 
     @cached_property
     def held_out_runs(self) -> Mapping[str, tuple[Point, ...]]:
-        """The runs that no fit may see: name of each and what it measured; none where none.
+        """The runs held out of every fit: name -> points; empty if there are none.
 
-        Read and verified when first asked for, since only a validation needs them.
+        They are read and verified on first use, since only a validation needs them.
 
         Raises
         ------
@@ -201,19 +201,18 @@ class Dataset:
 
     @property
     def held_out(self) -> tuple[Point, ...]:
-        """The points of all held-out runs, run after run; each is one run (``n`` = 1)."""
+        """The points of all held-out runs, each of one run (``n`` = 1), sorted by run."""
         return tuple(point for points in self.held_out_runs.values() for point in points)
 
     def option_values(self, axis: str) -> tuple[str, ...]:
-        """The values an option axis has in the rows, sorted."""
+        """The values of an option axis in the rows, sorted."""
         where = self.option_axes.index(axis)
         return tuple(sorted({p.options[where] for p in self.points if p.options[where]}))
 
     def select(self, protocol: str, options: Mapping[str, str]) -> tuple[Point, ...]:
-        """Rows of one protocol at the options asked; unasked axes take their default.
+        """Rows of one protocol at some options; axes not given take their default.
 
-        An axis at its default, asked or not, matches that and empty cells; any other value matches
-        exactly.
+        The default of an axis matches that value and empty cells; any other value matches exactly.
 
         Raises
         ------
@@ -231,7 +230,7 @@ class Dataset:
         return tuple(p for p in self.points if p.protocol == protocol and p.options in allowed)
 
     def changed_options(self, options: Mapping[str, str]) -> dict[str, str]:
-        """The options that are not at their default: saying a default changes nothing."""
+        """The options that are not at their default."""
         return {
             axis: value
             for axis, value in options.items()
@@ -239,7 +238,7 @@ class Dataset:
         }
 
     def link(self, options: Mapping[str, str]) -> Interconnect:
-        """The link at some options: that of a fabric they choose, else the dataset's own."""
+        """The link at some options: the fabric that they select, or else the dataset's link."""
         for axis in self.option_axes:
             value = options.get(axis, self.option_defaults[axis])
             if (axis, value) in self.fabrics:
@@ -312,7 +311,7 @@ def _folder(given: Path, name: str) -> Path | None:
 
 
 def load(name: str | Path) -> Dataset:
-    """Load and verify a dataset by bundled name or path: schema, seal, ranges and order.
+    """Load and verify a dataset by bundled name or path: schema, checksum, ranges and order.
 
     Raises
     ------
@@ -404,7 +403,7 @@ def build(folder: Path, document: Mapping[str, object], body: bytes, digest: str
 def _protocols(
     document: Mapping[str, object], points: Iterable[Point], path: Path
 ) -> tuple[tuple[str, ...], str]:
-    """The protocols with rows, which are those that are listed, and the default one."""
+    """The protocols, which must be those with rows, and the default one."""
     protocols = tuple(sorted({point.protocol for point in points}))
     declared = document.get("protocols")
     if declared != list(protocols):
@@ -479,7 +478,7 @@ def _quantity(table: Mapping[str, object], key: str, path: Path, default: float)
 
 
 def _fabrics(tables: Mapping[str, object], path: Path) -> dict[tuple[str, str], Interconnect]:
-    """[fabrics.<value>] with the axis it is a value of: the link where that value is chosen."""
+    """The links of the tables [fabrics.<value>], by option axis and value."""
     links = {}
     for value in tables:
         table = _table(tables, value, path)

@@ -1,7 +1,7 @@
 """Check and seal a dataset folder: dataset.toml against its schema, points.csv row by row.
 
-Loading reads what the model needs and verifies the seal; here every key is checked, so that a
-misspelt one is refused instead of going unnoticed.
+Loading verifies the checksum and the keys that the model needs; this checks every key, so that
+misspelt ones are found.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from icmodel.errors import DatasetError, unwritable
 from icmodel.model import VARIANTS
 
 NUMBERED = AXES[1:]
-"""Columns that stand in every points.csv and may be explained under [axes]."""
+"""Columns of every points.csv, which may be explained under [axes]."""
 _SEAL = re.compile(r'(?m)^sha256[ \t]*=[ \t]*(?:"[^"\n]*"|\'[^\'\n]*\')')
 _TABLE = re.compile(r"(?m)^[ \t]*\[")
 
@@ -32,20 +32,20 @@ Count = Annotated[int, Field(strict=True, ge=1)]
 
 
 class Part(BaseModel):
-    """A table of dataset.toml: a key it does not know is refused."""
+    """A table of dataset.toml; unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Tool(Part):
-    """What measured."""
+    """The tool that measured."""
 
     name: Text
     version: Text
 
 
 class Link(Part):
-    """The interconnect, or a fabric of it; what is not known is left out."""
+    """The interconnect, or a fabric of it; keys with unknown values are left out."""
 
     kind: Literal["ethernet", "infiniband", "roce", "rapidio", "loopback"]
     line_rate_bps: Positive | None = None
@@ -62,7 +62,7 @@ class Link(Part):
 
 
 class Fabric(Link):
-    """The link where one option axis has the value the table is named by."""
+    """The link for one value of an option axis, which is the name of the table."""
 
     axis: Text
 
@@ -77,7 +77,7 @@ class Host(Part):
 
 
 class AxisEntry(Part):
-    """What a column means; an option axis has a default (may be empty)."""
+    """The meaning of a column; an option axis also has a default, which may be empty."""
 
     meaning: Text
     unit: str | None = None
@@ -115,7 +115,7 @@ class VariantRows(Part):
 
 
 class HeldOut(Part):
-    """The runs that no fit may see, in a file beside points.csv."""
+    """The runs held out of every fit, in a file of their own."""
 
     file: Literal["held-out.csv"]
     sha256: Text
@@ -123,9 +123,10 @@ class HeldOut(Part):
 
 
 class BetweenSessions(Part):
-    """How far one session of measuring is from another, where points were measured in several.
+    """The spread between sessions, if points were measured in several.
 
-    ``spread`` is the standard deviation of a session's mean by metric: relative, of ratios absolute.
+    ``spread`` is the standard deviation between sessions by metric, absolute for ratios and relative
+    for others.
     """
 
     sessions: Annotated[int, Field(ge=2)]
@@ -175,7 +176,7 @@ def check_dataset(folder: str | Path) -> Dataset:
 
 
 def seal_dataset(folder: str | Path) -> Dataset:
-    """Check a folder but for its seal, then write the sha256 of points.csv into dataset.toml.
+    """Check a folder without its checksum, then write the sha256 of points.csv into dataset.toml.
 
     Raises
     ------
@@ -201,7 +202,7 @@ def dataset_schema() -> dict[str, Any]:
 
 
 def check_document(document: Mapping[str, object], path: Path) -> None:
-    """Check every key of a dataset.toml that is read or is to be written.
+    """Check every key of a dataset.toml.
 
     Raises
     ------
@@ -227,20 +228,20 @@ def _first_problem(error: ValidationError) -> str:
         return f"{place} is missing: add it, data/README.md shows what it says"
     if problem["type"] == "extra_forbidden":
         return f"the key {place} is unknown: correct or remove it"
-    said = problem["msg"].removeprefix("Value error, ")
+    message = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "value_error":
-        return f"{place}: {said}"
-    return f"{place} is {problem['input']!r}: {said[0].lower()}{said[1:]}"
+        return f"{place}: {message}"
+    return f"{place} is {problem['input']!r}: {message[0].lower()}{message[1:]}"
 
 
 def _check_names(data: Dataset) -> None:
-    """What dataset.toml names must be in points.csv, and the folder must bear the id."""
+    """Names in dataset.toml must occur in points.csv, and the folder's name must be the id."""
     path = data.folder / "dataset.toml"
     folder = data.folder.resolve().name
     if data.id != folder:
         raise DatasetError(f"{path}: id {data.id!r} stands in the folder {folder!r}: make them one")
     columns = (*NUMBERED, *data.option_axes)
-    _ = data.held_out_runs  # reading them is their check
+    _ = data.held_out_runs  # reading the held-out runs checks them
     for axis in _names(data.document.get("axes")):
         if axis not in columns:
             raise DatasetError(

@@ -1,7 +1,7 @@
-"""Coverage kept beside a dataset: how often its intervals held rows that were kept from the model.
+"""Coverage stored with a dataset: how often intervals held rows that the model was not fitted to.
 
-`coverage.json` is written by ``icmodel validate --keep``; where it is absent, or of other rows than the
-dataset has now, nobody knows, and predictions say nothing of it.
+``icmodel validate --keep`` writes `coverage.json`.  If it is missing or of other rows than the
+dataset's, predictions carry no note on coverage.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from icmodel.errors import DatasetError
 FILE = "coverage.json"
 SCHEMA_VERSION = 1
 LEAST_ROWS = 30
-"""Rows kept from the model of which a share inside is told."""
+"""Left-out rows that a coverage needs to be stored."""
 PROMISED = (0.85, 0.95)
-"""The share of such rows that an interval called one of 90 % has to hold."""
+"""Range of coverage that is acceptable for 90 % intervals."""
 
 Kinds = Mapping[str, Mapping[str, Any]]
-"""By kind of fold: how many there were, and the numbers of each metric."""
+"""Kind of fold -> the number of folds, and the numbers of each metric."""
 
 
 class Held(NamedTuple):
-    """The share of rows kept from the model that the intervals of a metric held, and how many rows."""
+    """The coverage of a metric's intervals over left-out rows, and the number of rows."""
 
     share: float
     rows: int
 
 
 def read_coverage(folder: Path, sha256: str) -> Mapping[str, Kinds]:
-    """What is kept by variant and kind of fold; empty where there is none of these rows.
+    """The coverage by variant and kind of fold; empty if none is stored for these rows.
 
     Raises
     ------
@@ -54,13 +54,13 @@ def read_coverage(folder: Path, sha256: str) -> Mapping[str, Kinds]:
 
 
 def coverage_text(sha256: str, variants: Mapping[str, Kinds]) -> str:
-    """The text of the file."""
+    """The text of coverage.json."""
     document = {"schema_version": SCHEMA_VERSION, "sha256": sha256, "variants": variants}
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
 def least_held(kinds: Kinds) -> dict[str, Held]:
-    """Of each metric the kind of fold whose rows were held least often."""
+    """The least coverage of each metric over the kinds of folds."""
     found: dict[str, Held] = {}
     for trial in kinds.values():
         for metric, score in trial["metrics"].items():

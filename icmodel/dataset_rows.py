@@ -25,7 +25,7 @@ AXES = (
 )
 REST = ("metric", "value", "std", "low", "high", "n", "basis", "source")
 FIRST_LINE = 2
-"""Of the rows, behind the header."""
+"""Line number of the first row, after the header."""
 RUN = "run"
 """First column of held-out.csv, before those of points.csv."""
 MODES = ("user", "system", "irq", "softirq", "steal")
@@ -39,9 +39,10 @@ METRIC_ENDINGS = ("_bps", "_s", "_cores", "_per_s")
 
 
 class Point(NamedTuple):
-    """One row of points.csv, in SI; ``None`` where the row does not say.
+    """One row of points.csv, in SI; ``None`` for an empty cell.
 
-    A named tuple, since a dataset has thousands and frozen dataclasses take three times as long.
+    A named tuple, since datasets have thousands of rows and frozen dataclasses take three times as
+    long to make.
     """
 
     line: int
@@ -64,9 +65,9 @@ class Point(NamedTuple):
 
 
 DIGITS = frozenset("0123456789.eE+-")
-"""What numbers are written with, but for those without a limit."""
+"""Characters of finite numbers."""
 POINT = slice(Point._fields.index("protocol"), Point._fields.index("metric"))
-"""The cells of a row that say where it stands."""
+"""The cells of a row that identify its point."""
 
 
 def read_points(path: Path, body: bytes) -> tuple[tuple[Point, ...], tuple[str, ...]]:
@@ -117,7 +118,7 @@ def read_held_out(
 
 
 def _cells(path: Path, body: bytes) -> tuple[list[str], list[list[str]]]:
-    """The header and the other lines, in cells."""
+    """The cells of the header and of the other lines."""
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -143,7 +144,7 @@ def _option_axes(header: list[str], path: Path) -> tuple[str, ...]:
 def _points(
     rows: list[list[str]], option_axes: tuple[str, ...], width: int, path: Path
 ) -> Iterator[Point]:
-    """The rows as points; cells are read column by column, each text of a column once."""
+    """The rows as points; cells are read by column, equal texts of a column once."""
     for number, cells in enumerate(rows, start=FIRST_LINE):
         if len(cells) != width:
             raise DatasetError(
@@ -166,7 +167,7 @@ def _points(
 
 
 def _column(name: str, cells: Sequence[str], path: Path) -> list[Any]:
-    """The cells of a column, read: at once where they are plain numbers, else one by one."""
+    """The values of a column, read at once if all cells are plain numbers, else one by one."""
     read = READERS[name]
     texts = list(dict.fromkeys(cells))
     if read is _number or (read is _value and "" not in texts):
@@ -184,21 +185,21 @@ def _column(name: str, cells: Sequence[str], path: Path) -> list[Any]:
 
 
 def _plain_numbers(texts: Sequence[str]) -> dict[str, float | None] | None:
-    """What some cells hold if all are finite numbers of 0 or more, or empty; else ``None``."""
-    said = [text for text in texts if text]
-    if not DIGITS.issuperset("".join(said)):
+    """Text -> value, if all texts are finite numbers of at least 0 or empty; else ``None``."""
+    filled = [text for text in texts if text]
+    if not DIGITS.issuperset("".join(filled)):
         return None
     try:
-        numbers = list(map(float, said))
+        numbers = list(map(float, filled))
     except ValueError:
         return None
     if numbers and not 0 <= min(numbers) <= max(numbers) < math.inf:
         return None
-    return {"": None, **dict(zip(said, numbers, strict=True))}
+    return {"": None, **dict(zip(filled, numbers, strict=True))}
 
 
 def _number(name: str, text: str) -> float | None:
-    """A finite number of 0 or more; none of an empty cell."""
+    """A finite number of at least 0; ``None`` for an empty cell."""
     number = _limit(name, text)
     if number == math.inf:
         raise ValueError(f"{name} {text!r} is out of range: finite and 0 or more")
@@ -206,7 +207,7 @@ def _number(name: str, text: str) -> float | None:
 
 
 def _limit(name: str, text: str) -> float | None:
-    """The same, or ``inf`` for no limit."""
+    """A finite number of at least 0, or ``inf`` for no limit; ``None`` for an empty cell."""
     if not text:
         return None
     try:
@@ -228,12 +229,12 @@ def _value(name: str, text: str) -> float:
 
 
 def _count(name: str, text: str) -> int | None:
-    """A whole number from 1 on; none of an empty cell."""
+    """A whole number of at least 1; ``None`` for an empty cell."""
     return _whole(name, text, 1)
 
 
 def _whole(name: str, text: str, least: int = 0) -> int | None:
-    """A whole number; none of an empty cell."""
+    """A whole number of at least ``least``; ``None`` for an empty cell."""
     if not text:
         return None
     if not text.isascii() or not text.isdigit() or int(text) < least:
@@ -285,11 +286,11 @@ READERS: Mapping[str, Callable[[str, str], object]] = {
     "basis": _basis,
     "source": _source,
 }
-"""What reads the cells of each column; each is told the column's name, and refuses with a ValueError."""
+"""Column -> the parser of its cells, called with the column's name; it raises ValueError."""
 
 
 def _contradiction(point: Point) -> str | None:
-    """What in a row speaks against each other, each cell being right by itself."""
+    """The contradiction between cells of a row that are each valid; ``None`` if there is none."""
     value = point.value
     low = value if point.low is None else point.low
     high = value if point.high is None else point.high
@@ -306,7 +307,7 @@ Key = tuple[float | str, ...]
 
 
 def row_key(point: Point) -> Key:
-    """What rows are sorted by; empty cells come first, and no number is below 0."""
+    """The key by which rows are sorted; empty cells come first, since no number is below 0."""
     axes = (
         point.payload_bytes,
         point.load_bps,

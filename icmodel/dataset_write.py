@@ -24,11 +24,11 @@ DOCUMENT_FILE = "dataset.toml"
 RESERVED = (POINTS_FILE, DOCUMENT_FILE, HELD_OUT_FILE)
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 FIRST_KEYS = ("schema_version", "id", "title", "edition", "sha256", "default_variant")
-"""How dataset.toml begins, whatever the order of the document; the rest follows as it is given."""
+"""The first keys of dataset.toml; the others follow in the order of the document."""
 
 
 def id_of(folder: str | Path) -> str:
-    """The id of a dataset that is to stand in a folder: the name of the folder.
+    """The id of a dataset in a folder, which is the folder's name.
 
     Raises
     ------
@@ -52,28 +52,28 @@ def write_dataset(
     extra: Mapping[str, bytes] | None = None,
     held_out: Mapping[str, Sequence[Point]] | None = None,
 ) -> None:
-    """Write points.csv, dataset.toml, held-out.csv where there are such runs, and further files.
+    """Write points.csv, dataset.toml, held-out.csv if there are held-out runs, and further files.
 
-    Everything is written beside the folder and loaded from there first, so what breaks the format
-    changes nothing. A new folder then appears as a whole. In one that stands, other files stay,
-    the written ones are replaced one by one and dataset.toml, which seals them, comes last:
-    cut in between, loading refuses the folder until it is written again.
+    All files are first written to a temporary folder and loaded from it, so that an invalid dataset
+    changes nothing.  A new folder then appears at once.  In an existing one files are replaced one by
+    one, dataset.toml with the checksums last, and other files stay: after an interruption the folder
+    cannot be loaded until it is written again.
 
     Parameters
     ----------
     folder
-        Where; parents are made.
+        The target; missing parents are created.
     document
-        dataset.toml. The seals, ``schema_version`` and ``protocols`` are worked out here.
+        The document of dataset.toml; checksums, ``schema_version`` and ``protocols`` are added.
     option_axes
         The option axes, in the order of ``Point.options``; columns are written in alphabetical
         order.
     points
-        The rows in any order; their ``line`` says nothing.
+        The rows in any order; their ``line`` is ignored.
     extra
         Further files by name.
     held_out
-        The runs no fit may see, by name.
+        The runs held out of every fit, by name.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def dataset_files(
     points: Sequence[Point],
     held_out: Mapping[str, Sequence[Point]] | None = None,
 ) -> dict[str, bytes]:
-    """The bytes of each file of a dataset by name; dataset.toml, which seals the others, last.
+    """The bytes of each file of a dataset by name; dataset.toml, with the others' checksums, is last.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def held_out_csv(option_axes: Sequence[str], runs: Mapping[str, Sequence[Point]]
 
 
 def number_text(number: float | None) -> str:
-    """A number as points.csv has it: exact, without exponent; ``inf``, or empty for not said."""
+    """A number as text for points.csv: exact, without exponent; ``inf``, or empty for ``None``."""
     if number is None:
         return ""
     if math.isinf(number):
@@ -188,12 +188,12 @@ def _rows(order: Sequence[int], points: Sequence[Point]) -> list[list[str]]:
 
 
 def describe(point: Point) -> str:
-    """Where a point lies, in one line: what is said of its axes."""
+    """The axes of a point in one line, without empty ones."""
     axes = ((name, getattr(point, name)) for name in AXES)
-    said = [
+    stated = [
         f"{name} {number_text(v) if name != AXES[0] else v}" for name, v in axes if v is not None
     ]
-    return ", ".join([*said, *(option for option in point.options if option)])
+    return ", ".join([*stated, *(option for option in point.options if option)])
 
 
 def _row(point: Point) -> list[str]:

@@ -1,7 +1,7 @@
-"""How long a whole message takes: a picture, a file or a burst is there when its last byte is.
+"""Latency of a whole message, such as a picture or a file, until its last byte arrives.
 
-It is cut into frames of the scenario's payload.  Two ways to send it differ by what the sender waits for:
-all of it lies ready and goes as fast as it can, or it is captured meanwhile and each frame goes when it is full.
+The message is cut into frames of the scenario's payload.  Either all of it is ready and is sent at
+unlimited rate, or it is captured over a time and each frame is sent when it is full.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from icmodel.scenario import Scenario
 
 LATENCY = "latency_mean_s"
 AT_ONCE, CAPTURED = "message_latency_s", "message_latency_paced_s"
-"""Metrics of a whole message: sent at once, and as it is captured."""
+"""Metrics of a whole message: sent at once, and sent as it is captured."""
 MESSAGE_METRICS = (AT_ONCE, CAPTURED)
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message of so many bytes [B], captured within a time [s], or ready before it is sent.
+    """A message of ``size_bytes``, captured over ``captured_s``, or ready before it is sent.
 
     Raises
     ------
@@ -46,12 +46,12 @@ class Message:
 
 
 def message_latency(model: Model, asked: Scenario, message: Message) -> dict[str, Estimate]:
-    """From the sending of a message's first byte to the arrival of its last [s], by metric.
+    """Time from sending a message's first byte to the arrival of its last [s], by metric.
 
     Parameters
     ----------
     asked : Scenario
-        The stream that carries it: its rate is that of frames as they are captured.
+        The stream of the message; its rate is the one at which frames are captured.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def with_message(model: Model, prediction: Prediction, message: Message) -> Pred
 
 
 def _at_once(model: Model, asked: Scenario, message: Message, frame: Estimate) -> Estimate:
-    """Sent at once, while the others at the interface send their messages at once, too."""
+    """Latency of a message sent at once while the other endpoints send theirs at once too."""
     alone = model.predict(replace(asked, rate_fps=None, endpoints=1, other_goodput_bps=0.0))
     burst = alone
     if asked.endpoints > 1:
@@ -94,14 +94,14 @@ def sent_at_once(
     goodput: Estimate,
     loss: Estimate | None = None,
 ) -> Estimate:
-    """A lone frame's latency, and the time in which the bytes behind it arrive.
+    """The latency of one frame, plus the time of the remaining bytes at the unlimited goodput.
 
     Parameters
     ----------
     frame : Estimate
         Latency of one frame [s].
     goodput, loss : Estimate
-        Goodput [b/s] and loss rate of the stream as fast as it goes.
+        Goodput [b/s] and loss rate of the stream at unlimited rate.
     """
     if loss is not None and not loss.absent and loss.high > 0:
         share = units.format_ratio(loss.value, 2)
@@ -131,7 +131,7 @@ def sent_at_once(
 
 
 def as_captured(message: Message, payload_bytes: int, frame: Estimate) -> Estimate:
-    """The time from the first full frame to the last one, and that one's latency."""
+    """The time from the first full frame to the last one, plus the latency of the last."""
     if frame.absent:
         return frame
     assert message.captured_s is not None  # asked only of what is captured

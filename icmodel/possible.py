@@ -1,4 +1,4 @@
-"""What the numbers of a question can be, whatever the dataset; alike for one question and for many."""
+"""Possible values of a question's numbers in any dataset, for one question and for arrays."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 MOST = 2**53
-"""The greatest whole number every count may have: up to it floats are exact."""
+"""The greatest count; up to it every whole number is exact as a float."""
 
 
 @dataclass(frozen=True, slots=True)
 class Possible:
-    """Numbers from ``least`` on, or above it, finite; counts are whole.
+    """A range of finite numbers that begins at ``least`` or above it; counts are whole.
 
-    ``noun`` and ``give`` say in a refusal what a value is not, and what to give instead.
+    ``noun`` and ``give`` are used in refusals: the name of the quantity, and what to give instead.
     """
 
     least: float
@@ -25,7 +25,7 @@ class Possible:
     whole: bool = False
 
     def allows(self, value: Any) -> Any:
-        """Whether a number, or which numbers of an array, it can be."""
+        """Whether a number is possible; for an array elementwise."""
         enough = value > self.least if self.above else value >= self.least
         if self.whole:
             from numpy import rint  # what only lists datasets does without numpy
@@ -34,7 +34,7 @@ class Possible:
         return enough & (value < math.inf)
 
     def refusal(self, name: str, value: object) -> str:
-        """The sentence that refuses a value of a parameter."""
+        """The sentence that refuses the value of a parameter."""
         return f"{name} {value!r} is {self.noun}: give {self.give}"
 
 
@@ -82,9 +82,9 @@ POSSIBLE: Mapping[str, Possible] = {
         above=True,
     ),
 }
-"""Every number of a question by its name in SI."""
+"""Name of each number of a question, in SI -> its possible values."""
 WORK = ("app_send_s", "app_recv_s", "app_send_s_per_byte", "app_recv_s_per_byte")
-"""Those that say the application's own work."""
+"""Parameters that describe the application's own work."""
 OTHERS_WITHOUT_ENDPOINTS = (
     "other_goodput_bps is above 0 but endpoints is 1, which is this stream alone: "
     "count the others too, e.g. endpoints = 2"

@@ -1,7 +1,7 @@
-"""Repeats: how much runs of one point differ, in the kind that errors of a metric are told in.
+"""Repeats: how much runs of one point differ, relative or absolute as the errors of the metric are.
 
-The error of an answer is relative, but for ratios (``loss_rate``, ``cpu_send``, ``cpu_recv`` and their
-parts by mode) absolute, in parts of 1: near an idle core or a lossless link a relative error says nothing.
+Errors are absolute for ratios (``loss_rate``, ``cpu_send``, ``cpu_recv`` and their parts by mode),
+since a relative error means little near an idle core or a lossless link.  Others are relative.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ RELATIVE, ABSOLUTE = "relative", "absolute"
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Repeat-to-repeat noise of one metric in the kind of its errors.
+    """Repeat-to-repeat noise of one metric, relative or absolute as its errors are.
 
-    The median over ``rows`` rows with a spread of at least two repeats: ``run`` is the standard
-    deviation of one run, ``mean`` that of the mean that the row states, std / √n.  The median error
-    of an answer that is right in the mean is 0.67 of ``run``, where runs are normally distributed.
+    Both are medians over ``rows`` rows of at least two repeats: ``run`` is the standard deviation of
+    one run, ``mean`` that of the row's mean, std / √n.  For normally distributed runs an unbiased
+    prediction has a median error of 0.67 times ``run``.
     """
 
     rows: int
@@ -32,11 +32,11 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """What single runs of the same points say of one metric, in the kind of its errors.
+    """Scatter of single runs of the same points, relative or absolute as the metric's errors are.
 
-    ``run`` is the standard deviation of one run, the median over the points.  ``error`` is the
-    median error over the ``runs`` of an answer that is the mean of the point's other runs: what
-    somebody gets who measured the very point before.
+    ``run`` is the standard deviation of one run, as the median over the points.  ``error`` is the
+    median error over ``runs`` when each run is predicted by the mean of its point's other runs, which
+    is the error of somebody who has measured the point before.
     """
 
     points: int
@@ -51,7 +51,7 @@ def kind(metric: str) -> str:
 
 
 def noise(points: Iterable[Point]) -> dict[str, Noise]:
-    """The noise floor of each metric that has rows with a spread of at least two repeats."""
+    """The noise of each metric with rows of at least two repeats."""
     spreads: dict[str, list[tuple[float, float]]] = {}
     for point in points:
         scale = 1.0 if kind(point.metric) == ABSOLUTE else point.value
@@ -65,12 +65,12 @@ def noise(points: Iterable[Point]) -> dict[str, Noise]:
 
 
 def repeats(points: Iterable[Point]) -> dict[str, Repeats]:
-    """What single runs say of each other, of each metric with two runs of a point.
+    """The scatter of single runs, for each metric with two or more runs of a point.
 
     Parameters
     ----------
     points : iterable of Point
-        Rows of one run each, as held-out runs have them.
+        Rows of one run each, such as held-out runs.
     """
     groups: dict[str, dict[tuple[object, ...], list[float]]] = {}
     for point in points:

@@ -1,6 +1,6 @@
-"""The least of what may still be chosen that carries a goodput: rate, payload or cores.
+"""Solving for the least rate, payload or core count at which a scenario achieves a goodput.
 
-Carried is what is surely carried: the whole interval of the goodput is enough.
+A goodput counts as achieved if the lower end of its interval is at least that goodput.
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ from icmodel.requirement import MET, UNDECIDED, Requirement, judge
 from icmodel.scenario import Scenario
 
 REFUSALS = (OutOfDomain, ScenarioError, DatasetError)
-"""What a model says to a question its dataset cannot answer."""
+"""Errors of a model for a question that its dataset cannot answer."""
 AT_ONCE = 1 << 17
-"""Payloads that are asked for in one question; of more every so many first, then those between."""
+"""Most payloads predicted at once; a longer range is searched on a coarse grid, then refined."""
 Goodput = Callable[[float | None], Estimate | None]
-"""The goodput [b/s] at a rate [1/s], or as fast as it goes; none where it is not known."""
+"""The goodput [b/s] at a rate [1/s], ``None`` for an unlimited one; none if it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A goodput that is required, of frames of a size, and what the model says to a rate."""
+    """A required goodput, the payload of the frames, and the model's goodput by rate."""
 
     requirement: Requirement
     payload_bytes: int
     goodput: Goodput
 
     def outcome(self, rate_fps: float | None) -> str:
-        """The verdict at a rate; *undecided* where the goodput is not known."""
+        """The verdict at a rate; *undecided* if the goodput is not known."""
         found = self.goodput(rate_fps)
         return UNDECIDED if found is None else judge(self.requirement, found).outcome
 
     @property
     def least_fps(self) -> int:
-        """The least whole rate that asks for enough."""
+        """The least whole rate [1/s] whose requested goodput meets the requirement."""
         return least_rate_fps(self.requirement.limit, self.payload_bytes)
 
     @property
     def greatest_fps(self) -> int:
-        """The greatest whole rate that is carried; 0 where that is not known."""
+        """The greatest whole rate [1/s] within capacity; 0 if the capacity is not known."""
         found = self.goodput(None)
         if found is None or found.absent:
             return 0
@@ -61,18 +61,18 @@ def least_rate_fps(goodput_bps: float, payload_bytes: int) -> int:
 
 
 def carried(asked: Scenario, goodput_bps: float, model: Model) -> Trial:
-    """What a model says to the rates at which a scenario may carry a goodput."""
+    """The trial of a goodput [b/s] for a scenario whose rate is free."""
     wanted = Requirement("carried", "goodput_bps", at_least=goodput_bps)
     return Trial(wanted, asked.payload_bytes, asking(asked, model))
 
 
 def least_rate(model: Model, asked: Scenario, goodput_bps: float) -> int | None:
-    """The least whole rate [1/s] at which the scenario's frames carry a goodput; none where none does."""
+    """The least whole rate [1/s] at which a scenario achieves a goodput [b/s]; none if no rate does."""
     return least_met_fps(carried(asked, goodput_bps, model))
 
 
 def least_payload(model: Model, asked: Scenario, goodput_bps: float) -> int | None:
-    """The least payload [B] whose frames carry a goodput as fast as they go; none where none does."""
+    """The least payload [B] that achieves a goodput [b/s] at unlimited rate; none if none does."""
     sizes = [p.payload_bytes for p in model.data.points if p.protocol == asked.protocol]
     known = [size for size in sizes if size is not None]
     if not known:
@@ -94,8 +94,8 @@ def least_payload(model: Model, asked: Scenario, goodput_bps: float) -> int | No
 
 
 def _carry(model: Model, asked: Scenario, payloads: Ints, goodput_bps: float) -> np.ndarray:
-    """Which payloads carry a goodput as fast as they go."""
-    told = model.predict_many(
+    """Whether each payload achieves a goodput [b/s] at unlimited rate, shape (n,)."""
+    predicted = model.predict_many(
         protocol=asked.protocol,
         payload_bytes=payloads,
         cores=asked.cores,
@@ -112,11 +112,11 @@ def _carry(model: Model, asked: Scenario, payloads: Ints, goodput_bps: float) ->
         outside="nan",
         metrics=("goodput_bps",),
     )
-    return np.asarray(told["goodput_bps_low"].to_numpy() >= goodput_bps)
+    return np.asarray(predicted["goodput_bps_low"].to_numpy() >= goodput_bps)
 
 
 def least_cores(model: Model, asked: Scenario, goodput_bps: float) -> int | None:
-    """The least count of cores the dataset has rows of that carries a goodput; none where none does."""
+    """The least measured core count that achieves a goodput [b/s] at unlimited rate; none if none does."""
     counts = {p.cores for p in model.data.points if p.protocol == asked.protocol and p.cores}
     for cores in sorted(counts):
         found = asking(replace(asked, cores=cores), model)(None)
@@ -128,11 +128,11 @@ def least_cores(model: Model, asked: Scenario, goodput_bps: float) -> int | None
 SOLVERS: Mapping[str, Callable[[Model, Scenario, float], int | None]] = MappingProxyType(
     {"rate": least_rate, "payload": least_payload, "cores": least_cores}
 )
-"""What can be solved for."""
+"""Solvers by the parameter that they solve for."""
 
 
 def solved(asked: Scenario, what: str, value: int, goodput_bps: float) -> Scenario:
-    """The scenario with what was found; of a payload or cores at the least rate that makes it up."""
+    """The scenario with the solution; for payload or cores at the least rate that makes the goodput."""
     if what == "rate":
         return replace(asked, rate_fps=float(value))
     if what == "payload":
@@ -143,7 +143,7 @@ def solved(asked: Scenario, what: str, value: int, goodput_bps: float) -> Scenar
 
 
 def asking(scenario: Scenario, model: Model) -> Goodput:
-    """What a model says of the goodput of a scenario at any rate."""
+    """The goodput of a scenario as a function of its rate."""
 
     def goodput(rate_fps: float | None) -> Estimate | None:
         try:
@@ -155,22 +155,22 @@ def asking(scenario: Scenario, model: Model) -> Goodput:
 
 
 def least_met_fps(trial: Trial) -> int | None:
-    """The least whole rate whose whole interval is enough; none where no rate tried is met.
+    """The least whole rate [1/s] that meets the requirement; none if no rate tried does.
 
-    It may lie above the least that asks for enough, since the lower end of an interval can lie
-    below the request.  Rates are tried upwards in growing steps as far as frames are carried, and
-    halved back from the first that is met: what is met stays met at a greater rate.
+    It may lie above ``least_fps``, since the lower end of the goodput's interval can lie below the
+    request.  Rates are tried in doubling steps up to capacity; then the last step is bisected, since
+    a requirement that is met stays met at greater rates.
     """
     short = trial.least_fps - 1
     for rate in _upwards(trial.least_fps, trial.greatest_fps):
         if trial.outcome(rate) == MET:
-            return _halved(trial, short, rate)
+            return _bisected(trial, short, rate)
         short = rate
     return None
 
 
 def _upwards(least: int, greatest: int) -> Iterator[int]:
-    """The least rate, others at steps that double, and the greatest."""
+    """The least rate, rates at doubling distances from it, and the greatest."""
     yield least
     step = 1
     while least + step < greatest:
@@ -180,8 +180,8 @@ def _upwards(least: int, greatest: int) -> Iterator[int]:
         yield greatest
 
 
-def _halved(trial: Trial, short: int, met: int) -> int:
-    """The least rate that is met, between one that is not and one that is."""
+def _bisected(trial: Trial, short: int, met: int) -> int:
+    """The least rate that meets the requirement, by bisection between ``short`` and ``met``."""
     while met - short > 1:
         middle = (short + met) // 2
         if trial.outcome(middle) == MET:

@@ -1,4 +1,4 @@
-"""Intervals for one new run from few runs: Student's t, and what is assumed of lone numbers."""
+"""Intervals for one new run from few runs by Student's t, and the width assumed for single numbers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable
 
 COVERAGE = 0.9
-"""What share of new runs an interval is to hold."""
+"""Nominal share of new runs within an interval."""
 NORMAL = 1.644854
 """Normal quantile of a two-sided 90 % interval."""
 LONE_WIDTH = 0.2
-"""Relative half-width where too few rows can be left out to tell one; assumed."""
+"""Relative half-width where too few rows can be left out to estimate one; assumed."""
 
 # Two-sided 90 % quantiles of Student's t for 1..30 degrees of freedom (0.95 one-sided).
 _STUDENT = (
@@ -21,9 +21,9 @@ _STUDENT = (
 
 
 def median(numbers: Iterable[float]) -> float:
-    """The middle one of at least one number, or the mean of the two in the middle.
+    """The median of at least one number.
 
-    numpy's loads its masked arrays first, which takes a tenth of the time of a short command.
+    Importing numpy's masked arrays for `numpy.median` takes a tenth of the time of a short command.
     """
     ordered = sorted(numbers)
     half = len(ordered) // 2
@@ -31,9 +31,9 @@ def median(numbers: Iterable[float]) -> float:
 
 
 def spread_half_width(std: float, n: int | None) -> float:
-    """Half of a 90 % prediction interval for one new run, from the spread of ``n`` runs.
+    """Half the width of a 90 % prediction interval for one new run, from ``n`` runs.
 
-    Student's t times std·√(1 + 1/n); the normal quantile when ``n`` is not said.
+    Student's t times std·√(1 + 1/n); the normal quantile times std if ``n`` is not known.
     """
     if n is None or n < 2:
         return NORMAL * std
@@ -41,7 +41,7 @@ def spread_half_width(std: float, n: int | None) -> float:
 
 
 def student(degrees: int) -> float:
-    """The 95 % quantile of Student's t; of many degrees of freedom by its expansion.
+    """The 95 % quantile of Student's t, by a table or, for many degrees of freedom, by expansion.
 
     M. Abramowitz and I. A. Stegun, Handbook of Mathematical Functions, 1964, 26.7.5, two terms.
     """

@@ -1,8 +1,9 @@
-"""Sweep: what-if grids; every combination of some parameters' values, answered at once.
+"""Sweep: predictions for every combination of some parameters' values.
 
-A range is a text: ``"64 B, 1448 B"`` lists values, ``"64 B..65535 B"`` takes two and what the
-dataset has between them, ``"64 B..65535 B:25"`` takes 25 at equal distances, ``"64 B..65535 B:25log"``
-25 at equal ratios. Items can be mixed; a rate or requested goodput can be ``unlimited``.
+A range is a text.  ``"64 B, 1448 B"`` lists values; ``"64 B..65535 B"`` takes both ends and the
+dataset's values between them; ``"64 B..65535 B:25"`` takes 25 values at equal distances, and
+``"64 B..65535 B:25log"`` 25 at equal ratios.  A list may have ranges as items; a rate or requested
+goodput may be ``unlimited``.
 """
 
 from __future__ import annotations
@@ -30,18 +31,18 @@ if TYPE_CHECKING:
 Value = float | str
 """A number in SI, or the text of a protocol or an option."""
 Known = Callable[[str, float, float], Sequence[float]]
-"""What stands for a range without a number of values: from the range, its first and its last."""
+"""Gives the values of a range without a number of values, from its text, first and last value."""
 
 COUNTS = ("cores", "switches", "endpoints")
 WHOLE = ("payload_bytes", *COUNTS)
 UNLIMITED = "unlimited"
 LIMITS = ("rate_fps", "requested_goodput_bps")
-"""Parameters that may be unlimited; inside that is infinity."""
+"""Parameters that may be unlimited, which is represented by infinity."""
 LARGEST_SWEEP = 100_000_000
 BLOCK = 8_192
 """Points answered between two reports of progress."""
 MOST_TRIED = 1000
-"""Points asked one by one to find the first that is refused."""
+"""Most points asked one by one to find the first that is refused."""
 
 _RANGE = re.compile(r"(?P<first>[^,]+?)\s*\.\.\s*(?P<last>[^,:]+?)(?:\s*:\s*(?P<how>[^,:]*))?")
 _HOW = re.compile(r"(?P<count>[0-9]{1,9})\s*(?P<log>log)?")
@@ -49,7 +50,7 @@ _HOW = re.compile(r"(?P<count>[0-9]{1,9})\s*(?P<log>log)?")
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The values of one parameter under its SI name; one fixed value is no dimension."""
+    """The values of one parameter by its SI name; a ``fixed`` value makes no dimension."""
 
     name: str
     values: tuple[Value, ...]
@@ -75,20 +76,20 @@ def sweep(
     Parameters
     ----------
     model : Model
-        What answers.
+        The model that predicts.
     outside : "refuse", "nan" or "extrapolate"
-        What a point outside the dataset gets.
+        How to treat points outside the dataset.
     metrics : sequence of str, optional
-        Only these.
+        Metrics to predict, all by default.
     intervals : bool
-        With ``<metric>_low``, ``<metric>_high`` and ``<metric>_basis``.
+        Whether to add ``<metric>_low``, ``<metric>_high`` and ``<metric>_basis``.
     progress : callable, optional
-        Called with the points answered and all points, after every block.
+        Called after every block with the number of points answered and in total.
     **ranges
-        The parameters of a question. A text without unit suffix is a range (``payload="64 B..1448
-        B"``, ``cores="1..4"``); with it, a number or several in SI (``payload_bytes=[64, 1448]``).
-        ``protocol`` and options (``options={"nagle": "on, off"}``) take one text, a list of texts,
-        or one text with commas.
+        The parameters of a question.  A name without unit suffix takes a range as text
+        (``payload="64 B..1448 B"``, ``cores="1..4"``); with the suffix it takes one or several
+        numbers in SI (``payload_bytes=[64, 1448]``).  ``protocol`` and options
+        (``options={"nagle": "on, off"}``) take a text, a list of texts, or a text with commas.
 
     Returns
     -------
@@ -99,7 +100,7 @@ def sweep(
     Raises
     ------
     UnitError, ScenarioError
-        If a range cannot be read, or a value could not be asked of any dataset.
+        If a range cannot be read, or a value is impossible for every dataset.
     OutOfDomain
         If this dataset cannot answer a point and ``outside`` is "refuse".
     """
@@ -126,7 +127,7 @@ def sweep(
 
 
 def axes_of(model: Model, ranges: Mapping[str, object]) -> tuple[Axis, ...]:
-    """The axes of some ranges, in the order given; what a model's dataset has stands for ``..``.
+    """The axes of some ranges in their order; ``..`` stands for the values in the model's dataset.
 
     Raises
     ------
@@ -150,10 +151,10 @@ def axes_of(model: Model, ranges: Mapping[str, object]) -> tuple[Axis, ...]:
 
 
 def range_values(name: str, text: str, known: Known) -> tuple[float, ...]:
-    """The values of a range of one parameter in SI, in the order given, each once.
+    """The values of a range of one parameter in SI, in their order, without duplicates.
 
-    ``name`` is the spelling whose values are texts (``payload``, ``cores``); ``known`` gives the
-    values of a range that does not say how many.
+    ``name`` is the spelling that takes texts (``payload``, ``cores``); ``known`` gives the values of
+    a range without a number of values.
 
     Raises
     ------
@@ -251,7 +252,7 @@ def _count_reader(name: str) -> Callable[[str], float]:
 
 
 def _spaced(name: str, item: str, first: float, last: float, how: str) -> list[float]:
-    """`N` or `Nlog` values from the first to the last; whole ones where the parameter is."""
+    """`N` or `Nlog` values from the first to the last; rounded for whole-number parameters."""
     match = _HOW.fullmatch(how.strip())
     count = int(match["count"]) if match else 0
     if match is None or not 2 <= count <= LARGEST_SWEEP:
@@ -270,9 +271,9 @@ def _spaced(name: str, item: str, first: float, last: float, how: str) -> list[f
 def _known(
     name: str, item: str, first: float, last: float, rows: tuple[Point, ...], dataset: str
 ) -> list[float]:
-    """Both ends as they are said and what the dataset has between; counts of a rule are all there.
+    """Both ends of a range and the dataset's values between them; all counts if a rule covers them.
 
-    An end beyond what was measured stays: it is refused or marked like any other question.
+    An end beyond the measured range is kept; the model refuses or marks it like any question.
     """
     if name in ("switches", "endpoints"):
         return list(range(int(first), int(last) + 1))
@@ -297,7 +298,7 @@ def _known(
 
 
 def _rows(model: Model, texts: list[Axis]) -> tuple[Point, ...]:
-    """The rows that answer the protocols and options asked; with ``hybrid`` those most alike."""
+    """The rows for the protocols and options of the axes; with ``hybrid`` the most similar ones."""
     data = model.data
     asked = {axis.name: axis.values for axis in texts}
     protocols = [str(name) for name in asked.pop("protocol", data.protocols)]
@@ -322,7 +323,7 @@ def _rows(model: Model, texts: list[Axis]) -> tuple[Point, ...]:
 
 
 def _scenario(axes: Sequence[Axis], values: Sequence[Value]) -> Scenario:
-    """One point as a question; an unlimited rate is none."""
+    """One point as a scenario; an unlimited rate becomes no rate."""
     question = {axis.name: value for axis, value in zip(axes, values, strict=True)}
     options = {name: question.pop(name) for name in list(question) if name not in words.SI_NAMES}
     return words.scenario(
@@ -332,9 +333,9 @@ def _scenario(axes: Sequence[Axis], values: Sequence[Value]) -> Scenario:
 
 
 def _check(model: Model, axes: tuple[Axis, ...]) -> None:
-    """Refuse what no dataset could answer, and what this one has no axis or rule for.
+    """Refuse impossible values, and values for which the dataset has no axis or rule.
 
-    The least and the greatest of every number stand for those between.
+    Only the least and the greatest value of each numeric axis are checked.
     """
     ends = [
         axis.values if axis.textual else dict.fromkeys((min(axis.values), max(axis.values)))
@@ -347,7 +348,7 @@ def _check(model: Model, axes: tuple[Axis, ...]) -> None:
 
 
 def _blocks(axes: tuple[Axis, ...]) -> Iterator[tuple[int, tuple[Axis, ...]]]:
-    """The sweep cut along its longest axis into blocks of about `BLOCK` points, each with its start."""
+    """Blocks of about `BLOCK` points along the longest axis, each with its start index there."""
     longest = _longest(axes)
     others = math.prod(len(axis.values) for axis in axes) // len(longest.values)
     step = max(1, BLOCK // others)
@@ -378,7 +379,7 @@ def _answer(
 
 
 def _argument(data: Dataset, axis: Axis) -> object:
-    """An axis as `Model.predict_many` takes it: texts of several values as codes."""
+    """An axis as an argument of `Model.predict_many`; several texts become their indices."""
     if axis.fixed:
         return axis.values[0]
     import xarray as xr  # not needed to read a range
@@ -392,7 +393,7 @@ def _argument(data: Dataset, axis: Axis) -> object:
 def _first_refusal(
     model: Model, axes: tuple[Axis, ...], outside: str, answered: xarray.Dataset
 ) -> OutOfDomain | None:
-    """What `Model.predict` says to the first point it refuses."""
+    """The refusal by `Model.predict` of the first refused point; ``None`` if none is found."""
     shape = tuple(len(axis.values) for axis in axes)
     how = "extrapolate" if outside == "extrapolate" else "refuse"
     missing = np.flatnonzero(np.isnan(answered["goodput_bps"].to_numpy().reshape(-1)))
@@ -409,9 +410,9 @@ def _first_refusal(
 def _with_part(
     whole: xarray.Dataset | None, part: xarray.Dataset, start: int, axes: tuple[Axis, ...]
 ) -> xarray.Dataset:
-    """The answers with those of one block, which begins at some place of the longest axis.
+    """The whole result with one block written into it, at index ``start`` of the longest axis.
 
-    What holds all of them is made once, so that a large sweep takes little more memory than its answers.
+    The whole is allocated once, so that a sweep needs little more memory than its result.
     """
     import xarray as xr
 
@@ -433,7 +434,7 @@ def _with_part(
 
 
 def _labelled(answers: xarray.Dataset, axes: tuple[Axis, ...]) -> xarray.Dataset:
-    """The answers with every parameter as a coordinate, and the unit of every number."""
+    """The result with every parameter as a coordinate, and with units."""
     labels = {
         axis.name: axis.values[0] if axis.fixed else (axis.name, np.array(axis.values))
         for axis in axes

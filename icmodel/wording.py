@@ -1,4 +1,4 @@
-"""Words and numbers as people read them: names of metrics, values with units, intervals."""
+"""Texts for people: names of metrics, values with units, intervals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from icmodel.errors import UnitError
 from icmodel.estimate import Estimate
 
 EXTRAPOLATED = "extrapolated"
-"""The basis of what lies beyond the data."""
+"""The basis of estimates outside the data."""
 
 _NAMES = {
     "goodput_bps": "goodput",
@@ -31,7 +31,7 @@ _SIDES = {"send": "sending CPU", "recv": "receiving CPU"}
 
 
 def metric_name(metric: str) -> str:
-    """``latency_mean_s`` as ``mean latency``; a metric not known here keeps its field name."""
+    """The name of a metric: ``mean latency`` of ``latency_mean_s``; unknown ones keep the field name."""
     if metric in _NAMES:
         return _NAMES[metric]
     if (time := _TIMES.fullmatch(metric)) is not None:
@@ -61,12 +61,12 @@ _LIMITS = {
 
 
 def limit_name(limiting: str) -> str:
-    """What limits, as people say it: ``cpu`` is ``the CPU``; empty where it is not known."""
+    """The name of a bottleneck: ``the CPU`` of ``cpu``; empty if it is not known."""
     return _LIMITS.get(limiting, limiting)
 
 
 def quantity(name: str, value: float, digits: int = 7) -> str:
-    """A value with the unit its field name says; a name without a unit is a count."""
+    """A value with the unit of its field name; a name without a unit is a count."""
     try:
         return units.format_quantity(name, value, digits)
     except UnitError:
@@ -76,18 +76,18 @@ def quantity(name: str, value: float, digits: int = 7) -> str:
 EXACT_DIGITS = 7
 """Digits of a number that is known exactly."""
 LEAST_DIGITS, OF_HALF_WIDTH = 2, 2
-"""Digits that every number has, and of an interval's half-width that are told; a value has none finer."""
+"""Least digits of a number, and digits of the half-width, which limit the number's last digit."""
 
 
 def estimated(metric: str, estimate: Estimate) -> str:
-    """A value with the digits that its interval carries: all where it is exact, none finer elsewhere."""
+    """A value rounded to the digits that its interval supports; an exact one has all digits."""
     if estimate.absent:
         return "unknown"
     return quantity(metric, estimate.value, _digits(estimate.value, estimate))
 
 
 def interval(metric: str, estimate: Estimate) -> str:
-    """The 90 % interval; ``exact`` where its ends are one number, empty where there is none.
+    """The 90 % interval; ``exact`` if both ends are equal, empty if there is none.
 
     Without an upper end it reads ``at least 8.5 ns``.
     """
@@ -106,7 +106,7 @@ def interval(metric: str, estimate: Estimate) -> str:
 
 
 def _digits(value: float, estimate: Estimate) -> int:
-    """Significant digits of a value or an end, down to the second of the half-width."""
+    """Significant digits of a value or an end, down to the second digit of the half-width."""
     half = (estimate.high - estimate.low) / 2
     if not math.isfinite(half):
         return 4
@@ -117,7 +117,7 @@ def _digits(value: float, estimate: Estimate) -> int:
 
 
 def percent(share: float) -> str:
-    """A share in percent with two significant digits, or more where it is above 100 %."""
+    """A share in percent with two significant digits, above 100 % with more."""
     digits = 2 if abs(share) < 1 else 3
     text = units.format_ratio(abs(share), digits)
     return f"−{text}" if share < 0 else text
