@@ -38,7 +38,7 @@ def is_reference(text: str) -> bool:
 
 
 def quantity_kind(name: str) -> str | None:
-    """The kind of quantity, a key of `units.QUANTITIES`, that the suffix of a name says."""
+    """The kind of quantity by the suffix of a name, a key of `units.QUANTITIES`; ``None`` if none."""
     if name.endswith("_per_s"):
         return "fps"
     if "_per_" in name:

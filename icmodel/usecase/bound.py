@@ -1,8 +1,8 @@
-"""The estimate a requirement is judged by, where the dataset has no rows of that very metric.
+"""The estimate by which a requirement is judged if the dataset has no rows of its metric.
 
-Nothing is guessed here: a missing quantile lies between what must be below and above it (a frame
-is never later than the latest one), half a round trip lies between theory's minimum and the whole
-round trip, and a goodput is never above what theory allows. What stays open is *undecided*.
+Only certain bounds are used: a missing quantile lies between statistics that are never above and
+never below it, half a round trip between theory's minimum and the whole round trip, and a goodput
+below theory's maximum.  A requirement whose limit lies between the bounds is *undecided*.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ STATED_MIN, STATED_MAX = "the minimum the source states", "the maximum the sourc
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """What is known of one stream: its metrics, theory's bounds and the source's own limits."""
+    """The known metrics of one stream, theory's bounds and the limits that the source states."""
 
     metrics: Mapping[str, Estimate]
     least_latency_s: float | None
@@ -30,7 +30,7 @@ class Ends:
 
 
 def stated_limits(data: Dataset, protocol: str) -> tuple[StatedLimit, ...]:
-    """What the dataset's source says a protocol's latency is never below or above."""
+    """The limits of a protocol's latency that the dataset's source states."""
     return tuple(
         limit
         for limit in data.stated_limits
@@ -39,7 +39,7 @@ def stated_limits(data: Dataset, protocol: str) -> tuple[StatedLimit, ...]:
 
 
 def estimate_for(metric: str, ends: Ends) -> Estimate:
-    """The estimate of a metric: its own, else one that stands in by name, else its bounds."""
+    """The estimate of a metric: predicted, or of a metric that replaces it, or from its bounds."""
     own = ends.metrics.get(metric)
     if own is not None and not own.absent:
         return own
@@ -58,14 +58,14 @@ def _below_theory(bound_bps: float, reason: str) -> Estimate:
 
 
 def _statistic(metric: str) -> str | None:
-    """``p99`` of ``latency_p99_s``; nothing for a spread, which no other statistic bounds."""
+    """``p99`` of ``latency_p99_s``; ``None`` for a standard deviation, which has no bounds."""
     if not metric.startswith("latency_") or metric == "latency_std_s":
         return None
     return metric.removeprefix("latency_").removesuffix("_s")
 
 
 def _round_trip(statistic: str, ends: Ends) -> Estimate | None:
-    """Half a round trip in place of the one-way latency: from theory's minimum to the whole trip."""
+    """Half a round trip for the one-way latency, between theory's minimum and the whole trip."""
     for name, halves in ((f"rtt_half_{statistic}_s", 1), (f"rtt_{statistic}_s", 2)):
         found = ends.metrics.get(name)
         if found is None or found.absent:
@@ -83,18 +83,18 @@ def _round_trip(statistic: str, ends: Ends) -> Estimate | None:
 
 
 def _between(statistic: str, ends: Ends, reason: str) -> Estimate:
-    """A missing statistic between the nearest that must be below and above it.
+    """A missing statistic, between the nearest bounds below and above it.
 
-    Its value is the upper one, the worst it can be; without an upper one there is none.
+    Its value is the upper bound, the worst case; without one the estimate has no value.
     """
     low, below = max(_lower(statistic, ends), key=lambda end: end[0], default=(0.0, ""))
     high, above = min(_upper(statistic, ends), key=lambda end: end[0], default=(math.inf, ""))
     if not below and not above:
         return absent(reason)
-    said = [f"it is at least {below}"] if below else []
-    said += [f"at most {above}"] if above else ["nothing bounds it from above"]
+    bounds = [f"it is at least {below}"] if below else []
+    bounds += [f"at most {above}"] if above else ["nothing bounds it from above"]
     bases = (*(_basis(name, ends) for name in (below, above) if name), "derived")
-    why = f"{reason}; {', '.join(said)}"
+    why = f"{reason}; {', '.join(bounds)}"
     value = high if above else math.nan
     return Estimate(value, min(low, high), high, weakest(bases), why, bases)
 

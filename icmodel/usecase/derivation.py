@@ -1,4 +1,4 @@
-"""Derivation: every number that follows from the use case alone, with the formula that gives it.
+"""Derivation: every number that follows from the use case alone, with its formula.
 
 The rules are those of the source of the bundled use cases, "High speed local area interconnects"
 (IC2012) §1.4.3 and §8: a stream of pictures needs width × height × depth × rate; samples that must
@@ -42,7 +42,7 @@ class Derivation:
 
     @property
     def quantity(self) -> str:
-        """The name without what it belongs to: ``goodput_bps`` of ``picture.goodput_bps``."""
+        """The last part of the name: ``goodput_bps`` of ``picture.goodput_bps``."""
         return self.name.rpartition(".")[2]
 
     @property
@@ -62,7 +62,7 @@ class Derivation:
 
 
 Derivations = Mapping[str, Derivation]
-"""Derived numbers by name, first made first."""
+"""Derived numbers by name, in the order of derivation."""
 
 
 def lookup(made: Derivations, name: str) -> Derivation:
@@ -85,14 +85,14 @@ def lookup(made: Derivations, name: str) -> Derivation:
 def _add(
     made: dict[str, Derivation], name: str, value: Fraction | int, formula: str, meaning: str
 ) -> Fraction:
-    """Note a number and hand it on, exact."""
+    """Add a number to those derived, and return it exactly."""
     number: float = value if isinstance(value, int) else float(value)
     made[name] = Derivation(name, number, formula, meaning)
     return Fraction(value)
 
 
 def exact(value: float) -> Fraction:
-    """The decimal a float was written as, so that 50 ms less 33 ms is 17 ms."""
+    """The decimal number that a float was written as, so that 50 ms − 33 ms is exactly 17 ms."""
     return Fraction(repr(value))
 
 
@@ -113,7 +113,7 @@ def derive(usecase: UseCase) -> Derivations:
     Raises
     ------
     UseCaseError
-        If a name is not derived, a budget does not add up, or a cable takes longer than there is.
+        If a name is not derived, a budget does not add up, or a cable's delay exceeds the time given.
     """
     made: dict[str, Derivation] = {}
     if usecase.medium is not None:
@@ -178,7 +178,7 @@ def _derive_budget(budget: Budget, made: dict[str, Derivation]) -> None:
 
 
 def _sources(stream: Stream, devices: tuple[Device, ...]) -> tuple[int, str]:
-    """How many sources a stream has, and how that is counted."""
+    """The number of sources of a stream, and its formula."""
     sending = [device for device in devices if stream.name in device.sends]
     counted = sum(device.count * device.sends[stream.name] for device in sending)
     if stream.count is not None and sending and counted != stream.count:
@@ -275,13 +275,13 @@ def _derive_goodput(
     stream: SampleStream, bits: Fraction, time: Fraction, where: str, made: dict[str, Derivation]
 ) -> None:
     """Goodput of all samples within a time, and of one connection's share of it."""
-    said = ", less the delay of the cable" if where else ""
+    less_delay = ", less the delay of the cable" if where else ""
     total = _add(
         made,
         f"{stream.name}.total_goodput{where}_bps",
         bits / time,
         f"{units.format_bits(float(bits))} / {units.format_seconds(float(time))}",
-        f"all samples in time{said}",
+        f"all samples in time{less_delay}",
     )
     share = (1 + exact(stream.imbalance_ratio)) / stream.connections
     _add(
@@ -289,7 +289,7 @@ def _derive_goodput(
         f"{stream.name}.goodput{where}_bps",
         total * share,
         f"{units.format_bps(float(total))} / {stream.connections}{_imbalance(stream)}",
-        f"goodput of one connection{said}",
+        f"goodput of one connection{less_delay}",
     )
 
 
@@ -345,6 +345,6 @@ def source_goodput(stream: str, made: Derivations) -> Fraction:
 
 
 def needed_goodput(stream: str, made: Derivations) -> Derivation:
-    """What one scenario of a stream must carry: one stream, or one connection at its distance."""
+    """Goodput required of one scenario: of one stream, or of one connection at its distance."""
     distant = f"{stream}.goodput_at_distance_bps"
     return made[distant if distant in made else f"{stream}.goodput_bps"]

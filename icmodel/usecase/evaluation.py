@@ -1,4 +1,4 @@
-"""Evaluate: a use case on a dataset; every candidate is asked, and every requirement judged."""
+"""Evaluation of a use case on a dataset: predict every candidate, judge every requirement."""
 
 from __future__ import annotations
 
@@ -129,9 +129,9 @@ def _chosen(case: UseCase, candidate: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A candidate of a use case, asked of a model; ``made`` is what follows from the use case alone.
+    """A candidate to predict by a model; ``made`` are the numbers derived from the use case alone.
 
-    ``metrics`` are those that are predicted, all where it is ``None``.
+    ``metrics`` are the metrics to predict, ``None`` for all.
     """
 
     case: UseCase
@@ -172,7 +172,7 @@ def _judge_candidate(
 
 
 def at_needed_rate(asked: Scenario, stream: str, made: Derivations) -> Scenario:
-    """A scenario that gives no rate is asked for what its stream needs."""
+    """The scenario with a rate; without a given one, the least for the goodput its stream needs."""
     if asked.rate_fps is not None:
         return asked
     needed = needed_goodput(stream, made).value
@@ -182,7 +182,7 @@ def at_needed_rate(asked: Scenario, stream: str, made: Derivations) -> Scenario:
 def _answers(
     asked: _Asked,
 ) -> tuple[Mapping[str, Interfaces], Mapping[str, Meeting | None], Mapping[str, Answer]]:
-    """The interfaces of each device, what meets each stream there, and what the model says to it."""
+    """The interfaces of each device, the streams that share them, and each stream's prediction."""
     case, candidate, made = asked.case, asked.candidate, asked.made
     scenarios = {
         stream.name: replace(
@@ -218,7 +218,7 @@ def _carried(model: Model, alone: Mapping[str, Answer]) -> dict[str, Fraction]:
 
 
 def _answer(of: _Asked, stream: str, asked: Scenario, crowd: Meeting | None = None) -> Answer:
-    """What the model says to a stream, alone or beside what the devices put there."""
+    """The prediction of a stream, alone or with the streams that share its interface."""
     case, model, made = of.case, of.model, of.made
     if crowd is not None:
         asked = replace(asked, endpoints=crowd.endpoints, other_goodput_bps=crowd.other_goodput_bps)
@@ -257,7 +257,7 @@ def _distance_note(case: UseCase, asked: Scenario, made: Derivations) -> tuple[s
 def _rates(
     case: UseCase, stream: str, asked: Scenario, made: Derivations
 ) -> tuple[Derivation, ...]:
-    """The least whole rates that carry the stream in frames of the candidate's payload."""
+    """The least whole rates of frames of the candidate's payload that make a stream's goodput."""
     needed = needed_goodput(stream, made)
     frame = f"{asked.payload_bytes} B × 8"
     least = Derivation(

@@ -1,4 +1,4 @@
-"""What a verdict stands on: the weakest basis of what decided it, and the measurement that would settle it."""
+"""The evidence behind a verdict: its weakest basis, and the measurement that would replace it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from icmodel.requirement import Requirement
 from icmodel.scenario import Scenario
 
 WEAK = ("assumed", "extrapolated")
-"""Bases on which ``--strict`` takes no requirement as met."""
+"""Bases on which ``--strict`` counts no requirement as met."""
 RULE = re.compile(r"\brule (R[0-9]+)\b")
 MOST_SOURCES = 3
 FLOWS = ("goodput_bps", "sent_bps", "shortfall_bps", "loss_rate", "frames_per_s")
@@ -21,10 +21,10 @@ FLOWS = ("goodput_bps", "sent_bps", "shortfall_bps", "loss_rate", "frames_per_s"
 
 @dataclass(frozen=True, slots=True)
 class RestsOn:
-    """What decided a verdict: its weakest basis and all of them, and whose rows the weakest are.
+    """The evidence behind a verdict: its weakest basis, all bases, and the sources of the weakest.
 
-    ``settle`` is the measurement that would decide it; empty where nothing weaker than an interpolation
-    was used.
+    ``settle`` is the measurement that would replace the weakest; empty unless it is weaker than
+    interpolated.
     """
 
     basis: str
@@ -34,7 +34,7 @@ class RestsOn:
 
     @property
     def weak(self) -> bool:
-        """Whether a strict judge takes it for nothing."""
+        """Whether ``--strict`` rejects this basis."""
         return self.basis in WEAK
 
     @property
@@ -54,11 +54,11 @@ class RestsOn:
 
 
 NOTHING = RestsOn("", (), (), "")
-"""Where nothing was predicted."""
+"""The evidence if nothing was predicted."""
 
 
 def rests_on(metric: str, estimate: Estimate, prediction: Prediction) -> RestsOn:
-    """What the estimate that a requirement was judged by rests on."""
+    """The evidence behind the estimate by which a requirement was judged."""
     if not estimate.basis:
         return NOTHING
     rows = [row for row in prediction.rows if _behind(row, metric) and row.basis == estimate.basis]
@@ -68,7 +68,7 @@ def rests_on(metric: str, estimate: Estimate, prediction: Prediction) -> RestsOn
 
 
 def _behind(row: UsedRow, metric: str) -> bool:
-    """Whether a metric is answered from a row: of its own, of its time, or of what flows."""
+    """Whether a metric was predicted from a row: of the metric, of a latency, or of a flow."""
     if metric in FLOWS:
         return row.metric in FLOWS
     if metric.startswith("latency_"):
@@ -90,23 +90,22 @@ def settling(metric: str, asked: Scenario) -> str:
 
 
 def others_beyond(data: Dataset, requirement: Requirement, asked: Scenario) -> str:
-    """Latencies at other options that lie beyond a requirement's limit, in a sentence; else empty.
+    """A sentence on rows at other options whose latency exceeds a requirement's limit; else empty.
 
-    The rows are of the same protocol, and of the same latency or the greatest, which bounds it, at any
-    payload and load.  They say nothing of the question as it was asked, but what may become of it
-    where an option is chosen otherwise.
+    The rows are of the same protocol, at any payload and load, and of the same metric or the maximum
+    latency.  They do not bear on the scenario asked, but warn of other choices of options.
     """
     if not requirement.metric.startswith("latency_") or requirement.at_most is None:
         return ""
-    told = {requirement.metric, "latency_max_s"}
-    said = data.changed_options(dict(asked.options))
+    metrics = {requirement.metric, "latency_max_s"}
+    asked_options = data.changed_options(dict(asked.options))
     beyond = []
     for point in data.points:
-        if point.metric not in told or point.protocol != asked.protocol:
+        if point.metric not in metrics or point.protocol != asked.protocol:
             continue
         own = {a: v for a, v in zip(data.option_axes, point.options, strict=True) if v}
         changed = data.changed_options(own)
-        if changed and changed != said and point.value > requirement.limit:
+        if changed and changed != asked_options and point.value > requirement.limit:
             beyond.append((point, changed))
     if not beyond:
         return ""

@@ -1,4 +1,4 @@
-"""What the streams of one device ask of its interfaces, and which of them meet at one."""
+"""Interfaces of devices: how many their streams need, and which streams share one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Answers = Mapping[str, Answer]
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """What meets a stream at the busiest interface that receives it, this stream included."""
+    """The streams at the busiest interface that receives a stream, including that stream."""
 
     endpoints: int
     other_goodput_bps: float
@@ -42,7 +42,7 @@ class Interfaces:
 
     @property
     def too_few(self) -> bool:
-        """Whether its streams do not fit those that it is said to have."""
+        """Whether the device has fewer interfaces than its streams need."""
         return self.needed is not None and self.has < self.needed.value
 
 
@@ -88,7 +88,7 @@ def _interfaces_of(
 
 
 def carried_alone(answers: Answers) -> dict[str, Fraction]:
-    """Goodput [b/s] one interface carries of each stream: the least bound that is its own."""
+    """Capacity of one interface for each stream [b/s]: the least of the stream's own bounds."""
     return {
         stream: exact(min(own))
         for stream, answer in answers.items()
@@ -97,7 +97,7 @@ def carried_alone(answers: Answers) -> dict[str, Fraction]:
 
 
 def own_bounds(prediction: Prediction | None) -> list[float]:
-    """Bounds of the goodput but for what is asked and what others take; none without goodput."""
+    """Bounds of the goodput [b/s] without the request and the share; none without a goodput."""
     if prediction is None or prediction.metrics["goodput_bps"].absent:
         return []
     own = [prediction.bounds[name] for name in ("wire", "benchmark") if name in prediction.bounds]
@@ -107,7 +107,7 @@ def own_bounds(prediction: Prediction | None) -> list[float]:
 def _needed(
     device: Device, carried: Mapping[str, Fraction], made: Derivations
 ) -> Derivation | None:
-    """Interfaces one device needs for what it sends or receives, whichever is more."""
+    """Interfaces that one device needs, for sending or for receiving, whichever is more."""
     shares = {
         verb: _share(handled, carried, made)
         for verb, handled in (("received", device.receives), ("sent", device.sends))
@@ -140,7 +140,7 @@ def _share(
 
 
 def interface_derivations(found: Mapping[str, Interfaces]) -> tuple[Derivation, ...]:
-    """Interfaces each device needs or has, and all of them together."""
+    """Derivations of the interfaces that each device needs or has, and of their total."""
     needed = [one.needed for one in found.values() if one.needed is not None]
     if not needed:
         return ()
@@ -155,7 +155,7 @@ def interface_derivations(found: Mapping[str, Interfaces]) -> tuple[Derivation, 
 
 
 def _per_interface(found: Mapping[str, Interfaces]) -> tuple[Derivation, ...]:
-    """Streams that meet on the busiest interface of each device that receives several."""
+    """Derivations of the streams at the busiest interface of each device that receives several."""
     return tuple(
         Derivation(
             f"{one.device.name}.{stream}-per-interface",
@@ -177,7 +177,7 @@ def meeting(
     found: Mapping[str, Interfaces],
     made: Derivations,
 ) -> Meeting | None:
-    """What the devices put beside a stream, where the candidate does not say; ``None`` if nothing.
+    """The streams that share a stream's interface, unless the candidate gives them; ``None`` if none.
 
     Streams are spread evenly over the interfaces of a device that receives them.
     """
@@ -194,11 +194,11 @@ def meeting(
         return None
     if asked.endpoints is None:
         return busiest
-    return _said_endpoints(stream, asked.endpoints, made) if asked.endpoints > 1 else None
+    return _given_endpoints(stream, asked.endpoints, made) if asked.endpoints > 1 else None
 
 
-def _said_endpoints(stream: str, endpoints: int, made: Derivations) -> Meeting:
-    """As many endpoints as the candidate says, each with what this stream needs."""
+def _given_endpoints(stream: str, endpoints: int, made: Derivations) -> Meeting:
+    """As many endpoints as the candidate gives, each with the goodput that this stream needs."""
     one = needed_goodput(stream, made).value
     others = (endpoints - 1) * one
     return Meeting(endpoints, others, (_others(stream, others, [(endpoints - 1, one)]),))
@@ -213,9 +213,9 @@ def _meeting_at(case: UseCase, stream: str, at: Interfaces, made: Derivations) -
     beside = counts | {stream: counts[stream] - 1}
     parts = [(n, needed_goodput(name, made).value) for name, n in beside.items() if n]
     others = math.fsum(n * one for n, one in parts)
-    said = " + ".join(f"{n} {name}" for name, n in counts.items())
+    formula = " + ".join(f"{n} {name}" for name, n in counts.items())
     meaning = f"endpoints that send to one of the {at.has} interface(s) of {at.device.name}"
-    crowd = Derivation(f"{stream}.endpoints", endpoints, said, meaning)
+    crowd = Derivation(f"{stream}.endpoints", endpoints, formula, meaning)
     return Meeting(endpoints, others, (crowd, _others(stream, others, parts)))
 
 
@@ -229,7 +229,7 @@ def _others(stream: str, others_bps: float, parts: list[tuple[int, float]]) -> D
 
 
 def interface_notes(found: Mapping[str, Interfaces]) -> tuple[str, ...]:
-    """Where a device has fewer interfaces than its streams need."""
+    """Notes on devices that have fewer interfaces than their streams need."""
     return tuple(
         f"one {name} has {one.has} interface(s), and its streams need {int(one.needed.value)}"
         for name, one in found.items()

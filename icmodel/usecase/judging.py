@@ -1,4 +1,4 @@
-"""Judge: one requirement of one candidate, by what the model answers to its stream."""
+"""Judging one requirement of one candidate by the prediction of its stream."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from icmodel.usecase.remedy import with_remedy
 from icmodel.usecase.result import Answer, Finding
 
 CARRIED = ("wire", "benchmark", "share", "application_send", "application_recv")
-"""Bounds of what could be carried, whatever is asked."""
+"""Bounds of goodput that do not depend on the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A requirement of a use case, as it stands in the document and in SI, for one candidate."""
+    """A requirement of a use case for one candidate, as in the document and in SI."""
 
     case: UseCase
     candidate: Candidate
@@ -51,13 +51,13 @@ class Ask:
 
     @property
     def streams(self) -> int:
-        """How many streams are summed on one host; 1 where no device is named."""
+        """The number of streams summed on one host; 1 if no device is named."""
         hosts = self.candidate.hosts.get(self.limit.device or "", 1)
         return math.ceil(self.case.streams_at(self.limit) / hosts)
 
 
 def find(ask: Ask, answers: Mapping[str, Answer], model: Model) -> Finding:
-    """The verdict on one requirement; *undecided* with the reason where nothing was predicted."""
+    """The verdict on one requirement; *undecided*, with the reason, if nothing was predicted."""
     answer = answers.get(ask.stream)
     if answer is None or answer.prediction is None:
         silent = f"the candidate asks nothing of the stream {ask.stream}: give it a scenario"
@@ -84,15 +84,15 @@ def find(ask: Ask, answers: Mapping[str, Answer], model: Model) -> Finding:
 
 
 def _with_headroom(finding: Finding, prediction: Prediction) -> Finding:
-    """A goodput that is met, its margin taken to what could be carried and not to what was asked."""
+    """The finding of a goodput that is met, with its margin to the capacity and not to the request."""
     bounds = {name: prediction.bounds[name] for name in CARRIED if name in prediction.bounds}
     limiting = min(bounds, key=lambda name: bounds[name], default="")
     verdict = finding.verdict
     if not limiting or not verdict.margin <= _headroom(bounds[limiting], verdict) < math.inf:
         return finding
     margin = _headroom(bounds[limiting], verdict)
-    told = replace(verdict, margin=margin, limiting=limiting)
-    return replace(finding, verdict=told, asked_margin=verdict.margin)
+    to_capacity = replace(verdict, margin=margin, limiting=limiting)
+    return replace(finding, verdict=to_capacity, asked_margin=verdict.margin)
 
 
 def _headroom(could_bps: float, verdict: Verdict) -> float:
@@ -121,13 +121,13 @@ def _estimate(ask: Ask, answer: Answer, prediction: Prediction, model: Model) ->
 
 
 def _unknown_cable(answer: Answer) -> float:
-    """Length [m] of the cable that was asked for and the dataset knows nothing of."""
+    """Length [m] of the cable in the request that the dataset has no delay for."""
     left_out = answer.scenario.distance_m is None and answer.asked.distance_m is not None
     return (answer.asked.distance_m or 0.0) if left_out else 0.0
 
 
 def _with_cable(one: Estimate, metres: float, case: UseCase) -> Estimate:
-    """A latency whose upper end has the delay of that cable, at the speed of the use case's."""
+    """A latency with the delay of such a cable added to its upper end, at the medium's speed."""
     if case.medium is None or not metres or math.isnan(one.high):
         return one
     delay = metres * case.medium.propagation_s_per_m
@@ -149,7 +149,7 @@ def _joined(*sentences: str) -> str:
 
 
 def _decided(verdict: Verdict) -> Verdict:
-    """A verdict on bounds alone has the margin of the end that decides it."""
+    """The verdict, with the margin of the deciding end if the estimate has bounds but no value."""
     estimate, requirement = verdict.estimate, verdict.requirement
     if not estimate.absent or verdict.outcome == UNDECIDED:
         return verdict
@@ -160,7 +160,7 @@ def _decided(verdict: Verdict) -> Verdict:
 
 
 def _of_all(one: Estimate, metric: str, times: int) -> Estimate:
-    """The sum over the streams one device handles, as many times the one that was predicted."""
+    """The sum over the streams that one device handles: ``times`` the prediction of one."""
     if times == 1 or one.absent:
         return one
     bases = (*(one.bases or (one.basis,)), "derived")
@@ -176,7 +176,7 @@ def _of_all(one: Estimate, metric: str, times: int) -> Estimate:
 
 
 def _limiting(metric: str, prediction: Prediction) -> str:
-    """What limits a metric: the bottleneck, the longest term of the latency, the CPU; of a message nothing."""
+    """What limits a metric: the bottleneck, the longest latency term or the CPU; empty for messages."""
     if metric in MESSAGE_METRICS:
         return ""
     if metric.startswith("latency_"):
@@ -185,7 +185,7 @@ def _limiting(metric: str, prediction: Prediction) -> str:
 
 
 def sum_derivation(finding: Finding) -> Derivation | None:
-    """The sum a finding rests on, as a derivation; none where nothing was predicted."""
+    """The sum over streams behind a finding, as a derivation; none if nothing was predicted."""
     estimate, metric = finding.verdict.estimate, finding.verdict.requirement.metric
     if estimate.absent:
         return None

@@ -1,4 +1,4 @@
-"""The limits of a use case in SI: a quantity with its unit, or a number derived from it."""
+"""Requirements of a use case in SI; a limit is a quantity with unit or the name of a derived number."""
 
 from __future__ import annotations
 

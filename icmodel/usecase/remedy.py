@@ -1,4 +1,4 @@
-"""Remedy: what would bring a stream's goodput, where what was asked does not: a rate, a payload, cores."""
+"""Remedy: the rate, payload or core count that would achieve a goodput that is not met."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from icmodel.wording import plural
 
 
 def with_remedy(finding: Finding, scenario: Scenario, model: Model) -> Finding:
-    """A finding about goodput that is not met, with the least rate that would do, if one does.
+    """A finding about a goodput that is not met, with the least rate that achieves it.
 
-    Else with the least payload and the least count of cores that carry it.
+    If no rate does, with the least payload and the least core count that do.
     """
     goodput_bps = finding.verdict.requirement.limit
     trial = carried(scenario, goodput_bps, model)
@@ -37,7 +37,7 @@ def with_remedy(finding: Finding, scenario: Scenario, model: Model) -> Finding:
 
 
 def _others(scenario: Scenario, goodput_bps: float, model: Model) -> Iterator[str]:
-    """What would carry it beside another rate."""
+    """Sentences on the least payload and the least core count that achieve the goodput [b/s]."""
     payload = least_payload(model, scenario, goodput_bps)
     if payload is not None:
         rate = least_rate_fps(goodput_bps, payload)
@@ -48,7 +48,7 @@ def _others(scenario: Scenario, goodput_bps: float, model: Model) -> Iterator[st
 
 
 def no_rate(trial: Trial) -> str:
-    """What is said where no limited rate is met: whether that is certain, and what is carried."""
+    """A sentence for the case that no rate is enough: whether that is certain, and the capacity."""
     frames = f"with frames of {trial.payload_bytes} B"
     greatest = trial.goodput(None)
     if greatest is None or greatest.absent:

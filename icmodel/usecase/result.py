@@ -1,4 +1,4 @@
-"""Evaluation: what became of a use case on a dataset; frozen values and their JSON form."""
+"""Evaluation: the result of judging a use case on a dataset, and its JSON form."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the model says to one stream of a candidate; without a prediction ``why`` says so.
+    """The prediction for one stream of a candidate; without one ``why`` gives the reason.
 
-    ``asked`` is the scenario of the document, ``scenario`` what was left of it for this dataset.
+    ``asked`` is the scenario of the document, ``scenario`` the one predicted, without parameters
+    that the dataset does not have.
     """
 
     stream: str
@@ -47,12 +48,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One requirement of one candidate: the verdict, whom it is about, and what would do.
+    """One requirement of one candidate: its verdict, stream and device, and remedies.
 
-    ``streams`` is how many streams were summed (1 unless ``device`` is named); ``least_rate_fps``
-    is the least whole rate that meets a goodput, where one does; ``asked_margin`` is by how much a
-    request exceeds a goodput that is needed, where the verdict's margin is to what could be carried;
-    ``others_beyond`` says of rows at other options that they pass the limit.
+    ``streams`` is the number of streams summed (1 unless ``device`` is named).  ``least_rate_fps`` is
+    the least whole rate that achieves a required goodput, if one does.  ``asked_margin`` is the margin
+    of the request over the required goodput, if the verdict's margin is that of the capacity.
+    ``others_beyond`` is a sentence on rows at other options that exceed the limit.
     """
 
     verdict: Verdict
@@ -71,7 +72,7 @@ class Finding:
         return self.verdict.outcome
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form: that of the verdict, and whom it is about."""
+        """JSON form: the verdict's, with stream and device."""
         return {
             **self.verdict.to_dict(),
             "stream": self.stream,
@@ -87,7 +88,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A metric the use case wants least of, without a limit: shown, never judged."""
+    """A metric to minimise, without a limit: shown but not judged."""
 
     stream: str
     metric: str
@@ -104,7 +105,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class CandidateResult:
-    """One candidate, judged; its readings decide nothing."""
+    """One candidate with its findings; readings do not count in its outcome."""
 
     name: str
     description: str
@@ -163,7 +164,7 @@ class Evaluation:
 
     @property
     def data(self) -> Dataset:
-        """The dataset it was judged on."""
+        """The dataset on which the use case was judged."""
         return self.model.data
 
     @property
