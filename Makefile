@@ -127,6 +127,7 @@ measure: toolchain develop
 	$(CARGO) test --release --locked $(LONG:%=--test %) -- --ignored --nocapture --test-threads=1
 	$(BIN)/python -m benchmarks.speed
 	$(BIN)/python -m benchmarks.accuracy
+	$(BIN)/python -m benchmarks.contradictions
 	$(BIN)/python -m benchmarks.bounds
 	$(BIN)/python -m benchmarks.recommend
 

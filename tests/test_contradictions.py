@@ -21,8 +21,9 @@ from drawn import batch, batches, stream, wild
 from icmodel.dataset import catalogue, load
 from icmodel.model import VARIANTS, Model
 
-BATCHES = {"appendix-h": 4, "corrected": 8, "hybrid": 2}
-"""Each choice of options has fits and tables of its own, and `hybrid` takes longest for them."""
+BATCHES = {"appendix-h": 2, "corrected": 4, "hybrid": 1}
+"""Each choice of options has fits and tables of its own, and `hybrid` takes longest for them; `make measure`
+asks millions (`benchmarks.contradictions`)."""
 SIZE, WILD = 250, 10
 FEW = {("lab-1g-2026", "hybrid")}
 """Whose fits of all metrics take a minute: asked by `benchmarks.contradictions`."""
