@@ -31,6 +31,7 @@ from icmodel.system.bounds import (
 )
 from icmodel.system.bounds.curves import RateLatency, in_a_row
 from icmodel.system.bounds.deviations import backlog_bits, delay_s
+from icmodel.system.bounds.linear_programme import TOLERANCE
 from icmodel.system.bounds.paths import Path
 from icmodel.system.bounds.pay_once import left_at_once
 from icmodel.system.bounds.propagation import propagate
@@ -247,7 +248,15 @@ def test_a_copy_is_never_dropped_and_flows_of_one_path_are_bounded_as_one() -> N
     assert best["f1"].value_s == pytest.approx(60.0e-6, rel=EXACT)
     assert best["f0-copy"].value_s == pytest.approx(60.0e-6, rel=EXACT)
     assert "multicast" in best["f1"].covers
-    assert best["f0"].value_s == pytest.approx(80.0501253132832e-6, rel=EXACT)
+    assert best["f0"].value_s == pytest.approx(80.05e-6, rel=2e-6)
+
+
+def test_the_linear_programme_is_no_looser_than_pancos_in_saihus_demo() -> None:
+    ours = microseconds(saihu(copy=False, shaped=True), "linear programme")
+    for tool in ("Panco_PLP", "Panco_ELP"):
+        assert all(ours[name] <= theirs * (1 + 1e-5) for name, theirs in published(tool).items())
+    assert ours["f1"] == pytest.approx(60.0, rel=1e-5)
+    assert published("Panco_PLP")["f1"] > 79.0
 
 
 def test_no_published_bound_of_saihus_demo_is_tighter_than_the_best_here() -> None:
@@ -331,4 +340,5 @@ def test_a_rate_latency_server_and_a_token_bucket() -> None:
         [Flow("f", ("s",), token_bucket(98432.0, 3.54e9))],
     )
     for name, found in bounds_by_method(net).items():
-        assert found["f"].value_s == pytest.approx(11.0732e-6, rel=EXACT), name
+        raised = 2 * TOLERANCE if name == "linear programme" else EXACT
+        assert found["f"].value_s == pytest.approx(11.0732e-6, rel=raised), name

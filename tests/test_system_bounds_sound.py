@@ -10,7 +10,7 @@ from bounds_systems import KINDS, conforming, held, large, sources, system
 from icmodel.system.bounds import Fifo, StrictPriority, bounds
 from icmodel.system.bounds.network import Flow
 
-SAMPLE = 300
+SAMPLE = 200
 
 
 def test_no_bound_is_below_a_simulated_maximum() -> None:

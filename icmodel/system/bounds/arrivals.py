@@ -38,6 +38,11 @@ class Arrivals:
         self._known: dict[tuple[Numbers, Numbers, int], Arrival] = {}
         self._waits_s: dict[tuple[int, float], float] = {}
 
+    @property
+    def stage_count(self) -> int:
+        """How many stages are known."""
+        return len(self._stages)
+
     def add(self, stages: Iterable[Stage]) -> None:
         """Stages whose arrival curves are known by now."""
         self._stages |= {stage.number: stage for stage in stages}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from icmodel.errors import BoundsError
+from icmodel.system.bounds.linear_programme import linear_programme
 from icmodel.system.bounds.network import Network
 from icmodel.system.bounds.pay_once import pay_once
 from icmodel.system.bounds.propagation import Propagation, propagate
@@ -16,6 +17,7 @@ _ANALYSES: Mapping[str, Callable[[Propagation], dict[str, float]]] = {
     "total flow": total_flow,
     "separate flow": separate_flow,
     "pay multiplexing once": pay_once,
+    "linear programme": linear_programme,
 }
 METHODS = tuple(_ANALYSES)
 

@@ -1,0 +1,217 @@
+"""The greatest delay on a path as a linear programme, first come, first served.
+
+Variables are dates, and the bits that have come by each; the constraints hold of every run, so the
+greatest delay that they allow is a bound. They are the order in queues, arrival and service curves
+between dates, and the delay of each queue by total flow analysis (Bouillard and Stea 2015, Bouillard
+2022; see `unfolded`). What comes across is bounded from the sources on, as in the other analyses.
+
+With packets, what left by a date are whole packets: of one more the line may have sent all but the last
+bit. The packet that is looked at has left to its last bit, and had the line for itself while it left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from icmodel.arrays import Floats
+from icmodel.system.bounds.arrivals import Numbers
+from icmodel.system.bounds.curves import NEVER
+from icmodel.system.bounds.network import Flow
+from icmodel.system.bounds.paths import Path, passed_on_bits, paths
+from icmodel.system.bounds.propagation import Propagation
+from icmodel.system.bounds.total_flow import total_flow
+from icmodel.system.bounds.unfolded import END, Node, unfolded
+
+MOST_STAGES = 128
+"""Stages of a network up to which programmes are solved; flows of greater ones have none."""
+TOLERANCE = 1e-6
+"""Relative: a bound is raised by this, as the solver keeps constraints to 1e-7 of their scale."""
+
+Came = tuple[int, str | None, int, int]
+"""Bits that have come at a hop, over a link, to leave behind a hop, by a date."""
+Terms = list[tuple[int | Came, float]]
+"""Variables and their factors: a date's age, which is how long before the end it is in s, or bits."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """The sum of the terms is at most ``most``."""
+
+    terms: Terms
+    most: float
+
+
+def linear_programme(propagation: Propagation) -> dict[str, float]:
+    """Delay bound in s of each flow; inf where no order is known, and in a large network."""
+    by_total_flow = total_flow(propagation)
+    if propagation.arrivals.stage_count > MOST_STAGES:
+        return dict.fromkeys(by_total_flow, NEVER)
+    found: dict[str, float] = {}
+    for path in paths(propagation):
+        like = {flow.min_packet_bits: flow for flow in path.flows}
+        delays = {
+            bits: Programme(path, flow).delay_s(by_total_flow[flow.name])
+            for bits, flow in like.items()
+        }
+        found |= {flow.name: delays[flow.min_packet_bits] for flow in path.flows}
+    return found
+
+
+@dataclass(frozen=True)
+class Programme:
+    """The linear programme of a flow on its path."""
+
+    path: Path
+    flow: Flow
+
+    @cached_property
+    def last(self) -> Node:
+        """The last queue, behind it those before."""
+        return unfolded(self.path)
+
+    def delay_s(self, within_s: float) -> float:
+        """Delay bound in s; ``within_s``, another bound, gives the scale; inf if that is."""
+        if within_s == NEVER or not all(hop.in_order for hop in self.path.hops):
+            return NEVER
+        *_, first = self.last.back()
+        rate = max(hop.service.rate_bps for hop in self.path.hops)
+        rows = [row for node in self.last.back() for row in self._rows(node)]
+        greatest = solved(rows, first.fifo[first.outputs[0]], within_s, rate * within_s)
+        return greatest * (1.0 + TOLERANCE)
+
+    def _rows(self, node: Node) -> Iterator[Row]:
+        yield from self._delays(node)
+        yield from self._served(node)
+        yield from self._came(node)
+
+    def _own(self, node: Node, date: int) -> bool:
+        """Whether a date at the output is when the packet that is looked at leaves."""
+        return date == node.outputs[0]
+
+    def _delays(self, node: Node) -> Iterator[Row]:
+        """What leaves has come before, and no longer ago than total flow analysis says."""
+        server, waits = node.queue.server, self.path.propagation.arrivals
+        for out, came in node.fifo.items():
+            own = self._own(node, out)
+            bits = self.flow.min_packet_bits if own else node.queue.traffic.min_packet_bits
+            longest = waits.wait_s(node.queue, bits) + server.packet_s(self._passed(node, bits))
+            yield Row([(out, 1.0), (came, -1.0)], -server.delay_s)
+            yield Row([(came, 1.0), (out, -1.0)], server.delay_s + longest)
+        for out, start in node.starts.items():
+            yield Row([(out, 1.0), (start, -1.0)], -server.delay_s)
+        for later, earlier in node.order:
+            yield Row([(later, 1.0), (earlier, -1.0)], 0.0)
+
+    def _served(self, node: Node) -> Iterator[Row]:
+        """What left since the start of a busy period: at least the service curve."""
+        queue, server = node.queue, node.queue.server
+        for out, start in node.starts.items():
+            if self._own(node, out):
+                own = self.flow.min_packet_bits if server.line_rate_bps else 0.0
+                more, late = -own, server.packet_s(self._passed(node, own))
+            else:
+                more, late = passed_on_bits(server, queue.traffic.max_packet_bits), 0.0
+            bits = come(node, node.parts, start, 1.0) + come(node, node.parts, node.fifo[out], -1.0)
+            for piece in queue.service.pieces:
+                idle = server.delay_s + late + piece.latency_s
+                ages: Terms = [(start, piece.rate_bps), (out, -piece.rate_bps)]
+                yield Row([*ages, *bits], piece.rate_bps * idle + more)
+
+    def _came(self, node: Node) -> Iterator[Row]:
+        """What came between two dates: no less than nothing, and no more than the arrival curves."""
+        arrivals, spared = self.path.propagation.arrivals, self.path.spared
+        for stages, bits in self._together(node):
+            buckets = arrivals.of(stages, spared).buckets
+            for later, earlier in node.order:
+                rise = [*bits(later, 1.0), *bits(earlier, -1.0)]
+                yield Row([(name, -factor) for name, factor in rise], 0.0)
+                for bucket in buckets:
+                    ages: Terms = [(later, bucket.rate_bps), (earlier, -bucket.rate_bps)]
+                    yield Row([*rise, *ages], bucket.burst_bits)
+
+    def _together(self, node: Node) -> Iterator[tuple[Numbers, Callable[[int, float], Terms]]]:
+        """Stages whose arrival curve is known as one, and the bits that have come of them."""
+        for link, parts in node.entering.items():
+            for hop, numbers in parts.items():
+                yield numbers, partial(entered, node, link, (hop,))
+            passing = node.queue.links[link] & node.passing
+            if passing or (link is not None and len(parts) > 1):
+                yield node.queue.links[link], partial(over, node, link)
+
+    def _passed(self, node: Node, bits: float) -> float:
+        """Bits of a packet that leave before it is at the next queue, or at the end."""
+        return bits if node is self.last else passed_on_bits(node.queue.server, bits)
+
+
+def entered(
+    node: Node, link: str | None, leaving: Collection[int], date: int, sign: float
+) -> Terms:
+    """What has come across over a link by a date, to leave behind some hops."""
+    hops = (hop for hop in node.entering[link] if hop in leaving)
+    return [((node.hop, link, hop, date), sign) for hop in hops]
+
+
+def passed(node: Node, leaving: Collection[int], date: int, sign: float) -> Terms:
+    """What has come from the node before by a date: what had come there by its FIFO date."""
+    before = node.before
+    return [] if before is None else come(before, leaving, before.fifo[date], sign)
+
+
+def come(node: Node, leaving: Collection[int], date: int, sign: float) -> Terms:
+    """All that has come at a node by a date, to leave behind some hops."""
+    across = [term for link in node.entering for term in entered(node, link, leaving, date, sign)]
+    return across + passed(node, leaving, date, sign)
+
+
+def over(node: Node, link: str | None, date: int, sign: float) -> Terms:
+    """All that has come over a link by a date."""
+    along = node.queue.links[link] & node.passing
+    across = entered(node, link, node.parts, date, sign)
+    return across + (passed(node, node.parts, date, sign) if along else [])
+
+
+def solved(rows: Sequence[Row], aim: int, second: float, bit: float) -> float:
+    """The greatest age of a date that rows allow, in s; inf if there is none; date 0 is the end.
+
+    Parameters
+    ----------
+    second, bit
+        Units that ages and bits are counted in, so that the solver sees numbers about 1.
+    """
+    from scipy.optimize import linprog  # half a second that only these bounds pay
+
+    names = dict.fromkeys(name for row in rows for name, _ in row.terms if name != END)
+    columns = {name: column for column, name in enumerate(names)}
+    units = {name: second if isinstance(name, int) else bit for name in columns}
+    scaled = [
+        [(columns[name], factor * units[name]) for name, factor in row.terms if name != END]
+        for row in rows
+    ]
+    matrix, most = _matrix(scaled, [row.most for row in rows], len(columns))
+    cost = np.zeros(len(columns))
+    cost[columns[aim]] = -1.0
+    found = linprog(cost, A_ub=matrix, b_ub=most, method="highs")
+    return NEVER if found.fun is None else -float(found.fun) * second
+
+
+def _matrix(
+    rows: Sequence[Sequence[tuple[int, float]]], limits: Sequence[float], width: int
+) -> tuple[Any, Floats]:
+    """Rows as a sparse matrix, and their limits; each row over its greatest factor."""
+    from scipy.sparse import csr_array
+
+    entries: list[float] = []
+    places: list[int] = []
+    ends, most = [0], []
+    for terms, limit in zip(rows, limits, strict=True):
+        scale = max(abs(factor) for _, factor in terms) or 1.0
+        entries += [factor / scale for _, factor in terms]
+        places += [place for place, _ in terms]
+        ends.append(len(entries))
+        most.append(limit / scale)
+    return csr_array((entries, places, ends), shape=(len(rows), width)), np.array(most)
