@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from icmodel.system.bounds.bound import backlogs_bits, bounds, bounds_by_method
@@ -102,13 +102,20 @@ def _greatest(runs: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 def system(seed: int) -> System:
     """The system of a seed; kinds take turns."""
-    draw = random.Random(seed)
     kind = KINDS[seed % len(KINDS)]
+    servers, flows = drawn(random.Random(seed), kind)
+    return System(kind, network(servers, flows))
+
+
+def drawn(
+    draw: random.Random, kind: str, turns: Callable[[list[Flow]], list[Flow]] = list
+) -> tuple[list[Server], list[Flow]]:
+    """Ports and flows of a kind; ``turns`` may lead flows otherwise before they get their rates."""
     ports = [f"p{index}" for index in range(draw.randint(1, 6))]
     cut = draw.random() < 0.2
     line = draw.choice(LINES_BPS)
     lines = {name: line if cut else draw.choice(LINES_BPS) for name in ports}
-    flows = _loaded(draw, list(_flows(draw, ports)), lines)
+    flows = _loaded(draw, turns(list(_flows(draw, ports))), lines)
     servers = [
         port(
             name,
@@ -119,7 +126,17 @@ def system(seed: int) -> System:
         )
         for name in ports
     ]
-    return System(kind, network(servers, flows))
+    return servers, flows
+
+
+def cyclic(seed: int) -> tuple[list[Server], list[Flow]]:
+    """Ports and flows of a seed that go to and fro, so that most of them wait for each other in cycles."""
+    draw = random.Random(seed)
+
+    def shuffled(flows: list[Flow]) -> list[Flow]:
+        return [replace(one, path=tuple(draw.sample(one.path, len(one.path)))) for one in flows]
+
+    return drawn(draw, KINDS[seed % len(KINDS)], shuffled)
 
 
 def _flows(draw: random.Random, ports: Sequence[str]) -> Iterator[Flow]:

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import pytest
 
+from icmodel.errors import BoundsError
 from icmodel.model import Model
 from icmodel.requirement import MET, UNDECIDED, Requirement
 from icmodel.system import Gates, Producer, StrictPriority, SystemPrediction, Wanted, Window, load
 from icmodel.system import predict as predicted
-from icmodel.system.network import System
+from icmodel.system.network import Link, Port, System
 from icmodel.system.prediction.bounding import MEASURED, NETWORK
-from system_case import ETHERNET, Chain
+from system_case import ETHERNET, Chain, frozen
 
 MODEL = Model(ETHERNET)
 PAIR = Chain((3,))
@@ -92,6 +93,43 @@ def test_gates_that_open_for_several_priorities_have_no_bound_and_say_so() -> No
     found = predict(chain.system([chain.stream("a", "h0", "h2", 100.0)])).streams["a"]
     assert found.latency_bound is None
     assert "for the priorities 0, 1" in found.no_bound
+
+
+def ring() -> System:
+    """Three switches in a ring, a host at each; each stream goes over two of the ring's links."""
+    line = Chain((1, 1, 1), dataset=None)
+    link = Link("s0<->s2", ("s0", "s2"), 1e10)
+    streams = [
+        replace(
+            line.stream(name, f"h{a}", f"h{c}", 1000.0, "udp", 1472),
+            path=(f"h{a}->s{a}", f"s{a}->s{b}", f"s{b}->s{c}", f"s{c}->h{c}"),
+        )
+        for name, (a, b, c) in {"f": (0, 1, 2), "g": (1, 2, 0), "h": (2, 0, 1)}.items()
+    ]
+    made = line.system([])
+    ports = [Port(f"{a}->{b}", link.name, a, b, 1e10) for a, b in (("s0", "s2"), ("s2", "s0"))]
+    return replace(
+        made,
+        links=frozen({**made.links, link.name: link}),
+        ports=frozen({**made.ports, **{port.name: port for port in ports}}),
+        streams=frozen({one.name: one for one in streams}),
+    )
+
+
+def test_a_ring_has_no_bound_unless_a_fixed_point_is_asked_for() -> None:
+    refused = predicted(ring()).streams["f"]
+    assert refused.latency_bound is None
+    assert "ask for cycles by a fixed point" in refused.no_bound
+    packet = 1538 * 8 / 1e10
+    for one in predicted(ring(), cycles="fixed-point").streams.values():
+        bound = one.latency_bound
+        assert bound is not None
+        assert "cycles by a fixed point" in bound.covers
+        # Its packet is sent four times; at one port of the ring, or at both, another stands before it.
+        least = 5 * packet + 3 * 5.9e-6
+        assert least <= bound.value_s <= 1.01 * (least + packet)
+    with pytest.raises(BoundsError, match="take one of refuse, fixed-point"):
+        predicted(ring(), cycles="cut")
 
 
 def test_hard_requirements_are_judged_by_a_bound_that_has_the_hosts_in_it() -> None:

@@ -69,6 +69,15 @@ Speaks = Annotated[
     str | None,
     option("dataset", "NAME", f"{DATASET_HELP} It speaks for every stream.", "the system's"),
 ]
+Cycles = Annotated[
+    str,
+    option(
+        "cycles",
+        "NAME",
+        "Where streams wait for each other in a cycle: refuse (no bound) or fixed-point.",
+        "refuse",
+    ),
+]
 All = Annotated[bool, typer.Option("--all", help="Every stream, link and device.")]
 Format = Annotated[str, option("format", "NAME", "saihu (output ports) or node-link.", "saihu")]
 
@@ -99,6 +108,7 @@ def predict(
     *,
     dataset: Speaks = None,
     variant: VariantName = None,
+    cycles: Cycles = "refuse",
     everything: All = False,
     no_cache: NoCache = False,
     as_json: AsJson = False,
@@ -123,7 +133,7 @@ def predict(
 
     if output is not None:
         check_file(output, SYSTEM_ENDINGS)
-    found = load(name).predict(dataset, variant, cache=not no_cache)
+    found = load(name).predict(dataset, variant, cache=not no_cache, cycles=cycles)
     if output is not None:
         report(found, output)
     if as_json:

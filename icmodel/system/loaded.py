@@ -23,9 +23,10 @@ class LoadedSystem(System):
         *,
         cache: bool = True,
         worst: bool = True,
+        cycles: str = "refuse",
     ) -> SystemPrediction:
         """What every stream, link and device gets; see `icmodel.system.prediction.predict`."""
-        return predict(self, dataset, variant, cache=cache, worst=worst)
+        return predict(self, dataset, variant, cache=cache, worst=worst, cycles=cycles)
 
 
 def load(name: str | Path) -> LoadedSystem:

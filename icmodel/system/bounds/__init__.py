@@ -2,7 +2,7 @@
 
 This room knows no document and no dataset: servers (ports) with service curves and schedulers,
 flows with arrival curves, bits, bits per second and seconds. `bounds` gives the least sound bound of
-each flow, `backlogs_bits` the greatest backlog of each server::
+each flow, `backlogs_bits` the greatest backlog of each server, `opened` a network whose cycles are cut::
 
     link = port("a", 1e9), port("b", 1e9, StrictPriority(), delay_s=2e-6)
     flow = Flow("control", ("a", "b"), token_bucket(12304.0, 1e6), 7, 12304.0, 672.0)
@@ -26,6 +26,7 @@ from icmodel.system.bounds.curves import (
     service,
     token_bucket,
 )
+from icmodel.system.bounds.cyclic import Opened, opened, uncut
 from icmodel.system.bounds.network import Flow, Network, Server, network, port
 from icmodel.system.bounds.schedulers import (
     Arbitrary,
@@ -47,6 +48,7 @@ __all__ = [
     "Fifo",
     "Flow",
     "Network",
+    "Opened",
     "RateLatency",
     "Scheduler",
     "Server",
@@ -60,8 +62,10 @@ __all__ = [
     "bounds",
     "bounds_by_method",
     "network",
+    "opened",
     "port",
     "rate_latency",
     "service",
     "token_bucket",
+    "uncut",
 ]

@@ -61,10 +61,23 @@ def bounds_by_method(
     network: Network, methods: Sequence[str] = METHODS
 ) -> dict[str, dict[str, Bound]]:
     """By analysis the bound of each flow, all of them of the network as it is."""
+    return analysed(propagate(network), methods)
+
+
+def analysed(
+    propagation: Propagation, methods: Sequence[str] = METHODS
+) -> dict[str, dict[str, Bound]]:
+    """By analysis the bound of each flow, given what comes at each server.
+
+    Raises
+    ------
+    BoundsError
+        A method has an unknown name, or none is named.
+    """
     for method in methods or ("",):
         if method not in _ANALYSES:
             raise BoundsError(f"{method!r} is no analysis; take some of {', '.join(METHODS)}")
-    propagation, covers = propagate(network), network.features
+    covers = propagation.network.features
     return {
         method: {
             name: Bound(value, method, covers)

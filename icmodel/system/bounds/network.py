@@ -228,17 +228,22 @@ def _check_copies(flows: Iterable[Flow]) -> None:
             )
 
 
-def _order(servers: Mapping[str, Server], flows: Iterable[Flow]) -> tuple[str, ...]:
-    """Servers so that each comes after all that send to it."""
+def senders(servers: Iterable[str], flows: Iterable[Flow]) -> dict[str, set[str]]:
+    """By server those that send to it."""
     before: dict[str, set[str]] = {name: set() for name in servers}
     for path in {flow.path for flow in flows}:
         for sender, receiver in pairwise(path):
-            before[receiver].add(sender)
+            before.setdefault(receiver, set()).add(sender)
+    return before
+
+
+def _order(servers: Mapping[str, Server], flows: Iterable[Flow]) -> tuple[str, ...]:
+    """Servers so that each comes after all that send to it."""
     try:
-        return tuple(TopologicalSorter(before).static_order())
+        return tuple(TopologicalSorter(senders(servers, flows)).static_order())
     except CycleError as error:
         ring = " -> ".join(error.args[1])
         raise BoundsError(
-            f"flows go round in a cycle of servers, {ring}, where each waits for the others; bounds "
-            "need a network without one, so route a flow otherwise"
+            f"flows go round in a cycle of servers, {ring}, where each waits for the others; route a "
+            "flow otherwise, or ask for cycles by a fixed point"
         ) from None

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from icmodel.errors import BoundsError
 from icmodel.estimate import Estimate
 from icmodel.system import bounds
-from icmodel.system.bounds.propagation import Propagation, propagate
-from icmodel.system.bounds.total_flow import total_flow
 from icmodel.system.network import Link, Port, Stream, Switch, System
 from icmodel.system.prediction.packing import Packing
 from icmodel.system.prediction.queues import burst_bytes
@@ -34,6 +32,8 @@ from icmodel.system.schedulers import (
 MEASURED = "hosts as far as measured"
 NETWORK = "the network without its hosts"
 PERIODS = "producers that keep their period"
+REFUSE, FIXED_POINT = CYCLES = ("refuse", "fixed-point")
+"""What is done where streams wait for each other in a cycle: no bound, or one by a fixed point."""
 EVERY_METHOD = 500
 """Streams up to which all analyses are tried; of more only total flow, which takes the least time."""
 HEADER_BITS = 8 * (8 + 14)
@@ -71,27 +71,33 @@ class Bounded:
         return LatencyBound(bound.value_s + hosts, bound.method, (*covers, MEASURED))
 
 
-def bounded(system: System, packed: Packing) -> Bounded:
-    """The bounds of all streams and ports; none, with the reason, where the network has no bound."""
+def bounded(system: System, packed: Packing, cycles: str = REFUSE) -> Bounded:
+    """The bounds of all streams and ports; none, with the reason, where the network has no bound.
+
+    Parameters
+    ----------
+    cycles : str
+        What to do where streams wait for each other in a cycle, one of `CYCLES`.
+
+    Raises
+    ------
+    BoundsError
+        If ``cycles`` is none of them.
+    """
+    if cycles not in CYCLES:
+        raise BoundsError(f"cycles are {cycles!r}: take one of {', '.join(CYCLES)}")
+    made = bounds.opened if cycles == FIXED_POINT else bounds.uncut
     try:
-        servers = [_server(system, port) for port in system.ports.values()]
-        flows = [_flow(system, packed, stream) for stream in system.streams.values()]
-        network = bounds.network(servers, flows)
-        propagation = propagate(network)
-        found = _of_streams(network, propagation)
-        backlog = {name: propagation.backlog_bits(name) for name in network.servers}
+        network = made(
+            [_server(system, port) for port in system.ports.values()],
+            [_flow(system, packed, stream) for stream in system.streams.values()],
+        )
     except BoundsError as error:
         return Bounded({}, {}, str(error))
-    return Bounded(found, {name: bits / 8 for name, bits in backlog.items() if math.isfinite(bits)})
-
-
-def _of_streams(network: bounds.Network, propagation: Propagation) -> Mapping[str, bounds.Bound]:
-    """The least bound of each stream; of very many by total flow alone."""
-    if len(network.flows) <= EVERY_METHOD:
-        return bounds.bounds(network)
-    method, covers = "total flow", network.features
-    found = total_flow(propagation)
-    return {name: bounds.Bound(value, method, covers) for name, value in found.items()}
+    methods = bounds.METHODS if len(system.streams) <= EVERY_METHOD else ("total flow",)
+    backlog = {name: network.propagation.backlog_bits(name) for name in system.ports}
+    known = {name: bits / 8 for name, bits in backlog.items() if math.isfinite(bits)}
+    return Bounded(network.bounds(methods), known)
 
 
 def _server(system: System, port: Port) -> bounds.Server:

@@ -16,7 +16,7 @@ from icmodel.message import AT_ONCE, Message, sent_at_once
 from icmodel.model import Model
 from icmodel.system.network import Stream, System
 from icmodel.system.prediction import getting, ways
-from icmodel.system.prediction.bounding import Bounded, bounded
+from icmodel.system.prediction.bounding import REFUSE, Bounded, bounded
 from icmodel.system.prediction.judging import judged
 from icmodel.system.prediction.packing import Packing, packing
 from icmodel.system.prediction.ports import links
@@ -46,6 +46,7 @@ def predict(
     *,
     cache: bool = True,
     worst: bool = True,
+    cycles: str = REFUSE,
 ) -> SystemPrediction:
     """Goodput, latency and loss of every stream, load and queue of every link, CPU of every device.
 
@@ -63,6 +64,9 @@ def predict(
         Whether fits of ``hybrid`` are kept in the user's cache folder.
     worst : bool
         With bounds of latency and backlog in the worst case.
+    cycles : str
+        Whether streams that wait for each other in a cycle have no bound (``refuse``) or one by a
+        fixed point, if there is one (``fixed-point``).
 
     Raises
     ------
@@ -84,7 +88,9 @@ def predict(
     held_back = allocation.rate_bps < _requested(system) * (1 - SAME)
     way = added(system, found, queued, held_back, ways.shifts(system, packed, said))
     hurry = _all_at_once(system, found, offered, able)
-    bound = bounded(system, packed) if worst else Bounded({}, {}, "bounds were not asked for")
+    bound = (
+        bounded(system, packed, cycles) if worst else Bounded({}, {}, "bounds were not asked for")
+    )
     telling = _Telling(
         system,
         packed,
