@@ -233,15 +233,16 @@ def _gates(draw: random.Random, line: float, flows: Sequence[Flow]) -> TimeGates
     cycle = draw.uniform(12.0, 40.0) * lost
     names = [name for name in range(CLASSES) for _ in range(draw.randint(1, 2))]
     draw.shuffle(names)
-    windows: list[tuple[float, int | None]] = [
+    also = draw.choice((0.0, 0.3))
+    windows: list[tuple[float, tuple[int, ...]]] = [
         (
             lost * 1.05 + draw.uniform(1.0, 1.3) * cycle * rates[name] / line / names.count(name),
-            name,
+            tuple(other for other in range(CLASSES) if other == name or draw.random() < also),
         )
         for name in names
     ]
     if draw.random() < 0.5:
-        windows.insert(draw.randrange(len(windows)), (draw.uniform(0.0, 0.05) * cycle, None))
+        windows.insert(draw.randrange(len(windows)), (draw.uniform(0.0, 0.05) * cycle, ()))
     return TimeGates(tuple(windows))
 
 

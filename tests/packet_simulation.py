@@ -198,9 +198,9 @@ class Credits(Choice):
 
 
 class Gates(Choice):
-    """802.1Qbv: a class's packet goes only if it ends before its gate closes."""
+    """802.1Qbv: the greatest open class whose packet ends before its gate closes."""
 
-    def __init__(self, line_bps: float, windows: Sequence[tuple[float, int | None]]) -> None:
+    def __init__(self, line_bps: float, windows: Sequence[tuple[float, tuple[int, ...]]]) -> None:
         super().__init__(line_bps)
         self.windows = windows
         self.cycle = sum(duration for duration, _ in windows)
@@ -209,16 +209,32 @@ class Gates(Choice):
         if not self.waiting():
             return NEVER
         cycles, at = divmod(now * (1.0 + SLACK), self.cycle)
-        start = 0.0
-        for duration, name in self.windows:
-            if at < start + duration:
-                queue = None if name is None else self.queues.get(name)
-                end = (start + duration - at) * (1.0 + SLACK)
-                if queue and queue[0].bits / self.line_bps <= end:
-                    return queue.popleft()
-                return cycles * self.cycle + start + duration
-            start += duration
-        return (cycles + 1) * self.cycle
+        index, end = self._window(at)
+        for name in self.waiting():
+            queue = self.queues[name]
+            close = (end + self._further(name, index) - at) * (1.0 + SLACK)
+            if name in self.windows[index][1] and queue[0].bits / self.line_bps <= close:
+                return queue.popleft()
+        return cycles * self.cycle + end
+
+    def _window(self, at: float) -> tuple[int, float]:
+        """The window of a time of the cycle, and when it ends."""
+        end = 0.0
+        for index, (duration, _) in enumerate(self.windows):
+            end += duration
+            if at < end:
+                return index, end
+        return len(self.windows) - 1, self.cycle
+
+    def _further(self, name: int, index: int) -> float:
+        """How long a gate stays open after a window, for ever if it never closes."""
+        further = 0.0
+        for step in range(1, len(self.windows)):
+            duration, names = self.windows[(index + step) % len(self.windows)]
+            if name not in names:
+                return further
+            further += duration
+        return NEVER
 
 
 def choice(server: Server, last: str) -> Choice:

@@ -116,7 +116,7 @@ def test_credit_that_was_earned_while_waiting_lets_two_packets_follow_each_other
 def test_a_packet_waits_for_a_window_that_holds_it() -> None:
     """Windows of 2 ms in 10 ms: of two packets of 1.5 ms each, one a window."""
     sent = {"b": [(0.0, 1.5e3), (0.0, 1.5e3)]}
-    seen = simulate(one_port(TimeGates(((2e-3, 1), (8e-3, 0))), flow("b", 1)), sent)
+    seen = simulate(one_port(TimeGates(((2e-3, (1,)), (8e-3, (0,)))), flow("b", 1)), sent)
     assert seen.delays_s["b"] == pytest.approx([1.5e-3, 11.5e-3])
 
 
@@ -126,3 +126,12 @@ def test_copies_are_one_packet_until_they_part() -> None:
     seen = simulate(network(ports, flows), {"m": [(0.0, 1e3)], "h": [(0.0, 1e3)]})
     assert seen.greatest_s == pytest.approx({"f": 2e-3, "g": 2e-3, "h": 2e-3})
     assert seen.backlogs_bits == {"x": 2e3, "y": 1e3, "z": 1e3}
+
+
+def test_a_gate_that_is_open_for_two_lets_the_greater_go_first() -> None:
+    """Class 0 alone until 4 ms, then both: its packet, begun at 3.9 ms, is sent out before class 1's."""
+    scheduler = TimeGates(((4e-3, (0,)), (6e-3, (0, 1))))
+    sent = {"low": [(3.9e-3, 1e3), (3.95e-3, 1e3)], "high": [(0.0, 1e3)]}
+    seen = simulate(one_port(scheduler, flow("low", 0), flow("high", 1)), sent)
+    assert seen.delays_s["high"] == pytest.approx([5.9e-3])
+    assert seen.delays_s["low"] == pytest.approx([1e-3, 2.95e-3])

@@ -142,7 +142,7 @@ def test_a_shaper_promises_nothing_where_greater_classes_take_all() -> None:
 
 def test_a_gate_is_open_for_its_windows_less_a_packet_each() -> None:
     """4 of 10 s open, 0.2 s lost to a packet of 20 bits: 38 %, after 6.2 s."""
-    gates = TimeGates(((4.0, 1), (6.0, 0)))
+    gates = TimeGates(((4.0, (1,)), (6.0, (0,))))
     (left,) = gates.alternatives(LINE, 1, THREE)
     (piece,) = left.pieces
     assert (piece.rate_bps, piece.latency_s) == pytest.approx((38.0, 6.2))
@@ -150,7 +150,7 @@ def test_a_gate_is_open_for_its_windows_less_a_packet_each() -> None:
 
 def test_the_worst_moment_of_several_windows_is_found() -> None:
     """By its definition: from any moment, open time within t is at least share * (t - T)."""
-    gates = TimeGates(((1.0, 1), (2.0, 0), (3.0, 1), (0.5, None), (2.5, 0)))
+    gates = TimeGates(((1.0, (1,)), (2.0, (0,)), (3.0, (1,)), (0.5, ()), (2.5, (0,))))
     (left,) = gates.alternatives(LINE, 1, THREE)
     (piece,) = left.pieces
     share, lost = 3.6 / 9.0, 0.2
@@ -171,10 +171,34 @@ def test_the_worst_moment_of_several_windows_is_found() -> None:
 
 
 def test_a_window_shorter_than_a_packet_is_none() -> None:
-    gates = TimeGates(((0.1, 1), (9.9, 0)))
+    gates = TimeGates(((0.1, (1,)), (9.9, (0,))))
     assert gates.serves(1)
     assert not gates.serves(2)
     assert gates.alternatives(LINE, 1, THREE)[0].pieces == ()
+
+
+def test_a_gate_that_never_closes_is_strict_priority() -> None:
+    gates = TimeGates(((4.0, (1,)), (6.0, (1, 0))))
+    assert gates.alternatives(LINE, 1, THREE) == (rate_latency(100.0, 0.25),)
+
+
+def test_classes_that_are_open_together_go_by_priority() -> None:
+    """Class 0 has 6 s of 10 less a packet of its own, after 4.25 s; class 1 sends 20 t + 45 b, by hand."""
+    gates = TimeGates(((4.0, (1,)), (6.0, (1, 0))))
+    (left,) = gates.alternatives(LINE, 0, THREE)
+    (piece,) = left.pieces
+    rate = 57.5 - 20.0
+    assert piece.rate_bps == pytest.approx(rate)
+    assert piece.latency_s == pytest.approx((57.5 * 4.25 + 40.0 + 20.0 * 0.25) / rate)
+
+
+def test_a_lesser_packet_may_be_on_the_line_when_a_gate_opens() -> None:
+    """Class 1 loses 0.25 s to it at the beginning and 0.2 s at the end, and waits for one at first."""
+    gates = TimeGates(((4.0, (0,)), (6.0, (1, 0))))
+    (left,) = gates.alternatives(LINE, 1, THREE)
+    (piece,) = left.pieces
+    assert piece.rate_bps == pytest.approx(55.5)
+    assert piece.latency_s == pytest.approx(4.45 + 25.0 / 55.5)
 
 
 def test_what_comes_without_bound_leaves_nothing_to_lesser_classes() -> None:

@@ -88,11 +88,18 @@ def test_an_urgent_stream_is_bounded_beside_one_without_limit() -> None:
     assert found["urgent"].latency_bound is not None
 
 
-def test_gates_that_open_for_several_priorities_have_no_bound_and_say_so() -> None:
-    chain = Chain((3,), scheduler=Gates((Window(1e-3, (0, 1)),)))
-    found = predict(chain.system([chain.stream("a", "h0", "h2", 100.0)])).streams["a"]
-    assert found.latency_bound is None
-    assert "for the priorities 0, 1" in found.no_bound
+def test_gates_that_are_always_open_bound_as_strict_priority_does() -> None:
+    found = []
+    for scheduler in (Gates((Window(1e-3, (0, 7)),)), StrictPriority()):
+        chain = Chain((3,), dataset=None, scheduler=scheduler)
+        streams = [
+            chain.stream("late", "h0", "h2", 100.0, "udp", 1472),
+            chain.stream("urgent", "h1", "h2", 100.0, "udp", 1472, priority=7),
+        ]
+        bound = predicted(chain.system(streams)).streams["urgent"].latency_bound
+        assert bound is not None
+        found.append(bound.value_s)
+    assert found[0] == pytest.approx(found[1])
 
 
 def ring() -> System:

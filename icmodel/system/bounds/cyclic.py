@@ -22,6 +22,7 @@ from itertools import pairwise
 
 from icmodel.errors import BoundsError
 from icmodel.system.bounds.bound import METHODS, Bound, analysed
+from icmodel.system.bounds.curves import Arrival
 from icmodel.system.bounds.network import Flow, Network, Server, network, senders
 from icmodel.system.bounds.propagation import Propagation, propagate
 
@@ -132,11 +133,7 @@ def _round(
     servers: Iterable[Server], parts: Mapping[str, Sequence[Flow]], late_s: Mapping[str, float]
 ) -> tuple[Propagation, dict[str, float]]:
     """The network in which parts come so late, and how late they come in it."""
-    flows = [
-        replace(part, arrival=part.arrival.advanced(late_s[part.name]))
-        for each in parts.values()
-        for part in each
-    ]
+    flows = [_late(part, late_s[part.name]) for each in parts.values() for part in each]
     made = propagate(network(servers, flows))
     found: dict[str, float] = {}
     for each in parts.values():
@@ -147,6 +144,12 @@ def _round(
             waits = (made.arrivals.wait_s(queue, part.min_packet_bits) for queue in queues)
             late += math.fsum(waits)
     return made, found
+
+
+def _late(part: Flow, late_s: float) -> Flow:
+    """The part as it comes when it is late by up to so much; without limit, anything may come."""
+    known = late_s < math.inf
+    return replace(part, arrival=part.arrival.advanced(late_s) if known else Arrival(()))
 
 
 def _parts(flow: Flow, cuts: Cuts, servers: Mapping[str, Server]) -> Iterator[Flow]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import groupby
 
 from icmodel.system.bounds.curves import Arrival, RateLatency, Service, service, token_bucket, total
+from icmodel.system.bounds.deviations import output
 from icmodel.system.bounds.schedulers import Traffic, longest_below
 
 
@@ -78,43 +80,73 @@ class CreditBased:
 
 @dataclass(frozen=True, slots=True)
 class TimeGates:
-    """Gates that open for one class at a time, over and over (IEEE 802.1Q-2018 §8.6.8.4, 802.1Qbv).
+    """Gates that open for some classes at a time, over and over (IEEE 802.1Q-2018 §8.6.8.4, 802.1Qbv).
 
-    ``windows`` are (duration in s, class or None for all closed), one after the other; together they
-    are the cycle. A frame is sent only if it ends before its gate closes, so the end of each window
-    is lost for up to one longest packet. The curve: the share of the cycle that remains, and the
-    latency at which it lies under what is served from any moment on (Zhao, Pop, Craciunas, IEEE
-    Access 6, 2018, §IV, take the staircase itself; this is its greatest rate-latency curve).
+    ``windows`` are (duration in s, classes that are open), one after the other; together they are the
+    cycle. Of the open classes the greatest goes first. A frame is sent only if it ends before its gate closes,
+    so the end of each opening is lost for up to one longest packet; and at its beginning a packet of a
+    lesser class may still be on the line, if that was open before and still is. The curve of what is
+    open: the share of the cycle that remains, and the latency at which it lies under what is open from
+    any moment on (Zhao, Pop, Craciunas, IEEE Access 6, 2018, §IV, take the staircase itself; this is
+    its greatest rate-latency curve).
+
+    While a class waits and its gate is open, the line is busy with it, with greater classes, or with one
+    packet of a lesser class that was there first. So from the moment on at which it begins to wait, it
+    gets what is open less that packet, less what greater classes send at all, of which some may have waited
+    before: their output ``alpha / beta`` in min-plus algebra (Le Boudec and Thiran, theorem 1.4.3), not their arrivals.
     """
 
-    windows: tuple[tuple[float, int | None], ...]
+    windows: tuple[tuple[float, tuple[int, ...]], ...]
     name = "time gates"
     has_classes = True
     pauses = True
 
     def serves(self, own: int) -> bool:
         """Whether the class has a window."""
-        return any(name == own for _, name in self.windows)
+        return any(own in names for _, names in self.windows)
 
     def alternatives(self, line: Service, own: int, traffic: Traffic) -> tuple[Service, ...]:
-        """Rate and latency of the open windows."""
-        fastest = line.pieces[-1]
-        lost = traffic[own].max_packet_bits / fastest.rate_bps
+        """What is open, less what greater classes send and one packet of a lesser one."""
+        beside = {name: each for name, each in traffic.items() if self._meet(own, name)}
+        greater = [
+            output(each.arrival, *self.alternatives(line, name, traffic))
+            for name, each in beside.items()
+            if name > own
+        ]
+        opened = self._opened(line.pieces[-1], own, beside)
+        return (opened.less(longest_below(own, beside)).minus(total(greater)),)
+
+    def _meet(self, own: int, other: int) -> bool:
+        """Whether two classes are ever open together."""
+        return any(own in names and other in names for _, names in self.windows)
+
+    def _opened(self, line: RateLatency, own: int, beside: Traffic) -> Service:
+        """Rate and latency at which the line is open for a class."""
         cycle = math.fsum(duration for duration, _ in self.windows)
-        open_s = self._open(own, lost)
+        open_s = self._open(own, beside, line.rate_bps)
         share = math.fsum(end - start for start, end in open_s) / cycle
         if share <= 0.0:
-            return (Service(()),)
-        wait = _longest_wait(open_s, cycle, share)
-        return (service((RateLatency(fastest.rate_bps * share, fastest.latency_s + wait),)),)
+            return Service(())
+        wait = 0.0 if share == 1.0 else _longest_wait(open_s, cycle, share)
+        return service((RateLatency(line.rate_bps * share, line.latency_s + wait),))
 
-    def _open(self, own: int, lost_s: float) -> list[tuple[float, float]]:
-        """Start and usable end of each window of a class within a cycle, in s."""
-        found, start = [], 0.0
-        for duration, name in self.windows:
-            if name == own and duration > lost_s:
-                found.append((start, start + duration - lost_s))
-            start += duration
+    def _open(self, own: int, beside: Traffic, rate_bps: float) -> list[tuple[float, float]]:
+        """Usable start and end of each opening of a class within a cycle, in s."""
+        is_open = [own in names for _, names in self.windows]
+        if all(is_open):
+            return [(0.0, math.fsum(duration for duration, _ in self.windows))]
+        lost_s = beside[own].max_packet_bits / rate_bps
+        closed = is_open.index(False)
+        found, start, before = [], 0.0, set[int]()
+        turned = self.windows[closed:] + self.windows[:closed]
+        for here, together in groupby(turned, lambda window: own in window[1]):
+            opening = list(together)
+            end = start + math.fsum(duration for duration, _ in opening)
+            if here:
+                still = {name: beside[name] for name in before & {*opening[0][1]} & beside.keys()}
+                usable = start + longest_below(own, still) / rate_bps, end - lost_s
+                found += [usable] if usable[0] < usable[1] else []
+            start, before = end, {*opening[-1][1]}
         return found
 
 

@@ -134,26 +134,8 @@ def _scheduler(served: Scheduler) -> bounds.Scheduler:
                 "for a bound"
             )
         case Gates(windows=windows):
-            return bounds.TimeGates(
-                tuple((one.duration_s, _only(one.priorities)) for one in windows)
-            )
+            return bounds.TimeGates(tuple((one.duration_s, one.priorities) for one in windows))
     return bounds.Fifo()
-
-
-def _only(priorities: tuple[int, ...]) -> int:
-    """The one priority of a window.
-
-    Raises
-    ------
-    BoundsError
-        If it is open for several, of which no bound is known here.
-    """
-    if len(priorities) > 1:
-        named = ", ".join(map(str, priorities))
-        raise BoundsError(
-            f"a window of gates is open for the priorities {named}: bounds are known of windows for one"
-        )
-    return priorities[0]
 
 
 def _flow(system: System, packed: Packing, stream: Stream) -> bounds.Flow:
