@@ -130,6 +130,7 @@ measure: toolchain develop
 	$(BIN)/python -m benchmarks.contradictions
 	$(BIN)/python -m benchmarks.bounds
 	$(BIN)/python -m benchmarks.recommend
+	$(BIN)/python -m benchmarks.systems
 
 # What measures runs first and alone, the rest on both processors, file by file.
 pytest: develop

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from icmodel.system.bounds.curves import NEVER, Arrival, TokenBucket, least, total
+from icmodel.system.bounds.curves import NEVER, Arrival, least, token_bucket, total
 from icmodel.system.bounds.deviations import output
 from icmodel.system.bounds.queues import Queue, Stage, by_link
 
@@ -36,6 +36,8 @@ class Arrivals:
         self._stages: dict[int, Stage] = {}
         self._queue_of: dict[int, Queue] = {}
         self._known: dict[tuple[Numbers, Numbers, int], Arrival] = {}
+        self._sums: dict[Numbers, Arrival] = {}
+        self._lines: dict[Numbers, tuple[Arrival, ...]] = {}
         self._waits_s: dict[tuple[int, float], float] = {}
 
     @property
@@ -75,9 +77,28 @@ class Arrivals:
         return total([self._over_link(link, each, spared, reach) for link, each in links.items()])
 
     def _without(self, queue: Queue, numbers: Numbers, spared: Numbers, reach: int) -> Arrival:
-        kept = {link: each - numbers for link, each in queue.links.items()}
-        parts = [self._over_link(link, each, spared, reach) for link, each in kept.items() if each]
+        parts = []
+        for link, each in queue.links.items():
+            if each.isdisjoint(numbers):
+                parts.append(self._over_link(link, each, spared, reach))
+            elif reach == 0 and len(numbers) == 1 < len(each):
+                parts.append(self._rest(link, each, *numbers))
+            elif not each <= numbers:
+                parts.append(self._over_link(link, each - numbers, spared, reach))
         return total(parts)
+
+    def _rest(self, link: str | None, numbers: Numbers, left_out: int) -> Arrival:
+        """What comes over a link but for a stage: the sum less that one, so that no sum is made anew.
+
+        Its packets count for the line too.
+        """
+        own = self._stages[left_out].arrival.buckets
+        if len(own) != 1:
+            return self._over_link(link, numbers - {left_out}, _NONE, 0)
+        if numbers not in self._sums:
+            self._sums[numbers] = total([self._stages[one].arrival for one in sorted(numbers)])
+        rest = self._sums[numbers].less(own[0])
+        return rest if link is None else least(rest, *self._shaped(numbers))
 
     def _over_link(
         self, link: str | None, numbers: Numbers, spared: Numbers, reach: int
@@ -92,19 +113,11 @@ class Arrivals:
         return self._known[key]
 
     def _as_one(self, stages: list[Stage], spared: Numbers, reach: int) -> Iterator[Arrival]:
-        """Bounds of what comes over one link together.
-
-        Line shaping: within t, packets that have become whole have ``C t`` bits and at most those of
-        the longest more (Mifdaoui and Leydier, *Beyond the accuracy-complexity tradeoffs of
-        compositional analyses using Network Calculus for complex networks*, CRTS 2017).
-        """
-        before = frozenset(stage.before for stage in stages if stage.before is not None)
-        queues = {id(queue): queue for queue in map(self._queue_of.__getitem__, before)}
-        rate = self._queue_of[min(before)].server.line_rate_bps
-        if rate is not None:
-            longest = max(stage.max_packet_bits for stage in stages)
-            yield Arrival((TokenBucket(longest, rate),))
+        """Bounds of what comes over one link together."""
+        yield from self._shaped(frozenset(stage.number for stage in stages))
         if reach > 0 and (len(stages) > 1 or spared):
+            before = frozenset(stage.before for stage in stages if stage.before is not None)
+            queues = {id(queue): queue for queue in map(self._queue_of.__getitem__, before)}
             gone = self._gone_along(stages[0], spared)
             yield total(
                 [
@@ -112,6 +125,21 @@ class Arrivals:
                     for queue in queues.values()
                 ]
             )
+
+    def _shaped(self, numbers: Numbers) -> tuple[Arrival, ...]:
+        """What the line lets through of stages that come over it together; nothing if its rate is not known.
+
+        Within t, packets that have become whole have ``C t`` bits and at most those of the longest
+        more (Mifdaoui and Leydier, *Beyond the accuracy-complexity tradeoffs of compositional
+        analyses using Network Calculus for complex networks*, CRTS 2017).
+        """
+        if numbers not in self._lines:
+            stages = [self._stages[number] for number in numbers]
+            before = stages[0].before
+            rate = None if before is None else self._queue_of[before].server.line_rate_bps
+            longest = max(stage.max_packet_bits for stage in stages)
+            self._lines[numbers] = () if rate is None else (token_bucket(longest, rate),)
+        return self._lines[numbers]
 
     def _gone_along(self, stage: Stage, spared: Numbers) -> Numbers:
         """Spared stages that went over the same link just before."""

@@ -93,6 +93,16 @@ class Arrival:
             for bucket in self.buckets
         )
 
+    def less(self, summand: TokenBucket) -> Arrival:
+        """What remains of a sum without a summand of one bucket, which every bucket of the sum has in it."""
+        return arrival(
+            TokenBucket(
+                max(0.0, bucket.burst_bits - summand.burst_bits),
+                max(0.0, bucket.rate_bps - summand.rate_bps),
+            )
+            for bucket in self.buckets
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Service:

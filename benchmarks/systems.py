@@ -1,0 +1,136 @@
+"""How long whole systems take, by their size: ``python -m benchmarks.systems``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from benchmarks.pairs import Document, say
+from icmodel.model import Model
+from icmodel.system import predict
+from icmodel.system.document import SystemDocument
+from icmodel.system.expansion import expand
+
+DATASET = "ethernet-10g-2012"
+SIZES = ((100, 20), (10_000, 500))
+"""Streams and switches."""
+HOSTS, BRANCHES = 4, 4
+"""Hosts at a switch, and switches below it."""
+HOST_BPS, TRUNK_BPS = 10e9, 100e9
+FULLEST = 0.5
+"""Load of the fullest port, headers left out."""
+
+T = TypeVar("T")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Predict systems of several sizes, and print what each step takes."""
+    asked = _parser().parse_args(arguments)
+    model = Model(DATASET)
+    sizes = [(streams, switches) for streams, switches in SIZES if streams <= asked.streams]
+    document: Document = {
+        "schema_version": 1,
+        "systems": [timed(streams, switches, model, asked.seed) for streams, switches in sizes],
+    }
+    print(json.dumps(document, indent=2) if asked.json else text(document), end="")
+    return 0
+
+
+def timed(streams: int, switches: int, model: Model, seed: int) -> Document:
+    """CPU seconds of reading a system, of its means, and of means and bounds."""
+    described = tree(streams, switches, seed)
+    system, read_s = _cpu(lambda: expand(SystemDocument.model_validate(described)))
+    means, means_s = _cpu(lambda: predict(system, model, worst=False))
+    whole, whole_s = _cpu(lambda: predict(system, model))
+    assert [one.metrics for one in means.streams.values()] == [
+        one.metrics for one in whole.streams.values()
+    ]
+    say(f"{streams:,} streams over {switches} switches: {whole_s:.2f} s of CPU")
+    return {
+        "streams": streams,
+        "switches": switches,
+        "hops": sum(len(one.path) for one in system.streams.values()),
+        "bounded": sum(one.latency_bound is not None for one in whole.streams.values()),
+        "read_cpu_s": read_s,
+        "means_cpu_s": means_s,
+        "whole_cpu_s": whole_s,
+    }
+
+
+def _cpu(work: Callable[[], T]) -> tuple[T, float]:
+    begin = time.process_time()
+    found = work()
+    return found, time.process_time() - begin
+
+
+def tree(streams: int, switches: int, seed: int) -> dict[str, Any]:
+    """A system file's tables: switches in a tree, hosts at each, streams between any two of them."""
+    draw = random.Random(seed)
+    hosts = [f"h{switch}-{1 + place}" for switch in range(switches) for place in range(HOSTS)]
+    ends = [draw.sample(hosts, 2) for _ in range(streams)]
+    most_bps = FULLEST * min(HOST_BPS / _most(ends), TRUNK_BPS / streams)
+    return {
+        "schema_version": 1,
+        "name": "tree",
+        "title": f"{streams} streams over {switches} switches",
+        "source": "drawn at random",
+        "devices": [{"name": f"h{switch}", "count": HOSTS} for switch in range(switches)],
+        "switches": [
+            {"name": f"s{switch}", "forwarding": "store-and-forward", "latency_s": 6e-6}
+            for switch in range(switches)
+        ],
+        "links": [*_links(switches)],
+        "streams": [
+            {
+                "name": f"stream{number}",
+                "source": source,
+                "sink": sink,
+                "produces": {"kind": "goodput", "goodput_bps": most_bps * draw.uniform(0.2, 1.0)},
+                "protocol": draw.choice(("tcp", "udp")),
+                "payload_bytes": 1448,
+            }
+            for number, (source, sink) in enumerate(ends)
+        ],
+    }
+
+
+def _most(ends: Sequence[Sequence[str]]) -> int:
+    """Streams of the host that sends or receives most."""
+    return max(max(Counter(side).values()) for side in zip(*ends, strict=True))
+
+
+def _links(switches: int) -> Iterator[dict[str, Any]]:
+    for switch in range(switches):
+        yield {"between": [f"h{switch}", f"s{switch}"], "rate_bps": HOST_BPS}
+        if switch:
+            above = f"s{(switch - 1) // BRANCHES}"
+            yield {"between": [f"s{switch}", above], "rate_bps": TRUNK_BPS}
+
+
+def text(document: Document) -> str:
+    """A line a system, for people."""
+    lines = [
+        f"{one['streams']:,} streams over {one['switches']} switches ({one['hops']:,} hops), "
+        f"{one['bounded']:,} with a bound, s of CPU: {one['read_cpu_s']:.2f} to read, "
+        f"{one['means_cpu_s']:.2f} the means alone, {one['whole_cpu_s']:.2f} means and bounds"
+        for one in document["systems"]
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.systems", description=__doc__)
+    parser.add_argument("--streams", type=int, default=10_000, help="most of a system")
+    parser.add_argument("--seed", type=int, default=1, help="of the systems")
+    parser.add_argument("--json", action="store_true", help="print a document")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
