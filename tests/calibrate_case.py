@@ -28,7 +28,7 @@ def settings(**more: Any) -> Settings:
         **LIMITS,
         **more,
     }
-    return Settings(**words)
+    return Settings.of(**words)
 
 
 @dataclass
