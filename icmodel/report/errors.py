@@ -102,7 +102,7 @@ def _noise_known(found: Validation) -> bool:
 
 def _plot(found: Validation, trial: Trial, metric: str, rows: list[Row], key: _Key) -> Spec:
     score = trial.metrics[metric].score
-    lines: list[Row] = [{"line": MEDIAN, "error": max(score.median, LEAST)}]
+    lines: list[Row] = [{"line": MEDIAN, "error": max(score.errors.median, LEAST)}]
     if metric in found.noise:
         lines.append({"line": NOISE, "error": max(found.noise[metric].run, LEAST)})
     absolute = score.kind == ABSOLUTE
