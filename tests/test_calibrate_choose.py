@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.chooser.replay import Replay
 from benchmarks.chooser.synthetic import TRUTHS, TUNING, Synthetic
 from icmodel.calibrate.capacity import FEW, carried, edges, overloaded
 from icmodel.calibrate.choose import Decision, Purpose, choose
@@ -24,7 +25,6 @@ from icmodel.calibrate.grid import (
     pilot,
 )
 from icmodel.calibrate.observed import Observed, observed, scaled
-from icmodel.calibrate.replay import Replay
 from icmodel.calibrate.run import Run, run_of
 from icmodel.calibrate.score import scores
 from icmodel.calibrate.settings import Grid, Settings

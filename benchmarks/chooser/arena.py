@@ -9,9 +9,9 @@ from statistics import fmean
 
 import numpy as np
 
+from benchmarks.chooser.replay import Replay
 from benchmarks.chooser.synthetic import Noise, Synthetic, Truth
 from icmodel.calibrate.grid import candidates, ends, loads, payload_limit
-from icmodel.calibrate.replay import Replay
 from icmodel.calibrate.run import Record, Run, run_of
 from icmodel.calibrate.settings import METRICS, Settings
 from icmodel.calibrate.system import Refused
