@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.chooser.ready import Ready
 from benchmarks.chooser.synthetic import TUNING, Synthetic
 from icmodel.calibrate import Refused, Run, Settings, calibrate
 from icmodel.calibrate.run import Record
-from icmodel.calibrate.system import Ready
 from icmodel.errors import MeasurementFailed
 
 LIMITS = {"window_s": 0.3, "warmup_s": 0.1, "baseline_s": 0.1}
@@ -28,7 +28,7 @@ def settings(**more: Any) -> Settings:
         **LIMITS,
         **more,
     }
-    return Settings(**words)
+    return Settings.of(**words)
 
 
 @dataclass

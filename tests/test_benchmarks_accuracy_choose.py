@@ -25,7 +25,7 @@ from fits_case import sites
 from icmodel.dataset import load
 from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.fits.distances import Known
-from icmodel.fits.fit import Told
+from icmodel.fits.fit import Candidates
 
 WANTED = replace(middle(BLEND), power=10.0, octaves=0.7, root=0.25)
 
@@ -51,7 +51,7 @@ def test_evidence_is_the_blend_of_what_was_told_without_the_row() -> None:
     """Two candidates, one always right, one 10 % too long; the row says what the first says."""
     where, asked = sites([16, 64, 256, 1024]), sites([512])
     errors = np.array([[1e-9] * 4, [0.1] * 4])
-    told = Told(Known(where, ()).distances(asked), np.array([[1.0], [1.1]]), np.ones(1))
+    told = Candidates(Known(where, ()).distances(asked), np.array([[1.0], [1.1]]), np.ones(1))
     one = Evidence(errors, told, np.array([1.0]), np.array([2.0]), sign=1)
     assert one.off(Constants(power=10.0)) == pytest.approx(0.0, abs=1e-9)
     assert one.off(Constants(power=0.0)) == pytest.approx(2 * np.expm1(0.05))
@@ -95,11 +95,11 @@ def test_rows_beside_a_break_are_held_by_intervals_that_are_wide_enough() -> Non
     constants = Constants(doubt=0.0, power=0.0)
     own = [one.evidence for one in breaks]
     right = [
-        replace(one, evidence=replace(o, truth=o.told.candidates[0]))
+        replace(one, evidence=replace(o, truth=o.predicted.log_time[0]))
         for one, o in zip(breaks, own, strict=True)
     ]
     wrong = [
-        replace(one, evidence=replace(o, truth=o.told.candidates[0] + 90.0))
+        replace(one, evidence=replace(o, truth=o.predicted.log_time[0] + 90.0))
         for one, o in zip(breaks, own, strict=True)
     ]
     n = sum(len(o.truth) for o in own)

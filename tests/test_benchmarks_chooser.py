@@ -40,7 +40,8 @@ def small(seed: int) -> Arena:
         for run, values in arena.questions
         if run.load_bps in (1e9, math.inf) and run.payload_bytes <= 4096
     )
-    settings = replace(arena.settings, variant="corrected")
+    aim = replace(arena.settings.aim, variant="corrected")
+    settings = replace(arena.settings, aim=aim)
     return replace(arena, settings=settings, turns=tuple(kept), first=tuple(ends), questions=asked)
 
 
@@ -156,7 +157,7 @@ def test_recorded_campaigns_are_asked_for_what_they_held_out() -> None:
             held = run.payload_bytes == 9000
             plan = {"name": "made up", "digest": "0", "point": run.identity, "repeat": repeat}
             records.append({**record, "plan": {**plan, "kind": "grid", "held_out": held}})
-    settings = Settings(system="made up", line_rate_bps=TUNING.line_rate_bps)
+    settings = Settings.of(system="made up", line_rate_bps=TUNING.line_rate_bps)
     arena, other = (recorded(records, settings, seed) for seed in (1, 2))
     first = [arena.answer(run, 0) for run in arena.runs]
     assert first != [other.answer(run, 0) for run in other.runs]
@@ -174,7 +175,7 @@ def test_recorded_campaigns_are_asked_for_what_they_held_out() -> None:
 
 def test_a_folded_dataset_is_replayed_as_its_base_case_without_what_it_keeps_apart() -> None:
     """Three runs a point at most: with options, or as disturbed ones made anew, they were more."""
-    settings = Settings(system="replay", line_rate_bps=1e9, mtu_bytes=1500)
+    settings = Settings.of(system="replay", line_rate_bps=1e9, mtu_bytes=1500)
     arena = recorded(_read(checkout.ROOT / "data" / "lab-1g-2026"), settings, 1)
     counts = Counter(run for run, _ in arena.turns)
     assert len(counts) == 222

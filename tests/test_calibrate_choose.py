@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.chooser.replay import Replay
 from benchmarks.chooser.synthetic import TRUTHS, TUNING, Synthetic
 from icmodel.calibrate.capacity import FEW, carried, edges, overloaded
 from icmodel.calibrate.choose import Decision, Purpose, choose
@@ -24,10 +25,9 @@ from icmodel.calibrate.grid import (
     pilot,
 )
 from icmodel.calibrate.observed import Observed, observed, scaled
-from icmodel.calibrate.replay import Replay
 from icmodel.calibrate.run import Run, run_of
 from icmodel.calibrate.score import scores
-from icmodel.calibrate.settings import Settings
+from icmodel.calibrate.settings import Grid, Settings
 from icmodel.calibrate.surface import CARRIED, LABELS, Axes, Surface, surface, surfaces
 from icmodel.calibrate.system import Refused
 from icmodel.calibrate.table import table
@@ -36,7 +36,7 @@ from icmodel.fits.distances import Known
 from icmodel.fits.observations import Observations
 from icmodel.fits.process import process
 
-SETTINGS = Settings(system="made up", line_rate_bps=1e10)
+SETTINGS = Settings.of(system="made up", line_rate_bps=1e10)
 GRID = candidates(SETTINGS, 1e10)
 METRICS = ("goodput_bps", "latency_mean_s", "cpu_send", "cpu_recv")
 
@@ -49,7 +49,7 @@ def measured(runs: tuple[Run, ...]) -> dict[str, Observed]:
 @pytest.fixture(scope="module")
 def fitted() -> dict[str, Surface]:
     runs = tuple(dict.fromkeys((*ends(GRID), *first_runs(GRID, SETTINGS), *GRID[::5])))
-    return surfaces(measured(runs), SETTINGS.mtu_bytes)
+    return surfaces(measured(runs), SETTINGS.setup.mtu_bytes)
 
 
 # --- the grid ---------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ def test_candidates_stand_on_both_sides_of_breaks_and_fit() -> None:
     sizes = {run.payload_bytes for run in GRID if run.protocol == "udp"}
     assert {32, 1472, 1473, 2952, 2953, 65507} <= sizes
     assert max(sizes) == 65507
-    assert max(payloads("ethernet", replace(SETTINGS, protocols=("ethernet",)))) == 1500
+    assert max(payloads("ethernet", replace(SETTINGS, grid=Grid(("ethernet",))))) == 1500
     assert pilot(SETTINGS) in GRID
     assert {run.payload_bytes for run in ends(GRID)} == {32, 65507, 65535}
     limits = {payload_limit(run.protocol, SETTINGS) for run in domain(GRID)}
@@ -90,7 +90,7 @@ def test_the_first_round_goes_as_fast_as_it_goes_and_brackets_the_first_break() 
     assert len(sizes) == 6
     assert {32, 1448, 1449, 65535} <= set(sizes)
     only = [Run("ethernet", size) for size in (64, 1500)]
-    alone = replace(SETTINGS, protocols=("ethernet",))
+    alone = replace(SETTINGS, grid=Grid(("ethernet",)))
     assert first_runs(only, alone) == only
 
 
@@ -121,12 +121,12 @@ def test_a_surface_finds_a_law_it_was_shown_in_part() -> None:
     value = [scaled("goodput_bps", _law(run)) for run in runs]
     shown = [index for index in range(len(runs)) if index % 2 == 0 or index > len(runs) - 3]
     seen = Observed("goodput_bps", runs, np.array(value)).part(shown)
-    mean, _ = surface(seen, Axes(SETTINGS.mtu_bytes)).predict(runs)
+    mean, _ = surface(seen, Axes(SETTINGS.setup.mtu_bytes)).predict(runs)
     assert np.max(np.abs(mean - np.array(value))) < 0.02
 
 
 def _law(run: Run) -> float:
-    count = int(packets([run], SETTINGS.mtu_bytes)[0])
+    count = int(packets([run], SETTINGS.setup.mtu_bytes)[0])
     return 8 * run.payload_bytes / (2e-6 + 1e-6 * count + 2e-10 * run.payload_bytes)
 
 
@@ -136,7 +136,7 @@ def test_repeats_say_the_noise() -> None:
     records = [system.measure(run, repeat) for run in runs for repeat in range(200)]
     seen = observed(records, METRICS)["latency_mean_s"]  # type: ignore[arg-type]
     assert len(seen.runs) == len(seen.values) == 400
-    found = surface(seen, Axes(SETTINGS.mtu_bytes))
+    found = surface(seen, Axes(SETTINGS.setup.mtu_bytes))
     assert math.sqrt(found.noise) == pytest.approx(0.08, rel=0.15)
 
 
@@ -302,7 +302,7 @@ def test_a_replay_answers_with_each_record_once() -> None:
 
 def test_what_is_not_judged_changes_no_score() -> None:
     """A record has many more metrics than the four of a calibration."""
-    asked = Settings(system="made up", protocols=("udp",), mtu_bytes=1500, line_rate_bps=1e10)
+    asked = Settings.of(system="made up", protocols=("udp",), mtu_bytes=1500, line_rate_bps=1e10)
     system = Synthetic(TUNING, 5)
     sizes = (32, 128, 512, 1472, 1473, 8192, 32768, 65507)
     answers = [system.measure(Run("udp", size), 0) for size in sizes]

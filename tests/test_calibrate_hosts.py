@@ -35,7 +35,7 @@ TOO_LARGE = Run("ethernet", 60000)
 
 
 def settings(system: str) -> Settings:
-    return Settings(system=system, **SHORT)  # type: ignore[arg-type]
+    return Settings.of(system=system, **SHORT)
 
 
 def modes(key: Path) -> tuple[int, int]:
@@ -221,9 +221,9 @@ def test_what_a_topology_says_holds_unless_it_is_given(lab: Path, tmp_path: Path
     free = LabPair(lab, "direct", tmp_path).link()
     assert free == Link(None, None, 1500)
     wish = Wish(tmp_path / "one", words={"line_rate_bps": 2e7, "mtu_bytes": None})
-    made = wish.settings("a lab", Link(1e9, 125_000, 9000))
+    made = wish.settings("a lab", Link(1e9, 125_000, 9000)).setup
     assert (made.line_rate_bps, made.burst_bytes, made.mtu_bytes) == (2e7, 125_000, 9000)
-    bare = wish.settings("hosts", Link())
+    bare = wish.settings("hosts", Link()).setup
     assert (bare.line_rate_bps, bare.burst_bytes, bare.mtu_bytes) == (2e7, 0.0, 1500)
 
 

@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -256,7 +255,7 @@ def test_records_say_the_step_they_were_chosen_in(whole: Path) -> None:
     steps = [int(mark["name"].rpartition(" ")[2]) for mark in marks]
     assert steps == sorted(steps)
     assert steps[0] == 0
-    assert steps.count(4) == settings().batch
+    assert steps.count(4) == settings().sampling.batch
     third = [run_of(json.loads(line)) for line, step in zip(lines, steps, strict=True) if step == 3]
     grid = candidates(settings(), TUNING.line_rate_bps)
     assert third
@@ -368,4 +367,4 @@ def test_damaged_records_are_said(tmp_path: Path) -> None:
 )
 def test_settings_that_cannot_be_are_refused(words: dict[str, Any], said: str) -> None:
     with pytest.raises(CalibrationError, match=said):
-        replace(settings(), **words)
+        settings(**words)

@@ -82,7 +82,7 @@ def settings(usecase: str | None, **more: Any) -> Settings:
         "usecase": usecase,
         **more,
     }
-    return Settings(**words)
+    return Settings.of(**words)
 
 
 def test_an_undecided_requirement_is_a_limit_at_its_run(usecase: Any) -> None:
@@ -90,7 +90,7 @@ def test_an_undecided_requirement_is_a_limit_at_its_run(usecase: Any) -> None:
     system = Synthetic(TUNING, 1, NOISE)
     runs = (*ends(candidates(asked, TUNING.line_rate_bps)), ASKED)
     records = [system.measure(run, 0) for run in runs]
-    case = load_usecase(asked.usecase or "")
+    case = load_usecase(asked.aim.usecase or "")
     assert own_runs(case, asked) == (ASKED,)
     data = table(records, asked)  # type: ignore[arg-type]
     found = standing(case, data, "corrected", asked)
@@ -99,7 +99,7 @@ def test_an_undecided_requirement_is_a_limit_at_its_run(usecase: Any) -> None:
     limits = {one.metric: one.limit for one in found.decisions}
     assert limits["latency_mean_s"] == pytest.approx(math.log(TRUE_S), abs=1e-3)
     assert set(found.requirements.values()) == {"undecided"}
-    assert required_metrics(asked.usecase) == ("goodput_bps", "latency_mean_s")
+    assert required_metrics(asked.aim.usecase) == ("goodput_bps", "latency_mean_s")
     assert required_metrics(None) == ()
 
 

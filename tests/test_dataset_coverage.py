@@ -55,9 +55,9 @@ def test_an_answer_says_where_its_interval_promises_less(
     own: Path, share: float, weak: bool
 ) -> None:
     keep(own, share)
-    said = f"of rows kept from corrected they held goodput_bps {100 * share:.0f} % of 40"
+    said = f"of the rows left out of corrected they held goodput_bps {100 * share:.0f} % of 40"
     assert (said in notes(own)) == weak
-    assert "promise less" not in notes(own, "hybrid")
+    assert "cover less" not in notes(own, "hybrid")
 
 
 def test_what_was_never_kept_is_not_told(own: Path) -> None:

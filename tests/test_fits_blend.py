@@ -15,7 +15,7 @@ from icmodel.fits.observations import Sites
 
 WHERE = sites([16, 32, 64, 128, 4096, 8192, 16384, 32768])
 KNOWN = Known(WHERE, ())
-APART = KNOWN.distances(WHERE)
+LABEL_DISTANCE = KNOWN.distances(WHERE)
 RIGHT_BELOW = np.array([0, 0, 0, 0, 0.3, 0.3, 0.3, 0.3])
 
 
@@ -28,7 +28,7 @@ def nearness(known: Known, constants: Constants, asked: Sites) -> np.ndarray:
 
 
 def test_a_blend_follows_the_candidate_that_is_right_nearby() -> None:
-    blended = blend(APART, np.stack([RIGHT_BELOW, 0.3 - RIGHT_BELOW]))
+    blended = blend(LABEL_DISTANCE, np.stack([RIGHT_BELOW, 0.3 - RIGHT_BELOW]))
     asked = sites([48, 12000])
     told, _ = blended.at(
         np.array([[1.0, 1.0], [2.0, 2.0]]), blended.nearness(KNOWN.distances(asked))
@@ -40,7 +40,7 @@ def test_a_blend_follows_the_candidate_that_is_right_nearby() -> None:
 
 def test_one_that_says_nothing_does_not_count() -> None:
     nothing = np.full(8, np.nan)
-    blended = blend(APART, np.stack([RIGHT_BELOW, nothing]))
+    blended = blend(LABEL_DISTANCE, np.stack([RIGHT_BELOW, nothing]))
     assert blended.errors == pytest.approx(RIGHT_BELOW)
     asked = sites([48])
     told, _ = blended.at(np.array([[1.0], [np.nan]]), blended.nearness(KNOWN.distances(asked)))
@@ -49,7 +49,7 @@ def test_one_that_says_nothing_does_not_count() -> None:
 
 def test_one_wild_row_does_not_decide() -> None:
     wild = np.array([0.01, 0.01, 0.01, 5.0, 0.01, 0.01, 0.01, 0.01])
-    blended = blend(APART, np.stack([wild, np.full(8, 0.5)]))
+    blended = blend(LABEL_DISTANCE, np.stack([wild, np.full(8, 0.5)]))
     asked = sites([48])
     told, _ = blended.at(np.array([[1.0], [2.0]]), blended.nearness(KNOWN.distances(asked)))
     assert told[0] == pytest.approx(1.0, abs=0.2)
@@ -58,7 +58,7 @@ def test_one_wild_row_does_not_decide() -> None:
 def test_how_a_candidate_does_everywhere_counts_a_little() -> None:
     """Hardly better nearby and wildly wrong elsewhere is luck."""
     lucky = np.array([0.02, 0.02, 0.02, 0.02, 5.0, 5.0, 5.0, 5.0])
-    blended = blend(APART, np.stack([lucky, np.full(8, 0.03)]))
+    blended = blend(LABEL_DISTANCE, np.stack([lucky, np.full(8, 0.03)]))
     asked = sites([17])
     near = blended.nearness(KNOWN.distances(asked))
     assert near.sum() == pytest.approx(1.0)
@@ -68,7 +68,7 @@ def test_how_a_candidate_does_everywhere_counts_a_little() -> None:
 
 
 def test_a_row_left_out_says_nothing_of_itself() -> None:
-    blended = blend(APART, np.stack([RIGHT_BELOW, 0.3 - RIGHT_BELOW]))
+    blended = blend(LABEL_DISTANCE, np.stack([RIGHT_BELOW, 0.3 - RIGHT_BELOW]))
     own = np.eye(len(WHERE))
     for row, only_here in enumerate(own):
         told = blended.nearby_left_out(only_here)
@@ -108,7 +108,7 @@ def test_with_a_lower_root_a_wild_row_decides_less() -> None:
     told = []
     for root in (0.25, 2.0):
         constants = Constants(octaves=1e9, other_end=1.0, root=root)
-        blended = blend(APART, np.stack([wild, np.full(8, 0.05)]), constants)
+        blended = blend(LABEL_DISTANCE, np.stack([wild, np.full(8, 0.05)]), constants)
         near = blended.nearness(KNOWN.distances(sites([48])))
         told.append(blended.at(np.array([[1.0], [2.0]]), near)[0][0])
     assert told[0] < 1.01
@@ -117,8 +117,8 @@ def test_with_a_lower_root_a_wild_row_decides_less() -> None:
 
 def test_how_far_candidates_are_apart_is_their_mean_distance_from_the_blend() -> None:
     """Two that were as wrong nearby count alike: the blend is half way, and both as far from it."""
-    blended = blend(APART, np.full((2, 8), 0.1))
+    blended = blend(LABEL_DISTANCE, np.full((2, 8), 0.1))
     near = blended.nearness(KNOWN.distances(sites([48])))
     told, apart = blended.at(np.array([[1.0], [2.0]]), near)
     assert (told[0], apart[0]) == (pytest.approx(1.5), pytest.approx(0.5))
-    assert blended.apart == pytest.approx(0.0)
+    assert blended.disagreement == pytest.approx(0.0)

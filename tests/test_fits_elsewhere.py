@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from fits_case import lab, sites
+from icmodel.fits.by_protocol import REST, Part, ProtocolProcesses
 from icmodel.fits.distances import Known
 from icmodel.fits.elsewhere import half_width, left_out_together
 from icmodel.fits.fit import fit
 from icmodel.fits.kernel import Kernel, groups_of
 from icmodel.fits.mechanism import CONSTANT, Mechanism
 from icmodel.fits.observations import Observations, observations
-from icmodel.fits.parted import REST, Part, Parted
 from icmodel.fits.process import Process, process
 from icmodel.statistics import LONE_WIDTH
 from icmodel.tables.wire import frames_on_wire
@@ -50,7 +50,7 @@ def test_the_closed_form_is_that_of_fitting_without_them() -> None:
 def test_of_few_configurations_the_greatest_error_counts_and_no_less_than_a_lone_point_s() -> None:
     rows = np.arange(12)
     whole = through(rows)
-    found = half_width(Parted({REST: Part(rows, whole)}), NAMES)
+    found = half_width(ProtocolProcesses({REST: Part(rows, whole)}), NAMES)
     assert found == max(left_out_together(whole, NAMES).max(), LONE_WIDTH)
     data = lab(protocols=("udp",), noise=1e-6)
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from fits_case import dataset, lab, row, sites
-from icmodel.fits.fit import MOST_ROWS, doubted, fit
+from icmodel.fits.by_protocol import OWN_ROWS, REST
+from icmodel.fits.fit import MOST_ROWS, fit, robust_variance
 from icmodel.fits.observations import Observations, observations
-from icmodel.fits.parted import OWN_ROWS, REST
 from icmodel.model import Model
 from icmodel.tables.wire import frames_on_wire
 
@@ -27,10 +27,10 @@ def test_a_row_far_off_is_doubted_and_one_at_its_word_is_not() -> None:
     log_time = np.log(observed.values)
     log_time[17] += 1.0
     found = fit(observed, log_time).processes[0]
-    variance = doubted(found, observed.variance)
+    variance = robust_variance(found, observed.variance)
     assert (variance >= observed.variance).all()
     assert variance[17] > 10 * np.median(variance)
-    assert not doubted(found, np.zeros_like(variance)).any()
+    assert not robust_variance(found, np.zeros_like(variance)).any()
 
 
 def test_a_multiple_of_the_first_of_its_kind_is_told_as_the_first() -> None:

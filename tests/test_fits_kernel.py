@@ -47,7 +47,7 @@ def shares(count: int) -> np.ndarray:
 def test_every_covariance_is_one(payloads: list[int], form: str, jump: float, far: float) -> None:
     where = mixed(payloads)
     groups = groups_of(where)[form]
-    kernel = Kernel(form, jump=jump, apart=dict.fromkeys(groups, far))
+    kernel = Kernel(form, jump=jump, label_distances=dict.fromkeys(groups, far))
     parts = shares(len(where))
     found = Covariance(kernel, Known(where, groups).distances(where), parts, parts).values
     assert found == pytest.approx(found.T)
@@ -78,7 +78,7 @@ def test_slopes_are_those_of_small_steps(form: str) -> None:
 
 
 def test_a_kernel_takes_what_it_knows_to_other_labels() -> None:
-    known = Kernel(apart={(0, ""): 0.7}).on(((0, ""), (1, "")))
-    assert known.apart[0, ""] == 0.7
-    assert known.apart[1, ""] == Kernel().on(((1, ""),)).apart[1, ""]
+    known = Kernel(label_distances={(0, ""): 0.7}).on(((0, ""), (1, "")))
+    assert known.label_distances[0, ""] == 0.7
+    assert known.label_distances[1, ""] == Kernel().on(((1, ""),)).label_distances[1, ""]
     assert known.with_numbers(known.numbers()) == known

@@ -35,7 +35,7 @@ def test_it_is_the_normal_density_and_its_slopes(form: str) -> None:
     kernel, rows = piece(form, 1, 0.01, 12)
     value, slopes = negative_log_likelihood(kernel, rows)
     count = len(rows.residual)
-    covariance = Covariance(kernel, rows.apart, rows.shares, rows.shares).values
+    covariance = Covariance(kernel, rows.distances, rows.shares, rows.shares).values
     noisy = covariance + kernel.noise * np.eye(count)
     density = multivariate_normal(np.zeros(count), noisy).logpdf(rows.residual)
     assert value == pytest.approx(-density - 0.5 * count * np.log(2 * np.pi))

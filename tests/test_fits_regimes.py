@@ -14,7 +14,7 @@ from icmodel.dataset import Point
 from icmodel.fits.fits import Fits
 from icmodel.fits.observations import observations
 from icmodel.fits.refine import Refiner
-from icmodel.fits.regimes import LIMITED, OVERLOAD, UNLIMITED, asked_too_much, regimes_of
+from icmodel.fits.regimes import LIMITED, OVERLOAD, UNLIMITED, regimes_of, rows_in_overload
 from icmodel.laws.hybrid_tables import overload_rows
 from icmodel.model import Model
 from icmodel.tables import Row
@@ -78,7 +78,7 @@ def of_a_host(loads: Sequence[float], payloads: Sequence[int]) -> list[Point]:
 
 
 def asked_for_too_much(points: list[Point]) -> list[tuple[int | None, float | None]]:
-    over = asked_too_much(dataset(points), points)
+    over = rows_in_overload(dataset(points), points)
     return [
         (p.payload_bytes, p.load_bps) for p, is_over in zip(points, over, strict=True) if is_over
     ]

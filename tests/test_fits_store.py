@@ -97,7 +97,7 @@ def test_a_damaged_fit_is_said_and_made_anew(cache: Path, data: Dataset) -> None
     first = Model(data, "hybrid").predict(ASKED)
     (text,) = cache.glob("*/" + TEXT)
     text.write_text(text.read_text(encoding="utf-8")[:-20], encoding="utf-8")
-    with pytest.warns(UserWarning, match=r"damaged .*: it is made anew"):
+    with pytest.warns(UserWarning, match=r"damaged .*: it is made again"):
         again = Model(data, "hybrid").predict(ASKED)
     assert again == first
     assert fits_made(data) == 0

@@ -54,7 +54,7 @@ def test_a_request_above_what_can_be_had_is_answered_from_its_likes(payload_byte
     assert found.goodput_bps.value == pytest.approx(true["goodput_bps"], rel=0.05)
     assert found.latency_mean_s.value == pytest.approx(true["latency_mean_s"], rel=0.1)
     assert found.cpu_send.value == pytest.approx(true["cpu_send"], abs=0.05)
-    assert any("asked for more than they got" in note for note in found.notes)
+    assert any("runs in overload" in note for note in found.notes)
     many = MODEL.predict_many(**asked)
     for name in true:
         for end in ("", "_low", "_high"):

@@ -42,7 +42,7 @@ def test_the_reason_says_the_ratio_of_the_median_errors() -> None:
     medians = []
     for variant in ("corrected", "hybrid"):
         (trial,) = validate(data, variant, wishes).trials
-        medians.append(trial.metrics["goodput_bps"].score.median)
+        medians.append(trial.metrics["goodput_bps"].score.errors.median)
     ratio = medians[1] / medians[0]
     assert ratio < TIE
     assert f"are {ratio:.2f} times those of corrected" in choose(data).why

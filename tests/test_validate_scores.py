@@ -81,7 +81,7 @@ def test_what_is_not_answered_is_counted_by_its_reason() -> None:
     assert one.coverage.n == 1
     none = score(silent)
     assert none.n == 0
-    assert math.isnan(none.median)
+    assert math.isnan(none.errors.median)
     assert none.coverage is None
 
 
@@ -92,7 +92,7 @@ def test_quantiles_are_those_of_the_errors_whatever_the_unit(
     one = score([off(a * unit, unit) for a in answers])
     errors = np.abs(np.array(answers) - 1)
     want = np.quantile(errors, [0.25, 0.5, 0.75, 0.95, 1.0])
-    found = (one.p25, one.median, one.p75, one.p95, one.greatest)
+    found = (one.errors.p25, one.errors.median, one.errors.p75, one.errors.p95, one.errors.greatest)
     assert found == pytest.approx(tuple(want), rel=1e-9, abs=1e-12)
 
 
@@ -121,8 +121,8 @@ def test_a_perfect_interval_covers_its_share_of_simulated_runs() -> None:
     one = score(found)
     assert one.coverage is not None
     assert one.coverage.low <= 0.9 <= one.coverage.high
-    assert one.median == pytest.approx(0.6745 * 0.05, rel=0.06)
-    assert abs(one.bias) < 0.005
+    assert one.errors.median == pytest.approx(0.6745 * 0.05, rel=0.06)
+    assert abs(one.errors.bias) < 0.005
 
 
 def test_noise_is_the_median_spread_of_one_run_and_of_the_mean() -> None:

@@ -92,7 +92,7 @@ def plan() -> str:
 def _grids() -> Iterator[str]:
     """Two grids of each protocol and load; at each load other payloads are held out."""
     for protocol in PROTOCOLS:
-        asked = payloads(protocol, Settings("the lab", least_payload_bytes=1))
+        asked = payloads(protocol, Settings.of("the lab", least_payload_bytes=1))
         for first, load in enumerate(LOADS):
             held = asked[1:-1][first::ONE_OF]
             yield _grid(protocol, load, [size for size in asked if size not in held])

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from icmodel.dataset import catalogue, load
-from icmodel.dataset_coverage import FILE, PROMISED, Kinds
+from icmodel.dataset_coverage import FILE, PROMISED, Kinds, coverage_text
 from icmodel.errors import DatasetError
 from icmodel.model import VARIANTS
-from icmodel.validate import Wishes, kept, validate
-from icmodel.validate.keep import KINDS
+from icmodel.validate import Wishes, validate
+from icmodel.validate.keep import KINDS, coverages
 from icmodel.validate.validation import HELD_OUT
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "coverage.md"
@@ -29,20 +29,20 @@ BEGIN, END = "<!-- table of coverage: begin -->", "<!-- table of coverage: end -
 
 
 def measure(name: str) -> None:
-    """Write the coverage of every variant beside a bundled dataset; nothing where no metric has rows enough."""
+    """Write the coverage of every variant into a bundled dataset's folder, if a metric has enough rows."""
     data = load(name)
     large = len(data.points) > LARGE
+    found: dict[str, Kinds] = {}
     for variant in VARIANTS:
-        kinds = (HELD_OUT,) if large and variant == "hybrid" else KINDS
-        wishes = Wishes(kinds, most=MOST if large else None, worst=0)
+        folds = (HELD_OUT,) if large and variant == "hybrid" else KINDS
+        wishes = Wishes(folds, most=MOST if large else None, worst=0)
         print(name, variant, file=sys.stderr)
         try:
-            found = validate(load(name), variant, wishes)
+            found[variant] = coverages(validate(data, variant, wishes))
         except DatasetError:
             return
-        if not any(trial.metrics for trial in found.trials):
-            return
-        (data.folder / FILE).write_text(kept(found), encoding="utf-8")
+    if any(trial["metrics"] for kinds in found.values() for trial in kinds.values()):
+        (data.folder / FILE).write_text(coverage_text(data.sha256, found), encoding="utf-8")
 
 
 def known() -> dict[str, dict[str, Kinds]]:

@@ -17,7 +17,7 @@ from icmodel.dataset import Dataset
 from icmodel.fits.blend import blend, blended, nearness
 from icmodel.fits.constants import Constants
 from icmodel.fits.distances import Known
-from icmodel.fits.fit import Fit, Told
+from icmodel.fits.fit import Candidates, Fit
 from icmodel.fits.fits import Fits
 from icmodel.fits.interval import widths
 from icmodel.fits.observations import label, sites
@@ -47,21 +47,21 @@ MOST_BREAKS = 12
 class Evidence:
     """What the fit of a metric says of rows that a fold left out, whatever the constants.
 
-    ``errors`` (candidates, rows) are those at the fit's own rows, each left out in turn; ``told`` is of the rows
+    ``errors`` (candidates, rows) are those at the fit's own rows, each left out in turn; ``predicted`` is of the rows
     that the fold left out, ``truth`` (n,) what they say: log times.  ``scales`` (n,) is what a relative change of
     their values is in the kind of their errors, ``sign`` whether a longer time is a greater value.
     """
 
     errors: Floats
-    told: Told
+    predicted: Candidates
     truth: Floats
     scales: Floats
     sign: int
 
     def off(self, constants: Constants) -> Floats:
         """The errors of the blend at the rows, as the benchmark counts them."""
-        near = nearness(self.told.apart, constants)
-        log_time, _ = blended(self.told.candidates, self.errors, near, constants)
+        near = nearness(self.predicted.distances, constants)
+        log_time, _ = blended(self.predicted.log_time, self.errors, near, constants)
         return np.asarray(self.scales * np.abs(np.expm1(self.sign * (log_time - self.truth))))
 
 
@@ -77,12 +77,12 @@ class Beside:
 
     def off_and_half(self, constants: Constants) -> tuple[Floats, Floats]:
         """How far the blend is off at the rows, and the half-widths of its intervals there, in log time."""
-        own, told = self.evidence, self.evidence.told
+        own, predicted = self.evidence, self.evidence.predicted
         blend_ = blend(self.known.distances(self.known.sites), own.errors, constants)
         width = widths(blend_, self.deviations, self.spread, self.chosen)
-        near = blend_.nearness(told.apart)
-        log_time, apart = blend_.at(told.candidates, near)
-        half = width.of_run(width.of_mean(near, told.deviation, apart), near)
+        near = blend_.nearness(predicted.distances)
+        log_time, disagreement = blend_.at(predicted.log_time, near)
+        half = width.of_run(width.of_mean(near, predicted.deviation, disagreement), near)
         return np.abs(log_time - own.truth), half
 
 
@@ -135,7 +135,7 @@ def _evidence(fits: Fits, metric: str, fold: Fold) -> tuple[Evidence, Fit] | Non
     with one_thread(), np.errstate(divide="ignore"):
         where = fits.flowing(metric, sites(fits.data, fits.carrier, payload, load_bps, labels))
         truth = fitted.log_time(values, where)
-        told = fitted.fit.told(where)
+        told = fitted.fit.candidates(where)
     size = values + fitted.quantity.shift
     if kind(metric) != ABSOLUTE:
         size = np.divide(size, values, out=np.full_like(size, np.nan), where=values > 0)

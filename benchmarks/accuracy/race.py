@@ -20,7 +20,7 @@ from icmodel.validate.folds import (
     leave_one_out,
     scored,
 )
-from icmodel.validate.scores import Coverage, Score, by_metric, outcome, score
+from icmodel.validate.scores import Coverage, Errors, Score, by_metric, outcome, score
 from icmodel.validate.validation import HELD_OUT, LEAVE_BREAK, LEAVE_CURVE, LEAVE_ONE, LEAVE_SIZES
 
 Say = Callable[[str], None]
@@ -113,7 +113,8 @@ def _score(said: Mapping[str, object]) -> Score:
     """A score as a journal keeps it."""
     coverage = said["coverage"]
     held = Coverage(**coverage) if isinstance(coverage, dict) else None
-    return Score(**{**said, "coverage": held})  # type: ignore[arg-type]
+    errors = Errors(**said["errors"])  # type: ignore[arg-type]
+    return Score(**{**said, "coverage": held, "errors": errors})  # type: ignore[arg-type]
 
 
 def _folds(data: Dataset, kind: str, metrics: Sequence[str], most: int | None) -> list[Fold]:
@@ -176,8 +177,8 @@ def document(races: Sequence[Race]) -> dict[str, dict[str, dict[str, dict[str, o
 def _entry(found: Score) -> dict[str, object]:
     return {
         "n": found.n,
-        "median": found.median if found.n else None,
-        "p95": found.p95 if found.n else None,
+        "median": found.errors.median if found.n else None,
+        "p95": found.errors.p95 if found.n else None,
         "coverage": None if found.coverage is None else found.coverage.share,
         "error": found.kind,
         "unanswered": found.unanswered,

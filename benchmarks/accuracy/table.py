@@ -70,7 +70,9 @@ def _one(one: Race) -> Iterator[str]:
 def _row(predictor: str, found: Score) -> str:
     covered = "–" if found.coverage is None else f"{100 * found.coverage.share:.0f} %"
     silent = f"{found.unanswered}: {next(iter(found.reasons))[:70]}" if found.unanswered else ""
-    median, p95 = (_error(found.kind, n) if found.n else "–" for n in (found.median, found.p95))
+    median, p95 = (
+        _error(found.kind, n) if found.n else "–" for n in (found.errors.median, found.errors.p95)
+    )
     row = f"    {predictor:<34}{found.n:>6}{median:>10}{p95:>10}"
     return f"{row}{covered:>9}  {silent}".rstrip()
 
@@ -109,7 +111,7 @@ def _able(one: Race, metric: str, number: str) -> dict[str, float]:
     scores = {name: metrics[metric] for name, metrics in one.scores.items()}
     rows = max(found.n for found in scores.values())
     return {
-        name: float(getattr(found, number))
+        name: float(getattr(found.errors, number))
         for name, found in scores.items()
         if found.n and found.n >= ENOUGH * rows
     }

@@ -52,7 +52,8 @@ def _held(
     make: Callable[[], Arena], seed: int, variant: str, shares: tuple[float, ...]
 ) -> list[Outcome]:
     arena = make()
-    return contest(replace(arena, settings=replace(arena.settings, variant=variant)), seed, shares)
+    aim = replace(arena.settings.aim, variant=variant)
+    return contest(replace(arena, settings=replace(arena.settings, aim=aim)), seed, shares)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -90,7 +91,7 @@ def _arenas(
     seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
     if asked.records is not None:
         told = [record for path in asked.records for record in _read(path)]
-        settings = Settings(
+        settings = Settings.of(
             system="replay",
             line_rate_bps=units.parse_bps(asked.line_rate),
             mtu_bytes=units.parse_bytes(asked.mtu),

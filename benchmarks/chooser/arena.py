@@ -9,9 +9,9 @@ from statistics import fmean
 
 import numpy as np
 
+from benchmarks.chooser.replay import Replay
 from benchmarks.chooser.synthetic import Noise, Synthetic, Truth
 from icmodel.calibrate.grid import candidates, ends, loads, payload_limit
-from icmodel.calibrate.replay import Replay
 from icmodel.calibrate.run import Record, Run, run_of
 from icmodel.calibrate.settings import METRICS, Settings
 from icmodel.calibrate.system import Refused
@@ -52,7 +52,7 @@ def made_up(truth: Truth, seed: int, noise: float = 1.0) -> Arena:
 
     ``noise`` is how many times the usual one there is.
     """
-    settings = Settings(
+    settings = Settings.of(
         system=truth.name, mtu_bytes=truth.mtu_bytes, line_rate_bps=truth.line_rate_bps
     )
     system = Synthetic(truth, seed, Noise().times(noise))
@@ -121,13 +121,13 @@ def _is_plain(record: Record) -> bool:
 
 def _places(settings: Settings, seed: int) -> list[Run]:
     draw = np.random.default_rng([seed, 7])
-    known = loads(settings, settings.line_rate_bps or 1.0)
+    known = loads(settings, settings.setup.line_rate_bps or 1.0)
     found = []
     for index in range(TESTS):
-        protocol = settings.protocols[index % len(settings.protocols)]
-        least, most = settings.least_payload_bytes, payload_limit(protocol, settings)
+        protocol = settings.grid.protocols[index % len(settings.grid.protocols)]
+        least, most = settings.grid.least_payload_bytes, payload_limit(protocol, settings)
         size = round(math.exp(draw.uniform(math.log(least), math.log(most))))
-        found.append(Run(protocol, size, known[draw.integers(len(known))], settings.cores))
+        found.append(Run(protocol, size, known[draw.integers(len(known))], settings.setup.cores))
     return found
 
 

@@ -54,7 +54,7 @@ def contest(arena: Arena, seed: int, shares: Sequence[float] = (QUARTER,)) -> li
 def errors(arena: Arena, turns: Iterable[Turn]) -> dict[str, float]:
     """The mean error of the model of some turns at the questions, by metric."""
     data = table([_named(arena, run, repeat) for run, repeat in turns], arena.settings)
-    model = Model(data, arena.settings.variant)
+    model = Model(data, arena.settings.aim.variant)
     found: dict[str, list[float]] = {metric: [] for metric in METRICS}
     for run, truth in arena.questions:
         for metric, error in _at(model, run, truth).items():

@@ -24,7 +24,8 @@ Strategy = Callable[[Arena, int, int], list[Turn]]
 
 def chosen(arena: Arena, budget: int, seed: int) -> list[Turn]:
     """As `icmodel calibrate` chooses: its opening, then run by run what helps most."""
-    planner = Planner(replace(arena.settings, batch=BATCH))
+    sampling = replace(arena.settings.sampling, batch=BATCH)
+    planner = Planner(replace(arena.settings, sampling=sampling))
     repeats = Counter(run for run, _ in arena.turns)
     bought: list[Turn] = []
     records: list[Record] = []
@@ -32,7 +33,9 @@ def chosen(arena: Arena, budget: int, seed: int) -> list[Turn]:
     for step in count(1):
         done = Counter(run for run, _ in bought)
         grid = [run for run in arena.runs if done[run] < repeats[run]]
-        wanted = planner.opening(step, records, grid) * (arena.settings.repeats if step == 1 else 1)
+        wanted = planner.opening(step, records, grid) * (
+            arena.settings.sampling.repeats if step == 1 else 1
+        )
         wanted = wanted or list(planner.choose(records, grid, purpose))
         for run in wanted[: budget - len(bought)]:
             repeat = sum(1 for one, _ in bought if one == run)

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.chooser.ready import Ready
 from icmodel.calibrate.grid import packets
 from icmodel.calibrate.run import Record, Run
-from icmodel.calibrate.system import Ready, Refused
+from icmodel.calibrate.system import Refused
 
 HOST = {"hostname": "made up"}
 

@@ -1,6 +1,6 @@
 """Calibration: measure two hosts until the model of them is good enough, choosing each next run.
 
-Settings and a system (hosts, a lab, recorded runs) come in; records and their dataset go out.
+Settings and a system (two hosts or a lab) come in; records and their dataset go out.
 Public names are imported on first use, since finding icprobe needs nothing but Python.
 """
 

@@ -57,12 +57,12 @@ class Wish:
     def __post_init__(self) -> None:
         id_of(self.folder)
         settings = self.settings("", Link(mtu_bytes=MOST_MTU))  # the lab's MTU is not known yet
-        if settings.usecase is not None:
-            refuse_undecidable(load_usecase(settings.usecase), settings)
+        if settings.aim.usecase is not None:
+            refuse_undecidable(load_usecase(settings.aim.usecase), settings)
 
     def settings(self, system: str, link: Link) -> Settings:
         """The settings for a system; those of the request take precedence over the link's."""
-        return Settings(system=system, **{**_given(asdict(link)), **_given(self.words)})
+        return Settings.of(system=system, **{**_given(asdict(link)), **_given(self.words)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ def carry_out(probe: Path, wish: Wish, watch: Watch | None = None) -> Calibratio
         folder=wish.folder,
         dataset=data.id,
         sha256=data.sha256,
-        variant=settings.variant,
+        variant=settings.aim.variant,
         result=result,
     )
 

@@ -28,8 +28,10 @@ DIGITS = 2
 
 def payload_limit(protocol: str, settings: Settings) -> int:
     """The largest payload of a protocol within the settings [B]."""
-    own = {"udp": MOST_UDP_BYTES, "ethernet": settings.mtu_bytes}
-    return min(settings.most_payload_bytes, own.get(protocol, settings.most_payload_bytes))
+    own = {"udp": MOST_UDP_BYTES, "ethernet": settings.setup.mtu_bytes}
+    return min(
+        settings.grid.most_payload_bytes, own.get(protocol, settings.grid.most_payload_bytes)
+    )
 
 
 def framing(protocol: str, mtu_bytes: int) -> ethernet.Framing:
@@ -61,23 +63,25 @@ def packets(runs: Sequence[Run], mtu_bytes: int) -> NDArray[np.int64]:
 
 def payloads(protocol: str, settings: Settings) -> tuple[int, ...]:
     """The payloads of the grid [B]: powers of two, both ends, and both sides of every break."""
-    least, most = settings.least_payload_bytes, payload_limit(protocol, settings)
+    least, most = settings.grid.least_payload_bytes, payload_limit(protocol, settings)
     powers = [2**n for n in range(17)]
-    sides = [side for size in breaks(protocol, settings.mtu_bytes) for side in (size, size + 1)]
+    sides = [
+        side for size in breaks(protocol, settings.setup.mtu_bytes) for side in (size, size + 1)
+    ]
     return tuple(sorted({size for size in (*powers, *sides, least, most) if least <= size <= most}))
 
 
 def loads(settings: Settings, reference_bps: float) -> tuple[float, ...]:
     """The loads [b/s], rounded to two digits, ascending; ``reference_bps`` is a share of 1."""
-    return tuple(sorted({_rounded(share * reference_bps) for share in settings.loads}))
+    return tuple(sorted({_rounded(share * reference_bps) for share in settings.grid.loads}))
 
 
 def candidates(settings: Settings, reference_bps: float) -> tuple[Run, ...]:
     """Every run of the grid, sorted."""
     return tuple(
         sorted(
-            Run(protocol, size, load, settings.cores)
-            for protocol in settings.protocols
+            Run(protocol, size, load, settings.setup.cores)
+            for protocol in settings.grid.protocols
             for size in payloads(protocol, settings)
             for load in loads(settings, reference_bps)
         )
@@ -103,8 +107,8 @@ def curves(runs: Sequence[Run]) -> list[list[Run]]:
 
 def pilot(settings: Settings) -> Run:
     """The first run: the largest payload of the first protocol at unlimited load."""
-    protocol = settings.protocols[0]
-    return Run(protocol, payload_limit(protocol, settings), math.inf, settings.cores)
+    protocol = settings.grid.protocols[0]
+    return Run(protocol, payload_limit(protocol, settings), math.inf, settings.setup.cores)
 
 
 def first_runs(runs: Sequence[Run], settings: Settings) -> list[Run]:
@@ -114,7 +118,7 @@ def first_runs(runs: Sequence[Run], settings: Settings) -> list[Run]:
     """
     found: list[Run] = []
     for curve in curves([run for run in runs if run.unlimited]):
-        at = breaks(curve[0].protocol, settings.mtu_bytes)[0]
+        at = breaks(curve[0].protocol, settings.setup.mtu_bytes)[0]
         below = [run for run in curve if run.payload_bytes <= at]
         above = [run for run in curve if run.payload_bytes > at]
         for part in (below, above):

@@ -54,11 +54,11 @@ class Hosts:
         self._folder = folder
         self._stack = ExitStack()
         self._times = (
-            *("--duration", f"{settings.window_s:g} s"),
-            *("--warmup", f"{settings.warmup_s:g} s"),
-            *("--baseline", f"{settings.baseline_s:g} s"),
+            *("--duration", f"{settings.timing.window_s:g} s"),
+            *("--warmup", f"{settings.timing.warmup_s:g} s"),
+            *("--baseline", f"{settings.timing.baseline_s:g} s"),
         )
-        self._longest_s = settings.cost_s + PATIENCE_S
+        self._longest_s = settings.timing.cost_s + PATIENCE_S
         self._responder: _Responder | None = None
 
     def _answers(self) -> bool:

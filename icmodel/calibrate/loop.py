@@ -129,7 +129,7 @@ class _Loop:
         for run, repeat in turns:
             if (run, repeat) in have:
                 continue
-            if self.spent_s + self.settings.cost_s > self.settings.budget_s:
+            if self.spent_s + self.settings.timing.cost_s > self.settings.aim.budget_s:
                 return False
             self.done.append(self._one(step, run, repeat))
             self.watch(self._progress(step, run))
@@ -156,15 +156,17 @@ class _Loop:
     @property
     def spent_s(self) -> float:
         """Measuring time so far."""
-        return self.settings.cost_s * len(self._records)
+        return self.settings.timing.cost_s * len(self._records)
 
     def _progress(self, step: int, last: Run | None) -> Progress:
         return Progress(
             step=step,
             runs=len(self._records),
-            disturbed=sum(is_disturbed(one, self.settings.most_steal) for one in self._records),
+            disturbed=sum(
+                is_disturbed(one, self.settings.sampling.most_steal) for one in self._records
+            ),
             spent_s=self.spent_s,
-            budget_s=self.settings.budget_s,
+            budget_s=self.settings.aim.budget_s,
             last=last,
         )
 
@@ -186,8 +188,8 @@ class _Loop:
     def _result(self, reason: str, step: int, decided: Decided) -> Result:
         if not self._records:
             raise CalibrationError(
-                f"the budget of {self.settings.budget_s:g} s has no time for one run, which takes "
-                f"{self.settings.cost_s:g} s: give more"
+                f"the budget of {self.settings.aim.budget_s:g} s has no time for one run, which takes "
+                f"{self.settings.timing.cost_s:g} s: give more"
             )
         refused = tuple(one for one in self.done if one.record is None)
         return Result(reason, self._records, refused, self._scored(step, decided))

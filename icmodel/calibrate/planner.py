@@ -46,10 +46,10 @@ class Planner:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.variant = settings.variant
-        self.case = None if settings.usecase is None else load_usecase(settings.usecase)
+        self.variant = settings.aim.variant
+        self.case = None if settings.aim.usecase is None else load_usecase(settings.aim.usecase)
         self.metrics = tuple(
-            dict.fromkeys((*settings.metrics, *required_metrics(settings.usecase)))
+            dict.fromkeys((*settings.aim.metrics, *required_metrics(settings.aim.usecase)))
         )
 
     def decide(self, step: int, before: Sequence[Done]) -> Decided:
@@ -64,10 +64,10 @@ class Planner:
         opening = self.opening(step, records, grid)
         if step == 1:
             own = [run for run in self._own_runs() if run not in refused]
-            every_time = list(dict.fromkeys((*own, *opening))) * self.settings.repeats
+            every_time = list(dict.fromkeys((*own, *opening))) * self.settings.sampling.repeats
             opening = _without_done(every_time, counts)
         if opening:
-            random.Random(self.settings.seed).shuffle(opening)
+            random.Random(self.settings.sampling.seed).shuffle(opening)
             return Decided(_turns(opening, counts))
         return self._next(records, counts, grid, refused)
 
@@ -82,7 +82,7 @@ class Planner:
         if step == 1:
             return first_runs(grid, self.settings)
         have = {run_of(record) for record in records}
-        found = [] if self.settings.most_steal is None else first_runs(grid, self.settings)
+        found = [] if self.settings.sampling.most_steal is None else first_runs(grid, self.settings)
         if step <= LAST_OPENING:
             found = [*found, *self._later(step, records, grid)]
         return [run for run in dict.fromkeys(found) if run not in have]
@@ -101,7 +101,7 @@ class Planner:
         refused: set[Run],
     ) -> Decided:
         data = table(records, self.settings)
-        judged = scores(data, self.variant, self.settings.metrics)
+        judged = scores(data, self.variant, self.settings.aim.metrics)
         stand = (
             None if self.case is None else standing(self.case, data, self.variant, self.settings)
         )
@@ -120,20 +120,22 @@ class Planner:
         known = self._known(records)
         asked = {one.run for one in purpose.decisions}
         able = asked | set(carried(known, wanted))
-        return choose(known, [one for one in wanted if one in able], purpose, self.settings.batch)
+        return choose(
+            known, [one for one in wanted if one in able], purpose, self.settings.sampling.batch
+        )
 
     def _undisturbed(self, records: Iterable[Record]) -> list[Record]:
         """The records whose cores lost no more to the hypervisor than the settings allow."""
-        most = self.settings.most_steal
+        most = self.settings.sampling.most_steal
         return [record for record in records if not is_disturbed(record, most)]
 
     def _known(self, records: Sequence[Record]) -> dict[str, Surface]:
-        return surfaces(observed(records, self.metrics), self.settings.mtu_bytes)
+        return surfaces(observed(records, self.metrics), self.settings.setup.mtu_bytes)
 
     def _reason(self, judged: Sequence[Score], stand: Standing | None) -> str:
         if stand is not None and stand.decided:
             return "verdict"
-        limit, error = self.settings.error_ratio, worst(judged)
+        limit, error = self.settings.aim.error_ratio, worst(judged)
         every = all(one.count for one in judged)
         if limit is not None and every and not math.isnan(error) and error <= limit:
             return "error"
@@ -145,8 +147,8 @@ class Planner:
 
     def _reference_bps(self, before: Sequence[Done]) -> float:
         """The load of share 1 [b/s]: the line rate as set, or the goodput of the first record."""
-        if self.settings.line_rate_bps is not None:
-            return self.settings.line_rate_bps
+        if self.settings.setup.line_rate_bps is not None:
+            return self.settings.setup.line_rate_bps
         for one in before:
             if one.record is not None and "goodput_bps" in one.record["result"]:
                 return float(f"{one.record['result']['goodput_bps']:.1e}")

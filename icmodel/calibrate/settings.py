@@ -27,71 +27,23 @@ ENDS = ("budget_s", "error_ratio")
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """The settings of one calibration.
+class Grid:
+    """The runs from which a calibration chooses.
 
     Parameters
     ----------
-    system : str
-        Description of the system; a folder holds the records of one system.
     protocols : tuple of str
         Protocols to measure.
     loads : tuple of float
         Requested goodputs as shares of the line rate; infinite for an unlimited load.
     least_payload_bytes, most_payload_bytes : int
         Range of payloads; a protocol with a smaller limit is measured up to that.
-    mtu_bytes : int
-        MTU of the path, which sets the packet breaks.
-    cores : int
-        Cores used at each end.
-    line_rate_bps : float or None
-        The load of share 1; None for the goodput of the first run, rounded to two digits.
-    burst_bytes : float
-        Bytes that pass at once before the line rate limits, as a token bucket's depth.
-    budget_s : float
-        Total measuring time: idle time, warm-up, window and overhead of each run.
-    error_ratio : float or None
-        Target error, 0…1, at which to stop; None to use up the budget.
-    metrics : tuple of str
-        Metrics whose error is to fall.
-    variant : str
-        Variant of the model that is scored and gives the verdict.
-    usecase : str or None
-        Name or path of a use case; with one, runs are chosen to decide its verdict.
-    window_s, warmup_s, baseline_s : float
-        Measuring window, warm-up and idle time of each run.
-    most_steal : float or None
-        Greatest share of a core in use, 0…1, that a run may lose to the hypervisor.  Runs that lost
-        more do not train the model and are listed separately in the dataset; None for no limit.
-    repeats : int
-        Repeats of each run of the first round, from which the noise is estimated.
-    batch : int
-        Runs chosen at a time.
-    seed : int
-        Seed of the random order of runs.
     """
 
-    system: str
     protocols: tuple[str, ...] = ("tcp", "udp")
     loads: tuple[float, ...] = (0.001, 0.01, 0.1, 0.5, 0.9, math.inf)
     least_payload_bytes: int = 32
     most_payload_bytes: int = 65535
-    mtu_bytes: int = 1500
-    cores: int = 1
-    line_rate_bps: float | None = None
-    burst_bytes: float = 0.0
-    budget_s: float = 600.0
-    error_ratio: float | None = None
-    metrics: tuple[str, ...] = METRICS
-    variant: str = "hybrid"
-    usecase: str | None = None
-    window_s: float = 2.0
-    warmup_s: float = 0.2
-    baseline_s: float = 0.5
-    most_steal: float | None = None
-    repeats: int = 2
-    batch: int = 4
-    seed: int = 1
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.protocols) - set(PROTOCOLS))
@@ -109,15 +61,74 @@ class Settings:
             raise CalibrationError(
                 "the loads must hold 'as fast as it goes' and otherwise shares above 0"
             )
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """The hosts and the link between them.
+
+    Parameters
+    ----------
+    mtu_bytes : int
+        MTU of the path, which sets the packet breaks.
+    cores : int
+        Cores used at each end.
+    line_rate_bps : float or None
+        The load of share 1; None for the goodput of the first run, rounded to two digits.
+    burst_bytes : float
+        Bytes that pass at once before the line rate limits, as a token bucket's depth.
+    """
+
+    mtu_bytes: int = 1500
+    cores: int = 1
+    line_rate_bps: float | None = None
+    burst_bytes: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.cores <= MOST_CORES:
+            raise CalibrationError(
+                f"{self.cores} cores are not possible: give 1 to {MOST_CORES}, one sender on each"
+            )
+        if not LEAST_MTU <= self.mtu_bytes <= MOST_MTU:
+            raise CalibrationError(
+                f"an MTU of {self.mtu_bytes} B is not possible: give {LEAST_MTU} B to {MOST_MTU} B"
+            )
+        if self.line_rate_bps is not None and self.line_rate_bps <= 0:
+            raise CalibrationError(
+                f"a line rate of {self.line_rate_bps:g} b/s carries nothing: leave it out to take "
+                "the goodput of the first run, or give the rate of the line"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What a calibration is for, and when it stops.
+
+    Parameters
+    ----------
+    budget_s : float
+        Total measuring time: idle time, warm-up, window and overhead of each run.
+    error_ratio : float or None
+        Target error, 0…1, at which to stop; None to use up the budget.
+    metrics : tuple of str
+        Metrics whose error is to fall.
+    variant : str
+        Variant of the model that is scored and gives the verdict.
+    usecase : str or None
+        Name or path of a use case; with one, runs are chosen to decide its verdict.
+    """
+
+    budget_s: float = 600.0
+    error_ratio: float | None = None
+    metrics: tuple[str, ...] = METRICS
+    variant: str = "hybrid"
+    usecase: str | None = None
+
+    def __post_init__(self) -> None:
         if self.variant not in VARIANTS:
             raise CalibrationError(
                 f"there is no variant {self.variant!r}: it is one of {', '.join(VARIANTS)}"
             )
-        self._check_ends()
-        self._check_runs()
-
-    def _check_ends(self) -> None:
-        """Refuse a budget or a target error that would end a calibration at once or never."""
         if self.budget_s <= 0:
             raise CalibrationError(
                 f"a budget of {self.budget_s:g} s has no time for a run: give a time above 0"
@@ -128,36 +139,90 @@ class Settings:
                 "100 %, or leave it out to use up the budget"
             )
 
-    def _check_runs(self) -> None:
-        """Refuse values that no run can have, before a folder is made."""
-        if not 1 <= self.cores <= MOST_CORES:
-            raise CalibrationError(
-                f"{self.cores} cores are not possible: give 1 to {MOST_CORES}, one sender on each"
-            )
-        if not LEAST_MTU <= self.mtu_bytes <= MOST_MTU:
-            raise CalibrationError(
-                f"an MTU of {self.mtu_bytes} B is not possible: give {LEAST_MTU} B to {MOST_MTU} B"
-            )
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Measuring window, warm-up and idle time of each run [s]."""
+
+    window_s: float = 2.0
+    warmup_s: float = 0.2
+    baseline_s: float = 0.5
+
+    def __post_init__(self) -> None:
         if not LEAST_WINDOW_S <= self.window_s <= MOST_WINDOW_S:
             raise CalibrationError(
                 f"a window of {self.window_s:g} s is not possible: give {LEAST_WINDOW_S:g} s to "
                 f"{MOST_WINDOW_S:g} s for a run"
-            )
-        if self.most_steal is not None and not 0 <= self.most_steal < 1:
-            raise CalibrationError(
-                f"{100 * self.most_steal:g} % of a core cannot be the most that a run may lose: give "
-                "0 % or more and less than 100 %"
-            )
-        if self.line_rate_bps is not None and self.line_rate_bps <= 0:
-            raise CalibrationError(
-                f"a line rate of {self.line_rate_bps:g} b/s carries nothing: leave it out to take "
-                "the goodput of the first run, or give the rate of the line"
             )
 
     @property
     def cost_s(self) -> float:
         """The time that one run takes from the budget."""
         return self.baseline_s + self.warmup_s + self.window_s + OVERHEAD_S
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How runs are chosen and which of them count.
+
+    Parameters
+    ----------
+    most_steal : float or None
+        Greatest share of a core in use, 0…1, that a run may lose to the hypervisor.  Runs that lost
+        more do not train the model and are listed separately in the dataset; None for no limit.
+    repeats : int
+        Repeats of each run of the first round, from which the noise is estimated.
+    batch : int
+        Runs chosen at a time.
+    seed : int
+        Seed of the random order of runs.
+    """
+
+    most_steal: float | None = None
+    repeats: int = 2
+    batch: int = 4
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.most_steal is not None and not 0 <= self.most_steal < 1:
+            raise CalibrationError(
+                f"{100 * self.most_steal:g} % of a core cannot be the most that a run may lose: give "
+                "0 % or more and less than 100 %"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings of one calibration.
+
+    ``system`` describes the measured system; a folder holds the records of one system.
+    """
+
+    system: str
+    grid: Grid = Grid()
+    setup: Setup = Setup()
+    aim: Aim = Aim()
+    timing: Timing = Timing()
+    sampling: Sampling = Sampling()
+
+    @classmethod
+    def of(cls, system: str, **words: Any) -> Settings:
+        """Settings from the fields of all parts by name, as in ``loop.json``.
+
+        Raises
+        ------
+        CalibrationError
+            If a value is impossible.
+        ValueError
+            If a name is of no part.
+        """
+        parts = {
+            name: part(**{key: words.pop(key) for key in _names(part) if key in words})
+            for name, part in PARTS.items()
+        }
+        if words:
+            raise ValueError(f"unknown keys {', '.join(sorted(words))}")
+        return cls(system, **parts)
 
     @property
     def digest(self) -> str:
@@ -179,9 +244,26 @@ class Settings:
         return json.dumps(self._document(), indent=2) + "\n"
 
     def _document(self) -> dict[str, object]:
-        document = asdict(self)
-        document["loads"] = [None if math.isinf(load) else load for load in self.loads]
-        return {"schema_version": SCHEMA_VERSION, **document}
+        """All settings in one flat table."""
+        document: dict[str, object] = {"schema_version": SCHEMA_VERSION, "system": self.system}
+        for name in PARTS:
+            document |= asdict(getattr(self, name))
+        document["loads"] = [None if math.isinf(load) else load for load in self.grid.loads]
+        return document
+
+
+PARTS = {
+    "grid": Grid,
+    "setup": Setup,
+    "aim": Aim,
+    "timing": Timing,
+    "sampling": Sampling,
+}
+"""The parts of the settings, in the order of their fields in ``loop.json``."""
+
+
+def _names(part: type) -> list[str]:
+    return [field.name for field in fields(part)]
 
 
 def settings_of(text: str) -> Settings:
@@ -197,11 +279,8 @@ def settings_of(text: str) -> Settings:
         if said.pop("schema_version") != SCHEMA_VERSION:
             raise ValueError("another schema_version")
         said["loads"] = [math.inf if load is None else load for load in said["loads"]]
-        known = {field.name for field in fields(Settings)}
-        if said.keys() - known:
-            raise ValueError(f"unknown keys {', '.join(sorted(said.keys() - known))}")
         lists = {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
-        return Settings(**{**said, **lists})
+        return Settings.of(**{**said, **lists})
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CalibrationError(
             f"loop.json cannot be read ({error}): restore it, or calibrate into a new folder"

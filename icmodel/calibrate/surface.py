@@ -16,7 +16,7 @@ from icmodel.calibrate.grid import packets
 from icmodel.calibrate.observed import ABSOLUTE, GOODPUT, Observed
 from icmodel.calibrate.run import Run
 from icmodel.fits.distances import Group, Known
-from icmodel.fits.kernel import APART, Covariance, Kernel, variance
+from icmodel.fits.kernel import LABEL_DISTANCE, Covariance, Kernel, variance
 from icmodel.fits.likelihood import Piece, likeliest
 from icmodel.fits.mechanism import CONSTANT, COSTS, QUEUE, Mechanism
 from icmodel.fits.observations import Observations, Sites, flowing
@@ -25,7 +25,7 @@ from icmodel.fits.regimes import LIMITED, OVERLOAD, SHORT, UNLIMITED
 
 LABELS: tuple[Group, ...] = ((0, ""), (1, ""))
 """Labels by which two runs differ besides payload and load: protocol, and regime of the load."""
-PRIOR = Kernel(apart=dict.fromkeys(LABELS, APART))
+PRIOR = Kernel(label_distances=dict.fromkeys(LABELS, LABEL_DISTANCE))
 CARRIED = 0.98
 """A load up to this share of the capacity counts as within capacity."""
 CLEARLY = SHORT

@@ -42,18 +42,3 @@ class System(Protocol):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None: ...
-
-
-class Ready:
-    """Base of a system that needs no preparation and leaves nothing to clean up."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        return None

@@ -52,12 +52,16 @@ def slim(record: Record) -> dict[str, object]:
 
 def folding(name: str, settings: Settings) -> Folding:
     """The settings by which the records of a calibration are folded."""
-    burst = {"interconnect": {"burst_bytes": settings.burst_bytes}} if settings.burst_bytes else {}
+    burst = (
+        {"interconnect": {"burst_bytes": settings.setup.burst_bytes}}
+        if settings.setup.burst_bytes
+        else {}
+    )
     return Folding(
         id=name,
         title=f"Calibration of {settings.system}",
-        default_variant=settings.variant,
-        line_rate_bps=settings.line_rate_bps,
-        most_steal=settings.most_steal,
+        default_variant=settings.aim.variant,
+        line_rate_bps=settings.setup.line_rate_bps,
+        most_steal=settings.sampling.most_steal,
         about=burst,
     )

@@ -66,12 +66,12 @@ def _obstacles(scenario: Scenario, settings: Settings) -> Iterator[str]:
 
     Switches are no reason: `evaluate` leaves them out with a note if a dataset has none.
     """
-    if scenario.protocol not in settings.protocols:
+    if scenario.protocol not in settings.grid.protocols:
         yield f"{scenario.protocol} is not measured, {_protocol_hint(scenario)}"
-    if scenario.cores not in (None, settings.cores):
+    if scenario.cores not in (None, settings.setup.cores):
         yield f"{scenario.cores} cores are asked for, so give --cores {scenario.cores}"
     limit = payload_limit(scenario.protocol, settings)
-    if not settings.least_payload_bytes <= scenario.payload_bytes <= limit:
+    if not settings.grid.least_payload_bytes <= scenario.payload_bytes <= limit:
         yield f"frames of {scenario.payload_bytes} B are beyond the payloads that are measured"
 
 
@@ -114,14 +114,14 @@ def asked_runs(decisions: Iterable[Decision]) -> tuple[Run, ...]:
 
 def _run(scenario: Scenario | None, settings: Settings) -> Run | None:
     """The run of a scenario; none if its protocol or payload is not measured."""
-    if scenario is None or scenario.protocol not in settings.protocols:
+    if scenario is None or scenario.protocol not in settings.grid.protocols:
         return None
     limit = payload_limit(scenario.protocol, settings)
-    if not settings.least_payload_bytes <= scenario.payload_bytes <= limit:
+    if not settings.grid.least_payload_bytes <= scenario.payload_bytes <= limit:
         return None
     return Run(
         scenario.protocol,
         scenario.payload_bytes,
         scenario.requested_goodput_bps,
-        settings.cores,
+        settings.setup.cores,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 from icmodel import units
 from icmodel.calibrate import Probe, check_probe, find_probe
 from icmodel.cli.output import Answer, Section, Table, emit
-from icmodel.cli.question import AsJson, listed, option, quantity_text, room
+from icmodel.cli.question import AsJson, listed, option, quantity_text, room, shares
 from icmodel.errors import CalibrationError, UnitError
 from icmodel.requirement import MET
 
@@ -120,24 +121,69 @@ Place = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class Hosts:
+    """Where to measure, as typed."""
+
+    lab: Lab = False
+    hosts: HostNames = None
+    topology: Topology = None
+    address: Address = None
+
+    def check(self) -> None:
+        """Refuse options of the lab for hosts, and of hosts for the lab."""
+        if self.lab and self.hosts is not None:
+            raise CalibrationError("--lab and --hosts are both given: measure in one of them")
+        if self.hosts is None and self.address is not None:
+            raise CalibrationError(
+                "--address is of the second of two hosts: give them with --hosts A B"
+            )
+        if self.hosts is not None and self.topology is not None:
+            raise CalibrationError(
+                "--topology is of the lab, and --hosts measures outside it: give one"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The settings of a calibration, as typed."""
+
+    usecase: UseCaseName = None
+    budget: Budget = "10 min"
+    error: ErrorRatio = None
+    protocol: Protocols = None
+    line_rate: LineRate = None
+    mtu: Mtu = None
+    cores: Cores = 1
+    window: Window = "2 s"
+    most_steal: MostSteal = None
+    seed: Seed = 1
+    variant: Variant = "hybrid"
+
+    def settings(self) -> dict[str, object]:
+        """The fields of `icmodel.calibrate.Settings`."""
+        return {
+            "protocols": tuple(listed(self.protocol)) or ("tcp", "udp"),
+            "mtu_bytes": None if self.mtu is None else units.parse_bytes(self.mtu),
+            "cores": self.cores,
+            "line_rate_bps": None if self.line_rate is None else units.parse_bps(self.line_rate),
+            "budget_s": units.parse_seconds(self.budget),
+            "error_ratio": None if self.error is None else units.parse_ratio(self.error),
+            "usecase": self.usecase,
+            "window_s": units.parse_seconds(self.window),
+            "most_steal": None if self.most_steal is None else units.parse_ratio(self.most_steal),
+            "seed": self.seed,
+            "variant": self.variant,
+        }
+
+
 @app.command(short_help="Measure until the model is good enough.")
+@shares(Hosts, "place")
+@shares(Wanted, "wanted")
 def calibrate(
     *,
-    lab: Lab = False,
-    hosts: HostNames = None,
-    topology: Topology = None,
-    address: Address = None,
-    usecase: UseCaseName = None,
-    budget: Budget = "10 min",
-    error: ErrorRatio = None,
-    protocol: Protocols = None,
-    line_rate: LineRate = None,
-    mtu: Mtu = None,
-    cores: Cores = 1,
-    window: Window = "2 s",
-    most_steal: MostSteal = None,
-    seed: Seed = 1,
-    variant: Variant = "hybrid",
+    place: Hosts,
+    wanted: Wanted,
     check: Check = False,
     as_json: AsJson = False,
     output: Place = None,
@@ -165,48 +211,17 @@ def calibrate(
         return 0
     if output is None:
         raise CalibrationError("there is no folder to measure into: give one with -o DIR")
-    if lab and hosts is not None:
-        raise CalibrationError("--lab and --hosts are both given: measure in one of them")
-    _check_place(hosts, topology, address)
+    place.check()
     from icmodel.calibrate.calibration import Wish, carry_out
     from icmodel.cli.watching import interruptible, watching
 
-    wish = Wish(
-        folder=output,
-        hosts=hosts,
-        topology=topology or CABLE,
-        address=address,
-        words={
-            "protocols": tuple(listed(protocol)) or ("tcp", "udp"),
-            "mtu_bytes": None if mtu is None else units.parse_bytes(mtu),
-            "cores": cores,
-            "line_rate_bps": None if line_rate is None else units.parse_bps(line_rate),
-            "budget_s": units.parse_seconds(budget),
-            "error_ratio": None if error is None else units.parse_ratio(error),
-            "usecase": usecase,
-            "window_s": units.parse_seconds(window),
-            "most_steal": None if most_steal is None else units.parse_ratio(most_steal),
-            "seed": seed,
-            "variant": variant,
-        },
-    )
-    probe = find_probe()  # last: what is wrong with the question is said without it
+    topology = place.topology or CABLE
+    wish = Wish(output, place.hosts, topology, place.address, wanted.settings())
+    probe = find_probe()  # last: errors of the question need no probe
     with interruptible(f"the same command goes on in {output}"), watching() as watch:
         made = carry_out(probe, wish, watch)
     emit(Answer(lambda: _sections(made), lambda: made.to_dict()), as_json=as_json, output=None)
-    return _exit_code(made, stated=error is not None or usecase is not None)
-
-
-def _check_place(hosts: tuple[str, str] | None, topology: str | None, address: str | None) -> None:
-    """Refuse what says something of the lab for hosts, or of hosts for the lab."""
-    if hosts is None and address is not None:
-        raise CalibrationError(
-            "--address is of the second of two hosts: give them with --hosts A B"
-        )
-    if hosts is not None and topology is not None:
-        raise CalibrationError(
-            "--topology is of the lab, and --hosts measures outside it: give one"
-        )
+    return _exit_code(made, stated=wanted.error is not None or wanted.usecase is not None)
 
 
 def _exit_code(made: Calibration, *, stated: bool) -> int:

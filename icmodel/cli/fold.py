@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,7 @@ import typer
 from icmodel import units
 from icmodel.cli.choosing import best_variant
 from icmodel.cli.output import Answer, Section, Table, emit, progress_bar
-from icmodel.cli.question import AsJson, check_variant, option, room
+from icmodel.cli.question import AsJson, check_variant, option, room, shares
 from icmodel.documents import toml
 from icmodel.errors import RecordError
 
@@ -72,22 +73,45 @@ Digits = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """How records are folded, as typed."""
+
+    title: Title = ""
+    line_rate: LineRate = None
+    variant: Variant = None
+    about: About = None
+    tolerate: Tolerate = None
+    refuse: Refuse = None
+    apart: Apart = None
+    most_steal: MostSteal = None
+    withhold: Withhold = None
+    histogram_digits: Digits = None
+
+    def settings(self) -> Settings:
+        """The same in SI."""
+        from icmodel.fold import Settings  # pydantic, not needed for the help
+
+        if self.variant is not None:
+            check_variant(self.variant)
+        return Settings(
+            title=self.title,
+            default_variant=self.variant or Settings().default_variant,
+            line_rate_bps=None if self.line_rate is None else units.parse_bps(self.line_rate),
+            tolerate=tuple(self.tolerate or ()),
+            refuse=tuple(self.refuse or ()),
+            apart=tuple(self.apart or ()),
+            most_steal=None if self.most_steal is None else units.parse_ratio(self.most_steal),
+            withhold=tuple(self.withhold or ()),
+            histogram_digits=self.histogram_digits,
+            about={} if self.about is None else _about(self.about),
+        )
+
+
 @app.command(short_help="Make a dataset of the measuring tool's records.")
+@shares(Chosen, "chosen")
 def fold(
-    records: Records,
-    *,
-    output: Folder = None,
-    title: Title = "",
-    line_rate: LineRate = None,
-    variant: Variant = None,
-    about: About = None,
-    tolerate: Tolerate = None,
-    refuse: Refuse = None,
-    apart: Apart = None,
-    most_steal: MostSteal = None,
-    withhold: Withhold = None,
-    histogram_digits: Digits = None,
-    as_json: AsJson = False,
+    *, records: Records, output: Folder = None, chosen: Chosen, as_json: AsJson = False
 ) -> None:
     """Make a dataset of records: repeats grouped, environments compared, every record accounted for.
 
@@ -99,29 +123,17 @@ def fold(
     icmodel fold monday.jsonl tuesday.jsonl.gz -o my-lab --apart kernel
     icmodel fold my-lab
     """  # noqa: D301
-    from icmodel.fold import Settings, fold_files, rebuild  # pydantic, not needed for the help
+    from icmodel.fold import fold_files, rebuild  # pydantic, not needed for the help
 
-    if variant is not None:
-        check_variant(variant)
-    chosen = Settings(
-        title=title,
-        default_variant=variant or Settings().default_variant,
-        line_rate_bps=None if line_rate is None else units.parse_bps(line_rate),
-        tolerate=tuple(tolerate or ()),
-        refuse=tuple(refuse or ()),
-        apart=tuple(apart or ()),
-        most_steal=None if most_steal is None else units.parse_ratio(most_steal),
-        withhold=tuple(withhold or ()),
-        histogram_digits=histogram_digits,
-        about={} if about is None else _about(about),
-    )
-    folder = _folded(records, chosen) if output is None else output
-    said = variant is not None or "default_variant" in chosen.about
+    settings = chosen.settings()
+    folder = _folded(records, settings) if output is None else output
+    said = chosen.variant is not None or "default_variant" in settings.about
     with progress_bar("records") as progress:
         if output is None:
             folded = rebuild(folder, progress)
         else:
-            folded = fold_files(records, output, chosen, progress, None if said else best_variant)
+            best = None if said else best_variant
+            folded = fold_files(records, output, settings, progress, best)
     answer = Answer(
         lambda: _sections(folder, folded), lambda: {"dataset": str(folder), **_counts(folded)}
     )

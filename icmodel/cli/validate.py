@@ -247,7 +247,13 @@ def _scores(found: Validation, trial: Trial) -> Table:
 
 
 def _errors(score: Score) -> tuple[str, ...]:
-    numbers = (score.median, score.p25, score.p75, score.p95, score.greatest)
+    numbers = (
+        score.errors.median,
+        score.errors.p25,
+        score.errors.p75,
+        score.errors.p95,
+        score.errors.greatest,
+    )
     return tuple(_error(score.kind, number) for number in numbers)
 
 
@@ -285,8 +291,8 @@ def _regions(trial: Trial) -> Table:
             metric,
             name,
             str(part.n),
-            _error(part.kind, part.median),
-            _error(part.kind, part.p95),
+            _error(part.kind, part.errors.median),
+            _error(part.kind, part.errors.p95),
             *_coverage(part.coverage),
         )
         for metric, tested in trial.metrics.items()

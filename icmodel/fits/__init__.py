@@ -1,6 +1,6 @@
-"""The hybrid variant: mechanism first, data on top.
+"""Fits of the `hybrid` variant: all rows of a metric come in, dense curves with 90 % intervals go out.
 
-A metric's rows, of all options and counts together, are fitted by mechanisms (costs a frame, a byte
-and a packet), Gaussian processes over what they leave, and curves by themselves, blended.  The fit is
-put on dense curves, which the model answers from as it does from benchmarked ones.
+A metric's rows, of all options and counts together, are predicted by cost models (time per frame, byte and packet),
+by Gaussian processes over the residuals of these, and by interpolation within each curve; a blend weights
+the candidates by their leave-one-out errors nearby.
 """

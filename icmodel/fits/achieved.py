@@ -1,4 +1,4 @@
-"""What arrives of a request that is carried: a little less or more than asked, run by run."""
+"""Achieved share: goodput over offered load while a stream is below its capacity; it varies from run to run."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from icmodel.statistics import COVERAGE, median
 Floats = NDArray[np.float64]
 
 LEAST_ROWS = 10
-"""Limited runs of a protocol from which their spread can be told; of fewer what is asked arrives."""
+"""Least limited runs of a protocol from which the spread is estimated; with fewer the share is exactly 1."""
 
 
 def achieved_shares(data: Dataset, protocols: Sequence[str]) -> Floats:
-    """Goodput over request while it is carried: value, low and high, shape (3, protocols).
+    """Goodput over offered load below capacity: value, low and high, shape (3, protocols).
 
-    The value is the median, but never more than was asked; the ends have the ranks of split
-    conformal prediction.
+    The value is the median, at most 1; the ends are the order statistics that split conformal prediction
+    takes for 90 %.
     """
     points = [p for p in data.points if p.metric == "goodput_bps" and p.payload_bytes is not None]
     shares: dict[str, list[float]] = {}

@@ -1,8 +1,8 @@
-"""Blend candidates by how well each did nearby, and say how far off the blend was there.
+"""Blend the candidates' predictions by their leave-one-out errors nearby.
 
-No candidate is best everywhere: a straight line is exact on a plateau, a Gaussian process knows the
-break that a sister configuration has.  At each site the weight of a candidate falls with its errors
-of leaving out one row, near rows counting most and all of them a little.
+No candidate is best everywhere: linear interpolation is exact on a plateau, a Gaussian process knows a packet
+break from a similar configuration.  At each site the weight of a candidate falls with its leave-one-out
+errors; near rows count most, and all rows together count a little.
 """
 
 from __future__ import annotations
@@ -19,87 +19,90 @@ Floats = NDArray[np.float64]
 
 TINY = 1e-300
 LEAST_ERROR = 1e-5
-"""An error below this is none: it comes of rounding."""
+"""Errors in log time below this are rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blend:
-    """Errors of each candidate (candidates, rows) at known sites, and of their blend (rows).
+    """Leave-one-out errors at the rows: of each candidate (candidates, rows), and of their blend (rows,).
 
-    ``apart`` (rows,) is how far apart the candidates are there, ``others`` (rows, rows) how much each other
-    row counts at each.
+    ``disagreement`` (rows,) is the candidates' mean distance from the blend there, ``others`` (rows, rows) the
+    weight of each other row at each row.
     """
 
     candidates: Floats
     errors: Floats
-    apart: Floats
+    disagreement: Floats
     others: Floats
     constants: Constants = SHIPPED
 
-    def at(self, told: Floats, nearness: Floats) -> tuple[Floats, Floats]:
-        """The blend of what candidates tell (candidates, n) of sites, and how far apart they are there.
+    def at(self, predicted: Floats, nearness: Floats) -> tuple[Floats, Floats]:
+        """Blend predictions (candidates, n) at n sites; also the candidates' mean distance from the blend.
 
-        NaN tells nothing; ``nearness`` (n, rows) is how much each known row counts at each site.
+        NaN stands for no prediction; ``nearness`` (n, rows) is the weight of each known row at each site.
         """
-        return blended(told, self.candidates, nearness, self.constants)
+        return blended(predicted, self.candidates, nearness, self.constants)
 
-    def nearness(self, apart: Distances) -> Floats:
-        """How much each known row counts at each site, (n, rows); of a site all sum to 1."""
-        return nearness(apart, self.constants)
+    def nearness(self, distances: Distances) -> Floats:
+        """Weight of each known row at each site, (n, rows); the weights of a site sum to 1."""
+        return nearness(distances, self.constants)
 
     def usual_weights(self) -> Floats:
-        """What each candidate counts at the rows, each left out, on average; all sum to 1."""
+        """Mean weight of each candidate over the rows, each row left out; all sum to 1."""
         known = np.where(
             np.isnan(self.candidates), 0.0, _weights(self.others, self.candidates, self.constants)
         )
         return np.asarray((known / known.sum(axis=0)).mean(axis=1))
 
     def nearby_left_out(self, rows: Floats) -> Floats:
-        """The mean of something each row has, at the rows themselves, each left out."""
+        """Weighted mean of a quantity (rows,) around each row, without the row itself."""
         return np.asarray(self.others @ rows)
 
 
-def blend(apart: Distances, candidates: Floats, constants: Constants = SHIPPED) -> Blend:
-    """The blend of candidates from their errors (candidates, rows) of leaving out each row.
+def blend(distances: Distances, candidates: Floats, constants: Constants = SHIPPED) -> Blend:
+    """Make the blend from the candidates' leave-one-out errors (candidates, rows).
 
-    ``apart`` is between the rows.  An error is NaN where a candidate has no answer; the first
-    always has one.
+    ``distances`` are those between the rows.  An error is NaN where a candidate makes no prediction; the first
+    candidate makes one everywhere.
     """
-    others = _others(apart, constants)
-    off, apart_there = blended(candidates, candidates, others, constants)
-    return Blend(candidates, off, apart_there, others, constants)
+    others = _others(distances, constants)
+    off, disagreement = blended(candidates, candidates, others, constants)
+    return Blend(candidates, off, disagreement, others, constants)
 
 
-def nearness(apart: Distances, constants: Constants) -> Floats:
-    """How much each known row counts at each site, (n, rows); of a site all sum to 1."""
-    near = _near(apart, constants)
+def nearness(distances: Distances, constants: Constants) -> Floats:
+    """Weight of each known row at each site, (n, rows); the weights of a site sum to 1."""
+    near = _near(distances, constants)
     return _counted(near, np.ones_like(near), constants)
 
 
 def blended(
-    told: Floats, errors: Floats, nearness: Floats, constants: Constants
+    predicted: Floats, errors: Floats, nearness: Floats, constants: Constants
 ) -> tuple[Floats, Floats]:
-    """What candidates tell (candidates, n) of sites, blended by their errors (candidates, rows) nearby.
+    """Blend predictions (candidates, n) by the candidates' errors (candidates, rows) near each site.
 
-    And how far they are apart: their mean distance from the blend, by the same weights.
+    Returns
+    -------
+    (array (n,), array (n,))
+        The weighted mean, and the weighted mean distance of the candidates from it.
     """
-    weights = np.where(np.isnan(told), 0.0, _weights(nearness, errors, constants))
+    weights = np.where(np.isnan(predicted), 0.0, _weights(nearness, errors, constants))
     weights /= weights.sum(axis=0)
-    known = np.nan_to_num(told)
+    known = np.nan_to_num(predicted)
     mean = (weights * known).sum(axis=0)
     return mean, (weights * np.abs(known - mean)).sum(axis=0)
 
 
-def _near(apart: Distances, constants: Constants) -> Floats:
-    near = np.exp(-np.abs(apart.payload) / constants.octaves - apart.asked)
-    for (_, label), differs in apart.differ.items():
+def _near(distances: Distances, constants: Constants) -> Floats:
+    near = np.exp(-np.abs(distances.payload) / constants.octaves - distances.asked)
+    for (_, label), differs in distances.differ.items():
         if not label:
             near *= np.where(differs, constants.other_label, 1.0)
-    return np.asarray(near * np.where(apart.ends, constants.other_end, 1.0))
+    return np.asarray(near * np.where(distances.ends, constants.other_end, 1.0))
 
 
-def _others(apart: Distances, constants: Constants) -> Floats:
-    near, far = _near(apart, constants), np.ones_like(apart.payload)
+def _others(distances: Distances, constants: Constants) -> Floats:
+    near, far = _near(distances, constants), np.ones_like(distances.payload)
     np.fill_diagonal(near, 0.0)
     np.fill_diagonal(far, 0.0)
     return _counted(near, far, constants)
@@ -115,7 +118,7 @@ def _normal(near: Floats) -> Floats:
 
 
 def _weights(nearness: Floats, errors: Floats, constants: Constants) -> Floats:
-    """Weight of each candidate at each site, (candidates, n), the best nearby having 1."""
+    """Weight of each candidate at each site, (candidates, n); that of the best is 1."""
     known = ~np.isnan(errors)
     root = constants.root
     roots = nearness @ (np.abs(np.where(known, errors, 0.0)) ** root).T

@@ -1,8 +1,8 @@
-"""The constants of a fit that nothing derives: chosen on left-out rows, all in one place.
+"""The constants of a fit that no formula gives: chosen on left-out rows, all in one place.
 
-They go by hand from whoever makes a fit down to the line that uses them, so that another choice can be
-tried beside what ships.  ``python -m benchmarks.accuracy.choose`` makes the choice: of each dataset without
-having seen it for the score that is told, of all for what ships.
+They are passed from the caller of a fit down to the line that uses them, so that other values can be compared
+with the shipped ones.  ``python -m benchmarks.accuracy.choose`` chooses them: for the benchmark's scores on all
+datasets but the scored one, for shipping on all.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """How candidates are blended and how wide an interval is.
+    """How candidates are weighted and how wide an interval is.
 
     Parameters
     ----------
     octaves : float
-        Octaves of payload over which an error says something of its neighbour.
+        Distance in payload, in octaves, over which the weight of an error falls by e.
     other_label : float
-        What an error counts where one label differs.
+        Factor of the weight of a row that differs in one label.
     other_end : float
-        What an error of a row between others of its curve counts for a site beyond them, and the other
-        way round: to go on beyond a curve's ends is another task than to draw it between its rows.
+        Factor of the weight of a row inside its curve for a site beyond the curve's ends, and the reverse:
+        extrapolation and interpolation err differently.
     everywhere : float
-        What all rows together count at each site, near or far: how a candidate does as a rule.
+        Share of the weights that all rows have alike, near or far.
     root : float
-        The typical error nearby is a power mean of this exponent: below 1 a wild row does not decide.
+        Exponent of the power mean of errors nearby: below 1 a single outlier does not decide.
     power : float
-        A candidate's weight falls with this power of its typical error nearby.
+        A candidate's weight falls with this power of its mean error nearby.
     doubt : float
-        What a distance between the candidates counts in an interval's scale, beside the errors nearby.
+        Weight of the candidates' disagreement in an interval's scale; the errors nearby have weight 1.
     """
 
     octaves: float = 1.5

@@ -1,8 +1,7 @@
-"""Curves by themselves: lines and cubic pieces between a curve's own rows, or its own costs.
+"""Candidates that use one curve alone: interpolation between its rows, or costs fitted to them.
 
-They know nothing of other curves, and need not: where a curve is smooth and densely measured
-nothing is closer.  All work on log axes, and on stacks of curves of equally many points: the last
-axis is that of the points.
+They ignore all other curves, and are the most accurate where a curve is smooth and densely measured.
+All work on log axes and on stacks of curves of equal length; the points are the last axis.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 WAYS = ("straight", "affine", "monotone", "monotone a byte", "local on", "costs")
-"""The ways to go on from a curve's points; the last is affine in the payload.
+"""Ways to interpolate and extrapolate a curve; the last fits a cost per frame and per byte.
 
-Affine is the time in the payload between two points, and beyond the ends as between the last two.  What is
-monotone depends on the axes: a goodput that stays level is a time a byte that does.
+``affine`` takes the time between two points as affine in the payload, and extrapolates the outer pieces.  The two
+monotone ways differ in their axes: a goodput that is level is a constant time per byte.
 """
 LEAST_POINTS = 2
-"""Points from which a line can be drawn."""
+"""Least points through which a line can be drawn."""
 
 
 def straight(x: Floats, y: Floats, at: Floats) -> Floats:
-    """On the straight between two neighbours; beyond the ends as high as these."""
+    """Linear interpolation between two neighbours; beyond the ends their value is held."""
     left = _left(x, at)
     first = _take(x, left), _take(y, left)
     slope = (_take(y, left + 1) - first[1]) / (_take(x, left + 1) - first[0])
@@ -55,7 +54,7 @@ def monotone(x: Floats, y: Floats, at: Floats) -> Floats:
 
 
 def _end_slope(step: Floats, slope: Floats) -> Floats:
-    """Of the parabola through three points, the end's first, kept from overshooting."""
+    """Slope at the first end of the parabola through three points, limited to prevent overshoot."""
     near, far = step[..., :1], step[..., 1:]
     own, other = slope[..., :1], slope[..., 1:]
     found = ((2 * near + far) * own - near * other) / (near + far)
@@ -64,7 +63,7 @@ def _end_slope(step: Floats, slope: Floats) -> Floats:
 
 
 def affine_pieces(x: Floats, y: Floats, at: Floats) -> Floats:
-    """Time = so much a frame + so much a byte, by the two points around; NaN where that is not above 0."""
+    """Time = cost per frame + cost per byte, through the two points around; NaN where a time is not positive."""
     payload, time, asked = np.exp(x), np.exp(y), np.exp(at)
     left = _left(x, at)
     first, rise = _take(payload, left), np.diff(time) / np.diff(payload)
@@ -73,7 +72,7 @@ def affine_pieces(x: Floats, y: Floats, at: Floats) -> Floats:
 
 
 def on(x: Floats, y: Floats, at: Floats) -> Floats:
-    """Beyond the ends along the line of the last two points."""
+    """Linear extrapolation beyond the ends by the outer two points."""
     below = at < x[..., :1]
     near, far = (np.where(below, v[..., :1], v[..., -1:]) for v in (x, y))
     step = np.where(below, x[..., 1:2] - x[..., :1], x[..., -1:] - x[..., -2:-1])
@@ -82,10 +81,10 @@ def on(x: Floats, y: Floats, at: Floats) -> Floats:
 
 
 def local(x: Floats, y: Floats, at: Floats) -> Floats:
-    """Cubic pieces whose slopes follow the straighter side (H. Akima, J. ACM 17, 1970).
+    """Cubic pieces whose slope at a point is weighted to its straighter side (H. Akima, J. ACM 17, 1970).
 
-    Weights are the modified ones known as makima, with the mean of both slopes in them, so that flat
-    pieces stay flat.
+    The weights are those of the modified method (makima): the mean of both slopes is added, so that level
+    pieces stay level.
     """
     if x.shape[-1] == LEAST_POINTS:
         return straight(x, y, at)
@@ -117,7 +116,7 @@ def _hermite(x: Floats, y: Floats, slope: Floats, at: Floats) -> Floats:
 
 
 def _left(x: Floats, at: Floats) -> Ints:
-    """The point at the left of the piece each place lies in; beyond the ends the outer piece."""
+    """Index of the point to the left of each place; the outer piece's beyond the ends."""
     passed: Ints = (x[..., None, :] <= at[..., :, None]).sum(axis=-1)
     return np.clip(passed - 1, 0, x.shape[-1] - 2)
 
@@ -127,9 +126,9 @@ def _take(values: Floats, where: Ints) -> Floats:
 
 
 def affine(x: Floats, y: Floats, at: Floats) -> Floats:
-    """Time = so much a frame + so much a byte, with the least squares of relative errors.
+    """Time = cost per frame + cost per byte, by least squares of relative errors.
 
-    R. W. Hockney, Parallel Computing 20, 1994; NaN where that time is not above 0.
+    R. W. Hockney, Parallel Computing 20, 1994; NaN where the time is not positive.
     """
     design = np.stack([np.ones_like(x), np.exp(x)], axis=-1) / np.exp(y)[..., None]
     ones = np.ones(x.shape[-1])
@@ -141,16 +140,16 @@ def affine(x: Floats, y: Floats, at: Floats) -> Floats:
 
 
 class Curves:
-    """Every curve by itself, gone on from in each of the ways.
+    """Every curve by itself, predicted in each of the ways.
 
     Parameters
     ----------
     sites : Sites
-        Where the time is known.
+        Sites of the rows.
     log_time : array
-        Its logarithm there.
+        Log time at the rows.
     modelled : array
-        What a mechanism says of that: the straight goes on with it beyond a curve's ends.
+        Log time of the mechanism at the rows; beyond a curve's ends ``straight`` follows the mechanism.
     """
 
     def __init__(self, sites: Sites, log_time: Floats, modelled: Floats) -> None:
@@ -164,24 +163,24 @@ class Curves:
         where too few are left."""
 
     def log_time(self, sites: Sites, modelled: Floats) -> Floats:
-        """Log of the time at some sites, (ways, n); NaN where no curve of two points says it.
+        """Log time at some sites, (ways, n); NaN where the curve has fewer than two points.
 
-        ``modelled`` is what the mechanism says there.
+        ``modelled`` is the mechanism's log time at the sites.
         """
         found = np.full((len(WAYS), len(sites)), np.nan)
         logs = np.log(sites.payload_bytes)
         for key, rows in curves_of(sites).items():
             curve = self._curves.get(key)
             if curve is not None and curve.points.shape[-1] >= LEAST_POINTS:
-                found[:, rows] = _told(curve.points, logs[rows], modelled[rows])
+                found[:, rows] = _predicted(curve.points, logs[rows], modelled[rows])
         return found
 
 
 @dataclass(frozen=True, slots=True)
 class _Curve:
-    """Rows of one curve, the point each belongs to, and the points: rows of equal payload averaged.
+    """One curve: its rows, the point of each row, and the points, at which rows of equal payload are averaged.
 
-    ``points`` are log payloads, ascending, log times and what the mechanism says.
+    ``points`` (3, n) are log payloads, ascending, log times, and log times of the mechanism.
     """
 
     rows: Ints
@@ -195,8 +194,8 @@ def _curve(rows: Ints, known: Floats) -> _Curve:
     return _Curve(rows, point, np.stack([logs, mean, known[2, first]]))
 
 
-def _told(points: Floats, at: Floats, modelled: Floats) -> Floats:
-    """What each way says of some places of curves, (ways, ..., places)."""
+def _predicted(points: Floats, at: Floats, modelled: Floats) -> Floats:
+    """Log time in each way at some places of curves, (ways, ..., places)."""
     x, y, own = points
     off = y - own
     below, above = at < x[..., :1], at > x[..., -1:]
@@ -215,7 +214,7 @@ def _told(points: Floats, at: Floats, modelled: Floats) -> Floats:
 
 
 def _errors(curves: Sequence[_Curve], log_time: Floats) -> Floats:
-    """The error of each way at each row when its payload is left out."""
+    """Error of each way at each row, (ways, n), when all rows of its payload are left out."""
     found = np.full((len(WAYS), len(log_time)), np.nan)
     for count in {curve.points.shape[-1] for curve in curves}:
         if count <= LEAST_POINTS:
@@ -230,11 +229,11 @@ def _errors(curves: Sequence[_Curve], log_time: Floats) -> Floats:
 
 
 def _left_out(points: Floats) -> Floats:
-    """What the others of a curve's points say of each, (ways, curves, points)."""
+    """Prediction of each point by the other points of its curve, (ways, curves, points)."""
     count = points.shape[-1]
     rest = np.array([np.delete(np.arange(count), k) for k in range(count)])
     at, _, modelled = points[..., None]
-    return _told(points[..., rest], at, modelled)[..., 0]
+    return _predicted(points[..., rest], at, modelled)[..., 0]
 
 
 def curves_of(sites: Sites) -> dict[tuple[tuple[str, ...], float], Ints]:

@@ -1,4 +1,4 @@
-"""How far sites lie from known ones: in payload, loads and packets, and which labels differ."""
+"""Distances between sites: in payload, offered load, throughput and packets, and by which labels they differ."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Group = tuple[int, str]
-"""Label column and one of its labels: sites differ if one has it; or ``""``: if labels differ."""
+"""A label column and one of its labels: two sites differ if just one of them has it.  With the label ``""``:
+two sites differ if their labels in the column do."""
 NO_CURVE = 2
-"""How a site stands to a curve without two payloads: neither below, between nor above (-1, 0, 1)."""
+"""Standing of a site on a curve without two payloads; else −1, 0 or 1: below, between or above its rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Distances:
-    """What kernels need of each pair of sites, computed once; matrices of (left, right).
+    """What kernels need of each pair of sites, computed once; matrices (left, right).
 
-    ``payload`` and ``broken`` are signed differences: together they make one warped axis, since a
-    smooth covariance of a sum of two distances need not be one.  ``asked`` is between the loads that
-    were asked for, ``carried`` between what flowed: as fast as it goes is far from every limit in the
-    one, and beside the greatest in the other.  ``differ`` is 1 where sites differ, and has the groups
-    alone in which some do.  ``ends`` is whether they stand differently to the curves of the known sites:
-    one between rows, one at or beyond an end of them.
+    ``payload`` and ``broken`` are signed: their weighted sum is one warped axis, since a smooth covariance of
+    the sum of two absolute distances need not be one.  ``asked`` is the distance between offered loads, ``carried``
+    that between throughputs: in ``asked`` the unlimited load is far from every limit, in ``carried`` close to the
+    greatest.  ``differ`` is 1 where sites differ, and has only the groups in which some do.  ``ends`` is true where
+    one site lies inside its curve's payloads and the other at or beyond an end.
     """
 
     payload: Floats
@@ -40,7 +40,7 @@ class Distances:
     differ: Mapping[Group, Floats]
 
     def part(self, left: Ints, right: Ints) -> Distances:
-        """Between some of the left and some of the right sites, both in ascending order."""
+        """Distances between subsets of both sites, each in ascending order."""
         if (len(left), len(right)) == self.payload.shape:
             return self
 
@@ -59,14 +59,14 @@ class Distances:
 
 
 class Known:
-    """Sites that others are compared with, their labels as numbers.
+    """The sites of the rows, from which distances are taken, with their labels as numbers.
 
     Parameters
     ----------
     sites : Sites
-        The known ones.
+        Sites of the rows.
     groups : sequence of groups
-        The differences in labels that count.
+        The label differences that count.
     """
 
     def __init__(self, sites: Sites, groups: Sequence[Group]) -> None:
@@ -84,9 +84,9 @@ class Known:
         self._ends = self._standing(sites, own=True)
 
     def distances(self, sites: Sites) -> Distances:
-        """From some sites to the known ones.
+        """Distances from some sites to the known ones.
 
-        Where the sites differ in payload alone, one row of asked load and labels stands for all.
+        Where the sites differ in payload alone, one row of offered loads and labels stands for all.
         """
         payload, asked, carried, packets = _axes(sites)
         rows = 1 if _one_curve(sites) else len(sites)
@@ -101,9 +101,9 @@ class Known:
         )
 
     def _standing(self, sites: Sites, *, own: bool = False) -> Ints:
-        """Where sites stand: below, between or above the rows of their curve, or on one without two rows.
+        """Standing of each site: −1, 0 or 1, below, between or above its curve's rows; ``NO_CURVE`` without two.
 
-        ``own`` are the rows themselves, of which the least and the greatest count as left out.
+        With ``own`` the sites are the rows themselves: the outer two count as left out, so beyond the ends.
         """
         found = np.full(len(sites), NO_CURVE)
         for key, where in curves_of(sites).items():
@@ -116,7 +116,7 @@ class Known:
         return found
 
     def _differ(self, sites: Sites) -> Iterator[tuple[Group, Floats]]:
-        """The groups in which some of the sites differ from known ones, and where they do."""
+        """Each group in which some site differs from a known one, with the matrix of where."""
         for group, own, other in zip(
             self._groups, self._compared(sites), self._labels, strict=True
         ):
@@ -125,7 +125,7 @@ class Known:
                 yield group, differs.astype(np.float64)
 
     def _compared(self, sites: Sites) -> Ints:
-        """What each group compares, (groups, sites): a label's number, or whether it is the one."""
+        """What each group compares, (groups, sites): the label's number, or whether it is the group's label."""
         found = np.empty((len(self._groups), len(sites)), dtype=np.int64)
         for k, (column, label) in enumerate(self._groups):
             own = sites.labels[:, column]
@@ -134,9 +134,9 @@ class Known:
 
 
 def _axes(sites: Sites) -> tuple[Floats, Floats, Floats, Floats]:
-    """Octaves of payload, of the load asked and of what flows, and one packet a frame or more.
+    """Log2 of payload, of offered load and of throughput; and packets per frame, counted up to 2.
 
-    Where it is not known what flows, it is what was asked.
+    Where the throughput is not known the offered load stands for it.
     """
     asked = np.log2(sites.load_bps)
     flow_bps = 8 * sites.payload_bytes * sites.frames_per_s
@@ -145,7 +145,7 @@ def _axes(sites: Sites) -> tuple[Floats, Floats, Floats, Floats]:
 
 
 def _numbers(names: NDArray[np.str_], labels: NDArray[np.str_]) -> Ints:
-    """The place of each label among ascending names; -1 of one that is not there."""
+    """Index of each label among ascending names; −1 for one that is not among them."""
     places = np.minimum(np.searchsorted(names, labels), len(names) - 1)
     return np.where(names[places] == labels, places, -1)
 

@@ -1,4 +1,4 @@
-"""How far off an answer is for a configuration that has no row: what leaving out whole ones says."""
+"""Interval of a configuration without rows: from the errors when whole configurations are left out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from icmodel.fits.parted import Parted
+from icmodel.fits.by_protocol import ProtocolProcesses
 from icmodel.fits.process import Process
 from icmodel.statistics import COVERAGE, LONE_WIDTH
 
@@ -15,15 +15,15 @@ Floats = NDArray[np.float64]
 
 
 def left_out_together(process: Process, names: NDArray[np.str_]) -> Floats:
-    """Root mean square of the errors in each configuration when all its rows are left out.
+    """Root mean square error in each configuration when all its rows are left out together.
 
-    In closed form: the inverse of their block of the precision times their weights (C. E. Rasmussen
+    In closed form: the inverse of their block of the precision matrix times their weights (C. E. Rasmussen
     and C. K. I. Williams, Gaussian Processes for Machine Learning, 2006, eq. 5.12 for one row).
 
     Parameters
     ----------
     names : array (rows, columns)
-        What tells configurations apart.
+        The labels that identify a configuration.
     """
     _, inverse = np.unique(names, axis=0, return_inverse=True)
     group = inverse.reshape(-1)
@@ -36,11 +36,11 @@ def left_out_together(process: Process, names: NDArray[np.str_]) -> Floats:
     return np.array(found)
 
 
-def half_width(found: Parted, names: NDArray[np.str_]) -> float:
+def half_width(found: ProtocolProcesses, names: NDArray[np.str_]) -> float:
     """Half of the 90 % interval for a configuration without rows, in log time.
 
-    The conformal rank of the errors of leaving out whole configurations; of too few to have that rank
-    the greatest, and no less than what is assumed of a lone point.
+    The conformal rank of the errors of left-out configurations; with too few of them for that rank the
+    greatest error, and at least what is assumed of a single point.
     """
     parts = found.parts.values()
     errors = np.sort(

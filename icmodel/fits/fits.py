@@ -1,4 +1,4 @@
-"""The fits of a dataset's metrics, each made once, when it is first asked for, or taken from what is kept."""
+"""The fits of a dataset's metrics, each made when first needed, or restored from kept hyperparameters."""
 
 from __future__ import annotations
 
@@ -26,11 +26,10 @@ Watch = Callable[[int, int], None]
 
 
 class Fits:
-    """The fits of a dataset's metrics, each made when it is first asked for.
+    """The fits of a dataset's metrics, each made when first needed.
 
-    Of a metric that is kept nothing is searched for; what is found is added to what is kept.
-
-    ``watch`` is told after each fit how many of how many metrics are fitted.
+    For a metric in ``kept`` there is no search; the results of other searches are added to ``kept``.
+    ``watch`` is called after each fit with the counts of fitted metrics and of all metrics.
     """
 
     def __init__(
@@ -45,19 +44,19 @@ class Fits:
         self.kept = Kept("") if kept is None else kept
         self.carrier, self.constants = carrier, constants
         self.of = lru_cache(maxsize=None)(self._watched)
-        """A metric's name to its fit; ``None`` where there are too few rows."""
+        """Maps a metric's name to its fit; ``None`` where it has too few rows."""
         self._watch = watch
         self._known: set[str] = set()
         self._values: dict[tuple[object, ...], Floats] = {}
 
     def is_fitted(self, metric: str) -> bool:
-        """Whether there are rows enough for a fit of a metric."""
+        """Whether a metric has enough rows for a fit."""
         if metric not in self.kept.metrics:
             self.of(metric)
         return self.kept.metrics[metric] is not None
 
     def is_packet_multiple(self, metric: str) -> bool:
-        """Whether a metric's fit is one of multiples of theory's packets."""
+        """Whether a metric is fitted as a multiple of theory's packets."""
         one = self.kept.metrics[metric] if self.is_fitted(metric) else None
         return one is not None and one.is_packet_multiple
 
@@ -71,9 +70,10 @@ class Fits:
         return self._values[key]
 
     def flowing(self, metric: str, where: Sites) -> Sites:
-        """The sites with the frames that flow there, by the fitted goodput, as far as a metric may know.
+        """The sites with the throughput there by the fitted goodput, as far as a fit of the metric may use it.
 
-        What flows at the hosts' limit is another name of what flows there: a row would find itself in it.
+        Throughput at the hosts' limit repeats the goodput's own rows, so the fit of a flow must not use it:
+        a row would be predicted from itself.
         """
         if metric == "goodput_bps":
             return where
@@ -83,7 +83,7 @@ class Fits:
         return replace(found, frames_per_s=np.where(at_limit(where), 0.0, found.frames_per_s))
 
     def _watched(self, metric: str) -> FittedMetric | None:
-        from icmodel.fits.fitted import (  # a tenth of a prediction that needs none
+        from icmodel.fits.fitted import (  # a tenth of the time of a prediction without fits
             Fitter,
             kept_metric,
         )

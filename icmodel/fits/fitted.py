@@ -1,4 +1,4 @@
-"""Fit one metric of a dataset, as what it is a multiple of."""
+"""Fit one metric of a dataset, directly or as a multiple of another quantity."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ from icmodel.fits.regimes import LIMITED, OVERLOAD
 Floats = NDArray[np.float64]
 
 KINDS = ("latency_", "rtt_", "cpu_", "packets_")
-"""Metrics of a kind, as those of what flows, vary alike over payload, load and options: the search for the
-numbers of one begins at those of another."""
+"""Metrics of one kind, and all flows, vary alike over payload, load and options: the search for one starts from
+the kernels of another."""
 MEDIAN, MEAN = "_p50_s", "_mean_s"
 MULTIPLES = (MEAN, "_p99_s")
-"""Metrics of a kind that go with its median; extremes and spreads are made by stalls, which do not."""
+"""Metrics fitted as multiples of their median; minima, maxima and spreads depend on stalls, so are not."""
 SAID, REGIME = -2, -1
-"""Label columns from the end: whether a row says its payload, and its regime. All before the regime tell
-configurations apart."""
+"""Label columns from the end: whether a row has a payload, and its regime.  The columns before the regime identify
+the configuration."""
 ALL = 1 - 1e-9
-"""Share of a request that is the whole of it, but for rounding."""
+"""Share of the offered load from which all of it counts as carried; less by rounding only."""
 
 
 @dataclass(frozen=True, slots=True)
 class TheoryPackets:
-    """Packets of the frames that flow: each frame in its own, but those of a stream at its limit full."""
+    """Theory's packet rate: frames in packets of their own; full packets of a stream at its limit."""
 
     goodput: FittedMetric
 
     def per_s(self, where: Sites) -> Floats:
-        """Packets a second at some sites."""
+        """Packets per second at some sites."""
         full = at_limit(where)
         frame_s = np.exp(self.goodput.at(_at_own_limit(where))[0])
         frames = np.where(full, 1 / frame_s, where.frames_per_s)
         return frames * np.where(full, where.least_packets, where.packets)
 
     def half(self, where: Sites) -> Floats:
-        """Half-width of their logarithm: none where all frames flow that are asked for."""
+        """Half-width of their logarithm: 0 where the whole offered load is carried."""
         flows_bps = 8 * where.payload_bytes * where.frames_per_s
         limited = where.labels[:, REGIME] == LIMITED
         _, half = self.goodput.fit.mean_at(_at_own_limit(where))
@@ -57,7 +57,7 @@ class TheoryPackets:
 
 
 def _at_own_limit(where: Sites) -> Sites:
-    """The sites as the goodput knows them: at full speed, but for those asked for too much."""
+    """The sites at the unlimited load, as the goodput is fitted there; sites in overload as they are."""
     full = unlimited(where)
     over = where.labels[:, REGIME] == OVERLOAD
     labels = np.where(over[:, None], where.labels, full.labels)
@@ -66,14 +66,14 @@ def _at_own_limit(where: Sites) -> Sites:
 
 @dataclass(frozen=True, slots=True)
 class FittedMetric:
-    """A fit and how its metric turns into log time."""
+    """A fit, and how its metric turns into log time."""
 
     fit: Fit
     quantity: Quantity
     over: FittedMetric | None = None
     """The metric of which this one is fitted as a multiple."""
     packets: TheoryPackets | None = None
-    """The packets of which this one is told as a multiple."""
+    """Theory's packets, of which this metric is fitted as a multiple."""
 
     def at(self, where: Sites) -> tuple[Floats, Floats]:
         """Log time at some sites, and the half-width of a 90 % interval for one new run."""
@@ -86,18 +86,18 @@ class FittedMetric:
         return log_time + other, np.hypot(half, beside)
 
     def log_time(self, values: Floats, where: Sites) -> Floats:
-        """What the fit would have to say for the metric to have some values at some sites."""
+        """The fit's log time that corresponds to given values of the metric at some sites."""
         if self.packets is not None:
             values = values / self.packets.per_s(where)
         log_time = self.quantity.log_time(values, where.payload_bytes)
         return log_time if self.over is None else log_time - self.over.at(where)[0]
 
     def value(self, where: Sites) -> Floats:
-        """The metric, or multiple, at some sites."""
+        """The metric, or its multiple of theory's packets, at some sites."""
         return self.quantity.value(self.at(where)[0], where.payload_bytes)
 
     def elsewhere(self) -> float:
-        """Half-width, in log time, of what a configuration without rows adds."""
+        """Half-width, in log time, to add for a configuration without rows."""
         own = half_width(self.fit.processes[0], self.fit.sites.labels[:, :REGIME])
         beside = self.over if self.packets is None else self.packets.goodput
         return own if beside is None else math.hypot(own, beside.elsewhere())
@@ -105,16 +105,16 @@ class FittedMetric:
 
 @dataclass(frozen=True, slots=True)
 class Fitter:
-    """Fits metrics of one dataset, given what is fitted of others.
+    """Fits metrics of one dataset, using the fits of others.
 
     Parameters
     ----------
     of : callable
-        Another metric's name to its fit; ``None`` where there are too few rows for one.
+        Maps a metric's name to its fit; ``None`` where it has too few rows.
     flowing : callable
-        A metric and sites to the same with the frames that flow there, as far as it may know them.
+        Adds the throughput to sites, as far as a fit of the metric may use it.
     constants : Constants
-        Of every fit.
+        Those of every fit.
     """
 
     data: Dataset
@@ -124,7 +124,7 @@ class Fitter:
     constants: Constants = SHIPPED
 
     def fitted(self, metric: str, known: KeptMetric | None) -> FittedMetric | None:
-        """A metric's fit; of one that is known nothing is searched for; ``None`` of too few rows."""
+        """The fit of a metric, without a search where ``known`` is given; ``None`` where it has too few rows."""
         observed = observations(self.data, metric, self.carrier)
         if observed is None:
             return None
@@ -145,9 +145,9 @@ class Fitter:
         return FittedMetric(found, measure, over, theory)
 
     def _packets(self, metric: str, where: Sites) -> TheoryPackets | None:
-        """The packets of which a metric is told as a multiple; ``None`` of other metrics.
+        """Theory's packets, for metrics that are fitted as multiples of these; else ``None``.
 
-        And of one with rows that do not say their payload or load, or of a protocol without goodput.
+        ``None`` also where a row has no payload or load, or its protocol has no goodput.
         """
         if not metric.startswith(PACKETS):
             return None
@@ -158,7 +158,7 @@ class Fitter:
         return TheoryPackets(goodput)
 
     def _median(self, metric: str, measure: Quantity) -> FittedMetric | None:
-        """The median that a metric is fitted as a multiple of; ``None`` where it stands alone."""
+        """The median of which a metric is fitted as a multiple; ``None`` where it is fitted directly."""
         first = self._first_of_kind(metric)
         if not (first.endswith(MEDIAN) and metric.endswith(MULTIPLES)):
             return None
@@ -166,22 +166,22 @@ class Fitter:
         return found if found is not None and found.quantity == measure else None
 
     def _like(self, metric: str, over: FittedMetric | None, rows: int) -> Fit | None:
-        """The fit at whose numbers the search for a metric's begins.
+        """The fit from whose kernels the search for a metric starts.
 
-        That of the first of its kind; of the median's multiples that of the mean.
+        That of the first metric of its kind; for multiples of a median that of the mean.
         """
         first = self._first_of_kind(metric)
         if over is not None:
             first = first.removesuffix(MEDIAN) + MEAN
         like = None if first == metric else self.of(first)
         if like is None or len(like.fit.sites) < min(rows, MOST_ROWS):
-            return None  # it saw too little to tell a metric of more rows what is alike
+            return None  # fewer rows than this metric has: its own search knows more
         return like.fit
 
     def _first_of_kind(self, metric: str) -> str:
         """The metric of a kind that is fitted first: its median, its mean, or the first by name.
 
-        Of a median its mean and 99 % are multiples: stalls of a run change these, not its median.
+        Mean and 99 % are fitted as multiples of the median: stalls in a run change them, and not the median.
         """
         kind = next((kind for kind in KINDS if metric.startswith(kind)), None)
         if kind is None and metric.endswith(FLOWS):

@@ -1,9 +1,8 @@
-"""What another line rate or another processor clock changes: the wire's part and the host's part.
+"""Scale predictions to another line rate or processor clock: the wire's part by the rate, the host's by the clock.
 
-A time a frame is the longer of what the host takes and what the wire takes; a latency is their sum.
-The wire's part is theory's and goes with the line rate, the host's with the clock.  Where the wire
-hid how fast the host is, the utilisation law says it: a host that is busy for a share of the time
-takes that share of the time a frame.
+The time per frame is the longer of the host's and the wire's; a latency is their sum.  The wire's part is
+theory's.  Where the wire is the limit, the utilisation law gives the host's part: a host that is busy for a
+share of the time needs that share of the time per frame.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ from icmodel.scenario import Hosts
 Floats = NDArray[np.float64]
 
 ON_WIRE = 1.02
-"""Up to this multiple of theory's least time a frame the wire is the limit."""
+"""The wire is the limit up to this multiple of theory's least time per frame."""
 OF_CHANGE, OF_DISTANCE = 0.5, 0.1
-"""Half-width in log: this share of the change, and this of log(rate ratio) and log(clock); assumed."""
+"""Added half-width in log: this share of the change of the metric, and of |log(rate or clock ratio)|; assumed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Time a frame at some sites, on the dataset's hosts and on others [s].
+    """Time per frame at some sites, on the dataset's hosts and on others [s].
 
-    ``fastest_s`` is shorter than ``there_s`` where the wire hid how fast the host is.  ``old`` and ``new``
-    are the sites on the dataset's link and on the asked one.
+    ``fastest_s`` is the least that ``there_s`` may be: where the wire is the limit and no utilisation is known, the
+    hosts may be as fast as the new wire.  ``old`` and ``new`` are the sites on the dataset's link and on the other one.
     """
 
     here_s: Floats
@@ -43,16 +42,16 @@ class Frames:
 
 
 def frames(here_s: Floats, busy: Floats, old: Sites, new: Sites, hosts: Hosts) -> Frames:
-    """Times a frame at full speed.
+    """Times per frame at full speed.
 
     Parameters
     ----------
     here_s : array
         On the dataset's hosts [s].
     busy : array
-        Share of that time the busier host's processor works; NaN where not known.
+        Utilisation of the busier host's processor; NaN where not known.
     old, new : Sites
-        The same sites on the dataset's link and on the asked one.
+        The same sites on the dataset's link and on the other one.
     """
     here_s = np.maximum(here_s, old.least_s)
     by_wire = here_s <= ON_WIRE * old.least_s
@@ -63,7 +62,7 @@ def frames(here_s: Floats, busy: Floats, old: Sites, new: Sites, hosts: Hosts) -
 
 
 def factor(metric: str, regime: str, value: Floats, frame: Frames) -> Floats:
-    """What a metric is multiplied by on other hosts."""
+    """The factor by which a metric changes on other hosts."""
     speed_up = frame.here_s / frame.there_s
     if metric.endswith(("_bps", "_per_s")):
         return speed_up
@@ -76,7 +75,7 @@ def factor(metric: str, regime: str, value: Floats, frame: Frames) -> Floats:
 
 
 def _times(metric: str, value: Floats, frame: Frames) -> Floats:
-    """A latency of a load that is carried: the host's part goes with the clock, the wire's with its rate."""
+    """The factor of a latency below capacity: the host's part scales with the clock, the wire's with its rate."""
     crossings = 0 if metric.endswith("_std_s") else 1
     if metric.startswith("rtt_") and not metric.startswith("rtt_half_"):
         crossings *= 2
@@ -86,7 +85,7 @@ def _times(metric: str, value: Floats, frame: Frames) -> Floats:
 
 
 def widening(multiplied: Floats, hosts: Hosts, own_bps: float | None) -> Floats:
-    """What the half-width in log grows by."""
+    """What is added to the half-width in log."""
     distance = abs(math.log(hosts.cpu_clock_ratio))
     if hosts.line_rate_bps is not None and own_bps is not None:
         distance += abs(math.log(hosts.line_rate_bps / own_bps))

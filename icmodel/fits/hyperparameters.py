@@ -1,6 +1,6 @@
-"""What the search of a fit finds: the mechanism, and the numbers of each process' kernel.
+"""The result of a fit's search: the kind of cost model, and the numbers of each process' kernel.
 
-All else of a fit follows from these and the rows without a search.
+With these and the rows a fit is restored without a search.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Kernels = Mapping[str, Kernel]
 
 @dataclass(frozen=True, slots=True)
 class Hyperparameters:
-    """The kind of the best mechanism, and the kernels of each design of process."""
+    """The kind of the best cost model, and the kernels of each design of process."""
 
     mechanism: str
     kernels: tuple[Kernels, ...]
@@ -29,12 +29,12 @@ class Hyperparameters:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Hyperparameters:
-        """Read from its JSON form.
+        """Read from the JSON form.
 
         Raises
         ------
         KeyError, TypeError, ValueError
-            If it is none.
+            If the document is not one.
         """
         kernels = tuple(
             {str(part): _read(one) for part, one in each.items()} for each in document["kernels"]
@@ -44,14 +44,16 @@ class Hyperparameters:
 
 def _written(kernel: Kernel) -> dict[str, Any]:
     numbers = {name: getattr(kernel, name) for name in NUMBERS}
-    apart = {f"{column} {label}".rstrip(): one for (column, label), one in kernel.apart.items()}
-    return {"form": kernel.form, **numbers, "apart": apart}
+    distances = {
+        f"{column} {label}".rstrip(): one for (column, label), one in kernel.label_distances.items()
+    }
+    return {"form": kernel.form, **numbers, "label_distances": distances}
 
 
 def _read(document: Mapping[str, Any]) -> Kernel:
     numbers = {name: float(document[name]) for name in NUMBERS}
-    apart = {}
-    for group, number in document["apart"].items():
+    distances = {}
+    for group, number in document["label_distances"].items():
         column, _, label = group.partition(" ")
-        apart[int(column), label] = float(number)
-    return Kernel(str(document["form"]), **numbers, apart=apart)
+        distances[int(column), label] = float(number)
+    return Kernel(str(document["form"]), **numbers, label_distances=distances)

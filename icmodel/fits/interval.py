@@ -1,9 +1,10 @@
-"""How wide an interval is: conformal scores of leaving out one row at a time.
+"""Width of intervals: conformal prediction from leave-one-out errors, scaled locally.
 
-The rank of split conformal prediction is taken of |error| / scale.  The scale is how far off rows
-nearby were and how far apart the candidates are at the site, times how much farther it lies from known rows than
-those do from each other.  A new row of the same kind is then covered with 90 %, whatever the distribution
-of the errors.  Where a break is hidden between two rows, all is smooth nearby, but candidates differ.
+Split conformal prediction takes the 90 % rank of |error| / scale over the rows.  The scale is the mean error of
+rows nearby plus the weighted disagreement of the candidates, times the distance of the site from the rows
+relative to theirs from each other.  So a new row of the same kind is covered with 90 %, whatever the
+distribution of errors.  Between two rows that hide a packet break all errors nearby are small, but the
+candidates disagree.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from icmodel.statistics import COVERAGE, LONE_WIDTH, NORMAL
 Floats = NDArray[np.float64]
 
 WIDEST = 20.0
-"""Half of the widest interval, in log time: nothing is known, and its ends are still numbers."""
+"""Largest half-width, in log time: nothing is known then, and both ends stay finite."""
 MOST_CORRECTION = 2.5
-"""Errors of rows that helped to choose the fit are too small: at most by this factor; assumed."""
+"""Leave-one-out errors are too small, since the rows also chose the hyperparameters: greatest correction; assumed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Widths:
-    """Half-widths at any site: a conformal factor on a local scale, and the spread of one run."""
+    """Half-widths at any site: a conformal factor times a local scale, and the spread of one run."""
 
     blend: Blend
     deviations: Floats
@@ -34,21 +35,21 @@ class Widths:
     spread: Floats
     chosen: int
 
-    def of_mean(self, nearness: Floats, deviation: Floats, apart: Floats) -> Floats:
+    def of_mean(self, nearness: Floats, deviation: Floats, disagreement: Floats) -> Floats:
         """Half of the 90 % interval for the mean of many runs, in log time.
 
         Parameters
         ----------
         nearness : array (n, rows)
-            How much each known row counts at each site.
+            Weight of each known row at each site.
         deviation : array
-            The standard deviation that the process expects there.
-        apart : array
-            How far apart the candidates are there.
+            Standard deviation of the first process there.
+        disagreement : array
+            Mean distance of the candidates from the blend there.
         """
         rows = np.stack([self.deviations, np.abs(self.blend.errors)], axis=1)
         usual, off = (nearness @ rows).T
-        off = off + LEAST_ERROR + self.blend.constants.doubt * apart
+        off = off + LEAST_ERROR + self.blend.constants.doubt * disagreement
         half = self.factor * (off * deviation / usual)
         return np.asarray(np.minimum(half, WIDEST))
 
@@ -63,21 +64,20 @@ def widths(blended: Blend, deviations: Floats, spread: Floats, chosen: int) -> W
     Parameters
     ----------
     deviations : array
-        The standard deviation expected at each row when it is left out: says how much farther one site
-        lies from known rows than another.
+        Leave-one-out standard deviation at each row: compares the distance of sites from known rows.
     spread : array
-        Relative standard deviation of a new run at each row, beyond what the row's error has of it.
+        Relative standard deviation of a new run at each row, less the part that the row's error contains.
     chosen : int
         How many numbers were fitted to the rows.
     """
     usual = blended.nearby_left_out(deviations)
     off = blended.nearby_left_out(np.abs(blended.errors)) + LEAST_ERROR
-    off = off + blended.constants.doubt * blended.apart
+    off = off + blended.constants.doubt * blended.disagreement
     scores = np.sort(np.abs(blended.errors) / (off * deviations / usual))
     count = len(scores)
     correction = min(count / max(count - chosen, 1), MOST_CORRECTION)
     rank = int(np.ceil(COVERAGE * (count + 1)))
     factor = float(scores[min(rank, count) - 1]) * correction
-    if rank > count:  # too few to say: what is assumed of a lone point
+    if rank > count:  # too few rows for that rank: at least what is assumed of a single point
         factor = max(factor, LONE_WIDTH / float(np.median(off)))
     return Widths(blended, deviations, factor, spread, chosen)

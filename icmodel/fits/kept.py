@@ -1,6 +1,6 @@
 """What is kept of a dataset's fits: numbers as a text that can be compared, drawn curves as arrays.
 
-A seal says what both were made of: with another, they are those of another dataset or another program.
+A seal hashes what both were made from: dataset, program and constants.  Under another seal they are ignored.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TEXT, ARRAYS = "fit.json", "fit.npz"
 SCHEMA_VERSION = 1
 KEY_BYTES = 16
 INNERMOST = re.compile(r"[\[{][^\[\]{}]*[\]}]")
-"""A list or table with none in it: it stands on one line."""
+"""A list or table without another in it, printed on one line."""
 
 
 class DamagedFit(IcmodelError):  # noqa: N818  (says more than an Error at its end would)
@@ -35,10 +35,10 @@ class DamagedFit(IcmodelError):  # noqa: N818  (says more than an Error at its e
 
 @dataclass(frozen=True, slots=True)
 class KeptMetric:
-    """A metric's fit: what the search found, and what a reader of the text can judge it by.
+    """A metric's fit: the hyperparameters, and numbers by which a reader of the text can judge it.
 
-    ``costs`` by protocol are those of the mechanism: a frame [s], a byte [s/B], a packet [s], and what its
-    kind has beside them; ``weights`` are what each candidate counts at the rows, on average.
+    ``costs`` by protocol are those of the cost model: per frame [s], per byte [s/B], per packet [s], and those that
+    only its kind has; ``weights`` are each candidate's mean weight over the rows.
     """
 
     hyperparameters: Hyperparameters
@@ -57,12 +57,12 @@ class KeptMetric:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> KeptMetric:
-        """Read from its JSON form.
+        """Read from the JSON form.
 
         Raises
         ------
         KeyError, TypeError, ValueError
-            If it is none.
+            If the document is not one.
         """
         return cls(
             Hyperparameters.from_dict(document),
@@ -74,16 +74,16 @@ class KeptMetric:
 
 @dataclass(slots=True)
 class Kept:
-    """The fits of one dataset as far as they are made; grows as more are.
+    """The fits of one dataset that exist so far; more are added.
 
     Parameters
     ----------
     seal : str
-        Of what they are made.
+        Hash of what they are made from.
     metrics : dict
-        A metric's name to its fit; ``None`` where there are too few rows for one.
+        Maps a metric's name to its fit; ``None`` where it has too few rows.
     curves : dict
-        A drawn curve's key, of 16 bytes, to its value, low and high, (3, points).
+        Maps the key of a drawn curve, 16 bytes, to its value, low and high, (3, points).
     """
 
     seal: str
@@ -92,30 +92,30 @@ class Kept:
 
     @property
     def size(self) -> tuple[int, int]:
-        """How many metrics and curves there are."""
+        """Number of metrics and of curves."""
         return len(self.metrics), len(self.curves)
 
     def add(self, other: Kept) -> None:
-        """Take over what another has and this one lacks."""
+        """Add what the other has and this one lacks."""
         for name, one in other.metrics.items():
             self.metrics.setdefault(name, one)
         for key, ends in other.curves.items():
             self.curves.setdefault(key, ends)
 
     def write(self, folder: Path) -> None:
-        """Write both files, each whole or not at all.
+        """Write both files, each atomically.
 
         Raises
         ------
         ReportError
-            If the place cannot be written.
+            If the folder cannot be written.
         """
         with replacing(folder / TEXT) as beside:
             beside.write_text(self.text(), encoding="utf-8", newline="\n")
         keys = sorted(self.curves)
         curves = [self.curves[key] for key in keys]
         with replacing(folder / ARRAYS) as beside, beside.open("wb") as file:
-            np.savez(  # floats of a fit do not shrink, and would take as long to read as the rest
+            np.savez(  # compression would gain little and double the time to read
                 file,
                 seal=np.frombuffer(self.seal.encode(), dtype=np.uint8),
                 keys=np.frombuffer(b"".join(keys), dtype=np.uint8),
@@ -135,12 +135,12 @@ class Kept:
 
 
 def read(folder: Path, seal: str) -> Kept | None:
-    """What a folder keeps under a seal; ``None`` where there is nothing, or what has another seal.
+    """Read what a folder keeps under a seal; ``None`` where there is nothing, or only under another seal.
 
     Raises
     ------
     DamagedFit
-        If a file is there that cannot be read.
+        If a file exists and cannot be read.
     """
     if not (folder / TEXT).is_file():
         return None
@@ -153,13 +153,13 @@ def read(folder: Path, seal: str) -> Kept | None:
             for name, one in document["metrics"].items()
         }
         return Kept(seal, metrics, _curves(folder / ARRAYS, seal))
-    except Exception as error:  # whatever a decoder makes of bytes that are none of its own
+    except Exception as error:  # decoders raise many kinds of error on damaged bytes
         reason = " ".join(str(error).split()) or type(error).__name__
         raise DamagedFit(f"the fit kept in {folder} is damaged ({reason})") from error
 
 
 def _curves(path: Path, seal: str) -> dict[bytes, Floats]:
-    """The drawn curves of a file; none where there is no file, or one with another seal."""
+    """The drawn curves of a file; none where there is no file, or it has another seal."""
     if not path.is_file():
         return {}
     with np.load(BytesIO(path.read_bytes()), allow_pickle=False) as arrays:

@@ -1,10 +1,10 @@
-"""How alike a metric's residual is at two sites: covariance over payload, load and labels.
+"""The covariance of a metric's residuals at two sites: over payload, load and labels.
 
-What is left of a time after its mechanism has three parts: a configuration's costs differ from its
-protocol's, its level does, and the rest varies with payload and load.  Two forms say how labels and
-load part two sites: in a product each makes them less alike, whatever the payload; joined they
-lengthen the one distance on which the covariance rests.  A load counts as what flows of it: hosts that
-carry as much are as busy, whether more was asked of them or not.
+The residual of a cost model has three parts: a configuration's costs differ from its protocol's, its level
+differs, and the rest varies smoothly with payload and load.  There are two forms.  In the product form
+differences in labels and load each reduce the covariance by a factor, whatever the payload; in the joined form
+they add to one distance, on which the covariance depends.  Load counts as throughput: hosts that carry
+the same are equally busy, whatever the offered load.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ Floats = NDArray[np.float64]
 PRODUCT, JOINED = "product", "joined"
 ROOT_3 = 3.0**0.5
 COMMON = 1.0
-"""Variance of what all configurations share beside the mechanism, and of its costs: the residual's."""
+"""Variance of the level and costs that all configurations share, besides the cost model's: the residual's."""
 NUMBERS = ("costs", "level", "residual", "noise", "length", "load_length", "jump")
 
 
 def _smooth(distance: Floats) -> tuple[Floats, Floats]:
-    """Matérn's covariance of smoothness 3/2, and its slope over the distance divided by it."""
+    """Matérn covariance of smoothness 3/2, and its derivative divided by the distance."""
     falling = np.exp(-ROOT_3 * distance)
     return (1 + ROOT_3 * distance) * falling, -3.0 * falling
 
@@ -40,17 +40,17 @@ class Kernel:
     Parameters
     ----------
     form : "product" or "joined"
-        How labels and load part two sites.
+        How labels and load enter.
     costs, level : float
-        Variance of a configuration's own costs and of its own level; nothing where joined.
+        Variance of a configuration's own costs and of its own level; unused in the joined form.
     residual, noise : float
-        Variance of the rest, and of a row beyond what its spread says.
+        Variance of the smooth rest, and of a row's noise beyond its spread.
     length, load_length : float
-        Octaves of payload and of the load that flows over which residuals are alike.
+        Correlation length in octaves of payload and of throughput.
     jump : float
-        Octaves that the break between one packet and more counts as.
-    apart : mapping of group to float
-        How far a difference in labels parts two sites.
+        Octaves that the break between one packet and several counts as.
+    label_distances : mapping of group to float
+        Distance that a difference in labels counts as.
     """
 
     form: str = PRODUCT
@@ -61,29 +61,38 @@ class Kernel:
     length: float = 4.0
     load_length: float = 4.0
     jump: float = 0.5
-    apart: Mapping[Group, float] = field(default_factory=dict)
+    label_distances: Mapping[Group, float] = field(default_factory=dict)
 
     def on(self, groups: tuple[Group, ...]) -> Kernel:
-        """The same kernel where other labels differ; a difference not known parts as assumed."""
-        return replace(self, apart={group: self.apart.get(group, APART) for group in groups})
+        """The same kernel for other label differences; one that is not known has the assumed distance."""
+        return replace(
+            self,
+            label_distances={
+                group: self.label_distances.get(group, LABEL_DISTANCE) for group in groups
+            },
+        )
 
     def numbers(self) -> Floats:
-        """All its numbers, those of labels last."""
-        return np.array([getattr(self, name) for name in NUMBERS] + list(self.apart.values()))
+        """All numbers, the label distances last."""
+        return np.array(
+            [getattr(self, name) for name in NUMBERS] + list(self.label_distances.values())
+        )
 
     def with_numbers(self, numbers: Floats) -> Kernel:
         """The same kernel with other numbers."""
         own = dict(zip(NUMBERS, numbers.tolist(), strict=False))
-        apart = dict(zip(self.apart, numbers[len(NUMBERS) :].tolist(), strict=True))
-        return replace(self, **own, apart=apart)
+        label_distances = dict(
+            zip(self.label_distances, numbers[len(NUMBERS) :].tolist(), strict=True)
+        )
+        return replace(self, **own, label_distances=label_distances)
 
 
-APART = 0.2
-"""How far a difference in a label parts two sites before anything is known; assumed."""
+LABEL_DISTANCE = 0.2
+"""Distance of a difference in a label before any row is seen; assumed."""
 
 
 def groups_of(sites: Sites) -> dict[str, tuple[Group, ...]]:
-    """The label differences each form has a number for: each column's, or joined each label's."""
+    """The label differences that have a number in each form: one per column; joined, one per label."""
     columns: list[Group] = []
     labels: list[Group] = []
     for column in range(sites.labels.shape[1]):
@@ -95,29 +104,29 @@ def groups_of(sites: Sites) -> dict[str, tuple[Group, ...]]:
 
 
 class Covariance:
-    """The covariance of each pair of sites, noise left out, and its slopes over log numbers.
+    """The covariance of each pair of sites without noise, and its derivatives over the logs of the numbers.
 
     Parameters
     ----------
     left, right : array (n, costs)
-        Shares of each cost in the time (`Mechanism.shares`).
+        Share of each cost in the time (`Modelled.shares`).
     """
 
-    def __init__(self, kernel: Kernel, apart: Distances, left: Floats, right: Floats) -> None:
+    def __init__(self, kernel: Kernel, distances: Distances, left: Floats, right: Floats) -> None:
         self.kernel = kernel
-        self._apart = apart
-        self._warped = apart.payload + kernel.jump * apart.broken
+        self._distances = distances
+        self._warped = distances.payload + kernel.jump * distances.broken
         self._shares = left @ right.T
-        labels = np.zeros_like(apart.asked)
+        labels = np.zeros_like(distances.asked)
         for group in self._differing():
-            labels += kernel.apart[group] * apart.differ[group]
+            labels += kernel.label_distances[group] * distances.differ[group]
         squares = (self._warped / kernel.length) ** 2
         if kernel.form == JOINED:
-            squares += (apart.carried / kernel.load_length) ** 2
+            squares += (distances.carried / kernel.load_length) ** 2
             squares += labels
             self._alike, self._own = np.ones(1), np.zeros(1)
         else:
-            self._alike = np.exp(-apart.carried / kernel.load_length - labels)
+            self._alike = np.exp(-distances.carried / kernel.load_length - labels)
             self._own = self._alike * (kernel.costs * self._shares + kernel.level)
         self._smooth, self._slope = _smooth(np.sqrt(squares))
         self._rest = kernel.residual * self._alike * self._smooth
@@ -126,34 +135,34 @@ class Covariance:
         self.values += self._rest
 
     def slopes(self, outer: Floats) -> Floats:
-        """Sum over pairs of ``outer`` × the slope over the log of each number; noise has none."""
-        kernel, apart = self.kernel, self._apart
+        """Sum over pairs of ``outer`` × the derivative over the log of each number; that of noise is 0."""
+        kernel, distances = self.kernel, self._distances
         bent = outer * kernel.residual * self._alike * self._slope
         found = dict.fromkeys(NUMBERS, 0.0)
         found["residual"] = _sum(outer, self._rest)
         found["length"] = -_sum(bent, (self._warped / kernel.length) ** 2)
         warped = bent * self._warped / kernel.length**2
-        found["jump"] = kernel.jump * _sum(warped, apart.broken)
+        found["jump"] = kernel.jump * _sum(warped, distances.broken)
         if kernel.form == JOINED:
-            found["load_length"] = -_sum(bent, (apart.carried / kernel.load_length) ** 2)
+            found["load_length"] = -_sum(bent, (distances.carried / kernel.load_length) ** 2)
             by_label = 0.5 * bent
         else:
             found["costs"] = kernel.costs * _sum(outer * self._alike, self._shares)
             found["level"] = kernel.level * _sum(outer, self._alike)
             by_label = -outer * (self._own + self._rest)
-            found["load_length"] = -_sum(by_label, apart.carried) / kernel.load_length
-        labels = dict.fromkeys(kernel.apart, 0.0)
+            found["load_length"] = -_sum(by_label, distances.carried) / kernel.load_length
+        labels = dict.fromkeys(kernel.label_distances, 0.0)
         for group in self._differing():
-            labels[group] = kernel.apart[group] * _sum(by_label, apart.differ[group])
+            labels[group] = kernel.label_distances[group] * _sum(by_label, distances.differ[group])
         return np.array([*found.values(), *labels.values()])
 
     def _differing(self) -> list[Group]:
-        """The groups of the kernel in which some sites differ."""
-        return [group for group in self.kernel.apart if group in self._apart.differ]
+        """The kernel's groups in which some sites differ."""
+        return [group for group in self.kernel.label_distances if group in self._distances.differ]
 
 
 def variance(kernel: Kernel, shares: Floats) -> Floats:
-    """Variance of each site by itself, noise left out."""
+    """Variance at each site, without noise."""
     squares = np.sum(shares**2, axis=1)
     own = kernel.costs * squares + kernel.level if kernel.form == PRODUCT else 0.0
     return np.asarray(COMMON * (squares + 1.0) + own + kernel.residual)

@@ -1,4 +1,4 @@
-"""Choose a kernel's numbers: those under which the rows are likeliest, with a weak prior."""
+"""Choose a kernel's numbers by maximum likelihood with a weak prior."""
 
 from __future__ import annotations
 
@@ -16,44 +16,44 @@ Floats = NDArray[np.float64]
 
 LOWEST = {"costs": 1e-4, "level": 1e-4, "residual": 1e-4, "noise": 1e-8, "jump": 1e-3}
 HIGHEST = {"noise": 1.0, "length": 60.0, "load_length": 60.0, "jump": 8.0}
-LEAST_LENGTH, LEAST_APART, MOST_APART, MOST_VARIANCE = 0.3, 1e-3, 20.0, 100.0
+LEAST_LENGTH, LEAST_LABEL_DISTANCE, MOST_LABEL_DISTANCE, MOST_VARIANCE = 0.3, 1e-3, 20.0, 100.0
 LOOSENESS = 2.0
-"""Standard deviation of the prior of the log of each number: without one the likelihood has ridges."""
+"""Standard deviation of the prior on the log of each number: without a prior the likelihood has ridges."""
 STEPS = 1000
-"""Steps of the search at most; it ends by itself in a tenth of them."""
+"""Greatest number of steps; a search usually converges in a tenth of them."""
 DIGITS = 4
-"""Significant digits of a number that was found: other libraries find the same ones."""
+"""Significant digits of a found number, few enough that any linear algebra library finds the same."""
 GAIN = 1e-5
-"""The search ends when a step gains less than this share of the log likelihood."""
+"""The search ends when a step improves the log likelihood by less than this share."""
 NOISE = NUMBERS.index("noise")
 NOT_POSITIVE = 1e10
-"""What counts for a covariance that is none, so that the search turns back."""
+"""Value for a matrix that is not positive definite, so that the search turns back."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some rows whose likelihood is taken together: time grows with the cube of their number.
+    """Rows whose likelihood is computed together; the time grows with the cube of their number.
 
     ``residual`` and ``variance`` are in units of the residual's root mean square and its square.
     """
 
-    apart: Distances
+    distances: Distances
     shares: Floats
     residual: Floats
     variance: Floats
 
 
 def likeliest(prior: Kernel, pieces: Sequence[Piece], start: Kernel | None = None) -> Kernel:
-    """The kernel with the numbers under which some rows are likeliest.
+    """The kernel whose numbers maximise the likelihood of the pieces.
 
     Parameters
     ----------
     prior : Kernel
-        What the prior is centred at, and where the search begins.
+        Centre of the prior, and start of the search.
     start : Kernel, optional
-        Where the search begins instead, to be short.
+        Another start, of a search with few steps.
     """
-    from scipy.optimize import minimize  # half a second that only fitting pays
+    from scipy.optimize import minimize  # half a second to import, needed by fits alone
 
     centre = np.log(prior.numbers())
     first = centre if start is None else np.log(start.numbers())
@@ -80,17 +80,17 @@ def likeliest(prior: Kernel, pieces: Sequence[Piece], start: Kernel | None = Non
 
 
 def rounded(number: float) -> float:
-    """A number of a kernel as it is kept: with more digits than rows can tell, and no others."""
+    """A kernel's number rounded as it is kept: still more digits than the rows determine."""
     return float(f"{number:.{DIGITS}g}")
 
 
 def negative_log_likelihood(kernel: Kernel, piece: Piece) -> tuple[float, Floats]:
-    """Minus the log of the marginal likelihood but for a constant, and its slopes.
+    """Minus the log of the marginal likelihood, without its constant, and the gradient.
 
-    The slopes are over the logs of the kernel's numbers: ½ Σ (K⁻¹ − w wᵀ) ∘ dK, w = K⁻¹ r
+    The gradient is over the logs of the kernel's numbers: ½ Σ (K⁻¹ − w wᵀ) ∘ dK, w = K⁻¹ r
     (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, eq. 5.9).
     """
-    covariance = Covariance(kernel, piece.apart, piece.shares, piece.shares)
+    covariance = Covariance(kernel, piece.distances, piece.shares, piece.shares)
     noisy = covariance.values + np.diag(kernel.noise + piece.variance)
     try:
         inverse, log_root = inverted(noisy)
@@ -106,5 +106,5 @@ def negative_log_likelihood(kernel: Kernel, piece: Piece) -> tuple[float, Floats
 
 def _limits(kernel: Kernel) -> list[tuple[float, float]]:
     ends = [(LOWEST.get(name, LEAST_LENGTH), HIGHEST.get(name, MOST_VARIANCE)) for name in NUMBERS]
-    ends += [(LEAST_APART, MOST_APART)] * len(kernel.apart)
+    ends += [(LEAST_LABEL_DISTANCE, MOST_LABEL_DISTANCE)] * len(kernel.label_distances)
     return [(float(np.log(low)), float(np.log(high))) for low, high in ends]

@@ -1,9 +1,9 @@
-"""What a frame costs: so much itself, so much a byte, so much a packet it becomes.
+"""Cost models: the time of a frame as a cost per frame, per byte and per packet.
 
 The costs of each protocol, at the hosts' limit and below it, are fitted by least squares of the
-relative error and are never negative, so that they can be read and extrapolated.  How far a
-configuration's own costs are from these is left to the processes over the residual, which know how
-sure that is.
+relative error and are never negative, so that they can be read and extrapolated.  The deviation of a
+configuration's costs from its protocol's is left to the processes over the residual, which also give its
+uncertainty.
 """
 
 from __future__ import annotations
@@ -25,45 +25,45 @@ ANY: Working = ("", None)
 """All protocols together."""
 
 LEAST_ROWS = 5
-"""Rows from which a protocol has costs of its own, and at its limit others than below it; with fewer
-it shares those of all."""
+"""Least rows of a protocol, or of its hosts at their limit, to have costs of their own; with fewer the costs
+fitted to more rows are used."""
 CONSTANT, COSTS, QUEUE, WORK = "constant", "costs", "queue", "work"
 KINDS = (COSTS, QUEUE, WORK)
-"""What a time may be made of: costs; costs and what waits before them, a queue that grows with the
-load or a buffer that is full (a latency); costs times the frames that flow (processing time, by the
-utilisation law).  A constant is nothing but itself."""
+"""Kinds of cost model: costs alone; costs plus waiting in a queue that grows with the load or in a full
+buffer (a latency); costs times the throughput in frames (processing time, by the utilisation law).  The
+``constant`` model has no costs."""
 SHORTEST_S = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
 class Modelled:
-    """What a mechanism says of some sites.
+    """A cost model's prediction at some sites.
 
-    ``log_time`` is the log of the time; ``shares`` (n, costs) that of each cost in it, which is how
-    log time changes with log cost.
+    ``log_time`` is the log of the time; ``shares`` (n, costs) is the share of each cost in it, which is the
+    derivative of log time over the log of that cost.
     """
 
     log_time: Floats
     shares: Floats
 
     def take(self, where: Ints) -> Modelled:
-        """What it says of some of the sites."""
+        """The prediction at some of the sites."""
         return Modelled(self.log_time[where], self.shares[where])
 
 
 class Mechanism:
-    """The time at each site from its protocol's costs, for hosts at their limit and below it.
+    """A cost model: the time at each site from its protocol's costs, for hosts at their limit and below it.
 
-    A host with too much to do works in another way, as on many frames at a time.
+    Hosts at their limit have other costs, since they process several frames at a time.
 
     Parameters
     ----------
     kind : str
-        What a time is made of.
+        Kind of cost model.
     sites : Sites
-        Where it is known.
+        Sites of the rows.
     log_time : array
-        Its logarithm there.
+        Log time at the rows.
     """
 
     def __init__(self, kind: str, sites: Sites, log_time: Floats) -> None:
@@ -77,23 +77,23 @@ class Mechanism:
                 self._of[working] = _fit(kind, sites.take(members), log_time[members])
         used = {self._known(working) for working in _workings(sites)}
         self.parameters = sum(int((self._of[one] > 0).sum()) for one in used)
-        """How many costs were fitted: those above 0 of what is used."""
+        """Number of fitted costs: those in use that are above 0."""
 
     def costs(self, protocol: str, full: bool | None = None) -> Floats:
-        """Costs a frame [s], a byte [s/B], a packet [s], and what the kind has beside them.
+        """Costs per frame [s], per byte [s/B], per packet [s], and those that only the kind has.
 
-        ``full`` are those of hosts at their limit, or below it; of all where it is ``None``.
+        ``full`` selects those of hosts at their limit (true), below it (false) or of both (``None``).
         """
         return self._of[self._known((protocol, full))]
 
     def at(self, sites: Sites) -> Modelled:
-        """What it says of some sites."""
+        """Predict the time at some sites."""
         parts = self._parts(sites)
         time = np.maximum(parts.sum(axis=1), SHORTEST_S)
         return Modelled(np.log(time), parts / time[:, None])
 
     def _known(self, working: Working) -> Working:
-        """The closest to some working hosts of which the costs are known."""
+        """The most specific key with fitted costs that covers a protocol and its hosts' state."""
         protocol, _ = working
         return next(one for one in (working, (protocol, None), ANY) if one in self._of)
 
@@ -105,7 +105,7 @@ class Mechanism:
 
 
 def _workings(sites: Sites) -> dict[Working, Ints]:
-    """The sites of each protocol at the hosts' limit, and of each below it."""
+    """The sites of each protocol at the hosts' limit and below it."""
     full = at_limit(sites)
     found: dict[Working, Ints] = {}
     for protocol, members in protocols(sites).items():
@@ -116,7 +116,7 @@ def _workings(sites: Sites) -> dict[Working, Ints]:
 
 
 def at_limit(sites: Sites) -> Bools:
-    """Where hosts do what they can, since more is asked than they carry."""
+    """Whether hosts are at their limit: the load is unlimited or in overload."""
     return np.isin(sites.labels[:, -1], (UNLIMITED, OVERLOAD))
 
 
@@ -127,7 +127,7 @@ def protocols(sites: Sites) -> dict[str, Ints]:
 
 
 def configurations(sites: Sites) -> dict[tuple[str, ...], Ints]:
-    """The sites of each configuration: all that have the same labels."""
+    """The sites of each configuration, which is all labels."""
     unique, inverse = np.unique(sites.labels, axis=0, return_inverse=True)
     flat = inverse.reshape(-1)
     return {tuple(row): np.flatnonzero(flat == k) for k, row in enumerate(unique.tolist())}
@@ -147,14 +147,14 @@ def _features(kind: str, sites: Sites) -> Floats:
 
 
 def _full_buffer(sites: Sites) -> tuple[Floats, Floats]:
-    """Time in which one frame and one byte leave a buffer that more flows into than out of [s]."""
+    """Time in which one frame and one byte leave a full buffer in overload [s]."""
     full = at_limit(sites) & (sites.frames_per_s > 0)
     frame_s = np.divide(1.0, sites.frames_per_s, out=np.zeros(len(sites)), where=full)
     return frame_s, frame_s / sites.payload_bytes
 
 
 def possible_kinds(sites: Sites) -> tuple[str, ...]:
-    """The kinds that say something of some sites."""
+    """The kinds of cost model that apply to some sites."""
     known = {QUEUE: bool(sites.queue.any()), WORK: bool(sites.frames_per_s.any())}
     return tuple(kind for kind in KINDS if known.get(kind, True))
 

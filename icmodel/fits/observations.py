@@ -1,4 +1,4 @@
-"""The rows of one metric as arrays: where they were taken, and how sure they are."""
+"""The rows of one metric as arrays: their sites, values and uncertainty."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ from icmodel.fits.regimes import (
     OVERLOAD,
     UNLIMITED,
     UNSAID,
-    asked_too_much,
     regimes_of,
+    rows_in_overload,
 )
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Label = tuple[str, ...]
 Carrier = Callable[[str, Mapping[str, str], Floats], tuple[Floats, Floats, Floats, Floats]]
-"""Protocol, options and payloads [B] to packets a frame, its packets where a stream is merged into
-full ones, its wire time and least interval [s]."""
+"""Maps protocol, options and payloads [B] to packets per frame, packets per frame in a stream of full packets,
+wire time [s] and least interval [s]."""
 
 NO_PAYLOAD = "no payload"
-"""Label of rows that say none: a call without data, or a number for any; 1 B stands for it."""
+"""Label of rows without a payload, such as a call without data; they are placed at 1 B."""
 FULLEST = 0.97
-"""A load counts as at most this share of the capacity, which itself is known to some percent."""
+"""Greatest utilisation of a load below capacity; the capacity itself is known to a few percent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sites:
-    """Where a metric is known or asked: columns of equal length n.
+    """Sites at which a metric is known or predicted: columns of equal length n.
 
-    ``labels`` (n, axes) says protocol, options, counts and regime by name; two sites with equal
+    ``labels`` (n, columns) names protocol, options, counts, payload or none, and regime; two sites with equal
     labels differ in payload and load alone.
     """
 
     payload_bytes: Floats
-    load_bps: Floats  # 1 where not limited
+    load_bps: Floats  # offered load; 1 where not limited
     packets: Floats
     least_packets: Floats
     wire_s: Floats
     least_s: Floats
     labels: NDArray[np.str_]
-    frames_per_s: Floats  # carried there; 0 where not known
-    queue: Floats  # frames that wait, in units of one service; 0 where no limit was carried
+    frames_per_s: Floats  # throughput; 0 where not known
+    queue: Floats  # mean queue in frames; 0 where not below capacity
 
     def __len__(self) -> int:
         return len(self.payload_bytes)
@@ -71,14 +71,14 @@ class Sites:
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """Rows of one metric: sites, values, and the relative variance of each mean (0: not said)."""
+    """Rows of one metric: sites, values, and the relative variance of each mean (0: not stated)."""
 
     sites: Sites
     values: Floats
     variance: Floats
     spread: Floats
-    """Relative standard deviation between runs at each row, half of it pooled over the rows that say
-    it; 0 where none does."""
+    """Relative standard deviation between runs at each row, half of its square pooled over the rows that
+    state it; 0 where none does."""
 
     def take(self, where: Ints) -> Observations:
         """Some of the rows."""
@@ -91,7 +91,7 @@ def label(
 ) -> Label:
     """Protocol, options (empty cells as their default), counts, payload or none, and regime of a row.
 
-    With ``options`` as if it had those.
+    ``options`` take the place of the row's own.
     """
     own = dict(zip(data.option_axes, point.options, strict=True)) if options is None else options
     values = (own.get(axis) or data.option_defaults[axis] for axis in data.option_axes)
@@ -107,7 +107,7 @@ def sites(
     load_bps: Floats,
     labels: Sequence[Label],
 ) -> Sites:
-    """Sites of some payloads and loads, with what a frame becomes on each protocol's wire."""
+    """Sites of some payloads and loads, with packets and wire times of each protocol's frames."""
     packets, least_packets = np.ones_like(payload_bytes), np.ones_like(payload_bytes)
     wire_s, least_s = np.zeros_like(payload_bytes), np.zeros_like(payload_bytes)
     names = np.array(labels, dtype=np.str_).reshape(len(payload_bytes), -1)
@@ -128,7 +128,7 @@ def sites(
 
 
 def unlimited(where: Sites) -> Sites:
-    """The same sites at full speed, not known yet how many frames flow."""
+    """The same sites at the unlimited load, throughput not yet known."""
     labels = where.labels.copy()
     if len(labels):
         labels = np.array([[*row[:-1], UNLIMITED] for row in labels.tolist()], dtype=np.str_)
@@ -138,10 +138,10 @@ def unlimited(where: Sites) -> Sites:
 
 
 def flowing(where: Sites, capacity_bps: Floats) -> Sites:
-    """The sites with the frames that flow there, from the goodput at full speed [b/s].
+    """The sites with throughput and queue, from the capacity [b/s].
 
-    The mean number that waits is ρ / (1 − ρ), as of a queue with Poisson arrivals; near ρ = 1 a run
-    is too short to fill it.
+    The mean queue is ρ / (1 − ρ), that of Poisson arrivals (M/M/1); ρ is limited to ``FULLEST``, since near 1 a
+    run is too short to fill the queue.
     """
     able = capacity_bps / (8 * where.payload_bytes)
     asked = where.load_bps / (8 * where.payload_bytes)
@@ -157,10 +157,9 @@ def flowing(where: Sites, capacity_bps: Floats) -> Sites:
 
 
 def twins(where: Sites) -> tuple[Ints, ...]:
-    """The sites of each point that has several.
+    """Groups of sites at the same point, of two or more.
 
-    How far beyond its capacity a sender is asked changes little: requests above it are one point whatever
-    their load.
+    In overload the offered load changes little, so sites in overload are at one point whatever their load.
     """
     over = where.labels[:, -1] == OVERLOAD
     load = np.where(over, 1.0, where.load_bps)
@@ -177,15 +176,15 @@ def twins(where: Sites) -> tuple[Ints, ...]:
 
 
 def observations(data: Dataset, metric: str, carrier: Carrier) -> Observations | None:
-    """All rows of a metric; ``None`` of fewer than three.
+    """All rows of a metric; ``None`` if there are fewer than three.
 
-    Of the goodput only rows that no limit held back: a carried one says nothing of what could be had,
-    but beside payloads that were asked for too much at least that.
+    Of the goodput only rows that measure the capacity: unlimited ones, ones in overload, and those at the payloads
+    next to overload.  A load below capacity is achieved, and shows no capacity.
     """
     points = [p for p in data.points if p.metric == metric]
     regimes = regimes_of(data, points)
     if metric == "goodput_bps":
-        over = asked_too_much(data, points)
+        over = rows_in_overload(data, points)
         free = [k for k, regime in enumerate(regimes) if regime != LIMITED or over[k]]
         points = [points[k] for k in free]
         regimes = [OVERLOAD if over[k] and regimes[k] != UNLIMITED else UNLIMITED for k in free]
@@ -202,9 +201,9 @@ def observations(data: Dataset, metric: str, carrier: Carrier) -> Observations |
 def _variance(points: Sequence[Point], shift: float) -> tuple[Floats, Floats]:
     """Relative variance of each row's mean, and relative spread between its runs.
 
-    Relative is to the value and what is added to it before its logarithm is fitted.
-    A spread of few runs is itself uncertain, so half of it is the pooled one; that of a single run
-    is not known at all.  Pooled is the mean, none counting as more than thrice the median.
+    They are relative to the value plus the shift of its logarithm.  The spread of a few runs is itself uncertain, so
+    half of its square is the pooled one; a single run has the pooled one alone.  Pooled is the mean of the
+    rows' spreads, each limited to three times their median.
     """
     size = [abs(p.value) + shift for p in points]
     said = [

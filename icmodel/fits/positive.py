@@ -1,4 +1,4 @@
-"""Symmetric positive definite matrices, inverted by their Cholesky factor."""
+"""Inverse of a symmetric positive definite matrix by its Cholesky factor."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ Floats = NDArray[np.float64]
 
 
 def inverted(matrix: Floats) -> tuple[Floats, float]:
-    """The inverse of a covariance (n, n), and half the log of its determinant.
+    """Inverse of a covariance (n, n), and half the log of its determinant.
 
-    A third of the time of a general inverse (LAPACK's potrf and potri).
+    It takes a third of the time of a general inverse (LAPACK's potrf and potri).
 
     Raises
     ------
     numpy.linalg.LinAlgError
-        If it is not positive definite.
+        If the matrix is not positive definite.
     """
-    from scipy.linalg.lapack import dpotrf, dpotri  # half a second that only fitting pays
+    from scipy.linalg.lapack import dpotrf, dpotri  # half a second to import, needed by fits alone
 
     root, failed = dpotrf(matrix, lower=1)
     if failed:

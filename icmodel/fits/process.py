@@ -1,4 +1,4 @@
-"""A mechanism and a Gaussian process over what it leaves: one way to answer a fitted metric."""
+"""A cost model with a Gaussian process over its residual: one candidate for a fitted metric."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ LEAST_SCALE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """The mechanism and a Gaussian process over its residual, known at some rows.
+    """A cost model and a Gaussian process over its residual, conditioned on some rows.
 
-    ``scale`` is the residual's root mean square, in which the process counts; ``shares`` are those
-    of the rows' costs.  ``twins`` are rows of one point, which know each other and leave together.
+    ``scale`` is the residual's root mean square, the process' unit; ``shares`` are the shares of each cost at the
+    rows.  ``twins`` are groups of rows at one point, which are left out together.
     """
 
     mechanism: Mechanism
@@ -37,11 +37,11 @@ class Process:
 
     @property
     def errors(self) -> Floats:
-        """Error at each row when that row and its twins are left out, in closed form.
+        """Leave-one-out error at each row, its twins left out too, in closed form.
 
-        Of one row its weight over its precision; of several their block of the precision, solved for
-        their weights (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine Learning,
-        2006, eq. 5.12 for one row).
+        For a single row its weight over its diagonal element of the precision matrix; for twins their block of
+        that matrix, solved for their weights (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine
+        Learning, 2006, eq. 5.12 for one row).
         """
         found = self.weights / np.diag(self.inverse)
         for rows in self.twins:
@@ -50,22 +50,22 @@ class Process:
 
     @property
     def deviations(self) -> Floats:
-        """Standard deviation expected at each row when that row and its twins are left out."""
+        """Leave-one-out standard deviation at each row, its twins left out too."""
         found = 1.0 / np.diag(self.inverse)
         for rows in self.twins:
             found[rows] = np.diag(np.linalg.inv(self.inverse[np.ix_(rows, rows)]))
         return np.asarray(self.scale * np.sqrt(found))
 
-    def covariance(self, modelled: Modelled, apart: Distances) -> Floats:
-        """With the known rows, of sites so far from them of which its mechanism says that."""
-        return Covariance(self.kernel, apart, modelled.shares, self.shares).values
+    def covariance(self, modelled: Modelled, distances: Distances) -> Floats:
+        """Covariance of sites with the rows, from the cost model's prediction there and the distances."""
+        return Covariance(self.kernel, distances, modelled.shares, self.shares).values
 
     def log_time(self, modelled: Modelled, cross: Floats) -> Floats:
-        """Log of the time at sites of that covariance with the known rows."""
+        """Log time at sites with a given covariance with the rows."""
         return np.asarray(modelled.log_time + self.scale * (cross @ self.weights))
 
     def deviation(self, modelled: Modelled, cross: Floats) -> Floats:
-        """Standard deviation expected of a new row at such sites."""
+        """Standard deviation of a new row at such sites."""
         known = np.sum((cross @ self.inverse) * cross, axis=1)
         unknown = variance(self.kernel, modelled.shares) - known
         return np.asarray(self.scale * np.sqrt(np.maximum(unknown, 0.0) + self.kernel.noise))
@@ -80,25 +80,25 @@ def process(
     mechanism: Mechanism,
     kernel: Kernel,
     observed: Observations,
-    apart: Distances,
+    distances: Distances,
     log_time: Floats,
 ) -> Process:
-    """The process through some rows.
+    """Condition a process on some rows.
 
     Parameters
     ----------
     observed : Observations
-        The rows, and the relative variance that is said of each.
-    apart : Distances
+        The rows, with the relative variance of each.
+    distances : Distances
         Between the rows.
     log_time : array
-        Log time at each.
+        Log time at each row.
     """
     modelled = mechanism.at(observed.sites)
     residual = log_time - modelled.log_time
     scale = scale_of(residual)
     shares = modelled.shares
-    covariance = Covariance(kernel, apart, shares, shares).values
+    covariance = Covariance(kernel, distances, shares, shares).values
     noisy = covariance + np.diag(kernel.noise + observed.variance / scale**2)
     inverse, _ = inverted(noisy)
     weights = inverse @ residual / scale

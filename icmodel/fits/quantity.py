@@ -1,4 +1,4 @@
-"""Metrics as times: what a mechanism explains is a time a frame, a latency or a share of a core."""
+"""Metrics as log times: what a cost model predicts is a time per frame, a latency or a share of a core."""
 
 from __future__ import annotations
 
@@ -11,35 +11,34 @@ Floats = NDArray[np.float64]
 
 PER_BIT, PER_FRAME, DIRECT = "per bit", "per frame", "direct"
 SHIFTS = {"loss_rate": 0.1, "cpu_": 0.01}
-"""Added before the logarithm to ratios that can be 0: far below it errors count absolutely."""
+"""Added before the logarithm to ratios that can be 0: far below this, errors count as absolute ones."""
 SMALLEST = 1e-3
-"""Share of the median value added to any other metric that has a 0."""
+"""Share of the median that is added to any other metric with a value of 0."""
 
 FLOWS = ("_bps", "_per_s")
-"""How metrics of what flows end."""
+"""Endings of metrics that are flows."""
 PACKETS = "packets_"
-"""How those begin that are multiples of the packets of the frames that flow: less than 1 where a sender
-merges frames."""
+"""Beginning of metrics that are fitted as multiples of theory's packets; below 1 where a sender merges frames."""
 ROUNDING = 1e-9
-"""Less than this share of the shift is 0."""
+"""Results below this share of the shift are 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """How a metric turns into log time and back; ``shift`` is added where some value is 0."""
+    """The transformation of a metric to log time and back; ``shift`` is added first where values can be 0."""
 
     kind: str
     shift: float
 
     def log_time(self, values: Floats, payload_bytes: Floats) -> Floats:
-        """Log of a time a frame, or of the metric itself."""
+        """Log of a time per frame, or of the metric itself."""
         logs = np.log(values + self.shift)
         if self.kind == PER_BIT:
             return np.asarray(np.log(8 * payload_bytes) - logs)
         return np.asarray(-logs if self.kind == PER_FRAME else logs)
 
     def value(self, log_time: Floats, payload_bytes: Floats) -> Floats:
-        """The metric of a log time."""
+        """The metric at a log time."""
         if self.kind == PER_BIT:
             logs = np.log(8 * payload_bytes) - log_time
         else:
@@ -49,12 +48,12 @@ class Quantity:
 
     @property
     def falls(self) -> bool:
-        """Whether a longer time is a smaller value."""
+        """Whether the metric falls with the time."""
         return self.kind != DIRECT
 
 
 def quantity(metric: str, values: Floats) -> Quantity:
-    """The quantity of a metric with some known values."""
+    """The transformation of a metric, given its known values."""
     kind = DIRECT
     if metric.endswith("_bps"):
         kind = PER_BIT

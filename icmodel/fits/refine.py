@@ -1,4 +1,4 @@
-"""Put fits on curves: each benchmarked curve again, dense, smooth and with the breaks in it."""
+"""Draw curves from fits: each measured curve again, with more points and on both sides of each packet break."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from icmodel.fits.observations import (
     sites,
     unlimited,
 )
-from icmodel.fits.regimes import OVERLOAD, UNLIMITED, asked_too_much, regime_of
+from icmodel.fits.regimes import OVERLOAD, UNLIMITED, regime_of, rows_in_overload
 from icmodel.fits.threads import one_thread
 from icmodel.scenario import Hosts, Where
 from icmodel.statistics import NORMAL
@@ -39,15 +39,15 @@ Floats = NDArray[np.float64]
 
 PER_OCTAVE = 4
 BEYOND = 2.0**6
-"""How far beyond its payloads a curve is continued, as a factor."""
+"""Factor by which a curve is continued beyond its payloads."""
 BUSY = ("cpu_send", "cpu_recv")
 BREAKS = 4
-"""Fragment multiples that get a knot on each side; beyond them one packet more changes little."""
+"""Number of packet breaks with a knot on each side; one packet more changes little after that."""
 LAST_BREAK_BYTES = 2**16
 
 
 class Refiner:
-    """Draws curves from fits of a dataset's metrics: for its own hosts, which are kept, or for others."""
+    """Draws curves from a dataset's fits: for its own hosts, whose curves are kept, or for others."""
 
     def __init__(self, fits: Fits, other: tuple[Hosts, Carrier] | None = None) -> None:
         self.data, self.carrier = fits.data, fits.carrier
@@ -65,11 +65,11 @@ class Refiner:
         return Refiner(self.fits, (hosts, carrier))
 
     def carried(self, protocols: Sequence[str]) -> Floats:
-        """Goodput over request while it is carried: value, low and high, (3, protocols)."""
+        """Goodput over offered load below capacity: value, low and high, (3, protocols)."""
         return achieved_shares(self.data, protocols)
 
     def knots(self, protocols: Sequence[str], options: Mapping[str, str]) -> Floats:
-        """Payloads every curve gets: so many an octave, and both sides of each break [B]."""
+        """Payloads that every curve gets: a fixed number per octave, and both sides of each packet break [B]."""
         payloads = [p.payload_bytes for p in self.data.points if p.payload_bytes is not None]
         if not payloads:
             return np.empty(0)
@@ -83,17 +83,17 @@ class Refiner:
         return np.array(sorted(found))
 
     def overloaded(self, points: Sequence[Point]) -> list[bool]:
-        """Which rows were asked for more than was reached, and those beside them."""
-        return asked_too_much(self.data, points)
+        """Which rows are in overload, or at the payloads next to it."""
+        return rows_in_overload(self.data, points)
 
     def draws_all(self, metric: str) -> bool:
-        """Whether every curve of a metric is drawn, and none stands as its rows say."""
+        """Whether every curve of a metric is drawn from the fit, and none stays as measured."""
         return metric not in self._without_payload and self.fits.is_fitted(metric)
 
     def refined(self, metric: str, curve: Curve, payload_bytes: Floats, where: Where) -> Curve:
-        """A curve from the metric's fit; as it stands where there is no fit.
+        """A curve drawn from the metric's fit; the measured one where there is no fit.
 
-        A row without a payload stands as it is too, but for options that it was not taken at.
+        A row without a payload stays as measured too, unless other options are requested.
         """
         if (curve.anywhere and where.options is None) or not self.fits.is_fitted(metric):
             return curve
@@ -105,7 +105,7 @@ class Refiner:
         return self._on(curve, payload, self._drawn[key], where)
 
     def _payloads_of(self, curve: Curve, knots: Floats, where: Where) -> Floats:
-        """Where a curve gets points: its own, the knots between them, and where it begins and ends."""
+        """Payloads of a drawn curve: its own, the knots between them, and its ends."""
         least, most = self._measured_between(curve)
         found = {least, *curve.payload_bytes.tolist(), most}
         if not curve.anywhere:
@@ -114,7 +114,7 @@ class Refiner:
         return np.array(sorted(found))
 
     def _on(self, curve: Curve, payload: Floats, ends: Floats, where: Where) -> Curve:
-        """A curve through these ends, with the rows on both sides of each point."""
+        """A curve through these values and ends, with the rows on both sides of each point."""
         first, last = curve.payload_bytes[[0, -1]]
         top = len(curve.payload_bytes) - 1
         before = np.clip(np.searchsorted(curve.payload_bytes, payload, side="right") - 1, 0, top)
@@ -134,10 +134,10 @@ class Refiner:
         )
 
     def _measured_between(self, curve: Curve) -> tuple[float, float]:
-        """The least and the greatest payload of a curve [B].
+        """Least and greatest payload of a curve [B].
 
-        A limited load counts as known wherever its configuration was measured at any: from where on it
-        is carried says the goodput, not the first row that was taken of it.
+        A limited load counts as measured at every payload of its configuration: the goodput says where it is
+        achieved, and so does not depend on which payloads were measured at this load.
         """
         first, last = curve.payload_bytes[[0, -1]]
         if not math.isfinite(curve.load_bps) or curve.anywhere:
@@ -146,7 +146,7 @@ class Refiner:
         return self._payloads.get(own, (first, last))
 
     def _ends(self, metric: str, curve: Curve, payload: Floats, where: Where) -> Floats:
-        """Value, low and high at some payloads; own points lie inside."""
+        """Value, low and high at some payloads; each measured point lies within."""
         fitted = self.fits.of(metric)
         assert fitted is not None  # only fitted metrics are drawn
         rows = [self.data.points[row] for row in curve.rows.tolist()]
@@ -170,7 +170,7 @@ class Refiner:
         if fitted.packets is not None and regime in (UNLIMITED, OVERLOAD):
             ends = _at_least_full_packets(ends, curve, payload)
         if self.hosts is not None:
-            return self._moved(metric, regime, ends, there, labels)
+            return self._on_other_hosts(metric, regime, ends, there, labels)
         if own:
             at = np.searchsorted(payload, curve.payload_bytes)
             theory = 1.0 if fitted.packets is None else fitted.packets.per_s(there)[at]
@@ -185,24 +185,24 @@ class Refiner:
         metric: str,
         curve: Curve,
         payload: Floats,
-        told: tuple[Floats, Floats],
+        log_times: tuple[Floats, Floats],
     ) -> Floats:
-        """Value, low and high of log times and their half-widths, with what rows and sessions add."""
-        log_time, half = told
+        """Value, low and high from log times and half-widths, with the uncertainty of rows and sessions."""
+        log_time, half = log_times
         measure = fitted.quantity
         value, one, other = (
             measure.value(log_time + sign * half, payload) for sign in (0.0, -1.0, 1.0)
         )
-        if metric in RATIOS:  # a fit that goes beyond the rows knows no whole
+        if metric in RATIOS:  # an extrapolated fit can exceed 1
             value, one, other = (np.minimum(number, 1.0) for number in (value, one, other))
         low, high = (other, one) if measure.falls else (one, other)
-        below, above = self._said(curve, payload)
+        below, above = self._own_range(curve, payload)
         session = NORMAL * self._between_sessions(metric, value)
         low = value - np.hypot(np.hypot(value - low, value * below), session)
         high = value + np.hypot(np.hypot(high - value, value * above), session)
         return np.stack([value, np.clip(low, 0.0, value), np.maximum(high, value)])
 
-    def _moved(
+    def _on_other_hosts(
         self, metric: str, regime: str, ends: Floats, where: Sites, labels: list[Label]
     ) -> Floats:
         """Value, low and high on other hosts."""
@@ -220,20 +220,20 @@ class Refiner:
             by = factor(metric, regime, ends[0], frame)
         rate = self.data.interconnect.line_rate_bps
         wider = np.exp(widening(by, self.hosts, rate))
-        moved = np.stack([ends[0] * by, ends[1] * by / wider, ends[2] * by * wider])
+        found = np.stack([ends[0] * by, ends[1] * by / wider, ends[2] * by * wider])
         if metric == "goodput_bps":
-            moved[2] *= frame.there_s / frame.fastest_s
-        return moved
+            found[2] *= frame.there_s / frame.fastest_s
+        return found
 
     def _between_sessions(self, metric: str, value: Floats) -> Floats:
-        """Standard deviation of a session's mean at some values of a metric, in its unit."""
+        """Standard deviation between the means of sessions, at given values of a metric and in its unit."""
         spread = self.data.between_sessions.get(metric, 0.0)
         return np.full_like(value, spread) if metric in RATIOS else spread * value
 
-    def _said(self, curve: Curve, payload: Floats) -> tuple[Floats, Floats]:
-        """How far below and above its value a row's own range reaches, relative, between rows too.
+    def _own_range(self, curve: Curve, payload: Floats) -> tuple[Floats, Floats]:
+        """Distance of a row's stated low and high from its value, relative, interpolated between rows.
 
-        What a source assumes or rounds is off alike at neighbouring rows: no fit averages it out.
+        What a source assumes or rounds errs alike at neighbouring rows: a fit does not average it out.
         """
         points = [self.data.points[row] for row in curve.rows.tolist()]
         ranges = [
@@ -255,10 +255,10 @@ class Refiner:
         half: Floats,
         where: Where,
     ) -> Floats:
-        """What brings a goodput to its curve's rows of another regime, which its fit was not shown.
+        """Correction of a goodput's log time to those of its rows that the fit of this regime did not use.
 
         Those are limited runs that reached more than the unlimited one can, and the unlimited runs
-        that bound those that were asked for too much.
+        at the payloads next to overload.
         """
         own = np.searchsorted(payload, curve.payload_bytes)
         loads = [self.data.points[row].load_bps for row in curve.rows.tolist()]
@@ -271,7 +271,7 @@ class Refiner:
 
 
 def _at_least_full_packets(ends: Floats, curve: Curve, payload: Floats) -> Floats:
-    """Multiples of full packets beyond the rows' payloads, where a fit may go below what a stream needs."""
+    """Packet multiples of at least 1 beyond the rows' payloads, where a fit may fall below a stream of full packets."""
     first, last = curve.payload_bytes[[0, -1]]
     beyond = (payload < first) | (payload > last)
     value, low, high = ends
@@ -280,7 +280,7 @@ def _at_least_full_packets(ends: Floats, curve: Curve, payload: Floats) -> Float
 
 
 def _key(metric: str, curve: Curve, knots: Floats, where: Where) -> bytes:
-    """What tells a drawn curve from all others of the same fits."""
+    """Hash that identifies a drawn curve among all curves of the same fits."""
     options = None if where.options is None else sorted(where.options.items())
     said = repr((metric, curve.load_bps, where.extend, where.overloaded, options)).encode()
     parts = (said, curve.rows.tobytes(), b"" if curve.anywhere else knots.tobytes())
@@ -288,7 +288,7 @@ def _key(metric: str, curve: Curve, knots: Floats, where: Where) -> bytes:
 
 
 def _payloads(data: Dataset) -> dict[tuple[object, ...], tuple[float, float]]:
-    """The least and the greatest payload of each metric and configuration, at any load [B]."""
+    """Least and greatest payload of each metric and configuration, at any load [B]."""
     found: dict[tuple[object, ...], list[float]] = {}
     for point in data.points:
         if point.payload_bytes is not None:
@@ -297,6 +297,6 @@ def _payloads(data: Dataset) -> dict[tuple[object, ...], tuple[float, float]]:
 
 
 def _configuration(point: Point) -> tuple[object, ...]:
-    """What a row is of, but for its payload and load."""
+    """Metric, protocol, options and counts of a row: all but its payload and load."""
     counts = point.cores, point.switches, point.endpoints, point.other_goodput_bps
     return point.metric, point.protocol, point.options, *counts

@@ -1,4 +1,4 @@
-"""Regimes: how the load of a row stands to what was carried there."""
+"""Regimes: how the offered load of a row compares with the capacity."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from icmodel.dataset_rows import POINT
 
 UNLIMITED, UNSAID, LIMITED, OVERLOAD = "unlimited", "unsaid", "limited", "overload"
 OVERLOADED = 1.005
-"""A limit counts as carried up to this times the best goodput there (E14)."""
+"""A limit is in overload above this times the best goodput at its payload (E14)."""
 SHORT = 1.1
-"""And up to this times its own goodput: frames may be lost or wait at the end of a window, but a
-paced sender may also reach much less than one at full speed; assumed.  A limit no farther below the
-best goodput there counts as about that."""
+"""A limit is in overload, too, above this times its own goodput.  The margin is for frames that are lost or still
+queued when a run ends; assumed.  A limit at most this factor below the best goodput counts as close to capacity."""
 Place = tuple[str, tuple[str, ...], int | None]
 """Protocol, options and payload."""
 
 
 def regimes_of(data: Dataset, points: Sequence[Point]) -> list[str]:
-    """How the load of each row stands to what was carried there, by it and by any other load."""
+    """The regime of each row, from its own goodput and the best goodput at any load."""
     best: dict[Place, float] = {}
     own: dict[tuple[object, ...], float] = {}
     if any(p.load_bps is not None and math.isfinite(p.load_bps) for p in points):
@@ -32,11 +31,11 @@ def regimes_of(data: Dataset, points: Sequence[Point]) -> list[str]:
     return [_regime(p, best.get(_place(p)), own.get(tuple(p)[POINT])) for p in points]
 
 
-def asked_too_much(data: Dataset, points: Sequence[Point]) -> list[bool]:
-    """Which rows were asked for more than was reached, or bound the payloads of such rows.
+def rows_in_overload(data: Dataset, points: Sequence[Point]) -> list[bool]:
+    """Which rows are in overload, or at the payloads next to such rows.
 
-    Those are of the next payload below and above them: the rows with the greatest limit, if that is
-    about what can be had there, and the unlimited ones, if there are any, otherwise.
+    Of each next payload, below and above, that is the row with the greatest limit if it is close to capacity,
+    otherwise the unlimited one, if there is one.
     """
     regimes = regimes_of(data, points)
     over = [regime == OVERLOAD for regime in regimes]
@@ -54,9 +53,9 @@ def asked_too_much(data: Dataset, points: Sequence[Point]) -> list[bool]:
 def _fullest(
     data: Dataset, points: Sequence[Point], regimes: Sequence[str]
 ) -> dict[tuple[object, ...], dict[int, int]]:
-    """By curve and payload the row that shows best what a limit at the capacity does.
+    """By curve and payload, the row closest to a limit at the capacity.
 
-    That is the one with the greatest limit; of limits far below what can be had the unlimited one, if
+    That is the row with the greatest limit; where all limits are far below capacity the unlimited one, if
     there is one.
     """
     best = _best(data)
@@ -83,7 +82,7 @@ def _place(point: Point) -> Place:
 
 
 def _best(data: Dataset) -> dict[Place, float]:
-    """The best goodput of each protocol, options and payload, with any counts and load [b/s]."""
+    """Best goodput of each protocol, options and payload, at any counts and load [b/s]."""
     found: dict[Place, float] = {}
     for p in data.points:
         if p.metric == "goodput_bps":
@@ -101,7 +100,7 @@ def _regime(point: Point, best: float | None, own: float | None) -> str:
 
 
 def regime_of(load_bps: float) -> str:
-    """Whether a load [b/s] is unlimited, not said (NaN) or a limit."""
+    """Whether a load [b/s] is unlimited (inf), not stated (NaN) or a limit."""
     if math.isnan(load_bps):
         return UNSAID
     return UNLIMITED if math.isinf(load_bps) else LIMITED

@@ -1,4 +1,4 @@
-"""The seal of a fit: a hash of all that it is made of."""
+"""The seal of a fit: a hash of everything it is made from."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ TEXTS = ("protocol", "metric", "basis")
 """Columns of a dataset's points that are texts."""
 IGNORED = ("line", "source")
 PROGRAM = ("fits/*.py", "theory/*.py", "tables/wire.py")
-"""What makes a fit: the fits themselves, and what a frame becomes on the wire."""
+"""Modules that determine a fit: the fits themselves, and the frames on the wire."""
 
 
 def seal_of(data: Dataset, constants: Constants = SHIPPED) -> str:
-    """SHA-256 over the points, what the dataset says of itself, the program that fits and its constants.
+    """SHA-256 over the points, the dataset's description, the program that fits and its constants.
 
-    The points are those in memory, so that some of them left out, or changed, have a seal of their own.
+    The points are those in memory, so a dataset with rows left out or changed has another seal.
     """
     digest = hashlib.sha256(_program())
     digest.update(repr(constants).encode())

@@ -1,7 +1,7 @@
-"""Where fits are kept: beside a dataset, or else in the user's cache folder.
+"""Where fits are kept: in the dataset's folder, or else in the user's cache folder.
 
-A fit beside a dataset is read and never written; what it lacks is made and kept in the cache.  Files are
-replaced whole, so that several processes may share them: each finds an older one or a newer one.
+A fit in a dataset's folder is read and never written; further fits are made and kept in the cache.  Files are
+replaced atomically, so several processes may share them: each reads an older or a newer one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from icmodel.fits.seal import seal_of
 
 VARIABLE = "ICMODEL_CACHE"
 MOST_BYTES = 200 * 10**6
-"""What the cache may take; beyond that the fits that were not used for longest go."""
+"""Greatest size of the cache; beyond it the least recently used fits are removed."""
 
 
 class Store:
@@ -42,7 +42,7 @@ class Store:
         self._saved = (0, 0)
 
     def read(self) -> Kept:
-        """What is kept of the dataset as it is; a damaged place is told and counts as empty."""
+        """Read what is kept of the dataset as it is; a damaged file is warned of and counts as none."""
         kept = Kept(self.seal)
         for folder in (self._cached, self._beside):
             if folder is not None and (found := self._read(folder)) is not None:
@@ -51,13 +51,13 @@ class Store:
         return kept
 
     def save(self, kept: Kept) -> None:
-        """Keep in the cache what was made since; nothing where there is no cache, or no place in it."""
+        """Keep new fits in the cache; does nothing without a cache or where it cannot be written."""
         if self._cached is None or kept.size == self._saved:
             return
-        with suppress(OSError, ReportError):  # it is a cache: without it all is made anew
+        with suppress(OSError, ReportError):  # only a cache: without it fits are made again
             self._cached.mkdir(parents=True, exist_ok=True)
             if (others := self._read(self._cached)) is not None:
-                kept.add(others)  # of a process that runs beside this one
+                kept.add(others)  # written meanwhile by another process
             kept.write(self._cached)
             _make_room(self._cached)
         self._saved = kept.size
@@ -66,7 +66,7 @@ class Store:
         try:
             found = read(folder, self.seal)
         except DamagedFit as damage:
-            warnings.warn(f"{damage}: it is made anew", stacklevel=2)
+            warnings.warn(f"{damage}: it is made again", stacklevel=2)
             return None
         if found is not None and folder == self._cached:
             with suppress(OSError):
@@ -75,7 +75,7 @@ class Store:
 
 
 def cache_folder() -> Path | None:
-    """The folder of all kept fits: the user's for caches, or what ``ICMODEL_CACHE`` says, empty for none."""
+    """Folder of all kept fits: ``ICMODEL_CACHE``, else the user's cache folder; ``None`` if the variable is empty."""
     own = os.environ.get(VARIABLE)
     if own is not None:
         return Path(own) if own else None
@@ -85,7 +85,7 @@ def cache_folder() -> Path | None:
 
 
 def _make_room(newest: Path) -> None:
-    """Remove the fits that were not used for longest, until the cache is small enough."""
+    """Remove the least recently used fits until the cache is small enough."""
     entries = [one for one in newest.parent.iterdir() if (one / TEXT).is_file()]
     entries.sort(key=lambda one: (one / TEXT).stat().st_mtime, reverse=True)
     taken = 0

@@ -1,4 +1,4 @@
-"""One thread for matrices of some hundred rows, whose threads would only wait for each other."""
+"""One thread for matrices of a few hundred rows, with which several threads only wait for each other."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 
 def one_thread() -> AbstractContextManager[Any]:
-    """While it lasts, the linear algebra below numpy and SciPy uses one thread of this process.
+    """Context in which the linear algebra of numpy and SciPy uses one thread of this process.
 
-    On a busy machine a fit takes a hundredth of the time with it, and everywhere the same numbers.
+    On a busy machine a fit takes a hundredth of the time with it, and the numbers are the same everywhere.
     """
     limited: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
     return limited

@@ -1,7 +1,7 @@
-"""Interconnects compared: one use case, and what every link at every line rate makes of it.
+"""Compare interconnects: one use case comes in, its verdict on every link and line rate goes out.
 
-``links`` (what is compared, who was measured there) -> ``choices`` (the candidates that are asked) and
-``physics`` (what the wire alone says) -> ``comparing`` -> ``result``.
+``links`` (what is compared, and the datasets measured there) -> ``choices`` (the candidates) and
+``physics`` (the wire's bounds) -> ``comparing`` -> ``result``.
 """
 
 from icmodel.interconnects.comparing import compare_interconnects

@@ -1,11 +1,11 @@
-"""Choices: the candidates that are asked of a dataset, so that nobody writes them by hand.
+"""Choices: candidates of a use case for a dataset, made by rule.
 
-The rule: samples go in frames of one connection's payload; a stream whose goodput is simply known in
-those of the use case's default candidate; pictures in each of up to four sizes that `payloads` names.
-Frames come as fast as the stream needs, over the use case's greatest distance, through as many
-switches as its default candidate has, on the least and the most cores that were measured and on those
-that carried most.  Each protocol of the dataset is asked, and where streams can take different ones
-each mixture.  How many endpoints meet follows from the devices, as in every evaluation.
+The rule: samples go in frames of one connection's payload; a stream with a known goodput in
+those of the use case's default candidate; pictures in each of up to four sizes that `payloads` gives.
+Frames have the rate that the stream needs, over the use case's greatest distance, through as many
+switches as its default candidate has, on the least and the greatest measured core count and on that
+with the greatest goodput.  Each protocol of the dataset is used, and each mixture where streams can have
+different ones.  The number of endpoints follows from the devices, as in every evaluation.
 """
 
 from __future__ import annotations

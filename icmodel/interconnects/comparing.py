@@ -1,10 +1,10 @@
-"""Compare: a use case on each interconnect, by the strongest that speaks for it.
+"""Compare: a use case on each interconnect, by the strongest source for it.
 
-A row is answered by datasets that were measured on that link; where none gives the goodput, also by the
+A row is answered by datasets that were measured on that link; if none has the goodput, also by the
 nearest line rate of its kind and protocol, which ``hybrid`` extrapolates; else by theory alone.  What
-physics refutes is not extrapolated.  One system that meets
-everything shows that the interconnect can, so a row is met if one dataset meets it, and not met only if
-all that answer fail or physics refutes it.  Among equal verdicts the strongest ground is named.
+physics refutes is not extrapolated.  One system that meets all requirements
+shows that the interconnect can, so a row is met if one dataset meets it, and not met only if
+all sources fail or physics refutes it.  Among equal verdicts the strongest source is named.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Physics: what the wire alone says to a use case; it can refute, and never proves what hosts add.
+"""Physics: the wire's bounds for a use case; they can refute a requirement, and never prove one.
 
-Where a bound fails, no host meets the requirement on that wire: Ethernet's packets are taken as large
-as is common (MTU 9000), so that a refutation holds for smaller ones, too.
+If a bound fails, no host meets the requirement on that wire: Ethernet's packets are assumed as large
+as is common (MTU 9000), so that a refutation also holds for smaller ones.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Laws: what each variant of the model makes of a dataset's tables, one page each.
+"""Laws: a block of questions bound to a dataset's tables comes in, columns of metrics and their bases go out.
 
-A block of questions bound to tables comes in, the same columns of metrics go out of each law, with what
-they rest on.
+Each variant of the model is one law in a module of its own; all laws give the same columns.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ if TYPE_CHECKING:
     from icmodel.laws.law import Fitting, Law
 
 PUBLISHED = ("appendix-h", "corrected")
-"""Variants that answer from the benchmarked curves as IC2012 does."""
+"""Variants that answer from the benchmarked curves, as IC2012 does."""
 VARIANTS = (*PUBLISHED, "hybrid")
 
 
 def law_of(variant: str, data: Dataset, fitting: Fitting) -> Law:
     """The law of a variant for one dataset.
 
-    What a law imports is loaded when it is first asked for.
+    Its module is imported when it is first needed.
     """
     page = import_module(f"icmodel.laws.{variant.replace('-', '_')}")
     return cast("Law", page.law(data, fitting))

@@ -1,9 +1,9 @@
-"""IC2012 Appendix H: the thesis' pseudo-code to the letter, wherever it can be executed.
+"""IC2012 Appendix H: the thesis' pseudo-code, followed to the letter wherever it can be executed.
 
-Its four functions stand in its order and under its names; ``look`` is its ``interpolate``.  E1 to E19
-are the decisions of the background page on errata, where the print cannot be executed or is kept
-in spite of what is wrong with it.  Numbers are arrays of value, low and high, (ends, n) or
-(metrics, ends, n); an end goes with that end of what it depends on which makes it so.
+The four functions have its order and its names; ``look`` is its ``interpolate``.  E1 to E19 are the decisions
+on the background page about errata: where the printed code cannot be executed, or is kept although it is
+wrong.  Numbers are arrays of value, low and high, (ends, n) or (metrics, ends, n); the low end of a result uses
+those ends of its inputs that make it low.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ def flow(look: Look) -> Flow:
 
 
 def at_load(look: Look, metrics: Sequence[str], flow: Flow) -> Floats:
-    """Metrics at the load that is achieved, or the unlimited one."""
+    """Metrics at the achieved load, or at the unlimited one."""
     return over_both(look, flow.latency_load, flow, lambda here, load, _: here.all(metrics, load))
 
 
 def latency(look: Look, metrics: Sequence[str], flow: Flow) -> Floats:
-    """Latency, its standard deviation, and what else goes with the load that is achieved (§7.1.2)."""
+    """Latency, its standard deviation and other metrics of the achieved load (§7.1.2)."""
     value = at_load(look, metrics, flow)  # E4, E12
     crossing, added_s = on_the_way(metrics, switches_s(look, metrics))  # E5
     value[crossing] += added_s[:, None]
@@ -90,11 +90,11 @@ def latency(look: Look, metrics: Sequence[str], flow: Flow) -> Floats:
 
 
 def cpu_time(look: Look, metrics: Sequence[str], load: Load, flow: Flow) -> Floats:
-    """Processing time at the cores it was measured with; below the lowest load in proportion (E15).
+    """Processing time at the measured core count; below the lowest load in proportion to the load (E15).
 
-    Where the unlimited load alone was measured, an achieved request takes its proportion of it.  Above
-    the highest load that answers, the upper end reaches to the unlimited one: up to what is
-    achievable it may be anything between the two.
+    Where only the unlimited load was measured, an achieved request takes its proportion of it.  Above
+    the highest load with a curve, the upper end is that of the unlimited curve: the processing time of an
+    achievable load may be anything between the two.
     """
     value, top_load = look.all(metrics, load), look.top_load(metrics)
     request = look.q.request_bps
@@ -111,14 +111,14 @@ def cpu_time(look: Look, metrics: Sequence[str], load: Load, flow: Flow) -> Floa
 
 
 def cpu(look: Look, metrics: Sequence[str], flow: Flow, time: CpuTime = cpu_time) -> Floats:
-    """Processing time at the load that is achieved, or the unlimited one (E12)."""
+    """Processing time at the achieved load, or at the unlimited one (E12)."""
     return over_both(
         look, flow.cpu_load, flow, lambda here, load, flow: time(here, metrics, load, flow)
     )
 
 
 def per_core(look: Look, utilisations: Sequence[str], value: Floats) -> Floats:
-    """Utilisation of the asked cores, of that of the measured ones: ``cpu/(cores/4)``, not capped (E6)."""
+    """Utilisation of the requested cores from that of the measured ones: ``cpu/(cores/4)``, not limited to 1 (E6)."""
     value = value * look.core_ratio(utilisations)[:, None]
     if look.tables.extend and look.tables.axes.cores:  # a count beyond the measured ones
         nearest = np.array(look.tables.axes.cores, dtype=float).take(look.q.cores)
@@ -128,7 +128,7 @@ def per_core(look: Look, utilisations: Sequence[str], value: Floats) -> Floats:
 
 
 def demand(look: Look, utilisations: Sequence[str], flow: Flow, time: CpuTime = cpu_time) -> Floats:
-    """What of the asked cores a stream needs, more than 1 where it needs more of them."""
+    """Utilisation that a stream would need of the requested cores; above 1 where it needs more cores."""
     return per_core(look, utilisations, cpu(look, utilisations, flow, time))
 
 
@@ -136,13 +136,13 @@ def demand(look: Look, utilisations: Sequence[str], flow: Flow, time: CpuTime = 
 
 
 def benchmarked_loss(look: Look) -> Floats:
-    """Loss of the unlimited benchmark; 0 where there is none, and of TCP."""
+    """Loss of the unlimited benchmark; 0 for TCP and where none was measured."""
     interpolated_loss = look("loss_rate", look.unlimited)
     return if_else(np.isnan(interpolated_loss), 0.0, interpolated_loss) * look.q.lossy
 
 
 def loss(look: Look, flow: Flow) -> Floats:
-    """The table's loss times the endpoints, or what of the request is not achieved (E8, E9)."""
+    """The table's loss times the endpoints, or the part of the request that is not achieved (E8, E9)."""
     request = look.q.request_bps
     interpolated_loss = opposite(flow.unlimited_loss) * look.q.endpoints
     achieved = if_else(np.isinf(request), 0.0, opposite(flow.goodput_bps) / request)
@@ -151,7 +151,7 @@ def loss(look: Look, flow: Flow) -> Floats:
 
 
 def loss_unknown(look: Look, flow: Flow) -> Bools:
-    """Where nothing is said of the loss, (n,): never measured there, or direct Ethernet (E10)."""
+    """Where the loss is unknown, (n,): never measured there, or direct Ethernet (E10)."""
     direct = np.array([name == "ethernet" for name in look.tables.axes.protocols])
     missing = np.isnan(look.values(["loss_rate"], look.unlimited)[0])
     hidden = direct.take(look.q.protocol) | np.isnan(flow.goodput_bps[VALUE])
@@ -162,7 +162,7 @@ def loss_unknown(look: Look, flow: Flow) -> Bools:
 
 
 def answers(look: Look, flow: Flow, wanted: Collection[str]) -> dict[str, Floats]:
-    """The wanted metrics that the tables give, each (ends, n); NaN where they do not."""
+    """The wanted metrics that have tables, each (ends, n); NaN where the tables have no value."""
     request = look.q.request_bps
     short = np.maximum(request - opposite(flow.sent_bps), 0.0)
     short[:, np.isinf(request)] = 0.0
@@ -179,7 +179,7 @@ def answers(look: Look, flow: Flow, wanted: Collection[str]) -> dict[str, Floats
 
 
 def bases(look: Look, flow: Flow) -> Bases:
-    """The look-ups and rules that each metric rests on."""
+    """The look-ups and rules of each metric."""
     q, own = look.q, table_metrics(look.tables)
     reached = [Read("goodput_bps", look.unlimited)]
     reads: dict[str, list[Read]] = {name: [Read(name, flow.latency_load)] for name in own}
@@ -196,22 +196,22 @@ def bases(look: Look, flow: Flow) -> Bases:
 
 
 def bounds(look: Look, flow: Flow) -> dict[str, float]:
-    """Of a block of one question: the bounds whose least is the goodput [b/s].
+    """For a block of one question: the bounds whose least is the goodput [b/s].
 
-    No bound of the wire is known here, and the share may exceed the request (E2).
+    The wire's bound is not among them, and the share may exceed the request (E2).
     """
     return {"request": float(look.q.request_bps[0]), **benchmark_and_share(look, flow)}
 
 
 def notes(look: Look, flow: Flow, asked: Scenario) -> Iterator[str]:
-    """Of a block of one question: what a reader must know of this law's answer."""
+    """For a block of one question: notes that a reader of this law's answer needs."""
     if asked.distance_m is not None:
         yield "appendix-h has no distance term: the distance changes nothing (E19)"
     yield from not_achieved_note(flow, asked, UNLIMITED)
 
 
 def law(data: Dataset, fitting: object = None) -> Law:
-    """The law, which is the same for every dataset and fits nothing."""
+    """The law, the same for every dataset; it needs no fits."""
     return Law(
         prepare,
         "goodput_bps",

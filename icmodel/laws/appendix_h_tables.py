@@ -10,12 +10,12 @@ from icmodel.tables.curves import alone, best_goodput, curves_of, is_limited, wi
 
 
 def prepare(wanted: Wanted) -> Prepared:
-    """Curves of every metric as the rows have them.
+    """Tables of every metric through the rows as they are.
 
     Raises
     ------
     DatasetError
-        If the dataset has no such option.
+        If the dataset does not have an option.
     """
     data = wanted.data
     every = [row for row in rows_of(data, wanted.options) if _in_original(data, row.point)]
@@ -37,7 +37,7 @@ def prepare(wanted: Wanted) -> Prepared:
 
 
 def _in_original(data: Dataset, point: Point) -> bool:
-    """Whether the original reads a row: where a list of its payloads is known, at these alone."""
+    """Whether the original reads a row: if its list of payloads is known, only at these."""
     payloads = data.variants.get("appendix-h", {}).get("payload_bytes")
     if not isinstance(payloads, list) or point.payload_bytes is None:
         return True

@@ -1,11 +1,11 @@
-"""The application's own work: what it leaves of a stream, and what it adds to processing time and latency.
+"""The application's own work: how it limits a stream, and what it adds to processing time and latency.
 
-A host that needs c seconds for a frame takes c + a where the application adds a (`host_time` says c).  By the
-bottleneck law the slowest of sender, wire and receiver says how many frames pass, for they work on
+A host that needs c seconds for a frame needs c + a where the application adds a (`host_time` gives c).  By the
+bottleneck law the slowest of sender, wire and receiver limits the throughput, since they work on
 different frames at the same time (P. J. Denning, J. P. Buzen, The operational analysis of queueing network
 models, ACM Computing Surveys 10, 1978).
 
-What the sender adds comes before the write of a frame, and what the receiver adds after its read: neither is
+The sender's work comes before the write of a frame, and the receiver's after its read: neither is
 part of a latency, which is from the start of the write to the end of the read.  Both are part of a round
 trip that an application answers.
 """
@@ -31,14 +31,14 @@ from icmodel.scenario import Scenario
 from icmodel.tables import HIGH, LOW, VALUE, Load, Look, Pace, Work, opposite
 
 OF_CHANGE = 0.1
-"""Half-width in log: this share of the log of how many times longer a frame takes; assumed."""
+"""Half-width in log: this share of the log of the factor by which the time per frame grows; assumed."""
 FULLEST = 0.97
-"""A receiver counts as busy at most this share of the time when frames that wait for it are told."""
+"""Greatest utilisation of a receiver in the formula of waiting times."""
 SENDER, RECEIVER = 0, 1
 BUSY = UTILISATIONS
 """Utilisation of the sender's and the receiver's cores."""
 CODE = ("", "_cores", "_process_cores", "_user")
-"""How metrics of processing time end of which an application's work is part."""
+"""Endings of those metrics of processing time that include the application's work."""
 TIMES = ("latency_", "rtt_")
 SPREAD = "_std_s"
 LEAST = "_min_s"
@@ -48,13 +48,13 @@ LEAST = "_min_s"
 
 
 def paced(look: Look) -> Look:
-    """The same questions, asking for no more than their application can send, or take where nothing is lost.
+    """The same questions with the request limited to what the application can send, or receive where nothing is lost.
 
-    A sender that is held back by its application is one that was asked for less, and so is one whose
-    receiver takes less and pushes back.
+    A sender whose application is slow behaves like one with a lower request, and so does one whose
+    receiver is slow and pushes back.
     """
     q, work = look.q, look.q.work
-    assert work is not None  # asked only where there is some
+    assert work is not None  # called only for questions with work
     alone = corrected.flow(look)
     host = host_times(look, alone)
     sender, receiver = (
@@ -88,14 +88,14 @@ def _asking(look: Look, request_bps: Floats, work: Work) -> Look:
 
 
 def _end_bps(look: Look, own_s: Floats, added_s: Floats) -> Floats:
-    """What the cores of one end can do with what its application adds to a frame (ends, n) [b/s].
+    """Greatest throughput of one end's cores with the work that its application adds per frame, (ends, n) [b/s].
 
     Parameters
     ----------
     own_s : array
-        What the end needs for a frame by itself, (ends, n).
+        Time the end itself needs for a frame, (ends, n).
     added_s : array
-        What the application adds to it, (n,); nothing where it adds none, and what can be done is not asked.
+        Time its application adds, (n,); where it is 0 the end is no limit.
     """
     both_s = opposite(own_s) + added_s
     found: Floats = np.maximum(look.q.cores_count, 1) * 8 * look.q.payload_bytes / both_s
@@ -110,7 +110,7 @@ def _end_bps(look: Look, own_s: Floats, added_s: Floats) -> Floats:
 
 
 def flow(look: Look) -> Flow:
-    """The flow of what is asked for, less what a receiver that loses frames leaves behind."""
+    """The flow of the paced request, less the frames that an overloaded receiver loses."""
     told = corrected.flow(look)
     if look.q.work is None or look.q.work.pace is None:
         return told
@@ -141,7 +141,7 @@ def flow(look: Look) -> Flow:
 
 
 def _of_value(pace: Pace, lossy: Bools) -> Floats:
-    """How far the ends of what the application allows are off its value, as factors (ends, n)."""
+    """Ends of the application's limit relative to its value, as factors (ends, n)."""
     pushed_back = pace.by_receiver & ~lossy
     end_bps = np.where(pushed_back, pace.receiver_bps, pace.sender_bps)
     factor = np.ones_like(end_bps)
@@ -153,7 +153,7 @@ def _of_value(pace: Pace, lossy: Bools) -> Floats:
 
 
 def with_work(time: CpuTime) -> CpuTime:
-    """Processing time, and besides what the application needs for the frames that it sends or takes."""
+    """Processing time, including the application's for the frames that it sends or receives."""
 
     def told(look: Look, metrics: Sequence[str], load: Load, flow: Flow) -> Floats:
         value = time(look, metrics, load, flow)
@@ -169,9 +169,12 @@ def with_work(time: CpuTime) -> CpuTime:
             if metric.removeprefix(BUSY[end]) in CODE:
                 added_s = (work.send_s, work.recv_s)[end]
                 value[k] = _with_own(look, metric, value[k], frames[end], added_s)
-        if BUSY[SENDER] in metrics:  # its cores are what limits
+        if BUSY[SENDER] in metrics:  # its cores are the bottleneck
             k, full = metrics.index(BUSY[SENDER]), 1 / look.core_ratio([BUSY[SENDER]])[0]
-            for end in {VALUE, look.ends - 1}:  # the low end is what its part and the work come to
+            for end in {
+                VALUE,
+                look.ends - 1,
+            }:  # the low end stays the sum of its own time and the work
                 more = np.fmax(value[k, end], full)
                 value[k, end] = np.where(work.pace.by_sender, more, value[k, end])
         return value
@@ -180,7 +183,7 @@ def with_work(time: CpuTime) -> CpuTime:
 
 
 def _with_own(look: Look, metric: str, value: Floats, frames: Floats, added_s: Floats) -> Floats:
-    """One metric (ends, n) with the application's part: busy cores, or a share of those of the rows."""
+    """One metric (ends, n) with the application's part: busy cores, or a share of the rows' cores."""
     cores = 1.0 if metric.endswith("_cores") else np.maximum(look.cores([metric])[0], 1.0)
     return np.where(added_s > 0, value + frames * added_s / cores, value)
 
@@ -189,7 +192,7 @@ def _with_own(look: Look, metric: str, value: Floats, frames: Floats, added_s: F
 
 
 def with_application(look: Look, flow: Flow, found: dict[str, Floats]) -> dict[str, Floats]:
-    """Metrics of what was asked for, as those of what was asked in the first place."""
+    """Metrics of the paced request, restated for the original request."""
     work = look.q.work
     if work is None or work.pace is None:
         return found
@@ -207,11 +210,11 @@ def with_application(look: Look, flow: Flow, found: dict[str, Floats]) -> dict[s
 def _time(look: Look, name: str, value: Floats, flow: Flow) -> Floats:
     """A latency or round trip (ends, n) [s].
 
-    Where the receiver limits, buffers are full: as much waits as in the unlimited benchmark, and passes
-    more slowly (J. D. C. Little, A proof for the queuing formula L = λW, Operations Research 9, 1961).
+    Where the receiver limits, buffers are full: as many frames wait as in the unlimited benchmark, and longer, since
+    fewer pass (J. D. C. Little, A proof for the queuing formula L = λW, Operations Research 9, 1961).
     """
     work = look.q.work
-    assert work is not None  # who asks has seen that there is some
+    assert work is not None  # callers check it
     assert work.pace is not None
     behind = work.pace.by_receiver
     slower = np.maximum(work.pace.without_bps[VALUE] / flow.goodput_bps[VALUE], 1.0)
@@ -227,13 +230,13 @@ def _time(look: Look, name: str, value: Floats, flow: Flow) -> Floats:
 
 
 def _waiting_s(look: Look, work: Work, flow: Flow) -> Floats:
-    """Mean time that a frame waits for a receiver busy with others, beside what rows show, at most (n,) [s].
+    """Greatest mean time that a frame waits for a busy receiver, beyond the waiting in the rows, (n,) [s].
 
-    Of frames that come at random, ρ S / (2 (1 − ρ)) for a service S that is always the same (M/D/1 by
-    Pollaczek and Khinchine: L. Kleinrock, Queueing Systems, vol. 1, 1975); frames that come evenly
+    For frames with random arrivals ρ S / (2 (1 − ρ)) at a constant service time S (M/D/1 by
+    Pollaczek and Khinchine: L. Kleinrock, Queueing Systems, vol. 1, 1975); evenly spaced frames
     do not wait.
     """
-    assert work.pace is not None  # who asks has seen that there is some
+    assert work.pace is not None  # callers check it
     bits, cores = 8 * look.q.payload_bytes, np.maximum(look.q.cores_count, 1)
     service_s = cores * bits / work.pace.receiver_bps[VALUE]
     own_s = np.maximum(service_s - work.recv_s, 0.0)
@@ -243,14 +246,14 @@ def _waiting_s(look: Look, work: Work, flow: Flow) -> Floats:
         rho = np.minimum(each * service, FULLEST)
         return np.asarray(rho * service / (2 * (1 - rho)))
 
-    return np.nan_to_num(wait_s(service_s) - wait_s(own_s))  # of no known goodput none
+    return np.nan_to_num(wait_s(service_s) - wait_s(own_s))  # 0 where the goodput is unknown
 
 
 # --- What is said of it ---------------------------------------------------------------------------
 
 
 def with_rules(look: Look, used: Bases) -> Bases:
-    """What metrics rest on where the application's work has a part in them."""
+    """Bases of metrics, with the rules of the application's work where it counts."""
     work = look.q.work
     if work is None or work.pace is None:
         return used
@@ -275,7 +278,7 @@ def with_rules(look: Look, used: Bases) -> Bases:
 
 
 def with_bounds(look: Look, flow: Flow, found: Mapping[str, float]) -> dict[str, float]:
-    """Of a block of one question: the bounds of its goodput, and those of the application's work [b/s]."""
+    """For a block of one question: the bounds of its goodput, with those of the application's work [b/s]."""
     work = look.q.work
     if work is None or work.pace is None:
         return dict(found)
@@ -288,7 +291,7 @@ def with_bounds(look: Look, flow: Flow, found: Mapping[str, float]) -> dict[str,
 
 
 def work_notes(look: Look, asked: Scenario) -> Iterator[str]:
-    """Of a block of one question: what is taken of the application's work, and what follows from it."""
+    """For a block of one question: what is assumed of the application's work, and its effects."""
     work = look.q.work
     if work is None or work.pace is None:
         return
@@ -316,8 +319,8 @@ def work_notes(look: Look, asked: Scenario) -> Iterator[str]:
 
 
 def _limit_note(look: Look, asked: Scenario, end: int, added_s: float, end_bps: float) -> str:
-    """Which rule says what the host itself needs for a frame."""
-    assert look.q.work is not None  # who asks has seen that there is some
+    """Which rule gives the host's own time per frame."""
+    assert look.q.work is not None  # callers check it
     assert look.q.work.pace is not None
     cores = max(float(look.q.cores_count[0]), 1.0)
     own_s = max(cores * 8 * asked.payload_bytes / end_bps - added_s, 0.0)

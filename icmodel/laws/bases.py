@@ -1,4 +1,4 @@
-"""What metrics rest on: the look-ups they read, and the rules they passed through."""
+"""What metrics rest on: the look-ups they use, and the rules they pass through."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STATED, THEORY, DERIVED, INTERPOLATED, ASSUMED, EXTRAPOLATED = (
 
 
 class Read(NamedTuple):
-    """One look-up: a table, a load, and for which questions it counts (``None``: for all)."""
+    """One look-up: a table, a load, and the questions for which it counts (``None``: all)."""
 
     table: str
     load: Load
@@ -33,7 +33,7 @@ class Read(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bases:
-    """By metric: its look-ups, and the weakest rule it passed through (n,), strongest where none."""
+    """For each metric its look-ups, and the weakest rule it passed through (n,), the strongest basis for none."""
 
     reads: Mapping[str, Sequence[Read]]
     rules: Mapping[str, Codes]
@@ -51,7 +51,7 @@ class Bases:
         return found
 
     def used(self, look: Look, metrics: Iterable[str]) -> dict[str, list[tuple[int, list[int]]]]:
-        """Of a block of one question, by metric: code and rows of each look-up that counts."""
+        """For a block of one question: code and rows of each look-up that counts, by metric."""
         reads = {
             metric: [r for r in self.reads.get(metric, ()) if r.where is None or r.where[0]]
             for metric in metrics
@@ -90,7 +90,7 @@ def _rows(look: Look, reads: Iterable[Read]) -> dict[tuple[str, int], list[int]]
 
 
 def weakest(*rules: tuple[Bools, int]) -> Codes:
-    """The weakest basis of those that hold, the strongest where none does."""
+    """The weakest basis among the rules that hold; the strongest basis where none holds."""
     found = np.where(rules[0][0], rules[0][1], 0).astype(np.int8)
     for where, basis in rules[1:]:
         np.maximum(found, np.where(where, basis, 0).astype(np.int8), out=found)
@@ -98,7 +98,7 @@ def weakest(*rules: tuple[Bools, int]) -> Codes:
 
 
 def curve_rules(look: Look, tables: Sequence[str]) -> dict[str, Codes]:
-    """Of metrics with tables of their own: switches beyond those measured, and other cores."""
+    """Rules of metrics with tables of their own: more switches than measured, and other core counts."""
     if not tables:
         return {}
     cores, asked = look.cores(tables), look.q.cores_count
@@ -113,7 +113,7 @@ def curve_rules(look: Look, tables: Sequence[str]) -> dict[str, Codes]:
 
 
 def with_busy_cores(said: Mapping[str, T]) -> dict[str, T]:
-    """What is said of utilisations, said of busy cores too where these follow from them."""
+    """Entries of utilisations, copied to busy cores where these follow from them."""
     found = dict(said)
     for name in UTILISATIONS:
         if name in found:

@@ -1,4 +1,4 @@
-"""Core counts at which no goodput was measured: the nearest count answers, less surely."""
+"""Core counts without a measured goodput: the nearest count answers, with a wider interval."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from icmodel.arrays import Bools, Floats, if_else
 from icmodel.tables import HIGH, LOW, VALUE, Look
 
 OF_CHANGE = 0.5
-"""Half-width in log: this share of log(asked count / nearest measured one); assumed, as for other
+"""Half-width in log: this share of log(requested count / nearest measured one); assumed, as for other
 hosts."""
 
 
 def unmeasured(look: Look) -> Bools:
-    """Where the goodput was not measured at the asked core count, (n,)."""
+    """Where the goodput was not measured at the requested core count, (n,)."""
     asked, axes = look.q.cores_count, look.tables.axes
     beyond = np.array(axes.cores or (0,), dtype=float).take(look.q.cores) != asked
     for protocol, cores in look.tables.without_goodput:
@@ -25,21 +25,21 @@ def unmeasured(look: Look) -> Bools:
 
 
 def answering_cores(look: Look, tables: Sequence[str]) -> Floats:
-    """The core count whose rows answer in place of the asked one, else the asked one, (tables, n)."""
+    """The core count whose rows answer for the requested one, (tables, n)."""
     measured = look.cores(tables)
     return if_else(unmeasured(look) & (measured > 0), measured, look.q.cores_count)
 
 
 def other_cores(look: Look, tables: Sequence[str]) -> Bools:
-    """Where rows at another core count answer in place of the asked one, (tables, n)."""
+    """Where rows at another core count answer for the requested one, (tables, n)."""
     return np.asarray(answering_cores(look, tables) != look.q.cores_count)
 
 
 def widened(look: Look, tables: Sequence[str], found: Floats, of: Sequence[str] = ()) -> Floats:
-    """Numbers (tables, ends, n), their ends farther out where other cores answer.
+    """Numbers (tables, ends, n), with wider ends where another core count answers.
 
-    They stay within what the source states.  ``of`` are the tables whose rows say which cores answer, where
-    these are not the tables themselves.
+    They stay within the limits that the source states.  ``of`` are the tables whose rows give the core count, if
+    not the tables themselves.
     """
     if look.ends == 1 or not look.tables.extend or not (beyond := unmeasured(look)).any():
         return found

@@ -1,6 +1,6 @@
-"""Appendix H with its errata mended: the same steps in the same order, each erratum where it bites.
+"""Appendix H with its errata corrected: the same steps in the same order, each erratum at its step.
 
-E1 to E19 are the rows of the background page on errata.  What it shares with the original is imported
+E1 to E19 are the rows of the background page on errata.  Steps that are equal to the original's are imported
 from there.  Numbers are arrays of value, low and high, (ends, n) or (metrics, ends, n).
 """
 
@@ -59,7 +59,7 @@ from icmodel.tables import LOW, VALUE, Load, Look, opposite
 
 
 def flow(look: Look) -> Flow:
-    """The goodput: what is asked, what the stream reaches, what the wire allows, its fair share."""
+    """The goodput: the least of the request, the stream's capacity, the wire's bound and the fair share."""
     q, request = look.q, look.q.request_bps
     best, unlimited = reached(look, BEST), reached(look, "goodput_bps")
     unlimited_loss, achieved_loss = opposite(benchmarked_loss(look)), opposite(limited_loss(look))
@@ -101,7 +101,7 @@ def flow(look: Look) -> Flow:
 
 
 def reached(look: Look, table: str) -> Floats:
-    """A benchmarked goodput, not above theory's [b/s]."""
+    """A benchmarked goodput, limited to theory's bound [b/s]."""
     found = widened(look, [BEST], look.all([table], look.unlimited))[0]
     return np.asarray(np.minimum(found, look.q.frames.greatest_bps))
 
@@ -110,7 +110,7 @@ def reached(look: Look, table: str) -> Floats:
 
 
 def latency(look: Look, metrics: Sequence[str], flow: Flow) -> Floats:
-    """As in the original, never below theory's least time, and with the cable's own (E19)."""
+    """As in the original, but at least theory's least time, and with the cable's propagation (E19)."""
     value = at_load(look, metrics, flow)
     value = widened(look, metrics, value, [rows_behind(metric) for metric in metrics])
     one_way = np.flatnonzero([is_one_way(metric) for metric in metrics])
@@ -121,7 +121,7 @@ def latency(look: Look, metrics: Sequence[str], flow: Flow) -> Floats:
 
 
 def rows_behind(metric: str) -> str:
-    """The table whose rows say at which cores a metric was measured: frames go with the goodput."""
+    """The table that holds a metric's core counts: frames per second use the goodput's."""
     return BEST if metric == "frames_per_s" else metric
 
 
@@ -131,9 +131,9 @@ def rows_behind(metric: str) -> str:
 def cpu(
     look: Look, metrics: Sequence[str], flow: Flow, time: CpuTime = appendix_h.cpu_time
 ) -> Floats:
-    """Processing time; that of one process no more than the cores it may use."""
+    """Processing time; of a single process at most the cores it may use."""
     value = widened(look, metrics, appendix_h.cpu(look, metrics, flow, time))
-    counted = look.q.cores_count  # 0 where the dataset does not say
+    counted = look.q.cores_count  # 0 where the dataset does not state it
     one = np.flatnonzero([metric.endswith(ONE_PROCESS) for metric in metrics])
     value[one] = if_else(counted > 0, np.minimum(value[one], counted), value[one])
     return value
@@ -142,7 +142,7 @@ def cpu(
 def utilisation(
     look: Look, utilisations: Sequence[str], flow: Flow, cpu_time: CpuTime = appendix_h.cpu_time
 ) -> Floats:
-    """Utilisation of the asked cores, at most all of them (E6)."""
+    """Utilisation of the requested cores, at most 1 (E6)."""
     value = appendix_h.demand(look, utilisations, flow, cpu_time)
     return np.minimum(widened(look, utilisations, value), 1.0)
 
@@ -151,14 +151,14 @@ def utilisation(
 
 
 def benchmarked_loss(look: Look) -> Floats:
-    """Loss of the unlimited benchmark, at most all frames; 0 where there is none, and of TCP."""
+    """Loss of the unlimited benchmark, at most 1; 0 for TCP and where none was measured."""
     found = look.all(["loss_rate"], look.unlimited)
     found = widened(look, [BEST], if_else(np.isnan(found), 0.0, found))[0]
     return np.asarray(np.minimum(found, 1.0) * look.q.lossy)
 
 
 def limited_loss(look: Look) -> Floats:
-    """Loss while the request is carried: the benchmarked one at that load, else 0 (E16)."""
+    """Loss of an achieved request: the benchmarked one at that load, else 0 (E16)."""
     found = look.all([LIMITED_LOSS], look.requested)
     found = widened(look, [BEST], if_else(np.isnan(found), 0.0, found))[0]
     return np.asarray(np.clip(found, 0.0, 1.0))
@@ -167,7 +167,7 @@ def limited_loss(look: Look) -> Floats:
 def loss(look: Look, flow: Flow) -> Floats:
     """1 − goodput / sent for protocols that lose frames, 0 for the others (E8)."""
     achieved = flow.share_bps >= look.q.request_bps * (1 - flow.achieved_loss)
-    arriving = 1 - flow.unlimited_loss  # where the interval reaches down to nothing sent
+    arriving = 1 - flow.unlimited_loss  # where the low end of what is sent is 0
     np.divide(flow.goodput_bps, flow.sent_bps, out=arriving, where=flow.sent_bps != 0)
     dropped = np.clip(1 - arriving, 0.0, 1.0)
     found = if_else(achieved & ~flow.saturated, flow.achieved_loss, dropped)
@@ -175,7 +175,7 @@ def loss(look: Look, flow: Flow) -> Floats:
 
 
 def loss_unknown(look: Look, flow: Flow) -> Bools:
-    """Where the dataset does not say how many of the sent frames arrive, (n,)."""
+    """Where the loss of sent frames is unknown, (n,)."""
     said = look.known("loss_rate") | look.known(LIMITED_LOSS)
     here = np.isnan(look.values(["loss_rate"], look.unlimited)[0]) & flow.saturated[VALUE]
     return np.asarray((look.q.lossy & (~said | here)) | np.isnan(flow.goodput_bps[VALUE]))
@@ -184,9 +184,9 @@ def loss_unknown(look: Look, flow: Flow) -> Bools:
 def sent(look: Look, flow: Flow) -> Floats:
     """Goodput sent [b/s].
 
-    A flow's end has the loss that goes with its goodput: the more arrives, the less is lost.  Of what a
-    sender that loses frames can do, capacity / (1 − loss), that would be no end at all: either factor may be
-    off without the other, and the squares of how far add up.
+    Each end of the flow uses the loss that goes with its goodput: the more arrives, the less is lost.  For the most
+    that a lossy sender can send, capacity / (1 − loss), that would give no interval: the errors of the two
+    factors are independent, so their squares add up.
     """
     if look.ends == 1:
         return flow.sent_bps
@@ -204,7 +204,7 @@ def sent(look: Look, flow: Flow) -> Floats:
 
 
 def _together(one: Floats, other: Floats) -> Floats:
-    """By how much two independent factors exceed 1 together."""
+    """Combined excess over 1 of two independent factors."""
     return np.sqrt((one - 1) ** 2 + (other - 1) ** 2)
 
 
@@ -212,7 +212,7 @@ def _together(one: Floats, other: Floats) -> Floats:
 
 
 def answers(look: Look, flow: Flow, wanted: Collection[str]) -> dict[str, Floats]:
-    """The wanted metrics that the tables give, each (ends, n); NaN where they do not."""
+    """The wanted metrics that have tables, each (ends, n); NaN where the tables have no value."""
     return composed(look, flow, wanted, appendix_h.cpu_time)
 
 
@@ -224,7 +224,7 @@ def composed(
     *,
     all_at_limit: bool = False,
 ) -> dict[str, Floats]:
-    """The same with another rule for processing time, or of runs that are all at their limit."""
+    """The same with another rule for processing time, or for runs that are all at their limit."""
     request, needed = look.q.request_bps, with_others(wanted, look.tables.metrics)
     told_sent = sent(look, flow)
     short = np.maximum(request - opposite(told_sent), 0.0)
@@ -246,7 +246,7 @@ def composed(
 
 
 def bases(look: Look, flow: Flow) -> Bases:
-    """The look-ups and rules that each metric rests on."""
+    """The look-ups and rules of each metric."""
     q, saturated = look.q, flow.saturated[VALUE]
     tables = {table.removeprefix(MULTIPLE): table for table in table_metrics(look.tables)}
     reads = {name: [Read(table, _load(name, flow))] for name, table in tables.items()}
@@ -273,7 +273,7 @@ def _load(metric: str, flow: Flow) -> Load:
 
 
 def _goodput_reads(look: Look, flow: Flow) -> list[Read]:
-    """The look-ups that the goodput rests on."""
+    """The look-ups of the goodput."""
     saturated = flow.saturated[VALUE]
     shared = [
         Read(table, look.unlimited, look.q.endpoints == int(table.removeprefix(SHARED)))
@@ -318,15 +318,15 @@ def _rules(look: Look, flow: Flow, tables: Mapping[str, str]) -> dict[str, Codes
 
 
 def above_theory(look: Look, flow: Flow) -> Bools:
-    """Where the benchmarked goodput that answers lies above theory's bound and is clamped, (n,)."""
+    """Where the benchmarked goodput that answers exceeds theory's bound and is limited to it, (n,)."""
     best, unlimited = look.values([BEST, "goodput_bps"], look.unlimited)
     return np.asarray(if_else(flow.saturated[VALUE], unlimited, best) > look.q.frames.greatest_bps)
 
 
 def bounds(look: Look, flow: Flow) -> dict[str, float]:
-    """Of a block of one question: the bounds whose least is the goodput [b/s].
+    """For a block of one question: the bounds whose least is the goodput [b/s].
 
-    ``arriving`` is there where frames that are sent are lost.
+    ``arriving`` is among them where sent frames are lost.
     """
     request, wire = float(look.q.request_bps[0]), float(look.q.frames.greatest_bps[0])
     found = {"request": request, "wire": wire, **benchmark_and_share(look, flow)}
@@ -335,7 +335,7 @@ def bounds(look: Look, flow: Flow) -> dict[str, float]:
 
 
 def notes(look: Look, flow: Flow, asked: Scenario) -> Iterator[str]:
-    """Of a block of one question: what a reader must know of this law's answer."""
+    """For a block of one question: notes that a reader of this law's answer needs."""
     yield from sharing_notes(look, flow, asked)
     if above_theory(look, flow)[0]:
         yield "the benchmarked goodput lies above theory's bound and was clamped to it"
@@ -344,5 +344,5 @@ def notes(look: Look, flow: Flow, asked: Scenario) -> Iterator[str]:
 
 
 def law(data: Dataset, fitting: object = None) -> Law:
-    """The law, which is the same for every dataset and fits nothing."""
+    """The law, the same for every dataset; it needs no fits."""
     return Law(prepare, BEST, flow, answers, demand, bases, bounds, notes, own_rows)

@@ -1,4 +1,4 @@
-"""Tables of ``corrected``: the errata that concern curves are mended before they are compiled."""
+"""Tables of ``corrected``: errata that concern curves are corrected before the curves are compiled."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ from icmodel.tables.curves import (
 )
 
 BEST, LIMITED_LOSS, ACHIEVED = "_best_goodput_bps", "_limited_loss_rate", "_achieved_share"
-"""Tables of the best goodput that any load reached, of the loss at limited loads, and of what
-arrives of an achieved request, as a share of it."""
+"""Tables of the best goodput of all loads, of the loss at limited loads, and of the goodput of an achieved
+request as a share of it."""
 LOAD_TOLERANCE = 1.005
-"""A load is achieved where it is at most this times the best goodput there (E14)."""
+"""A load counts as achieved up to this times the best goodput there (E14)."""
 
 
 def prepare(wanted: Wanted) -> Prepared:
-    """Curves of every metric with the errata mended.
+    """Tables of every metric with the errata corrected.
 
     Raises
     ------
     DatasetError
-        If the dataset has no such option.
+        If the dataset does not have an option.
     """
     data, every = wanted.data, rows_of(wanted.data, wanted.options)
     own = of_protocols(every, wanted.protocols)
@@ -92,7 +92,7 @@ def prepare(wanted: Wanted) -> Prepared:
 def flow_tables(
     compile_: Compiler, best: Curves, unlimited: Curves, loss: Curves
 ) -> dict[str, MetricTable]:
-    """The tables that say how frames fare: goodput and loss, at the unlimited and at limited loads."""
+    """The tables of goodput and loss, at the unlimited and at limited loads."""
     lost = with_loads(loss, lambda load: not is_limited(load))
     lost_limited = with_loads(loss, is_limited)
     return {
@@ -104,7 +104,7 @@ def flow_tables(
 
 
 def achieved_table(compile_: Compiler, shares: Floats) -> MetricTable:
-    """A table of what arrives of an achieved request, given as value, low and high by protocol."""
+    """Table of the goodput of an achieved request as a share of it, from value, low and high by protocol."""
     curves = {
         Configuration(protocol, None, 0): [
             Curve(
@@ -122,7 +122,7 @@ def achieved_table(compile_: Compiler, shares: Floats) -> MetricTable:
 
 
 def _curves(data: Dataset, rows: Sequence[Row], metric: str) -> tuple[str, Curves, Below]:
-    """The name of a metric's table, its curves, and what stands below the lowest load."""
+    """The name of a metric's table, its curves, and its rule below the lowest load."""
     if metric.startswith(PACKETS) and (relative := as_multiples(data, metric)) is not None:
         own = [Row(row.place, relative.points[row.place]) for row in rows]
         return MULTIPLE + metric, curves_of(relative, own, metric), "one"
@@ -133,7 +133,7 @@ def _curves(data: Dataset, rows: Sequence[Row], metric: str) -> tuple[str, Curve
 
 
 def without_switched(curves: Curves, protocol: str) -> Curves:
-    """Without a protocol's curves behind a switch, where it has them without.
+    """Leave out a protocol's curves behind a switch if it has curves without one.
 
     E7: a switch changes UDP's sending CPU only (IC2012 §7.1.3); the receiver's is equal (§6.5.1.3).
     """
@@ -149,14 +149,14 @@ def without_switched(curves: Curves, protocol: str) -> Curves:
 
 
 def achieved(best: Curves, key: Configuration) -> Curve | None:
-    """The best goodput of a protocol, where its load curves were run: most cores, no switch."""
+    """The best goodput of a protocol in the configuration of its load curves: most cores, no switch."""
     keys = [known for known in best if known.protocol == key.protocol]
     most = max(keys, key=lambda known: (-known.switches, known.cores or 0), default=None)
     return None if most is None else best[most][0]
 
 
 def usable(compile_: Compiler, curves: Curves, best: Curves, key: Configuration) -> Bools | None:
-    """At each payload only curves whose load is achieved there, shape (curves by load, cells)."""
+    """Where each curve's load is achieved, shape (curves by load, cells)."""
     reached = achieved(best, key)
     if reached is None:
         return None
@@ -168,9 +168,9 @@ def usable(compile_: Compiler, curves: Curves, best: Curves, key: Configuration)
 
 
 def hold_overloads(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
-    """Curves in which rows taken in overload give way to the next lower curve, held.
+    """Replace points in overload by those of the next lower load.
 
-    Else a line between an achieved and an overloaded payload would bend towards overload.
+    Otherwise a line between an achieved and an overloaded payload would bend towards overload.
     """
     if best is None:
         return list(curves)
@@ -183,7 +183,7 @@ def hold_overloads(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
 
 
 def _held(curve: Curve, over: Bools, lower: Curve) -> Curve:
-    """The curve with some of its points taken from a lower curve, marked ``extrapolated``."""
+    """The curve with some points taken from a lower curve, marked ``extrapolated``."""
     nearest = np.searchsorted(lower.payload_bytes, curve.payload_bytes, side="right") - 1
     nearest = np.clip(nearest, 0, len(lower.payload_bytes) - 1)
     return replace(
@@ -195,7 +195,7 @@ def _held(curve: Curve, over: Bools, lower: Curve) -> Curve:
 
 
 def crossings(best: Curves, protocols: Iterable[str], loads: Floats) -> tuple[float, ...]:
-    """Whole payloads beside each point where a protocol's best goodput crosses a load [B]."""
+    """Whole payloads next to each point where a protocol's best goodput crosses a load [B]."""
     found: set[float] = set()
     for protocol in protocols:
         curve = achieved(best, Configuration(protocol, None, 0))

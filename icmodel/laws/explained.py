@@ -1,4 +1,4 @@
-"""What several laws say of one question beside its numbers: bounds of the goodput, and notes."""
+"""Explanations of one question that several laws share: bounds of the goodput, and notes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from icmodel.scenario import Scenario
 from icmodel.tables import VALUE, Look
 
 UNLIMITED = "latency is that of the unlimited benchmark"
-"""What answers a request that is not achieved, where no runs of such requests do."""
+"""Note on a request that is not achieved, where no runs in overload answer it."""
 
 
 def benchmark_and_share(look: Look, flow: Flow) -> dict[str, float]:
-    """Bounds of a goodput that every law knows [b/s], of a block of one question."""
+    """For a block of one question: the bounds of the goodput that every law has [b/s]."""
     found = {"benchmark": float(flow.capacity_bps[VALUE, 0])}
     if look.q.endpoints[0] > 1:
         found["share"] = float(flow.share_bps[VALUE, 0])
@@ -25,7 +25,7 @@ def benchmark_and_share(look: Look, flow: Flow) -> dict[str, float]:
 
 
 def sharing_notes(look: Look, flow: Flow, asked: Scenario) -> Iterator[str]:
-    """What the share of an interface with other endpoints rests on."""
+    """Notes on the share of an interface with other endpoints."""
     if asked.endpoints > 1 and not asked.other_goodput_bps:
         others = "the other endpoint is" if asked.endpoints == 2 else "the other endpoints are"
         yield f"{others} taken as idle: say what they ask for (other_goodput) if they send"
@@ -39,16 +39,16 @@ def sharing_notes(look: Look, flow: Flow, asked: Scenario) -> Iterator[str]:
 
 
 def cores_notes(look: Look, asked: Scenario, demand: Floats) -> Iterator[str]:
-    """Where the rows, scaled to the asked cores, would need more of them than there are."""
+    """Note where the rows, scaled to the requested cores, need more of them than there are."""
     for name, needed in zip(utilisations_of(look), demand[:, VALUE, 0].tolist(), strict=True):
         if asked.cores is not None and needed > 1:
             yield (
-                f"{name}: the rows, scaled to the cores that were asked for, come to "
-                f"{needed * asked.cores:.3g} busy cores of {asked.cores}; no more than these are told"
+                f"{name}: the rows, scaled to the cores that were asked for, need "
+                f"{needed * asked.cores:.3g} busy cores, of which there are {asked.cores}; the prediction is limited to these"
             )
 
 
 def not_achieved_note(flow: Flow, asked: Scenario, instead: str) -> Iterator[str]:
-    """What answers in place of a request that is not achieved."""
+    """Note on what answers for a request that is not achieved."""
     if flow.not_achieved[VALUE, 0] and math.isfinite(asked.requested_goodput_bps):
         yield f"the request is not achieved: {instead}"

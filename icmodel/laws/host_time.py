@@ -1,11 +1,11 @@
-"""What sender and receiver themselves need for a frame: the time a core works on it, from what rows say.
+"""Host time: how long a core of the sender and of the receiver works on a frame, derived from rows.
 
-By the utilisation law a core that is busy for a share U while X frames a second pass needs U / X for
+By the utilisation law a core with utilisation U at X frames per second needs U / X for
 each (P. J. Denning, J. P. Buzen, The operational analysis of queueing network models, ACM Computing
-Surveys 10, 1978).  At full speed one stage limits.  If it is not the wire, it is the busier host, which
-needs all of the time between two frames, and the other its part of that.  If it is the wire, a host
-is busy for what it needs at most: one that waits for the wire works in smaller pieces.  There a straight
-line over payload goes on, through what a frame takes where hosts limit.
+Surveys 10, 1978).  At full speed one stage is the bottleneck.  If it is not the wire, it is the busier host, which
+needs the whole time between two frames, and the other host its proportion of that.  If it is the wire, a host's
+utilisation gives an upper limit, since a host that waits for the wire works in smaller pieces; there
+the host time is extrapolated over payload by a straight line through the payloads at which hosts limit.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from icmodel.laws.metrics import UTILISATIONS
 from icmodel.tables import LOW, VALUE, Frames, Look, Questions, opposite
 
 BY_WIRE = 0.9
-"""From this part of theory's bound on the wire is taken to limit, and not the hosts; assumed."""
+"""The wire counts as the bottleneck from this share of theory's bound on; assumed."""
 SHORTEST_S = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class HostTimes:
-    """What either end needs for a frame of each of n questions.
+    """Time that either end itself needs for a frame, for n questions.
 
-    ``own_s`` (2, ends, n) is of the sender and the receiver [s]; ``known`` (2, n) is whether rows say
-    how busy they are.
+    ``own_s`` (2, ends, n) is that of the sender and of the receiver [s]; ``known`` (2, n) tells whether rows state
+    their utilisation.
     """
 
     own_s: Floats
@@ -39,12 +39,12 @@ class HostTimes:
 
 
 def host_times(look: Look, alone: Flow) -> HostTimes:
-    """What sender and receiver need for a frame.
+    """Time that sender and receiver need for a frame.
 
     Parameters
     ----------
     alone : Flow
-        How the frames fare without an application's work.
+        The flow without an application's work.
     """
     busy = _busy(look)
     own_s, by_wire = _at(look, alone, busy)
@@ -55,7 +55,7 @@ def host_times(look: Look, alone: Flow) -> HostTimes:
 
 
 def _busy(look: Look) -> Floats:
-    """Utilisation of either end's cores at full speed (2, ends, n); NaN where no row says it."""
+    """Utilisation of either end's cores at full speed (2, ends, n); NaN where no row states it."""
     return np.stack([_busy_end(look, name) for name in UTILISATIONS])
 
 
@@ -71,7 +71,7 @@ def _busy_end(look: Look, name: str) -> Floats:
 
 
 def _at(look: Look, alone: Flow, busy: Floats) -> tuple[Floats, Bools]:
-    """What a frame takes by how busy the hosts are (2, ends, n) [s], and where the wire limits (n,)."""
+    """Time per frame from the hosts' utilisation (2, ends, n) [s], and where the wire is the bottleneck (n,)."""
     by_wire = alone.capacity_bps[VALUE] >= BY_WIRE * look.q.frames.greatest_bps
     most = np.fmax(*busy)
     of_busier = np.divide(busy, most, out=np.ones_like(busy), where=most > 0)
@@ -89,7 +89,7 @@ def _at(look: Look, alone: Flow, busy: Floats) -> tuple[Floats, Bools]:
 
 
 def _continued(look: Look, own_s: Floats) -> Floats:
-    """What a frame takes (2, ends, n) [s] where the wire limits: the line, no more than hosts are busy."""
+    """Time per frame (2, ends, n) [s] where the wire is the bottleneck: the line, limited by the utilisation."""
     found = own_s.copy()
     configurations, of = np.unique(_configuration(look.q), axis=1, return_inverse=True)
     knots = look.tables.axes.knots
@@ -114,12 +114,12 @@ def _continued(look: Look, own_s: Floats) -> Floats:
 
 
 def _configuration(q: Questions) -> Floats:
-    """What tells curves apart but for the payload, (4, n)."""
+    """Numbers that identify a curve, without the payload, (4, n)."""
     return np.stack([q.protocol, q.cores, q.cores_count, q.switches]).astype(np.float64)
 
 
 def _ladder(look: Look, configurations: Floats, knots: Floats) -> Look:
-    """A look at all knots of some configurations (4, m), one sender as fast as it goes; m × knots long."""
+    """A look at all knots of some configurations (4, m) for one unlimited sender; m × knots questions."""
     count, rungs = configurations.shape[1], len(knots)
     protocol, cores, cores_count, switches = np.repeat(configurations, rungs, axis=1)
     payload, nothing = np.tile(knots, count), np.zeros(count * rungs)
@@ -143,13 +143,13 @@ def _ladder(look: Look, configurations: Floats, knots: Floats) -> Look:
 
 
 def _lossy(look: Look, protocol: Ints) -> Bools:
-    """Whether protocols lose frames, as the block's questions of the same protocol say."""
+    """Whether protocols lose frames, copied from the block's questions of the same protocol."""
     known = dict(zip(look.q.protocol.tolist(), look.q.lossy.tolist(), strict=True))
     return np.array([known[one] for one in protocol.tolist()], dtype=bool)
 
 
 def _frames(look: Look, protocol: Ints, payload: Floats) -> Frames:
-    """The greatest goodput of frames; nothing else of theory is asked of a ladder."""
+    """The greatest goodput of frames; a ladder needs no other number of theory."""
     greatest = np.full_like(payload, np.inf)
     for index in set(protocol.tolist()):
         wire, here = look.tables.wires[index], protocol == index
@@ -160,7 +160,7 @@ def _frames(look: Look, protocol: Ints, payload: Floats) -> Frames:
 
 
 def _line_s(at_bytes: Floats, told_s: Floats, payload_bytes: Floats) -> Floats:
-    """A line through times a frame by least squares of the relative error, no falling one, continued [s]."""
+    """Least squares line of relative errors through times per frame, never falling, at other payloads [s]."""
     weight = 1 / np.maximum(told_s, SHORTEST_S)
     terms = np.stack([np.ones_like(at_bytes), at_bytes], axis=1)
     if len(at_bytes) > 1:

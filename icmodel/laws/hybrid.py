@@ -1,8 +1,8 @@
-"""``hybrid``: the laws of ``corrected`` on curves that were taken from fits to all rows.
+"""``hybrid``: the laws of ``corrected`` on curves drawn from fits to all rows.
 
-Beside the tables three steps differ: processing time goes on above the greatest load that was measured,
-the sender of what may be lost is busy for what it sends, and requests above what can be had are answered
-from runs that were asked for more than they got.
+Besides the tables three steps differ: processing time is extrapolated above the greatest measured load,
+the sender of a lossy protocol is busy for the frames it sends, and requests in overload are answered
+from runs in overload.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ from icmodel.tables import HIGH, VALUE, Load, Look
 from icmodel.tables.wire import frames_on_wire
 
 FAR = 1.1
-"""A paced request is too much from this times what runs that asked for too much reached; assumed."""
+"""A paced request is in overload from this times the goodput of runs in overload on; assumed."""
 SENDING = "cpu_send"
-"""What every metric of the sender's processing time begins with."""
+"""Beginning of every metric of the sender's processing time."""
 
 
 def cpu_time(look: Look, metrics: Sequence[str], load: Load, flow: Flow) -> Floats:
-    """Processing time at the cores it was measured with; above the top load it grows with the load.
+    """Processing time at the measured core count; above the top load it grows with the load.
 
-    To the unlimited curve at most, which is the upper end there (E15).
+    It reaches at most the unlimited curve, which is the upper end there (E15).
     """
     value, top_load = look.all(metrics, load), look.top_load(metrics)
     request, top = look.q.request_bps, if_else(top_load == 0, np.inf, top_load)
@@ -71,10 +71,10 @@ def cpu_time(look: Look, metrics: Sequence[str], load: Load, flow: Flow) -> Floa
 
 
 def cpu_time_of_senders(look: Look, metrics: Sequence[str], load: Load, flow: Flow) -> Floats:
-    """The same; a sender's is lower where less arrives than it is asked to send, and sends.
+    """The same; a sender that sends less than requested is less busy.
 
-    It is busy for what it sends (utilisation law): at the cost a frame of the highest load that is
-    achieved, and of the unlimited run at least, which does nothing but send.
+    It is busy for what it sends (utilisation law): at the cost per frame of the highest achieved
+    load, and at least that of the unlimited run, in which it only sends.
     """
     value = cpu_time(look, metrics, load, flow)
     request, unlimited_loss = look.q.request_bps, flow.unlimited_loss[VALUE]
@@ -95,32 +95,32 @@ def cpu_time_of_senders(look: Look, metrics: Sequence[str], load: Load, flow: Fl
 
 
 def answers(look: Look, flow: Flow, wanted: Collection[str]) -> dict[str, Floats]:
-    """The wanted metrics that the tables give, each (ends, n); NaN where they do not."""
+    """The wanted metrics that have tables, each (ends, n); NaN where the tables have no value."""
     found = composed(look, flow, wanted, with_work(cpu_time_of_senders))
     return with_application(look, flow, found)
 
 
 def overload_answers(look: Look, flow: Flow, wanted: Collection[str]) -> dict[str, Floats]:
-    """The same from tables of runs that were asked for more than they got."""
+    """The same from tables of runs in overload."""
     found = composed(look, flow, wanted, with_work(cpu_time), all_at_limit=True)
     return with_application(look, flow, found)
 
 
 def bases(look: Look, flow: Flow) -> Bases:
-    """The look-ups and rules that each metric rests on."""
+    """The look-ups and rules of each metric."""
     return with_rules(look, corrected.bases(look, flow))
 
 
 def bounds(look: Look, flow: Flow) -> dict[str, float]:
-    """Of a block of one question: the bounds whose least is the goodput [b/s]."""
+    """For a block of one question: the bounds whose least is the goodput [b/s]."""
     return with_bounds(look, flow, corrected.bounds(look, flow))
 
 
 def asked_too_much(look: Look, over: Look, flow: Flow) -> Bools:
-    """Which limited requests the runs ``over`` answer that were asked for too much, (n,).
+    """Which limited requests are answered by the runs in overload, (n,).
 
-    Those above what a lone stream reaches, or far above what such runs reached, between the payloads
-    of such runs.
+    Requests above the capacity of a lone stream, or far above the goodput of such runs, at payloads between
+    those of such runs.
     """
     request, payload = look.q.request_bps, look.q.payload_bytes
     first, last = over.payloads(BEST)
@@ -131,25 +131,25 @@ def asked_too_much(look: Look, over: Look, flow: Flow) -> Bools:
 
 
 def demand(look: Look, utilisations: Sequence[str], flow: Flow) -> Floats:
-    """What of the asked cores a stream needs, more than 1 where it needs more of them."""
+    """Utilisation that a stream would need of the requested cores; above 1 where it needs more cores."""
     return appendix_h.demand(look, utilisations, flow, with_work(cpu_time_of_senders))
 
 
 def overload_demand(look: Look, utilisations: Sequence[str], flow: Flow) -> Floats:
-    """The same from tables of runs that were asked for more than they got."""
+    """The same from tables of runs in overload."""
     return appendix_h.demand(look, utilisations, flow, with_work(cpu_time))
 
 
 def notes(look: Look, flow: Flow, asked: Scenario) -> Iterator[str]:
-    """Of a block of one question: what a reader must know of this law's answer."""
+    """For a block of one question: notes that a reader of this law's answer needs."""
     yield from _notes(look, flow, asked, demand(look, utilisations_of(look), flow))
     yield from not_achieved_note(flow, asked, UNLIMITED)
 
 
 def overload_notes(look: Look, flow: Flow, asked: Scenario) -> Iterator[str]:
-    """The same from tables of runs that were asked for more than they got."""
+    """The same from tables of runs in overload."""
     yield from _notes(look, flow, asked, overload_demand(look, utilisations_of(look), flow))
-    instead = "all metrics are those of runs that were asked for more than they got"
+    instead = "all metrics are those of runs in overload"
     yield from not_achieved_note(flow, asked, instead)
 
 
@@ -158,12 +158,12 @@ def _notes(look: Look, flow: Flow, asked: Scenario, needed: Floats) -> Iterator[
     yield from work_notes(look, asked)
     if corrected.above_theory(look, flow)[0]:
         yield "the fitted goodput lies above theory's bound and was clamped to it"
-    if look.q.work is None:  # else what limits is said
+    if look.q.work is None:  # with work another note names the bottleneck
         yield from cores_notes(look, asked, needed)
 
 
 def law(data: Dataset, fitting: Fitting) -> Law:
-    """The law for one dataset, whose fits are made when they are first needed, and kept."""
+    """The law for one dataset, whose fits are made when first needed, and kept."""
     store = Store(data, fitting.constants, cache=fitting.cache)
     kept = store.read()
     carrier = partial(frames_on_wire, data)
@@ -191,9 +191,9 @@ def law(data: Dataset, fitting: Fitting) -> Law:
 
 
 def fit(data: Dataset, watch: Watch | None = None) -> Kept:
-    """All fits of a dataset made anew, and the curves of all options it was measured at.
+    """Make all fits of a dataset again, and the curves of all measured options.
 
-    ``watch`` is told after each fit how many of how many are done.
+    ``watch`` is called after each fit with the counts of finished fits and of all.
     """
     kept = Kept(seal_of(data))
     refiner = Refiner(Fits(data, partial(frames_on_wire, data), watch, kept))
@@ -207,7 +207,7 @@ def fit(data: Dataset, watch: Watch | None = None) -> Kept:
 
 
 def measured_options(data: Dataset) -> list[dict[str, str]]:
-    """The options other than the defaults of each group of rows, the defaults first."""
+    """The options of each group of rows that differ from the defaults, the defaults first."""
     found: dict[tuple[tuple[str, str], ...], None] = {(): None}
     for values in {point.options for point in data.points}:
         said = dict(zip(data.option_axes, values, strict=True))
@@ -217,13 +217,13 @@ def measured_options(data: Dataset) -> list[dict[str, str]]:
 
 
 def _law(prepared: Callable[[Wanted], Prepared | None]) -> Law:
-    """The law on tables that are prepared so."""
+    """The law on tables that a given function prepares."""
     told = Law(prepared, BEST, flow, answers, demand, bases, bounds, notes, nearest_rows)
     return replace(told, paced=paced)
 
 
 def _for_hosts(refiner: Refiner, hosts: Hosts) -> tuple[Dataset, Law]:
-    """The dataset on another link or with other hosts, and its law: the same fits, for these."""
+    """The dataset with another link or other hosts, and its law, from the same fits."""
     data = refiner.data
     changes = hosts.texts(data.interconnect.line_rate_bps)
     if (rate := hosts.line_rate_bps) is not None:

@@ -1,4 +1,4 @@
-"""Tables of ``hybrid``: the curves of ``corrected``, taken from fits to all rows of a metric."""
+"""Tables of ``hybrid``: the curves of ``corrected``, drawn from fits to all rows of a metric."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from icmodel.tables.curves import (
 
 @dataclass(frozen=True, slots=True)
 class FittedCurves:
-    """What the curves of some tables are fitted to, and for which rows they stand."""
+    """Draws the curves of some tables from fits."""
 
     refiner: Refiner
     wanted: Wanted
@@ -49,7 +49,7 @@ class FittedCurves:
     overload: bool
 
     def of(self, metric: str, curves: Curves) -> Curves:
-        """Curves of a metric, from its fit."""
+        """Curves of a metric, drawn from its fit."""
         return {
             key: [
                 self.refiner.refined(metric, curve, self.knots, self._where(key.protocol))
@@ -59,7 +59,7 @@ class FittedCurves:
         }
 
     def _where(self, protocol: str) -> Where:
-        """What the curves of a protocol are asked for."""
+        """Where the curves of a protocol are drawn."""
         where = Where(self.wanted.extend, self.overload)
         if not self.found[protocol].substituted:
             return where
@@ -77,12 +77,12 @@ class FittedCurves:
 
 
 def fitted_curves(refiner: Refiner, wanted: Wanted, *, overload: bool) -> FittedCurves:
-    """What some tables are made of.
+    """Collect what some tables are drawn from.
 
     Raises
     ------
     DatasetError
-        If the dataset has no such option.
+        If the dataset does not have an option.
     """
     data = wanted.data
     found = {name: nearest_rows(data, name, wanted.options) for name in data.protocols}
@@ -91,16 +91,16 @@ def fitted_curves(refiner: Refiner, wanted: Wanted, *, overload: bool) -> Fitted
 
 
 def prepare(refiner: Refiner, changes: Sequence[str], wanted: Wanted) -> Prepared:
-    """Tables of the curves of every metric, taken from its fit."""
+    """Tables of every metric, drawn from its fit."""
     fitted = fitted_curves(refiner, wanted, overload=False)
     every = fitted.rows()
     return _tables(fitted, every, every, changes)
 
 
 def prepare_overload(refiner: Refiner, wanted: Wanted) -> Prepared | None:
-    """Tables of the runs alone that were asked for more than could be had.
+    """Tables of the runs in overload alone.
 
-    ``None`` where they lack a metric that the others have.
+    ``None`` where they lack a metric that the other tables have.
     """
     fitted = fitted_curves(refiner, wanted, overload=True)
     every = fitted.rows()
@@ -160,7 +160,7 @@ def hold_from_edge(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
 
 
 def _held_from_edge(curve: Curve, best: Curve) -> Curve:
-    """The curve with points in overload taken from the nearest of the others, marked ``extrapolated``."""
+    """The curve with points in overload taken from the nearest other point, marked ``extrapolated``."""
     over = curve.load_bps > LOAD_TOLERANCE * best.at(curve.payload_bytes)[VALUE]
     if over.all() or not over.any():
         return curve
@@ -176,10 +176,9 @@ def _held_from_edge(curve: Curve, best: Curve) -> Curve:
 
 
 def overload_rows(rows: Sequence[Row], refiner: Refiner) -> list[Row]:
-    """The rows that were asked for more than could be had, as unlimited ones.
+    """The rows in overload, as unlimited ones.
 
-    Of several loads at a payload the greatest: how far beyond its capacity it is asked changes
-    little for a sender.
+    Of several loads at a payload the greatest is used: the amount of overload changes little for a sender.
     """
     over = refiner.overloaded([row.point for row in rows])
     kept = [row for row, is_over in zip(rows, over, strict=True) if is_over]

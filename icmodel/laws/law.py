@@ -1,4 +1,4 @@
-"""What a law is: the functions that make a variant of the model."""
+"""A law: the functions that make a variant of the model."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from icmodel.tables import Look
 class Fitting(NamedTuple):
     """How a law makes the fits that it needs.
 
-    ``watch`` is told after each how many of how many are made; ``cache`` is whether they are kept in the
-    user's cache folder; ``constants`` are those of every fit.
+    ``watch`` is called after each with the counts of finished fits and of all; ``cache`` tells whether they are kept
+    in the user's cache folder; ``constants`` are those of every fit.
     """
 
     watch: Callable[[int, int], None] | None = None
@@ -33,14 +33,14 @@ class Fitting(NamedTuple):
 class Law:
     """The steps of one variant, from rows to an answer.
 
-    ``prepare`` makes tables; ``goodput`` is the one of what a stream can have.  Of a block of questions bound
-    to tables ``flow`` says how the frames fare, ``answers`` every wanted metric (ends, n), ``demand`` what
-    of the asked cores they need (metrics, ends, n), ``bases`` what metrics rest on; of one question ``bounds``
-    and ``notes`` explain it.  ``rows`` are those that answer a protocol at some options.
+    ``prepare`` makes tables; ``goodput`` names the table of the capacity.  For a block of questions bound
+    to tables ``flow`` gives throughput and load, ``answers`` every wanted metric (ends, n), ``demand`` the
+    utilisation needed of the requested cores (metrics, ends, n), ``bases`` what metrics rest on; for one question
+    ``bounds`` and ``notes`` explain it.  ``rows`` gives the rows that answer a protocol at some options.
     ``adds_cable``: a distance beyond the dataset's own cable adds to latency (E19).
-    ``overload`` answers requests above what can be had, where not the law itself does, and ``for_hosts``
-    gives the dataset and its law on another link or with other hosts, where that can be told.  ``paced`` gives
-    a look with what streams ask for once the application's own work is counted, where that can be told.
+
+    Optional: ``overload`` answers requests in overload; ``for_hosts`` gives the dataset and its law on another link
+    or with other hosts; ``paced`` limits requests to what the application's own work allows.
     """
 
     prepare: Callable[[Wanted], Prepared | None]
@@ -60,7 +60,7 @@ class Law:
 
 @dataclass(frozen=True, slots=True)
 class Overload:
-    """A law for some limited requests; ``asked`` says of a block, bound to both laws' tables, which (n,)."""
+    """A law for requests in overload; ``asked`` selects them from a block bound to both laws' tables, (n,)."""
 
     law: Law
     asked: Callable[[Look, Look, Flow], Bools]

@@ -1,4 +1,4 @@
-"""Which metrics a law answers, and those that follow from others by definition."""
+"""The metrics that a law answers, and those that follow from others by definition."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from icmodel.laws.flow import Flow
 from icmodel.tables import Look, Tables
 
 BY_FLOW = ("goodput_bps", "sent_bps", "shortfall_bps", "loss_rate")
-"""Metrics that follow from how the frames fare, not from a curve of their own."""
+"""Metrics that follow from the flow, without a curve of their own."""
 ALWAYS = (
     *BY_FLOW,
     "frames_per_s",
@@ -22,29 +22,29 @@ ALWAYS = (
     "cpu_send_cores",
     "cpu_recv_cores",
 )
-"""Metrics every prediction names, absent ones with their reason."""
+"""Metrics in every prediction; absent ones state why."""
 UTILISATIONS = ("cpu_send", "cpu_recv")
 BUSY = "cpu_"
-"""What every metric of processing time begins with; those grow with the load (E15)."""
+"""Beginning of every metric of processing time; these grow with the load (E15)."""
 ONE_PROCESS = "_process_cores"
-"""How metrics of the processes alone end, which cannot be busier than their cores; a host can."""
+"""Ending of metrics of the process alone, which uses at most its cores; a host may use more."""
 GROWING = (BUSY, "packets_")
-"""Metrics that go with the load below the lowest measured one: without frames there is nothing."""
+"""Metrics in proportion to the load below the lowest measured one: without frames they are 0."""
 ANY_CORES = ("latency_", "rtt_", BUSY)
-"""Metrics that rows at another core count answer: latency as it is, CPU scaled (E6, E11)."""
+"""Metrics that rows at another core count answer: latency unchanged, CPU scaled (E6, E11)."""
 PRIVATE = "_"
-"""What the names of tables begin with that a law makes for itself."""
+"""Beginning of the names of tables that a law makes for itself."""
 
 
 def table_metrics(tables: Tables) -> tuple[str, ...]:
-    """Metrics that have a table of their own, those that follow from the flow apart."""
+    """Metrics with a table of their own, without those that follow from the flow."""
     return tuple(
         name for name in tables.metrics if not name.startswith(PRIVATE) and name not in BY_FLOW
     )
 
 
 def utilisations_of(look: Look) -> tuple[str, ...]:
-    """The utilisations that there are tables of."""
+    """The utilisations that have tables."""
     return tuple(name for name in UTILISATIONS if name in look.tables.metrics)
 
 
@@ -68,7 +68,7 @@ def split(
 
 
 def busy_cores(look: Look, utilisations: Sequence[str], found: Floats) -> dict[str, Floats]:
-    """Utilisations (metrics, ends, n), and the same in busy cores where no table says them (E6)."""
+    """Utilisations (metrics, ends, n), and the same in busy cores where these have no table (E6)."""
     told = dict(zip(utilisations, found, strict=True))
     for name in utilisations:
         if f"{name}_cores" not in look.tables.metrics and look.tables.axes.cores:
@@ -77,7 +77,7 @@ def busy_cores(look: Look, utilisations: Sequence[str], found: Floats) -> dict[s
 
 
 def frames_per_s(look: Look, flow: Flow, measured: Floats | None) -> Floats:
-    """Frames delivered a second, (ends, n): goodput over payload bits, else the benchmarked rate."""
+    """Frames delivered per second, (ends, n): goodput over payload bits, else the benchmarked rate."""
     bits = look.q.payload_bytes * 8
     frames = flow.goodput_bps / bits
     if measured is None:

@@ -1,8 +1,8 @@
-"""Statistics of one time in their order: a minimum, quantiles, a maximum, and the mean between them.
+"""Order the statistics of one time: minimum, quantiles, maximum, and the mean between them.
 
-Each is answered from curves of its own, so answers may cross where rows are few or lie at different
-payloads and loads.  The median and the mean are known best and stay as they are.  What lies farther
-out gives way: a 99 % quantile is at least the median, a maximum at least the mean and every
+Each has curves of its own, so answers may cross where rows are few or lie at different
+payloads and loads.  The median and the mean are the most certain and do not change.  The outer statistics are
+moved: a 99 % quantile is at least the median, a maximum at least the mean and every
 quantile, a minimum at most all of them.
 """
 
@@ -25,13 +25,13 @@ STATISTIC = re.compile(r"(?P<time>.+)_(?P<which>min|mean|max|p[0-9]+)_s")
 
 
 def with_others(metrics: Collection[str], known: Collection[str]) -> frozenset[str]:
-    """Some metrics, and of the ``known`` ones those that may move one of them."""
+    """Some metrics, with those of ``known`` on which their order depends."""
     moved = {time for time, which in map(_parts, metrics) if which not in ("", MEAN, "p50")}
     return frozenset(metrics) | {name for name in known if _parts(name)[0] in moved}
 
 
 def in_order(values: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Values (n) by metric, the statistics of each time in their order; NaN stays where it is."""
+    """Values (n) by metric, the statistics of each time in order; NaN stays NaN."""
     found = dict(values)
     times: dict[str, dict[str, str]] = {}
     for name in values:
@@ -44,7 +44,7 @@ def in_order(values: Mapping[str, Floats]) -> dict[str, Floats]:
 
 
 def _put_in_order(found: dict[str, Floats], names: Mapping[str, str]) -> None:
-    """Order the statistics of one time, in place; ``names`` are the metrics by statistic."""
+    """Order the statistics of one time, in place; ``names`` maps statistics to metrics."""
     quantiles = sorted((which for which in names if _is_quantile(which)), key=_share)
     upper = [which for which in quantiles if _share(which) >= 0.5]
     lower = [which for which in reversed(quantiles) if _share(which) < 0.5]
@@ -61,14 +61,14 @@ def _put_in_order(found: dict[str, Floats], names: Mapping[str, str]) -> None:
 
 
 def _push(found: dict[str, Floats], name: str, others: Sequence[str], farther: Farther) -> None:
-    """Let one metric reach at least as far as others, in place; NaN stays NaN."""
+    """Move one metric, in place, at least as far as some others; NaN stays NaN."""
     for other in others:
         told = found[name]
         found[name] = if_else(np.isnan(told), told, farther(told, found[other]))
 
 
 def _parts(name: str) -> tuple[str, str]:
-    """``latency`` and ``p99`` of ``latency_p99_s``; nothing of other metrics."""
+    """``latency`` and ``p99`` for ``latency_p99_s``; empty strings for other metrics."""
     found = STATISTIC.fullmatch(name)
     return (found["time"], found["which"]) if found else ("", "")
 

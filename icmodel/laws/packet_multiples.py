@@ -1,7 +1,7 @@
-"""Benchmarked packets a second as multiples of theory's packets of the frames that flow.
+"""Benchmarked packets per second as multiples of theory's packets.
 
-A rate of packets says how many frames flowed in that run, which is another number at every request.  What
-carries over to other requests is how many packets a frame had, beside the packets that theory gives it.
+A packet rate belongs to the throughput of its run and changes with every request.  The number of packets per
+frame, relative to theory's, also holds for other requests.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from icmodel.tables.wire import wire
 Floats = NDArray[np.float64]
 
 PACKETS, SENT = "packets_", "_sent_"
-"""What every metric of packets a second begins with, and what those of the sender have."""
+"""Beginning of metrics of packets per second, and the part that marks those of the sender."""
 Key = tuple[object, ...]
 
 
 def as_multiples(data: Dataset, metric: str) -> Dataset | None:
-    """The dataset with each row of a metric of packets [1/s] over theory's packets of its own run.
+    """The dataset with each packet rate [1/s] of a metric divided by theory's packets of the same run.
 
     Returns
     -------
     Dataset or None
-        ``None`` where some row says no payload or load, or has no goodput beside it.
+        ``None`` where some row has no payload or load, or no goodput in the same run.
     """
     reached = _values(data, "goodput_bps")
     lost = {} if SENT in metric else _values(data, "loss_rate")
@@ -44,7 +44,7 @@ def as_multiples(data: Dataset, metric: str) -> Dataset | None:
 
 
 def _values(data: Dataset, metric: str) -> dict[Key, dict[float | None, float]]:
-    """Rows of a metric at each place: the value by load."""
+    """Values of a metric by place and load."""
     found: dict[Key, dict[float | None, float]] = {}
     for point in data.points:
         if point.metric == metric:
@@ -63,9 +63,9 @@ def _theory_per_s(
     reached: dict[Key, dict[float | None, float]],
     lost: dict[Key, dict[float | None, float]],
 ) -> float | None:
-    """Theory's packets [1/s] of a row's run: a carried load's frames have packets of their own.
+    """Theory's packets [1/s] in a row's run: below capacity, frames have packets of their own.
 
-    A stream at its limit has full ones.
+    A stream at its limit has full packets.
     """
     there = reached.get(_place(point), {})
     if point.payload_bytes is None or point.load_bps is None or not there:
@@ -85,7 +85,7 @@ def _theory_per_s(
 
 
 def _over(point: Point, theory: float) -> Point:
-    """A row with all its numbers as multiples of another."""
+    """A row with all its numbers divided by another."""
 
     def over(number: float | None) -> float | None:
         return None if number is None else number / theory

@@ -1,7 +1,7 @@
-"""Packets a second: theory's of the frames that flow, times the multiple that a host has of them.
+"""Packets per second: theory's packets of the throughput, times the host's multiple of them.
 
-Frames at a carried rate have packets of their own; a stream at its limit fills its packets whatever
-the frame (IC2012 §6.1.1).
+Frames below capacity have packets of their own; a stream at its limit fills its packets whatever
+the frame size (IC2012 §6.1.1).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from icmodel.laws.flow import Flow
 from icmodel.tables import HIGH, LOW, VALUE, Load, Look, Tables
 
 MULTIPLE = "theory * "
-"""Tables of a metric of packets as multiples of theory's begin with this."""
+"""Beginning of the names of tables that hold multiples of theory's packets."""
 SENT = "packets_sent"
-"""What every metric of the sender's packets begins with."""
+"""Beginning of every metric of the sender's packets."""
 
 
 def multiples(tables: Tables, wanted: Collection[str]) -> tuple[str, ...]:
@@ -29,16 +29,16 @@ def multiples(tables: Tables, wanted: Collection[str]) -> tuple[str, ...]:
 def packets_per_s(
     look: Look, metrics: Sequence[str], flow: Flow, *, all_at_limit: bool = False
 ) -> Floats:
-    """Metrics of packets a second [1/s], (metrics, ends, n), from tables of multiples of theory's.
+    """Metrics of packets per second [1/s], (metrics, ends, n), from tables of multiples of theory's.
 
-    Where only the unlimited load answers, a carried request lies between packets of its own and
-    those at the limit, by its share of what the stream can have.  Where the wire has no time for as
-    many, a stream is merged as far as it must be at least; no packets are told that overrun the line.
+    Where only the unlimited load was measured, a request below capacity lies between packets of its own and
+    those at the limit, by its share of the capacity.  Where the wire has no time for that many packets, frames of
+    a stream are merged as far as necessary; the result never exceeds the line rate.
 
     Parameters
     ----------
     all_at_limit : bool
-        The tables are of runs that were asked for more than could be had.
+        The tables are of runs in overload.
     """
     q, tables = look.q, [MULTIPLE + metric for metric in metrics]
     if not any(look.known(table).any() for table in tables):
@@ -63,14 +63,16 @@ def packets_per_s(
     value = widened(look, tables, each * flowing[:, None] / (8 * q.payload_bytes))
     np.minimum(value, own / q.frames.wire_s, out=value, where=q.frames.wire_s > 0)
     asked_fps = q.request_bps / (8 * q.payload_bytes)
-    value[:, VALUE] = np.minimum(value[:, VALUE], own * asked_fps)  # a window's counts are spread
+    value[:, VALUE] = np.minimum(
+        value[:, VALUE], own * asked_fps
+    )  # counts of a short window scatter
     return value
 
 
 def _of_theory(each: Floats, own: Floats, least: Floats) -> Floats:
-    """Packets a carried frame can have: no fewer than full ones, no more than its own.
+    """Packets per frame below capacity: at least those of full packets, at most the frame's own.
 
-    What a counter tells beside them is spread, and stays in the interval.
+    A counter's deviation from these is scatter, and stays in the interval.
     """
     merged = least < own
     told = [np.clip(each[:, VALUE], least, own)]
@@ -81,17 +83,20 @@ def _of_theory(each: Floats, own: Floats, least: Floats) -> Floats:
 
 
 def _load(look: Look, flow: Flow) -> Load:
-    """Whether a stream is at its limit: its own one, where the others' leave it to send what it can."""
+    """The requested load, or the unlimited one for a stream at its limit.
+
+    A lossy sender is limited by its own capacity alone, other senders also by their share.
+    """
     saturated, not_achieved = flow.saturated[VALUE], flow.not_achieved[VALUE]
     lossy = look.q.lossy
     return look.load((lossy & saturated) | (~lossy & not_achieved))
 
 
 def _below_limit(look: Look, at_limit: Floats, own: Floats, least: Floats, flow: Flow) -> Floats:
-    """Packets a frame below the limit, from those at it.
+    """Packets per frame below the limit, from those at the limit.
 
-    What is carried is sent once, even where frames are lost at the limit.  Only a stream that merges its
-    frames has fewer packets than these need; how many is open up to its limit.
+    An achieved frame is sent once, even where frames are lost at the limit.  Only a stream that merges its
+    frames has fewer packets than the frames' own; up to its limit their number is uncertain.
     """
     share = np.minimum(look.q.request_bps / flow.capacity_bps[VALUE], 1.0)
     told = [own - share * np.maximum(own - at_limit[:, VALUE], 0.0)]
@@ -102,7 +107,7 @@ def _below_limit(look: Look, at_limit: Floats, own: Floats, least: Floats, flow:
 
 
 def _room(look: Look, own: Floats, least: Floats, flow: Flow) -> Floats:
-    """The most packets a frame for which the wire has time, (n,): own ones, or full ones at its limit."""
+    """Most packets per frame for which the wire has time, (n,): the frame's own, or full ones at the limit."""
     bits = 8 * look.q.payload_bytes
     least_s = bits / look.q.frames.greatest_bps
     more_s = look.q.frames.wire_s - least_s
@@ -112,7 +117,7 @@ def _room(look: Look, own: Floats, least: Floats, flow: Flow) -> Floats:
 
 
 def _flowing_bps(look: Look, metric: str, flow: Flow) -> Floats:
-    """Goodput of the frames whose packets are counted: of what a lossy sender sends, or what arrives."""
+    """Goodput of the frames whose packets are counted: those sent by a lossy sender, or those that arrive."""
     arrives: Floats = flow.goodput_bps[VALUE]
     if not metric.startswith(SENT):
         return arrives

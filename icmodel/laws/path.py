@@ -1,4 +1,4 @@
-"""Switches and cable on the way of a frame, and theory's least time for it."""
+"""Switches and cable between the hosts, and theory's least time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from icmodel.tables.wire import less_burst
 
 
 def traversals(metric: str) -> int:
-    """How often a metric's way crosses each switch and cable: 2 for a round trip, 0 for σ."""
+    """How often each switch and cable is crossed: 2 for a round trip, 1 one way, 0 for a standard deviation."""
     if metric.endswith("_std_s"):
         return 0
     if metric.startswith(("rtt_half_", "latency_")):
@@ -21,14 +21,14 @@ def traversals(metric: str) -> int:
 
 
 def is_one_way(metric: str) -> bool:
-    """Whether a metric is a one-way latency that theory's least time bounds."""
+    """Whether a metric is a one-way latency, for which theory's least time is a bound."""
     return metric.startswith("latency_") and not metric.endswith("_std_s")
 
 
 def switches_s(look: Look, metrics: Sequence[str]) -> Floats:
-    """What switches beyond those of the rows add one way [s], (metrics, n); NaN where there is no rule.
+    """Time of the switches beyond those of the rows, one way [s], (metrics, n); NaN without a rule.
 
-    ``switch_latency`` a switch (IC2012 §7.1.2).
+    ``switch_latency`` for each switch (IC2012 §7.1.2).
     """
     latency_s = look.tables.link.switch_latency_s
     beyond = look.q.switches - look.switches(metrics)
@@ -43,14 +43,14 @@ def cable_s(look: Look) -> Floats:
 
 
 def least_s(look: Look) -> Floats:
-    """Theory's least one-way time over the measured cable [s], (n,): a frame alone, and propagation."""
+    """Theory's least one-way time over the measured cable [s], (n,): a lone frame's, and propagation."""
     link = look.tables.link
     propagation = (link.cable_length_m or 0.0) * (link.propagation_s_per_m or 0.0)
     return less_burst(link, look.q.frames.wire_s) + propagation
 
 
 def on_the_way(metrics: Sequence[str], path_s: Floats) -> tuple[Ints, Floats]:
-    """Which of some metrics cross a path (metrics, n) [s], and what it adds to each of these."""
+    """Which metrics cross a path (metrics, n) [s], and what it adds to each of these."""
     times = np.array([traversals(metric) for metric in metrics], dtype=np.int64)
     crossing = np.flatnonzero(times)
     return crossing, times[crossing, None] * path_s[crossing]

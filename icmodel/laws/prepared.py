@@ -1,4 +1,4 @@
-"""What laws make tables for, and what is common to their making."""
+"""What tables are prepared for, and the steps that all laws share."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from icmodel.tables.tables import without_goodput
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What tables are made for: some protocols of a dataset at some options.
+    """Tables to prepare: some protocols of a dataset at some options.
 
-    ``extend`` answers beyond the rows' payloads, marked ``extrapolated``; ``only`` are the metrics wanted
-    beside those of the flow, ``None`` for all.
+    With ``extend`` they answer beyond the rows' payloads, marked ``extrapolated``; ``only`` are the metrics wanted
+    besides those of the flow, ``None`` for all.
     """
 
     data: Dataset
@@ -31,17 +31,17 @@ class Wanted:
     only: frozenset[str] | None = None
 
     def metrics(self, rows: Iterable[Row]) -> list[str]:
-        """The wanted metrics with rows, those of the flow apart."""
+        """The wanted metrics that have rows, without those of the flow."""
         known = {row.point.metric for row in rows} - set(BY_FLOW)
         return sorted(name for name in known if self.only is None or name in self.only)
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The tables a law looks metrics up in.
+    """The tables of a law.
 
-    ``metrics`` are those that prediction may name beside the ones of every prediction; ``instead`` says
-    of a protocol why all of its numbers are extrapolated, where they are.
+    ``metrics`` are those that a prediction may have besides the ones of every prediction; ``instead`` gives for
+    a protocol the reason why all its numbers are extrapolated, if they are.
     """
 
     tables: Tables
@@ -55,7 +55,7 @@ def rows_of(data: Dataset, options: Mapping[str, str]) -> list[Row]:
     Raises
     ------
     DatasetError
-        If the dataset has no such option.
+        If the dataset does not have an option.
     """
     index = {id(point): k for k, point in enumerate(data.points)}
     return [
@@ -71,10 +71,10 @@ def of_protocols(rows: Iterable[Row], protocols: Sequence[str]) -> list[Row]:
 
 
 def compiler(wanted: Wanted, every: Sequence[Row], more_knots: Iterable[float] = ()) -> Compiler:
-    """What compiles the curves of the wanted protocols, given the rows of all of them.
+    """The compiler of the wanted protocols' curves, given the rows of all protocols.
 
-    Knots and loads are those of all protocols whichever are wanted, so that the same question
-    gives the same bits alone and among others.
+    Knots and loads are those of all protocols whichever are wanted, so that a question
+    has the same bits alone and among others.
     """
     own = [row.point for row in of_protocols(every, wanted.protocols)]
     axes = Axes(
@@ -104,5 +104,5 @@ def _payloads(rows: Iterable[Row]) -> list[list[float]]:
 
 
 def any_cores(metric: str) -> bool:
-    """Whether rows at another core count answer a metric."""
+    """Whether rows at another core count may answer a metric."""
     return metric.startswith(ANY_CORES)

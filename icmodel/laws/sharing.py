@@ -1,4 +1,4 @@
-"""Several senders to one interface: this stream's fair share, and a receiver that they overload.
+"""Several senders to one interface: this stream's fair share, and a receiver in overload.
 
 Errata E2 and E9.
 """
@@ -12,27 +12,27 @@ from icmodel.laws.flow import CLOSE, Flow
 from icmodel.tables import VALUE, Look
 
 SHARED = "_shared_goodput_bps_"
-"""Tables of one stream's goodput, measured with so many endpoints in all, begin with this."""
+"""Beginning of the names of tables of one stream's goodput, measured at the number of endpoints that follows."""
 
 
 def fair_share(
     look: Look, receiver_bps: Floats, overloaded: Bools, unlimited_loss: Floats, able_bps: Floats
 ) -> tuple[Floats, Floats]:
-    """What the receiver takes in sum, and this stream's share of it; arrays (ends, n) [b/s].
+    """What the receiver accepts in total, and this stream's share of it; arrays (ends, n) [b/s].
 
-    The share is max(receiver − others, receiver / n), exact max-min for equal or single others (E2).
-    Where the receiver loses frames it cannot tell senders apart, and each has its part of what is
-    offered (assumed).  Shares measured at the asked number of endpoints stand in place of the
-    part, and alone where the stream was never measured without others.
+    The share is max(receiver − others, receiver / n), which is exact max-min for equal others or a single one (E2).
+    A receiver that loses frames does not distinguish senders, so each gets its proportion of the offered
+    load (assumed).  Shares measured at the requested number of endpoints replace receiver / n, and are the
+    only ones where the stream was never measured alone.
 
     Parameters
     ----------
     receiver_bps : array
-        What the receiver takes of one sender.
+        What the receiver accepts of one sender.
     overloaded : array of bool
-        Whether all senders ask for more than that.
+        Whether the requests of all senders exceed that.
     able_bps : array
-        What a lone unlimited sender puts out.
+        What a lone unlimited sender sends.
     """
     q = look.q
     if not (q.endpoints > 1).any():
@@ -54,13 +54,13 @@ def fair_share(
 
 
 def _receives_less(receiver_bps: Floats, crowded: Bools, loss: Floats, offered: Floats) -> Floats:
-    """What the receiver takes in sum, less where several senders overload it (E2, E9).
+    """What the receiver accepts in total, less where several senders overload it (E2, E9).
 
-    ``offered`` is what all senders offer as a multiple of what a lone unlimited one does, of which the
-    receiver loses ``loss``.  What is offered beyond costs the receiver loss / (1 − loss) of the time
-    it had for what it took: offered twice as much, it takes the loss once more less.  An assumed rule,
-    since §6.5.3.1 says only that two unlimited senders, who offer 19 Gb/s, deliver less in sum than
-    one; of more than twice nothing is said, and it is taken to deliver the same.
+    ``offered`` is the offered load of all senders as a multiple of a lone unlimited sender's, of which the
+    receiver loses ``loss``.  The excess costs the receiver loss / (1 − loss) of the time
+    for accepted frames: at twice the offered load it accepts less by the loss once more.  An assumed rule,
+    since §6.5.3.1 says only that two unlimited senders, who offer 19 Gb/s, deliver less in total than
+    one; above twice the load no source says anything, and the result is held.
     """
     lost = np.minimum(loss, 1 - CLOSE)
     more = np.minimum(offered - 1, 1.0)

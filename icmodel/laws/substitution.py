@@ -1,4 +1,4 @@
-"""Which rows answer a protocol at some options: their own, or those of the nearest options."""
+"""Rows that answer a protocol at some options: its own, or those of the nearest options."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from icmodel.dataset import Dataset, Point
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows of one protocol, and why those of other options stand in where the asked ones have none."""
+    """Rows of one protocol; ``substituted`` is the reason, if they are of other options than requested."""
 
     points: tuple[Point, ...]
     substituted: str = ""
@@ -28,7 +28,7 @@ def own_rows(data: Dataset, protocol: str, options: Mapping[str, str]) -> Rows:
 
 
 def nearest_rows(data: Dataset, protocol: str, options: Mapping[str, str]) -> Rows:
-    """The rows of a protocol at some options, or where there are none those that differ in the fewest.
+    """The rows of a protocol at some options, or if there are none those that differ in the fewest options.
 
     An option that a protocol does not have has no substitute.
 
@@ -60,9 +60,9 @@ def nearest_rows(data: Dataset, protocol: str, options: Mapping[str, str]) -> Ro
 
 
 def _differing(data: Dataset, point: Point, options: Mapping[str, str]) -> tuple[str, ...] | None:
-    """The option axes on which a row differs; ``None`` where it does not have one of them.
+    """The option axes on which a row differs; ``None`` where it has no value on one of them.
 
-    On an axis that is not asked a row may have the default, or nothing.
+    On an axis that is not requested a row may have the default, or no value.
     """
     own = dict(zip(data.option_axes, point.options, strict=True))
     axes = [axis for axis, value in own.items() if value != _wanted(data, axis, options)]
@@ -73,9 +73,9 @@ def _differing(data: Dataset, point: Point, options: Mapping[str, str]) -> tuple
 def _alike_in_payload(
     data: Dataset, points: Sequence[Point], options: Mapping[str, str]
 ) -> list[Point]:
-    """Rows with a payload or without one, where an asked value was only measured so.
+    """Only rows with a payload, or only rows without, if a requested value was measured in one of these ways.
 
-    A call without data has no payload whoever makes it.
+    A call without data has no payload, whatever the other options.
     """
     kept = list(points)
     for axis, value in options.items():

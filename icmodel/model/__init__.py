@@ -1,7 +1,7 @@
-"""The model: questions about a dataset come in, predictions go out, one or millions of them.
+"""The model: questions about a dataset come in, predictions go out, for one question or for millions.
 
-Which rows answer and how stands in the tables and the laws; here questions are checked, placed, answered
-in blocks, and explained.
+Tables and laws give the numbers; this room checks questions, places them on the tables, answers them in
+blocks and explains the answers.
 """
 
 from icmodel.laws import PUBLISHED, VARIANTS

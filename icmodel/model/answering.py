@@ -1,4 +1,4 @@
-"""Answer one block of questions by a law, one or many alike."""
+"""Answer one block of questions by a law, whether of one question or of many."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from icmodel.tables import HIGH, LOW, VALUE, Look, Questions
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A block of n questions and what a law says of them.
+    """A block of n questions with its answers.
 
-    ``columns`` are the metrics that there are numbers of, each (ends, n) of value, low and high; NaN in
-    all where a question has no answer.
+    ``columns`` are the metrics with numbers, each (ends, n) of value, low and high; NaN
+    where a question has no answer.
     """
 
     law: Law
@@ -33,7 +33,7 @@ class Answered:
     columns: Mapping[str, Floats]
 
     def bottleneck(self) -> Codes:
-        """What limits each stream, (n,)."""
+        """The bottleneck of each stream, (n,)."""
         demand = np.full(len(self.look.q), np.nan)
         if "cpu_send" in self.look.tables.metrics:
             look, flow = self.look.of_values(), self.flow.of_values()
@@ -49,7 +49,7 @@ class Answered:
 def answered(
     law: Law, prepared: Prepared, q: Questions, wanted: Collection[str], *, intervals: bool
 ) -> Answered:
-    """What a law says of a block of questions on its tables; the value alone, or with its interval."""
+    """Answer a block of questions by a law on its tables, with intervals or with values alone."""
     look = Look(prepared.tables, q, intervals=intervals)
     if q.work is not None and law.paced is not None:
         look = law.paced(look)
@@ -62,7 +62,7 @@ def answered(
 
 
 def too_much(law: Law, over: Prepared, found: Answered) -> Bools:
-    """Which requests of a block are answered by a law's other tables, for those above what can be had, (n,)."""
+    """Which requests are answered by the law's tables for overload, (n,)."""
     if law.overload is None:
         return np.zeros(len(found.look.q), dtype=bool)
     return law.overload.asked(
@@ -71,7 +71,7 @@ def too_much(law: Law, over: Prepared, found: Answered) -> Bools:
 
 
 def _with_intervals(found: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Metrics (ends, n), each interval holding its value and not going below 0."""
+    """Metrics (ends, n), with intervals that contain their value and are not below 0."""
     every = np.stack(list(found.values()))
     value, low, high = every[:, VALUE], every[:, LOW], every[:, HIGH]
     np.maximum(np.fmin(low, value, out=low), 0.0, out=low)
@@ -81,20 +81,20 @@ def _with_intervals(found: Mapping[str, Floats]) -> dict[str, Floats]:
 
 
 def named(prepared: Prepared) -> tuple[str, ...]:
-    """Every metric that a prediction on some tables names."""
+    """Every metric that a prediction on some tables has."""
     return predicted(prepared.metrics)
 
 
 def needed(data: Dataset, metrics: Collection[str] | None) -> frozenset[str] | None:
-    """The metrics to make tables of where some are asked for; ``None``, for all, where none are named.
+    """The metrics that need tables if only some are wanted; ``None``, for all, if none are named.
 
-    Those that every prediction names come with them, and statistics that are put in order with theirs.
+    They include those of every prediction, and other statistics of the same times, on which the order depends.
     """
     return None if metrics is None else with_others((*metrics, *predicted(())), data.metrics)
 
 
 def no_metric(data: Dataset, metric: str) -> str:
-    """Why a metric cannot be told, and what to ask for instead."""
+    """Message that a dataset does not have a metric, and what to ask for instead."""
     if metric in data.metrics:
         return (
             f"{data.id} has {metric} at other options only: `icmodel datasets points {data.id} "

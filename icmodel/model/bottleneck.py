@@ -1,4 +1,4 @@
-"""What limits a stream: the request itself, cpu, packet rate, wire, share or receiver."""
+"""The bottleneck of a stream: the request itself, cpu, packet rate, wire, share or receiver."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from icmodel.laws.flow import CLOSE, Flow
 from icmodel.tables import VALUE, Questions
 
 NEAR_WIRE = 0.985
-"""A stream within 1.5 % of theory's bound is limited by the wire; the print's rounding is 0.5 %."""
+"""The wire is the bottleneck within 1.5 % of theory's bound; the rounding of printed numbers is 0.5 %."""
 LOST = 1 - NEAR_WIRE
-"""Loss up to this share of the frames is no limit beside what the sender puts out."""
+"""Loss up to this share does not count as a bottleneck."""
 NEAR_CPU = 0.95
-"""Utilisation from which the sender's cores count as the limit; the source says "around 100 %"."""
+"""Utilisation of the sender's cores from which they are the bottleneck; the source says "around 100 %"."""
 CODES = {name: code for code, name in enumerate(BOTTLENECKS)}
 UNKNOWN = CODES["unknown"]
 
 
 def bottleneck(q: Questions, flow: Flow, cpu_send: Floats) -> Codes:
-    """The code (index into ``BOTTLENECKS``) of what limits each question.
+    """The code (index into ``BOTTLENECKS``) of each question's bottleneck.
 
     Parameters
     ----------
     cpu_send : array
-        What the stream needs of the sender's cores, uncapped; NaN where not known.
+        Utilisation that the stream would need of the sender's cores, not limited to 1; NaN where unknown.
     """
     capacity, goodput = flow.capacity_bps[VALUE], flow.goodput_bps[VALUE]
     not_achieved = flow.not_achieved[VALUE]
@@ -52,7 +52,7 @@ def bottleneck(q: Questions, flow: Flow, cpu_send: Floats) -> Codes:
 
 
 def _row(facts: tuple[bool, ...]) -> str:
-    """The bottleneck for one combination of facts, in the order ``bottleneck`` lists them."""
+    """The bottleneck for one combination of facts, in the order in which ``bottleneck`` lists them."""
     not_achieved, busy, near_wire, receiver_drops, shared, lossy_and_over, needs_more_cores = facts
     if not not_achieved:
         return "cpu" if needs_more_cores else "request"

@@ -1,4 +1,4 @@
-"""What every question to a model shares: its law, and the tables it has made so far."""
+"""The law of a model, and the tables it has made so far, shared by all its questions."""
 
 from __future__ import annotations
 
@@ -34,41 +34,41 @@ class TableCache:
         extend: bool = False,
         only: frozenset[str] | None = None,
     ) -> Key:
-        """The key of some tables; a default option said aloud is the same."""
+        """The key of some tables; explicit default options give the same key as none."""
         pairs = tuple(sorted(self.data.changed_options(dict(options)).items()))
         return pairs, protocols or self.data.protocols, extend, only
 
     def prepared(self, key: Key) -> Prepared:
-        """Some tables.
+        """The tables of a key.
 
         Raises
         ------
         OutOfDomain
-            If the dataset has no such option or no rows there.
+            If the dataset does not have an option, or no rows with it.
         """
         return self._prepared(key)
 
     def overload(self, key: Key) -> Prepared | None:
-        """The tables for requests above what can be had, where they are others."""
+        """The tables for requests in overload, if the law has such tables."""
         return self._overload(key)
 
     def changed(self, hosts: Hosts) -> TableCache:
-        """The same for hosts or a link other than the dataset's; itself where they are those.
+        """The cache for other hosts or another link; itself for the dataset's own.
 
         Raises
         ------
         OutOfDomain
-            If the law or the dataset cannot say.
+            If the law or the dataset does not support it.
         """
         return self if is_own(self.data, hosts) else self._changed(hosts)
 
     def domain(self, protocol: str, options: Options) -> ProtocolDomain:
-        """What one protocol can be asked.
+        """What one protocol of the dataset can be asked.
 
         Raises
         ------
         OutOfDomain
-            If the dataset has no such option.
+            If the dataset does not have an option.
         """
         return self._domains(protocol, tuple(self.data.changed_options(dict(options)).items()))
 
@@ -80,7 +80,7 @@ class TableCache:
         )
 
     def hosts_problem(self, hosts: Hosts) -> str:
-        """Why other hosts or another link cannot be answered; empty where they can."""
+        """Why other hosts or another link cannot be predicted; empty where they can."""
         if is_own(self.data, hosts):
             return ""
         if self.law.for_hosts is None:
@@ -93,18 +93,18 @@ class TableCache:
         return ""
 
     def work_problem(self) -> str:
-        """Why the application's own work cannot be answered; empty where it can."""
+        """Why the application's own work cannot be predicted; empty where it can."""
         if self.law.paced is not None:
             return ""
         return (
-            f"the variant {self.variant} knows programs that do next to nothing with a frame: leave "
-            "what the application adds (app_send, app_recv) out, or take --variant hybrid"
+            f"the variant {self.variant} predicts the measuring programs alone, without work of the application: "
+            "leave app_send and app_recv out, or take --variant hybrid"
         )
 
     def _change(self, hosts: Hosts) -> TableCache:
         if problem := self.hosts_problem(hosts):
             raise OutOfDomain(problem)
-        assert self.law.for_hosts is not None  # else there is a problem
+        assert self.law.for_hosts is not None  # as hosts_problem checked
         data, changed = self.law.for_hosts(hosts)
         return TableCache(data, self.variant, changed)
 
@@ -138,15 +138,15 @@ class TableCache:
 
 
 Key = tuple[Options, tuple[str, ...], bool, frozenset[str] | None]
-"""Options, protocols, whether beyond the rows' payloads too, and the metrics wanted."""
+"""Options, protocols, whether tables extend beyond the rows' payloads, and the wanted metrics."""
 
 
 def is_own(data: Dataset, hosts: Hosts) -> bool:
-    """Whether these are the dataset's own hosts and link, said aloud or not."""
+    """Whether hosts and link are the dataset's own, given explicitly or not."""
     own_rate = hosts.line_rate_bps in (None, data.interconnect.line_rate_bps)
     return own_rate and hosts.cpu_clock_ratio == 1.0
 
 
 def table_cache(data: Dataset, variant: str, fitting: Fitting) -> TableCache:
-    """The tables of a variant."""
+    """The cache of a variant."""
     return TableCache(data, variant, law_of(variant, data, fitting))

@@ -1,4 +1,4 @@
-"""Whole arrays of questions, in words or numbers, broadcast to columns of one length."""
+"""Arrays of questions, as texts or numbers, broadcast to columns of one length."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Column = NDArray[np.generic]
 
 @dataclass(frozen=True, slots=True)
 class QuestionTable:
-    """Broadcast questions, flat: one column a parameter, and how to fold them back."""
+    """Broadcast questions, flattened: one column a parameter, and the shape to restore."""
 
     columns: Mapping[str, Column]
     options: Mapping[str, Column | str]
@@ -80,7 +80,7 @@ def _one_in_si(name: str, value: object) -> tuple[str, object]:
 
 
 def codes(axis: str, value: object, names: tuple[str, ...]) -> object:
-    """One text as its code; arrays are codes into ``names`` already.
+    """The code of a text; arrays are codes into ``names`` already.
 
     Raises
     ------

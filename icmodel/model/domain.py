@@ -1,4 +1,4 @@
-"""What a dataset can be asked, protocol by protocol, and the sentence that refuses the rest."""
+"""What a dataset can be asked, by protocol, and the messages that refuse the rest."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from icmodel.scenario import Scenario
 class ProtocolDomain:
     """What one protocol of a dataset can be asked.
 
-    ``answered`` is whether it has rows at all; ``cores`` are the counts at which its goodput was
-    measured, ``other_cores`` those at which other metrics alone were.
+    ``answered`` tells whether it has any rows; ``cores`` are the counts at which its goodput was
+    measured, ``other_cores`` those at which only other metrics were.
     """
 
     protocol: str
@@ -31,18 +31,18 @@ class ProtocolDomain:
 
     @property
     def default_cores(self) -> int:
-        """The most measured count; 0 where the dataset does not say."""
+        """The greatest measured count; 0 where the dataset does not state it."""
         return max(self.cores, default=0)
 
     def answering_cores(self, asked: int) -> int:
-        """The asked count where any metric was measured at it, else the nearest of the goodput's."""
+        """The requested count if any metric was measured at it, else the nearest count with a goodput."""
         if asked in self.other_cores:
             return asked
         return min(self.cores, key=lambda count: (abs(count - asked), count), default=0)
 
 
 def protocol_domain(protocol: str, points: Sequence[Point], link: Interconnect) -> ProtocolDomain:
-    """What a protocol can be asked: counts its rows have, and rules that need a property of the link."""
+    """What a protocol can be asked: counts that its rows have, and rules that need a property of the link."""
     goodput = [point for point in points if point.metric == "goodput_bps"]
     every = {p.cores for p in points if p.cores is not None}
     counts = {p.cores for p in goodput if p.cores is not None} or every
@@ -61,7 +61,7 @@ def protocol_domain(protocol: str, points: Sequence[Point], link: Interconnect) 
 
 
 def problems(data: Dataset, domain: ProtocolDomain, asked: Scenario) -> dict[str, str]:
-    """Parameters of a scenario without axis or rule, each with the sentence that refuses it."""
+    """Parameters of a scenario without axis or rule in the dataset, each with the message that refuses it."""
     found: dict[str, str] = {}
     if asked.switches < domain.least_switches:
         found["switches"] = (
@@ -75,12 +75,12 @@ def problems(data: Dataset, domain: ProtocolDomain, asked: Scenario) -> dict[str
         )
     if asked.distance_m is not None and not domain.distance:
         found["distance_m"] = (
-            f"{data.id} says no cable length or propagation: leave distance out, or take a "
+            f"{data.id} states no cable length or propagation: leave distance out, or take a "
             "dataset that does"
         )
     if asked.cores is not None and not domain.cores:
         found["cores"] = (
-            f"{data.id} does not say how many cores {asked.protocol} used: leave cores out"
+            f"{data.id} does not state how many cores {asked.protocol} used: leave cores out"
         )
     if asked.endpoints > 1 and not domain.sharing:
         found["endpoints"] = (
@@ -111,7 +111,7 @@ class Domains:
         self.nearest, self.exact = nearest.reshape(-1), exact.reshape(-1)
 
     def cores(self, protocol: Ints, asked: Floats) -> tuple[Floats, Ints, Bools]:
-        """Asked counts (defaults filled in), the nearest measured ones' index, and which differ."""
+        """Requested counts (defaults filled in), the index of the nearest measured count, and whether they differ."""
         asked = if_else(np.isnan(asked), self.default.take(protocol), asked)
         place = protocol * self.width + np.clip(asked, 0, self.width - 1).astype(np.int64)
         whole = np.rint(asked) == asked
@@ -120,7 +120,7 @@ class Domains:
     def unanswerable(
         self, protocol: Ints, cores: Floats, switches: Floats, endpoints: Floats, distance: Floats
     ) -> Bools:
-        """Which questions are of a protocol without rows, or use a parameter it has no rule for."""
+        """Which questions are of a protocol without rows, or use a parameter without a rule."""
         wrong = ~self.answered.take(protocol)
         wrong |= switches < self.least_switches.take(protocol)
         wrong |= switches > self.most_switches.take(protocol)

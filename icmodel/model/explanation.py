@@ -1,4 +1,4 @@
-"""Explain the answer to one question: a Prediction that says what it rests on."""
+"""Explain the answer to one question: a Prediction with the rows and rules it rests on."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def prediction(asked: Scenario, variant: str, answer: Answered) -> Prediction:
 
 
 def _bases(data: Dataset, reads: Sequence[tuple[int, Sequence[int]]], rule: int) -> tuple[str, ...]:
-    """Every basis a metric used, strongest first."""
+    """Every basis that a metric used, strongest first."""
     codes = {code for code, near in reads if near}
     every = codes | {BASES.index(data.points[row].basis) for _, near in reads for row in near}
     if rule or not codes:
@@ -79,7 +79,7 @@ def _used(point: Point) -> UsedRow:
 
 
 class Explained:
-    """Why the numbers of one answer are what they are, in sentences."""
+    """Sentences that explain the numbers of one answer."""
 
     def __init__(self, asked: Scenario, answer: Answered) -> None:
         self.asked, self.answer = asked, answer
@@ -87,7 +87,7 @@ class Explained:
         self.tables, self.data = answer.look.tables, answer.look.tables.data
 
     def absence(self, name: str) -> str:
-        """Why a metric is absent."""
+        """Why a metric has no value."""
         asked, data = self.asked, self.data
         for entry in data.absences:
             of_protocol = entry.get("protocol", asked.protocol) == asked.protocol
@@ -126,7 +126,7 @@ class Explained:
         return self._load_beyond([self.data.points[row] for row in rows])
 
     def terms(self, mean: Estimate) -> dict[str, float]:
-        """Terms that sum to the mean latency [s]; none where the dataset has no one-way latency."""
+        """Terms that sum to the mean latency [s]; empty where the dataset has no one-way latency."""
         if mean.absent or "latency_mean_s" not in self.tables.metrics:
             return {}
         link, q = self.tables.link, self.look.q
@@ -140,7 +140,7 @@ class Explained:
         return terms | {"stack": mean.value - sum(terms.values())}
 
     def notes(self) -> Iterator[str]:
-        """What a reader must know of the whole prediction."""
+        """Notes on the prediction as a whole."""
         asked, law = self.asked, self.answer.law
         switches = self._switches("latency_mean_s")
         if asked.switches and switches is not None and asked.switches > switches:
@@ -155,7 +155,7 @@ class Explained:
             yield f"extrapolated on cores: {beyond}; goodput and loss are the nearest count's"
 
     def _table(self, name: str) -> str | None:
-        """The table that a metric comes from, if there is one."""
+        """The table from which a metric is looked up, if there is one."""
         metrics = self.tables.metrics
         if name in ("goodput_bps", "frames_per_s") and (name in BY_FLOW or name not in metrics):
             return self.answer.law.goodput
@@ -165,7 +165,7 @@ class Explained:
         return next((table for table in names if table in metrics), None)
 
     def _switches(self, table: str) -> float | None:
-        """The switches that rows of a metric were measured behind."""
+        """The switch count of the rows of a metric."""
         known = table in self.tables.metrics
         return float(self.look.switches([table])[0, 0]) if known else None
 
@@ -175,13 +175,13 @@ class Explained:
         return known and bool(measured) and self._switches("loss_rate") == 0
 
     def _cores_beyond(self, table: str) -> str:
-        """How far the asked cores lie from those whose rows answer; empty where they do not."""
+        """Distance of the requested cores from those of the rows used; empty where they are equal."""
         asked = int(self.look.q.cores_count[0])
         nearest = int(answering_cores(self.look, [table])[0, 0])
         return "" if asked == nearest else f"{abs(asked - nearest)} beyond {nearest}"
 
     def _load_beyond(self, rows: Sequence[Point]) -> str:
-        """How far the request lies from the load whose rows stand in, or its payload from theirs."""
+        """Distance of the request from the load of the rows used, or of its payload from theirs."""
         request, payload = self.asked.requested_goodput_bps, self.asked.payload_bytes
         text = "extrapolated on load: no benchmarked load on one side of the request"
         limited = {p.load_bps for p in rows if p.load_bps is not None and math.isfinite(p.load_bps)}
@@ -196,7 +196,7 @@ class Explained:
 
 
 def _beyond(payload: float, edge: float) -> str:
-    """How far a payload lies from the last one that was measured."""
+    """Distance of a payload from the last measured one."""
     return f"{abs(payload - edge):.0f} B beyond {edge:.0f} B"
 
 
@@ -210,7 +210,7 @@ def _counts(asked: Scenario) -> str:
 
 
 def _promises(data: Dataset, variant: str, metrics: Mapping[str, Estimate]) -> Iterator[str]:
-    """Which intervals held fewer rows kept from the model than one of 90 % has to."""
+    """Note on intervals that covered too few left-out rows for 90 %."""
     weak = {
         name: held
         for name, held in data.held.get(variant, {}).items()
@@ -220,4 +220,4 @@ def _promises(data: Dataset, variant: str, metrics: Mapping[str, Estimate]) -> I
         shares = ", ".join(
             f"{name} {100 * held.share:.0f} % of {held.rows}" for name, held in weak.items()
         )
-        yield f"intervals promise less than 90 %: of rows kept from {variant} they held {shares}"
+        yield f"intervals cover less than 90 %: of the rows left out of {variant} they held {shares}"

@@ -1,4 +1,4 @@
-"""Answer whole arrays of questions: cut into blocks, answered by threads into one Dataset."""
+"""Answer arrays of questions: cut into blocks, answered by threads into one Dataset."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ Columns = dict[str, NDArray[np.generic]]
 Piece = slice | Ints
 
 BLOCK = 1_048_576
-"""Numbers of one array worked on at once, over metrics, ends and questions."""
+"""Numbers of one array that are worked on at once, over metrics, ends and questions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the caller wants of ``predict_many``."""
+    """Options of ``predict_many``."""
 
     outside: str
     metrics: tuple[str, ...] | None
@@ -50,7 +50,7 @@ Reason = Callable[[Mapping[str, object]], str]
 def predict_many(
     model: TableCache, question: Mapping[str, object], wanted: Wanted, reason: Reason
 ) -> xr.Dataset:
-    """Answer whole arrays; see :meth:`icmodel.model.Model.predict_many`."""
+    """Answer arrays of questions; see :meth:`icmodel.model.Model.predict_many`."""
     if wanted.outside not in ("refuse", "nan", "extrapolate"):
         raise ScenarioError(f"outside={wanted.outside!r} is not one of refuse, nan, extrapolate")
     questions = question_table(question, model.data.protocols)
@@ -81,7 +81,7 @@ def predict_many(
 
 
 def _refusal(data: Dataset, refused: Bools, questions: QuestionTable, reason: Reason) -> str:
-    """How many questions are refused, which is the first, and why that one is."""
+    """Message with the number of refused questions, the first of them, and its reason."""
     index = int(np.argmax(refused))
     place = tuple(int(k) for k in np.unravel_index(index, questions.shape or (1,)))
     return (
@@ -109,13 +109,13 @@ def _keywords(data: Dataset, questions: QuestionTable, index: int) -> dict[str, 
 OptionGroup = tuple[Options, Ints | None]
 HOSTS = ("line_rate_bps", "cpu_clock_ratio")
 OWN = 0.0
-"""Stands for the dataset's own line rate, which no rate can be."""
+"""Stands for the dataset's own line rate; no line rate is 0."""
 REQUESTS = frozenset(("rate_fps", "requested_goodput_bps"))
-"""Columns of questions of which some may be limited."""
+"""Columns that may limit the request of some questions."""
 
 
 def _host_groups(questions: QuestionTable) -> Iterator[tuple[Hosts, Ints | None]]:
-    """Questions about the same hosts and link; ``None`` as place is all of them."""
+    """Questions about the same hosts and link, with their places; ``None`` for all places."""
     if not any(name in questions.columns for name in HOSTS):
         yield Hosts(), None
         return
@@ -127,7 +127,7 @@ def _host_groups(questions: QuestionTable) -> Iterator[tuple[Hosts, Ints | None]
         for name in HOSTS
     ]
     check({name: questions.columns[name] for name in HOSTS if name in questions.columns})
-    own = np.nan_to_num(np.stack(given), nan=OWN)  # NaN are all unlike
+    own = np.nan_to_num(np.stack(given), nan=OWN)  # NaN is unequal to itself
     unique, inverse = np.unique(own, axis=1, return_inverse=True)
     for k, (rate, clock) in enumerate(unique.T.tolist()):
         hosts = Hosts(None if rate == OWN else rate, clock)
@@ -137,7 +137,7 @@ def _host_groups(questions: QuestionTable) -> Iterator[tuple[Hosts, Ints | None]
 def _option_groups(
     data: Dataset, questions: QuestionTable, there: Ints | None
 ) -> Iterator[OptionGroup]:
-    """Questions with the same option values, of all or of some; ``None`` is all of them."""
+    """Questions with the same option values, among all or some, with their places; ``None`` for all places."""
     fixed = {name: v for name, v in questions.options.items() if isinstance(v, str)}
     coded = {name: v for name, v in questions.options.items() if not isinstance(v, str)}
     if not coded:
@@ -171,11 +171,11 @@ class Output:
 
     @property
     def endings(self) -> tuple[str, ...]:
-        """How the columns of a metric end: the value, and its interval."""
+        """Endings of the columns of a metric: of its value, and of its interval."""
         return ("", "_low", "_high") if self.wanted.intervals else ("",)
 
     def allocate(self, prepared: Prepared, *, cleared: bool) -> None:
-        """Columns for every wanted metric; cleared first only if not all of them will be written."""
+        """Make columns for every wanted metric; filled with NaN only if some rows will not be written."""
         names = (*named(prepared), "bottleneck")
         for metric in self.wanted.metrics or ():
             if metric not in names:
@@ -205,7 +205,7 @@ class Output:
             self.columns["bottleneck"][piece] = answer.bottleneck()
 
     def refuse(self, piece: Piece, outside: Bools) -> None:
-        """Note which questions this dataset cannot answer, and blank their answers."""
+        """Mark questions that this dataset cannot answer, and clear their answers."""
         if not outside.any():
             return
         self.refused[piece] = outside
@@ -257,17 +257,17 @@ class _Worker:
 
 
 def _keep_memory() -> None:
-    """Let the C library keep what a block frees instead of handing it back to the kernel.
+    """Let the C library keep the memory that a block frees instead of returning it to the kernel.
 
-    glibc raises its thresholds to the largest mapping it has seen freed; without this the columns
-    of every block are faulted in anew.  Other allocators are not changed by it.
+    glibc raises its thresholds to the largest mapping that was freed; otherwise the columns
+    of every block cause page faults again.  Other allocators are not affected.
     """
     largest = np.empty(4_000_000)  # just under glibc's limit of 32 MiB
     del largest
 
 
 def _run(worker: _Worker, where: Ints | None) -> None:
-    """Answer all questions, or those at some places, by as many threads as wanted."""
+    """Answer all questions, or those at some places, by the wanted number of threads."""
     count, block = worker.out.size if where is None else len(where), worker.block
     if count > block:
         _keep_memory()
@@ -291,7 +291,7 @@ def _some(piece: Piece, where: Ints) -> Ints:
 
 
 def _fold(model: TableCache, out: Columns, questions: QuestionTable) -> xr.Dataset:
-    """The answers in the shape of the questions, labelled, codes with their meanings."""
+    """The answers in the shape of the questions, with labels, and codes with their meanings."""
     variables = {
         name: (questions.dims, column.reshape(questions.shape)) for name, column in out.items()
     }

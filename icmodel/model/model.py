@@ -1,4 +1,4 @@
-"""Model(dataset, variant): what a stream gets, answered from benchmarks and theory together."""
+"""Model(dataset, variant): predicts a stream from benchmarks and theory together."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 REFUSE, EXTRAPOLATE, NAN = "refuse", "extrapolate", "nan"
 BEYOND = 'or use --extrapolate of predict, compare or sweep (in Python outside="extrapolate")'
-"""How an answer beyond the data is had; what else refuses a question has no such option."""
+"""Ending of messages that refuse a question beyond the data; questions refused for other reasons have no such
+option."""
 
 
 class Model:
@@ -46,17 +47,17 @@ class Model:
     data : Dataset or str or path
         From :func:`icmodel.load`, or what that takes: the name of a bundled dataset or a folder.
     variant : "corrected", "appendix-h" or "hybrid", optional
-        ``appendix-h`` is the original's pseudo-code to the letter where it can be executed;
-        ``corrected`` mends what the background page on errata lists; ``hybrid`` answers as
+        ``appendix-h`` follows the original's pseudo-code to the letter where it can be executed;
+        ``corrected`` corrects what the background page on errata lists; ``hybrid`` answers as
         ``corrected`` does, from curves fitted to all rows.  Default: the dataset's.
     watch : callable, optional
-        Told after each metric that ``hybrid`` fits, with the first question, how many of how many
-        are done.
+        Called with the first question after each metric that ``hybrid`` fits, with the counts of finished fits
+        and of all.
     cache : bool
-        Whether fits of ``hybrid`` are read from the user's cache folder and kept there; those beside
-        the dataset (`icmodel fit`) are read in any case.
+        Whether fits of ``hybrid`` are read from the user's cache folder and kept there; those in
+        the dataset's folder (`icmodel fit`) are read in any case.
     constants : Constants
-        How the fits of ``hybrid`` are blended; another choice than what ships serves to compare them.
+        How the candidates of ``hybrid``'s fits are weighted; other values than the shipped ones serve to compare them.
 
     Raises
     ------
@@ -106,15 +107,15 @@ class Model:
         outside : "refuse" or "extrapolate"
             Beyond the benchmarked payloads and cores: refuse, or answer marked ``extrapolated``.
         metrics : sequence of str, optional
-            Only these beside those of every prediction (goodput, loss, mean latency and CPU), so
+            Only these besides those of every prediction (goodput, loss, mean latency and CPU), so
             that ``hybrid`` fits no others; all of the dataset by default.
 
         Raises
         ------
         UnitError, ScenarioError
-            If the question could not be asked of any dataset.
+            If no dataset could answer the question.
         OutOfDomain
-            If this dataset cannot answer it, or has none of a metric asked for.
+            If this dataset cannot answer it, or does not have a wanted metric.
         """
         asked = words.scenario(**question) if scenario is None else scenario
         if outside not in (REFUSE, EXTRAPOLATE):
@@ -133,7 +134,7 @@ class Model:
         return prediction(asked, self.variant, self._answer(cache, key, asked))
 
     def _answer(self, cache: TableCache, key: Key, asked: Scenario) -> Answered:
-        """A block of one question, answered."""
+        """Answer a block of one question."""
         prepared = cache.prepared(key)
         tables = prepared.tables
         for problem in self._problems(asked).values():
@@ -198,7 +199,7 @@ class Model:
         return found
 
     def fit_question(self, scenario: Scenario) -> tuple[Scenario, tuple[str, ...]]:
-        """The scenario without what this dataset has no axis or rule for, and a note on each."""
+        """The scenario without parameters for which this dataset has no axis or rule, and a note on each."""
         known = tuple(pair for pair in scenario.options if pair[0] in self.data.option_axes)
         asked = replace(scenario, options=known)
         problems = self._problems(asked)
@@ -217,7 +218,7 @@ class Model:
         return replace(asked, **changed), (*problems.values(), *unknown)  # type: ignore[arg-type]
 
     def rows(self, protocol: str, options: Mapping[str, str]) -> Rows:
-        """The rows that answer a protocol at some options, and why where those of others stand in.
+        """The rows that answer a protocol at some options, and the reason if they are of other options.
 
         Raises
         ------
@@ -242,18 +243,18 @@ class Model:
         return bits + (distance or 0.0) * (link.propagation_s_per_m or 0.0) + switches
 
     def work_problem(self) -> str:
-        """Why this variant cannot count the application's own work; empty where it can."""
+        """Why this variant cannot include the application's own work; empty where it can."""
         return self._tables.work_problem()
 
     def host_times_s(self, scenario: Scenario) -> tuple[Estimate, Estimate]:
-        """What a core of the sender and one of the receiver need for a frame themselves [s].
+        """Time that a core of the sender and of the receiver itself needs for a frame [s].
 
-        Without any work of an application. ``derived`` from how busy they are, or ``assumed``.
+        It excludes the application's work. ``derived`` from the cores' utilisation, or ``assumed``.
 
         Raises
         ------
         OutOfDomain
-            If the variant cannot say, or the dataset cannot answer the scenario.
+            If the variant does not support it, or the dataset cannot answer the scenario.
         """
         if problem := self.work_problem():
             raise OutOfDomain(problem)
@@ -288,11 +289,11 @@ class Model:
         threads: int | None = None,
         **question: Unpack[AskedMany],
     ) -> xarray.Dataset:
-        """Predict whole arrays of scenarios at once.
+        """Predict arrays of scenarios at once.
 
         Parameters broadcast as numpy arrays do, labelled ones (xarray) by dimension; ``protocol``
-        and options are one text, or codes into :attr:`Dataset.protocols`. Options stand in
-        ``options={"nagle": "on"}``, or are keywords of their own.
+        and options are one text, or codes into :attr:`Dataset.protocols`. Options are given in
+        ``options={"nagle": "on"}``, or as keywords of their own.
 
         Parameters
         ----------
@@ -309,16 +310,16 @@ class Model:
         Returns
         -------
         xarray.Dataset
-            A variable a metric, and ``bottleneck``.
+            A variable for each metric, and ``bottleneck``.
         """
-        from icmodel.model.many import Wanted, predict_many  # xarray only where it is used
+        from icmodel.model.many import Wanted, predict_many  # imports xarray
 
         wanted = Wanted(outside, None if metrics is None else tuple(metrics), intervals, threads)
         asked = words.with_options(question)
         return predict_many(self._tables, asked, wanted, self._refusal(outside))
 
     def _refusal(self, outside: str) -> Callable[[Mapping[str, object]], str]:
-        """What tells why :meth:`predict` refuses a question."""
+        """A function that gives the reason why :meth:`predict` refuses a question."""
         alone = EXTRAPOLATE if outside == EXTRAPOLATE else REFUSE
 
         def reason(question: Mapping[str, object]) -> str:

@@ -1,4 +1,4 @@
-"""Place questions on tables: check them, fill in what is left out, and work out theory for each."""
+"""Place questions on tables: check them, fill in defaults, and compute theory for each."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ DEFAULTS: Mapping[str, float] = {
     "cpu_clock_ratio": 1.0,
     **dict.fromkeys(WORK, 0.0),
 }
-"""What stands where a numeric parameter is left out; NaN is the dataset's own."""
+"""Values of numeric parameters that are left out; NaN is the dataset's own."""
 RELIABLE = ("tcp",)
-"""Protocols that lose no frames the application sees, by definition (IC2012 §7.1.4)."""
+"""Protocols that by definition lose no frames that the application sees (IC2012 §7.1.4)."""
 DENSE = 1 << 17
-"""Up to this payload [B] theory is looked up by payload, for many questions, instead of computed again."""
+"""Up to this payload [B] theory for many questions is looked up by payload, computed once for each."""
 
 
 class Placer:
@@ -42,7 +42,7 @@ class Placer:
     Parameters
     ----------
     size : int
-        How many questions there will be: for many, theory is worked out once for each payload.
+        Total number of questions: for many, theory is computed once for each payload.
     """
 
     def __init__(self, tables: Tables, domains: Domains, size: int) -> None:
@@ -59,12 +59,12 @@ class Placer:
             self.dense = np.stack(theory.columns(), axis=1)
 
     def place(self, columns: Mapping[str, Column], size: int) -> tuple[Questions, Bools]:
-        """Questions by SI name, each of so many rows, and which of them the dataset cannot answer.
+        """Place questions, columns of ``size`` rows by SI name; also which of them the dataset cannot answer.
 
         Raises
         ------
         ScenarioError
-            If a question could not be asked of any dataset.
+            If no dataset could answer a question.
         """
         given = {
             name: columns[name].astype(np.float64)
@@ -99,7 +99,7 @@ class Placer:
         ), refused
 
     def _frames(self, protocol: Ints, payload: Floats) -> Frames:
-        """Theory of the frames; of impossible ones that of the greatest."""
+        """Theory of the frames; for payloads that are too large that of the greatest possible one."""
         if not self.width or (self.tables.extend and payload.max() >= self.width):
             return self._theory(protocol, payload)
         place = protocol * self.width + np.minimum(payload, self.width - 1).astype(np.int64)
@@ -136,7 +136,7 @@ def columns_of(asked: Scenario, protocols: tuple[str, ...]) -> dict[str, Column]
 
 
 def _work(columns: Mapping[str, Column], payload: Floats) -> Work | None:
-    """What the application adds to each frame; ``None`` where it adds nothing to any."""
+    """Time that the application adds to each frame; ``None`` where it adds none."""
     if not says_work(columns):
         return None
     said = {
@@ -150,12 +150,12 @@ def _work(columns: Mapping[str, Column], payload: Floats) -> Work | None:
 
 
 def says_work(columns: Mapping[str, Column]) -> bool:
-    """Whether the application does anything with any frame."""
+    """Whether the application adds work to any frame."""
     return any(name in columns and columns[name].any() for name in WORK)
 
 
 def _request(columns: Mapping[str, Column], payload: Floats) -> Floats:
-    """Rate × payload × 8 [b/s], to the last bit as Scenario makes it; infinite is unlimited."""
+    """Rate × payload × 8 [b/s], equal to Scenario's to the last bit; infinite is unlimited."""
     asked = next((name for name in words.REQUESTS if name in columns), None)
     if asked is None:
         return np.full(len(payload), np.inf)
@@ -173,9 +173,9 @@ def _request(columns: Mapping[str, Column], payload: Floats) -> Floats:
 
 
 def check(columns: Mapping[str, Column]) -> None:
-    """Refuse what is wrong in any dataset, as Scenario does for one question.
+    """Refuse what no dataset could answer, as Scenario does for one question.
 
-    NaN is not said, where the dataset has a value of its own; what is left out is never wrong.
+    NaN stands for the dataset's own value; a parameter that is left out is never wrong.
     """
     for name in (name for name in POSSIBLE if name in columns and name not in words.REQUESTS):
         column, possible = columns[name].astype(np.float64), POSSIBLE[name]

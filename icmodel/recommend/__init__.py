@@ -1,8 +1,8 @@
-"""Recommendations: of all that may still be chosen in a system, the designs that meet every requirement.
+"""Recommendations: a system with choices comes in, the designs that meet every requirement go out.
 
-``networks``, ``variants`` (what may be chosen) -> ``alone`` (what each variant of each stream gets alone) -> ``weights`` ->
-``scores`` (all designs, in arrays) -> ``designs`` -> ``checks`` (the best of them predicted in full) ->
-``recommending`` -> ``result``. ``front`` is pure numbers, ``physics`` what no choice mends.
+``networks``, ``variants`` (what may be chosen) -> ``alone`` (each variant of each stream predicted alone) ->
+``weights`` -> ``scores`` (all designs, in arrays) -> ``designs`` -> ``checks`` (the best ones predicted in full) ->
+``recommending`` -> ``result``. ``front`` finds Pareto fronts; ``physics`` what no choice can meet.
 """
 
 from icmodel.recommend.recommending import recommend

@@ -1,7 +1,7 @@
-"""Alone: what each variant of each stream gets where nothing else is: one prediction of one system for all.
+"""Predict each variant of each stream alone: one system for all of them, predicted once.
 
-That system has for every stream and variant a way of its own, devices, switches and links copied, so that nothing
-meets. Streams that are alike in all but names stand there once.
+In that system every stream and variant has a path of its own over copies of devices, switches and links, so that no
+two share anything. Streams that differ only in their names are included once.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from icmodel.system.prediction.sharing import is_elastic
 from icmodel.system.produced import frame_bytes, producer
 
 FASTEST = " as fast as it goes"
-"""Ends the name of a stream's twin that knows no limit."""
+"""Ending of the name of a stream's unlimited twin."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A stream of a network with a variant chosen."""
+    """A stream of a network with one variant."""
 
     system: System
     stream: Stream
 
     @property
     def limits(self) -> tuple[Requirement, ...]:
-        """The requirements about it by itself: the system's, or that what it asks for arrives."""
+        """The requirements about this stream: the system's, or that the requested goodput arrives."""
         names = (self.stream.name, self.stream.group)
         wanted = self.system.requirements or carried(self.system)
         return tuple(
@@ -48,7 +48,7 @@ class Asked:
 
     @property
     def likeness(self) -> str:
-        """Equal for streams that are alike in all but names."""
+        """Equal for streams that differ only in their names."""
         system, stream = self.system, self.stream
         ports = [system.ports[name] for name in stream.path]
         ends = [
@@ -62,7 +62,7 @@ class Asked:
 
 
 def with_variant(stream: Stream, table: Streams, chosen: Variant) -> Stream:
-    """A stream of a table as a variant has it."""
+    """A stream of a table with a variant."""
     return replace(
         stream,
         producer=producer(table.produces, chosen.payload_bytes),
@@ -76,22 +76,22 @@ def with_variant(stream: Stream, table: Streams, chosen: Variant) -> Stream:
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """What streams get alone; arrays by stream, as they were asked.
+    """Predictions of streams alone; arrays by stream, in the order asked.
 
     Parameters
     ----------
     offered_bps, able_bps : array (streams,)
-        What each sends, and what it reaches as fast as it goes [b/s].
+        Offered load of each, and its goodput as an unlimited sender [b/s].
     latency_mean_s : array (streams,)
-        Mean latency of a frame [s]; infinite where nobody knows.
+        Mean latency of a frame [s]; infinite if unknown.
     cpu : mapping of array (3, streams)
-        Busy cores by side, ``send`` or ``recv``: value, low and high; NaN where nobody knows.
+        Busy cores by side, ``send`` or ``recv``: value, low and high; NaN if unknown.
     outcomes : array (streams,)
         The worst outcome of all requirements about it: 0 met or none, 1 undecided, 2 not met.
     rows : array of int (streams,)
-        Which of ``ratios``, ``metrics`` and ``judged`` is each stream's: likes share one.
+        Index of each stream into ``ratios``, ``metrics`` and ``judged``: equal streams share one.
     ratios : sequence of tuple
-        Wire bits of a useful bit at each port of a way.
+        Bits on the wire for each useful bit at each port of a path.
     metrics : sequence of mapping
         All its metrics.
     judged : sequence of Judged
@@ -110,7 +110,7 @@ class Alone:
 
 
 def alone(asked: Sequence[Asked], speakers: Speakers | None) -> Alone:
-    """What each of some streams gets alone."""
+    """Predict some streams, each alone."""
     places: dict[str, int] = {}
     first: list[Asked] = []
     rows = []
@@ -124,7 +124,7 @@ def alone(asked: Sequence[Asked], speakers: Speakers | None) -> Alone:
 
 
 def _by_bound(asked: Asked) -> bool:
-    """Whether a bound may decide: of a greatest latency that is hard."""
+    """Whether a bound may decide: for a hard limit on the greatest latency."""
     return any(one.kind == "hard" and one.metric == "latency_max_s" for one in asked.limits)
 
 
@@ -132,7 +132,7 @@ def _by_bound(asked: Asked) -> bool:
 
 
 def _apart(asked: Sequence[Asked]) -> System:
-    """A way of its own for each stream, and one for its twin that sends as fast as it goes."""
+    """A path of its own for each stream, and one for its unlimited twin."""
     devices: dict[str, Device] = {}
     switches: dict[str, Switch] = {}
     links: dict[str, Link] = {}
@@ -208,7 +208,7 @@ def _told(asked: Sequence[Asked], found: SystemPrediction, rows: Ints) -> Alone:
 
 
 def _able_bps(found: SystemPrediction, name: str) -> float:
-    """The more of its goodput as it asks and as fast as it goes [b/s]; infinite where nobody knows."""
+    """Greater of the goodputs as requested and as unlimited sender [b/s]; infinite if unknown."""
     fast, own = found.streams[f"{name}{FASTEST}"], found.streams[name]
     able = max(_known(one.metrics, "goodput_bps", 0.0) for one in (fast, own))
     return able or np.inf

@@ -19,17 +19,17 @@ from icmodel.system.prediction.result import Judged
 from icmodel.usecase.grounds import settling
 
 Watch = Callable[[int, int], None]
-"""Told how many designs are checked, of at most how many."""
+"""Called with the number of designs checked, and the greatest number to check."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """Designs that were predicted in full so far, by index; a contradictory one is ``None``.
+    """Designs predicted in full so far, by index; ``None`` for a contradictory one.
 
     Parameters
     ----------
     most : int
-        How many may be.
+        Greatest number of designs.
     """
 
     space: Space
@@ -39,7 +39,7 @@ class Checks:
     known: dict[int, Checked | None] = field(default_factory=dict)
 
     def of(self, index: int) -> Checked | None:
-        """A design, predicted now if it was not before; ``None`` if it contradicts itself."""
+        """A design, predicted unless it was before; ``None`` if it contradicts itself."""
         if index not in self.known:
             self.known[index] = self._checked(index)
             if self.watch is not None:
@@ -48,11 +48,11 @@ class Checks:
 
     @property
     def spent(self) -> bool:
-        """Whether no more may be checked."""
+        """Whether the greatest number is reached."""
         return len(self.known) >= self.most
 
     def having(self, verdict: str) -> tuple[Checked, ...]:
-        """All that were checked and have a verdict."""
+        """All checked designs with a verdict."""
         return tuple(
             one for one in self.known.values() if one is not None and one.verdict == verdict
         )
@@ -81,7 +81,7 @@ class Checks:
 
 
 def _weakest(found: SystemPrediction) -> str:
-    """The weakest basis that a requirement was judged on; empty where none was."""
+    """The weakest basis on which a requirement was judged; empty if there was none."""
     bases = [one.verdict.estimate.basis for one in found.judged if one.verdict.estimate.basis]
     return weakest(bases) if bases else ""
 
@@ -91,7 +91,7 @@ def _known(value: float) -> float:
 
 
 def _most(some: Iterable[float]) -> float:
-    """The greatest; NaN if one is."""
+    """The greatest; NaN if one is NaN."""
     told = list(some)
     return math.nan if any(map(math.isnan, told)) else max(told, default=0.0)
 
@@ -105,7 +105,7 @@ def _cores(found: SystemPrediction, metric: str) -> float:
 
 
 def _open(found: SystemPrediction) -> Iterator[Open]:
-    """Of each requirement that is not surely met the stream or device that meets it least, the worst first."""
+    """For each requirement that is not met, the stream or device that meets it least, the worst first."""
     worst: dict[str, Judged] = {}
     for one in found.judged:
         name = one.verdict.requirement.name
@@ -124,7 +124,7 @@ def _badness(one: Judged) -> tuple[int, float]:
 
 
 def _settling(found: SystemPrediction, one: Judged) -> str:
-    """The measurement that gives what was judged a row of its own."""
+    """The measurement that would add a row at what was judged."""
     names = [name for name, each in found.streams.items() if each.stream.group == one.stream]
     name = one.stream if one.stream in found.streams else names[0]
     stream = found.streams[name].stream

@@ -1,4 +1,4 @@
-"""Designs: all that is searched, scored; or what is near the file's own design, where all would be too many."""
+"""Designs: all of the search space, scored; if there are too many, those closest to the file's own design."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from icmodel.system.choices import Choices, StreamChoices
 from icmodel.system.prediction.judging import carried
 
 MOST_DESIGNS = 1_000_000
-"""Designs that are scored at most."""
+"""Greatest number of scored designs."""
 MOST_NETWORKS = 256
-"""Networks that are looked at, at most."""
+"""Greatest number of networks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many designs there are, and how many were left out, why.
+    """Number of designs, and of those left out, by reason.
 
     Parameters
     ----------
     all, scored : int
-        Designs there are; those that were scored.
+        All designs; those that were scored.
     contradictory : int
         In networks that contradict themselves.
     dominated : int
-        With a variant of a stream that another is at least as good as, in all that scores are made of.
+        With a variant of a stream for which another is at least as good in everything that is scored.
     far : int
-        Not looked at: they differ from the file in more than `tables` tables of streams, or in more of the network
-        than fits.
+        Not scored: they differ from the file in more than `tables` tables of streams, or in more of the network
+        than the limit allows.
     """
 
     all: int
@@ -58,7 +58,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """What was searched: networks, the tables of streams in order of name, the variants of each, all scores.
+    """The search space: networks, tables of streams by name, variants of each, all scores.
 
     ``tables`` are weights by network and table of streams.
     """
@@ -72,7 +72,7 @@ class Space:
     counts: Counts
 
     def design(self, index: int) -> Design:
-        """One of the designs that were scored."""
+        """One of the scored designs."""
         network = int(self.scores.network[index])
         return Design(self, network, tuple(self.scores.variants[index].tolist()))
 
@@ -87,7 +87,7 @@ class Design:
 
     @property
     def changed(self) -> dict[str, str]:
-        """What differs from the file, as people read it."""
+        """Differences from the file, as text."""
         found = dict(self.space.networks[self.network].changed)
         for name, table, index in self._chosen():
             differs = table.variants[index].changed(table.variants[0])
@@ -96,14 +96,14 @@ class Design:
 
     @property
     def chosen(self) -> dict[str, str]:
-        """Protocol, payload, rate, cores and priority of each table of streams, and what differs of the network."""
+        """Protocol, payload, rate, cores and priority of each table of streams, and the network's differences."""
         found = dict(self.space.networks[self.network].changed)
         for name, table, index in self._chosen():
             found |= {f"{name}.{what}": text for what, text in table.variants[index].told().items()}
         return found
 
     def system(self) -> System:
-        """The system with it, expanded anew from the changed document.
+        """The system of the design, expanded from the changed document.
 
         Raises
         ------
@@ -126,17 +126,17 @@ class Design:
 
 
 def space(file: OpenSystem, speakers: Speakers, most: int = MOST_DESIGNS) -> Space:
-    """Score all designs of a file, or those that fit.
+    """Score all designs of a file, or those within the limit.
 
     Parameters
     ----------
     most : int
-        Designs that are scored at most, before what is dominated, and what is far from the file, is left out.
+        Greatest number of designs, before dominated ones and those far from the file are left out.
 
     Raises
     ------
     NetworkError
-        If the file's own network contradicts itself, there is no stream, or nothing is required.
+        If the file's own network contradicts itself, or there is no stream or no requirement.
     """
     own = _own(file)
     choices = file.document.choices or usual(file.document, own, speakers)
@@ -174,7 +174,7 @@ def space(file: OpenSystem, speakers: Speakers, most: int = MOST_DESIGNS) -> Spa
 
 
 def _own(file: OpenSystem) -> System:
-    """The file's own system, of which something can be asked."""
+    """The file's own system, if it has streams and requirements."""
     own = file.system()
     for finding in check(own):
         if finding.refused:
@@ -190,7 +190,7 @@ def _own(file: OpenSystem) -> System:
 
 
 def _blocks(network: Network, choices: Choices, speakers: Speakers) -> Iterator[Block]:
-    """The tables of streams of a network in order of name, with their variants."""
+    """The tables of streams of a network by name, with their variants."""
     for table in sorted(network.open.document.streams, key=lambda one: one.name):
         given = choices.streams.get(table.name, StreamChoices())
         yield Block(network, table, variants(table, given, network.system, speakers))
@@ -199,7 +199,7 @@ def _blocks(network: Network, choices: Choices, speakers: Speakers) -> Iterator[
 def _weighed(
     blocks: Sequence[Sequence[Block]], speakers: Speakers
 ) -> tuple[Alone, list[list[Weights]]]:
-    """What all variants of all tables in all networks take, asked at once."""
+    """Weights of all variants of all tables in all networks, predicted together."""
     asked: list[Asked] = []
     starts: list[int] = []
     for block in itertools.chain.from_iterable(blocks):
@@ -217,9 +217,9 @@ def _count(picks: Sequence[Sequence[Ints]]) -> int:
 def _fitting(
     left: Sequence[Sequence[Ints]], most: int
 ) -> tuple[list[list[list[Ints]]], int | None]:
-    """What to combine by network: all, or what differs from the file in so many tables that it fits.
+    """Combinations by network: all, or those with so few tables different from the file that they are within the limit.
 
-    Returns the number of tables beside it; ``None`` where all fits.
+    Also returns that number of tables; ``None`` if all are within the limit.
     """
     if _count(left) <= most:
         return [[list(some)] for some in left], None
@@ -232,7 +232,7 @@ def _fitting(
 
 
 def _near(some: Sequence[Ints], apart: int) -> Iterator[list[Ints]]:
-    """Combinations in which at most so many tables differ from the file; none stands there twice."""
+    """Combinations in which at most a number of tables differ from the file, each once."""
     own = np.zeros(1, dtype=np.int64)
     for count in range(apart + 1):
         for differ in itertools.combinations(range(len(some)), count):
@@ -248,7 +248,7 @@ def _scored(number: int, network: Network, some: Sequence[Weights], pick: Sequen
 
 
 def _ordered(found: Scores) -> Scores:
-    """In the order of how much they differ from the file, so that of equal designs the nearest is taken."""
+    """Sort by the number of differences from the file, so that of equal designs the closest is taken."""
     order = np.lexsort((*found.variants.T[::-1], found.network, found.changes))
     return Scores(
         found.network[order],

@@ -1,4 +1,4 @@
-"""Fronts: of many points those that no other beats; pure numbers, less is better in every column."""
+"""Pareto fronts: the points that no other dominates; less is better in every column."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from icmodel.arrays import Floats, Ints
 def front(points: Floats) -> Ints:
     """Indices of the points that none dominates, in lexicographic order; of equal ones the first.
 
-    A point dominates another where it is nowhere greater and somewhere less.
+    A point dominates another if it is nowhere greater and somewhere less.
 
     Parameters
     ----------
     points : array (points, columns)
-        No NaN: what is not known is infinite.
+        No NaN: unknown numbers are infinite.
     """
     left = np.lexsort(points.T[::-1])  # stable: of equal points the first stays ahead
     found = []
@@ -27,9 +27,9 @@ def front(points: Floats) -> Ints:
 
 
 def spread(points: Floats, most: int) -> Ints:
-    """At most so many of some points: the best of each column, then evenly over the order of the first.
+    """At most a number of points: the best of each column, then evenly over the order of the first.
 
-    Returns their indices in the order in which they would be taken.
+    Returns their indices in the order in which they are taken.
     """
     if len(points) <= most:
         return np.argsort(points[:, 0], kind="stable")

@@ -1,4 +1,4 @@
-"""Networks: what may be chosen of devices, switches and links, one thing each, and every combination of it."""
+"""Networks: the choices for devices, switches and links, and every combination of these."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Change = Callable[[SystemDocument, object], SystemDocument]
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """One thing of the network that may be chosen.
+    """One choice in the network.
 
     Parameters
     ----------
     options : tuple
-        What it can be, what the file says first.
+        Its options, the file's own first.
     change : callable
-        The document with another option.
+        Gives the document with another option.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Knob:
 
 
 def knobs(document: SystemDocument, choices: Choices) -> tuple[Knob, ...]:
-    """Everything of the network that may be chosen otherwise than the file has it, in order of name."""
+    """Every choice in the network, by name."""
     found = [
         *(
             knob
@@ -76,7 +76,7 @@ def _of_device(document: SystemDocument, name: str, one: DeviceChoices) -> Itera
 
 
 def _cables(link: Links) -> Change:
-    """So many parallel cables, and interfaces for them at both ends."""
+    """A number of parallel cables, with interfaces for them at both ends."""
 
     def change(document: SystemDocument, count: object) -> SystemDocument:
         assert isinstance(count, int)
@@ -123,7 +123,7 @@ def _named(name: str) -> Callable[[Devices | Switches | Links], bool]:
 
 
 def _setting(part: str, chosen: Callable[..., bool], key: str) -> Change:
-    """Set a key of the tables that are chosen."""
+    """Set a key of the chosen tables."""
 
     def change(document: SystemDocument, value: object) -> SystemDocument:
         tables = tuple(
@@ -137,7 +137,7 @@ def _setting(part: str, chosen: Callable[..., bool], key: str) -> Change:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The network with one option of each knob chosen: the file as it is then, its system, what differs."""
+    """The network with one option of each choice: its document, its system, and its differences."""
 
     open: OpenSystem
     system: System
@@ -145,7 +145,7 @@ class Network:
 
 
 def networks(file: OpenSystem, some: tuple[Knob, ...]) -> Iterator[Network]:
-    """Every combination of options, the file's own first, then by how many differ from it."""
+    """Every combination of options, the file's own first, then by the number of differences."""
     for count in range(len(some) + 1):
         for turned in itertools.combinations(some, count):
             for options in itertools.product(*(knob.options[1:] for knob in turned)):

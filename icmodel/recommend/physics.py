@@ -1,7 +1,7 @@
-"""Physics: messages that no choice of streams brings over a network in time: their bits alone take too long.
+"""Physics: messages that no choice of streams can bring over a network in time, since their bits alone take too long.
 
-Samples of a cycle are taken at once. So the last message of those that leave one port arrives no sooner than all
-their bits take at its rate, and a bit through all cables of its way; headers, switches and hosts come on top.
+Samples of a cycle are taken at the same time. So the last message that leaves a port arrives no sooner than the
+bits of all messages take at its rate, and a bit through all cables of its path; headers, switches and hosts add to it.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from icmodel.system import Stream, System
 
 SAMPLES = "samples"
 LATENCIES = ("message_latency_s", "latency_max_s")
-"""Metrics that the last message of a cycle decides; the second where a message is a frame."""
+"""Metrics that the last message of a cycle decides; the second one if a message is one frame."""
 
 
 @dataclass(frozen=True, slots=True)
 class TooLate:
-    """A requirement that a port cannot meet whatever is sent how.
+    """A requirement that a port cannot meet, whatever the streams are.
 
     Parameters
     ----------
     bits : float
-        Of the messages of one cycle that leave the port.
+        Bits of one cycle's messages that leave the port.
     rate_bps : float
-        Of the port [b/s].
+        Rate of the port [b/s].
     cable_m, cable_s : float
-        All cables of the way of the last message [m], and the time of a bit through them [s].
+        All cables of the last message's path [m], and the propagation through them [s].
     limit_s : float
-        The time all of them have [s].
+        Time in which all must arrive [s].
     total_bits : float
-        Of all messages of the group in one cycle, over whichever ports.
+        Bits of all messages of the group in one cycle, over all ports.
     """
 
     requirement: str
@@ -51,7 +51,7 @@ class TooLate:
         return self.bits / self.rate_bps + self.cable_s
 
     def sentences(self) -> tuple[str, ...]:
-        """The arithmetic: of this port, and of all ports together where one link were to carry it."""
+        """The calculation: for this port, and for all ports together if one link were to carry all."""
         limit, rate = units.format_seconds(self.limit_s), units.format_bps(self.rate_bps)
         cable = f"{units.format_metres(self.cable_m)} of cable take {units.format_seconds(self.cable_s, 4)} of it"
         left = self.limit_s - self.cable_s
@@ -129,7 +129,7 @@ def _late(system: System) -> Iterator[TooLate]:
 
 
 def _one_cycle(stream: Stream, metric: str) -> bool:
-    """Whether all its messages are made at once with those of its group, and the metric waits for them."""
+    """Whether all messages of the group are made at the same time, and the metric includes their waiting."""
     made = stream.producer
     if made is None or made.kind != SAMPLES:
         return False

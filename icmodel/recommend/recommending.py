@@ -1,4 +1,4 @@
-"""Recommend: score all that may be chosen, predict in full what is best of it, and say what was found."""
+"""Recommend: score all designs, predict the best ones in full, and return what was found."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from icmodel.system import OpenSystem, load_open
 from icmodel.system.prediction.result import Judged
 
 SAME_RATIO = 1.02
-"""Two numbers of an objective less than this apart count as equal: fronts are of designs that differ."""
+"""Relative difference up to which two values of an objective count as equal, so that fronts have distinct designs."""
 MOST_FRONT, MOST_MENDS, MOST_UNDECIDED = 12, 3, 6
-"""Designs that are told of each kind."""
+"""Greatest number of designs that are returned, by kind."""
 MOST_BESIDE = 3
-"""Undecided designs that are predicted where others surely meet all; what is overfull is none of them."""
+"""Undecided designs to predict if others meet all requirements; overloaded ones are not among them."""
 TRIES = 12
-"""Designs predicted in full for each kind beyond those that are told, where what scores promise does not hold."""
+"""Further designs to predict for each kind, if predictions turn out worse than scores."""
 
 
 def recommend(
@@ -40,26 +40,26 @@ def recommend(
     most: int = MOST_DESIGNS,
     watch: Watch | None = None,
 ) -> Recommendation:
-    """Search what may still be chosen in a system for the designs that meet every requirement.
+    """Search the choices of a system for the designs that meet every requirement.
 
-    Every design is scored: what each variant of each stream gets alone is predicted, once, and what they take
-    together is added up. The best by their scores are then predicted in full; only such are told.
+    Every design is scored: each variant of each stream is predicted alone, once, and their loads
+    are added up. The best by score are then predicted in full; only these are returned.
 
     Parameters
     ----------
     name : str, Path or OpenSystem
-        Bundled name or path of a system file. Its ``[choices]`` say what is searched, and without
-        them what its datasets know of its streams is.
+        Bundled name or path of a system file. Its ``[choices]`` are the search space; without
+        them it is what the datasets have for the streams.
     dataset : Model, Dataset, str or Path, optional
-        Speaks for all streams; by default those that the system names.
+        The dataset of all streams; by default those that the system names.
     variant : str, optional
         Of the model; each dataset's own by default.
     cache : bool
         Whether fits of ``hybrid`` are kept in the user's cache folder.
     most : int
-        Designs that are scored at most; of more, those near the file's own are.
+        Greatest number of scored designs; if there are more, those closest to the file's own are scored.
     watch : callable, optional
-        Called with the designs predicted in full so far, and how many may be.
+        Called with the number of designs predicted in full so far, and the greatest number.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def _speakers(
     *,
     cache: bool,
 ) -> Speakers:
-    """The model that speaks for all, or one for each dataset that the file or its choices name."""
+    """The model of all streams, or one for each dataset that the file or its choices name."""
     if isinstance(dataset, Model):
         return dataset
     if dataset is not None:
@@ -124,7 +124,7 @@ def _speakers(
 
 
 def _check_front(checks: Checks, left: Ints, verdict: str, most: int) -> int:
-    """Predict the front of some designs; where one is worse than its score promised, the next takes its place.
+    """Predict the front of some designs; if one is worse than its score, the next takes its place.
 
     Returns how many of the last front were not predicted.
     """
@@ -145,7 +145,7 @@ def _check_front(checks: Checks, left: Ints, verdict: str, most: int) -> int:
 
 
 def _fails(checks: Checks, index: int, verdict: str) -> bool:
-    """Whether a design was predicted and is worse than promised."""
+    """Whether a design was predicted and is worse than its score."""
     if index not in checks.known:
         return False
     found = checks.known[index]
@@ -153,7 +153,7 @@ def _fails(checks: Checks, index: int, verdict: str) -> bool:
 
 
 def _check_nearest(checks: Checks) -> None:
-    """Predict what differs least from the file, until enough of it meets all."""
+    """Predict the designs closest to the file, until enough of them meet all requirements."""
     scores = checks.space.scores
     left = np.flatnonzero(scores.outcomes == MET_ALONE)
     order = left[np.lexsort((scores.objectives[left, 0], scores.changes[left]))]
@@ -167,7 +167,7 @@ def _check_nearest(checks: Checks) -> None:
 
 
 def _coarse(objectives: Floats) -> Floats:
-    """Objectives in steps within which two count as equal."""
+    """Objectives rounded so that equal ones are within a step."""
     with np.errstate(divide="ignore"):
         return np.where(
             objectives > 0, np.round(np.log(objectives) / math.log(SAME_RATIO)), -np.inf
@@ -175,7 +175,7 @@ def _coarse(objectives: Floats) -> Floats:
 
 
 def _front_of(some: tuple[Checked, ...]) -> tuple[Checked, ...]:
-    """Those of which none is better in all, by what was predicted in full; by CPU."""
+    """The Pareto front by the full predictions, sorted by CPU."""
     if not some:
         return ()
     ordered = sorted(some, key=lambda one: (one.changes, _cheapest(one)))
@@ -184,7 +184,7 @@ def _front_of(some: tuple[Checked, ...]) -> tuple[Checked, ...]:
 
 
 def _mends(checks: Checks) -> tuple[Checked, ...]:
-    """What meets all with the fewest changes."""
+    """The designs that meet all requirements with the fewest changes."""
     met = checks.having(MET)
     least = min((one.changes for one in met), default=0)
     return tuple(sorted((one for one in met if one.changes == least), key=_cheapest))[:MOST_MENDS]
@@ -206,7 +206,7 @@ def _searched(checks: Checks, unchecked: int) -> Searched:
 
 
 def _nearest(searched: Space) -> tuple[Nearest, ...]:
-    """Of each requirement the stream that comes nearest by itself."""
+    """For each requirement the stream that comes closest to it alone."""
     best: dict[str, Judged] = {}
     for some in searched.alone.judged:
         for one in some:
@@ -218,13 +218,13 @@ def _nearest(searched: Space) -> tuple[Nearest, ...]:
 
 
 def _nearness(one: Judged) -> tuple[bool, int, float]:
-    """Less is nearer; what nobody knows comes last."""
+    """Sort key, less is closer; unknown comes last."""
     margin = one.verdict.margin
     return math.isnan(margin), OUTCOMES.index(one.verdict.outcome), -margin
 
 
 def _groups(searched: Space) -> dict[int, str]:
-    """The table of streams and the variant of each row of what was asked alone."""
+    """The table of streams and the variant of each stream predicted alone."""
     rows: Ints = searched.alone.rows
     told, place = {}, 0
     for network, tables in zip(searched.networks, searched.tables, strict=True):
@@ -239,7 +239,7 @@ def _groups(searched: Space) -> dict[int, str]:
 
 
 def _physics(searched: Space) -> tuple[TooLate, ...]:
-    """What is too late in every network, told of the network that is best at it."""
+    """What is too late in every network, for the network in which it is least late."""
     late = [too_late(one.system) for one in searched.networks]
     names = set.intersection(*({one.requirement for one in some} for some in late))
     best: dict[str, TooLate] = {}

@@ -1,4 +1,4 @@
-"""Recommendation: what was searched, the designs that were found, and what no choice mends; frozen, with its JSON."""
+"""Recommendation: the search, the designs found, and what no choice can meet; frozen, with its JSON."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ LEFT_OUT = (
     "which of parallel cables a stream takes when another choice changes what it asks for",
     "worst-case bounds of streams that meet others",
 )
-"""What scores leave out of a prediction; designs that are told were predicted in full."""
+"""Effects that scores leave out; returned designs were predicted in full."""
 
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """A requirement of a design that is not surely met, for the stream or device that meets it least.
+    """A requirement that a design does not meet with certainty, for the stream or device that meets it least.
 
     ``settle`` is the measurement that would decide it.
     """
@@ -96,7 +96,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """How near any stream comes to a requirement by itself, over all that was searched."""
+    """How close any stream alone comes to a requirement, over the whole search."""
 
     verdict: Verdict
     stream: str
@@ -108,11 +108,11 @@ class Nearest:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """How many designs there are and what became of them.
+    """Number of designs by what became of them.
 
-    ``may_meet``, ``undecided`` and ``fail`` are those scored, by the best they can be; ``checked`` were predicted
-    in full; ``unchecked`` are as good as those of the front by their scores, and were not; ``unpredicted`` are all
-    that do not surely fail and were not.
+    ``may_meet``, ``undecided`` and ``fail`` are scored ones, by the best possible outcome; ``checked`` were predicted
+    in full; ``unchecked`` have scores as good as the front's and were not predicted; ``unpredicted`` are all
+    that may meet the requirements and were not predicted.
     """
 
     counts: Counts
@@ -145,22 +145,22 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """What is recommended for a system.
+    """The recommendation for a system.
 
     Parameters
     ----------
     own : Checked
         The file's own design.
     front : tuple of Checked
-        Designs that meet every requirement, of which none is better in all; by CPU.
+        Pareto front of the designs that meet every requirement, sorted by CPU.
     mends : tuple of Checked
         Those with the fewest changes, if the file's own does not meet all.
     undecided : tuple of Checked
-        Designs that may meet all, and what would decide them.
+        Designs that may meet all, with the measurements that would decide them.
     nearest : tuple of Nearest
         By requirement.
     physics : tuple of TooLate
-        What no choice of streams mends in the network that is best at it.
+        What no choice of streams can meet, in the network in which it is least late.
     """
 
     system: str
@@ -181,7 +181,7 @@ class Recommendation:
 
     @property
     def verdict(self) -> str:
-        """Met where a design surely meets all; undecided where one may; else not met."""
+        """Met if a design meets all requirements; undecided if one may; else not met."""
         if self.front:
             return MET
         may = self.undecided or self.searched.unpredicted or self.searched.counts.far

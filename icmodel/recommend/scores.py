@@ -1,4 +1,4 @@
-"""Scores: every design of a network at once, from what its tables of streams take alone; arithmetic over arrays."""
+"""Scores: all designs of a network, from the summed loads of their tables of streams; arithmetic over arrays."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from icmodel.system import System
 from icmodel.system.document import SystemDocument
 
 OBJECTIVES = ("cpu_cores", "latency_mean_s", "fullest_ratio", "interfaces", "cost")
-"""What a front is about, less is better: busy cores of all hosts; the greatest mean latency of a frame; how full the
-fullest port, interface or processor is; interfaces of all devices; cost."""
+"""Objectives, less is better: busy cores of all hosts; greatest mean latency of a frame; greatest utilisation of a
+port, interface or processor; interfaces of all devices; cost."""
 TOLERANCE = 1e-9
-"""Part by which sums of floats may miss what is full."""
+"""Relative rounding error of sums, within which a resource is not overloaded."""
 MET_ALONE, UNDECIDED_ALONE, NOT_MET_ALONE = (
     OUTCOMES.index(one) for one in (MET, UNDECIDED, NOT_MET)
 )
@@ -34,14 +34,14 @@ class Scores:
     Parameters
     ----------
     network : array of int (designs,)
-        Which network.
+        Index of the network.
     variants : array of int (designs, tables)
-        Which variant of each table of streams.
+        Index of the variant of each table of streams.
     outcomes : array of int (designs,)
-        The best that it can be: 0 met, 1 undecided, 2 not met.
+        The best possible outcome: 0 met, 1 undecided, 2 not met.
     objectives : array (designs, objectives)
     changes : array of int (designs,)
-        How many things differ from the file.
+        Number of differences from the file.
     """
 
     network: Ints
@@ -71,7 +71,7 @@ def scores(number: int, network: Network, tables: Sequence[Weights]) -> Scores:
     Parameters
     ----------
     number : int
-        Of the network.
+        Index of the network.
     """
     sizes = [len(one.variants) for one in tables]
     count = math.prod(sizes)
@@ -98,7 +98,7 @@ def scores(number: int, network: Network, tables: Sequence[Weights]) -> Scores:
 
 
 def _over(join: np.ufunc, parts: Sequence[np.ndarray], count: int) -> np.ndarray:
-    """A number of every combination of variants, joined from one a table, (designs,)."""
+    """A number of every combination of variants, combined from one per table, (designs,)."""
     found = np.zeros(1, dtype=parts[0].dtype if parts else np.float64)
     for part in parts:
         found = join(found[:, None], part[None, :]).reshape(-1)
@@ -107,7 +107,7 @@ def _over(join: np.ufunc, parts: Sequence[np.ndarray], count: int) -> np.ndarray
 
 
 def _lanes(tables: Sequence[Weights]) -> tuple[list[list[Floats]], list[list[Floats]]]:
-    """Loads and needs by lane and table; lanes that are alike stand there once."""
+    """Loads and needs by lane and table; equal lanes are included once."""
     told = []
     for some in ([one.loads for one in tables], [one.needs for one in tables]):
         together = np.unique(np.concatenate(some), axis=1).T
@@ -117,7 +117,7 @@ def _lanes(tables: Sequence[Weights]) -> tuple[list[list[Floats]], list[list[Flo
 
 
 def _fullest(lanes: Sequence[list[Floats]], count: int) -> Floats:
-    """How full the fullest lane of each design is, (designs,)."""
+    """Utilisation of the fullest lane of each design, (designs,)."""
     full = np.zeros(count)
     for parts in lanes:
         np.maximum(full, _over(np.add, parts, count), out=full)
@@ -125,7 +125,7 @@ def _fullest(lanes: Sequence[list[Floats]], count: int) -> Floats:
 
 
 def _devices(system: System, tables: Sequence[Weights], count: int) -> Ints:
-    """The best outcome of what is limited at devices, (designs,)."""
+    """The best possible outcome of the requirements of devices, (designs,)."""
     found = np.zeros(count, dtype=np.int64)
     for number, (index, name) in enumerate(device_limits(system)):
         limit = system.requirements[index].requirement
@@ -150,7 +150,7 @@ def interfaces(system: System) -> int:
 
 
 def cost(system: System, document: SystemDocument) -> float:
-    """What interfaces, cores, links and switches cost; 0 where nothing is said."""
+    """Cost of interfaces, cores, links and switches; 0 without stated costs."""
     per = document.costs
     if per is None:
         return 0.0
@@ -167,7 +167,7 @@ def cost(system: System, document: SystemDocument) -> float:
 
 
 def undominated(some: Weights) -> Ints:
-    """Variants that no other of the same table is at least as good as in all that scores are made of.
+    """Variants for which no other of the same table is at least as good in everything that is scored.
 
     The file's own is kept.
     """

@@ -1,4 +1,4 @@
-"""Variants: what may be chosen for a table of streams, all of it together."""
+"""Variants: the choices for a table of streams, all of them together."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from icmodel.system.prediction.speaking import dataset_of
 from icmodel.system.produced import producer
 
 Speakers = Model | Mapping[str, Model]
-"""The model that speaks for all streams, or models by the name the system gives their dataset."""
+"""The model of all streams, or models by the name of their dataset in the system."""
 MOST_PAYLOAD_BYTES = 65_535
-"""The greatest aligned payload where no dataset says how far it was measured: TCP's of IC2012 §8.1."""
+"""The greatest aligned payload if no dataset states a measured range: TCP's of IC2012 §8.1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """What may be chosen for a table of streams, together; ``rate_fps`` of ``None`` is as produced."""
+    """One choice for a table of streams; ``rate_fps`` of ``None`` is as produced."""
 
     protocol: str
     payload_bytes: int | None
@@ -33,7 +33,7 @@ class Variant:
     priority: int
 
     def told(self) -> dict[str, str]:
-        """All of it, as people read it."""
+        """The whole choice, as text."""
         payload, rate = self.payload_bytes, self.rate_fps
         return {
             "protocol": self.protocol,
@@ -44,7 +44,7 @@ class Variant:
         }
 
     def changed(self, own: Variant) -> dict[str, str]:
-        """What differs from the file, as people read it."""
+        """Its differences from the file, as text."""
         mine, theirs = self.told(), own.told()
         return {name: text for name, text in mine.items() if text != theirs[name]}
 
@@ -52,13 +52,13 @@ class Variant:
         return self.protocol, self.payload_bytes, self.rate_fps, self.cores, self.priority
 
     def order(self) -> tuple[str, float, float, float, int]:
-        """An order that does not depend on the file's."""
+        """Sort key that does not depend on the file's order."""
         known = (self.payload_bytes, self.rate_fps, self.cores)
         payload, rate, cores = (-1.0 if value is None else float(value) for value in known)
         return self.protocol, payload, rate, cores, self.priority
 
     def of_table(self, table: Streams) -> Streams:
-        """The table with this chosen."""
+        """The table with this choice."""
         update = dict(
             zip(
                 ("protocol", "payload_bytes", "rate_fps", "cores", "priority"),
@@ -70,16 +70,16 @@ class Variant:
 
 
 def own_variant(table: Streams) -> Variant:
-    """What the file says of a table of streams."""
+    """The file's own choice for a table of streams."""
     return Variant(table.protocol, table.payload_bytes, table.rate_fps, table.cores, table.priority)
 
 
 def variants(
     table: Streams, given: StreamChoices, system: System, speakers: Speakers
 ) -> tuple[Variant, ...]:
-    """All that may be chosen for a table of streams in a network, the file's own first.
+    """All choices for a table of streams in a network, the file's own first.
 
-    What the protocol cannot carry, and priorities that a port on the way never serves, are no variants.
+    Payloads that the protocol cannot carry, and priorities that a port on the route never serves, are left out.
     """
     own = own_variant(table)
     stream = next(one for one in system.streams.values() if one.group == table.name)
@@ -109,13 +109,13 @@ def _payloads(
 
 
 def _aligned(full: list[int]) -> set[int | None]:
-    """Those that fill 1, 2, 4, 8 ... packets, and the greatest."""
+    """Payloads that fill 1, 2, 4, 8 ... packets, and the greatest."""
     doubled = (1 << power for power in range(len(full).bit_length()))
     return {*(full[count - 1] for count in doubled if count <= len(full)), *full[-1:]}
 
 
 def _measured(system: System, stream: Stream, speakers: Speakers) -> int:
-    """The greatest payload [B] that was measured of a stream's protocol."""
+    """Greatest measured payload of a stream's protocol [B]."""
     name = dataset_of(system, stream)
     model = speakers if isinstance(speakers, Model) else speakers.get(name or "")
     points = () if model is None else model.data.points
@@ -124,7 +124,7 @@ def _measured(system: System, stream: Stream, speakers: Speakers) -> int:
 
 
 def _rate_fps(table: Streams, payload_bytes: int | None, given: float | str) -> float | None:
-    """Frames per second [1/s]; ``None`` as produced, also where a message is no more than a frame."""
+    """Frames per second [1/s]; ``None`` as produced, also if a message is one frame."""
     if given == AS_PRODUCED:
         return None
     if given != WHOLE_MESSAGES:
@@ -136,10 +136,10 @@ def _rate_fps(table: Streams, payload_bytes: int | None, given: float | str) -> 
 
 
 def usual(document: SystemDocument, system: System, speakers: Speakers) -> Choices:
-    """What is searched where the file says nothing: what its datasets know of its streams.
+    """The search space if the file has no choices: what its datasets have for its streams.
 
-    Protocols and counts of cores that were measured, aligned payloads where a frame is no message, and the
-    rate that is produced.
+    Measured protocols and core counts, aligned payloads unless a frame is a message, and the
+    produced rate.
     """
     streams = {}
     for table in document.streams:

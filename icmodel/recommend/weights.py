@@ -1,6 +1,6 @@
-"""Weights: what each variant of a table of streams takes of the network, alone: one row a variant.
+"""Weights: the load of each variant of a table of streams on the network, alone: one row a variant.
 
-What streams take of one thing adds up: the load of a port, the time of an interface, the busy cores of a host.
+Loads on the same resource add up: on a port, an interface, and the cores of a host.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ GOODPUT = "goodput_bps"
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What the variants of a table take alone.
+    """Loads of the variants of a table alone.
 
     Parameters
     ----------
     cores : array (variants,)
-        Busy cores of all hosts; infinite where nobody knows.
+        Busy cores of all hosts; infinite if unknown.
     latency_s : array (variants,)
         The greatest mean latency of its streams [s].
     outcomes : array (variants,)
         The worst outcome of any requirement about one of its streams: 0 met, 1 undecided, 2 not met.
     changes : array (variants,)
-        How many things differ from the file.
+        Number of differences from the file.
     loads : array (variants, lanes)
-        Part of each port, interface and processor that its streams ask for.
+        Share of each port, interface and processor that its streams request.
     needs : array (variants, lanes)
-        The same of the goodput that requirements want at least.
+        The same for the least goodput that requirements demand.
     devices : array (variants, requirements of devices, 2)
-        What it adds to the low and the high end of each, NaN where nobody knows.
+        What it adds to the low and the high end of each, NaN if unknown.
     """
 
     variants: tuple[Variant, ...]
@@ -69,7 +69,7 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A table of streams in a network, its variants, and where `Alone` has each stream of each of them."""
+    """A table of streams in a network, its variants, and the index of each of their streams in `Alone`."""
 
     network: Network
     table: Streams
@@ -83,14 +83,14 @@ class Block:
         )
 
     def asked(self) -> Iterator[Asked]:
-        """Each variant of each stream, stream by stream."""
+        """Each variant of each stream, by stream."""
         for stream in self.streams:
             for chosen in self.variants:
                 yield Asked(self.network.system, with_variant(stream, self.table, chosen))
 
 
 def device_limits(system: System) -> tuple[tuple[int, str], ...]:
-    """Requirements of devices, by index, with each device they are about."""
+    """Requirements of devices, by index, with each device they apply to."""
     return tuple(
         (index, name)
         for index, one in enumerate(system.requirements)
@@ -100,12 +100,12 @@ def device_limits(system: System) -> tuple[tuple[int, str], ...]:
 
 
 def weights(block: Block, told: Alone, first: int) -> Weights:
-    """What the variants of a table take.
+    """Loads of the variants of a table.
 
     Parameters
     ----------
     first : int
-        Where the table's streams begin in `told`.
+        Index of the table's first stream in `told`.
     """
     system, streams, count = block.network.system, block.streams, len(block.variants)
     place = (first + np.arange(len(streams) * count)).reshape(len(streams), count)
@@ -145,7 +145,7 @@ def _lanes(system: System) -> Mapping[str, int]:
 
 
 def _usage(system: System, stream: Stream, told: Alone, at: Ints) -> Iterator[tuple[str, Floats]]:
-    """Part of each lane that 1 b/s of a stream takes, by variant."""
+    """Share of each lane that 1 b/s of a stream uses, by variant."""
     ratios = [told.ratios[row] for row in told.rows[at].tolist()]
     for hop, name in enumerate(stream.path):
         yield name, np.array([one[hop] for one in ratios]) / system.ports[name].rate_bps
@@ -158,13 +158,13 @@ def _usage(system: System, stream: Stream, told: Alone, at: Ints) -> Iterator[tu
 
 
 def _carried_bps(system: System, stream: Stream, told: Alone, at: Ints) -> Floats:
-    """What the ports of its way carry of a stream [b/s]: of what nobody knows a limit of, that is sent."""
+    """Throughput of a stream at the ports of its path [b/s]; the sent rate if its capacity is unknown."""
     rates = np.array([system.ports[name].rate_bps for name in stream.path])
     return np.array([(rates / told.ratios[row]).min() for row in told.rows[at].tolist()])
 
 
 def _needed_bps(system: System, stream: Stream) -> float:
-    """The goodput that is required of a stream [b/s]; all it asks for where nothing is required at all."""
+    """The required goodput of a stream [b/s]; the requested one if nothing is required."""
     if not system.requirements:
         return np.inf
     names = (stream.name, stream.group)
@@ -177,7 +177,7 @@ def _needed_bps(system: System, stream: Stream) -> float:
 
 
 def _of_devices(system: System, streams: Sequence[Stream], told: Alone, place: Ints) -> Floats:
-    """What the streams add to what is limited at devices: low and high, (variants, limits, 2)."""
+    """What the streams add to the requirements of devices: low and high, (variants, limits, 2)."""
     limits = device_limits(system)
     found = np.zeros((place.shape[1], len(limits), 2))
     for number, (index, name) in enumerate(limits):

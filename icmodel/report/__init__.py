@@ -1,4 +1,7 @@
-"""Reports: an evaluation as HTML, Markdown, JSON or text, and plots; prints, never computes."""
+"""Reports: an evaluation or a prediction comes in, HTML, Markdown, JSON, text and plots go out.
+
+Nothing is computed here.
+"""
 
 from icmodel.report.writing import report
 

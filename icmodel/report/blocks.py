@@ -1,4 +1,4 @@
-"""What a report is made of: written once, printed as HTML, Markdown or text."""
+"""Blocks of a report, independent of the format: printed as HTML, Markdown or text."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Names and what they are; code ones are to be typed or compared."""
+    """Names with their values; code values are set in a fixed-width font."""
 
     pairs: tuple[tuple[str, str], ...]
     code: bool = False
@@ -91,7 +91,7 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A plot, and its numbers for those who cannot or will not look."""
+    """A plot, and its numbers for readers without the plot."""
 
     title: str
     caption: str
@@ -109,7 +109,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A drawing of our own: its SVG, what it shows in a sentence, and the name of its file beside Markdown."""
+    """An SVG drawing, a sentence that describes it, and its file name next to a Markdown report."""
 
     caption: str
     alt: str
@@ -119,7 +119,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Blocks that open on demand; on paper they are open."""
+    """Blocks that are shown on demand, and always on paper."""
 
     title: str
     blocks: tuple[Block, ...]
@@ -131,7 +131,7 @@ Block = Text | Heading | Items | Facts | Table | Bars | Figures | Picture | Fold
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the report with a name to link to."""
+    """A part of the report with an anchor."""
 
     anchor: str
     title: str

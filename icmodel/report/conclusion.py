@@ -1,4 +1,4 @@
-"""The conclusion of an evaluation in one sentence: verdict, margin, what limits, what would do."""
+"""The conclusion of an evaluation in one sentence: verdict, margin, bottleneck, least change."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ def _count(candidate: CandidateResult) -> str:
 
 
 def _weakest(candidate: CandidateResult) -> list[Finding]:
-    """Of the findings with the outcome, those on the weakest basis; none where nothing was predicted."""
+    """Those findings with the outcome that have the weakest basis; none if nothing was predicted."""
     decided = [one for one in candidate.findings if one.outcome == candidate.outcome]
     bases = [one.rests_on.basis for one in decided if one.rests_on.basis]
     return [one for one in decided if bases and one.rests_on.basis == weakest(bases)]
 
 
 def rests_text(candidate: CandidateResult) -> str:
-    """What those requirements rest on that decide the outcome: ``on assumed receiving CPU (R19)``.
+    """The basis of the requirements that decide the outcome: ``on assumed receiving CPU (R19)``.
 
-    The weakest basis of those with that outcome, and whose numbers it is.
+    It is the weakest basis among those with that outcome, with the metrics that have it.
     """
     weak = _weakest(candidate)
     if not weak:
@@ -82,12 +82,12 @@ def finding_rests(finding: Finding) -> str:
 
 
 def settling(candidate: CandidateResult) -> str:
-    """The measurement that would settle the weakest of what decides; the first of several."""
+    """The measurement that would decide the weakest of the deciding requirements; the first of several."""
     return next((one.rests_on.settle for one in _weakest(candidate)), "")
 
 
 def headroom_text(finding: Finding) -> str:
-    """By how much a request exceeds what is needed, where the margin is to what could be carried."""
+    """By how much the capacity exceeds what is needed, if the margin is one of capacity."""
     if finding.asked_margin is None:
         return ""
     if not finding.asked_margin:
@@ -116,7 +116,7 @@ def _reason(finding: Finding) -> str:
 
 
 def margin_text(verdict: Verdict) -> str:
-    """The margin as people say it: ``0.74 % short``, ``5.1 % to spare``; empty if unknown."""
+    """The margin as text: ``0.74 % short``, ``5.1 % to spare``; empty if unknown."""
     margin, requirement = verdict.margin, verdict.requirement
     if math.isnan(margin):
         return ""
@@ -142,7 +142,7 @@ def limit_text(verdict: Verdict) -> str:
 
 
 def least_change(evaluation: Evaluation) -> str:
-    """The least change that is known to do: of the deciding requirement, and of all."""
+    """The least known change that meets the deciding requirement, and that for all."""
     chosen = evaluation.chosen
     if chosen.outcome == MET:
         return ""

@@ -1,4 +1,4 @@
-"""The content of a report: an evaluation as blocks, in the order people ask."""
+"""The content of a report: an evaluation as blocks, conclusion first."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def page(evaluation: Evaluation) -> Page:
 
 
 def command(evaluation: Evaluation) -> str:
-    """The command that gives this evaluation again; own files stand by their names."""
+    """The command that repeats this evaluation; files are given by their names."""
     case, data = evaluation.usecase, evaluation.data
     own = "" if case.name in usecase_names() else ".toml"
     words = ["icmodel", "evaluate", f"{case.name}{own}"]

@@ -1,4 +1,4 @@
-"""How a plot is drawn: encodings, axes and layers of its Vega-Lite specification."""
+"""Drawing of a plot: encodings, axes and layers of its Vega-Lite specification."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Data = Mapping[str, list[Row]]
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 WIDTH, HEIGHT = 360, 230
 SUBTITLE = 68
-"""Characters of a subtitle's line that are about as wide as a plot with its axis."""
+"""Characters of a subtitle's line, about as wide as a plot with its axis."""
 
 PREDICTED, THEORY, REQUESTED, LIMIT, HERE = (
     "predicted",
@@ -33,13 +33,13 @@ COLOURS = {
     LIMIT: "#b3261f",
     HERE: "#c2410c",
 }
-"""Colours told apart with any colour vision; each line also has its own dash."""
+"""Colours that can be distinguished with any colour vision; each line also has its own dash."""
 DASHES = {PREDICTED: [1, 0], THEORY: [2, 3], REQUESTED: [6, 3], LIMIT: [8, 2, 2, 2]}
 INK, QUIET, GRID, PAPER = "#24292f", "#57606a", "#e3e6ea", "#ffffff"
 SHADES = (PAPER, "#c3cad2", "#7d8793")
-"""Filling of a benchmarked point: of the plot's own payload, of a smaller other, of a greater."""
+"""Fill of a benchmarked point: of the plot's own payload, of a smaller one, of a greater one."""
 OTHERS = len(SHADES) - 1
-"""How many other payloads can be told apart."""
+"""Greatest number of other payloads that can be distinguished."""
 SHAPES = {
     "measured": "circle",
     "tabulated": "square",
@@ -49,7 +49,7 @@ SHAPES = {
     "assumed": "triangle-down",
     HERE: "circle",
 }
-"""Shape of a benchmarked point: what it rests on; the scenario itself is a filled circle."""
+"""Shape of a benchmarked point by its basis; the scenario itself is a filled circle."""
 
 _FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 CONFIG: Spec = {
@@ -94,7 +94,7 @@ SI_LABELS = "datum.label ? replace(datum.label, /([0-9])([^0-9]?)$/, '$1 $2') + 
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """What stands around a plot: above it, beside its value axis, and in place of it."""
+    """Texts around a plot: title, axis title, and alternative text."""
 
     text: str
     subtitle: tuple[str, ...]
@@ -219,7 +219,7 @@ class _Plot:
 
 
 def _strength(row: Row) -> tuple[int, int]:
-    """The order of the legend: what a row rests on, then the plot's own payload first."""
+    """Order of the legend: by basis, then the plot's own payload first."""
     return BASES.index(str(row["basis"])), int(str(row["shade"]))
 
 
@@ -232,7 +232,7 @@ def _numbers(field: str, rows: list[Row]) -> list[float]:
 
 
 def ticks(metric: str) -> Spec:
-    """How an axis of a metric is labelled: with the prefix and unit of each tick, or per cent."""
+    """Labels of a metric's axis: with the prefix and unit of each tick, or per cent."""
     if metric.endswith("_cores"):
         return {"format": "~r"}
     if not metric.endswith(("_s", "_bps")):
@@ -272,7 +272,7 @@ def _y_scale(metric: str, data: Data) -> Spec:
 
 
 def _is_logarithmic(metric: str, least: float, top: float, marked: list[float]) -> bool:
-    """Times that differ much, and goodputs whose marked values would drown."""
+    """Whether an axis is logarithmic: for times over a wide range, and goodputs with values too small to see."""
     if metric.endswith("_per_s") or not metric.endswith(("_s", "_bps")):
         return False
     if metric.endswith("_s"):

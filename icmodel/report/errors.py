@@ -27,7 +27,7 @@ HEIGHT = 150
 LEAST = 1e-4
 """Errors below this are drawn on the lower edge: a logarithm has no place for 0."""
 FEW_SIZES = 6
-"""So few sizes are named on the axis one by one: round powers of two would stand beside them."""
+"""Up to this many payloads are labelled one by one; more by powers of two."""
 PADDING_PX = 8
 _LOWEST = f"datum.label === '' ? '' : (datum.value < {1.01 * LEAST} ? '≤ ' : '')"
 PERCENT = f"{_LOWEST} + format(datum.value * 100, '~r')"
@@ -45,7 +45,7 @@ NOISE, MEDIAN = "noise of one run", "median error"
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """What the legend names: no more than is drawn somewhere."""
+    """Entries of the legend: only those that are drawn."""
 
     intervals: list[str]
     lines: list[str]
@@ -102,7 +102,7 @@ def _noise_known(found: Validation) -> bool:
 
 def _plot(found: Validation, trial: Trial, metric: str, rows: list[Row], key: _Key) -> Spec:
     score = trial.metrics[metric].score
-    lines: list[Row] = [{"line": MEDIAN, "error": max(score.median, LEAST)}]
+    lines: list[Row] = [{"line": MEDIAN, "error": max(score.errors.median, LEAST)}]
     if metric in found.noise:
         lines.append({"line": NOISE, "error": max(found.noise[metric].run, LEAST)})
     absolute = score.kind == ABSOLUTE

@@ -1,4 +1,4 @@
-"""Which plots an evaluation gets: the judged candidate's streams, each from four sides."""
+"""Plots of an evaluation: four for each stream of the judged candidate."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from icmodel.wording import metric_name
 
 LATENCIES = ("latency_mean_s", "rtt_half_mean_s", "rtt_mean_s")
 CPUS = ("cpu_recv", "cpu_send", "cpu_recv_cores", "cpu_send_cores")
-"""The metrics to plot, the first that is there."""
+"""CPU metrics to plot, the first that exists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def _wanted(model: Model, answer: Answer, limits: Mapping[str, Requirement]) -> 
 
 
 def _has_loads(model: Model, metric: str, answer: Answer) -> bool:
-    """Whether the dataset has a metric at two loads or more, so that a curve says something."""
+    """Whether the dataset has a metric at two loads or more, so that a curve is useful."""
     loads = {
         point.load_bps
         for point in model.data.points
@@ -108,7 +108,7 @@ def _figure(walk: Profile, wanted: Wanted, requirement: Requirement | None) -> F
 
 
 def _numbers(spec: Spec, walk: Profile, metric: str) -> Table:
-    """The numbers of a plot where it has benchmarked points, and at the scenario itself."""
+    """The numbers of a plot at its benchmarked points and at the scenario itself."""
     data: dict[str, list[Row]] = spec["datasets"]
     points = data.get("benchmarked", [])
     theory = {row[walk.field]: str(row["said"]) for row in data.get("theory", [])}

@@ -1,4 +1,4 @@
-"""What a report rests on: rows, sources and limits of validity."""
+"""The basis of a report: rows, sources and limits of validity."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icmodel.wording import EXTRAPOLATED, metric_name, plural, quantity
 
 
 def _used(candidates: Iterable[CandidateResult]) -> tuple[UsedRow, ...]:
-    """Every dataset row some candidates rest on, once, in the dataset's order."""
+    """Every dataset row used by some candidates, once, in the dataset's order."""
     predictions = (
         answer.prediction
         for candidate in candidates
@@ -30,7 +30,7 @@ def _by_basis(rows: Iterable[UsedRow]) -> str:
 
 
 def rows(evaluation: Evaluation) -> Iterator[Block]:
-    """The rows of the dataset the predictions rest on, and where these come from."""
+    """The rows of the dataset used by the predictions, with their sources."""
     chosen = _used([evaluation.chosen])
     every = _used(evaluation.candidates)
     if not every:
@@ -139,7 +139,7 @@ def limits(evaluation: Evaluation) -> Iterator[Block]:
 
 
 def _extrapolated(candidate: CandidateResult) -> Iterator[str]:
-    """What lies beyond the data, metrics with the same reason together."""
+    """Extrapolated metrics, those with the same reason together."""
     for answer in candidate.answers:
         metrics = {} if answer.prediction is None else answer.prediction.metrics
         reasons: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""A report as one HTML page that needs nothing else: styles and plots stand inside it."""
+"""A report as one self-contained HTML page, with its styles and plots inside."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from icmodel.usecase import Evaluation
 
 NO_PLOTS = f"The plots are left out, since vl-convert is not here: {plots.EXTRA}, and write the "
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-"""What the page may load: nothing but the styles inside it."""
+"""Content security policy: the page may load only the styles inside it."""
 LONG = 60
-"""Characters beyond which a part of the answer takes a line of its own."""
+"""Number of characters beyond which a part of the answer has a line of its own."""
 CLASSES = {"met": "met", "not met": "not-met", "undecided": "undecided"}
 
 
@@ -258,6 +258,6 @@ def _figure(figure: Figure) -> Markup:
 
 @show.register
 def _picture(block: Picture) -> Markup:
-    """As wide as the window lets it; what does not fit in it is scrolled to."""
+    """A picture as wide as the window; what does not fit is scrolled."""
     drawn = element("div", block.svg, tabindex="0", role="group", aria_label="The drawing")
     return element("figure", drawn, element("figcaption", block.caption), class_="picture")

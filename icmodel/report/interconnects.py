@@ -1,4 +1,4 @@
-"""The table of interconnects for people: a row a link, what would decide, and why."""
+"""The table of interconnects as text: a row a link, what would decide, and the reasons."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RULES = (
     "(wire: no host can); theory alone never proves what hosts add. +3: three more are open. A rate of "
     "? is one that no source states.",
 )
-"""How the table was made."""
+"""Rules by which the table was made."""
 
 
 def rate_text(row: Row) -> str:
@@ -38,7 +38,7 @@ def rate_text(row: Row) -> str:
 
 
 def protocol_text(row: Row) -> str:
-    """The protocol of a link, or the first that was asked there and how many more."""
+    """The protocol of a link, or the first of several with their count."""
     if row.link.protocol:
         return row.link.protocol
     first, *more = row.source.protocols
@@ -46,7 +46,7 @@ def protocol_text(row: Row) -> str:
 
 
 def decided_text(row: Row) -> str:
-    """What decides a row, what is required, and how many requirements more are as open as that."""
+    """The value that decides a row, the requirement, and the number of other undecided requirements."""
     finding = row.decisive
     verdict = finding.verdict
     metric, wanted = verdict.requirement.metric, verdict.requirement
@@ -59,7 +59,7 @@ def decided_text(row: Row) -> str:
 
 
 def _known(metric: str, estimate: Estimate) -> str:
-    """A value, or the end that is known where there is none."""
+    """A value, or its known end if there is no value."""
     if not estimate.absent:
         return quantity(metric, estimate.value, 3)
     if estimate.high < math.inf:
@@ -80,7 +80,7 @@ def row_cells(row: Row) -> tuple[str, ...]:
 
 
 def headline(comparison: Comparison) -> tuple[str, ...]:
-    """The question, and how many links have which verdict."""
+    """The question, and the number of links by verdict."""
     case = comparison.usecase
     counts = [f"{sum(row.outcome == one for row in comparison.rows)} {one}" for one in OUTCOMES]
     return (
@@ -90,7 +90,7 @@ def headline(comparison: Comparison) -> tuple[str, ...]:
 
 
 def measurements(comparison: Comparison) -> tuple[str, ...]:
-    """What would decide the open links, those that need the same in one line."""
+    """Measurements that would decide undecided links, those of the same measurement in one line."""
     links: dict[tuple[str, ...], dict[str, list[str]]] = {}
     for row in comparison.rows:
         if row.measurements:
@@ -121,7 +121,7 @@ def link_name(row: Row) -> str:
 
 
 def reasons(row: Row) -> Iterator[str]:
-    """Who answers for a link and by what, requirement by requirement; who else does, and who is silent."""
+    """The source of a link and its numbers by requirement; the other sources, and datasets without an answer."""
     yield f"answered by {source_name(row.source)}: {row.source.result.description}"
     for finding in row.source.result.findings:
         yield f"{SIGNS[finding.outcome]} {_found(finding)}"
@@ -160,7 +160,7 @@ def _found(finding: Finding) -> str:
 
 
 def comparison_markdown(comparison: Comparison) -> str:
-    """The comparison as Markdown: the table, what would decide, and the reasons of each link."""
+    """The comparison as Markdown: the table, deciding measurements, and the reasons of each link."""
     case, (question, counts) = comparison.usecase, headline(comparison)
     rows = tuple(tuple(Cell(text) for text in row_cells(row)) for row in comparison.rows)
     parts = [

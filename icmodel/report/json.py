@@ -15,7 +15,7 @@ from icmodel.usecase import Evaluation
 
 
 def json_page(evaluation: Evaluation) -> str:
-    """The document of ``icmodel evaluate --json``, and what a report adds to it."""
+    """The document of ``icmodel evaluate --json``, with the report's additions."""
     answer = conclude(evaluation)
     plots = [
         {"title": figure.title, "caption": figure.caption, "spec": figure.spec}
@@ -33,7 +33,7 @@ def json_page(evaluation: Evaluation) -> str:
 
 
 def system_json(found: SystemPrediction) -> str:
-    """The document of ``icmodel system FILE --json``, and what a report adds to it."""
+    """The document of ``icmodel system FILE --json``, with the report's additions."""
     answer = conclusion.conclude(found)
     document = {
         **found.to_dict(),

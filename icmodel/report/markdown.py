@@ -49,12 +49,12 @@ def markdown_text(content: Page) -> str:
 
 
 def escape(text: str) -> str:
-    """A text whose characters mean nothing to Markdown, on one line."""
+    """A text on one line, with Markdown's special characters escaped."""
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
 def code(text: str) -> str:
-    """A text to be typed or compared, fenced by more backticks than it holds."""
+    """A code span, fenced by more backticks than it contains."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence, gap = "`" * (longest + 1), " " if longest else ""
     return f"{fence}{gap}{' '.join(text.split()).replace('|', chr(92) + '|')}{gap}{fence}"

@@ -1,4 +1,4 @@
-"""Elements of a page; every text that is not markup already is escaped."""
+"""Elements of a page; every text that is not markup is escaped."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ VOID = frozenset({"meta", "br", "hr"})
 
 
 class Markup(str):
-    """A text that is HTML already."""
+    """A text that is HTML."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Plots as Vega-Lite specifications: a metric along one axis, on the points it rests on."""
+"""Plots as Vega-Lite specifications: a metric along one axis, with the points used."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ VEGA_LITE = "5.20"
 ENDINGS = (".svg", ".png")
 EXTRA = "install icmodel[report], which brings vl-convert-python"
 FASTEST = ("goodput_bps", "sent_bps", "frames_per_s")
-"""Metrics that are plotted as fast as it goes, with the request as a line of its own."""
+"""Metrics that are plotted for the unlimited load, with the request as a separate line."""
 BORROWED = "never measured so: the points are of the options most alike"
-"""What a plot says where rows of other options stand in."""
+"""Note on a plot with rows of other options."""
 
 
 def metric_plot(
@@ -51,18 +51,18 @@ def metric_plot(
 ) -> Spec:
     """A Vega-Lite specification of one metric along an axis, everything else as in the scenario.
 
-    Predicted line with its 90 % interval, the benchmarked points it rests on (shape: basis), what
-    theory allows, what is requested, and the scenario itself as one marked point.
+    It has the predicted line with its 90 % interval, the benchmarked points used (shape: basis),
+    theory's bound, the request, and the scenario itself as one marked point.
 
     Parameters
     ----------
     metric : str
         Such as ``goodput_bps`` or ``latency_mean_s``.
     over : "payload", "load" or "cores"
-        Over ``payload`` the requested goodput stays as it is; goodput over ``payload`` or
-        ``cores`` is drawn as fast as it goes.
+        Over ``payload`` the requested goodput is constant; goodput over ``payload`` or
+        ``cores`` is drawn for the unlimited load.
     requirement : Requirement, optional
-        Its limit is drawn, where it is about this metric.
+        Its limit is drawn, if it is about this metric.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def metric_plot(
 
 
 def is_fastest(metric: str, over: str) -> bool:
-    """Whether a plot shows what could be had rather than what is asked."""
+    """Whether a plot shows the unlimited load instead of the request."""
     return metric in FASTEST and over != "load"
 
 
@@ -118,7 +118,7 @@ def _title(walk: Profile, metric: str) -> Title:
 
 
 def describe(asked: Scenario, varied: str, *, fastest: bool = False) -> str:
-    """What is held while one field is varied, in a few words."""
+    """The constant parameters while one field is varied, as text."""
     held = {
         "payload_bytes": quantity("payload_bytes", asked.payload_bytes),
         "requested_goodput_bps": f"{quantity('goodput_bps', asked.requested_goodput_bps)} asked",
@@ -153,7 +153,7 @@ def datasets(
 
 
 def _predicted(walk: Profile, metric: str) -> Iterator[Row]:
-    """Steps in pieces that are wholly extrapolated or not; neighbours share the step between."""
+    """Steps in pieces that are all extrapolated or all not; neighbours share the step between."""
     steps = walk.answering(metric)
     piece, before = 0, None
     for left, right in zip(steps, steps[1:] or steps, strict=False):
@@ -200,7 +200,7 @@ def _line(walk: Profile, metric: str, name: str, x: float, value: float) -> Row:
 
 
 def theory_bound(model: Model, scenario: Scenario, metric: str) -> float | None:
-    """What theory allows a metric of a scenario: greatest goodput, least one-way latency."""
+    """Theory's bound of a metric for a scenario: greatest goodput, least one-way latency."""
     if metric == "goodput_bps":
         return model.greatest_goodput_bps(scenario)
     if metric.startswith("latency_") and metric != "latency_std_s":
@@ -209,7 +209,7 @@ def theory_bound(model: Model, scenario: Scenario, metric: str) -> float | None:
 
 
 def _requested(walk: Profile, metric: str) -> Iterator[Row]:
-    """The line of what is requested; over the load it is the diagonal."""
+    """The line of the request; over the load it is the diagonal."""
     asked = walk.here.scenario
     if metric != "goodput_bps" or (asked.rate_fps is None and walk.over != "load"):
         return
@@ -227,7 +227,7 @@ def _benchmarks(walk: Profile, metric: str) -> list[Row]:
 
 
 def _other_payloads(points: Iterable[Point], walk: Profile) -> list[int]:
-    """Payloads [B] of points in a plot of another payload, in order; over payload none is other."""
+    """Payloads [B] of points that differ from the plot's own, in order; over payload there are none."""
     if walk.over == "payload":
         return []
     sizes = {point.payload_bytes for point in points} - {None, walk.scenario.payload_bytes}
@@ -235,7 +235,7 @@ def _other_payloads(points: Iterable[Point], walk: Profile) -> list[int]:
 
 
 def _group(point: Point, others: list[int]) -> Row:
-    """What the legend calls a point, and its shade: 0 for one of the plot's own payload."""
+    """Name of a point in the legend, and its shade: 0 for the plot's own payload."""
     if point.payload_bytes not in others:
         return {"group": point.basis, "shade": 0}
     if len(others) > OTHERS:
@@ -245,7 +245,7 @@ def _group(point: Point, others: list[int]) -> Row:
 
 
 def _benchmarked(point: Point, walk: Profile, metric: str) -> Row:
-    """A row of the dataset; one without a load limit stands at the right end of a load axis."""
+    """A row of the dataset; one without a load limit is placed at the right end of a load axis."""
     at = {"payload": point.payload_bytes, "load": point.load_bps, "cores": point.cores}[walk.over]
     load, size = point.load_bps, point.payload_bytes
     return {
@@ -311,7 +311,7 @@ def save(plot: Spec, path: str | Path) -> None:
 
 
 def drawable() -> bool:
-    """Whether the extra that draws is installed."""
+    """Whether the extra for drawing is installed."""
     try:
         _converter()
     except ReportError:

@@ -1,4 +1,4 @@
-"""The predictions of a report: what was asked, every metric, and why it is so."""
+"""The predictions of a report: the questions, every metric, and the reasons."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MEANINGS = {
 
 
 def predictions(evaluation: Evaluation) -> Iterator[Block]:
-    """What was asked of each stream, and every metric with its interval and basis."""
+    """The question of each stream, and every metric with its interval and basis."""
     yield Text(
         f"{INTERVAL} The basis of a number is the weakest it rests on; all are listed from the "
         "strongest."
@@ -105,7 +105,7 @@ def _metric(name: str, estimate: Estimate) -> tuple[Cell, ...]:
 
 
 def reasons(evaluation: Evaluation) -> Iterator[Block]:
-    """Why the predictions of the judged candidate are what they are."""
+    """The reasons of the judged candidate's predictions."""
     predicted = [one for one in evaluation.chosen.answers if one.prediction is not None]
     if not predicted:
         yield Text(f"There is no prediction of {evaluation.candidate} to explain.")

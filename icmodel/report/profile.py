@@ -1,4 +1,4 @@
-"""Profile: the predictions of one scenario along one axis, and the benchmarked rows under them."""
+"""Profile: the predictions of one scenario along one axis, and the benchmarked rows used."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from icmodel.model import Model
 from icmodel.scenario import Scenario
 
 AXES = {"payload": "payload_bytes", "load": "requested_goodput_bps", "cores": "cores"}
-"""What a plot can run over -> the field of a scenario that it varies."""
+"""Axis of a plot -> the field of a scenario that it varies."""
 STEPS = 48
 """Steps between the ends of an axis, besides the benchmarked ones."""
 PAST = 1.0005
-"""How far past a load that is just carried the next step lies, so that overload shows as a jump."""
+"""Distance of the next step above the greatest achieved load, so that overload shows as a jump."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One place on the axis: where, what is asked there, and the answer."""
+    """One point on the axis: its position, question and answer."""
 
     x: float
     scenario: Scenario
@@ -32,7 +32,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Profile:
-    """Predictions along one axis, everything else as in ``scenario``; ``here`` is its own answer."""
+    """Predictions along one axis, everything else as in ``scenario``; ``here`` is the scenario's own answer."""
 
     model: Model
     over: str
@@ -47,11 +47,11 @@ class Profile:
 
     @property
     def substituted(self) -> str:
-        """Why rows of other options stand in; empty where the scenario's own answer."""
+        """Why rows of other options answer; empty if the scenario's own do."""
         return answering_rows(self.model, self.scenario).substituted
 
     def answering(self, metric: str) -> tuple[Step, ...]:
-        """The steps that answer a metric."""
+        """The steps with a value of a metric."""
         return tuple(step for step in self.steps if known(step.prediction, metric))
 
     def points(self, metric: str) -> tuple[Point, ...]:
@@ -68,10 +68,10 @@ def known(prediction: Prediction, metric: str) -> bool:
 
 
 def profile(model: Model, scenario: Scenario, over: str, *, fastest: bool = False) -> Profile:
-    """Predict a scenario at every benchmarked place of an axis and at even steps between.
+    """Predict a scenario at every benchmarked point of an axis and at even steps between.
 
-    Over ``payload`` the requested goodput stays as it is, and the rate follows: the same stream
-    cut into other frames.  With ``fastest`` every step asks for as much as it can get.
+    Over ``payload`` the requested goodput is constant, and the rate follows: the same stream
+    in other frames.  With ``fastest`` every step has the unlimited load.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def profile(model: Model, scenario: Scenario, over: str, *, fastest: bool = Fals
 
 
 def _moved(base: Scenario, over: str, x: float) -> Scenario:
-    """The scenario at another place of the axis."""
+    """The scenario at another point of the axis."""
     if over == "cores":
         return replace(base, cores=int(x))
     if over == "load":
@@ -123,7 +123,7 @@ def _rows(model: Model, scenario: Scenario) -> tuple[Point, ...]:
 
 
 def answering_rows(model: Model, scenario: Scenario) -> Rows:
-    """The rows that answer a scenario's protocol and options, and why where others stand in."""
+    """The rows that answer a scenario's protocol and options, and the reason if they are of other options."""
     return model.rows(scenario.protocol, dict(scenario.options))
 
 
@@ -139,7 +139,7 @@ def _payloads(model: Model, scenario: Scenario) -> list[float]:
 
 
 def _loads(model: Model, here: Prediction) -> list[float]:
-    """Even steps of the requested goodput [b/s], the benchmarked loads, and what is just carried."""
+    """Even steps of the requested goodput [b/s], the benchmarked loads, and the greatest achieved one."""
     last = greatest_load_bps(model, here)
     places = {last * (step + 1) / STEPS for step in range(STEPS)} | {last / (8 * STEPS)}
     places |= set(_finite_loads(model, here.scenario))
@@ -152,12 +152,12 @@ def _loads(model: Model, here: Prediction) -> list[float]:
 
 
 def is_small(value: float, of: float) -> bool:
-    """Whether a value would drown on a linear axis that reaches so far."""
+    """Whether a value is too small to see on a linear axis with a given end."""
     return 0 < value < of / 50
 
 
 def _small_loads(asked: float, last: float) -> Iterator[float]:
-    """Even steps of the logarithm, from well under a small request to the end of the axis."""
+    """Even steps of the logarithm, from well below a small request to the end of the axis."""
     first = asked / 3
     for step in range(STEPS // 2):
         yield first * (last / first) ** (2 * step / STEPS)
@@ -170,13 +170,13 @@ def _finite_loads(model: Model, scenario: Scenario) -> Iterator[float]:
 
 
 def _carried_bps(model: Model, scenario: Scenario) -> float:
-    """The most that is carried of this scenario [b/s]; 0 where that is not known."""
+    """The greatest achieved goodput of this scenario [b/s]; 0 if unknown."""
     fastest = model.predict(replace(scenario, rate_fps=None))
     return fastest.metrics["goodput_bps"].value if known(fastest, "goodput_bps") else 0.0
 
 
 def greatest_load_bps(model: Model, here: Prediction) -> float:
-    """The right end of a load axis [b/s]: past all that is asked, carried, possible or rested on."""
+    """The right end of a load axis [b/s]: above every request, achieved load, bound and row used."""
     asked = here.scenario.requested_goodput_bps
     ends = [
         asked if math.isfinite(asked) else 0.0,
@@ -188,7 +188,7 @@ def greatest_load_bps(model: Model, here: Prediction) -> float:
 
 
 def _furthest_row_bps(model: Model, asked: Scenario) -> float:
-    """The greatest limited load [b/s] among the rows a prediction rests on; 0 where none is."""
+    """The greatest limited load [b/s] among the rows of a prediction; 0 if there is none."""
     try:
         rows = model.predict(asked).rows
     except (OutOfDomain, ScenarioError):

@@ -1,4 +1,4 @@
-"""What is required, in a report: the limits, and how they follow from the use case."""
+"""Requirements in a report: the limits, and their derivation from the use case."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _requirement(finding: Finding) -> tuple[Cell, ...]:
 
 
 def about(finding: Finding) -> str:
-    """Whom a requirement is about."""
+    """The stream or device of a requirement."""
     if finding.device:
         return f"{finding.device}, {plural(finding.streams, 'stream')} {finding.stream}"
     return finding.stream

@@ -35,16 +35,16 @@ GAP = "  "
 def evaluation_text(
     evaluation: Evaluation, *, why: bool = False, width: int = WIDTH, colour: bool = False
 ) -> str:
-    """The verdict, each requirement, and what would mend or settle it.
+    """The verdict, each requirement, and what would meet or decide it.
 
     Parameters
     ----------
     why : bool
-        With everything each verdict rests on, what was derived, and what is predicted and why.
+        With the basis of each verdict, derivations, predictions and reasons.
     width : int
-        Characters a line may have; words longer than that are not broken.
+        Characters a line may have; longer words are not broken.
     colour : bool
-        Outcomes in the terminal's green, red and yellow beside their signs.
+        Outcomes in the terminal's green, red and yellow.
     """
     lines = _wrapped(_whole(evaluation) if why else _short(evaluation), width)
     text = "\n".join(_printable(line.rstrip()) for line in lines) + "\n"
@@ -52,12 +52,12 @@ def evaluation_text(
 
 
 def _printable(line: str) -> str:
-    """A line without what would command the terminal."""
+    """A line without control characters of the terminal."""
     return "".join(char if char.isprintable() else "�" for char in line)
 
 
 def _wrapped(lines: Iterable[tuple[str, str]], width: int) -> Iterator[str]:
-    """Each line after its own indent, wrapped under itself."""
+    """Lines wrapped to the width, each with its own hanging indent."""
     for first, line in lines:
         if not line:
             yield first
@@ -80,7 +80,7 @@ def _coloured(text: str) -> str:
 
 
 def _short(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
-    """Pairs of what stands in front and what wraps behind it: what decides."""
+    """Pairs of a label and a wrapped text: what decides."""
     findings = evaluation.chosen.findings
     yield from _verdict(evaluation)
     yield "", ""
@@ -99,7 +99,7 @@ def _short(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
 
 
 def _whole(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
-    """The same with all limits and reasons, and with everything that was derived and predicted."""
+    """The same with all limits and reasons, derivations and predictions."""
     chosen = evaluation.chosen
     yield from _verdict(evaluation)
     yield from _part("Requirements", (_finding(finding) for finding in chosen.findings))
@@ -128,7 +128,7 @@ def _verdict(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
 
 
 def _limits(evaluation: Evaluation) -> Iterator[tuple[str, Sequence[str]]]:
-    """Known limits of the dataset and of the use case, as far as there are any."""
+    """Known limits of the dataset and of the use case, if there are any."""
     for whose in (evaluation.data, evaluation.usecase):
         if whose.known_limits:
             yield whose.id if isinstance(whose, Dataset) else whose.name, whose.known_limits
@@ -142,7 +142,7 @@ def _part(title: str, lines: Iterable[tuple[str, str]]) -> Iterator[tuple[str, s
 
 
 def _judged(finding: Finding) -> tuple[str, str]:
-    """A requirement, its number and the limit; where it is not met, what would mend or settle it."""
+    """A requirement, its value and limit; if it is not met, what would meet or decide it."""
     wanted, estimate = finding.verdict.requirement, finding.verdict.estimate
     rests = [interval(wanted.metric, estimate), finding.rests_on.basis]
     known = ", ".join(part for part in rests if part)
@@ -185,7 +185,7 @@ def _derived(derivations: Iterable[Derivation]) -> Iterator[tuple[str, str]]:
 
 
 def _columns(rows: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, str]]:
-    """Rows under each other; the last column wraps."""
+    """Aligned rows; the last column wraps."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         padded = (cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=False))

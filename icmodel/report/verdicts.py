@@ -97,9 +97,9 @@ def _finding(finding: Finding) -> tuple[Cell, ...]:
 
 
 def gauge(verdict: Verdict) -> Gauge | None:
-    """The interval against the limit as shares of a width; nothing where no interval is known.
+    """The interval and the limit as shares of a width; none if no interval is known.
 
-    An interval without an upper end reaches the edge.
+    An interval without an upper end extends to the edge.
     """
     requirement, estimate = verdict.requirement, verdict.estimate
     ends = (estimate.low, estimate.high)
@@ -117,7 +117,7 @@ def gauge(verdict: Verdict) -> Gauge | None:
 
 
 def _whys(candidate: CandidateResult) -> Iterator[str]:
-    """What must be known of the estimates judged, requirements with the same reason together."""
+    """Reasons of the judged estimates, requirements with the same reason together."""
     reasons: dict[str, list[str]] = {}
     for finding in (*candidate.findings, *candidate.readings):
         for why in (finding.verdict.why, finding.others_beyond):
@@ -134,7 +134,7 @@ def _remedies(candidate: CandidateResult) -> Iterator[str]:
 
 
 def _settling(candidate: CandidateResult) -> Iterator[str]:
-    """What would turn assumptions into measurements, requirements with the same need together."""
+    """Measurements that would replace assumptions, requirements with the same measurement together."""
     needs: dict[str, list[str]] = {}
     for finding in candidate.findings:
         if finding.rests_on.settle:

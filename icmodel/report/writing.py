@@ -1,4 +1,4 @@
-"""Write a report: what it tells by what is reported, the format by the ending of the file."""
+"""Write a report: the content by what is reported, the format by the ending of the file."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ SYSTEM_ENDINGS = (*ENDINGS, ".svg")
 def report(answer: Evaluation | SystemPrediction, path: str | Path) -> None:
     """Write the report of an evaluation or of a predicted system: HTML, Markdown or JSON by the path's ending.
 
-    A system is drawn: inside HTML; alone where the path ends in ``.svg``; beside Markdown, in a file of the
-    same name with that ending. The same answer gives the same bytes; each file is written whole or not at all.
+    A system is drawn: inside HTML; as a file of its own for ``.svg``; for Markdown in a file of the
+    same name with that ending. The same answer gives the same bytes; each file is written atomically.
 
     Raises
     ------

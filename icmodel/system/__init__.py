@@ -1,8 +1,8 @@
-"""Whole systems: many streams between many devices, over links, switches and priorities.
+"""Whole systems: a TOML file of devices, switches, links and streams comes in, a prediction of each goes out.
 
-``document`` (the tables, in pydantic) -> ``expansion`` (``groups``, ``routes``) -> ``network`` (what a
-system is) -> ``checking`` (``loads``, ``overloads``, ``cycles``); ``files`` finds and reads them.
-``sharing`` (pure numbers) -> ``prediction`` (with the datasets that speak for links) -> ``loaded``.
+``document`` (tables, in pydantic) -> ``expansion`` (``groups``, ``routes``) -> ``network`` (the expanded
+system) -> ``checking`` (``loads``, ``overloads``, ``cycles``); ``files`` finds and reads them.
+``sharing`` (rates of shared resources) -> ``prediction`` (with the datasets of the links) -> ``loaded``.
 """
 
 from icmodel.system.checking import Finding, check

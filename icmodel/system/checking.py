@@ -1,6 +1,6 @@
-"""Checking: what is unconnected, contradictory, overloaded or looped, one sentence a finding.
+"""Check a system: unconnected, contradictory, overloaded or looped parts, one sentence a finding.
 
-What is alike at several members of a group is one finding that counts them and tells the worst.
+Findings that are alike for several members of a group are one, which counts them and names the worst.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from icmodel.system.schedulers import CreditBased
 from icmodel.wording import plural
 
 REFUSED = ("unconnected", "contradictory")
-"""Kinds of findings with which a system is none; the others are answered, and named."""
+"""Kinds of findings that make a system invalid; systems with other findings can be predicted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check found, in a sentence with names and numbers.
+    """A finding of a check, as a sentence with names and numbers.
 
     ``kind`` is ``unconnected``, ``contradictory``, ``overloaded`` or ``looped``.
     """
@@ -35,7 +35,7 @@ class Finding:
 
     @property
     def refused(self) -> bool:
-        """Whether nothing can be said of a system in which this stands."""
+        """Whether the finding makes the system invalid."""
         return self.kind in REFUSED
 
     def to_dict(self) -> dict[str, str]:
@@ -44,9 +44,9 @@ class Finding:
 
 
 def check(system: System) -> tuple[Finding, ...]:
-    """All there is to find; loads only where nothing is unconnected or contradictory.
+    """All findings; loads and cycles are checked only if nothing is unconnected or contradictory.
 
-    A cycle of ports is allowed, and named.
+    A cycle of ports is allowed, and reported.
     """
     refused = (
         *_unconnected(system),
@@ -62,7 +62,7 @@ def check(system: System) -> tuple[Finding, ...]:
 
 
 def _counted(found: Iterable[tuple[object, float, str]], what: str) -> Iterator[str]:
-    """One sentence a key: that of the greatest number, which says how many others are like it."""
+    """One sentence for each key: that with the greatest number, with the count of the others."""
     worst: dict[object, tuple[float, str, int]] = {}
     for key, amount, text in found:
         known = worst.get(key)
@@ -110,7 +110,7 @@ def _too_many_links(system: System) -> Iterator[Finding]:
 
 
 def _unfit_datasets(system: System) -> Iterator[Finding]:
-    """Datasets that cannot speak for what they are named for."""
+    """Datasets that do not fit the links or devices that name them."""
     known, missing = datasets_of(system)
     told = (*_counted(missing, "dataset"), *_counted(other_kinds(system, known), "link"))
     if not told:
@@ -119,7 +119,7 @@ def _unfit_datasets(system: System) -> Iterator[Finding]:
 
 
 def _unknown_wanted(system: System) -> Iterator[Finding]:
-    """Requirements about streams or devices that are not there."""
+    """Requirements about streams or devices that do not exist."""
     streams, devices = _named(system.streams.values()), _named(system.devices.values())
     found = []
     for one in system.requirements:
@@ -135,7 +135,7 @@ def _unknown_wanted(system: System) -> Iterator[Finding]:
 
 
 def _named(members: Iterable[Stream | Device]) -> dict[str, str]:
-    """Every name a requirement can say, with its group."""
+    """Every name that a requirement can use, with its group."""
     return {name: one.group for one in members for name in (one.group, one.name)}
 
 
@@ -155,7 +155,7 @@ def _impossible_frames(system: System) -> Iterator[Finding]:
 
 
 def _small_links(system: System) -> Iterator[Finding]:
-    """Links whose packets are smaller than those of the link a stream comes from."""
+    """Links with a smaller MTU than the first link of a stream."""
     found = []
     for stream in system.streams.values():
         for before, after in pairwise(system.links_of(stream)):
@@ -170,7 +170,7 @@ def _small_links(system: System) -> Iterator[Finding]:
 
 
 def _unserved(system: System) -> Iterator[Finding]:
-    """Streams whose priority a port on their way never sends."""
+    """Streams whose priority is never sent by a port on their route."""
     found = []
     for stream in system.streams.values():
         for port in (system.ports[name] for name in stream.path):

@@ -1,4 +1,4 @@
-"""Choices: what a designer may still choose in a system, and what things cost (tables, in pydantic)."""
+"""Choices: what a designer may still choose in a system, and the costs of its parts (tables, in pydantic)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from icmodel.system.tables import Name, Priority, SchedulerTable
 
 ALIGNED, AS_PRODUCED, WHOLE_MESSAGES = "aligned", "as-produced", "whole-messages"
 EVERY_LINK = "*"
-"""The key of choices that all tables of links take alike."""
+"""Key of choices that hold for all tables of links."""
 ENDS = "<->"
-"""Between the two groups of a table of links, in its key."""
+"""Separator of the two groups in the key of a table of links."""
 
 
 class StreamChoices(Document):
-    """What may be chosen for a table of streams, beside what it says itself.
+    """What may be chosen for a table of streams, besides its own values.
 
-    ``payload``: sizes, and ``aligned`` for those that fill 1, 2, 4, 8 ... packets of the protocol, as far as it was
-    measured. ``rate``: frames per second its senders are set to; ``as-produced``; or ``whole-messages``: as many
-    as when each message takes frames of its own.
+    ``payload``: sizes, and ``aligned`` for those that fill 1, 2, 4, 8 ... packets of the protocol, within the measured
+    range. ``rate``: frames per second of each sender; ``as-produced``; or ``whole-messages``: the rate at
+    which each message has frames of its own.
     """
 
     protocol: tuple[Text, ...] = ()
@@ -33,9 +33,9 @@ class StreamChoices(Document):
 
 
 class DeviceChoices(Document):
-    """What may be chosen for a group of devices, beside what it says itself.
+    """What may be chosen for a group of devices, besides its own values.
 
-    ``interfaces``: how many cables in parallel join each to its only neighbour.
+    ``interfaces``: number of parallel cables from each device to its only neighbour.
     """
 
     cores: tuple[Count, ...] = ()
@@ -43,7 +43,7 @@ class DeviceChoices(Document):
 
 
 class SwitchChoices(Document):
-    """What may be chosen for a group of switches, beside what it says itself."""
+    """What may be chosen for a group of switches, besides its own values."""
 
     forwarding: tuple[Literal["store-and-forward", "cut-through"], ...] = ()
     latency_s: tuple[NotNegative, ...] = ()
@@ -51,7 +51,7 @@ class SwitchChoices(Document):
 
 
 class LinkChoices(Document):
-    """What may be chosen for a table of links, beside what it says itself."""
+    """What may be chosen for a table of links, besides its own values."""
 
     rate_bps: tuple[Positive, ...] = ()
     dataset: tuple[Text, ...] = ()
@@ -59,7 +59,7 @@ class LinkChoices(Document):
 
 
 class Choices(Document):
-    """What may still be chosen, by name of the table of streams, the group of devices or of switches.
+    """What may be chosen, by the name of a table of streams, or of a group of devices or switches.
 
     Links are named by their ends, as ``"camera<->switch"``; ``"*"`` is all of them alike.
     """
@@ -98,10 +98,10 @@ class Choices(Document):
 
 
 class Costs(Document):
-    """What things cost, in any currency; what is not said costs nothing.
+    """Costs of a system's parts, in any currency; a part without a cost is free.
 
-    ``interface`` of a device; ``interface_per_gbps`` more for each Gb/s of its rate; ``core`` of a device
-    whose cores are said; ``link`` and ``link_per_m`` of a cable; ``switch``.
+    ``interface`` of a device; ``interface_per_gbps`` in addition for each Gb/s of its rate; ``core`` of a device
+    with a stated number of cores; ``link`` and ``link_per_m`` of a cable; ``switch``.
     """
 
     currency: str = ""

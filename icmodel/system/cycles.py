@@ -1,4 +1,4 @@
-"""Cycles: ports whose streams wait for each other in a circle."""
+"""Cycles of ports whose streams wait for each other."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from icmodel.system.network import Stream
 
 
 def port_cycle(streams: Iterable[Stream]) -> tuple[str, ...]:
-    """Ports that wait for each other in a circle, one such circle; empty where there is none."""
+    """The ports of one cycle in which streams wait for each other; empty if there is none."""
     after: dict[str, dict[str, None]] = {}
     for stream in streams:
         for here, there in pairwise(stream.path):
@@ -25,7 +25,7 @@ def port_cycle(streams: Iterable[Stream]) -> tuple[str, ...]:
 
 
 def _without_ends(after: Mapping[str, Mapping[str, None]]) -> dict[str, None]:
-    """What remains when ports after which nothing comes are taken away, again and again."""
+    """Ports that remain when those without a successor are removed repeatedly."""
     before: dict[str, list[str]] = {name: [] for name in after}
     for here, ports in after.items():
         for there in ports:

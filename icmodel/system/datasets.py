@@ -1,4 +1,4 @@
-"""Datasets of a system: whether they are there, of the kind of their links, and know the streams' protocols."""
+"""Datasets of a system: whether they exist, fit the kind of their links, and have the streams' protocols."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from icmodel.errors import DatasetError
 from icmodel.system.network import System
 
 Fault = tuple[object, float, str]
-"""By what faults are alike, how grave one is, and its sentence."""
+"""Key by which faults are grouped, severity, and sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """What a dataset says of itself without its rows: kinds of interconnect and protocols."""
+    """Description of a dataset, without its rows: kinds of interconnect and protocols."""
 
     id: str
     kinds: tuple[str, ...]
@@ -32,7 +32,7 @@ def _voice(name: str) -> Voice:
 
 
 def datasets_of(system: System) -> tuple[Mapping[str, Voice], tuple[Fault, ...]]:
-    """The datasets that links and devices name, and those that are not there."""
+    """The datasets that links and devices name, and a fault for each that does not exist."""
     named = {link.dataset: f"the link {link.name}" for link in system.links.values()}
     named |= {device.dataset: device.name for device in system.devices.values()}
     known: dict[str, Voice] = {}
@@ -48,7 +48,7 @@ def datasets_of(system: System) -> tuple[Mapping[str, Voice], tuple[Fault, ...]]
 
 
 def other_kinds(system: System, known: Mapping[str, Voice]) -> Iterator[Fault]:
-    """Links of another kind than the dataset that speaks for them was measured on."""
+    """Links of another kind than their dataset was measured on."""
     for link in system.links.values():
         data = known.get(link.dataset or "")
         if data is None:
@@ -62,7 +62,7 @@ def other_kinds(system: System, known: Mapping[str, Voice]) -> Iterator[Fault]:
 
 
 def silent_streams(system: System, known: Mapping[str, Voice]) -> Iterator[Fault]:
-    """Streams whose protocol none of the datasets on their way has."""
+    """Streams whose protocol is in none of the datasets on their route."""
     for stream in system.streams.values():
         names = dict.fromkeys(link.dataset for link in system.links_of(stream))
         data = [known[name] for name in names if name is not None and name in known]

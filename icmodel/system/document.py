@@ -28,7 +28,7 @@ class Image(Document):
 
 
 class Samples(Document):
-    """So many samples each cycle, together a message; ``within`` is the time they have, else the cycle."""
+    """Samples of a cycle, which are one message; ``within`` is the time it may take, by default the cycle."""
 
     kind: Literal["samples"]
     samples: Count
@@ -47,14 +47,14 @@ class Samples(Document):
 
 
 class Goodput(Document):
-    """A goodput that is simply known; each frame is a message."""
+    """A known goodput; each frame is a message."""
 
     kind: Literal["goodput"]
     goodput_bps: Positive
 
 
 class Burst(Document):
-    """``burst`` frames of a size every period, together a message."""
+    """``burst`` frames of a size every period, which are one message."""
 
     kind: Literal["burst"]
     period_s: Positive
@@ -73,7 +73,7 @@ class Burst(Document):
 
 
 class Unlimited(Document):
-    """As much as can be had: the sender sends as fast as it goes."""
+    """No limit: the sender sends as fast as it goes."""
 
     kind: Literal["unlimited"]
 
@@ -88,14 +88,14 @@ PRODUCERS = ("image", "samples", "goodput", "burst", "unlimited")
 
 
 class PortTable(Document):
-    """The scheduler of the ports to one neighbour, where it differs from the others."""
+    """The scheduler of the ports to one neighbour, if it differs from the node's."""
 
     to: Name
     scheduler: SchedulerTable
 
 
 class Nodes(Document):
-    """A group of like nodes: ``camera`` with ``count = 6`` is ``camera-1`` to ``camera-6``."""
+    """A group of equal nodes: ``camera`` with ``count = 6`` is ``camera-1`` to ``camera-6``."""
 
     name: Name
     count: Count = 1
@@ -107,8 +107,8 @@ class Nodes(Document):
 class Devices(Nodes):
     """A group of devices, where streams begin and end.
 
-    ``interfaces``: links one can have. ``dataset``: whose hosts it is like, else that of its links.
-    ``app_send`` and ``app_recv``: time of its application itself for one frame.
+    ``interfaces``: number of links of each. ``dataset``: the dataset of its hosts, by default that of its links.
+    ``app_send`` and ``app_recv``: time that its application adds to a frame.
     """
 
     interfaces: Count = 1
@@ -122,7 +122,7 @@ class Devices(Nodes):
 class Switches(Nodes):
     """A group of switches.
 
-    ``latency`` is what one adds beside queues and, when it stores and forwards, receiving the packet;
+    ``latency`` is added to each frame, besides queues and, for store-and-forward, receiving the packet;
     ``buffer`` is that of each port.
     """
 
@@ -132,13 +132,13 @@ class Switches(Nodes):
 
 
 class Links(Document):
-    """Cables between the members of two groups, each of the same kind.
+    """Cables between the members of two groups, all of the same kind.
 
     ``pairing`` says which members: ``each`` with each, ``one-to-one``, or ``spread``: the larger
-    group dealt over the smaller. ``parallel`` cables join one pair; each stream takes the one that carries
-    least so far. ``medium`` says how fast bits go where ``propagation_s_per_m`` does not; without
-    both it is the cable that is usual for the interconnect. On a ``plain`` one bits are bits, without headers.
-    Without ``mtu`` packets are as large as is usual: 1500 B of Ethernet, 4096 B of InfiniBand and RoCE, 256 B of
+    group distributed over the smaller. ``parallel`` cables join one pair; each stream takes the least loaded
+    one. ``medium`` sets the propagation if ``propagation_s_per_m`` does not; without
+    both it is that of the usual cable of the interconnect. A ``plain`` link has no headers.
+    Without ``mtu`` packets have the usual size: 1500 B on Ethernet, 4096 B on InfiniBand and RoCE, 256 B on
     RapidIO.
     """
 
@@ -163,9 +163,9 @@ class Links(Document):
 class Streams(Document):
     """Streams from the members of one or more groups to those of others.
 
-    A stream goes to each member that ``pairing`` says; with ``multicast`` each source sends one to all
-    of them, copied where their ways part. ``rate``: frames per second its sender is set to, where that is
-    not what is produced. ``via``: switches it passes, where that is not the shortest way.
+    A stream goes to each member by ``pairing``; with ``multicast`` each source sends one to all
+    of them, copied where their routes part. ``rate``: frames per second of its sender, if it differs from what
+    is produced. ``via``: switches on its route, if it is not the shortest.
     """
 
     name: Name

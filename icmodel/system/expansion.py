@@ -1,4 +1,4 @@
-"""Expansion: from the document to the system: groups into members, tables into links, streams on routes."""
+"""Expansion of a document: groups into members, tables into links, streams onto routes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from icmodel.system.serving import scheduler
 from icmodel.theory import AnyFraming, ethernet, infiniband, rapidio, roce
 
 _MTUS = {"ethernet": 1500, "infiniband": 4096, "roce": 4096, "rapidio": 256, "plain": 1500}
-"""Packets [B] where a table of links says none: as `icmodel.tables.wire` takes where a dataset does not."""
+"""MTU [B] where a table of links states none, the same as `icmodel.tables.wire` assumes for a dataset."""
 
 T = TypeVar("T", Device, Switch, Link, Port, Stream)
 _MEDIA = {"copper": ethernet.PROPAGATION_S_PER_M, "fibre": infiniband.PROPAGATION_S_PER_M}
@@ -45,7 +45,7 @@ def expand(document: SystemDocument, requirements: tuple[Wanted, ...] = ()) -> S
     Raises
     ------
     NetworkError
-        If a name is nowhere or there twice, groups do not pair as said, or a stream has no route.
+        If a name is unknown or used twice, groups do not fit their pairing, or a stream has no route.
     """
     tables = (*document.devices, *document.switches)
     named = groups((table.name, table.count) for table in tables)
@@ -135,7 +135,7 @@ def _links(tables: Iterable[Links], named: Groups) -> Iterator[Link]:
 
 
 def _joined(table: Links, named: Groups, where: str) -> Pairs:
-    """The pairs of a table, whose packets its interconnect must have."""
+    """The pairs of a table of links, after a check of its MTU."""
     try:
         wire("ethernet", _link((where, where), table, "")).framing  # noqa: B018
     except ScenarioError as error:
@@ -233,7 +233,7 @@ def _way(stream: Stream, via: Way | None, known: Map) -> Way | None:
 
 
 def _streams(table: Streams, named: Groups) -> Iterator[Stream]:
-    """The streams of a table, still without a path: numbered where they are several."""
+    """The streams of a table, without routes; numbered if there are several."""
     sets = _sets(table, named)
     numbered = members(table.name, len(sets))
     for name, (source, sinks) in zip(numbered, sets, strict=True):
@@ -245,7 +245,7 @@ def _streams(table: Streams, named: Groups) -> Iterator[Stream]:
 
 
 def _sets(table: Streams, named: Groups) -> list[tuple[str, tuple[str, ...]]]:
-    """Each source with the sinks one of its streams goes to: one, or all that get copies."""
+    """Each source with the sinks of one of its streams: one, or all of a multicast set."""
     where = f"the stream {table.name}"
     sources, sinks = named.of_all(table.source, where), named.of_all(table.sink, where)
     pairing = table.pairing or ("each" if table.multicast else None)

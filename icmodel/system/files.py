@@ -1,4 +1,4 @@
-"""Finding and reading systems: bundled ones by name, a person's own by path."""
+"""Find and read systems: bundled ones by name, others by path."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def _folder() -> Path:
 
 
 def find_system(name: str | Path) -> Path:
-    """The file of a system given by bundled name or by path.
+    """The file of a system, given by bundled name or by path.
 
     Raises
     ------
     NetworkError
-        If there is neither.
+        If neither exists.
     """
     if str(name) in system_names():
         return _folder() / f"{name}.toml"
@@ -61,8 +61,8 @@ def load(name: str | Path) -> System:
     Raises
     ------
     NetworkError
-        If it is missing, breaks the format, or something in it is unconnected or contradictory; an
-        overload is none, since it can be answered.
+        If it is missing, breaks the format, or has an unconnected or contradictory part; an
+        overload is allowed, since it can be predicted.
     """
     path = find_system(name)
     system, findings = read_system(read_file(path, NetworkError), path.name, path.parent)
@@ -73,7 +73,7 @@ def load(name: str | Path) -> System:
 
 
 def load_checked(name: str | Path) -> tuple[System, tuple[Finding, ...]]:
-    """A system by bundled name or path, and all that is found in it.
+    """A system by bundled name or path, and all findings about it.
 
     Raises
     ------
@@ -87,14 +87,14 @@ def load_checked(name: str | Path) -> tuple[System, tuple[Finding, ...]]:
 def read_system(
     text: str, file: str = "the system", folder: Path = Path()
 ) -> tuple[System, tuple[Finding, ...]]:
-    """The system of the text of its TOML, and all that is found in it.
+    """The system of a TOML text, and all findings about it.
 
     Parameters
     ----------
     file : str
-        Names it in messages.
+        Name in messages.
     folder : Path
-        Where the path of a use case begins.
+        Folder in which a use case's path starts.
 
     Raises
     ------
@@ -107,12 +107,12 @@ def read_system(
 
 @dataclass(frozen=True, slots=True)
 class OpenSystem:
-    """A system whose document is still at hand, so that tables of it can be changed.
+    """A system with its document, whose tables can be changed.
 
     Parameters
     ----------
     file : str
-        Names it in messages.
+        Name in messages.
     """
 
     document: SystemDocument
@@ -134,7 +134,7 @@ class OpenSystem:
 
 
 def load_open(name: str | Path) -> OpenSystem:
-    """A system by bundled name or path, its document at hand.
+    """A system by bundled name or path, with its document.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def _read(text: str, file: str, folder: Path) -> OpenSystem:
 
 
 def _usecase(document: SystemDocument, folder: Path) -> UseCase | None:
-    """The use case a system names: a bundled one, else a file beside it."""
+    """The use case that a system names: a bundled one, else a file in the same folder."""
     name = document.usecase
     if name is None:
         return None

@@ -1,4 +1,4 @@
-"""Groups: which members a name stands for, and how the members of two groups pair."""
+"""Groups: the members of a name, and the pairs of members of two groups."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from icmodel.errors import NetworkError
 
 Pairs = list[tuple[str, str]]
 MOST_NAMES = 8
-"""Names that a refusal lists; more would be no sentence."""
+"""Greatest number of names in a message."""
 
 
 def members(name: str, count: int) -> tuple[str, ...]:
-    """``camera-1`` to ``camera-6`` of six cameras; of one the name itself."""
+    """``camera-1`` to ``camera-6`` for six cameras; for one the name itself."""
     return (name,) if count == 1 else tuple(f"{name}-{i + 1}" for i in range(count))
 
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """The members of every name: of a group all of them, of a member itself."""
+    """The members of every name: all of a group, or the member itself."""
 
     members: Mapping[str, tuple[str, ...]]
 
     def of(self, name: str, where: str) -> tuple[str, ...]:
-        """The members a name stands for; ``where`` names the place that asks.
+        """The members of a name; ``where`` names the table in the message.
 
         Raises
         ------
@@ -51,7 +51,7 @@ def groups(counts: Iterable[tuple[str, int]]) -> Groups:
     Raises
     ------
     NetworkError
-        If two groups, or a group and a member of another, have one name.
+        If two groups, or a group and a member of another, have the same name.
     """
     found: dict[str, tuple[str, ...]] = {}
     for name, count in counts:
@@ -85,7 +85,7 @@ def stream_pairs(first: tuple[str, ...], second: tuple[str, ...], pairing: str |
     Raises
     ------
     NetworkError
-        If the pairing is not said though both are several, does not fit the counts, or pairs a
+        If the pairing is missing though both have several members, does not fit the counts, or pairs a
         member with itself.
     """
     if first == second and pairing == "each":

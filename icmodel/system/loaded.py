@@ -1,4 +1,4 @@
-"""A system that can be asked what it does: loaded from its file, and predicted."""
+"""A system that can predict itself, loaded from its file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from icmodel.system.prediction import SystemPrediction, predict
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LoadedSystem(System):
-    """A system with the prediction of what it does."""
+    """A system with a method that predicts it."""
 
     def predict(
         self,
@@ -25,7 +25,7 @@ class LoadedSystem(System):
         worst: bool = True,
         cycles: str = "refuse",
     ) -> SystemPrediction:
-        """What every stream, link and device gets; see `icmodel.system.prediction.predict`."""
+        """Predict every stream, link and device; see `icmodel.system.prediction.predict`."""
         return predict(self, dataset, variant, cache=cache, worst=worst, cycles=cycles)
 
 
@@ -35,8 +35,8 @@ def load(name: str | Path) -> LoadedSystem:
     Raises
     ------
     NetworkError
-        If it is missing, breaks the format, or something in it is unconnected or contradictory; an
-        overload is none, since it can be answered.
+        If it is missing, breaks the format, or has an unconnected or contradictory part; an
+        overload is allowed, since it can be predicted.
     """
     system = files.load(name)
     return LoadedSystem(**{field.name: getattr(system, field.name) for field in fields(system)})

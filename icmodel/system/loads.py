@@ -1,4 +1,4 @@
-"""Loads: what the streams of a system ask each port to send, in bits on the wire."""
+"""Loads: the rate that the streams of a system request of each port, in bits on the wire."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from icmodel.tables.wire import Wire
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is asked of a port.
+    """The load of a port.
 
     Parameters
     ----------
     streams : tuple of Stream
-        Those that ask for a rate; what sends as fast as it goes asks for none.
+        Those that request a rate; unlimited ones request none.
     mean_bps : float
-        On average [b/s].
+        Average rate [b/s].
     due_bps, due_s : float
-        The greatest rate [b/s] at which what is due within a time [s] must be sent where all messages come at
-        once, and that time; the mean and 0 where no message is due before the next one comes.
+        The greatest rate [b/s] at which messages due within a time [s] must be sent if all messages come at
+        once, and that time; the average and 0 if no message is due before the next one comes.
     """
 
     port: Port
@@ -37,15 +37,15 @@ class Load:
 
     @property
     def ratio(self) -> float:
-        """Of the port's rate, on average."""
+        """Average load over the port's rate."""
         return self.mean_bps / self.port.rate_bps
 
 
 def loads(system: System) -> Iterator[Load]:
-    """The load of each port from which streams are sent, in the file's order.
+    """The load of each port that sends streams, in the file's order.
 
-    The bits are the least that theory allows: what may be merged into full packets (TCP, and all
-    that runs over it) is counted so (IC2012 §6.1.1).
+    The bits are the least that theory allows: streams that may be merged into full packets (TCP, and
+    protocols over it) are counted so (IC2012 §6.1.1).
     """
     ratios: dict[tuple[str, int, str, int], float] = {}
     for name, streams in system.streams_by_port().items():
@@ -56,7 +56,7 @@ def loads(system: System) -> Iterator[Load]:
 
 
 def load_of(port: Port, streams: Iterable[Stream], link: Link) -> Load:
-    """What streams ask of a port together."""
+    """The load of streams on a port together."""
     return _load(port, tuple(streams), link, {})
 
 
@@ -79,7 +79,7 @@ def _load(
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """What one stream sends on the wire [b/s] every period [s], and the time its messages have [s]."""
+    """What one stream sends on the wire [b/s] every period [s], and the time until it is due [s]."""
 
     rate_bps: float
     period_s: float
@@ -102,12 +102,12 @@ def _message(stream: Stream, rate_bps: float) -> _Message:
 
 
 def _due(messages: list[_Message]) -> Iterator[tuple[float, float]]:
-    """The rate that the messages due within each time ask for [b/s], and the time [s].
+    """Rate needed for the messages due within each time [b/s], and the time [s].
 
     The demand bound function of S. K. Baruah, A. K. Mok and L. E. Rosier, Preemptively scheduling
-    hard-real-time sporadic tasks on one processor, IEEE Real-Time Systems Symposium, 1990, over its
-    time: what no order of sending can avoid. Only messages due before the next one ask for more than on
-    average.
+    hard-real-time sporadic tasks on one processor, IEEE Real-Time Systems Symposium, 1990, divided by the
+    time: no order of sending needs less. It exceeds the average only if messages are due before the next
+    one comes.
     """
     for within in {one.due_s for one in messages if one.due_s < one.period_s}:
         yield sum(one.due_bits(within) for one in messages) / within, within
@@ -121,7 +121,7 @@ def wire(protocol: str, link: Link) -> Wire:
 
 
 def wire_ratio(protocol: str, payload_bytes: int, link: Link) -> float:
-    """Bits on the wire for each useful bit, at least."""
+    """Least number of bits on the wire for each useful bit."""
     on = wire(protocol, link)
     if on.framing is None:
         return 1.0

@@ -1,8 +1,8 @@
-"""System: devices, links, switches and streams, groups expanded and routes found; frozen.
+"""System: devices, links, switches and streams, with groups expanded and routes found; frozen.
 
 Everything is in SI, and names are keys: a group ``camera`` of six is ``camera-1`` to ``camera-6``, a
-group of one keeps its name. A link is ``a<->b``, the port at which ``a`` sends into it ``a->b``;
-where several links join the same two, they end in ``#1``, ``#2`` and so on.
+group of one keeps its name. A link is ``a<->b``, the port from which ``a`` sends into it ``a->b``;
+where several links join the same two nodes, they end in ``#1``, ``#2`` and so on.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """What forwards frames.
+    """A switch, which forwards frames.
 
     Parameters
     ----------
     latency_s : float
-        What it adds to a frame beside queues and, for ``store-and-forward``, receiving it whole [s].
+        Added to each frame, besides queues and, for ``store-and-forward``, receiving it whole [s].
     buffer_bytes : float, optional
-        Of each port [B]; ``None`` where nobody says.
+        Of each port [B]; ``None`` if not stated.
     """
 
     name: str
@@ -121,16 +121,16 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Producer:
-    """What produces a stream: a message of so many bytes [B] every period [s].
+    """The messages of a stream: a number of bytes [B] every period [s].
 
-    A picture, the samples of one cycle, a burst; of a plain goodput one frame is the message.
+    A message is a picture, the samples of one cycle, or a burst; for a plain goodput it is one frame.
 
     Parameters
     ----------
     kind : str
-        ``image``, ``samples``, ``goodput`` or ``burst``, as the document says it.
+        ``image``, ``samples``, ``goodput`` or ``burst``, as in the document.
     within_s : float, optional
-        The time the whole message has to cross the network [s], where that is less than the period.
+        Time in which the whole message must cross the network [s], if it is less than the period.
     """
 
     kind: str
@@ -148,17 +148,17 @@ class Producer:
 
     @property
     def due_s(self) -> float:
-        """The time a message has [s]: what is said, else the period."""
+        """Time in which a message must cross the network [s]: as stated, else the period."""
         return self.period_s if self.within_s is None else self.within_s
 
     @property
     def goodput_bps(self) -> float:
-        """What it asks for on average [b/s]."""
+        """Average goodput [b/s]."""
         return self.message_bytes * 8 / self.period_s
 
     @property
     def needed_bps(self) -> float:
-        """The goodput at which a message crosses in the time it has [b/s]."""
+        """Goodput at which a message crosses in the time it has [b/s]."""
         return self.message_bytes * 8 / self.due_s
 
 
@@ -210,7 +210,7 @@ class Stream:
 
     @property
     def rate_fps(self) -> float | None:
-        """Frames per second [1/s]: as it is paced, else as it is produced, taken as bytes; ``None``: unlimited."""
+        """Frames per second [1/s]: as paced, else from the produced bytes; ``None``: unlimited."""
         if self.paced_fps is not None:
             return self.paced_fps
         if self.producer is None:
@@ -219,12 +219,12 @@ class Stream:
 
     @property
     def sent_as(self) -> tuple[str, str]:
-        """What is sent once at a port: the group, and in it the stream or the multicast set."""
+        """Identity of what is sent once at a port: the group, and in it the stream or the multicast set."""
         return self.group, self.multicast or self.name
 
     @property
     def requested_goodput_bps(self) -> float:
-        """What it asks for on average [b/s]; infinite where it sends as fast as it goes."""
+        """Average requested goodput [b/s]; infinite if the sender is unlimited."""
         if self.paced_fps is not None:
             return self.paced_fps * self.payload_bytes * 8
         return math.inf if self.producer is None else self.producer.goodput_bps
@@ -232,14 +232,14 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A requirement, and what it is about.
+    """A requirement, and the stream or device to which it applies.
 
     Parameters
     ----------
     stream : str
         A stream, or a group of streams each of which must meet it.
     device : str, optional
-        A device, or a group each of which must meet it with the streams it handles together.
+        A device, or a group of devices each of which must meet it with all streams it handles.
     """
 
     requirement: Requirement
@@ -254,7 +254,7 @@ class System:
     Raises
     ------
     NetworkError
-        If a name is nowhere, or a path is no way from its source to its sink.
+        If a name is unknown, or a path does not lead from its source to its sink.
     """
 
     name: str
@@ -299,7 +299,7 @@ class System:
             )
 
     def node(self, name: str) -> Device | Switch:
-        """The device or switch of a name."""
+        """The device or switch with a name."""
         return self.devices[name] if name in self.devices else self.switches[name]
 
     def nodes_of(self, stream: Stream) -> Iterator[str]:
@@ -320,9 +320,9 @@ class System:
         return tuple(self.links[self.ports[name].link] for name in stream.path)
 
     def streams_by_port(self) -> Mapping[str, tuple[Stream, ...]]:
-        """The streams that are sent from each port, in the file's order; all ports are named.
+        """The streams that each port sends, in the file's order, for all ports.
 
-        Of the copies of a multicast set that share a port only the first is there: it is sent once.
+        Of the copies of a multicast set at a port only the first is included: it is sent once.
         """
         at: dict[str, dict[tuple[str, str], Stream]] = {name: {} for name in self.ports}
         for stream in self.streams.values():

@@ -1,4 +1,4 @@
-"""Overloads: ports that are asked for more than they can send, on average or while messages are due."""
+"""Overloads: ports whose load exceeds their rate, on average or while messages are due."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from icmodel.system.network import System
 from icmodel.system.serving import greatest_rate_bps
 
 TOLERANCE = 1e-9
-"""Part of a rate by which sums of floats may miss it."""
+"""Relative rounding error of sums of rates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overload:
-    """A port that is asked for more than it can send.
+    """A port whose load exceeds its rate.
 
     Parameters
     ----------
     load : Load
         Of all its streams, or of those of one priority.
     asked_bps, most_bps : float
-        What is asked of it, and the most it can send [b/s].
+        The load, and the most that the port can send [b/s].
     when : str
-        At which priority, or while what is due; empty: on average over all streams.
+        The priority or the time in which messages are due; empty for the average of all streams.
     """
 
     load: Load
@@ -35,11 +35,11 @@ class Overload:
 
     @property
     def ratio(self) -> float:
-        """What is asked over what can be sent."""
+        """Load over the most that the port can send."""
         return self.asked_bps / self.most_bps
 
     def sentence(self, system: System) -> str:
-        """Names, load and rate, and what to do."""
+        """A sentence with names, load and rate, and what to do."""
         port, streams = self.load.port, self.load.streams
         interface = port.node in system.devices or port.peer in system.devices
         device = port.node if port.node in system.devices else port.peer
@@ -53,7 +53,7 @@ class Overload:
 
 
 def overloads(system: System) -> Iterator[Overload]:
-    """The overload of each port that has one: the first of average, messages due and priorities."""
+    """The overload of each port that has one: the first of average, due messages and priorities."""
     for load in loads(system):
         yield from _overload(load, system)
 
@@ -70,7 +70,7 @@ def _overload(load: Load, system: System) -> Iterator[Overload]:
 
 
 def _of_priorities(load: Load, system: System) -> Iterator[Overload]:
-    """Those that their scheduler holds to less than the port's rate."""
+    """Overloads of priorities that their scheduler limits to less than the port's rate."""
     port, link = load.port, system.links[load.port.link]
     for priority in sorted({stream.priority for stream in load.streams}):
         most = greatest_rate_bps(port.scheduler, priority, port.rate_bps)

@@ -1,4 +1,4 @@
-"""What is produced: the messages of a document's table, and the frames they become."""
+"""The messages that a document's table produces, and their frames."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from icmodel.system.network import Producer
 
 
 def producer(table: ProducerTable, payload_bytes: int | None) -> Producer | None:
-    """The producer a table describes; ``None`` of one that knows no limit.
+    """The producer of a table; ``None`` for an unlimited one.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def producer(table: ProducerTable, payload_bytes: int | None) -> Producer | None
 
 
 def frame_bytes(table: ProducerTable, payload_bytes: int | None) -> int:
-    """Useful bytes per frame [B]: what is said, else a frame of the burst, else all samples of a cycle."""
+    """Useful bytes per frame [B]: as stated, else a frame of the burst, else all samples of a cycle."""
     if payload_bytes is not None:
         return payload_bytes
     if isinstance(table, Burst):

@@ -1,4 +1,4 @@
-"""Requirements of a system: its own, and those of the use case it names."""
+"""Requirements of a system: its own, and those of its use case."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from icmodel.usecase.limits import requirements
 def wanted(document: SystemDocument, usecase: UseCase | None) -> tuple[Wanted, ...]:
     """The use case's requirements and the document's own, limits in SI.
 
-    A limit names a quantity with its unit, or a number derived from the use case or from what produces a
+    A limit is a quantity with its unit, or the name of a number derived from the use case or from the producer of a
     stream: ``picture.goodput_bps``, ``picture.period_s``, ``picture.message_bytes``.
 
     Raises
     ------
     NetworkError
-        If a requirement says no stream and there are several.
+        If a requirement has no stream and there are several.
     UseCaseError, UnitError
         If a limit names no derived number, or is of another kind than its metric.
     """
@@ -46,7 +46,7 @@ def _wanted(
 
 
 def _stream_of(limit: Limit, document: SystemDocument) -> str:
-    """The stream a requirement names, else the only group of streams there is."""
+    """The stream of a requirement, else the only group of streams."""
     if limit.stream is not None:
         return limit.stream
     names = [table.name for table in document.streams]

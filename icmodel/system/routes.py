@@ -1,7 +1,7 @@
-"""Routes: fewest hops, then least delay, ties by the order of the file; hosts forward nothing.
+"""Routes: fewest hops, then least delay, then the order of the file; hosts do not forward.
 
-One breadth-first search for each switch that a route begins at, whatever the number of streams:
-hosts stand at the edge, so all that are at a switch share its search.
+There is one breadth-first search for each switch at which a route begins, whatever the number of streams:
+all hosts at a switch share its search.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from icmodel.errors import NetworkError
 from icmodel.system.network import Link, Port, Stream, Switch
 
 Way = tuple[str, ...]
-"""Names of nodes, from where it begins to where it ends."""
+"""Names of nodes, from source to sink."""
 
 
 class _Reached(NamedTuple):
-    """In how many hops a search came to a switch, after which delay [s], and from which one."""
+    """How a search reached a switch: hops, delay [s], and the previous switch."""
 
     hops: int
     delay_s: float
@@ -28,12 +28,12 @@ class _Reached(NamedTuple):
 
 @dataclass(frozen=True)
 class Map:
-    """Which node is next to which, and what was searched so far.
+    """Neighbours of each node, and the searches done so far.
 
     Parameters
     ----------
     switches : mapping
-        What forwards, by name.
+        The forwarding nodes, by name.
     near : mapping
         Node -> its neighbours and the least delay [s] of a link to each, in the file's order.
     """
@@ -44,7 +44,7 @@ class Map:
     _stepped: dict[str, tuple[tuple[str, float], ...]] = field(default_factory=dict)
 
     def way(self, source: str, sink: str) -> Way | None:
-        """The nodes of the route between two; ``None`` where there is none."""
+        """The nodes of the route between two; ``None`` if there is none."""
         if sink in self.near[source]:
             return (source, sink)
         best: tuple[int, float] | None = None
@@ -61,13 +61,13 @@ class Map:
         return tuple(dict.fromkeys((source, *between, sink)))
 
     def _beside(self, node: str) -> Mapping[str, float]:
-        """The switches a node reaches at once, and the delay to each [s]; a switch reaches itself."""
+        """The switches next to a node, and the delay to each [s]; for a switch itself."""
         if node in self.switches:
             return {node: 0.0}
         return {name: delay for name, delay in self.near[node].items() if name in self.switches}
 
     def _search(self, start: str) -> dict[str, _Reached]:
-        """All switches that one reaches, searched once."""
+        """All switches that one reaches, from a search done once."""
         if start not in self._searched:
             self._searched[start] = self._breadth_first(start)
         return self._searched[start]
@@ -88,7 +88,7 @@ class Map:
         return reached
 
     def _steps(self, node: str) -> tuple[tuple[str, float], ...]:
-        """The switches beside one, and the delay of link and switch to each [s], gathered once."""
+        """The switches next to one, and the delay of link and switch to each [s], computed once."""
         if node not in self._stepped:
             self._stepped[node] = tuple(
                 (name, link_s + self.switches[name].latency_s)
@@ -98,7 +98,7 @@ class Map:
         return self._stepped[node]
 
     def _back(self, entry: str, leave: str) -> Way:
-        """The switches from the one to the other, read back from where the search came."""
+        """The switches from one to another, read back from the search."""
         ways = [leave]
         while ways[-1] != entry:
             ways.append(self._searched[entry][ways[-1]].before)
@@ -115,12 +115,12 @@ def neighbours(nodes: Iterable[str], switches: Mapping[str, Switch], links: Iter
 
 
 def given_way(known: Map, stream: Stream, via: Way) -> Way | None:
-    """The route of a stream over nodes it must pass in their order.
+    """The route of a stream over given nodes in their order.
 
     Raises
     ------
     NetworkError
-        If it must pass a host, or would pass a node twice.
+        If one is a host, or the route would pass a node twice.
     """
     for name in via:
         if name not in known.switches:
@@ -143,9 +143,9 @@ def given_way(known: Map, stream: Stream, via: Way) -> Way | None:
 
 
 class Cables:
-    """The ports between each two nodes, and what is already sent from each.
+    """The ports between each two nodes, and their load so far.
 
-    Of parallel cables a stream takes the one that carries least of its rate so far, the first of equals; the
+    A stream takes the least loaded of parallel cables, relative to its rate, the first of equals; the
     copies of a multicast set stay on one.
     """
 

@@ -1,4 +1,4 @@
-"""Schedulers: in which order the frames that queue at a port are sent.
+"""Schedulers: the order in which a port sends the frames that queue there.
 
 A stream's priority, 0 to 7 with 7 the most urgent (the priority code points of IEEE 802.1Q-2022
 §6.9.3 taken in the order of their numbers), is its class at every port.
@@ -42,7 +42,7 @@ class StrictPriority:
 
 @dataclass(frozen=True, slots=True)
 class WeightedRoundRobin:
-    """Classes take turns; in each turn one sends at most so many frames.
+    """Classes take turns; in each turn one sends at most a number of frames.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class WeightedRoundRobin:
 
 @dataclass(frozen=True, slots=True)
 class DeficitRoundRobin:
-    """Classes take turns; each turn gives one so many bytes, and what it has left it keeps while it waits.
+    """Classes take turns; each turn gives one a number of bytes, of which the rest is kept while frames wait.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """Windows one after the other, over and over; within one, strict priority.
+    """Windows that repeat one after another; within one, strict priority.
 
     As the gate control list of IEEE 802.1Q-2022 §8.6.8.4 (formerly 802.1Qbv).
     """

@@ -1,4 +1,4 @@
-"""Serving: the scheduler of a document's table, and the rate that one leaves to a priority."""
+"""The scheduler of a document's table, and the greatest rate of a priority."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from icmodel.system.tables import (
 
 
 def scheduler(table: SchedulerTable) -> Scheduler:
-    """The scheduler a table describes."""
+    """The scheduler of a table."""
     match table:
         case StrictPriorityTable():
             return StrictPriority()
@@ -48,9 +48,9 @@ def scheduler(table: SchedulerTable) -> Scheduler:
 
 
 def greatest_rate_bps(served: Scheduler, priority: int, rate_bps: float) -> float:
-    """The most that a priority can be sent at, on average, from a port of a rate [b/s].
+    """Greatest average rate of a priority at a port of a given rate [b/s].
 
-    A shaped class is held to its idle slope (IEEE 802.1Q-2022 Annex L), gates to the part of the cycle in
+    A shaped class is limited to its idle slope (IEEE 802.1Q-2022 Annex L), gates to the share of the cycle in
     which they are open; expedited forwarding had 5.5 of 9.4 Gb/s at most (IC2012 §6.5.3).
     """
     if isinstance(served, CreditBased):

@@ -1,4 +1,4 @@
-"""Tables that several parts of a system's document have: names, priorities, schedulers (pydantic)."""
+"""Tables that several parts of a system's document share: names, priorities, schedulers (pydantic)."""
 
 from __future__ import annotations
 

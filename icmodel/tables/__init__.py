@@ -1,7 +1,7 @@
 """Look-up tables: rows of a dataset come in, every metric by payload, load and counts goes out.
 
 Curves through the rows are compiled on shared knots into tables of coefficients, from which a block of
-questions looks up values, ends, basis and rows; no variant of the model is known here.
+questions looks up values, ends, basis and rows. The tables do not depend on the model's variant.
 """
 
 from icmodel.tables.bilinear import Below

@@ -6,9 +6,8 @@ unlimited load.  A cell and slot hold the coefficients of
     v = c0 + c1·dp + c2·dp² + (c3 + c4·dp + c5·dp²)·dr,    dp = payload − left knot,  dr = load − left level
 
 so that linear interpolation in payload and between load curves (IC2012 §7.1.1–7.1.3) is four
-look-ups for a whole array, and a benchmarked point comes back exactly.  The squares are of the ends
-alone, which part between two points farther than the lines that join the points' own ends.
-No formula of networks and no dataset is known here.
+look-ups for a whole array, and a benchmarked point is reproduced exactly.  Only the low and high ends have
+quadratic terms: between two points an interval is wider than at either.
 """
 
 from __future__ import annotations
@@ -27,14 +26,15 @@ INTERPOLATED = BASES.index("interpolated")
 EXTRAPOLATED = BASES.index("extrapolated")
 
 Below = Literal["held", "proportion", "one", "nothing"]
-"""What answers below the lowest load: its curve with ever wider ends, its part in proportion to the
-load with the curve as upper end, what goes towards 1 at a load of nothing, or nothing at all."""
+"""Rule below the lowest load: that load's curve with widening ends (``held``), value and low end in proportion to the
+load (``proportion``), a ratio that tends to 1 as the load tends to 0 (``one``), or no answer (``nothing``)."""
 
 EXTRAPOLATED_WIDENING = 3.0
 EXTRAPOLATED_MORE = 0.3
-"""Outside the payloads of a curve its half-width is tripled, and 30 % of the value more; assumed.
+"""Outside the payloads of a curve its half-width is tripled and 30 % of the value added; assumed.
 
-Below the lowest load it grows to that, in proportion to the distance, towards a load of nothing."""
+Below the lowest load the interval widens in proportion to the distance, to the same width at load 0.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Surface:
     ``coefficients`` has the shape (3, 6, cells, slots): value, low, high; ``basis`` (2, 2, cells, slots):
     off and on a payload knot, off and on a load level; ``rows`` (4, cells, slots): left and right row
     of the lower curve, then of the upper one, −1 for none.  ``top_load`` (cells,) is the highest limited
-    load that answers [b/s]: 0 where the unlimited curve alone does, infinite where nothing is limited.
+    load with a curve [b/s]: 0 where only the unlimited curve answers, infinite where no limited load exists.
     """
 
     coefficients: Floats
@@ -56,7 +56,7 @@ class Surface:
 
 
 def no_surface(cells: int, slots: int) -> Surface:
-    """A surface that answers nothing."""
+    """A surface without answers."""
     return Surface(
         np.full((3, 6, cells, slots), np.nan),
         np.full((2, 2, cells, slots), EXTRAPOLATED, dtype=np.int8),
@@ -87,10 +87,10 @@ def compile_surface(
     loads : array, shape (l,)
         Load levels [b/s], increasing and finite, including every finite load of the curves.
     usable : array of bool, shape (finite curves by load, k + 1), optional
-        Where a load curve may be used at all.
+        In which cells a load curve may be used.
     extend : (least, most), optional
-        Answer outside the curves' payloads too: the edge held, wide but within these limits, and
-        marked ``extrapolated``.
+        Answer outside the curves' payloads too: the edge is held, its interval widened within these limits and
+        the basis ``extrapolated``.
     """
     finite = sorted((c for c in curves if np.isfinite(c.load_bps)), key=lambda c: c.load_bps)
     limited = [_on_cells(curve, knots) for curve in finite]
@@ -121,7 +121,7 @@ class _Cells:
     """One curve evaluated on the shared cells."""
 
     load_bps: float
-    terms: Floats  # (3, 3, cells): at the left knot, slope there, of the square
+    terms: Floats  # (3, 3, cells): value at the left knot, slope there, quadratic coefficient
     basis: Codes  # (2, cells), off and on an own knot
     rows: Ints  # (2, cells)
     inside: Bools  # (cells,)
@@ -152,7 +152,7 @@ def _on_cells(curve: Curve, knots: Floats) -> _Cells:
 
 
 def _terms(curve: Curve, knots: Floats) -> Floats:
-    """Value, low and high of a curve on each cell: at the left knot, slope, and of the square."""
+    """Value, low and high of a curve in each cell: at the left knot, slope, quadratic coefficient; (3, 3, cells)."""
     left = left_knots(knots)
     right = np.concatenate([knots, knots[-1:]])
     told = curve.at(knots)
@@ -174,7 +174,7 @@ def _terms(curve: Curve, knots: Floats) -> Floats:
 def _fill_slot(
     surface: Surface, slot: int, curves: list[_Cells], loads: Floats, usable: Bools, below: Below
 ) -> None:
-    """Fill one load slot: between its two usable curves, or held from the one there is."""
+    """Fill one load slot: interpolated between its two usable curves, or held where there is one."""
     floor = loads[slot - 1] if slot else 0.0
     ceiling = loads[slot] if slot < len(loads) else np.inf
     lower = np.full(usable.shape[1], -1)
@@ -215,7 +215,7 @@ def _between(
 
 
 def _hold(surface: Surface, slots: slice, where: Bools, cells: _Cells) -> None:
-    """Fill some slots from one curve, whatever the load."""
+    """Fill some slots from one curve, constant over the load."""
     c = surface.coefficients
     c[:, :3, where, slots] = cells.terms[:, :, where, None]
     c[:, 3:, where, slots] = 0.0
@@ -246,10 +246,10 @@ def _below(
 def _fill_unlimited(
     surface: Surface, curves: Sequence[Curve], knots: Floats, limited: Bools
 ) -> None:
-    """Fill from curves without a finite load: unlimited, or at a load the source does not say.
+    """Fill from curves without a finite load: the unlimited one, or one whose load the source does not state.
 
     The unlimited curve fills the last slot.  Where no limited load is usable (``limited`` is
-    False) a curve without a said load answers every slot, and failing that the unlimited curve is
+    False) a curve without a stated load answers in every slot; without such a curve the unlimited one is
     held for limited requests, marked ``extrapolated``.
     """
     last = surface.coefficients.shape[3] - 1
@@ -268,13 +268,13 @@ def _fill_unlimited(
 
 
 def _set(surface: Surface, slots: slice, cells: _Cells, where: Bools) -> None:
-    """Fill some slots from one curve, at its own bases."""
+    """Fill some slots from one curve, with its own bases."""
     _hold(surface, slots, where, cells)
     surface.basis[:, :, where, slots] = cells.basis[:, None, where, None]
 
 
 def _extend(surface: Surface, lowest: float, highest: float) -> None:
-    """Hold the edges beyond the payloads of each slot, wide and marked."""
+    """Hold the edge values beyond the payloads of each slot, widened and marked ``extrapolated``."""
     c = surface.coefficients
     for slot in range(c.shape[3]):
         known = np.flatnonzero(~np.isnan(c[VALUE, 0, :, slot]))
@@ -303,7 +303,7 @@ def _widened(coefficients: Floats) -> Floats:
 
 
 def _one(ends: Floats) -> Floats:
-    """1 with the ends as far off, or those of a curve itself where they lie farther out."""
+    """The value 1 with the same distances to its ends, or the curve's own ends where these lie farther out."""
     found: Floats = ends - ends[VALUE]
     found[:, 0] += 1.0
     found[LOW] = np.where(ends[LOW, 0] < found[LOW, 0], ends[LOW], found[LOW])
@@ -312,7 +312,7 @@ def _one(ends: Floats) -> Floats:
 
 
 def _wider(ends: Floats) -> Floats:
-    """Value, low and high, or what they change by, with wider ends; shape (3, ...)."""
+    """Value, low and high, or their coefficients, with wider ends; shape (3, ...)."""
     value, low, high = ends
     more = EXTRAPOLATED_MORE * value
     return np.stack(

@@ -11,14 +11,14 @@ import numpy as np
 from icmodel.arrays import Bools, Codes, Floats, Ints
 
 VALUE, LOW, HIGH = 0, 1, 2
-"""Rows of arrays of ends: the value, and the two ends of its interval."""
+"""First index of arrays of ends: the value, and the two ends of its interval."""
 
 
 Ends = TypeVar("Ends", Floats, Bools)
 
 
 def opposite(ends: Ends) -> Ends:
-    """Value, high and low of value, low and high, along the first axis; a lone value as it is.
+    """Exchange low and high along the first axis; an array of the value alone stays as it is.
 
     The least goodput goes with the most loss and the longest latency.
     """
@@ -29,15 +29,14 @@ def opposite(ends: Ends) -> Ends:
 class Curve:
     """One metric over payload at one load.
 
-    ``load_bps`` is ``inf`` for unlimited and NaN where the source does not say.  ``ends`` has the
-    shape (3, n): value, low, high.  ``rows`` are indices of dataset rows.  A single number without
-    a payload is a curve of one point that holds everywhere (``anywhere``), as ``extrapolated``: its
-    payload is not said.  Where points were put between benchmarked ones, ``rows`` is the benchmarked
-    one before and ``next_rows`` the one behind; where they go beyond, ``domain`` is where it ended.
+    ``load_bps`` is ``inf`` for unlimited and NaN where the source does not state it.  ``ends`` has the
+    shape (3, n): value, low, high.  ``rows`` are indices of dataset rows.  A row without a payload is a curve of one
+    point that holds at every payload (``anywhere``), marked ``extrapolated``.  For points that were added between
+    measured ones, ``rows`` is the measured row before and ``next_rows`` the one behind; where points were
+    added beyond, ``domain`` is the range of measured payloads.
 
-    ``between``, of n − 1, is how far a number in the middle of two points may be off the line that joins
-    them, beyond what the points themselves may be off; none of a curve without it.  No end crosses
-    ``limits`` for it.
+    ``between`` (n − 1,) is the half-width of the interpolation error in the middle of each gap, which adds to the
+    half-widths of the points; ``None`` without such an error.  With it no end crosses ``limits``.
     """
 
     load_bps: float
@@ -66,7 +65,7 @@ class Curve:
         return float("inf") if self.anywhere else float(self.payload_bytes[-1])
 
     def at(self, payload_bytes: Floats) -> Floats:
-        """Value, low and high at some payloads, held beyond the ends; shape (3, n)."""
+        """Value, low and high at some payloads, constant beyond the curve's ends; shape (3, n)."""
         told = np.stack([np.interp(payload_bytes, self.payload_bytes, end) for end in self.ends])
         if self.between is None or len(self.payload_bytes) == 1:
             return told
@@ -76,16 +75,16 @@ class Curve:
         return told
 
     def gap_of(self, payload_bytes: Floats) -> Ints:
-        """Between which two points each payload lies: the first of them; the outer gaps beyond."""
+        """Index of the gap in which each payload lies, which is that of its left point; the outer gaps beyond."""
         own = self.payload_bytes
         return np.clip(np.searchsorted(own, payload_bytes, side="right") - 1, 0, len(own) - 2)
 
     def bulges(self) -> Floats:
         """What is added to low and high in the middle of each gap, shape (2, n − 1).
 
-        What a number between two points may be off adds in quadrature to what these may be off.  The
-        rest of a gap follows a parabola, 4·t·(1 − t) of it at the part t of the way, which leaves a
-        limit free at distances a and b from the points while it is at most (√a + √b)² / 4.
+        The interpolation error adds in quadrature to the half-widths of the points.  Within
+        the gap it follows a parabola, 4·t·(1 − t) at the fraction t, which stays within a
+        limit at distances a and b from the points while it is at most (√a + √b)² / 4.
         """
         value, middle = self.ends[VALUE], (self.ends[:, :-1] + self.ends[:, 1:]) / 2
         error = np.zeros(len(value) - 1) if self.between is None else self.between
@@ -99,7 +98,7 @@ class Curve:
 
 
 def payload_knots(curves: Iterable[Iterable[float]], extra: Iterable[float] = ()) -> Floats:
-    """The union of all curves' payloads, each curve's end closed by a knot one byte further."""
+    """The union of all curves' payloads; each curve's end is closed by another knot one byte above."""
     knots = set(extra)
     for payloads in map(set, curves):
         knots |= payloads
@@ -109,5 +108,5 @@ def payload_knots(curves: Iterable[Iterable[float]], extra: Iterable[float] = ()
 
 
 def left_knots(knots: Floats) -> Floats:
-    """The left knot of each payload interval, shape (knots + 1,); the lowest one takes the first."""
+    """The left knot of each payload cell, shape (knots + 1,); the first cell uses the first knot."""
     return np.concatenate([knots[:1], knots])

@@ -1,4 +1,4 @@
-"""Rows of a dataset become curves: by protocol, core count and switch count, one at each load."""
+"""Rows of a dataset become curves: one for each protocol, core count, switch count and load."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Row(NamedTuple):
 
 
 class Configuration(NamedTuple):
-    """What rows of one curve have in common beside their metric and load."""
+    """Protocol, core count and switch count, which all rows of a curve share."""
 
     protocol: str
     cores: int | None
@@ -38,26 +38,26 @@ Curves = Mapping[Configuration, list[Curve]]
 
 
 def configuration_of(point: Point) -> Configuration:
-    """The configuration of a row; a switch count that is not said is 0."""
+    """The configuration of a row; a switch count that is not stated is 0."""
     return Configuration(point.protocol, point.cores, point.switches or 0)
 
 
 def alone(rows: Iterable[Row]) -> list[Row]:
-    """Rows of streams that shared their interface with no other."""
+    """Rows of streams that shared their interface with no other stream."""
     return [
         row for row in rows if row.point.endpoints in (None, 1) and not row.point.other_goodput_bps
     ]
 
 
 def curves_of(data: Dataset, rows: Iterable[Row], metric: str, *, bare: bool = False) -> Curves:
-    """All curves of a metric; ``bare`` ones have values alone, for those who work out the ends."""
+    """All curves of a metric; with ``bare`` without intervals, for callers that compute them."""
     return _by_configuration(data, [row for row in rows if row.point.metric == metric], bare=bare)
 
 
 def best_goodput(
     data: Dataset, rows: Iterable[Row], *, limited: bool, bare: bool = False
 ) -> Curves:
-    """One goodput curve a configuration: unlimited, or the best that any load reached (``limited``)."""
+    """One goodput curve for each configuration: the unlimited one, or with ``limited`` the best of all loads."""
     known = [row for row in rows if row.point.metric == "goodput_bps"]
     if not limited:
         unlimited = [row for row in known if not is_limited(row.point.load_bps)]
@@ -83,18 +83,18 @@ def shared_goodput(data: Dataset, rows: Iterable[Row], *, bare: bool = False) ->
 
 
 def with_loads(curves: Curves, wanted: Callable[[float], bool]) -> Curves:
-    """Only the curves whose load is wanted."""
+    """Only the curves at wanted loads."""
     kept = {key: [c for c in found if wanted(c.load_bps)] for key, found in curves.items()}
     return {key: found for key, found in kept.items() if found}
 
 
 def is_limited(load_bps: float | None) -> bool:
-    """Whether a run was limited to some goodput; one whose load nobody says counts as not."""
+    """Whether a run had a goodput limit; a load that is not stated counts as none."""
     return load_bps is not None and math.isfinite(load_bps)
 
 
 def as_unlimited(row: Row) -> Row:
-    """A row that counts as one of the unlimited load."""
+    """The row as if taken at the unlimited load."""
     return Row(row.place, row.point._replace(load_bps=np.inf))
 
 
@@ -114,7 +114,7 @@ def _by_configuration(data: Dataset, rows: Sequence[Row], *, bare: bool) -> Curv
 
 
 def _curve(data: Dataset, found: Misses | None, load: float, members: Sequence[Row]) -> Curve:
-    """One curve; rows without a payload count only where no row has one."""
+    """One curve; rows without a payload are used only if no row has one."""
     with_payload = {
         row.point.payload_bytes: row
         for row in sorted(members, key=lambda row: row.point.options)
@@ -138,7 +138,7 @@ def _curve(data: Dataset, found: Misses | None, load: float, members: Sequence[R
 
 
 def _ends(data: Dataset, found: Misses, limits: tuple[float, float], points: list[Point]) -> Floats:
-    """Value, low and high of each row in any session, within what the metric can be."""
+    """Value, low and high of each row for any session, within the metric's limits."""
     value = np.array([p.value for p in points])
     session = NORMAL * data.between_sessions.get(points[0].metric, 0.0)
     of_value = np.abs(value) if found.relative else np.ones_like(value)
@@ -150,9 +150,9 @@ def _ends(data: Dataset, found: Misses, limits: tuple[float, float], points: lis
 
 
 def _limits_of(data: Dataset, points: Sequence[Point]) -> tuple[float, float]:
-    """Least and most a metric can be at the rows of one configuration.
+    """Least and greatest possible value of a metric in one configuration.
 
-    No more processors are busy than the rows have; where a row is above that, they had more.
+    At most the rows' cores are busy; a row above that shows that there were more.
     """
     least, most = stated_range(data, points[0].metric, points[0].protocol)
     cores = points[0].cores
@@ -162,7 +162,7 @@ def _limits_of(data: Dataset, points: Sequence[Point]) -> tuple[float, float]:
 
 
 def stated_range(data: Dataset, metric: str, protocol: str) -> tuple[float, float]:
-    """Least and most a metric can be: 0…1 for ratios, and what the source states."""
+    """Least and greatest possible value of a metric: 0…1 for ratios, and the limits that the source states."""
     least, most = 0.0, 1.0 if metric in RATIOS else np.inf
     for limit in data.stated_limits:
         if limit.metric == metric and limit.protocol in (None, protocol):

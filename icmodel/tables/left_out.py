@@ -1,9 +1,9 @@
-"""What leaving rows out says of one metric: how far off a line between two rows may be.
+"""Interpolation error of one metric, from leaving out each row in turn.
 
-Each row between two others is left out and taken from the line that joins them.  Beyond what the rows
-themselves may be off, the misses are measured in a scale of their place: how much the rows there bend
-away from such lines, and the typical miss.  The rank of split conformal prediction over all curves
-of a metric says how many such scales cover a new row with 90 %.
+Each row between two others is left out and compared with the line through its neighbours.  The part of the
+error that the rows' own half-widths do not explain is divided by a local scale: how much the rows there deviate
+from such lines, and the typical error.  The rank of split conformal prediction over all curves of the
+metric gives the multiple of that scale that covers a new row with 90 %.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 OF_MEDIAN = NORMAL / 0.6745
-"""Half of a 90 % interval over the median of absolute errors, where these are normal."""
+"""Half of a 90 % interval over the median absolute error, for normal errors."""
 NEAREST = 0.1
-"""Of a parabola over a gap: misses nearer to its ends say nothing of its middle, and count as here."""
+"""Least value of the parabola over a gap: errors close to a point say nothing of the middle of the gap."""
 
 
 @dataclass(frozen=True, slots=True)
 class Misses:
-    """Half-widths of the rows and the gaps of any curve of one metric.
+    """Half-widths at the rows and in the gaps of any curve of one metric.
 
-    Misses are shares of the value, for ratios parts of 1: ``median`` is the median miss, ``typical``
-    that or, where most rows miss by nothing, the mean, and ``factor`` the conformal one in scales.
-    Where fewer than nine rows can be left out, ``enough`` is false.
+    Errors are relative to the value, for ratios absolute: ``median`` is the median error, ``typical``
+    the same or, where most errors are 0, the mean; ``factor`` is the conformal multiple of the local scale.
+    ``enough`` is false where fewer than nine rows can be left out.
     """
 
     relative: bool
@@ -55,7 +55,7 @@ class Misses:
         return np.where(np.isnan(half), fallback, half)
 
     def between(self, payload_bytes: Floats, value: Floats) -> Floats:
-        """How far off the line a number in the middle of each gap may be, (n − 1,)."""
+        """Half-width of the interpolation error in the middle of each gap, (n − 1,)."""
         level = (self._level(value)[:-1] + self._level(value)[1:]) / 2
         error = self.factor * (self.typical * level + _bend(payload_bytes, value))
         if self.enough:
@@ -64,7 +64,7 @@ class Misses:
         return np.maximum(error, np.maximum(assumed[:-1], assumed[1:]))
 
     def _level(self, value: Floats) -> Floats:
-        """What a miss is a share of."""
+        """The value by which an error is divided."""
         return np.abs(value) if self.relative else np.ones_like(value)
 
     def _assumed(self, value: Floats) -> Floats:
@@ -73,7 +73,7 @@ class Misses:
 
 
 def misses(data: Dataset, metric: str) -> Misses:
-    """What leaving out each row of a metric says, over all curves of a dataset."""
+    """Leave-one-out interpolation errors of a metric over all curves of a dataset."""
     relative = metric not in RATIOS
     left_out = _left_out([p for p in data.points if p.metric == metric])
     if left_out is None:
@@ -87,10 +87,10 @@ def misses(data: Dataset, metric: str) -> Misses:
 
 @dataclass(frozen=True, slots=True)
 class _LeftOut:
-    """Rows that were left out: the line that joins their neighbours, and what is known of these.
+    """Rows that were left out, with their neighbours on the curve.
 
-    ``rows`` (left, row, right) are indices of ``payload_bytes``, ``value`` and ``half`` (2, all); ``bend``
-    is how much the neighbours bend with the row left out.
+    ``rows`` (left, row, right) are indices into ``payload_bytes``, ``value`` and ``half`` (2, all); ``bend``
+    is the local deviation from straight lines without the row.
     """
 
     payload_bytes: Floats
@@ -100,7 +100,7 @@ class _LeftOut:
     bend: Floats
 
     def scores(self, *, relative: bool) -> tuple[float, float, Floats]:
-        """Median and typical miss, and each one beyond the rows' own half-widths in scales of its place."""
+        """Median and typical error, and each error beyond the rows' own half-widths in units of its local scale."""
         left, row, right = self.rows
         x, y = self.payload_bytes, self.value
         share = (x[row] - x[left]) / (x[right] - x[left])
@@ -123,7 +123,7 @@ class _LeftOut:
 
 
 def _left_out(points: Iterable[Point]) -> _LeftOut | None:
-    """Each row between two others of its curve, left out; ``None`` where there is none."""
+    """Each row between two others of its curve, left out; ``None`` if there is none."""
     curves = [curve for curve in _curves(points) if len(curve) > 2]
     if not curves:
         return None
@@ -143,9 +143,9 @@ def _left_out(points: Iterable[Point]) -> _LeftOut | None:
 
 
 def _curves(points: Iterable[Point]) -> list[list[Point]]:
-    """Rows of one metric by curve, ascending in payload; of a goodput those that were not limited.
+    """Rows of one metric by curve, ascending in payload; of the goodput the unlimited rows, if there are any.
 
-    A goodput below its limit is the limit, and shows nothing of how well a line fits what is reached.
+    A goodput that a limit holds is that limit, and says nothing about interpolation.
     """
     known = [p for p in points if p.payload_bytes and p.endpoints in (None, 1)]
     if known and known[0].metric == "goodput_bps":
@@ -159,13 +159,13 @@ def _curves(points: Iterable[Point]) -> list[list[Point]]:
 
 
 def _own(points: Sequence[Point]) -> Floats:
-    """Half-widths below and above that rows say themselves, (2, n); NaN where they do not."""
+    """Half-widths below and above from the rows' own spread or range, (2, n); NaN where they state none."""
     said = [own_half_widths(point) or (math.nan, math.nan) for point in points]
     return np.array(said).T
 
 
 def _bend(x: Floats, y: Floats) -> Floats:
-    """How much a curve bends at the two points of each gap, the greater; of two points their step."""
+    """Deviation from a straight line at the two points of each gap, the greater one; for two points their step."""
     if len(x) < 3:
         return np.abs(np.diff(y))
     at = np.arange(1, len(x) - 1)
@@ -174,6 +174,6 @@ def _bend(x: Floats, y: Floats) -> Floats:
 
 
 def _off_line(x: Floats, y: Floats, left: Ints, at: Ints, right: Ints) -> Floats:
-    """How far points are off the line between two others; 0 where they are one of these."""
+    """Distance of points from the line through two others; 0 where a point is one of these."""
     line = y[left] + (x[at] - x[left]) / (x[right] - x[left]) * (y[right] - y[left])
     return np.asarray(np.abs(y[at] - line))

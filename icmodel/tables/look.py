@@ -1,4 +1,4 @@
-"""Look metrics up for a block of questions: at any load, at value and ends, with basis and rows."""
+"""Look metrics up for a block of questions: at any load, with value, ends, basis and rows."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from icmodel.tables.tables import Tables
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Where requests lie among the load levels of some tables; arrays of one shape (..., n).
+    """Load slot of each question; arrays of one shape (..., n).
 
-    ``above_bps`` counts from the level below, ``None`` where all loads are unlimited.  ``limited`` is false
-    where the unlimited load answers.
+    ``above_bps`` is the distance from the level below, ``None`` where all loads are unlimited.  ``limited`` is false
+    for the unlimited load.
     """
 
     slot: Ints
@@ -27,17 +27,17 @@ class Load:
     limited: Bools
 
     def at_value(self) -> Load:
-        """The loads that go with values, shape (1, n), of those of values and ends (3, n)."""
+        """The loads of the values alone, (1, n), from those of value, low and high (3, n)."""
         above = None if self.above_bps is None else self.above_bps[:1]
         return Load(self.slot[:1], above, self.limited[:1])
 
     def take(self, where: Ints) -> Load:
-        """The loads of some questions."""
+        """The loads of some of the questions."""
         above = None if self.above_bps is None else self.above_bps[..., where]
         return Load(self.slot[..., where], above, self.limited[..., where])
 
     def of_values(self) -> Load:
-        """The loads that go with values, (n,)."""
+        """The loads of the values alone, (n,)."""
         if self.slot.ndim == 1:
             return self
         above = None if self.above_bps is None else self.above_bps[VALUE]
@@ -48,7 +48,7 @@ class Look:
     """Tables bound to a block of n questions; answers with value and ends, or the value alone.
 
     Arrays of numbers have the shape (ends, n), or (metrics, ends, n); those of a configuration (metrics, n).
-    NaN stands where nothing answers.
+    NaN marks questions without an answer.
     """
 
     def __init__(self, tables: Tables, questions: Questions, *, intervals: bool) -> None:
@@ -63,18 +63,18 @@ class Look:
         self.config = (questions.protocol * cores + questions.cores) * switch_counts + switches
 
     def take(self, where: Ints) -> Look:
-        """The same for some of the questions."""
+        """The same look for some of the questions."""
         return Look(self.tables, self.q.take(where), intervals=self.ends == 3)
 
     def of_values(self) -> Look:
-        """The same for values alone."""
+        """The same look for values without ends."""
         return self if self.ends == 1 else Look(self.tables, self.q, intervals=False)
 
     # --- loads --------------------------------------------------------------------------------
 
     @cached_property
     def requested(self) -> Load:
-        """The requested loads, (n,); an unlimited one lies above every level."""
+        """The requested loads, (n,); the unlimited load is above every level."""
         request = self.q.request_bps
         above = np.zeros(len(request), dtype=np.uint16)
         for level in self.tables.axes.loads:
@@ -92,7 +92,7 @@ class Look:
         return Load(slot, None, np.zeros(size, dtype=bool))
 
     def load(self, unlimited: Bools) -> Load:
-        """The requested load, but the unlimited one where a request is not achieved; shape (..., n)."""
+        """The requested load, or the unlimited one where a request is not achieved; shape (..., n)."""
         asked = self.requested
         slot = if_else(unlimited, len(self.tables.axes.loads) + 1, asked.slot)
         above = None if asked.above_bps is None else np.broadcast_to(asked.above_bps, slot.shape)
@@ -140,7 +140,7 @@ class Look:
         return found
 
     def _polynomial(self, place: Ints, load: Load) -> Floats:
-        """The numbers at some places (metrics, ends, n); of the unlimited load only what payload makes."""
+        """Evaluate the polynomials at some places, (metrics, ends, n); without load terms for the unlimited load."""
         packed = self.tables.packed
         terms = packed.coefficients.take(place, axis=0)
         squares = np.empty((0, 2))
@@ -158,7 +158,7 @@ class Look:
         return of_load
 
     def _of_payload(self, slope: Floats, square: Floats) -> Floats:
-        """What changes with the payload: the linear term, and of ends the square's behind it."""
+        """Linear payload term, plus the quadratic term for the ends."""
         if not len(square):
             return slope * self.above_knot
         found = slope.copy()
@@ -169,7 +169,7 @@ class Look:
     # --- what numbers rest on -----------------------------------------------------------------
 
     def basis(self, metrics: Sequence[str], load: Load) -> Codes:
-        """The basis of each value, (metrics, n): indices into ``BASES``, the strongest of no value."""
+        """The basis of each value, (metrics, n), as index into ``BASES``; the strongest where there is no value."""
         place = self._places(metrics, load)
         on_knot = (self.above_knot == 0) & (self.cell > 0)
         known = load.of_values()
@@ -183,10 +183,9 @@ class Look:
         return if_else(packed.rows[0].take(place) < 0, 0, found).astype(np.int8)
 
     def rows(self, metrics: Sequence[str], load: Load) -> list[list[int]]:
-        """Of a block of one question: the dataset rows that each metric rests on.
+        """For a block of one question: the dataset rows used for each metric.
 
-        At a point of the curve itself its neighbour adds nothing, nor does the upper curve at the
-        load of the lower one.
+        At a point of a curve only its own row counts, and at the load of a curve only that curve.
         """
         payload, request = float(self.q.payload_bytes[0]), float(self.q.request_bps[0])
         found = self.tables.packed.rows[:, self._places(metrics, load)[:, 0]]
@@ -215,15 +214,15 @@ class Look:
         return np.asarray(self.tables.group[self.tables.index[metric]].take(self.config) > 0)
 
     def cores(self, metrics: Sequence[str]) -> Floats:
-        """Core counts of the rows that answer; 0 where they do not say."""
+        """Core counts of the rows used; 0 where not stated."""
         return self._of_configuration(self.tables.cores, metrics)
 
     def switches(self, metrics: Sequence[str]) -> Floats:
-        """Switch counts of the rows that answer."""
+        """Switch counts of the rows used."""
         return self._of_configuration(self.tables.switches, metrics)
 
     def limits(self, metrics: Sequence[str]) -> Floats:
-        """Least and most that metrics can be, (2, metrics, n), or (2, metrics, 1) for all questions."""
+        """Least and greatest possible value of metrics, (2, metrics, n), or (2, metrics, 1) for all questions."""
         limits = self.tables.limits[:, self._index(metrics)]
         if (limits == limits[:, :, :1]).all():
             return limits[:, :, :1]
@@ -231,15 +230,15 @@ class Look:
         return found
 
     def core_ratio(self, metrics: Sequence[str]) -> Floats:
-        """Cores of the rows that answer over asked ones; 1 where either is not said."""
+        """Cores of the rows used over requested cores; 1 where either is not stated."""
         return self._of_configuration(self.tables.core_ratio, metrics)
 
     def top_load(self, metrics: Sequence[str]) -> Floats:
-        """The highest limited load that answers [b/s]; 0: the unlimited one alone, inf: none is limited."""
+        """Highest limited load with a curve [b/s]; 0: only the unlimited curve answers; inf: no limited load exists."""
         return self.tables.packed.top_load.take(self._cells(metrics))
 
     def payloads(self, metric: str) -> Floats:
-        """Least and greatest payload with rows [B], (2, n); the first above the last where there is none."""
+        """Least and greatest payload with rows [B], (2, n); the first is the greater one where there is none."""
         table = self.tables.metrics[metric]
         ends = np.array([(surface.first, surface.last) for surface in table.surfaces])
         return ends[table.group.take(self.config)].T
@@ -251,14 +250,14 @@ class Look:
 
     @cached_property
     def _end_offsets(self) -> Ints:
-        """Where the coefficients of value, low and high begin, (ends, 1)."""
+        """Offset of the coefficients of value, low and high, (ends, 1)."""
         return np.arange(self.ends)[:, None] * self.tables.packed.places
 
     def _index(self, metrics: Sequence[str]) -> Ints:
         return np.array([self.tables.index[metric] for metric in metrics], dtype=np.int64)
 
     def _cells(self, metrics: Sequence[str]) -> Ints:
-        """The payload interval that answers, among those of all surfaces, (metrics, n)."""
+        """Payload cell of each question among those of all surfaces, (metrics, n)."""
         key = tuple(metrics)
         if key not in self._answering:
             cells = self.tables.first_cell[self._index(metrics)].take(self.config, axis=1)
@@ -267,5 +266,5 @@ class Look:
         return self._answering[key]
 
     def _places(self, metrics: Sequence[str], load: Load) -> Ints:
-        """Where values stand, (metrics, n)."""
+        """Index of each value's coefficients, (metrics, n)."""
         return self._cells(metrics) + load.of_values().slot * self.tables.packed.cells

@@ -1,4 +1,4 @@
-"""Questions as columns, one a row, in SI."""
+"""Questions as columns, one question a row, in SI units."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from icmodel.arrays import Bools, Floats, Ints
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """What theory says of each question's frame, columns of equal length n.
+    """Theory's numbers for each question's frame, columns of equal length n.
 
     ``wire_s`` is the time of the frame on the wire [s], ``greatest_bps`` the greatest goodput [b/s]; ``packets``
-    is how many packets it becomes by itself, ``least_packets`` as part of a stream of full ones.
+    is the number of packets of a frame by itself, ``least_packets`` that within a stream of full packets.
     """
 
     wire_s: Floats
@@ -22,7 +22,7 @@ class Frames:
     least_packets: Floats
 
     def take(self, where: Ints) -> Frames:
-        """Those of some of the questions."""
+        """Frames of some of the questions."""
         return Frames(*(column.take(where) for column in self.columns()))
 
     def columns(self) -> tuple[Floats, ...]:
@@ -32,12 +32,12 @@ class Frames:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """What the application's work leaves of each question's stream; goodputs in b/s.
+    """Limits that the application's work sets to each question's stream; goodputs in b/s.
 
-    ``asked_bps`` (n,) is the request before the work was counted.  ``sender_bps`` and ``receiver_bps`` (ends, n)
-    are what either end's cores can do, infinite where it adds no work; ``without_bps`` (ends, n) is what
-    the stream reaches without any.  ``by_sender`` and ``by_receiver`` (n,) are whether either end limits it with its
-    work; ``known`` (2, n) is whether rows say how busy sender and receiver are by themselves.
+    ``asked_bps`` (n,) is the request before the work is considered.  ``sender_bps`` and ``receiver_bps`` (ends, n)
+    are the most that the cores of either end can process, infinite where the application adds no work there;
+    ``without_bps`` (ends, n) is the capacity without any.  ``by_sender`` and ``by_receiver`` (n,) tell whether
+    that end's work is the bottleneck; ``known`` (2, n) whether rows state the utilisation of sender and receiver.
     """
 
     asked_bps: Floats
@@ -49,15 +49,15 @@ class Pace:
     known: Bools
 
     def take(self, where: Ints) -> Pace:
-        """That of some of the questions."""
+        """Pace of some of the questions."""
         return Pace(*(getattr(self, field.name)[..., where] for field in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What the application adds to each question's frame at the sender and at the receiver [s], (n,).
+    """Time that the application adds to each frame at the sender and at the receiver [s], (n,).
 
-    ``pace`` is what that leaves of the stream, once it is known.
+    ``pace`` is the resulting limit of the stream, once it is computed.
     """
 
     send_s: Floats
@@ -65,7 +65,7 @@ class Work:
     pace: Pace | None = None
 
     def take(self, where: Ints) -> Work:
-        """That of some of the questions."""
+        """Work of some of the questions."""
         pace = None if self.pace is None else self.pace.take(where)
         return Work(self.send_s.take(where), self.recv_s.take(where), pace)
 
@@ -74,10 +74,10 @@ class Work:
 class Questions:
     """Columns of equal length n.
 
-    ``protocol`` and ``cores`` are indices into the axes' protocols and core counts, ``cores_count`` the asked
-    count (0: nobody says).  ``request_bps`` is infinite for unlimited; ``extra_distance_m`` counts from the
-    dataset's cable.  ``lossy`` is whether the protocol loses frames that the application sees.
-    ``work`` is the application's own, ``None`` where no question has any.
+    ``protocol`` and ``cores`` are indices into the axes' protocols and core counts, ``cores_count`` the requested
+    count (0: not stated).  ``request_bps`` is infinite for unlimited; ``extra_distance_m`` is the distance beyond the
+    dataset's cable.  ``lossy`` tells whether the protocol loses frames that the application sees.
+    ``work`` is the application's, ``None`` where no question has any.
     """
 
     protocol: Ints

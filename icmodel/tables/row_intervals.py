@@ -1,4 +1,4 @@
-"""How far one new run may be off a row, from what the row says of its own runs."""
+"""Interval of one new run around a row, from the spread or range that the row states."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from icmodel.dataset import Point
 from icmodel.statistics import spread_half_width, student
 
 OF_RUNS = ("measured", "tabulated")
-"""Bases of rows whose range is how far several runs were apart; others print or assume a range."""
+"""Bases of rows whose range is that of several runs; other rows state or assume an interval."""
 
 _RANGE = (
     (1.414, 1), (1.912, 2), (2.239, 3), (2.481, 4), (2.673, 5),
     (2.830, 5), (2.963, 6), (3.078, 7), (3.179, 8),
 )  # fmt: skip
 """Range of 2 to 10 normal runs in standard deviations, and the degrees of freedom of a standard
-deviation told from it: A. J. Duncan, Quality Control and Industrial Statistics, 1974, table D3 (d2* of
-one sample; degrees rounded).  Of more than ten runs those of ten, whose range is narrower."""
+deviation estimated from it: A. J. Duncan, Quality Control and Industrial Statistics, 1974, table D3 (d2* of
+one sample; degrees rounded).  For more than ten runs the values of ten are used, whose range is narrower."""
 
 
 def own_half_widths(point: Point) -> tuple[float, float] | None:
-    """Half of a 90 % interval for one new run below and above a row; ``None`` where it does not say.
+    """Half of a 90 % interval for one new run below and above a row; ``None`` if the row states no spread.
 
-    A spread, or the range of several runs turned into one, gives Student's t; the interval is never
+    A spread, or one estimated from the range of several runs, gives Student's t interval, which is never
     narrower than that range.  A range that is printed, rounded or assumed is the interval itself.
     """
     below = math.nan if point.low is None else point.value - point.low
@@ -36,7 +36,7 @@ def own_half_widths(point: Point) -> tuple[float, float] | None:
 
 
 def _of_runs(point: Point) -> float | None:
-    """Half-width from how far the runs of a row are apart; ``None`` where it does not say."""
+    """Half-width from the spread or range of the row's runs; ``None`` if it states neither."""
     if point.std is not None:
         return spread_half_width(point.std, point.n)
     if point.basis not in OF_RUNS or point.low is None or point.high is None or (point.n or 1) < 2:

@@ -1,7 +1,7 @@
 """Look-up tables of a dataset: every metric by payload, load, protocol, core and switch count.
 
-Rows at the asked count stand in place of a rule; where there are none the nearest measured count
-serves and the rules of the metric (IC2012 §7.1) do the rest.
+Rows at the requested count take precedence over a rule; without them the nearest measured count
+answers and the rules of the metric (IC2012 §7.1) scale it.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from icmodel.tables.curves import Configuration, Curves, stated_range
 from icmodel.tables.wire import Wire
 
 FEW, DENSE = 1000, 1 << 17
-"""For at least so many questions, of payloads [B] below this, intervals are looked up instead of searched."""
+"""From this many questions on, cells of payloads below this size [B] are looked up rather than searched."""
 
 Usable = Callable[[Configuration], Bools | None]
-"""Where each limited curve of a configuration may be used, shape (curves by load, cells); None: all."""
+"""Where each limited curve of a configuration may be used, shape (curves by load, cells); ``None``: everywhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """What all tables of one dataset and choice of options share."""
+    """Axes that all tables of one dataset and choice of options share."""
 
     protocols: tuple[str, ...]
     cores: tuple[int, ...]
@@ -38,27 +38,27 @@ class Axes:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Protocols, core counts and switch counts."""
+        """Counts of protocols, core counts and switch counts."""
         return len(self.protocols), max(len(self.cores), 1), self.switch_counts
 
     @property
     def cells(self) -> int:
-        """Payload intervals."""
+        """Number of payload cells."""
         return len(self.knots) + 1
 
     @property
     def slots(self) -> int:
-        """Load intervals, the last for the unlimited load."""
+        """Number of load slots, the last for the unlimited load."""
         return len(self.loads) + 2
 
 
 @dataclass(frozen=True, slots=True)
 class MetricTable:
-    """One metric's surfaces, and which of them answers which protocol, cores and switches.
+    """One metric's surfaces, and which of them answers for each protocol, core and switch count.
 
     ``group`` (protocols · core counts · switch counts) is the surface that answers, 0 for none; ``cores``
-    and ``switches``, by surface, are the counts it was measured at (0: not said).  ``limits``, by protocol,
-    is the least and the most the metric can be, shape (2, protocols).
+    and ``switches``, by surface, are the counts it was measured at (0: not stated).  ``limits`` (2, protocols)
+    are the least and greatest possible values of the metric.
     """
 
     surfaces: tuple[Surface, ...]
@@ -69,7 +69,7 @@ class MetricTable:
 
     @property
     def empty(self) -> bool:
-        """Whether the metric has no rows at all."""
+        """Whether the metric has no rows."""
         return len(self.surfaces) == 1
 
     def unlimited(self) -> Floats:
@@ -80,10 +80,10 @@ class MetricTable:
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """Compiles the curves of metrics on the same axes.
+    """Compiles the curves of metrics on shared axes.
 
-    ``extend`` answers beyond the payloads of the curves too.  At ``without_goodput``, protocols and core
-    counts that have rows, but none of the goodput, the nearest count answers for every metric.
+    With ``extend`` tables answer beyond the payloads of the curves, too.  ``without_goodput`` are the pairs of protocol
+    and core count that have rows but no goodput; there the nearest core count answers for every metric.
     """
 
     data: Dataset
@@ -105,7 +105,7 @@ class Compiler:
         Parameters
         ----------
         any_cores : bool
-            Rows at the most measured core count answer for counts that have none.
+            Whether rows at the greatest measured core count answer for counts without rows.
         """
         keys = sorted(curves, key=lambda key: (key.protocol, key.cores or 0, key.switches))
         surfaces = [no_surface(self.axes.cells, self.axes.slots)]
@@ -131,7 +131,7 @@ class Compiler:
         )
 
     def _groups(self, keys: Sequence[Configuration], *, any_cores: bool) -> Ints:
-        """Which configuration answers each protocol, core count and switch count; 0 is none."""
+        """Which configuration answers for each protocol, core count and switch count; 0 is none."""
         group = np.zeros(self.axes.shape, dtype=np.int64)
         for index in np.ndindex(self.axes.shape):
             protocol = self.axes.protocols[index[0]]
@@ -146,7 +146,7 @@ class Compiler:
 
 
 def _nearest(own: Sequence[Configuration], cores: int) -> Configuration | None:
-    """The configuration of the nearest core count, the lower of two, with the most switches."""
+    """The configuration of the nearest core count, the lower one of two, with the most switches."""
     return min(
         own,
         key=lambda key: (abs((key.cores or cores) - cores), key.cores or cores, -key.switches),
@@ -157,7 +157,7 @@ def _nearest(own: Sequence[Configuration], cores: int) -> Configuration | None:
 def _answering(
     own: Sequence[Configuration], cores: int | None, *, any_cores: bool
 ) -> Configuration | None:
-    """The configuration of the asked cores (or of the most measured), with the most switches."""
+    """The configuration of the requested core count (or of the greatest measured one), with the most switches."""
     exact = [key for key in own if key.cores in (cores, None)]
     if not exact and any_cores:
         most = max((key.cores or 0 for key in own), default=0)
@@ -166,7 +166,7 @@ def _answering(
 
 
 def without_goodput(points: Sequence[Point]) -> frozenset[tuple[str, int]]:
-    """Protocols and core counts with rows, but none of a goodput that was measured at others."""
+    """Pairs of protocol and core count with rows but no goodput, where the goodput was measured at other counts."""
     every = {(p.protocol, p.cores) for p in points if p.cores is not None}
     measured = {(p.protocol, p.cores) for p in points if p.metric == "goodput_bps"}
     protocols = {protocol for protocol, cores in measured if cores is not None}
@@ -177,10 +177,10 @@ def without_goodput(points: Sequence[Point]) -> frozenset[tuple[str, int]]:
 class Packed:
     """The surfaces of all tables one after another, so that one look-up reads many metrics.
 
-    ``coefficients`` (3 · places, 4) have c0, c1, c3 and c4 side by side, for value, low and high, so that a number
-    is one look into memory; ``squares`` (2 · places, 2) c2 and c5, of the ends alone, none where all are 0.
-    ``basis`` and ``rows`` are (4, places).  There is a place for each slot, surface and cell, cells being next to
-    each other; ``top_load`` has one for each surface and cell.  ``first`` (tables,) is the first surface of
+    ``coefficients`` (3 · places, 4) holds c0, c1, c3 and c4 side by side, for value, low and high, so that a number
+    is one memory access; ``squares`` (2 · places, 2) holds c2 and c5 of the ends, empty if all are 0.
+    ``basis`` and ``rows`` are (4, places).  There is a place for each slot, surface and cell, the cells being
+    contiguous; ``top_load`` has one for each surface and cell.  ``first`` (tables,) is the first surface of
     each table.
     """
 
@@ -203,14 +203,14 @@ class Packed:
 
 
 class Tables:
-    """Every metric's table on common axes; knows its link and rows, and no variant of the model.
+    """Every metric's table on common axes, with the link and the rows.
 
-    Beside those of metrics there may be tables of other names, which a law makes for itself.
+    Besides those of metrics there may be tables under other names, which a law makes for itself.
 
     ``group``, ``first_cell``, ``cores``, ``switches`` and ``core_ratio`` have the shape (tables, configurations):
-    the surface that answers, where its cells begin among those of all, the counts it was measured at (0: not
-    said), and measured over asked cores (1 where either is not said).  ``limits`` (2, tables, protocols) is the
-    least and the most a metric can be.  ``with_headers`` goes to the wires.
+    the surface that answers, its first cell among those of all surfaces, the counts it was measured at (0: not
+    stated), and measured over requested cores (1 where either is not stated).  ``limits`` (2, tables, protocols) are
+    the least and greatest possible values of a metric.  ``with_headers`` is passed to the wires.
     """
 
     def __init__(
@@ -238,24 +238,24 @@ class Tables:
         self.core_ratio = _over_asked(self.cores, self.axes)
 
     def cells(self, payload_bytes: Floats) -> Ints:
-        """The payload interval of each payload: 0 below the first knot, k from the k-th knot on."""
+        """The payload cell of each payload: 0 below the first knot, k from the k-th knot on."""
         if len(payload_bytes) < FEW or payload_bytes.max() >= DENSE:
             return np.searchsorted(self.axes.knots, payload_bytes, side="right")
         return self._dense_cells.take(payload_bytes.astype(np.int64))
 
     @cached_property
     def _dense_cells(self) -> Ints:
-        """The interval of every whole payload up to a limit."""
+        """The cell of every whole payload up to a limit."""
         return np.searchsorted(self.axes.knots, np.arange(DENSE), side="right")
 
     @property
     def has_rows(self) -> bool:
-        """Whether any table rests on a row."""
+        """Whether any table has rows."""
         return bool((self.packed.rows >= 0).any())
 
 
 def _over_asked(measured: Floats, axes: Axes) -> Floats:
-    """Measured over asked cores by table and configuration."""
+    """Measured over requested cores by table and configuration."""
     asked = np.array(axes.cores or (0,), dtype=float)[:, None]
     asked = np.broadcast_to(asked, axes.shape).reshape(-1)
     return np.where((measured > 0) & (asked > 0), measured / np.maximum(asked, 1), 1.0)

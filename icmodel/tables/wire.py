@@ -1,4 +1,4 @@
-"""What the wire of a dataset allows: its theory module, chosen by kind and protocol."""
+"""Theory of a dataset's wire, chosen by the kind of link and the protocol."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from icmodel.theory import AnyFraming, ethernet, zmtp
 
 ZEROMQ = "zeromq"
 FRAMED = ("udp", "ethernet")
-"""Protocols on Ethernet that put every frame into packets of its own; the others may merge."""
+"""Protocols on Ethernet that put every frame into packets of its own; the others may merge frames."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """The link of one protocol, and theory's bounds for a frame on it.
+    """The link of one protocol, with theory's bounds for its frames.
 
-    A link whose rate the dataset does not say (loopback, unknown port speed) bounds no goodput and
-    its serialisation takes no time.
+    A link whose rate the dataset does not state (loopback, unknown port speed) has no bound of goodput and no
+    serialisation time.
 
     Parameters
     ----------
     with_headers : bool
-        Whether the header counts that a messaging protocol puts before each frame (ZeroMQ's), as for
-        ``hybrid``.  The published variants count as IC2012 does, which knows none.
+        Whether ZeroMQ's message header counts, as in ``hybrid``.  The published variants follow IC2012, which
+        neglects it.
     """
 
     protocol: str
@@ -38,14 +38,14 @@ class Wire:
 
     @property
     def framing(self) -> AnyFraming | None:
-        """How frames are cut into packets of their own; ``None`` where there is no theory of the link.
+        """How frames are put into packets of their own; ``None`` for a link without theory.
 
-        On Ethernet what is neither UDP nor direct counts as TCP.
+        On Ethernet every protocol but UDP and direct Ethernet counts as TCP.
 
         Raises
         ------
         DatasetError
-            If there is none although the link has a rate.
+            If the link has a rate and there is no theory for its kind.
         """
         link, mtu = self.link, self.link.mtu_bytes
         if link.kind == "ethernet":
@@ -53,7 +53,7 @@ class Wire:
             version = 6 if link.ip_version == 6 else 4
             return ethernet.Framing(carrier, mtu or 1500, version, timestamps=link.tcp_timestamps)
         if link.kind == "infiniband":
-            from icmodel.theory import infiniband  # the others are of few datasets each
+            from icmodel.theory import infiniband  # few datasets need each of the other links
 
             return infiniband.Framing(mtu or 4096)
         if link.kind == "roce":
@@ -73,7 +73,7 @@ class Wire:
 
     @property
     def merges(self) -> bool:
-        """Whether streams fill their packets whatever the frame (IC2012 §6.1.1)."""
+        """Whether a stream fills its packets whatever the frame size (IC2012 §6.1.1)."""
         return self.link.kind == "ethernet" and self.protocol not in FRAMED
 
     def serialisation_s(self, payload_bytes: Floats) -> Floats:
@@ -84,29 +84,29 @@ class Wire:
         return theory.send_interval_s(self._carried(payload_bytes), framing, rate)
 
     def lone_frame_s(self, payload_bytes: Floats) -> Floats:
-        """Least time [s] a frame takes that comes alone, shape of the payloads [B].
+        """Least time [s] on the wire of a frame that comes alone, shape of the payloads [B].
 
-        A token bucket lets its depth pass at once: traffic of burst σ and rate ρ (R. L. Cruz,
+        A token bucket passes a burst of its depth at once: traffic of burst σ and rate ρ (R. L. Cruz,
         A calculus for network delay, IEEE Trans. Information Theory 37, 1991).
         """
         return less_burst(self.link, self.serialisation_s(payload_bytes))
 
     def packets(self, payload_bytes: Floats) -> Floats:
-        """Packets a frame becomes, shape of the payloads [B]; 1 where there is no theory."""
+        """Packets per frame, shape of the payloads [B]; 1 without theory."""
         framing = self.framing
         if framing is None:
             return np.ones_like(payload_bytes)
         return theory.packets(self._carried(payload_bytes), framing).astype(np.float64)
 
     def least_packets(self, payload_bytes: Floats) -> Floats:
-        """Packets a frame becomes at least, shape of the payloads [B]: merged streams fill theirs."""
+        """Least packets per frame, shape of the payloads [B]: merged streams fill their packets."""
         if not self.merges:
             return self.packets(payload_bytes)
         full = self._full_packets()
         return self._carried(payload_bytes) / float(full.aligned_payloads(full.mtu_bytes)[0])
 
     def packet_breaks(self, up_to_bytes: int) -> Ints:
-        """Payloads after which a frame becomes one packet more [B], ascending; none without theory."""
+        """Payloads above which a frame needs one more packet [B], ascending; none without theory."""
         framing = self.framing
         if framing is None:
             return np.empty(0, dtype=np.int64)
@@ -136,12 +136,12 @@ class Wire:
         return self.with_headers and self.protocol == ZEROMQ
 
     def _carried(self, payload_bytes: Floats) -> Ints:
-        """What the carrier is handed of frames [B]."""
+        """Bytes of frames that the carrier gets, with their headers [B]."""
         framed = zmtp.framed_bytes(payload_bytes) if self._has_header else payload_bytes
         return framed.astype(np.int64)
 
     def _full_packets(self) -> ethernet.Framing:
-        """Full packets of the stream; of an unknown carrier those without any header above IP."""
+        """Full packets of a stream; without any header above IP where the carrier is unknown."""
         framing = self.framing
         over_tcp = self.protocol == "tcp" or self._has_header
         if over_tcp and isinstance(framing, ethernet.Framing):
@@ -150,7 +150,7 @@ class Wire:
 
 
 def less_burst(link: Interconnect, serialisation_s: Floats) -> Floats:
-    """What is left of a serialisation [s] when a burst passes at once."""
+    """Serialisation [s] that remains when a burst passes at once."""
     if not link.burst_bytes or link.line_rate_bps is None:
         return serialisation_s
     return np.maximum(serialisation_s - 8 * link.burst_bytes / link.line_rate_bps, 0.0)
@@ -159,7 +159,7 @@ def less_burst(link: Interconnect, serialisation_s: Floats) -> Floats:
 def wire(
     data: Dataset, protocol: str, options: Mapping[str, str], *, with_headers: bool = False
 ) -> Wire:
-    """The wire of a protocol; of a dataset with several fabrics, that of the chosen one."""
+    """The wire of a protocol; in a dataset with several fabrics, that of the chosen one."""
     return Wire(protocol, data.link(options), with_headers)
 
 
@@ -168,9 +168,8 @@ def frames_on_wire(
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Packets, least packets, wire time [s] and least interval [s] of frames with their headers.
 
-    Of impossible frames those of the greatest.  The wire time is that of a frame alone, in which a
-    burst takes none.  Least packets and interval are less than those of a frame alone where a stream
-    is merged into full packets.
+    For payloads that are too large the greatest possible one counts.  The wire time is that of a frame alone, less
+    a burst.  Least packets and interval are those of a merged stream, which may be below those of a frame alone.
     """
     path = wire(data, protocol, options, with_headers=True)
     possible = np.minimum(payload_bytes, path.greatest_payload_bytes() or np.inf)

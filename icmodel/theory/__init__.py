@@ -1,6 +1,6 @@
-"""What the wire allows: a framing for each interconnect, and the same functions for all.
+"""What the wire allows: a framing and payloads come in, packets, bits, bounds of goodput and latency go out.
 
-``ethernet``, ``infiniband``, ``roce`` and ``rapidio`` each have a frozen ``Framing`` with the choices of
+``ethernet``, ``infiniband``, ``roce`` and ``rapidio`` each have a frozen ``Framing`` with the parameters of
 that link. The functions of this room take any of them; each link's module has them too.
 """
 

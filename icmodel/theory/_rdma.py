@@ -47,7 +47,7 @@ def operation() -> Any:
 
 
 class RdmaFraming(AnyFraming):
-    """What InfiniBand and RoCE have in common; each adds its fields and what goes around a packet."""
+    """What InfiniBand and RoCE have in common; each adds its fields and the bytes around a packet."""
 
     __slots__ = ()
     propagation_s_per_m: ClassVar[float] = PROPAGATION_S_PER_M

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 LARGEST_PAYLOAD_BYTES = 2**48
-"""Where no protocol limits a frame, this does: its bits still count exactly in 64 bits."""
+"""Limit where the protocol has none: bits of a frame still count exactly in 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Train:
         return np.asarray(self.wire_bits / line_rate_bps)
 
     def latency_s(self, line_rate_bps: float, path: Path) -> NDArray[np.float64]:
-        """Propagation + serialisation + switches; each that stores first repeats one packet."""
+        """Propagation + serialisation + switches; each store-and-forward switch adds the time of one packet."""
         fixed = path.distance_m * path.propagation_s_per_m + path.switches * path.switch_latency_s
         serialised = self.wire_bytes
         if path.switching == "store-and-forward":

@@ -1,8 +1,9 @@
-"""Bounds: what the wire allows, for the framing of any link.
+"""Bounds of goodput and latency for the framing of any link.
 
-``icmodel.theory`` and the module of each link have these functions by the same names. Payloads are an int or an array of ints [B]; what is returned is a numpy array of their shape: ``()`` for an
-int, which ``int()`` or ``float()`` opens. Line rates are data rates after coding [b/s]. A payload that the
-link cannot carry, and a rate or path that cannot be, is a ScenarioError.
+``icmodel.theory`` and the module of each link have these functions by the same names. Payloads are an int or an
+array of ints [B]; the result is a numpy array of their shape: ``()`` for an int, which ``int()`` or ``float()``
+converts. Line rates are data rates after coding [b/s]. A payload that the link cannot carry, and an impossible
+rate or path, raises ScenarioError.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def packets(payload_bytes: ArrayLike, framing: AnyFraming) -> NDArray[np.int64]:
 
 
 def wire_bits(payload_bytes: ArrayLike, framing: AnyFraming) -> NDArray[np.int64]:
-    """Bits of one frame on the wire, with all that goes around its packets; shape of `payload_bytes` [B].
+    """Bits of one frame on the wire, with all overhead of its packets; shape of `payload_bytes` [B].
 
     On Ethernet with preambles and gaps, on RapidIO with control symbols.
     """
@@ -73,7 +74,7 @@ def min_latency_s(
 ) -> NDArray[np.float64]:
     """Least one-way latency: propagation, all bits of the frame, and the switches [s].
 
-    As IC2012 §6.2 counts, with the last gap. A switch adds its latency; one that stores and
+    Counted as in IC2012 §6.2, with the last gap. A switch adds its latency; one that stores and
     forwards receives the whole first packet before it sends. The default propagation is that of the
     link's usual cable. Of a read only the answer is counted, not the request before it.
     """
@@ -94,21 +95,21 @@ def aligned_payloads(framing: AnyFraming, up_to_bytes: int) -> NDArray[np.int64]
 
 
 def packet_breaks(framing: AnyFraming, up_to_bytes: int) -> NDArray[np.int64]:
-    """The payloads up to `up_to_bytes` after which a frame becomes one packet more [B], ascending.
+    """Payloads up to `up_to_bytes` above which a frame needs one more packet [B], ascending.
 
-    They are the aligned ones below the largest frame: behind that one comes none.
+    They are the aligned payloads below the largest frame, which has none above it.
     """
     full, most = framing.aligned_payloads(up_to_bytes), framing.max_payload_bytes
     return full if most is None else full[full < most]
 
 
 def stream_goodput_bps(framing: AnyFraming, line_rate_bps: float) -> float:
-    """Bound of any stream: TCP merged into full packets, the others at their best payload [b/s]."""
+    """Bound for any stream [b/s]: of TCP in full packets, of other protocols at their best payload."""
     return float(max_goodput_bps(framing.best_payloads(), framing, line_rate_bps).max())
 
 
 def max_payload_bytes(framing: AnyFraming) -> int | None:
-    """Largest frame [B]; none where the protocol has no limit.
+    """Largest frame [B]; ``None`` where the protocol has no limit.
 
     UDP 65 507 (IPv6: 65 527), direct Ethernet the MTU, TCP none (a stream); InfiniBand and RoCE
     2**31, a datagram one packet; RapidIO messages 4096, writes and reads none.

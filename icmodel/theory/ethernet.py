@@ -39,7 +39,7 @@ PROPAGATION_S_PER_M = 4.27e-9
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """How a frame is cut into packets; bytes of data exclude the headers of each packet."""
+    """How a frame is fragmented; bytes of data exclude the headers of each packet."""
 
     once: int  # header bytes once a frame, cut along with the payload
     header: int  # bytes before the data of every packet, behind the Ethernet header
@@ -51,22 +51,22 @@ class _Cut:
 
 @dataclass(frozen=True, slots=True)
 class Framing(AnyFraming):
-    """The choices that decide what a frame becomes on an Ethernet wire.
+    """The parameters that determine a frame's packets on Ethernet.
 
     Parameters
     ----------
     protocol : "tcp", "udp" or "ethernet"
-        ``ethernet`` is the payload straight behind the Ethernet header, one packet a frame.
+        ``ethernet`` is the payload directly after the Ethernet header, one packet a frame.
     mtu_bytes : int
         Most bytes of one packet, IP header included [B].
     ip_version : 4 or 6
-        Says nothing for ``ethernet``.
+        Has no effect for ``ethernet``.
     timestamps : bool
         The TCP timestamp option, 12 B a packet.
     vlan_tags : 0, 1 or 2
-        4 B each; the 46 B minimum stands behind the tags.
+        4 B each; they do not count towards the 46 B minimum.
     padded : bool
-        Short packets are filled to 46 B, as every wire does; IC2012's theory does not.
+        Short packets are padded to 46 B, as on every wire; IC2012's theory does not pad.
     """
 
     propagation_s_per_m: ClassVar[float] = PROPAGATION_S_PER_M
@@ -121,7 +121,7 @@ class Framing(AnyFraming):
         return payloads[payloads <= most]
 
     def best_payloads(self) -> NDArray[np.int64]:
-        """Full packets of a stream; of what has a limit, all that are full and the largest [B]."""
+        """Full packets of a stream; for protocols with a limit, all full payloads and the largest [B]."""
         limit = self.max_payload_bytes or self._cut().whole
         return np.append(self.aligned_payloads(limit), limit)
 

@@ -1,7 +1,7 @@
-"""Framing: the choices of a link, and what every link says of a frame.
+"""Framing: the parameters of a link, and what every link can compute for a frame.
 
-A field carries, beside its default, what it means in a few words and all its values where they are
-few: its check and its option on the command line follow from that.
+A field has, besides its default, a short description and, if they are few, all allowed values: its check and
+its command line option are made from these.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 
 def choice(default: object, text: str, allowed: Iterable[object] = ()) -> Any:
-    """A field of a framing with its default, its meaning for people, and its allowed values."""
+    """A field of a framing with its default, description and allowed values."""
     return field(default=default, metadata={"text": text, "allowed": tuple(allowed)})
 
 
 @dataclass(frozen=True, slots=True)
 class AnyFraming(ABC):
-    """What a frame becomes on the wire of one link; the bounds of all links follow from it."""
+    """The packets of a frame on one link; all bounds are computed from it."""
 
     propagation_s_per_m: ClassVar[float]
-    """Of the cable that is usual for the link [s/m]."""
+    """Propagation of the link's usual cable [s/m]."""
 
     def __post_init__(self) -> None:
         for one in fields(self):
@@ -41,16 +41,16 @@ class AnyFraming(ABC):
     @property
     @abstractmethod
     def max_payload_bytes(self) -> int | None:
-        """Largest frame [B]; none where the protocol has no limit."""
+        """Largest frame [B]; ``None`` where the protocol has no limit."""
 
     @abstractmethod
     def train(self, payload_bytes: ArrayLike) -> Train:
-        """The packets that frames become; shape of `payload_bytes` [B].
+        """The packets of frames; shape of `payload_bytes` [B].
 
         Raises
         ------
         ScenarioError
-            If a payload is no whole number of bytes from 1 to the largest frame.
+            If a payload is not a whole number of bytes from 1 to the largest frame.
         """
 
     @abstractmethod
@@ -59,4 +59,4 @@ class AnyFraming(ABC):
 
     @abstractmethod
     def best_payloads(self) -> ArrayLike:
-        """Payloads of which one uses the wire as well as any stream [B]."""
+        """Payloads of which one reaches the greatest goodput of any stream [B]."""

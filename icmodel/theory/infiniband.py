@@ -31,7 +31,7 @@ LANES = (1, 2, 4, 8, 12)
 
 @dataclass(frozen=True, slots=True)
 class Framing(_rdma.RdmaFraming):
-    """The choices that decide what a message becomes on an InfiniBand wire.
+    """The parameters that determine a message's packets on InfiniBand.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ CODED_BAUD_SHARE = {
 
 @dataclass(frozen=True, slots=True)
 class Framing(AnyFraming):
-    """The choices that decide what a transfer becomes on a RapidIO wire.
+    """The parameters that determine a transfer's packets on RapidIO.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Framing(AnyFraming):
 
     @property
     def max_payload_bytes(self) -> int | None:
-        """Largest transfer [B]: a message 4096; writes and reads as many packets as asked for."""
+        """Largest transfer [B]: a message 4096; ``None`` for writes and reads, which use as many packets as needed."""
         return MAX_MESSAGE_BYTES if self.operation == "message" else None
 
     @property
@@ -101,7 +101,7 @@ class Framing(AnyFraming):
         return _wire.multiples(MAX_DATA_BYTES, up_to_bytes, self.max_payload_bytes)
 
     def best_payloads(self) -> ArrayLike:
-        """One full packet [B]: none of several does better."""
+        """One full packet [B]: no number of packets has a greater goodput."""
         return MAX_DATA_BYTES
 
 

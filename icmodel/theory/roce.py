@@ -25,12 +25,12 @@ UDP_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class Framing(_rdma.RdmaFraming):
-    """The choices that decide what a message becomes on a RoCE wire.
+    """The parameters that determine a message's packets on RoCE.
 
     Parameters
     ----------
     version : 1 or 2
-        1 straight on Ethernet, 2 over UDP and IP.
+        1 directly on Ethernet, 2 over UDP and IP.
     mtu_bytes : 256, 512, 1024, 2048 or 4096
         RDMA path MTU, not Ethernet's: data bytes of a full packet [B].
     operation : "send", "write", "read" or "datagram"

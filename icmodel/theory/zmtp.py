@@ -1,8 +1,8 @@
-"""ZMTP: the header that ZeroMQ puts before each message which it hands to TCP.
+"""ZMTP: the header that ZeroMQ puts before each message that it hands to TCP.
 
-A byte of flags, then the size of the body: one byte of a body up to 255 B, eight of a longer one (RFC 23/ZMTP
-3.0, RFC 15/ZMTP 2.0, of ØMQ 3 and 4).  ØMQ 2 counted the flags with the body: from 254 B on a header of 10 B
-(RFC 13/ZMTP 1.0), one byte more, which is not told apart here.  Of a message of one part.
+A byte of flags, then the size of the body: one byte for a body up to 255 B, eight for a longer one (RFC 23/ZMTP
+3.0, RFC 15/ZMTP 2.0, of ØMQ 3 and 4).  ØMQ 2 counted the flags with the body: from 254 B on its header had 10 B
+(RFC 13/ZMTP 1.0), one byte more, which is neglected here.  Messages have one part.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 SHORT_BYTES, LONG_BYTES = 2, 9
 MOST_SHORT_BYTES = 255
-"""Most body of a short header."""
+"""Greatest body with a short header."""
 
 
 def framed_bytes(payload_bytes: ArrayLike) -> NDArray[np.float64]:
@@ -22,9 +22,9 @@ def framed_bytes(payload_bytes: ArrayLike) -> NDArray[np.float64]:
 
 
 def payload_of(framed: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The greatest messages that with their headers take at most so many bytes, where there are any [B].
+    """Greatest message that fits with its header into a number of bytes [B].
 
-    Shape of `framed` [B] without those that only a header fits in.
+    Shape of `framed` [B] without the elements that fit only a header.
     """
     most_short = MOST_SHORT_BYTES + SHORT_BYTES
     long = framed > MOST_SHORT_BYTES + LONG_BYTES

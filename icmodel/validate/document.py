@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 
 from icmodel.dataset import Dataset, Point
 from icmodel.estimate import number_or_none
@@ -53,12 +54,7 @@ def score_document(score: Score) -> dict[str, object]:
         "error": score.kind,
         "n": score.n,
         "points": score.points,
-        "median": number_or_none(score.median),
-        "p25": number_or_none(score.p25),
-        "p75": number_or_none(score.p75),
-        "p95": number_or_none(score.p95),
-        "greatest": number_or_none(score.greatest),
-        "bias": number_or_none(score.bias),
+        **{name: number_or_none(value) for name, value in asdict(score.errors).items()},
         "half_width": number_or_none(score.half_width),
         **_coverage(score.coverage),
         "unanswered": score.unanswered,

@@ -24,10 +24,14 @@ def kept(found: Validation) -> str:
         If the present file is damaged.
     """
     data = found.data
-    kinds = {trial.kind: _kept(trial) for trial in found.trials if trial.kind in KINDS}
     known = {variant: dict(trials) for variant, trials in data.coverage.items()}
-    known[found.variant] = known.get(found.variant, {}) | kinds
+    known[found.variant] = known.get(found.variant, {}) | coverages(found)
     return coverage_text(data.sha256, dict(sorted(known.items())))
+
+
+def coverages(found: Validation) -> dict[str, dict[str, Any]]:
+    """Coverage by kind of folds, of the metrics with at least 30 intervals."""
+    return {trial.kind: _kept(trial) for trial in found.trials if trial.kind in KINDS}
 
 
 def _kept(trial: Trial) -> dict[str, Any]:

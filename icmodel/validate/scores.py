@@ -59,8 +59,20 @@ class Coverage:
 
 
 @dataclass(frozen=True, slots=True)
+class Errors:
+    """Quantiles of the errors of some answers, and their median bias; NaN if there are none."""
+
+    median: float
+    p25: float
+    p75: float
+    p95: float
+    greatest: float
+    bias: float
+
+
+@dataclass(frozen=True, slots=True)
 class Score:
-    """Errors of one metric over many rows; all are NaN if no row was answered.
+    """Errors of one metric over many rows, and the coverage of its intervals.
 
     ``n`` counts the answered rows, ``points`` the different points among them: runs of one point
     share the model's error, so they tell less than runs of different points.  ``half_width`` is the
@@ -71,12 +83,7 @@ class Score:
     kind: str
     n: int
     points: int
-    median: float
-    p25: float
-    p75: float
-    p95: float
-    greatest: float
-    bias: float
+    errors: Errors
     half_width: float
     coverage: Coverage | None
     unanswered: int
@@ -115,26 +122,25 @@ def score(outcomes: Sequence[Outcome]) -> Score:
     metric = outcomes[0].point.metric
     answered = [one for one in outcomes if not one.estimate.absent]
     reasons = Counter(one.estimate.why for one in outcomes if one.estimate.absent)
-    errors = np.array([one.error for one in answered])
-    p25, median, p75, p95, most = (
-        np.quantile(errors, [0.25, 0.5, 0.75, 0.95, 1.0]) if answered else np.full(5, np.nan)
-    )
     return Score(
         metric=metric,
         kind=kind(metric),
         n=len(answered),
         points=len({one.point[POINT] for one in answered}),
-        median=float(median),
-        p25=float(p25),
-        p75=float(p75),
-        p95=float(p95),
-        greatest=float(most),
-        bias=float(np.median([one.bias for one in answered])) if answered else math.nan,
+        errors=_errors(answered),
         half_width=_half_width(answered),
         coverage=_coverage(answered),
         unanswered=len(outcomes) - len(answered),
         reasons=dict(reasons.most_common()),
     )
+
+
+def _errors(answered: Sequence[Outcome]) -> Errors:
+    if not answered:
+        return Errors(*(math.nan,) * 6)
+    errors = [one.error for one in answered]
+    median, p25, p75, p95, most = np.quantile(errors, [0.5, 0.25, 0.75, 0.95, 1.0]).tolist()
+    return Errors(median, p25, p75, p95, most, float(np.median([one.bias for one in answered])))
 
 
 def _coverage(answered: Sequence[Outcome]) -> Coverage | None:

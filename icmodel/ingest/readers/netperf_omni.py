@@ -11,6 +11,7 @@ from itertools import pairwise
 from icmodel.errors import RecordError
 from icmodel.ingest.printed import MICRO, PER_CENT, Printed, exact, printed
 from icmodel.ingest.readers.netperf_test import (
+    UNITS,
     Test,
     check_equal,
     in_bps,
@@ -18,10 +19,39 @@ from icmodel.ingest.readers.netperf_test import (
     made,
     round_trip,
 )
-from icmodel.ingest.readers.netperf_words import COLUMNS, LATENCIES, UNITS
 from icmodel.ingest.result import BOTH, RECEIVER, SENDER, Number, Result, Side, printed_of
 from icmodel.ingest.source import number
 
+LATENCIES = {
+    "MIN_LATENCY": "min",
+    "MEAN_LATENCY": "mean",
+    "STDDEV_LATENCY": "std",
+    "P50_LATENCY": "p50",
+    "P90_LATENCY": "p90",
+    "P99_LATENCY": "p99",
+    "MAX_LATENCY": "max",
+}
+
+COLUMNS = {
+    "Throughput": "THROUGHPUT",
+    "Throughput Units": "THROUGHPUT_UNITS",
+    "Throughput Confidence Width (%)": "THROUGHPUT_CONFID",
+    "Confidence Iterations Run": "CONFIDENCE_ITERATION",
+    "Minimum Latency Microseconds": "MIN_LATENCY",
+    "Mean Latency Microseconds": "MEAN_LATENCY",
+    "Stddev Latency Microseconds": "STDDEV_LATENCY",
+    "50th Percentile Latency Microseconds": "P50_LATENCY",
+    "90th Percentile Latency Microseconds": "P90_LATENCY",
+    "99th Percentile Latency Microseconds": "P99_LATENCY",
+    "Maximum Latency Microseconds": "MAX_LATENCY",
+    "Request Size Bytes": "REQUEST_SIZE",
+    "Response Size Bytes": "RESPONSE_SIZE",
+    "Local Send Size": "LOCAL_SEND_SIZE",
+    "Local CPU Util %": "LOCAL_CPU_UTIL",
+    "Remote CPU Util %": "REMOTE_CPU_UTIL",
+    "Protocol": "PROTOCOL",
+}
+"""What omni's CSV calls the keys of its key=value form."""
 SLACK = 0.02
 """How far mean and rate may lie apart beside what is rounded."""
 

@@ -9,10 +9,22 @@ from dataclasses import dataclass
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import Printed, exact, printed
-from icmodel.ingest.readers.netperf_words import PROTOCOLS, UNITS
 from icmodel.ingest.result import BOTH, Number, Result
 
 NAME = "netperf"
+UNITS = {
+    "10^3bits/s": 10**3,
+    "10^6bits/s": 10**6,
+    "10^9bits/s": 10**9,
+    "bytes/s": 8,
+    "Bytes/s": 8,
+    "KBytes/s": 8 * 2**10,
+    "MBytes/s": 8 * 2**20,
+    "GBytes/s": 8 * 2**30,
+}
+"""Bits per second of a unit; a B with a prefix is of 1024."""
+
+PROTOCOLS = {"TCP": "tcp", "UDP": "udp", "SCTP": "sctp"}
 _CELLS = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _SIZE = re.compile(r"(?:^|\s)-(?P<key>[mr])\s*(?P<size>\d+)(?P<unit>[kKmM]?)\b")
 

@@ -1,4 +1,4 @@
-"""The verdict on a system in one sentence: how many meet what, the worst, by how much, on what basis."""
+"""The verdict on a system in one sentence: outcomes, the worst requirement, its margin and basis."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BOUND_DIGITS = 3
 
 
 def conclude(found: SystemPrediction) -> Conclusion:
-    """The answer to the question whether a system does what is required."""
+    """The sentence on whether a system meets its requirements."""
     streams = ("Streams", counted_outcomes(found))
     groups = by_requirement(found.judged)
     if not groups:
@@ -55,7 +55,7 @@ def about(one: Judged) -> str:
 
 
 def value_text(one: Judged) -> str:
-    """The value that was judged, else what is at least known of it."""
+    """The judged value, or else its known end."""
     metric, estimate = one.verdict.requirement.metric, one.verdict.estimate
     if estimate.absent or math.isinf(estimate.high):
         return interval(metric, estimate) or "unknown"
@@ -65,7 +65,7 @@ def value_text(one: Judged) -> str:
 
 
 def reason(one: Judged) -> str:
-    """Why a requirement came out as it did."""
+    """Why a requirement has its outcome."""
     verdict = one.verdict
     metric, estimate = verdict.requirement.metric, verdict.estimate
     name, span = metric_name(metric), interval(metric, estimate)
@@ -80,7 +80,7 @@ def reason(one: Judged) -> str:
 
 
 def margin(one: Judged) -> str:
-    """The margin as people say it; none of what is undecided."""
+    """The margin as text; none if undecided."""
     return "" if one.verdict.outcome == UNDECIDED else margin_text(one.verdict)
 
 

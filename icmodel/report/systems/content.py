@@ -1,4 +1,4 @@
-"""The content of a system's report as blocks, in the order people ask."""
+"""The content of a system's report as blocks, conclusion first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from icmodel.wording import plural
 
 
 def page(found: SystemPrediction, picture: str) -> Page:
-    """The whole report of a predicted system; `picture` is the name of its drawing's file beside Markdown."""
+    """The whole report of a predicted system; `picture` is the file name of its drawing next to Markdown."""
     of = seen(found)
     sections = (
         ("drawing", "The system", _drawing(found, of, picture)),
@@ -59,7 +59,7 @@ def _basis(found: SystemPrediction) -> str:
 
 
 def command(found: SystemPrediction) -> str:
-    """The command that gives this prediction again; own files stand by their names."""
+    """The command that repeats this prediction; files are given by their names."""
     name = found.system.name
     own = "" if name in system_names() else ".toml"
     return shlex.join(["icmodel", "system", f"{name}{own}", "-o", f"{name}.html"])

@@ -1,7 +1,7 @@
 """A system as SVG: boxes, cables coloured by load and as thick as their rate, streams counted by verdict.
 
-The file stands alone: its colours follow the reader's scheme, every number is there in text, and ``<title>`` tells
-more where one points. The same system gives the same bytes.
+The file is self-contained: its colours follow the reader's colour scheme, every number is a text, and
+``<title>`` shows details under the pointer. The same system gives the same bytes.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from icmodel.wording import plural
 MARGIN = 16.0
 ABOVE_LEGEND = 26.0
 ROOM = 560.0
-"""The least width of a drawing [px]: its legend stands under it."""
+"""Least width of a drawing [px], for the legend under it."""
 UNLIMITED_BPS = 1e9
-"""What a stream that sends as fast as it goes counts for where only its direction matters."""
+"""Rate of an unlimited stream for the direction of drawing."""
 
 
 def system_svg(found: SystemPrediction) -> str:
@@ -32,7 +32,7 @@ def system_svg(found: SystemPrediction) -> str:
 
 
 def drawn(system: System, of: Seen) -> Markup:
-    """The drawing of a system whose boxes and cables have their numbers."""
+    """The drawing of a system from boxes and cables with their numbers."""
     made = arranged(system, of.shape)
     width = max(made.width, ROOM)
     key, lower = legend(of, width, made.height + ABOVE_LEGEND)
@@ -61,7 +61,7 @@ def drawn(system: System, of: Seen) -> Markup:
 
 
 def arranged(system: System, of: Shape) -> Layout:
-    """Where its boxes and cables stand; what streams ask for runs from left to right."""
+    """Positions of boxes and cables; the requested streams run from left to right."""
     flows: dict[tuple[int, int], float] = {}
     for stream in system.streams.values():
         asked = stream.requested_goodput_bps

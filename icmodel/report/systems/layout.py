@@ -1,8 +1,8 @@
-"""Where boxes and cables are drawn: columns by hops, rows by what they are joined to; pure numbers [px].
+"""Positions of boxes and cables: columns by hops, rows by neighbours; in px.
 
-Boxes that forward (switches, and devices between several) stand in columns by their hops from one end; what hangs at
-a single box stands beside it, outwards at the ends. So a cable joins neighbouring columns, or boxes of one column, but
-where a ring or mesh leaves no other way, and never crosses a box between.
+Boxes that forward (switches, and devices between several) are in columns by their hops from one end; boxes with
+a single neighbour are next to it, outwards at the ends. So a cable joins neighbouring columns, or boxes of one
+column, except in a ring or mesh, and never crosses a box between.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 WIDTH, HEIGHT = 156.0, 58.0
-"""Of a box; one with many cables is higher."""
+"""Size of a box; one with many cables is higher."""
 GAP = 12.0
-"""Between two boxes of a column."""
+"""Distance between two boxes of a column."""
 LANE = 22.0
-"""Between two cables at one side of a box."""
+"""Distance between two cables at one side of a box."""
 BETWEEN, BEND = 150.0, 110.0
-"""Between two columns, and what cables within a column take beside it."""
+"""Distance between two columns, and width of cables within a column."""
 SWEEPS = 8
-"""How often rows are ordered by their neighbours, to and fro."""
+"""Number of times that rows are ordered by their neighbours, in both directions."""
 
 Pair = tuple[int, int]
 
@@ -57,7 +57,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Places of the boxes, ways of the cables, the end at which each cable has its number, the size of all."""
+    """Positions of boxes and cables, the end at which each cable has its number, and the size of all."""
 
     places: tuple[Place, ...]
     ways: tuple[Way, ...]
@@ -67,14 +67,14 @@ class Layout:
 
 
 def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> Layout:
-    """Place so many boxes.
+    """Place a number of boxes.
 
     Parameters
     ----------
     pairs : sequence of (int, int)
         The boxes each cable joins, two different ones.
     flows : mapping of (int, int) to float
-        What is sent from one box to another, in any unit; most of it runs from left to right.
+        Rate from one box to another, in any unit; most of it runs from left to right.
     """
     joined = _joined(count, pairs)
     column = _columns(count, joined, flows)
@@ -118,7 +118,7 @@ def _columns(count: int, joined: list[list[int]], flows: Mapping[Pair, float]) -
 def _place_part(
     part: list[int], joined: list[list[int]], flows: Mapping[Pair, float], column: list[int]
 ) -> None:
-    """Columns of boxes that are connected: those that forward by hops, the others beside them."""
+    """Columns of connected boxes: those that forward by hops, the others next to them."""
     inner = [one for one in part if len(joined[one]) > 1] or part[:1]
     far = list(_hops(inner[0], joined, inner))[-1]
     hops = _hops(far, joined, inner)
@@ -136,7 +136,7 @@ def _place_part(
 
 
 def _net(flows: Mapping[Pair, float]) -> dict[int, float]:
-    """What each box sends beyond what it gets."""
+    """What each box sends less what it receives."""
     net: dict[int, float] = {}
     for (a, b), flow in flows.items():
         net[a] = net.get(a, 0.0) + flow
@@ -267,9 +267,9 @@ def _ways(pairs: Sequence[Pair], sides: Sequence[Pair], places: Sequence[Place])
 def _labelled(
     column: Sequence[int], rows: Sequence[Sequence[int]], places: Sequence[Place], pair: Pair
 ) -> int:
-    """The end of a cable that is in the column of more boxes, 0 or 1; within a column the upper end.
+    """The end of a cable in the column with more boxes, 0 or 1; within a column the upper end.
 
-    All numbers between two columns stand at one of them, so that none meets another.
+    All numbers between two columns are at the same one, so that they do not overlap.
     """
     first, last = (column[box] for box in pair)
     if first == last:

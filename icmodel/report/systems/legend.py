@@ -1,4 +1,4 @@
-"""What colours, thicknesses and marks of a drawing mean, under it."""
+"""The legend of a drawing: colours, thicknesses and marks."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from icmodel.report.systems.seen import Seen
 from icmodel.report.systems.texts import width_px
 
 ROW, APART, SWATCH = 20.0, 18.0, 26.0
-"""Between rows, between entries, and the length of a line that shows a colour or a thickness [px]."""
+"""Distance between rows, between entries, and length of a sample line [px]."""
 MOST_RATES = 6
-"""So many rates are named; of more the least and the greatest."""
+"""Greatest number of rates shown; of more the least and the greatest."""
 
 Entry = tuple[Markup | None, str, str]
-"""A line to show or none, the class of the text, the text."""
+"""A sample line or none, the class of the text, and the text."""
 
 
 def legend(of: Seen, width: float, top: float) -> tuple[list[Markup], float]:
-    """The entries that the drawing has, wrapped into its width [px], and where they end."""
+    """The entries of a drawing, wrapped into its width [px], and their lower end."""
     drawn: list[Markup] = []
     y = top
     for group in (_loads(of), _rates(of), _marks(of)):

@@ -15,20 +15,20 @@ from icmodel.system import System
 from icmodel.wording import percent, plural
 
 LOADS = ((0.0, "idle"), (0.25, "to 25 %"), (0.5, "to 50 %"), (0.75, "to 75 %"), (1.0, "to 100 %"))
-"""The greatest load of each colour."""
+"""Upper end of the load of each colour."""
 BEYOND = "asked for more than 100 %"
 MARKS = {MET: "✓", UNDECIDED: "?", NOT_MET: "✗", NOT_JUDGED: "–"}
 KINDS = {MET: "met", UNDECIDED: "undecided", NOT_MET: "not-met", NOT_JUDGED: "not-judged"}
 BOLD_PX, SMALL_PX = 15.0, 11.0
 """Sizes of texts as their widths are counted: names have 12.5, and bold ones are a fifth wider."""
 LINE, MOST_LINES = 16.0, 4
-"""Between two lines of a box, and the most it has: then they stand closer."""
+"""Distance of lines in a box, and the greatest number at that distance."""
 ROOM = WIDTH - 12
-"""For the texts of a box [px]."""
+"""Width for the texts of a box [px]."""
 THINNEST, THICKEST = 1.5, 8.0
-"""A cable of 100 Mb/s and less, and the most one is drawn [px]."""
+"""Thickness of a cable of at most 100 Mb/s, and the greatest thickness [px]."""
 OFF = (6.0, 5.0)
-"""How far the number of a cable is beside its box and above the cable [px]."""
+"""Distance of a cable's number from its box and from the cable [px]."""
 
 
 def px(value: float) -> str:
@@ -66,7 +66,7 @@ def drawn_number(one: SeenCable, way: Way, labelled: int) -> Markup:
 
 
 def _number(one: SeenCable, way: Way, labelled: int) -> str:
-    """How loaded it is, with an arrow the way its busiest port sends."""
+    """The load of a cable, with an arrow in the direction of its busiest port."""
     rightwards = one.outwards == (labelled == 0)
     if way.sides[labelled] < 0:
         return f"{'←' if rightwards else '→'} {one.text}"
@@ -85,23 +85,23 @@ def _curve(way: Way, labelled: int, stub: float) -> str:
 
 
 def load_class(ratio: float) -> int:
-    """The place of a load's colour in `LOADS`; what is asked beyond 100 % comes after them."""
+    """Index of a load's colour in `LOADS`; loads above 100 % come after them."""
     return next((place for place, (most, _) in enumerate(LOADS) if ratio <= most), len(LOADS))
 
 
 def thickness(rate_bps: float) -> float:
-    """How thick a cable of a rate is drawn [px]: half as much again for each factor of ten."""
+    """Thickness of a cable [px]: half as much again for each factor of ten in its rate."""
     return min(max(THINNEST * math.pow(1.5, math.log10(rate_bps / 1e8)), THINNEST), THICKEST)
 
 
 def load_text(one: SeenCable) -> str:
-    """``75 % of 10 Gb/s``, and what is asked for where that is more."""
+    """``75 % of 10 Gb/s``, and the request if it is more."""
     asked = f", asked for {percent(one.port.asked_ratio)}" if one.overloaded else ""
     return f"{percent(one.port.load_ratio)} of {units.format_bps(one.rate_bps)}{asked}"
 
 
 def cable_title(one: SeenCable) -> str:
-    """What one reads where one points at a cable."""
+    """The text shown under the pointer at a cable."""
     names = [link.name for link in one.cable.links]
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return f"{names[0]}{more}\nbusiest: {one.busiest}, {load_text(one)}"
@@ -111,7 +111,7 @@ def cable_title(one: SeenCable) -> str:
 
 
 def drawn_box(system: System, one: SeenBox, place: Place) -> Markup:
-    """A box with its name, what it is or how busy, and its streams by verdict."""
+    """A box with its name, kind or utilisation, and its streams by verdict."""
     kind = "switch" if one.box.switches else "device"
     back = [
         element(
@@ -170,7 +170,7 @@ def _switch_text(system: System, one: SeenBox) -> str:
 
 
 def box_title(system: System, one: SeenBox) -> str:
-    """What one reads where one points at a box."""
+    """The text shown under the pointer at a box."""
     members = one.box.members
     lines = [members[0] if len(members) == 1 else f"{one.box.title}: {members[0]} to {members[-1]}"]
     if one.box.switches:

@@ -1,4 +1,4 @@
-"""The numbers of a drawing: each box and cable with those of its worst member, for SVG and tables alike."""
+"""The numbers of a drawing: each box and cable with those of its worst member, for SVG and tables."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from icmodel.system.prediction.result import DevicePrediction, PortPrediction
 from icmodel.wording import percent
 
 NOT_JUDGED = "not judged"
-"""Of a stream that no requirement is about."""
+"""Outcome of a stream without a requirement."""
 ROUNDING = 1e-9
-"""A load so little above 1 is a full port."""
+"""A load above 1 by at most this is a full port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,9 @@ class SeenBox:
 
 @dataclass(frozen=True, slots=True)
 class SeenCable:
-    """A cable, and the port of it that is asked for most: its name, rate [b/s] and numbers.
+    """A cable, and its port with the greatest load: name, rate [b/s] and numbers.
 
-    ``outwards`` says that it sends from the cable's first box.
+    ``outwards``: the port sends from the cable's first box.
     """
 
     cable: Cable
@@ -60,12 +60,12 @@ class SeenCable:
 
     @property
     def overloaded(self) -> bool:
-        """Whether the port is asked for more than it can send."""
+        """Whether the port's load exceeds its rate."""
         return self.port.asked_ratio > 1 + ROUNDING
 
     @property
     def ratio(self) -> float:
-        """What that port carries of its rate, or is asked for where this is more than all."""
+        """Throughput of that port over its rate, or its load if this is above 1."""
         return self.port.asked_ratio if self.overloaded else min(self.port.load_ratio, 1.0)
 
     @property
@@ -77,7 +77,7 @@ class SeenCable:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A system as it is drawn, with its numbers."""
+    """A system as drawn, with its numbers."""
 
     shape: Shape
     boxes: tuple[SeenBox, ...]

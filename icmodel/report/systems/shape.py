@@ -1,4 +1,4 @@
-"""What is drawn of a system: boxes of devices and switches, large groups folded, and the cables between them."""
+"""Boxes and cables that are drawn of a system: devices and switches, large groups folded into one box."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from icmodel.system import Link, System
 from icmodel.wording import plural
 
 MOST_MEMBERS = 8
-"""Members of a group that are drawn one by one; a larger group is one box with its count."""
+"""Greatest size of a group that is drawn member by member; a larger one is one box with its count."""
 MOST_BOXES = 40
-"""Boxes of a drawing; a system with more is folded further."""
+"""Greatest number of boxes; a system with more is folded further."""
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """One device or switch, or several that are drawn as one; `title` is what stands in it."""
+    """One device or switch, or several drawn as one, with a title."""
 
     title: str
     members: tuple[str, ...]
@@ -94,7 +94,7 @@ def _groups(system: System) -> Mapping[str, Key]:
 
 
 def _alike(system: System) -> Mapping[str, Key]:
-    """Devices at the same neighbours as one, where no groups are said; switches by themselves."""
+    """Devices with the same neighbours as one box, if there are no groups; switches by themselves."""
     beside: dict[str, set[str]] = {name: set() for name, _ in _nodes(system)}
     for link in system.links.values():
         for node, peer in (link.ends, link.ends[::-1]):
@@ -110,5 +110,5 @@ def _kinds(system: System) -> Mapping[str, Key]:
 
 
 def counted(box: Box) -> str:
-    """What a box is, in words: ``500 devices``."""
+    """The content of a box as text: ``500 devices``."""
     return plural(len(box.members), "switch" if box.switches else "device")

@@ -19,7 +19,7 @@ from icmodel.system.prediction.result import Judged, StreamPrediction
 from icmodel.wording import estimated, interval, limit_name, metric_name, percent, plural
 
 MOST_STREAMS = 200
-"""Streams that are told one by one, the worst first; JSON has all."""
+"""Greatest number of streams listed, the worst first; JSON has all."""
 
 
 # --- requirements -----------------------------------------------------------------------------
@@ -147,7 +147,7 @@ def _cell(metric: str, some: Sequence[StreamPrediction]) -> Cell:
 
 
 def estimate_cell(metric: str, one: Estimate) -> Cell:
-    """A value with its ends and basis; one without an upper end is told by its lower."""
+    """A value with its ends and basis; its lower end if there is no upper one."""
     if one.absent:
         return Cell("unknown")
     span = interval(metric, one)

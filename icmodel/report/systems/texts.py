@@ -1,4 +1,4 @@
-"""How wide a text is drawn, near enough to keep it in its place whatever font the reader has."""
+"""Estimated width of a text, close enough for any common font."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worst of several: what a group of streams is told by, and which requirement decides."""
+"""The worst of several: the numbers of a group of streams, and the deciding requirement."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def by_group(found: SystemPrediction) -> dict[str, list[StreamPrediction]]:
 
 
 def worst_of(metric: str, some: Iterable[StreamPrediction]) -> Estimate | None:
-    """The least goodput, the greatest of all else; none where no stream has a value."""
+    """The least goodput, or the greatest of other metrics; none if no stream has a value."""
     told = [one.metrics[metric] for one in some if metric in one.metrics]
     known = [one for one in told if not one.absent]
     if not known:
@@ -37,7 +37,7 @@ def worst_bound(some: Sequence[StreamPrediction]) -> StreamPrediction | None:
 
 
 def by_requirement(judged: Sequence[Judged]) -> Mapping[str, list[Judged]]:
-    """What was judged by each requirement, its worst first; requirements by their worst, worst first."""
+    """Judged values by requirement, the worst first; requirements by their worst value, worst first."""
     groups: dict[str, list[Judged]] = {}
     for one in judged:
         groups.setdefault(one.verdict.requirement.name, []).append(one)
@@ -46,6 +46,6 @@ def by_requirement(judged: Sequence[Judged]) -> Mapping[str, list[Judged]]:
 
 
 def badness(one: Judged) -> tuple[int, float]:
-    """What is judged worse is greater: the outcome, then the margin; one without a margin is worst."""
+    """Sort key, greater is worse: the outcome, then the margin; without a margin worst."""
     margin = one.verdict.margin
     return OUTCOMES.index(one.verdict.outcome), math.inf if math.isnan(margin) else -margin

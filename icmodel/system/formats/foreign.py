@@ -1,4 +1,4 @@
-"""Foreign: the tables of a system file while another tool's file is read into them."""
+"""The tables of a system file, while another tool's file is read into them."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class Foreign:
         return [{"interfaces": max(ends[one["name"]], 1), **one} for one in self.devices]
 
     def remark(self, text: str) -> None:
-        """Note what was not carried over as it stood, once."""
+        """Add a remark on what is not carried over unchanged, once."""
         if text not in self.remarks:
             self.remarks.append(text)
 
     def named(self, name: object) -> str:
-        """A name that system files can have; a remark where it is another than the file's."""
+        """A name that system files allow, with a remark if it differs from the file's."""
         text = str(name)
         plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", text).lstrip("-_.") or "unnamed"
         if plain != text:

@@ -1,4 +1,4 @@
-"""Processes side by side: each protocol under numbers of its own, or all under the same."""
+"""Gaussian processes by protocol: each protocol has one with numbers of its own, or all share one."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 REST = ""
-"""Name of the part of all protocols that have none of their own."""
+"""Name of the part of all protocols without a process of their own."""
 OWN_ROWS = 20
-"""Rows from which a protocol has numbers of its own; of fewer it is not known how they vary."""
+"""Least rows of a protocol for a process of its own; fewer do not determine its numbers."""
 
 
 def parts_of(sites: Sites) -> dict[str, Ints]:
@@ -45,20 +45,20 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Parted:
-    """Processes over what one mechanism leaves, which know nothing of each other.
+class ProtocolProcesses:
+    """Independent processes over the residual of one cost model, each for a part of the protocols.
 
     Parameters
     ----------
     parts : mapping of protocol to Part
-        ``REST`` answers for protocols without a part; where there is none, the greatest does.
+        ``REST`` answers for protocols without a part; without ``REST`` the largest part does.
     """
 
     parts: Mapping[str, Part]
 
     @property
     def mechanism(self) -> Mechanism:
-        """What all of them are over."""
+        """The cost model of all of them."""
         return next(iter(self.parts.values())).process.mechanism
 
     @property
@@ -68,44 +68,44 @@ class Parted:
 
     @property
     def errors(self) -> Floats:
-        """Error at each row when that row is left out."""
+        """Leave-one-out error at each row."""
         return self._by_row(lambda one: one.errors)
 
     @property
     def deviations(self) -> Floats:
-        """Standard deviation expected at each row when that row is left out."""
+        """Leave-one-out standard deviation at each row."""
         return self._by_row(lambda one: one.deviations)
 
     @property
     def noise(self) -> Floats:
-        """Variance of each row in log time, beyond what its spread says."""
+        """Variance of each row in log time, beyond its stated spread."""
         return self._by_row(lambda one: np.full(len(one.shares), one.kernel.noise * one.scale**2))
 
-    def log_time(self, sites: Sites, modelled: Modelled, apart: Distances) -> Floats:
-        """Log of the time at sites so far from the rows, of which the mechanism says that."""
-        return self._told(Process.log_time, sites, modelled, apart)
+    def log_time(self, sites: Sites, modelled: Modelled, distances: Distances) -> Floats:
+        """Log time at some sites, given the cost model's prediction there and the distances from the rows."""
+        return self._predicted(Process.log_time, sites, modelled, distances)
 
-    def deviation(self, sites: Sites, modelled: Modelled, apart: Distances) -> Floats:
-        """Standard deviation expected of a new row at such sites."""
-        return self._told(Process.deviation, sites, modelled, apart)
+    def deviation(self, sites: Sites, modelled: Modelled, distances: Distances) -> Floats:
+        """Standard deviation of a new row at such sites."""
+        return self._predicted(Process.deviation, sites, modelled, distances)
 
-    def _told(
+    def _predicted(
         self,
         tell: Callable[[Process, Modelled, Floats], Floats],
         sites: Sites,
         modelled: Modelled,
-        apart: Distances,
+        distances: Distances,
     ) -> Floats:
-        """What the parts tell of the sites that each answers."""
+        """Evaluate the process of each part at the sites it answers."""
         found = np.empty(len(sites))
         for where, part in self._answering(sites):
             own = modelled.take(where)
-            cross = part.process.covariance(own, apart.part(where, part.rows))
+            cross = part.process.covariance(own, distances.part(where, part.rows))
             found[where] = tell(part.process, own, cross)
         return found
 
     def _answering(self, sites: Sites) -> Iterator[tuple[Ints, Part]]:
-        """Which sites each part answers."""
+        """Each part, with the sites it answers."""
         most = max(self.parts, key=lambda name: len(self.parts[name].rows))
         other = REST if REST in self.parts else most
         found: dict[str, list[Ints]] = {}
@@ -114,9 +114,9 @@ class Parted:
         for name, places in found.items():
             yield np.sort(np.concatenate(places)), self.parts[name]
 
-    def _by_row(self, told: Callable[[Process], Floats]) -> Floats:
-        """Something that each process says of its rows, in the order of all rows."""
+    def _by_row(self, value: Callable[[Process], Floats]) -> Floats:
+        """A quantity of the processes' rows, in the order of all rows."""
         found = np.empty(sum(len(part.rows) for part in self.parts.values()))
         for part in self.parts.values():
-            found[part.rows] = told(part.process)
+            found[part.rows] = value(part.process)
         return found

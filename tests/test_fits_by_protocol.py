@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from fits_case import sites
+from icmodel.fits.by_protocol import OWN_ROWS, REST, Part, ProtocolProcesses, parts_of, whole
 from icmodel.fits.distances import Known
 from icmodel.fits.kernel import Kernel, groups_of
 from icmodel.fits.mechanism import CONSTANT, Mechanism
 from icmodel.fits.observations import Observations
-from icmodel.fits.parted import OWN_ROWS, REST, Part, Parted, parts_of, whole
 from icmodel.fits.process import process
 
 NAMES = ["tcp", "udp"] * 5 + ["raw"] * 3
@@ -34,10 +34,10 @@ def part(name: str) -> Part:
     return Part(rows, process(MECHANISM, kernel, observed, apart, LOG_TIME[rows]))
 
 
-PARTED = Parted({name: part(name) for name in ROWS})
+PARTED = ProtocolProcesses({name: part(name) for name in ROWS})
 
 
-def asked(parted: Parted, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
+def asked(parted: ProtocolProcesses, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
     """Log time and deviation at 100, 200, ... bytes of some protocols."""
     where = sites(100.0 * np.arange(1, len(names) + 1), [[name] for name in names])
     apart, modelled = Known(WHERE, GROUPS).distances(where), MECHANISM.at(where)
@@ -58,7 +58,7 @@ def test_each_site_is_told_by_the_part_of_its_protocol() -> None:
     log_time, deviation = asked(PARTED, names)
     for k, name in enumerate(names):
         key = name if name in ROWS else REST
-        alone = Parted({key: PARTED.parts[key]})
+        alone = ProtocolProcesses({key: PARTED.parts[key]})
         one, sure = asked(alone, names)
         assert (log_time[k], deviation[k]) == pytest.approx((one[k], sure[k]))
     assert len({round(d, 6) for d in deviation}) > 2
@@ -66,9 +66,13 @@ def test_each_site_is_told_by_the_part_of_its_protocol() -> None:
 
 def test_a_protocol_without_rows_is_told_by_the_rest_or_by_the_greatest_part() -> None:
     with_rest, _ = asked(PARTED, ["new"])
-    assert with_rest == pytest.approx(asked(Parted({REST: PARTED.parts[REST]}), ["new"])[0])
-    bare = Parted({name: PARTED.parts[name] for name in ("tcp", "udp")})
-    assert asked(bare, ["new"])[0] == pytest.approx(asked(Parted({"tcp": part("tcp")}), ["new"])[0])
+    assert with_rest == pytest.approx(
+        asked(ProtocolProcesses({REST: PARTED.parts[REST]}), ["new"])[0]
+    )
+    bare = ProtocolProcesses({name: PARTED.parts[name] for name in ("tcp", "udp")})
+    assert asked(bare, ["new"])[0] == pytest.approx(
+        asked(ProtocolProcesses({"tcp": part("tcp")}), ["new"])[0]
+    )
 
 
 def test_protocols_with_few_rows_share_a_part() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from benchmarks.chooser.ready import Ready
 from icmodel.calibrate.run import Record, Run, run_of
-from icmodel.calibrate.system import Ready, Refused
+from icmodel.calibrate.system import Refused
 
 
 class Replay(Ready):
