@@ -225,3 +225,11 @@ def test_every_key_of_a_device_a_switch_and_a_stream_arrives() -> None:
     stream = system.streams["x"]
     assert (stream.cores, dict(stream.options)) == (3, {"nagle": "off"})
     assert (stream.priority, stream.kind) == (5, "firm")
+
+
+def test_a_window_is_that_of_the_table_and_tcps_alone() -> None:
+    windowed = switched().replace("[[streams]]", '[[streams]]\nwindow = "64 KiB"')
+    found = read(windowed.replace('"udp"', '"tcp"'))
+    assert next(iter(found.streams.values())).window_bytes == 65536
+    with pytest.raises(NetworkError, match="udp has no window: leave it out, or give the protocol"):
+        read(windowed)

@@ -163,6 +163,33 @@ def test_unequal_requests_are_shared_max_min() -> None:
     assert found.streams["f0"].bottleneck == "request"
 
 
+def test_a_window_lets_one_window_pass_in_a_round_trip() -> None:
+    """64 KiB in twice the latency of a lone frame; without the window the request of 3 Gb/s is carried."""
+    stream = PAIR.stream("a", "h0", "h2", 3e9 / (8 * 1448), payload_bytes=1448)
+    lone = predict(PAIR.system([PAIR.stream("a", "h0", "h2", 1.0, payload_bytes=1448)]))
+    trip_s = 2 * lone.streams["a"].metrics["latency_mean_s"].value
+    found = predict(PAIR.system([replace(stream, window_bytes=16384)])).streams["a"]
+    goodput = found.metrics["goodput_bps"]
+    assert goodput.value == pytest.approx(8 * 16384 / trip_s)
+    assert found.bottleneck == "window"
+    assert goodput.basis == "assumed"
+    assert "window" in goodput.why
+    free = predict(PAIR.system([replace(stream, window_bytes=2**30)])).streams["a"]
+    assert free.metrics["goodput_bps"].value == pytest.approx(3e9)
+    assert free.bottleneck == "request"
+
+
+def test_streams_that_meet_share_by_their_windows() -> None:
+    small, large = (
+        replace(PAIR.stream(name, host, "h2"), window_bytes=size)
+        for name, host, size in (("a", "h0", 2**20), ("b", "h1", 2**22))
+    )
+    found = predict(PAIR.system([small, large])).streams
+    got = [found[name].metrics["goodput_bps"].value for name in "ab"]
+    assert got[1] / got[0] == pytest.approx(4, rel=1e-6)
+    assert {found[name].bottleneck for name in "ab"} == {"share"}
+
+
 def test_two_senders_that_overload_a_receiver_get_less_in_sum_than_one() -> None:
     """IC2012 §6.5.3, with frames that alone lose some: as `Model.predict` has it beside an equal sender."""
     one = PAIR.stream("a", "h0", "h2", None, "udp", 65507)

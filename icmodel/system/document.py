@@ -165,7 +165,8 @@ class Streams(Document):
 
     A stream goes to each member by ``pairing``; with ``multicast`` each source sends one to all
     of them, copied where their routes part. ``rate``: frames per second of its sender, if it differs from what
-    is produced. ``via``: switches on its route, if it is not the shortest.
+    is produced. ``window``: the most bytes of TCP in flight unacknowledged, the lesser of its socket buffers.
+    ``via``: switches on its route, if it is not the shortest.
     """
 
     name: Name
@@ -178,6 +179,7 @@ class Streams(Document):
     protocol: Text
     payload_bytes: Count | None = None
     rate_fps: Positive | None = None
+    window_bytes: Count | None = None
     cores: Count | None = None
     options: dict[Text, Text] = Field(default_factory=dict)
     priority: Annotated[int, Field(strict=True, ge=0, le=7)] = 0
@@ -191,6 +193,14 @@ class Streams(Document):
             raise ValueError(
                 f"what produces {self.produces.kind} says no frame: give payload, such as "
                 'payload = "1448 B"'
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _a_window_of_tcp(self) -> Streams:
+        if self.window_bytes is not None and self.protocol != "tcp":
+            raise ValueError(
+                f"{self.protocol} has no window: leave it out, or give the protocol tcp"
             )
         return self
 

@@ -277,5 +277,6 @@ def _stream(table: Streams, name: str, ends: tuple[str, str], multicast: str | N
         cores=table.cores,
         multicast=multicast,
         paced_fps=table.rate_fps,
+        window_bytes=table.window_bytes,
         options=MappingProxyType(dict(table.options)),
     )

@@ -180,6 +180,8 @@ class Stream:
         The set whose copies share the ports of their common beginning; a stream for each sink.
     paced_fps : float, optional
         Frames per second its sender is set to [1/s], where that is not what the producer asks for.
+    window_bytes : float, optional
+        The most that is on its way unacknowledged [B], of TCP; ``None``: more than limits it.
     options : mapping
         Options of the scenario, such as ``nagle``, as its dataset names them.
     """
@@ -197,6 +199,7 @@ class Stream:
     cores: int | None = None
     multicast: str | None = None
     paced_fps: float | None = None
+    window_bytes: float | None = None
     options: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

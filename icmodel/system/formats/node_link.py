@@ -195,6 +195,7 @@ def _streams(system: System) -> Iterable[dict[str, object]]:
                 "protocol": first.protocol,
                 "payload_bytes": first.payload_bytes,
                 "rate_fps": first.paced_fps,
+                "window_bytes": first.window_bytes,
                 "cores": first.cores,
                 "options": dict(first.options) or None,
                 "priority": first.priority,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ SPREAD = (0.62 / 0.94, 2.47 / 0.94)
 """The least and the greatest of ten TCP streams over the mean of all, on one 10 Gb/s link for 10 s: 0.62 and
 2.47 Gb/s, Jain's fairness index 0.77 (a published run of iperf3)."""
 SAME = 1 - 1e-9
+BY_WINDOW = "what its window lets pass in a round trip, taken as twice the latency of a lone frame (assumed)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,15 @@ def goodput(own: Estimate, part: Part) -> Estimate:
     ends = (max(value * (1 - below), 0.0), min(value * (1 + above), max(high, value)))
     why = "; ".join(filter(None, (own.why, why)))
     return Estimate(value, *ends, weakest(bases), why, tuple(bases))
+
+
+def windowed(got: Estimate) -> Estimate:
+    """A goodput that the stream's window allows: the reason beside it."""
+    if got.absent:
+        return got
+    bases = (*(got.bases or (got.basis,)), "assumed")
+    why = "; ".join(filter(None, (got.why, BY_WINDOW)))
+    return replace(got, basis=weakest(bases), why=why, bases=bases)
 
 
 def loss(own: Estimate, got: Estimate, own_goodput: Estimate, part: Part) -> Estimate:

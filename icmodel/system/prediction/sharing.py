@@ -22,7 +22,7 @@ from icmodel.system.schedulers import (
     StrictPriority,
     WeightedRoundRobin,
 )
-from icmodel.system.sharing.allocation import Allocation, Flows, Lanes, allocate
+from icmodel.system.sharing.allocation import Allocation, Flows, Lanes
 from icmodel.system.sharing.disciplines import (
     Classes,
     Discipline,
@@ -33,6 +33,7 @@ from icmodel.system.sharing.disciplines import (
     weighted,
 )
 from icmodel.system.sharing.overload import NOWHERE
+from icmodel.system.sharing.windows import Windows, share
 
 PROCESSOR, PORT, INTERFACE = "processor", "port", "interface"
 ORIGIN = 2
@@ -62,9 +63,9 @@ class Shared:
     keys: Sequence[tuple[str, str, int]]
     elastic: Bools
 
-    def allocation(self, offered_bps: Floats) -> Allocation:
-        """What every stream gets when it asks for this much [b/s]."""
-        return allocate(replace(self.flows, offered_bps=offered_bps), self.lanes)
+    def allocation(self, offered_bps: Floats, windows: Windows) -> Allocation:
+        """What every stream gets when it asks for this much [b/s] and has such a window."""
+        return share(replace(self.flows, offered_bps=offered_bps), self.lanes, windows)
 
 
 def is_elastic(stream: Stream) -> bool:
