@@ -127,7 +127,13 @@ def compare(
     ]
     if all(column.prediction is None for column in columns):
         raise OutOfDomain(columns[0].why)
-    answer = Answer(
+    emit(_answer(columns, every=every), as_json=as_json, output=output)
+    return 0
+
+
+def _answer(columns: list[Column], *, every: bool) -> Answer:
+    """The columns as sections, JSON and records."""
+    return Answer(
         sections=lambda: _sections(columns, every=every),
         document=lambda: {
             "schema_version": 1,
@@ -135,8 +141,6 @@ def compare(
         },
         records=lambda: _records(columns),
     )
-    emit(answer, as_json=as_json, output=output)
-    return 0
 
 
 def _protocols(data: Dataset, datasets: list[Dataset], asked: list[str]) -> list[str]:

@@ -196,11 +196,7 @@ def ingest(
             link=about.link,
             progress=progress,
         )
-    data = rooms.write_ingested(ingested, output, about)
-    if described.default_variant is None:
-        variant, why = best_variant(data)
-        about = replace(about, default_variant=variant, notes=(why,))
-        rooms.write_ingested(ingested, output, about)
+    about = _write(ingested, output, about, choose=described.default_variant is None)
     found = () if tell is None else tell(load(output))
     answer = Answer(
         lambda: [*_sections(ingested, output, about), *_work_sections(found)],
@@ -208,6 +204,17 @@ def ingest(
     )
     emit(answer, as_json=as_json, output=None)
     return REFUSED if ingested.refused else 0
+
+
+def _write(ingested: Ingested, folder: Path, about: About, *, choose: bool) -> About:
+    """Write the dataset, with the best variant as its default if one is to be chosen."""
+    data = rooms.write_ingested(ingested, folder, about)
+    if not choose:
+        return about
+    variant, why = best_variant(data)
+    about = replace(about, default_variant=variant, notes=(why,))
+    rooms.write_ingested(ingested, folder, about)
+    return about
 
 
 def _told_over(dataset: str, end: str) -> Callable[[Dataset], tuple[OwnWork, ...]]:
@@ -243,7 +250,7 @@ def _sections(ingested: Ingested, folder: Path, about: About) -> list[Section]:
     rows = tuple(
         (
             file.file,
-            ", ".join(sorted({f"{r.tool} {r.version}".strip() for r in file.results})),
+            ", ".join(sorted({r.origin.name for r in file.results})),
             str(sum(len(result.numbers) for result in file.results)),
         )
         for file in ingested.taken

@@ -317,17 +317,9 @@ def _system_predicted() -> Schema:
     )
 
 
-def _recommend() -> Schema:
-    limits = {"name": TEXT, "metric": TEXT, "at_least": UNKNOWN, "at_most": UNKNOWN, "kind": TEXT}
-    verdict: dict[str, Schema] = {
-        "requirement": _object(limits),
-        "outcome": OUTCOME,
-        "estimate": _ref("estimate"),
-        "margin": UNKNOWN,
-        **dict.fromkeys(("limiting", "why"), TEXT),
-    }
+def _design(verdict: Mapping[str, Schema]) -> Schema:
     numbers = ("cpu_cores", "cpu_send_cores", "cpu_recv_cores", "latency_mean_s", "fullest_ratio")
-    design = _object(
+    return _object(
         {
             **dict.fromkeys(("changed", "chosen"), _by_name(TEXT)),
             **dict.fromkeys((*numbers, "headroom_ratio", "interfaces", "cost"), UNKNOWN),
@@ -337,6 +329,18 @@ def _recommend() -> Schema:
             "open": _list(_object({**verdict, "where": TEXT, "settle": TEXT})),
         }
     )
+
+
+def _recommend() -> Schema:
+    limits = {"name": TEXT, "metric": TEXT, "at_least": UNKNOWN, "at_most": UNKNOWN, "kind": TEXT}
+    verdict: dict[str, Schema] = {
+        "requirement": _object(limits),
+        "outcome": OUTCOME,
+        "estimate": _ref("estimate"),
+        "margin": UNKNOWN,
+        **dict.fromkeys(("limiting", "why"), TEXT),
+    }
+    design = _design(verdict)
     counts = ("designs", "scored", "contradictory", "dominated", "not_looked_at", "may_meet")
     searched = dict.fromkeys(
         (*counts, "undecided", "fail", "checked", "unchecked", "unpredicted"), COUNT

@@ -120,8 +120,7 @@ def sweep(
     if output is not None:
         check_file(output, ENDINGS)
         check_extra(output)
-    if extrapolate and allow_gaps:
-        raise ScenarioError("--extrapolate and --allow-gaps are both given: keep one")
+    outside = _outside(extrapolate=extrapolate, allow_gaps=allow_gaps)
     if question.payload is None:
         raise ScenarioError('the sweep has no payload: give some, e.g. --payload "64 B..65535 B"')
     data = load(dataset)
@@ -132,7 +131,7 @@ def sweep(
     with progress_bar("sweep") as progress:
         answers = answer_grid(
             model,
-            outside="extrapolate" if extrapolate else "nan" if allow_gaps else "refuse",
+            outside=outside,
             metrics=(*wanted, "bottleneck") if wanted else None,
             progress=progress,
             options=question.options(),
@@ -146,6 +145,13 @@ def sweep(
     with progress_bar("write") as progress:
         grid = Grid(answers, tuple(wanted), notes, progress)
         emit(_answer(grid), as_json=as_json, output=output)
+
+
+def _outside(*, extrapolate: bool, allow_gaps: bool) -> str:
+    """How points outside the dataset are answered."""
+    if extrapolate and allow_gaps:
+        raise ScenarioError("--extrapolate and --allow-gaps are both given: keep one")
+    return "extrapolate" if extrapolate else "nan" if allow_gaps else "refuse"
 
 
 def _notes(model: Model, answers: xarray.Dataset, wanted: list[str]) -> tuple[str, ...]:
