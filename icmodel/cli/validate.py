@@ -1,4 +1,4 @@
-"""``icmodel validate``: a model asked for rows that were kept from it."""
+"""``icmodel validate``: errors of a model on rows it was not fitted to."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ WORST_NUMBERS = ("payload", "load", "value", "predicted", "low", "high", "error"
 RIGHT = frozenset((*NUMBERS, *WORST_NUMBERS))
 
 SHOWN = 3
-"""Reasons for no answer that are listed for a metric."""
+"""Reasons for unanswered rows that are listed for a metric."""
 
 Name = Annotated[str, typer.Argument(metavar="DATASET", help="Bundled name or path of a folder.")]
 FoldKinds = Annotated[
@@ -279,7 +279,7 @@ def _errors(score: Score) -> tuple[str, ...]:
 
 
 def _error(of: str, number: float) -> str:
-    """A relative error in per cent, an absolute one as it is."""
+    """A relative error in per cent, an absolute one unchanged."""
     if number != number:
         return "–"
     return fixed(number, 4) if of == ABSOLUTE else f"{fixed(100 * number, 2)} %"
@@ -299,7 +299,7 @@ def _noise(found: Validation, metric: str) -> str:
 
 
 def _repeats(found: Validation, metric: str) -> tuple[str, str]:
-    """The noise of one run at the held-out points, and the error of what other runs there say."""
+    """The noise of one run at the held-out points, and the error of other runs there."""
     one = found.repeats.get(metric)
     if one is None:
         return "–", "–"
@@ -349,7 +349,7 @@ def _outcome(data: Dataset, metric: str, one: Outcome) -> tuple[str, ...]:
 
 
 def _where(data: Dataset, point: Point) -> str:
-    """Protocol, options and counts that differ from what is usual."""
+    """Protocol, options and counts that differ from the usual ones."""
     options = zip(data.option_axes, point.options, strict=True)
     counts = (("cores", point.cores), ("switches", point.switches), ("endpoints", point.endpoints))
     usual = {("switches", 0), ("endpoints", 1)}
