@@ -8,7 +8,7 @@ from pathlib import Path
 import checkout
 from icmodel.dataset import Interconnect
 from icmodel.ingest import ColumnMap, Ingested, Labels, ingest
-from icmodel.ingest.result import Number, Result, Side
+from icmodel.ingest.result import Number, Origin, Result, Side
 
 CASES = checkout.ROOT / "tests" / "cases" / "ingest"
 TEN_GIGABIT = Interconnect(kind="ethernet", line_rate_bps=10e9, mtu_bytes=1500)
@@ -44,7 +44,7 @@ def made(
     """A result that no tool wrote."""
     where = Labels(protocol, payload_bytes, **labels)  # type: ignore[arg-type]
     parts = tuple(Number(name, value, "receiver") for name, value in values.items())
-    return Result("tool", "1", "line 1", where, parts)
+    return Result(Origin("tool", "1", "line 1"), where, parts)
 
 
 def in_files(folder: Path, texts: Mapping[str, str]) -> list[Path]:

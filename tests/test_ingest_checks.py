@@ -21,7 +21,7 @@ from icmodel.dataset import Interconnect, catalogue, load
 from icmodel.fold import is_folded
 from icmodel.ingest import column_map
 from icmodel.ingest.consistency import remarks
-from icmodel.ingest.result import Number, Result
+from icmodel.ingest.result import Ends, Limits, Number, Origin, Result
 from icmodel.ingest.slips import BITS, COUNT, TIME, hint, known
 from icmodel.ingest.within import problems, unlike
 from ingest_cases import TEN_GIGABIT, made, tables
@@ -130,7 +130,7 @@ def test_a_time_is_never_off_by_bits_for_bytes(ratio: float) -> None:
 
 def test_a_warm_up_left_out_lets_more_arrive_than_was_sent() -> None:
     values = {"goodput_bps": 1.2e9, "sent_bps": 1e9}
-    assert list(problems(replace(made(values), windows=1.5), None)) == []
+    assert list(problems(replace(made(values), limits=Limits(windows=1.5)), None)) == []
     assert list(problems(made(values), None))
 
 
@@ -366,13 +366,10 @@ def test_pairs_of_hosts_are_not_compared() -> None:
         result = made({"goodput_bps": value})
         return [
             Result(
-                "t",
-                "1",
-                "",
+                Origin("t", "1", ""),
                 result.labels,
                 (Number("goodput_bps", value, "receiver"),),
-                sender,
-                "b",
+                Ends(sender, "b"),
             )
         ]
 

@@ -64,7 +64,7 @@ def test_iperf3_in_reverse_the_host_that_asks_receives() -> None:
     cpu = json_of("iperf3/tcp_reverse.json")["end"]["cpu_utilization_percent"]
     assert numbers(got)["cpu_recv_process_cores"] == pytest.approx(cpu["host_total"] / 100)
     [result] = results(got)
-    assert (result.sender, result.receiver) == ("10.77.0.2", "10.77.0.1")
+    assert result.hosts == ("10.77.0.2", "10.77.0.1")
 
 
 def test_iperf3_a_server_knows_no_cpu_of_its_client() -> None:
@@ -290,7 +290,7 @@ def test_netperf_maerts_sends_the_other_way_and_minus_one_is_not_asked_for() -> 
     got = read("netperf/tcp_maerts_cpu.txt", host_cores=8)
     assert set(numbers(got)) == {"goodput_bps", "cpu_recv_cores"}
     assert sides(got)["goodput_bps"] == "receiver"
-    assert results(got)[0].sender == "192.0.2.2"
+    assert results(got)[0].hosts.sender == "192.0.2.2"
 
 
 def test_netperf_udp_has_a_line_of_each_end() -> None:

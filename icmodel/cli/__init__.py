@@ -1,6 +1,6 @@
-"""The command line: a command parses, calls one function, and prints.
+"""The command line: arguments come in, each command parses them, calls one function and prints its answer.
 
-`main` alone turns what went wrong into a sentence and an exit code.
+`main` alone turns errors into a sentence and an exit code.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ COMMANDS = (
     "calibrate",
     "validate",
 )
-"""Each is the module of its name here, imported when it is asked for."""
+"""Each is the module of its name here, imported when it is used."""
 
 DONE, WRONG, DEFECT, INTERRUPTED, PIPE_CLOSED = 0, 2, 70, 130, 141
 """Exit codes beside those of a verdict (1 not met, 3 undecided)."""
 
 RARELY = 50_000
-"""New objects between two searches for unreachable ones; a command is over before many."""
+"""Allocations between two garbage collections; most commands end earlier."""
 
 _USAGE: tuple[type[Exception], type[Exception]] = typer.BadParameter.__mro__[1:3]  # type: ignore[assignment]
-"""What typer raises for a command line it cannot read, whichever click it brings."""
+"""Exception of typer for a command line it cannot read, whichever click it brings."""
 
 
 class Commands(TyperGroup):
-    """The commands, each imported only when it is asked for."""
+    """The commands, each imported only when it is used."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Names in the order of the help."""
@@ -125,7 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _warn(message: Warning | str, *_: object) -> None:
-    """Say a warning in one line, without the place in the program."""
+    """Print a warning in one line, without its place in the program."""
     print(f"icmodel: {message}", file=sys.stderr)  # noqa: T201
 
 
@@ -150,7 +150,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _unforeseen(error: Exception) -> int:
-    """Say what no room foresaw: an interruption, a fault of the machine, or else a defect."""
+    """Report an error that no room handles: an interruption, a fault of the machine, or else a defect."""
     if _interrupted(error):
         return INTERRUPTED
     if isinstance(error, OSError) and is_of_the_place(error):
@@ -167,7 +167,7 @@ def _unforeseen(error: Exception) -> int:
 
 
 def _interrupted(error: BaseException | None) -> bool:
-    """Whether Ctrl-C is behind an error, as when it came while a library was being imported."""
+    """Whether Ctrl-C caused an error, as when it came while a library was being imported."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
@@ -179,7 +179,7 @@ def _say(sentence: str, code: int) -> int:
 
 
 def _usage_sentence(error: Exception, words: Sequence[str]) -> str:
-    """One sentence of what typer says of a command line, and where to look."""
+    """One sentence with typer's error about a command line, and where to look."""
     told: str = error.format_message()  # type: ignore[attr-defined]
     context = getattr(error, "ctx", None)
     named = [word for word in words[:1] if word in COMMANDS]
@@ -189,6 +189,6 @@ def _usage_sentence(error: Exception, words: Sequence[str]) -> str:
 
 
 def _end_quietly() -> int:
-    """Nobody reads on, or nothing can be written: let the interpreter flush into nothing."""
+    """Discard further output, if nobody reads it or it cannot be written."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return PIPE_CLOSED

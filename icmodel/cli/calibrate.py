@@ -25,8 +25,7 @@ app = room()
 UNSCORED = "it ended within the first round, so neither error nor verdict is known"
 ERRORS = "error at runs left out: relative, of shares of a processor the difference"
 CABLE = "direct-1g"
-"""The test network unless another is named: with a rate, since without one the latency of a loaded
-virtual cable is not steady."""
+"""The default test network. It has a rate, since the latency of a loaded virtual cable without one is unsteady."""
 UNDECIDED = 3
 """Exit code where the budget ended before the stated error."""
 
@@ -39,7 +38,7 @@ Lab = Annotated[
 
 
 def _two_hosts(names: tuple[str, str] | None) -> tuple[str, str] | None:
-    """Two names, neither of them the next option."""
+    """Refuse an option in the place of a host's name."""
     option_name = next((name for name in names or () if name.startswith("-")), None)
     if option_name is not None:
         raise CalibrationError(
@@ -225,7 +224,7 @@ def calibrate(
 
 
 def _exit_code(made: Calibration, *, stated: bool) -> int:
-    """The verdict's, or whether the ``stated`` end was reached: an error or a verdict."""
+    """Exit code of the verdict, or of the ``stated`` end: an error or a verdict."""
     verdict = made.result.progress.verdict
     if verdict:
         return {"met": 0, "not met": 1}.get(verdict, UNDECIDED)
@@ -258,7 +257,7 @@ def _sections(made: Calibration) -> list[Section]:
 
 
 def _verdict(stand: Progress) -> str:
-    """The verdict, and which requirements it is due to."""
+    """The verdict, and the requirements that cause it."""
     names = [name for name, outcome in stand.requirements.items() if outcome == stand.verdict]
     due = f": {', '.join(names)}" if stand.verdict != MET else ""
     return f"verdict of the use case: {stand.verdict}{due}"
@@ -280,7 +279,7 @@ def _section(probe: Probe) -> Section:
 
 
 def _text(name: str, value: float) -> str:
-    """A value with its unit; as it is where a later icprobe names one that this icmodel lacks."""
+    """A value with its unit; without one for a metric of a later icprobe that this icmodel does not know."""
     try:
         return quantity_text(name, value)
     except UnitError:

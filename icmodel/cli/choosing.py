@@ -1,4 +1,4 @@
-"""Which variant a new dataset answers with where nobody says: what predicts left-out rows best."""
+"""The default variant of a new dataset: the one that predicts left-out rows best."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from icmodel.dataset import Dataset
 
 
 def best_variant(data: Dataset) -> tuple[str, str]:
-    """The variant that predicts left-out rows of a dataset best, and why, with its progress shown."""
+    """The variant that predicts left-out rows of a dataset best, and why; shows progress."""
     from icmodel.validate import choose  # the model, not needed for the help
 
     with progress_bar("left-out points") as progress:

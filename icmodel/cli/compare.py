@@ -38,7 +38,7 @@ from icmodel.wording import estimated, interval, metric_name
 app = room()
 
 MOST_NOTES = 6
-"""Lines of notes of a comparison that is not asked for all."""
+"""Lines of notes without ``--all``."""
 UseCaseName = Annotated[
     str | None,
     option(
@@ -55,7 +55,7 @@ Every = Annotated[bool, typer.Option("--all", help="Every metric and every note.
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One answer: a prediction, or why there is none."""
+    """One answer: a prediction, or the reason why there is none."""
 
     dataset: str
     variant: str
@@ -127,7 +127,13 @@ def compare(
     ]
     if all(column.prediction is None for column in columns):
         raise OutOfDomain(columns[0].why)
-    answer = Answer(
+    emit(_answer(columns, every=every), as_json=as_json, output=output)
+    return 0
+
+
+def _answer(columns: list[Column], *, every: bool) -> Answer:
+    """The columns as sections, JSON and records."""
+    return Answer(
         sections=lambda: _sections(columns, every=every),
         document=lambda: {
             "schema_version": 1,
@@ -135,12 +141,10 @@ def compare(
         },
         records=lambda: _records(columns),
     )
-    emit(answer, as_json=as_json, output=output)
-    return 0
 
 
 def _protocols(data: Dataset, datasets: list[Dataset], asked: list[str]) -> list[str]:
-    """The protocols of a dataset that were asked for; each must be in some dataset."""
+    """The requested protocols that a dataset has; each must be in some dataset."""
     for name in asked:
         if not any(name in other.protocols for other in datasets):
             known = "; ".join(f"{other.id} has {', '.join(other.protocols)}" for other in datasets)
@@ -158,7 +162,7 @@ def _column(data: Dataset, variant: str, asked: Scenario, outside: str, *, cache
 
 
 def _sections(columns: list[Column], *, every: bool) -> Iterator[Section]:
-    """The questions, the metrics that decide or all, and what must be known of each column."""
+    """The questions, the metrics that decide or all, and the notes on each column."""
     answered = [column for column in columns if column.prediction is not None]
     heads = tuple(f"({number})" for number in range(1, len(answered) + 1))
     rows = tuple(

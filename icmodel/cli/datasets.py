@@ -1,4 +1,4 @@
-"""``icmodel datasets``: what there is, what one holds, its rows, and a check of one's own."""
+"""``icmodel datasets``: list datasets, show one or its rows, check one of your own."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def _values(data: Dataset, axis: str) -> str:
 
 
 MOST_VALUES = 8
-"""Values of an axis that are shown one by one; more are counted."""
+"""Values of an axis that are listed; more are counted."""
 
 
 def _meaning(data: Dataset, axis: str) -> str:

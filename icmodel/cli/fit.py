@@ -1,4 +1,4 @@
-"""``icmodel fit``: make the fits of a dataset once and keep them beside it."""
+"""``icmodel fit``: make the fits of a dataset once and keep them in its folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fitting: a model for a command, with a bar where it is fitted before it answers."""
+"""A model for a command, with a progress bar if it makes fits first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from icmodel.model import Model
 
 @contextmanager
 def fitted(data: Dataset, variant: str | None, *, cache: bool) -> Iterator[Model]:
-    """A model whose fits, if its variant makes any, are drawn on a terminal as they are made."""
+    """A model that shows the progress of its fits on a terminal."""
     if (variant or data.default_variant) != "hybrid":
         yield Model(data, variant)
         return

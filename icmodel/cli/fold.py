@@ -1,4 +1,4 @@
-"""``icmodel fold``: records of the measuring tool become a dataset, and one command rebuilds it."""
+"""``icmodel fold``: records of the measuring tool become a dataset, or a folded dataset is rebuilt."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def fold(
 
 
 def _folded(records: list[Path], chosen: Settings) -> Path:
-    """The one folder that is to be rebuilt, as its folded.json says and not otherwise."""
+    """The folder to rebuild, which must be given alone and without other options."""
     from icmodel.fold import Settings, is_folded
 
     if len(records) != 1 or not records[0].is_dir():

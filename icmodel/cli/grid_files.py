@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NETCDF, PARQUET = ".nc", ".parquet"
 EXTRAS = {NETCDF: ("netcdf", ("h5netcdf", "h5py")), PARQUET: ("parquet", ("pyarrow",))}
-"""What writes a form of file: the extra that brings it, and its modules."""
+"""The extra that installs the writer of a file format, and its modules."""
 BLOCK = 4096
 """Points written at once."""
 PARTS = ("_low", "_high", "_basis")
@@ -34,9 +34,9 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """A grid as columns, one row a point: what is fixed, what is swept, and what is answered.
+    """A grid as columns, one row a point: constant parameters, swept ones, and answers.
 
-    ``swept`` repeats its values as the points run, the last fastest.  ``sha256`` is of the dataset's rows.
+    The values of ``swept`` repeat over the points, the last parameter fastest.  ``sha256`` is of the dataset's rows.
     """
 
     fixed: Mapping[str, object]
@@ -54,7 +54,7 @@ class Columns:
         return [*self.fixed, *self.swept, *self.answers]
 
     def blocks(self, progress: Progress | None) -> Iterator[list[Column]]:
-        """The columns of so many points at a time."""
+        """The columns, a number of points at a time."""
         for start in range(0, len(self), BLOCK):
             if progress is not None:
                 progress(start, len(self))
@@ -66,7 +66,7 @@ class Columns:
 
 
 def columns_of(answers: xarray.Dataset, metrics: list[str], fixed: Mapping[str, object]) -> Columns:
-    """The columns of a grid: its metrics with their intervals and bases, and what limits."""
+    """The columns of a grid: its metrics with their intervals and bases, and the bottleneck."""
     names = [*(name + part for name in metrics for part in ("", *PARTS)), "bottleneck"]
     told = {"dataset": answers.attrs["dataset"], "variant": answers.attrs["variant"]}
     swept = [str(name) for name in answers.sizes]
@@ -128,12 +128,12 @@ def write_netcdf(answers: xarray.Dataset, path: Path) -> None:
 
 
 def check_extra(path: Path) -> None:
-    """Refuse a file that could not be written, before anything is worked out.
+    """Refuse a file that could not be written, before anything is computed.
 
     Raises
     ------
     ReportError
-        If what writes it is not installed.
+        If its writer is not installed.
     """
     extra, modules = EXTRAS.get(path.suffix.lower(), ("", ()))
     if any(find_spec(module) is None for module in modules):
@@ -145,16 +145,16 @@ def check_extra(path: Path) -> None:
 
 
 def _names_of(name: str) -> tuple[str, ...] | None:
-    """What a column's codes mean; ``None`` of numbers."""
+    """Names of a column's codes; ``None`` for numbers."""
     if name == "bottleneck":
         return BOTTLENECKS
     return BASES if name.endswith("_basis") else None
 
 
 def _cells(name: str, column: Column) -> list[str]:
-    """The cells of a column; empty where a number is not known or a rate unlimited.
+    """The cells of a column; empty for an unknown number or an unlimited rate.
 
-    Each different value is written once, since many columns have few: what arrives of a small request
+    Each different value is written once, since many columns have few: the goodput of a small request
     is the request.
     """
     names = _names_of(name)
@@ -170,7 +170,7 @@ def _cells(name: str, column: Column) -> list[str]:
 
 
 def _quoted(text: str) -> str:
-    """A text as a cell of CSV; ``None`` is an empty one."""
+    """A text as a cell of CSV; empty for ``None``."""
     if text == "None":
         return ""
     cell = StringIO()
@@ -179,7 +179,7 @@ def _quoted(text: str) -> str:
 
 
 def _arrow(pa: Any, name: str, column: Column) -> Any:
-    """A column as Arrow has it."""
+    """A column in Arrow's format."""
     names = _names_of(name)
     if names is not None:
         codes = pa.array(column.astype(np.int8), mask=column < 0)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 app = room()
 
 REFUSED = 2
-"""Exit code where a file was refused: the data is damaged, whatever the others held."""
+"""Exit code if a file was refused, whatever the others are."""
 LINK_KINDS = ("ethernet", "infiniband", "roce", "rapidio", "loopback")
 
 Files = Annotated[
@@ -60,7 +60,7 @@ Folder = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """Labels of all files as they were typed: what the files do not say themselves."""
+    """Labels of all files, as typed, for what the files do not state."""
 
     protocol: Annotated[str | None, option("protocol", "NAME", "Protocol, e.g. tcp.")] = None
     payload: Annotated[
@@ -98,7 +98,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What a person says of the dataset as it was typed."""
+    """Description of the dataset, as typed."""
 
     interconnect: Annotated[
         str | None, option("interconnect", "KIND", f"{', '.join(LINK_KINDS)}.")
@@ -122,7 +122,7 @@ class Described:
     ] = None
 
     def link(self) -> Interconnect | None:
-        """The interconnect, as far as it is said."""
+        """The interconnect, as far as it is given."""
         if self.interconnect is None and self.line_rate is None and self.mtu is None:
             return None
         if self.interconnect is not None and self.interconnect not in LINK_KINDS:
@@ -140,7 +140,7 @@ class Described:
         )
 
     def about(self, command: str) -> About:
-        """The same in the words of `icmodel.ingest`, with the command that makes it again."""
+        """The same as `icmodel.ingest` takes it, with the command that makes the dataset again."""
         variant = self.default_variant or About().default_variant
         check_variant(variant)
         return About(
@@ -196,11 +196,7 @@ def ingest(
             link=about.link,
             progress=progress,
         )
-    data = rooms.write_ingested(ingested, output, about)
-    if described.default_variant is None:
-        variant, why = best_variant(data)
-        about = replace(about, default_variant=variant, notes=(why,))
-        rooms.write_ingested(ingested, output, about)
+    about = _write(ingested, output, about, choose=described.default_variant is None)
     found = () if tell is None else tell(load(output))
     answer = Answer(
         lambda: [*_sections(ingested, output, about), *_work_sections(found)],
@@ -210,8 +206,19 @@ def ingest(
     return REFUSED if ingested.refused else 0
 
 
+def _write(ingested: Ingested, folder: Path, about: About, *, choose: bool) -> About:
+    """Write the dataset, with the best variant as its default if one is to be chosen."""
+    data = rooms.write_ingested(ingested, folder, about)
+    if not choose:
+        return about
+    variant, why = best_variant(data)
+    about = replace(about, default_variant=variant, notes=(why,))
+    rooms.write_ingested(ingested, folder, about)
+    return about
+
+
 def _told_over(dataset: str, end: str) -> Callable[[Dataset], tuple[OwnWork, ...]]:
-    """What tells what the program of some results adds to a frame over a dataset."""
+    """A function that compares a tool's results with a dataset: the work of its program per frame."""
     from icmodel.model import Model  # numpy, not needed to read files
     from icmodel.own_work import own_work
 
@@ -226,7 +233,7 @@ def _command(
     described: Described,
     name: str,
 ) -> str:
-    """The command line that makes the folder again where its files lie."""
+    """The command line that makes the folder again in the folder of its files."""
     given: dict[str, object] = dict(options)
     for part in (said, described):
         given |= {field.name: getattr(part, field.name) for field in fields(part)}
@@ -243,7 +250,7 @@ def _sections(ingested: Ingested, folder: Path, about: About) -> list[Section]:
     rows = tuple(
         (
             file.file,
-            ", ".join(sorted({f"{r.tool} {r.version}".strip() for r in file.results})),
+            ", ".join(sorted({r.origin.name for r in file.results})),
             str(sum(len(result.numbers) for result in file.results)),
         )
         for file in ingested.taken
@@ -261,7 +268,7 @@ def _sections(ingested: Ingested, folder: Path, about: About) -> list[Section]:
 
 
 def _work_sections(found: Sequence[OwnWork]) -> list[Section]:
-    """What the tool adds to a frame, for people."""
+    """The work of the tool's program per frame, as text."""
     if not found:
         return []
     columns = ("protocol", "adds at", "a frame", "a byte", "from payloads")
@@ -289,7 +296,7 @@ def _time_text(time: Estimate, form: Callable[[float, int], str]) -> str:
 
 
 def _as_asked(one: OwnWork) -> str:
-    """The options of a question that say the work."""
+    """The options of a question that state this work."""
     parts = [f'--app-{one.end} "{units.format_seconds(one.frame_s.value, 3)}"']
     if one.byte_s.value:
         text = units.format_seconds_per_byte(one.byte_s.value, 3)

@@ -25,7 +25,7 @@ def compare_usecase(
     as_json: bool,
     output: Path | None,
 ) -> int:
-    """Print or write what every interconnect makes of a use case; returns the exit code."""
+    """Print or write the comparison of a use case on every interconnect; returns the exit code."""
     from icmodel.interconnects import compare_interconnects  # models, not needed by other commands
     from icmodel.report.interconnects import comparison_markdown
 
@@ -44,12 +44,12 @@ def compare_usecase(
 
 
 def refuse_beside(given: dict[str, object]) -> None:
-    """Refuse what a use case says itself.
+    """Refuse options that the use case already determines.
 
     Raises
     ------
     ScenarioError
-        Naming the first option that is given beside it.
+        Naming the first such option.
     """
     for name, value in given.items():
         if value:
@@ -77,7 +77,7 @@ def _sections(found: Comparison, *, why: bool) -> Iterator[Section]:
 
 
 def _wrapped(lines: Iterator[str] | tuple[str, ...]) -> tuple[str, ...]:
-    """Lines of at most 100 characters, wrapped under themselves."""
+    """Lines of at most 100 characters, with a hanging indent."""
     return tuple(
         part
         for line in lines

@@ -1,7 +1,7 @@
 """Narrow: tables within the width of a terminal; words and numbers stay whole, names break at _.
 
-A table that fits stands as it is. Else its widest columns of words are wrapped, and where not even
-that is enough each row becomes a block with a line a column.
+A table that fits is unchanged. Otherwise its widest columns of words are wrapped, and if that is
+not enough each row becomes a block with a line for each column.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from textwrap import wrap
 from icmodel.cli.table import Table
 
 BETWEEN = 3
-"""Characters between two columns as a terminal draws them."""
+"""Characters between two columns on a terminal."""
 _PIECE = re.compile(r"[^ _/,-]*[_/,-]*[ ]?")
-"""What is never broken: up to a space, an underscore, a hyphen, a slash or a comma."""
+"""A piece that is not broken: up to a space, an underscore, a hyphen, a slash or a comma."""
 
 
 def fitted(table: Table, width: int) -> Table | None:
-    """A table whose lines have at most so many characters; none where no wrapping does it."""
+    """A table whose lines have at most a number of characters; none if no wrapping achieves it."""
     columns = list(zip(table.columns, *table.rows, strict=True))
     most = [max(map(len, column)) for column in columns]
     least = [
@@ -45,7 +45,7 @@ def fitted(table: Table, width: int) -> Table | None:
 
 
 def stacked(table: Table, width: int) -> tuple[str, ...]:
-    """The rows of a table one below the other, a line a column, wrapped under their values."""
+    """The rows of a table as blocks, a line for each column, with wrapped values."""
     margin = max(map(len, table.columns), default=0) + 2
     lines: list[str] = []
     for row in table.rows:
@@ -64,7 +64,7 @@ def _named(name: str, cell: str, margin: int, width: int) -> list[str]:
 
 
 def _least(cell: str, *, whole: bool) -> int:
-    """The least width of a cell: that of its longest piece, or of all of a number."""
+    """The least width of a cell: that of its longest piece, or of a whole number."""
     if whole:
         return len(cell)
     return max((len(piece.rstrip()) for piece in _pieces(cell)), default=0)
@@ -75,7 +75,7 @@ def _pieces(cell: str) -> list[str]:
 
 
 def _shrunk(most: Sequence[int], least: Sequence[int], room: int) -> list[int]:
-    """Widths that fit a room: the widest column gives way first, none below its least."""
+    """Widths that fit: the widest column is narrowed first, none below its least width."""
     widths = list(most)
     while sum(widths) > room:
         open_to = [at for at, wide in enumerate(widths) if wide > least[at]]
@@ -84,7 +84,7 @@ def _shrunk(most: Sequence[int], least: Sequence[int], room: int) -> list[int]:
 
 
 def _wrapped(cell: str, width: int) -> str:
-    """A cell in lines of at most so many characters, broken between pieces."""
+    """A cell in lines of at most a number of characters, broken between pieces."""
     if len(cell) <= width:
         return cell
     lines = [""]

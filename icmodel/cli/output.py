@@ -1,7 +1,7 @@
-"""Output: what a command answers, as a table for people, JSON, CSV, or a file of one of these.
+"""Output: the answer of a command as a table, JSON, CSV, or a file of one of these.
 
 Tables are drawn by rich on a terminal, within its width, and are plain aligned text when piped. A file is written
-beside its place and then renamed: it is there whole, or not at all.
+under another name and then renamed, so it is there whole or not at all.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Answer:
     files: Mapping[str, Writer] = field(default_factory=dict)
 
     def endings(self) -> dict[str, Writer]:
-        """Every ending a file of this answer can have, with what writes it."""
+        """Every file ending of this answer, with its writer."""
         writers: dict[str, Writer] = {".txt": self._write_text, ".json": self._write_json}
         if self.records is not None:
             writers[".csv"] = self._write_csv
@@ -73,7 +73,7 @@ class Answer:
 
 
 def emit(answer: Answer, *, as_json: bool, output: Path | None) -> None:
-    """Write the answer to a file, to standard output, or to both where both are asked for.
+    """Write the answer to a file, to standard output, or to both if both are wanted.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def emit(answer: Answer, *, as_json: bool, output: Path | None) -> None:
 
 
 class PipeClosed(Exception):  # noqa: N818  (a reader who left is no error)
-    """Nobody reads standard output any more; no error of the user's."""
+    """Nobody reads standard output any more; not an error of the user."""
 
 
 def print_text(text: str) -> None:
@@ -167,7 +167,7 @@ def _aligned(table: Table) -> list[str]:
 
 
 def fixed(number: float, places: int) -> str:
-    """A number with so many places; below the least of them it is said to be so, and not to be 0."""
+    """A number with a number of decimal places; one below the smallest shown is marked as such, not rounded to 0."""
     least = 10.0**-places
     if 0 < number < least:
         return f"<{least:.{places}f}"
@@ -197,7 +197,7 @@ def write_csv(records: Iterable[Mapping[str, object]], file: TextIO) -> None:
 
 
 def write_file(path: Path, writers: Mapping[str, Writer]) -> None:
-    """Write a file in the form its ending says, whole or not at all.
+    """Write a file in the format of its ending, atomically.
 
     Raises
     ------
@@ -217,12 +217,12 @@ def write_text(path: Path, text: str) -> None:
 
 
 def check_file(path: Path, endings: Iterable[str]) -> None:
-    """Refuse a file that cannot be, before anything is worked out.
+    """Refuse an impossible file, before anything is computed.
 
     Raises
     ------
     ReportError
-        If the ending says no form, there is no such folder, or a folder stands in its place.
+        If the ending is of no format, the folder does not exist, or the path is a folder.
     """
     from icmodel.files import check_place
 
@@ -243,7 +243,7 @@ def _either(words: Sequence[str]) -> str:
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """What to call with points done and all points; draws on a terminal's standard error only."""
+    """A function to call with the counts of finished and of all points; drawn only on a terminal's standard error."""
     if not sys.stderr.isatty():
         yield None
         return

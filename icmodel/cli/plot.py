@@ -89,7 +89,7 @@ def plot(
 
 
 def _notes(model: Model, asked: Scenario) -> tuple[str, ...]:
-    """What a prediction of the scenario itself says besides; nothing where there is none."""
+    """Notes of the scenario's own prediction; none if it cannot be predicted."""
     try:
         return model.predict(asked, outside="extrapolate", metrics=()).notes
     except OutOfDomain:
@@ -97,7 +97,7 @@ def _notes(model: Model, asked: Scenario) -> tuple[str, ...]:
 
 
 def _with_payload(question: Question, over: str, data: Dataset, protocol: str) -> dict[str, object]:
-    """The words of the question; over payload the greatest benchmarked one stands for none."""
+    """The words of the question; over payload the greatest benchmarked one is the default."""
     if question.payload is not None or over != "payload":
         return question.words(protocol)
     if question.rate is not None:

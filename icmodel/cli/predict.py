@@ -1,4 +1,4 @@
-"""``icmodel predict``: every metric of one scenario, and what it rests on."""
+"""``icmodel predict``: every metric of one scenario, with its basis."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ Every = Annotated[bool, typer.Option("--all", help="Every metric and every note.
 Why = Annotated[bool, typer.Option("--why", help="With terms, bounds and rows.")]
 
 SOLVABLE = ("rate", "payload", "cores")
-"""What can be solved for; `icmodel.solve` has a solver of each."""
+"""Parameters that can be solved for; `icmodel.solve` has a solver of each."""
 SEVERAL = 3
-"""A note of so many metrics is said once, below them."""
+"""A note on this many metrics is printed once, below them."""
 NUMBERS = frozenset({"value", "low", "high", "payload", "load", "line", "time", "at most"})
 
 
@@ -124,7 +124,7 @@ def predict(
 
 
 def _wanted(what: str | None, goodput: str | None) -> tuple[str, float] | None:
-    """What is solved for, and the goodput [b/s] it is to carry."""
+    """The parameter to solve for, and the goodput [b/s] to carry."""
     if what is None and goodput is None:
         return None
     if what not in SOLVABLE:
@@ -135,7 +135,7 @@ def _wanted(what: str | None, goodput: str | None) -> tuple[str, float] | None:
 
 
 def _least(asked: Scenario, what: str, goodput_bps: float) -> str:
-    """What was found, in a line."""
+    """The solution, in a line."""
     value = {
         "rate": quantity_text("rate_fps", asked.rate_fps),
         "payload": quantity_text("payload_bytes", asked.payload_bytes),
@@ -145,12 +145,12 @@ def _least(asked: Scenario, what: str, goodput_bps: float) -> str:
 
 
 def _any_payload(what: str | None) -> str | None:
-    """The payload that stands in where it is what is solved for."""
+    """A payload for the question, if the payload itself is solved for."""
     return "1 B" if what == "payload" else None
 
 
 def _solved(model: Model, asked: Scenario, what: str, goodput_bps: float) -> Scenario:
-    """The scenario with the least of what is solved for; refused where nothing is enough."""
+    """The scenario with the solution; refused if there is none."""
     from icmodel.solve import SOLVERS, solved  # few ask for it
 
     value = SOLVERS[what](model, asked, goodput_bps)
@@ -161,7 +161,7 @@ def _solved(model: Model, asked: Scenario, what: str, goodput_bps: float) -> Sce
 
 
 def _message(size: str | None, within: str | None) -> Message | None:
-    """The message that is asked for."""
+    """The message, if one is given."""
     if size is None:
         if within is not None:
             raise ScenarioError('--message-within needs --message, its size, e.g. "14.7 MB"')
@@ -173,14 +173,14 @@ def _message(size: str | None, within: str | None) -> Message | None:
 
 
 def _sections(prediction: Prediction, *, every: bool, why: bool) -> Iterator[Section]:
-    """The short answer, or every metric in its stead; and its derivation where that is asked for."""
+    """The short answer, or every metric; and the derivation if it is wanted."""
     yield from _all(prediction) if every else short(prediction, more=not why)
     if why:
         yield from _derivation(prediction)
 
 
 def _all(prediction: Prediction) -> Iterator[Section]:
-    """Every metric, what limits, and every note."""
+    """Every metric, the bottleneck, and every note."""
     yield Section("", (f"{prediction.dataset}, variant {prediction.variant}",))
     shared = _shared(prediction)
     yield Section(question_text(prediction.scenario), _metrics(prediction, shared))
@@ -192,7 +192,7 @@ def _all(prediction: Prediction) -> Iterator[Section]:
 
 
 def _derivation(prediction: Prediction) -> Iterator[Section]:
-    """What the answer is made of: terms, bounds and rows."""
+    """The derivation of the answer: terms, bounds and rows."""
     if prediction.terms:
         yield Section("mean latency, the sum of", _terms(prediction))
     yield Section("goodput, the least of", _bounds(prediction))
@@ -200,7 +200,7 @@ def _derivation(prediction: Prediction) -> Iterator[Section]:
 
 
 def _shared(prediction: Prediction) -> dict[str, str]:
-    """Notes of several metrics by the number that stands for them in the table."""
+    """Notes of several metrics, by their number in the table."""
     count = Counter(one.why for one in prediction.metrics.values() if one.why)
     several = [why for why, times in count.items() if times >= SEVERAL]
     return {f"[{number}]": why for number, why in enumerate(several, start=1)}
@@ -216,7 +216,7 @@ def _metrics(prediction: Prediction, shared: Mapping[str, str]) -> Table:
 
 
 def _said(name: str, one: Estimate) -> tuple[str, ...]:
-    """Name, value, low, high and basis of one metric, for people."""
+    """Name, value, low, high and basis of one metric, as text."""
     if one.absent:
         return (name, "–", "–", "–", "–")
     numbers = (units.format_quantity(name, number) for number in (one.value, one.low, one.high))

@@ -1,4 +1,4 @@
-"""Question: the options that several commands share, and what they mean in the words inside."""
+"""Question: the options that several commands share, and their values in SI."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PROTOCOL_HELP = "Protocol as the dataset names it."
 
 
 def option(name: str, metavar: str, text: str, default: str = "") -> Any:
-    """An option with a value; its help says what stands in for it when it is not given."""
+    """An option with a value; its help states the default."""
     said = f"{text} [default: {default}]" if default else text
     return typer.Option(f"--{name}", metavar=metavar, help=said, show_default=False)
 
@@ -60,7 +60,7 @@ Output = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The parameters of a scenario as they were typed; ``None`` where one was not given."""
+    """The parameters of a scenario, as typed; ``None`` for those not given."""
 
     payload: Annotated[
         str | None, option("payload", "SIZE", 'Useful bytes of one frame, e.g. "1448 B".')
@@ -127,24 +127,24 @@ class Question:
         Raises
         ------
         ScenarioError
-            If one is no KEY=VALUE, or is given twice.
+            If one is not KEY=VALUE, or is given twice.
         """
         return read_options(self.option)
 
     def texts(self) -> dict[str, str]:
-        """The given parameters but the options, as texts by name."""
+        """The given parameters without the options, as texts by name."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}
         return {n: text for n, text in named.items() if n != "option" and text is not None}
 
     def words(self, protocol: str, payload: str | None = None) -> dict[str, Any]:
-        """One question in the words of `icmodel.scenario.scenario`.
+        """The question as `icmodel.scenario.scenario` takes it.
 
-        ``payload`` stands in where none was typed.
+        ``payload`` is the default payload.
 
         Raises
         ------
         ScenarioError
-            If there is no payload, or a count is no whole number.
+            If there is no payload, or a count is not a whole number.
         """
         said: dict[str, Any] = dict(self.texts())
         if payload is not None:
@@ -229,12 +229,12 @@ asks = shares(Question, "question")
 
 
 def check_variant(name: str) -> None:
-    """Refuse a variant that no model has, before a dataset is made that would name it.
+    """Refuse an unknown variant, before a dataset is made with it.
 
     Raises
     ------
     ScenarioError
-        Naming those there are.
+        Naming the known variants.
     """
     from icmodel.model import VARIANTS  # the model, not needed for the help
 
@@ -248,7 +248,7 @@ def listed(given: list[str] | None) -> list[str]:
     Raises
     ------
     ScenarioError
-        If the option was given, and no name with it.
+        If the option was given without a name.
     """
     names = [name.strip() for text in given or () for name in text.split(",")]
     if given and not any(names):
@@ -257,7 +257,7 @@ def listed(given: list[str] | None) -> list[str]:
 
 
 def question_text(asked: Scenario) -> str:
-    """A question in one line for people."""
+    """A question in one line."""
     rate = "as fast as it goes" if asked.rate_fps is None else _rate_text(asked)
     parts = [f"{asked.protocol}, {asked.payload_bytes} B a frame, {rate}"]
     if asked.cores is not None:
@@ -278,7 +278,7 @@ def question_text(asked: Scenario) -> str:
 
 
 def _work_texts(work: ApplicationWork, payload_bytes: int) -> list[str]:
-    """What the application adds to a frame, for people."""
+    """The application's work per frame, as text."""
     ends = {"sending": work.sending_s(payload_bytes), "receiving": work.receiving_s(payload_bytes)}
     return [
         f"{units.format_seconds(seconds, 4)} of the application {end} a frame"
@@ -297,5 +297,5 @@ def _many(count: int, one: str, several: str = "") -> str:
 
 
 def quantity_text(metric: str, value: float | None) -> str:
-    """A value of a metric with its unit, a dash where there is none."""
+    """A value of a metric with its unit; a dash if there is none."""
     return "–" if value is None else units.format_quantity(metric, value)

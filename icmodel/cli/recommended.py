@@ -1,4 +1,4 @@
-"""A recommendation as ``icmodel recommend`` prints it: what was searched, the front, what mends, what is impossible."""
+"""A recommendation as ``icmodel recommend`` prints it: the search, the front, least changes, what is impossible."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WIDTH, CHANGES_WIDTH = 100, 44
 MOST_ROWS = 6
 """Designs of the front that are shown; JSON has all."""
 MOST_OTHERS = 3
-"""Changes that mend, and undecided designs, that are shown."""
+"""Least changes, and undecided designs, that are shown."""
 OWN = "as the file has it"
 
 
@@ -54,7 +54,7 @@ def _answer(found: Recommendation) -> str:
 
 
 def _searched(found: Recommendation) -> Iterator[str]:
-    """How many designs, how many left out and why."""
+    """Number of designs, and of those left out with the reason."""
     one = found.searched
     counts = one.counts
     left = [
@@ -89,7 +89,7 @@ def _own(found: Recommendation) -> Iterator[Section]:
 
 
 def _value(verdict: Verdict) -> str:
-    """The value against its limit; the interval where that leaves it open."""
+    """The value and its limit; the interval if it contains the limit."""
     limit, told = verdict.requirement, verdict.estimate
     within = interval(limit.metric, told) or "unknown"
     value = within if told.absent or verdict.outcome == UNDECIDED else estimated(limit.metric, told)
@@ -101,7 +101,7 @@ def _value(verdict: Verdict) -> str:
 
 
 def _front(found: Recommendation) -> Table:
-    """The file's own first where it meets all; then by CPU."""
+    """The file's own design first if it meets all; then by CPU."""
     own = [found.own] if found.own.verdict == MET and found.own not in found.front else []
     columns = ["CPU", "recv", "latency", "headroom", "interfaces", "rests on", "changes"]
     if found.currency is not None:
@@ -111,7 +111,7 @@ def _front(found: Recommendation) -> Table:
 
 
 def _rows(one: Checked, found: Recommendation) -> Iterator[tuple[str, ...]]:
-    """One design: what it changes goes on in further rows."""
+    """One design; its changes may continue in further rows."""
     cells = [
         _cores(one.objective("cpu_cores")),
         _cores(one.cpu_recv_cores),
@@ -137,7 +137,7 @@ def _seconds(value: float) -> str:
 
 
 def changes(changed: Mapping[str, str]) -> str:
-    """What differs from the file: ``picture: udp, 47352 B; display.cores: 4``."""
+    """Differences from the file: ``picture: udp, 47352 B; display.cores: 4``."""
     by: dict[str, list[str]] = {}
     for name, text in changed.items():
         where, _, what = name.rpartition(".")

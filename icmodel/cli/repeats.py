@@ -1,4 +1,4 @@
-"""What repeats say of a dataset: noise by metric and protocol, and the runs that were held out."""
+"""Repeats in a dataset: noise by metric and protocol, and the held-out runs."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ Noises = Mapping[str, Mapping[str, Mapping[str, float]]]
 
 
 def repeat_noise(data: Dataset) -> dict[str, dict[str, dict[str, float]]]:
-    """Protocol -> metric -> the standard deviation of one run and over how many rows it is the median.
+    """Protocol -> metric -> the standard deviation of one run, and the number of rows of which it is the median.
 
-    Of rows with at least two runs; relative, of ratios absolute.
+    Of rows with at least two runs; relative, for ratios absolute.
     """
     by_protocol = {
         protocol: noise(point for point in data.points if point.protocol == protocol)
@@ -42,7 +42,7 @@ def repeat_noise(data: Dataset) -> dict[str, dict[str, dict[str, float]]]:
 
 
 def repeat_sections(data: Dataset) -> Iterator[Section]:
-    """Noise of one run, and the held-out runs; nothing of a dataset without either."""
+    """Noise of one run, and the held-out runs; empty for a dataset without either."""
     found = repeat_noise(data)
     if found:
         yield Section(
@@ -67,7 +67,7 @@ def _noise(found: Noises) -> Table:
 
 
 def _cell(metric: str, one: Mapping[str, float] | None) -> str:
-    """A relative noise in per cent, that of a ratio as it is; the number of rows behind it."""
+    """A relative noise in per cent, that of a ratio unchanged; and the number of rows."""
     if one is None:
         return "–"
     run = fixed(one["run"], 4) if metric in RATIOS else units.format_ratio(one["run"], 2)

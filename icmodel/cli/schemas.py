@@ -1,7 +1,7 @@
-"""Schemas: what each command prints with ``--json``, as JSON Schema.
+"""Schemas: the output of each command with ``--json``, as JSON Schema.
 
-A program may rely on what is required here; keys are only added to a ``schema_version``. What
-`icmodel plot --json` prints is Vega-Lite, which has a schema of its own.
+Programs may rely on the required keys; within a ``schema_version`` keys are only added. The output of
+`icmodel plot --json` is Vega-Lite, which has a schema of its own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from icmodel.requirement import OUTCOMES
 Schema = dict[str, object]
 
 GROUNDS = ("measured here", "published", "extrapolated", "theory only")
-"""What a row of a comparison can come from; `icmodel.interconnects` has them too, and is slow to import."""
+"""Sources of a row of a comparison; copied from `icmodel.interconnects`, which is slow to import."""
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 TEXT: Schema = {"type": "string"}
 NUMBER: Schema = {"type": "number"}
@@ -317,17 +317,9 @@ def _system_predicted() -> Schema:
     )
 
 
-def _recommend() -> Schema:
-    limits = {"name": TEXT, "metric": TEXT, "at_least": UNKNOWN, "at_most": UNKNOWN, "kind": TEXT}
-    verdict: dict[str, Schema] = {
-        "requirement": _object(limits),
-        "outcome": OUTCOME,
-        "estimate": _ref("estimate"),
-        "margin": UNKNOWN,
-        **dict.fromkeys(("limiting", "why"), TEXT),
-    }
+def _design(verdict: Mapping[str, Schema]) -> Schema:
     numbers = ("cpu_cores", "cpu_send_cores", "cpu_recv_cores", "latency_mean_s", "fullest_ratio")
-    design = _object(
+    return _object(
         {
             **dict.fromkeys(("changed", "chosen"), _by_name(TEXT)),
             **dict.fromkeys((*numbers, "headroom_ratio", "interfaces", "cost"), UNKNOWN),
@@ -337,6 +329,18 @@ def _recommend() -> Schema:
             "open": _list(_object({**verdict, "where": TEXT, "settle": TEXT})),
         }
     )
+
+
+def _recommend() -> Schema:
+    limits = {"name": TEXT, "metric": TEXT, "at_least": UNKNOWN, "at_most": UNKNOWN, "kind": TEXT}
+    verdict: dict[str, Schema] = {
+        "requirement": _object(limits),
+        "outcome": OUTCOME,
+        "estimate": _ref("estimate"),
+        "margin": UNKNOWN,
+        **dict.fromkeys(("limiting", "why"), TEXT),
+    }
+    design = _design(verdict)
     counts = ("designs", "scored", "contradictory", "dominated", "not_looked_at", "may_meet")
     searched = dict.fromkeys(
         (*counts, "undecided", "fail", "checked", "unchecked", "unpredicted"), COUNT

@@ -1,4 +1,4 @@
-"""The short answer of ``icmodel predict``: what decides, on one screen of a terminal."""
+"""The short answer of ``icmodel predict``: the metrics that decide, on one screen."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from icmodel.estimate import Estimate, Prediction
 from icmodel.wording import estimated, interval, limit_name, metric_name, quantity
 
 LINES, WIDTH = 20, 100
-"""What an answer may take of a terminal."""
+"""Greatest size of an answer on a terminal."""
 TIMES = ("latency", "rtt_half", "rtt")
 SLOTS: tuple[tuple[str, ...], ...] = (
     ("goodput_bps", "frames_per_s"),
@@ -23,14 +23,14 @@ SLOTS: tuple[tuple[str, ...], ...] = (
     ("cpu_recv", "cpu_recv_cores", "cpu_recv_process_cores"),
     ("loss_rate",),
 )
-"""What is shown: of each slot the first metric that is known."""
+"""Metrics to show: of each slot the first with a value."""
 MORE = "every metric: --all; terms, bounds and rows: --why"
 
 
 def short(prediction: Prediction, *, more: bool = True) -> Iterator[Section]:
-    """The question, the metrics that decide, what limits, and the notes as far as there is room.
+    """The question, the metrics that decide, the bottleneck, and as many notes as fit.
 
-    ``more``: with a last line that says how to ask for more.
+    ``more``: with a last line that says how to get more.
     """
     shown = shown_metrics(prediction)
     asked = _wrapped(question_text(prediction.scenario))
@@ -58,7 +58,7 @@ def shown_metrics(prediction: Prediction) -> dict[str, Estimate]:
 
 
 def _metrics(shown: Mapping[str, Estimate]) -> Iterator[str]:
-    """A line a metric: name, value, interval and basis under each other."""
+    """A line for each metric: aligned name, value, interval and basis."""
     rows = [
         (metric_name(name), estimated(name, one), interval(name, one), one.basis)
         for name, one in shown.items()
@@ -69,7 +69,7 @@ def _metrics(shown: Mapping[str, Estimate]) -> Iterator[str]:
 
 
 def _limited(prediction: Prediction) -> Iterator[str]:
-    """What limits the goodput, and the next bound where that is the request."""
+    """The bottleneck of the goodput, and the next bound if it is the request."""
     by = limit_name(prediction.bottleneck)
     if not by:
         return
@@ -82,7 +82,7 @@ def _limited(prediction: Prediction) -> Iterator[str]:
 
 
 def _notes(prediction: Prediction, shown: Mapping[str, Estimate]) -> Iterator[str]:
-    """The notes of the answer, then why shown metrics are no better known, alike ones together."""
+    """The notes of the answer, then the reasons of shown metrics, equal ones together."""
     yield from prediction.notes
     reasons: dict[str, list[str]] = {}
     for name, one in shown.items():
@@ -99,7 +99,7 @@ def _wrapped(text: str, first: str = "", then: str = "") -> list[str]:
 
 
 def fitting(notes: Iterable[str], room: float) -> Iterator[str]:
-    """Notes as items, wrapped; those without room are counted in the last line."""
+    """Notes as wrapped items; those that do not fit are counted in the last line."""
     items = [_wrapped(note, "- ", "  ") for note in notes]
     taken = 0
     for place, item in enumerate(items):

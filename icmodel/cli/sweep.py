@@ -51,20 +51,20 @@ if TYPE_CHECKING:
 app = room()
 
 SHOWN = ("goodput_bps", "cpu_send", "cpu_recv", "loss_rate")
-"""Metrics of the table for people, beside every mean time; files and JSON have all."""
+"""Metrics of the table, besides every mean time; files and JSON have all."""
 ENDINGS = (".csv", ".json", NETCDF, PARQUET, ".txt")
 OFTEN = 4096
-"""Points written between two reports of progress."""
+"""Points between two reports of progress."""
 EXTRAPOLATED = BASES.index("extrapolated")
 MARK = "*"
-"""What stands behind a value beyond what was measured, in the table for people."""
+"""Mark of an extrapolated value in the table."""
 FOOTNOTE = (
     f"{MARK} extrapolated: beyond what was measured. A file names the basis of every value, and",
     "icmodel predict the axis and the distance.",
 )
 
 MOST_POINTS, MOST_NOTES = 20, 4
-"""Points and lines of notes of a table that is not asked to show all."""
+"""Points and lines of notes in a table without ``--all``."""
 NOTED = "notes of the first and the last point"
 
 Metrics = Annotated[
@@ -120,8 +120,7 @@ def sweep(
     if output is not None:
         check_file(output, ENDINGS)
         check_extra(output)
-    if extrapolate and allow_gaps:
-        raise ScenarioError("--extrapolate and --allow-gaps are both given: keep one")
+    outside = _outside(extrapolate=extrapolate, allow_gaps=allow_gaps)
     if question.payload is None:
         raise ScenarioError('the sweep has no payload: give some, e.g. --payload "64 B..65535 B"')
     data = load(dataset)
@@ -132,7 +131,7 @@ def sweep(
     with progress_bar("sweep") as progress:
         answers = answer_grid(
             model,
-            outside="extrapolate" if extrapolate else "nan" if allow_gaps else "refuse",
+            outside=outside,
             metrics=(*wanted, "bottleneck") if wanted else None,
             progress=progress,
             options=question.options(),
@@ -148,8 +147,15 @@ def sweep(
         emit(_answer(grid), as_json=as_json, output=output)
 
 
+def _outside(*, extrapolate: bool, allow_gaps: bool) -> str:
+    """How points outside the dataset are answered."""
+    if extrapolate and allow_gaps:
+        raise ScenarioError("--extrapolate and --allow-gaps are both given: keep one")
+    return "extrapolate" if extrapolate else "nan" if allow_gaps else "refuse"
+
+
 def _notes(model: Model, answers: xarray.Dataset, wanted: list[str]) -> tuple[str, ...]:
-    """What predictions of the first and the last point say besides, each once."""
+    """Notes of the predictions of the first and the last point, each once."""
     notes: dict[str, None] = {}
     for place in (0, -1):
         point = answers.isel(dict.fromkeys(answers.sizes, place))
@@ -208,13 +214,13 @@ class Grid:
         return main or filled
 
     def extrapolated(self, names: Iterable[str]) -> frozenset[str]:
-        """Those of some metrics with a value beyond what was measured."""
+        """Those metrics with an extrapolated value."""
         return frozenset(
             name for name in names if bool((self.answers[f"{name}_basis"] == EXTRAPOLATED).any())
         )
 
     def points(self, names: list[str]) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
-        """Parameters and the variables of some names, of each point."""
+        """Parameters and some variables of each point."""
         labels = [self.answers[name].to_numpy().tolist() for name in self.swept]
         columns = [self.answers[name].to_numpy().reshape(-1).tolist() for name in names]
         values = zip(*columns, strict=True)
@@ -278,9 +284,9 @@ def _fours(values: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
 
 
 def _cell(name: str, value: tuple[Any, ...], marked: frozenset[str]) -> str:
-    """A value with the digits its interval carries, and its mark.
+    """A value with as many digits as its interval justifies, and its mark.
 
-    A place is kept for the mark in the columns that have any.
+    Columns with any mark have room for one in every cell.
     """
     number, low, high, basis = value
     mark = "" if name not in marked else MARK if basis == EXTRAPOLATED else " "

@@ -1,4 +1,4 @@
-"""``icmodel system``: whole systems predicted, listed, shown, checked, and carried from and to other tools."""
+"""``icmodel system``: whole systems predicted, listed, shown, checked, imported and exported."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 
 class Predicting(TyperGroup):
-    """A group of commands that predicts the system a line begins with, where it names no command."""
+    """A group of commands whose default command is ``predict``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """The arguments, with ``predict`` before what names no command."""
+        """The arguments, with ``predict`` inserted if they begin with no command."""
         words = [word for word in args if not word.startswith("-")]
         if words and words[0] not in self.commands:
             args = ["predict", *args]
@@ -51,7 +51,7 @@ class Predicting(TyperGroup):
 app = room(Predicting)
 
 NOT_MET = 1
-"""Exit code where a port is asked for more than it can send."""
+"""Exit code if a port's load exceeds its rate."""
 WRONG = 2
 """Exit code of a system that contradicts itself."""
 Name = Annotated[str, typer.Argument(metavar="SYSTEM", help="Bundled name or path of a TOML file.")]

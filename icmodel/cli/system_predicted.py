@@ -1,4 +1,4 @@
-"""What a system does as ``icmodel system FILE`` prints it: the verdict, streams by group, what is busiest."""
+"""A prediction as ``icmodel system FILE`` prints it: the verdict, streams by group, the busiest links and devices."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REQUIREMENTS = 8
 """Requirements that are shown without ``--all``, the worst first."""
 MORE = "each stream, link and device: --all; all numbers: --json"
 SHOWN = ("goodput_bps", "latency_mean_s", "latency_max_s", "message_latency_s", "loss_rate")
-"""Metrics of a group, of each the worst of its streams."""
+"""Metrics of a group, each of its worst stream."""
 
 
 def sections(found: SystemPrediction, *, everything: bool) -> Iterator[Section]:
@@ -52,7 +52,7 @@ def sections(found: SystemPrediction, *, everything: bool) -> Iterator[Section]:
 
 
 def _requirements(judged: Sequence[Judged], *, everything: bool) -> Table | tuple[str, ...]:
-    """A line a requirement: how many meet it, and the stream that does so least."""
+    """A line for each requirement: how many streams meet it, and the one that does so least."""
     if not judged:
         return ("none, and every stream sends as fast as it goes",)
     groups = by_requirement(judged)
@@ -132,7 +132,7 @@ def _limit(one: StreamPrediction) -> str:
 
 
 def _worst(metric: str, some: Iterable[StreamPrediction]) -> str:
-    """The least goodput, the greatest of all else; what is at least known where there is no value."""
+    """The least goodput, or the greatest of other metrics; the known end if there is no value."""
     worst = worst_of(metric, some)
     if worst is None:
         return "unknown"
@@ -144,7 +144,7 @@ def _worst(metric: str, some: Iterable[StreamPrediction]) -> str:
 
 
 def _busiest(found: SystemPrediction, *, everything: bool) -> Iterator[Section]:
-    """The ports that carry most, and the devices whose cores are busiest."""
+    """The ports with the greatest load, and the devices with the busiest cores."""
     most = None if everything else BUSIEST
     ports = [
         (name, port)

@@ -1,4 +1,4 @@
-"""A system as `icmodel system show` prints it: groups, streams on their ways, the busiest ports."""
+"""A system as `icmodel system show` prints it: groups, streams with their routes, the busiest ports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_LINES = 20
 
 
 def counts(one: System) -> dict[str, object]:
-    """Name, title, and how many of everything there are."""
+    """Name, title, and the number of devices, switches, links and streams."""
     return {
         "name": one.name,
         "title": one.title,
@@ -33,7 +33,7 @@ def counts(one: System) -> dict[str, object]:
 
 
 def sections(one: System, at: tuple[Load, ...]) -> Iterator[Section]:
-    """The system, and what is asked of its ports."""
+    """The system, and the load of its ports."""
     yield Section(f"{one.name}: {one.title}", (f"source: {one.source}",))
     yield Section("groups", _groups(one))
     if one.streams:

@@ -1,4 +1,4 @@
-"""Table: rows of cells under a header, before anybody draws them."""
+"""Table: rows of cells under a header, independent of how they are drawn."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells under a header; ``right`` names the columns that end at the right."""
+    """Rows of cells under a header; ``right`` names the right-aligned columns."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]

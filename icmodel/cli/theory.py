@@ -25,7 +25,7 @@ app = room()
 
 TEN_GIGABIT = "10 Gb/s"
 OFF = {"padded": "unpadded"}
-"""What turns a switch off, where it is not its name with no- before it."""
+"""The option that turns a switch off, if it is not its name with no- before it."""
 COLUMNS = (
     "payload_bytes",
     "packets",
@@ -55,7 +55,7 @@ class Frames:
     ] = "cut-through"
 
     def path(self) -> dict[str, Any]:
-        """The path in the words of theory."""
+        """The path as theory takes it."""
         return {
             "distance_m": units.parse_metres(self.distance),
             "switches": count("switches", self.switches),
@@ -98,9 +98,9 @@ def typed(one: Field[Any]) -> Typed:
 
 
 def framed(kind: type[theory.AnyFraming]) -> Callable[[Command], Command]:
-    """Give a command every choice of a framing as an option; it takes them as ``chosen``.
+    """Give a command every parameter of a framing as an option; it takes them as ``chosen``.
 
-    ``chosen.framing()`` is the framing they make.
+    ``chosen.framing()`` is the resulting framing.
     """
     options = {one.name: typed(one) for one in fields(kind)}
 
@@ -243,7 +243,7 @@ class Wire:
     line_rate_bps: float
 
     def payloads(self, text: str) -> tuple[int, ...]:
-        """The payloads of a range [B]; one without a number of values takes those that fill."""
+        """The payloads of a range [B]; those that fill their packets if no number of values is given."""
         from icmodel.sweep import range_values
 
         def filling(item: str, first: float, last: float) -> Sequence[float]:
@@ -259,7 +259,7 @@ class Wire:
         return tuple(int(size) for size in range_values("payload", text, filling))
 
     def points(self, payloads: tuple[int, ...], path: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """What theory says of each payload, in SI."""
+        """Theory's numbers for each payload, in SI."""
         framing, rate = self.framing, self.line_rate_bps
         columns = (
             payloads,

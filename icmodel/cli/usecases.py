@@ -1,4 +1,4 @@
-"""``icmodel usecases``: what there is, what one derives and requires, and a start for one's own."""
+"""``icmodel usecases``: list use cases, show one, start one of your own."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""``icmodel validate``: a model asked for rows that were kept from it."""
+"""``icmodel validate``: errors of a model on rows it was not fitted to."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +23,16 @@ from icmodel.cli.output import (
     write_file,
     write_text,
 )
-from icmodel.cli.question import AsJson, Output, VariantName, listed, option, quantity_text, room
+from icmodel.cli.question import (
+    AsJson,
+    Output,
+    VariantName,
+    listed,
+    option,
+    quantity_text,
+    room,
+    shares,
+)
 from icmodel.dataset import Dataset, Point, load
 from icmodel.dataset_coverage import FILE
 from icmodel.errors import ScenarioError
@@ -58,7 +68,7 @@ WORST_NUMBERS = ("payload", "load", "value", "predicted", "low", "high", "error"
 RIGHT = frozenset((*NUMBERS, *WORST_NUMBERS))
 
 SHOWN = 3
-"""Reasons for no answer that are listed for a metric."""
+"""Reasons for unanswered rows that are listed for a metric."""
 
 Name = Annotated[str, typer.Argument(metavar="DATASET", help="Bundled name or path of a folder.")]
 FoldKinds = Annotated[
@@ -101,17 +111,36 @@ Keep = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """Which rows are left out and scored, as typed."""
+
+    folds: FoldKinds = None
+    metric: Metrics = None
+    at_break: Breaks = None
+    most: Most = None
+    worst: Worst = "5"
+    runs: Runs = None
+
+    def wishes(self) -> Wishes:
+        """The same as numbers, with the dataset of other runs loaded."""
+        return Wishes(
+            kinds=tuple(listed(self.folds)) or KINDS,
+            metrics=tuple(listed(self.metric)),
+            breaks_bytes=tuple(units.parse_bytes(one) for one in listed(self.at_break)) or None,
+            most=None if self.most is None else _count("most", self.most, 1),
+            worst=_count("worst", self.worst, 0),
+            runs=None if self.runs is None else load(self.runs),
+        )
+
+
 @app.command(short_help="Errors on rows kept from the model.")
+@shares(Trials, "trials")
 def validate_rows(
-    name: Name,
     *,
+    name: Name,
     variant: VariantName = None,
-    folds: FoldKinds = None,
-    metric: Metrics = None,
-    at_break: Breaks = None,
-    most: Most = None,
-    worst: Worst = "5",
-    runs: Runs = None,
+    trials: Trials,
     plot: Plot = None,
     keep: Keep = False,
     as_json: AsJson = False,
@@ -135,19 +164,11 @@ def validate_rows(
         check_file(plot, (*PICTURES, ".json"))
     if output is not None:
         check_file(output, ENDINGS)
-    if keep and (runs is not None or metric):
+    if keep and (trials.runs is not None or trials.metric):
         raise ScenarioError(
             "--keep is for all metrics of the dataset's own rows: leave --runs and --metric out"
         )
-    wishes = Wishes(
-        kinds=tuple(listed(folds)) or KINDS,
-        metrics=tuple(listed(metric)),
-        breaks_bytes=tuple(units.parse_bytes(size) for size in listed(at_break)) or None,
-        most=None if most is None else _count("most", most, 1),
-        worst=_count("worst", worst, 0),
-        runs=None if runs is None else load(runs),
-    )
-    data = load(name)
+    wishes, data = trials.wishes(), load(name)
     with progress_bar("folds") as progress:
         found = validate(data, variant, wishes, progress)
     if plot is not None:
@@ -258,7 +279,7 @@ def _errors(score: Score) -> tuple[str, ...]:
 
 
 def _error(of: str, number: float) -> str:
-    """A relative error in per cent, an absolute one as it is."""
+    """A relative error in per cent, an absolute one unchanged."""
     if number != number:
         return "–"
     return fixed(number, 4) if of == ABSOLUTE else f"{fixed(100 * number, 2)} %"
@@ -278,7 +299,7 @@ def _noise(found: Validation, metric: str) -> str:
 
 
 def _repeats(found: Validation, metric: str) -> tuple[str, str]:
-    """The noise of one run at the held-out points, and the error of what other runs there say."""
+    """The noise of one run at the held-out points, and the error of other runs there."""
     one = found.repeats.get(metric)
     if one is None:
         return "–", "–"
@@ -328,7 +349,7 @@ def _outcome(data: Dataset, metric: str, one: Outcome) -> tuple[str, ...]:
 
 
 def _where(data: Dataset, point: Point) -> str:
-    """Protocol, options and counts that differ from what is usual."""
+    """Protocol, options and counts that differ from the usual ones."""
     options = zip(data.option_axes, point.options, strict=True)
     counts = (("cores", point.cores), ("switches", point.switches), ("endpoints", point.endpoints))
     usual = {("switches", 0), ("endpoints", 1)}

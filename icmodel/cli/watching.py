@@ -1,4 +1,4 @@
-"""Watching: a calibration under way, drawn on a terminal, else a plain line a step."""
+"""Progress of a calibration: drawn on a terminal, else a plain line for each step."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from icmodel import units
 from icmodel.calibrate import Progress
 
 OFTEN = 10
-"""Runs from one sign of life to the next where no bar is drawn."""
+"""Runs between two lines of progress if no bar is drawn."""
 EARLY = 12
-"""After so many runs it is said whether the hypervisor leaves anything of them."""
+"""Runs after which it is reported if the hypervisor disturbs most of them."""
 
 
 @contextmanager
 def watching() -> Iterator[Callable[[Progress], None]]:
-    """What to tell how a calibration stands; it is shown on standard error."""
+    """A function to call with the state of a calibration, which is shown on standard error."""
     if not sys.stderr.isatty():
         yield _Plain()
         return
@@ -41,9 +41,9 @@ def watching() -> Iterator[Callable[[Progress], None]]:
 
 @contextmanager
 def interruptible(then: str) -> Iterator[None]:
-    """Let whoever ends this process end it as Ctrl-C does: what it started is put away first.
+    """Handle a hang-up or a request to terminate like Ctrl-C, so that started processes are ended first.
 
-    A hang-up or a request to terminate would leave the measuring tool at work. ``then`` is told.
+    ``then`` is printed.
     """
 
     def stop(number: int, _: object) -> None:
@@ -64,19 +64,19 @@ def interruptible(then: str) -> Iterator[None]:
 
 
 class _Plain:
-    """Lines for where no bar can be drawn."""
+    """Lines of progress where no bar can be drawn."""
 
     def __init__(self) -> None:
         self._told = 0
         self._scored = False
 
     def __call__(self, stand: Progress) -> None:
-        """Say what is new."""
+        """Print what is new."""
         for line in (*_lines(stand), *self._opening_lines(stand)):
             print(line, file=sys.stderr, flush=True)  # noqa: T201
 
     def _opening_lines(self, stand: Progress) -> tuple[str, ...]:
-        """A sign of life until there are errors to tell, after every so many runs."""
+        """A line of progress after every ``OFTEN`` runs, until there are errors to report."""
         self._scored = self._scored or bool(stand.scores)
         if self._scored or stand.runs < self._told + OFTEN:
             return ()
@@ -85,7 +85,7 @@ class _Plain:
 
 
 def _lines(stand: Progress) -> tuple[str, ...]:
-    """What is said of how it stands: of most runs nothing."""
+    """Lines for a state; none for most runs."""
     if stand.scores:
         return (step_line(stand),)
     early = stand.last is not None and stand.runs == EARLY
@@ -93,7 +93,7 @@ def _lines(stand: Progress) -> tuple[str, ...]:
 
 
 def disturbed_line(stand: Progress) -> str:
-    """That most runs count for nothing, and what can be done about it."""
+    """A line saying that most runs do not count, and what can be done about it."""
     return (
         f"the hypervisor disturbed {stand.disturbed} of the first {stand.runs} runs, which count "
         "for nothing: interrupt and start anew in a quieter hour, or allow more with --most-steal"
@@ -101,7 +101,7 @@ def disturbed_line(stand: Progress) -> str:
 
 
 def step_line(stand: Progress) -> str:
-    """How good the model is after so many runs, in one line."""
+    """The model's error after a number of runs, in one line."""
     errors = ", ".join(
         f"{one.metric} {ratio_text(one.middle)}" for one in stand.scores if one.count
     )
@@ -115,5 +115,5 @@ def _times(stand: Progress) -> str:
 
 
 def ratio_text(value: float) -> str:
-    """An error in percent, a dash where there is none."""
+    """An error in per cent; a dash if there is none."""
     return "–" if value != value else units.format_ratio(value, 3)

@@ -142,7 +142,7 @@ def _clues(results: Mapping[str, Sequence[Result]]) -> Iterator[Clue]:
 
 def _curves(results: Mapping[str, Sequence[Result]]) -> dict[Curve, dict[int, dict[str, float]]]:
     """The values compared, by curve; curves of several pairs of hosts are kept apart."""
-    pairs = {(r.sender, r.receiver) for some in results.values() for r in some}
+    pairs = {r.hosts for some in results.values() for r in some}
     apart = len([pair for pair in pairs if all(pair)]) > 1
     curves: dict[Curve, dict[int, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
     for file, some in results.items():
@@ -166,7 +166,7 @@ def _where(result: Result, *, apart: bool) -> tuple[object, ...]:
         labels.other_goodput_bps,
         result.streams,
         tuple(sorted(labels.options.items())),
-        (result.sender, result.receiver) if apart else (),
+        result.hosts if apart else (),
     )
 
 

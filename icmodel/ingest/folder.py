@@ -12,7 +12,7 @@ from icmodel.dataset_write import id_of, write_dataset
 from icmodel.errors import DatasetError
 from icmodel.ingest.gather import Axis
 from icmodel.ingest.intake import Ingested
-from icmodel.ingest.result import Number, Result
+from icmodel.ingest.result import Ends, Number, Result
 
 ACCOUNT = "ingested.json"
 SCHEMA_VERSION = 1
@@ -105,11 +105,11 @@ def account(ingested: Ingested) -> dict[str, object]:
 def _result(result: Result) -> dict[str, object]:
     labels = result.labels
     return {
-        "tool": result.tool,
-        "version": result.version,
-        "place": result.place,
-        "sender": result.sender,
-        "receiver": result.receiver,
+        "tool": result.origin.tool,
+        "version": result.origin.version,
+        "place": result.origin.place,
+        "sender": result.hosts.sender,
+        "receiver": result.hosts.receiver,
         "streams": result.streams,
         "protocol": labels.protocol,
         "payload_bytes": labels.payload_bytes,
@@ -136,8 +136,8 @@ def _number(number: Number) -> dict[str, object]:
 
 def _document(ingested: Ingested, name: str, about: About) -> dict[str, object]:
     results = [result for file in ingested.taken for result in file.results]
-    tools = sorted({result.tool for result in results})
-    versions = sorted({f"{r.tool} {r.version}" for r in results if r.version})
+    tools = sorted({result.origin.tool for result in results})
+    versions = sorted({f"{r.origin.tool} {r.origin.version}" for r in results if r.origin.version})
     protocols = sorted({point.protocol for point in ingested.points})
     link, limits = _link(results, about.link)
     files = len(ingested.taken)
@@ -164,7 +164,7 @@ def _link(
 ) -> tuple[dict[str, object], list[str]]:
     """The interconnect as stated, as named in the files, or by default, with its known limits."""
     kinds = {result.kind for result in results if result.kind}
-    ends = [end for result in results for end in (result.sender, result.receiver) if end]
+    ends = [end for result in results for end in result.hosts if end]
     limits = []
     if stated is not None and stated.kind:
         kind = stated.kind
@@ -185,12 +185,11 @@ def _link(
 
 
 def _hosts(results: list[Result]) -> list[str]:
-    sides = (("sender", "sender"), ("receiver", "receiver"))
     named = dict.fromkeys(
-        f"{getattr(result, side)} ({word})"
-        for side, word in sides
+        f"{host} ({side})"
+        for side in Ends._fields
         for result in results
-        if getattr(result, side)
+        if (host := getattr(result.hosts, side))
     )
     return list(named) or ["not named"]
 
@@ -216,7 +215,7 @@ def _readme_lines(
     yield "## Files"
     yield ""
     for file in ingested.taken:
-        tools = ", ".join(sorted({result.tool for result in file.results}))
+        tools = ", ".join(sorted({result.origin.tool for result in file.results}))
         yield f"- `{file.file}`: {tools}, {len(file.results)} results"
     if about.command:
         yield from ("", "It is made again, byte for byte, where these files lie, by", "")

@@ -116,16 +116,14 @@ def _split(found: Sequence[Found], word: Word) -> Mapping[tuple[str | None, str]
 
 def _completed(found: Sequence[Found]) -> list[Found]:
     """Results with one host missing, completed if only one pair of hosts fits."""
-    pairs = {(one.result.sender, one.result.receiver) for one in found}
+    pairs = {one.result.hosts for one in found}
     whole = [pair for pair in pairs if all(pair)]
     completed = []
     for one in found:
-        ends = (one.result.sender, one.result.receiver)
+        ends = one.result.hosts
         fitting = [p for p in whole if all(e in ("", w) for e, w in zip(ends, p, strict=True))]
         if any(ends) and len(fitting) == 1:
-            sender, receiver = fitting[0]
-            result = replace(one.result, sender=sender, receiver=receiver)
-            completed.append(one._replace(result=result))
+            completed.append(one._replace(result=replace(one.result, hosts=fitting[0])))
         else:
             completed.append(one)
     return completed
@@ -136,7 +134,7 @@ def _metric(one: Found) -> tuple[str | None, str]:
 
 
 def _tool(one: Found) -> str:
-    return one.result.tool
+    return one.result.origin.tool
 
 
 def _streams(one: Found) -> str:
@@ -144,7 +142,7 @@ def _streams(one: Found) -> str:
 
 
 def _hosts(one: Found) -> str:
-    ends = (one.result.sender, one.result.receiver)
+    ends = one.result.hosts
     if not any(ends):
         return ""
     return " to ".join(end or "unnamed" for end in ends).lower().replace(",", " ")
@@ -208,17 +206,19 @@ def _point(key: tuple[object, ...], some: Sequence[Found]) -> Point:
 
 def _runs(one: Found) -> int | None:
     """Runs behind one number: those the tool averaged, else 1; ``None`` if a table does not state it."""
-    return one.number.n or (None if one.result.source or one.result.tool == TABLE else 1)
+    return one.number.n or (
+        None if one.result.origin.source or one.result.origin.tool == TABLE else 1
+    )
 
 
 def _source(some: Sequence[Found]) -> str:
     """The source of a point: tool, version, files and the end that counted."""
     tools = dict.fromkeys(_named(one) for one in some)
-    files = list(dict.fromkeys(f"{one.file} {one.result.place}" for one in some))
+    files = list(dict.fromkeys(f"{one.file} {one.result.origin.place}" for one in some))
     shown = "; ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
     sides = dict.fromkeys(one.number.side for one in some)
     return f"{' / '.join(tools)}: {shown}; counted by {' / '.join(sides)}"
 
 
 def _named(one: Found) -> str:
-    return one.result.source or f"{one.result.tool} {one.result.version}".strip()
+    return one.result.origin.source or one.result.origin.name

@@ -56,7 +56,7 @@ class Ingested:
     def notes(self) -> tuple[str, ...]:
         """Notes of all files on results left out and on caveats, without repeats, and the remarks."""
         counted = Counter(
-            f"{result.tool}: {note}"
+            f"{result.origin.tool}: {note}"
             for file in self.taken
             for result in file.results
             for note in result.notes
@@ -139,7 +139,7 @@ def _twice(taken: Iterable[Taken]) -> dict[str, str]:
     fullest: dict[str, Taken] = {}
     wrong = {}
     for file in sorted(taken, key=lambda file: -sum(len(r.numbers) for r in file.results)):
-        for run in {result.run for result in file.results if result.run}:
+        for run in {result.origin.run for result in file.results if result.origin.run}:
             if run in fullest:
                 wrong[file.file] = (
                     f"it reports the same run as {fullest[run].file}, seen from the other end or "
@@ -218,10 +218,14 @@ def _misfit(result: Result, by_name: Labels, given: Given) -> str:
     """The reason why a labelled payload cannot be that of a result; empty if it can."""
     for labels, who in ((by_name, OF_FILE), (given.labels, OF_ALL)):
         payload = labels.payload_bytes
-        if result.payloads and payload is not None and not result.payloads.fits(payload):
+        if (
+            result.limits.payloads
+            and payload is not None
+            and not result.limits.payloads.fits(payload)
+        ):
             return (
-                f"{result.place}: {result.payloads.said}, which is payload_bytes "
-                f"{result.payloads}, {who} says {payload}: one of them is wrong, so keep each "
+                f"{result.origin.place}: {result.limits.payloads.said}, which is payload_bytes "
+                f"{result.limits.payloads}, {who} says {payload}: one of them is wrong, so keep each "
                 "payload in a file of its own, and leave its label out or correct it"
             )
     return ""
@@ -251,11 +255,11 @@ def _once(results: Iterable[Result]) -> list[Result]:
 def _content(result: Result) -> object:
     axes = (getattr(result.labels, name) for name in AXES)
     return (
-        result.tool,
+        result.origin.tool,
         *axes,
         tuple(sorted(result.labels.options.items())),
         result.numbers,
-        result.payloads,
+        result.limits.payloads,
     )
 
 
@@ -267,12 +271,12 @@ def _labelled(result: Result, by_name: Labels, given: Given) -> Result:
     for name, how in NEEDED.items():
         if getattr(labels, name) is None:
             raise RecordError(
-                f"{result.place}: it does not say its {name}: give it with {how}, or a file with "
+                f"{result.origin.place}: it does not say its {name}: give it with {how}, or a file with "
                 "--labels"
             )
     whole = replace(result, labels=labels)
     for problem in problems(whole, given.link):
-        raise RecordError(f"{result.place}: {problem}")
+        raise RecordError(f"{result.origin.place}: {problem}")
     remarks = just_above(whole, given.link) if given.link else ()
     better = _known_better(known, given.labels.host_cores)
     return _with_cores(replace(whole, notes=(*result.notes, *better, *remarks)))
@@ -304,5 +308,5 @@ def _with_cores(result: Result) -> Result:
             "--host-cores"
         )
     if not numbers:
-        raise RecordError(f"{result.place}: nothing of it can be taken: {notes[-1]}")
+        raise RecordError(f"{result.origin.place}: nothing of it can be taken: {notes[-1]}")
     return replace(result, numbers=tuple(numbers), notes=tuple(notes))

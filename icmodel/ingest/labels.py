@@ -16,7 +16,6 @@ from icmodel.documents import toml
 from icmodel.errors import RecordError, UnitError
 
 UNLIMITED = "unlimited"
-HOST_CORES = "host_cores"
 
 
 @dataclass(frozen=True, slots=True)

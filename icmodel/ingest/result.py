@@ -105,9 +105,8 @@ class Payloads(NamedTuple):
         return ends if self.only is None else str(self.only)
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """One result as a tool reports it.
+class Origin(NamedTuple):
+    """Where a result comes from.
 
     Parameters
     ----------
@@ -115,48 +114,78 @@ class Result:
         The tool that measured; the version may be empty.
     place
         Position in the file, for messages.
-    labels
-        The axes that the file states.
-    numbers
-        The measured numbers in SI.
-    sender, receiver
-        The hosts, if the file names them.
-    kind
-        Kind of interconnect, if the file states it.
-    streams
-        Parallel streams of the run.
-    most_cores
-        Greatest number of cores that its processes could keep busy.
-    payloads
-        The possible payloads by its counts, if the file does not state the payload.
-    unless
-        The tool's defaults, for labels that neither the file nor a person gives.
-    windows
-        Greatest ratio of received to sent, since each end counts over its own window.
-    notes
-        Numbers left out, with the reason, and caveats for readers.
-    run
-        Id of the run in the reports of both ends, if the tool prints one.
     source
         Table or section within the file, if a person names one.
+    run
+        Id of the run in the reports of both ends, if the tool prints one.
     """
 
     tool: str
     version: str
     place: str
-    labels: Labels
-    numbers: tuple[Number, ...]
+    source: str = ""
+    run: str = ""
+
+    @property
+    def name(self) -> str:
+        """The tool with its version, if it is known."""
+        return f"{self.tool} {self.version}".strip()
+
+
+class Ends(NamedTuple):
+    """The hosts, if the file names them."""
+
     sender: str = ""
     receiver: str = ""
-    kind: str = ""
-    streams: int = 1
+
+
+class Limits(NamedTuple):
+    """What the numbers of a run can be at most, by the tool's own counts.
+
+    Parameters
+    ----------
+    most_cores
+        Greatest number of cores that its processes could keep busy.
+    payloads
+        The possible payloads by its counts, if the file does not state the payload.
+    windows
+        Greatest ratio of received to sent, since each end counts over its own window.
+    """
+
     most_cores: float | None = None
     payloads: Payloads | None = None
-    unless: Labels = field(default_factory=Labels)
     windows: float = 1.05
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One result as a tool reports it.
+
+    Parameters
+    ----------
+    labels
+        The axes that the file states.
+    numbers
+        The measured numbers in SI.
+    kind
+        Kind of interconnect, if the file states it.
+    streams
+        Parallel streams of the run.
+    unless
+        The tool's defaults, for labels that neither the file nor a person gives.
+    notes
+        Numbers left out, with the reason, and caveats for readers.
+    """
+
+    origin: Origin
+    labels: Labels
+    numbers: tuple[Number, ...]
+    hosts: Ends = field(default_factory=Ends)
+    kind: str = ""
+    streams: int = 1
+    limits: Limits = field(default_factory=Limits)
+    unless: Labels = field(default_factory=Labels)
     notes: tuple[str, ...] = ()
-    run: str = ""
-    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,12 +96,12 @@ def _impossible(result: Result) -> Iterator[str]:
             )
         elif (
             number.cpu_scope == "process"
-            and result.most_cores is not None
-            and number.printed.low > result.most_cores
+            and result.limits.most_cores is not None
+            and number.printed.low > result.limits.most_cores
         ):
             yield (
-                f"{number.metric} is {number.value:.4g} busy cores, and {result.tool} has threads "
-                f"for {result.most_cores:.2g}: its CPU is wrong in short or broken runs"
+                f"{number.metric} is {number.value:.4g} busy cores, and {result.origin.tool} has threads "
+                f"for {result.limits.most_cores:.2g}: its CPU is wrong in short or broken runs"
             )
 
 
@@ -121,7 +121,7 @@ def _product(result: Result) -> Iterator[str]:
 
 def _ends(result: Result) -> Iterator[str]:
     goodput, sent = _known(result, "goodput_bps"), _known(result, "sent_bps")
-    if goodput and sent and goodput.low > result.windows * sent.high:
+    if goodput and sent and goodput.low > result.limits.windows * sent.high:
         yield (
             f"{_rate(goodput.value)} arrived and only {_rate(sent.value)} were sent: sender and "
             "receiver are swapped, or one of them is in another unit"
@@ -193,7 +193,7 @@ def point_of(result: Result) -> tuple[object, ...]:
     """The key of a result's point: all axes, without the metric."""
     axes = (getattr(result.labels, name) for name in AXES)
     options = tuple(sorted(result.labels.options.items()))
-    ends = (result.sender, result.receiver)
+    ends = result.hosts
     kinds = tuple(sorted({number.metric for number in result.numbers}))
     return (*axes, options, result.streams, *ends, kinds)
 

@@ -6,7 +6,7 @@ two share anything. Streams that differ only in their names are included once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -146,12 +146,8 @@ def _apart(asked: Sequence[Asked]) -> System:
             for node in nodes:
                 copied = replace(system.node(node), name=f"{name}:{node}")
                 (devices if isinstance(copied, Device) else switches)[copied.name] = copied  # type: ignore[assignment]
-            for was, port in zip(one.stream.path, path, strict=True):
-                old = system.ports[was]
-                link = system.links[old.link]
-                ends = (f"{name}:{old.node}", f"{name}:{old.peer}")
-                links[f"{name}:{link.name}"] = replace(link, name=f"{name}:{link.name}", ends=ends)
-                ports[port] = Port(port, f"{name}:{link.name}", *ends, old.rate_bps, old.scheduler)
+            for port, link in _own_ports(one, name):
+                links[link.name], ports[port.name] = link, port
             streams[name] = replace(
                 one.stream,
                 name=name,
@@ -175,7 +171,16 @@ def _apart(asked: Sequence[Asked]) -> System:
     )
 
 
-# --- what is told of it -------------------------------------------------------------------------
+def _own_ports(one: Asked, name: str) -> Iterator[tuple[Port, Link]]:
+    """Copies of the ports and links of a stream's path, under another name."""
+    for was in one.stream.path:
+        old = one.system.ports[was]
+        ends = (f"{name}:{old.node}", f"{name}:{old.peer}")
+        link = replace(one.system.links[old.link], name=f"{name}:{old.link}", ends=ends)
+        yield Port(f"{name}:{was}", link.name, *ends, old.rate_bps, old.scheduler), link
+
+
+# --- the predictions -------------------------------------------------------------------------
 
 
 def _told(asked: Sequence[Asked], found: SystemPrediction, rows: Ints) -> Alone:

@@ -46,11 +46,6 @@ class Checks:
                 self.watch(len(self.known), self.most)
         return self.known[index]
 
-    @property
-    def spent(self) -> bool:
-        """Whether the greatest number is reached."""
-        return len(self.known) >= self.most
-
     def having(self, verdict: str) -> tuple[Checked, ...]:
         """All checked designs with a verdict."""
         return tuple(

@@ -15,7 +15,7 @@ from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import MICRO, Printed, exact, printed
 from icmodel.ingest.readers.sections import Row, Section, rows, sections, unlabelled
-from icmodel.ingest.result import BOTH, SENDER, Number, Result
+from icmodel.ingest.result import BOTH, SENDER, Number, Origin, Result
 from icmodel.ingest.source import Source
 
 NAME = "imb"
@@ -126,9 +126,7 @@ def _result(block: Section, version: str, row: Row, notes: Sequence[str]) -> Res
     half = ("latency is half a round trip, not a one-way measurement",) if is_latency else ()
     pairs = 1 if is_latency else max(_processes(block) // 2, 1)
     return Result(
-        tool=NAME,
-        version=version,
-        place=f"line {row.line}",
+        origin=Origin(NAME, version, f"line {row.line}"),
         labels=Labels(
             protocol="mpi",
             payload_bytes=row.size,

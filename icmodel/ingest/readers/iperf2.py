@@ -18,7 +18,7 @@ from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import MICRO, Printed, exact, printed
 from icmodel.ingest.readers.agreement import check_loss, check_rate
 from icmodel.ingest.readers.iperf2_csv import NAME, is_csv, of_csv
-from icmodel.ingest.result import RECEIVER, SENDER, Number, Payloads, Result
+from icmodel.ingest.result import RECEIVER, SENDER, Limits, Number, Origin, Payloads, Result
 from icmodel.ingest.source import Source
 
 __all__ = ["NAME", "read", "recognises"]
@@ -113,9 +113,7 @@ def _of_text(text: str, protocol: str, *, sends: bool) -> Result:
         notes.append("one-way latency needs clocks that agree, of which nothing is said: not taken")
     version = _VERSION.search(text)
     return Result(
-        tool=NAME,
-        version=version[1] if version else "",
-        place="the whole run",
+        origin=Origin(NAME, version[1] if version else "", "the whole run"),
         labels=Labels(
             protocol=protocol,
             payload_bytes=size,
@@ -125,7 +123,7 @@ def _of_text(text: str, protocol: str, *, sends: bool) -> Result:
         unless=_unless(protocol, payloads),
         numbers=tuple(numbers),
         streams=streams,
-        payloads=payloads,
+        limits=Limits(payloads=payloads),
         notes=tuple(notes),
     )
 

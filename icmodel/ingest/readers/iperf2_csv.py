@@ -10,7 +10,7 @@ from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import exact, printed
 from icmodel.ingest.readers.agreement import check_loss, check_rate
-from icmodel.ingest.result import RECEIVER, SENDER, Number, Result
+from icmodel.ingest.result import RECEIVER, SENDER, Number, Origin, Result
 
 NAME = "iperf2"
 _LINE = re.compile(
@@ -54,9 +54,7 @@ def of_csv(lines: Sequence[str]) -> Result:
     size, numbers = _datagrams(streams) if udp else (None, [_of_tcp(streams)])
     note = "its lines do not say which end counted; a client counts up to a window more"
     return Result(
-        tool=NAME,
-        version="",
-        place="the whole run",
+        origin=Origin(NAME, "", "the whole run"),
         labels=Labels(
             protocol="udp" if udp else "tcp",
             payload_bytes=size,

@@ -16,7 +16,7 @@ from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import exact
 from icmodel.ingest.readers.agreement import check_count, check_rate, check_share
-from icmodel.ingest.result import RECEIVER, SENDER, Number, Result, Side
+from icmodel.ingest.result import RECEIVER, SENDER, Ends, Limits, Number, Origin, Result, Side
 from icmodel.ingest.source import Source, documents, real, shifted, table, tables, text_of
 
 NAME = "iperf3"
@@ -120,19 +120,22 @@ def _result(document: Document, number: int) -> Result:
     streams = int(real(run.test, "num_streams") or 1)
     sender, receiver = _hosts(run)
     return Result(
-        tool=NAME,
-        version=text_of(run.start, "version").removeprefix("iperf").strip(),
-        place=f"document {number}",
+        origin=Origin(
+            NAME,
+            text_of(run.start, "version").removeprefix("iperf").strip(),
+            f"document {number}",
+            run=text_of(run.start, "cookie"),
+        ),
         labels=_labels(run, streams),
         unless=Labels(load_bps=math.inf if run.protocol == "tcp" else None),
         numbers=tuple(numbers),
-        sender=sender,
-        receiver=receiver,
+        hosts=Ends(sender=sender, receiver=receiver),
         streams=streams,
-        most_cores=_SLACK * (1 + streams if _version(run) >= _MULTITHREADED else 1),
-        windows=OMITTED if real(run.test, "omit") else 1.05,
+        limits=Limits(
+            most_cores=_SLACK * (1 + streams if _version(run) >= _MULTITHREADED else 1),
+            windows=OMITTED if real(run.test, "omit") else 1.05,
+        ),
         notes=tuple(notes),
-        run=text_of(run.start, "cookie"),
     )
 
 

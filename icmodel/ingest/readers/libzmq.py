@@ -15,7 +15,7 @@ from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import printed
 from icmodel.ingest.readers.agreement import check_rate
-from icmodel.ingest.result import BOTH, RECEIVER, Number, Result
+from icmodel.ingest.result import BOTH, RECEIVER, Number, Origin, Result
 from icmodel.ingest.source import Source
 
 NAME = "libzmq"
@@ -78,9 +78,7 @@ def _result(text: str, number: int) -> Result:
         load = math.inf
         notes = [f"rates are {runs - 1}/{runs} of what is printed: the clock misses one message"]
     return Result(
-        tool=NAME,
-        version="",
-        place=f"result {number}",
+        origin=Origin(NAME, "", f"result {number}"),
         labels=Labels(protocol="zeromq", payload_bytes=payload, load_bps=load, cores=1),
         numbers=tuple(numbers),
         notes=tuple(notes),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import Printed, exact, printed
-from icmodel.ingest.result import BOTH, Number, Result
+from icmodel.ingest.result import BOTH, Ends, Number, Origin, Result
 
 NAME = "netperf"
 UNITS = {
@@ -75,14 +75,13 @@ def made(
     if not numbers:
         raise RecordError(f"{test.place}: the test printed no number that icmodel knows")
     return Result(
-        tool=NAME,
-        version="",
-        place=test.place,
+        origin=Origin(NAME, "", test.place),
         labels=labels,
         numbers=tuple(numbers),
         unless=Labels(load_bps=None if _answers(numbers) else float("inf")),
-        receiver=test.host if local_sends else "",
-        sender="" if local_sends else test.host,
+        hosts=Ends(
+            sender="" if local_sends else test.host, receiver=test.host if local_sends else ""
+        ),
         notes=tuple(notes),
     )
 

@@ -17,7 +17,7 @@ from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import PER_CENT, Printed, exact, printed
 from icmodel.ingest.readers.agreement import check_rate, over
-from icmodel.ingest.result import RECEIVER, SENDER, Number, Result
+from icmodel.ingest.result import RECEIVER, SENDER, Ends, Number, Origin, Result
 from icmodel.ingest.source import Source, number
 
 NAME = "ntttcp"
@@ -73,9 +73,7 @@ def _of_xml(text: str) -> Result:
     numbers = [Number.read(metric, rate, sides[1]), *_host_cpu(said, sides[0], notes)]
     size = said("bufferLen")
     return Result(
-        tool=NAME,
-        version=root.get("version", ""),
-        place=f"<{root.tag}>",
+        origin=Origin(NAME, root.get("version", ""), f"<{root.tag}>"),
         labels=Labels(
             protocol="udp" if udp else "tcp",
             payload_bytes=int(size) if size.isdigit() and int(size) > 0 else None,
@@ -84,8 +82,10 @@ def _of_xml(text: str) -> Result:
             host_cores=_host_cores(said),
         ),
         numbers=tuple(numbers),
-        sender=root.get("computername", "") if sends else "",
-        receiver="" if sends else root.get("computername", ""),
+        hosts=Ends(
+            sender=root.get("computername", "") if sends else "",
+            receiver="" if sends else root.get("computername", ""),
+        ),
         streams=max(threads, 1),
         notes=tuple(notes),
     )
@@ -173,9 +173,7 @@ def _console_result(
     threads = re.search(r"(\d+) (?:threads|connections) ", text)
     streams = int(threads[1]) if threads else 1
     return Result(
-        tool=NAME,
-        version=version,
-        place="totals",
+        origin=Origin(NAME, version, "totals"),
         labels=Labels(
             protocol="udp" if re.search(r"ntttcp\s.*\s-u\b", text) else "tcp",
             load_bps=math.inf,

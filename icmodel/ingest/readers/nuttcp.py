@@ -14,7 +14,7 @@ from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import exact, printed
 from icmodel.ingest.readers.agreement import check_loss, check_rate, over
-from icmodel.ingest.result import RECEIVER, SENDER, Number, Result
+from icmodel.ingest.result import RECEIVER, SENDER, Limits, Number, Origin, Result
 from icmodel.ingest.source import Source
 
 NAME = "nuttcp"
@@ -154,9 +154,7 @@ def _result(line: _Line, told: _Told) -> Result:
         numbers.append(Number("loss_rate", counts[0] / counts[1], RECEIVER))
     numbers.append(_cpu("cpu_recv_process_cores", line.rx))
     return Result(
-        tool=NAME,
-        version="",
-        place=f"line {line.number}",
+        origin=Origin(NAME, "", f"line {line.number}"),
         labels=Labels(
             protocol="udp" if counts else "tcp",
             payload_bytes=payload,
@@ -166,7 +164,7 @@ def _result(line: _Line, told: _Told) -> Result:
         unless=Labels(load_bps=None if counts else math.inf),
         numbers=tuple(numbers),
         streams=told.streams,
-        most_cores=1.1,
+        limits=Limits(most_cores=1.1),
         notes=tuple(notes),
     )
 

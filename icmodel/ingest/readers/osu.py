@@ -15,7 +15,7 @@ from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import MICRO, printed
 from icmodel.ingest.readers.agreement import check_rate
 from icmodel.ingest.readers.sections import Row, Section, rows, sections, unlabelled
-from icmodel.ingest.result import BOTH, SENDER, Number, Result
+from icmodel.ingest.result import BOTH, SENDER, Number, Origin, Result
 from icmodel.ingest.source import Source
 
 NAME = "osu"
@@ -145,9 +145,7 @@ def _result(block: Section, what: str, heads: Sequence[str], row: Row, pairs: in
     notes = ["latency is half a round trip, not a one-way measurement"] if is_latency else []
     memory = block.title["memory"]
     return Result(
-        tool=NAME,
-        version=block.title["version"] or "",
-        place=f"line {row.line}",
+        origin=Origin(NAME, block.title["version"] or "", f"line {row.line}"),
         labels=Labels(
             protocol="mpi",
             payload_bytes=row.size,

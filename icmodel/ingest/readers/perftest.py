@@ -15,7 +15,7 @@ from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import MICRO, exact, printed
 from icmodel.ingest.readers.agreement import check_rate
 from icmodel.ingest.readers.sections import begins_row
-from icmodel.ingest.result import BOTH, SENDER, Number, Result
+from icmodel.ingest.result import BOTH, SENDER, Number, Origin, Result
 from icmodel.ingest.source import Source
 
 NAME = "perftest"
@@ -113,9 +113,7 @@ def _result(text: str, verb: str, what: str, row: list[str], line: int) -> Resul
     link = _LINK.search(text)
     kind = "infiniband" if link and link[1] == "IB" else "ethernet" if raw else "roce"
     return Result(
-        tool=NAME,
-        version="",
-        place=f"line {line}",
+        origin=Origin(NAME, "", f"line {line}"),
         labels=Labels(
             protocol="ethernet" if raw else VERBS.get(verb, "rdma-atomic"),
             payload_bytes=int(row[0]),

@@ -16,7 +16,17 @@ from decimal import Decimal
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import Printed, exact
-from icmodel.ingest.result import BOTH, RECEIVER, SENDER, Number, Payloads, Result, Side
+from icmodel.ingest.result import (
+    BOTH,
+    RECEIVER,
+    SENDER,
+    Limits,
+    Number,
+    Origin,
+    Payloads,
+    Result,
+    Side,
+)
 from icmodel.ingest.source import Source
 
 NAME = "qperf"
@@ -84,9 +94,7 @@ def _result(test: str, lines: Mapping[str, str], number: int) -> Result:
     if any(part.metric.startswith("cpu_") for part in numbers):
         notes.append("CPU is of the whole host in busy cores, whatever else ran on it")
     return Result(
-        tool=NAME,
-        version="",
-        place=f"test {number}",
+        origin=Origin(NAME, "", f"test {number}"),
         labels=Labels(
             protocol=protocol,
             payload_bytes=size,
@@ -94,7 +102,7 @@ def _result(test: str, lines: Mapping[str, str], number: int) -> Result:
             cores=1,
         ),
         numbers=tuple(numbers),
-        payloads=payloads if size is None else None,
+        limits=Limits(payloads=payloads if size is None else None),
         unless=Labels(payload_bytes=None if payloads is None else payloads.only),
         notes=tuple(notes),
     )

@@ -14,7 +14,7 @@ from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import MICRO, printed
 from icmodel.ingest.readers.agreement import check_rate
-from icmodel.ingest.result import BOTH, SENDER, Number, Result
+from icmodel.ingest.result import BOTH, SENDER, Ends, Number, Origin, Result
 from icmodel.ingest.source import Source, number
 
 NAME = "sockperf"
@@ -95,14 +95,12 @@ def _result(text: str, labels: Labels, numbers: list[Number], notes: list[str]) 
         options["stack"] = "vma"
         notes.append("the sockets were taken over by VMA, past the kernel: kept apart by stack")
     return Result(
-        tool=NAME,
-        version=version[1] if version else "",
-        place="summary",
+        origin=Origin(NAME, version[1] if version else "", "summary"),
         labels=Labels(
             labels.protocol, labels.payload_bytes, labels.load_bps, labels.cores, options=options
         ),
         numbers=tuple(numbers),
-        receiver=peer[1] if peer else "",
+        hosts=Ends(receiver=peer[1] if peer else ""),
         notes=tuple(notes),
     )
 

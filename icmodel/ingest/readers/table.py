@@ -12,7 +12,7 @@ from icmodel.ingest.labels import Labels
 from icmodel.ingest.mapping import BESIDE, NUMBERED, UNLIMITED, Column, ColumnMap
 from icmodel.ingest.printed import unit_of
 from icmodel.ingest.readers.spreadsheet import sheet_rows
-from icmodel.ingest.result import BOTH, RECEIVER, SENDER, Number, Result, Side
+from icmodel.ingest.result import BOTH, RECEIVER, SENDER, Number, Origin, Result, Side
 from icmodel.ingest.source import Source
 
 NAME = "table"
@@ -92,12 +92,9 @@ def _result(cells: Mapping[str, str], columns: ColumnMap, line: int) -> Result:
     if not numbers:
         raise RecordError(f"line {line} has no value of any metric")
     return Result(
-        tool=NAME,
-        version="",
-        place=f"line {line}",
+        origin=Origin(NAME, "", f"line {line}", source=columns.source),
         labels=Labels(**axes, options=options),  # type: ignore[arg-type]
         numbers=tuple(numbers),
-        source=columns.source,
     )
 
 

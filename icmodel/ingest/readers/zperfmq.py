@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
-from icmodel.ingest.result import BOTH, RECEIVER, SENDER, Number, Result, Side
+from icmodel.ingest.result import BOTH, RECEIVER, SENDER, Number, Origin, Result, Side
 from icmodel.ingest.source import Source, documents, real, text_of
 
 NAME = "zperfmq"
@@ -95,9 +95,7 @@ def _result(run: Document, number: int) -> Result | None:
     if real(run, "noos"):
         notes.append(f"{real(run, 'noos'):.0f} messages came out of order")
     return Result(
-        tool=NAME,
-        version="",
-        place=f"result {number}",
+        origin=Origin(NAME, "", f"result {number}"),
         labels=Labels(
             protocol="zeromq",
             payload_bytes=int(size),
