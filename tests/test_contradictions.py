@@ -21,10 +21,10 @@ from drawn import batch, batches, stream, wild
 from icmodel.dataset import catalogue, load
 from icmodel.model import VARIANTS, Model
 
-BATCHES = {"appendix-h": 2, "corrected": 4, "hybrid": 1}
+BATCHES = {"appendix-h": 2, "corrected": 2, "hybrid": 1}
 """Each choice of options has fits and tables of its own, and `hybrid` takes longest for them; `make measure`
 asks millions (`benchmarks.contradictions`)."""
-SIZE, WILD = 250, 10
+SIZE, WILD = 250, {"appendix-h": 5, "corrected": 5, "hybrid": 2}
 FEW = {("lab-1g-2026", "hybrid")}
 """Whose fits of all metrics take a minute: asked by `benchmarks.contradictions`."""
 FLOW = ("goodput_bps", "loss_rate", "sent_bps", "shortfall_bps")
@@ -38,14 +38,14 @@ def test_no_answer_of_a_bundled_dataset_contradicts_another(name: str, variant: 
     model = Model(load(name), variant)
     drawn = islice(batches(model.data, 15, SIZE, hosts=variant == "hybrid"), BATCHES[variant])
     found = [wrong for one in drawn for wrong in contradictions(model, one)]
-    for k in range(WILD):
+    for k in range(WILD[variant]):
         found += refusals_agree(model, wild(model.data, stream(16, k)))
     assert not found, "\n".join(map(str, found))
 
 
 def test_no_flow_of_the_lab_contradicts_another_where_curves_are_fitted() -> None:
     model = Model(load("lab-1g-2026"), "hybrid")
-    drawn = [replace(one, metrics=FLOW) for one in islice(batches(model.data, 15, SIZE), 4)]
+    drawn = [replace(one, metrics=FLOW) for one in islice(batches(model.data, 15, SIZE), 2)]
     found = [wrong for one in drawn for wrong in contradictions(model, one)]
     assert not found, "\n".join(map(str, found))
 
@@ -140,23 +140,28 @@ def told() -> tuple[Told, ...]:
     return tuple(answers for one in drawn if (answers := ask(model, one)) is not None)
 
 
-def broken(answers: Told, rule: str) -> int:
-    """How often a rule is broken."""
+def breaks(answers: Told, rule: str) -> bool:
+    """Whether answers break a rule."""
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         found = [wrong for one in BY_LETTER[rule[0]] for wrong in one(answers)]
-    return sum(wrong.count for wrong in found if wrong.rule == rule)
+    return any(wrong.rule == rule for wrong in found)
+
+
+def tampered(answers: Told, rule: str) -> Told:
+    """The answers, with the columns of a rule changed so that they break it."""
+    columns = dict(answers.columns)
+    for name, change in TAMPERED[rule].items():
+        if name in columns:
+            columns[name] = change(columns[name].astype(float))
+    return replace(answers, columns=columns)
 
 
 @pytest.mark.parametrize("rule", TAMPERED)
 def test_answers_that_break_a_rule_are_caught(rule: str) -> None:
-    caught = 0
-    for answers in told():
-        columns = dict(answers.columns)
-        for name, change in TAMPERED[rule].items():
-            if name in columns:
-                columns[name] = change(columns[name].astype(float))
-        caught += broken(replace(answers, columns=columns), rule) - broken(answers, rule)
-    assert caught > 0
+    """By one of the batches at least; most know no metric of the rule or have no such question."""
+    assert any(
+        breaks(tampered(answers, rule), rule) and not breaks(answers, rule) for answers in told()
+    )
 
 
 def test_every_rule_has_answers_that_break_it() -> None:
