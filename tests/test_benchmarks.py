@@ -60,6 +60,20 @@ def answers(model: Model, asked: Columns) -> xr.Dataset:
     return answer(model, asked)
 
 
+FEW = 30
+"""Questions that the slow twin answers in a moment."""
+
+
+@pytest.fixture(scope="module")
+def few(asked: Columns) -> Columns:
+    return {name: column[:FEW] for name, column in asked.items()}
+
+
+@pytest.fixture(scope="module")
+def few_answers(model: Model, few: Columns) -> xr.Dataset:
+    return answer(model, few)
+
+
 def assert_spread(found: Document, repeats: int) -> None:
     assert found.keys() == SPREAD
     assert found["repeats"] == repeats
@@ -140,25 +154,25 @@ def test_the_answers_are_those_of_the_slow_twin(
 
 @pytest.mark.parametrize("name", ["goodput_bps", "latency_mean_s", "cpu_recv", "bottleneck"])
 def test_one_wrong_answer_is_found(
-    model: Model, asked: Columns, answers: xr.Dataset, name: str
+    model: Model, few: Columns, few_answers: xr.Dataset, name: str
 ) -> None:
-    wrong = answers.copy(deep=True)
+    wrong = few_answers.copy(deep=True)
     known = np.flatnonzero(~np.isnan(wrong[name].to_numpy().astype(float)))
     column = wrong[name].to_numpy()
     column[known[3]] = (
         (column[known[3]] + 1) % 3 if name == "bottleneck" else column[known[3]] * (1 + 1e-7)
     )
     with pytest.raises(checking.WrongAnswerError, match=rf"1 answers differ.*{name} of Scenario"):
-        checking.check(model, asked, wrong, 400)
+        checking.check(model, few, wrong, FEW)
 
 
-def test_a_missing_answer_is_found(model: Model, asked: Columns, answers: xr.Dataset) -> None:
-    wrong = answers.copy(deep=True)
+def test_a_missing_answer_is_found(model: Model, few: Columns, few_answers: xr.Dataset) -> None:
+    wrong = few_answers.copy(deep=True)
     wrong["goodput_bps"].to_numpy()[7] = np.nan
     with pytest.raises(checking.WrongAnswerError, match=r"goodput_bps of Scenario.*: nan, not"):
-        checking.check(model, asked, wrong, 400)
+        checking.check(model, few, wrong, FEW)
     with pytest.raises(checking.WrongAnswerError, match="cpu_send of Scenario"):
-        checking.check(model, asked, answers.drop_vars("cpu_send"), 400)
+        checking.check(model, few, few_answers.drop_vars("cpu_send"), FEW)
 
 
 def test_the_grid_holds_what_the_model_answers(model: Model, asked: Columns) -> None:
@@ -314,7 +328,7 @@ def test_the_command_prints_one_document_and_its_progress_apart() -> None:
         "--only",
         "throughput",
         "--points",
-        "300",
+        "60",
         "--repeats",
         "1",
         "--json",
@@ -331,8 +345,8 @@ def test_the_command_prints_one_document_and_its_progress_apart() -> None:
     document = json.loads(done.stdout)
     assert document.keys() == {"schema_version", "machine", "throughput", "load_average_at_end"}
     assert document["machine"].keys() >= {"python", "numpy", "cpus", "load_average"}
-    assert document["throughput"]["full"]["points"] == 300
-    assert "300 points: repeat 1 of 1" in done.stderr
+    assert document["throughput"]["full"]["points"] == 60
+    assert "60 points: repeat 1 of 1" in done.stderr
 
 
 @pytest.mark.parametrize("words", [["--points", "0"], ["--only", "nothing"], ["--repeats", "x"]])

@@ -35,7 +35,7 @@ def carries(model: icmodel.Model, one: Scenario, goodput_bps: float) -> bool:
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(goodput_bps=GOODPUTS)
 def test_the_least_rate_carries_and_one_frame_less_does_not(
     model: icmodel.Model, goodput_bps: float
@@ -51,7 +51,7 @@ def test_the_least_rate_carries_and_one_frame_less_does_not(
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(goodput_bps=GOODPUTS)
 def test_the_least_payload_carries_and_one_byte_less_does_not(
     model: icmodel.Model, goodput_bps: float
@@ -68,7 +68,7 @@ def test_the_least_payload_carries_and_one_byte_less_does_not(
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(goodput_bps=GOODPUTS)
 def test_the_least_cores_carry_and_no_fewer_that_were_measured_do(
     model: icmodel.Model, goodput_bps: float
