@@ -25,9 +25,11 @@ export RUSTUP_HOME := $(abspath $(dir $(firstword $(RUSTUP))))
 endif
 endif
 
-# A build that is made once needs no notes of what changed.
+# A build that is made once needs no notes of what changed, and no line numbers for a debugger.
 ifdef CI
 export CARGO_INCREMENTAL := 0
+export CARGO_PROFILE_DEV_DEBUG := false
+export CARGO_PROFILE_RELEASE_DEBUG := false
 endif
 # Rust's tests that measure want the machine for themselves.
 MEASURING := lab runs_over_loopback transport
@@ -132,10 +134,10 @@ measure: toolchain develop
 	$(BIN)/python -m benchmarks.recommend
 	$(BIN)/python -m benchmarks.systems
 
-# What measures runs first and alone, the rest on both processors, file by file.
+# What measures runs first and alone, the rest on both processors, file by file, the longest first.
 pytest: develop
 	$(BIN)/python -m pytest -m alone
-	$(BIN)/python -m pytest -m 'not alone' --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest -m 'not alone' --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 check: develop
 	$(BIN)/ruff check .

@@ -28,15 +28,28 @@ settings.register_profile("ci", deadline=None, derandomize=True, database=None, 
 settings.load_profile("ci" if IN_CI else "here")
 
 
-ALONE = ("test_benchmarks_probe", "test_calibrate", "test_probe")
-"""How files begin whose tests measure or use networks of their own: nothing runs beside them."""
+ALONE = {
+    "test_benchmarks_probe",
+    "test_calibrate_hosts",
+    "test_probe_clock",
+    "test_probe_cpu",
+    "test_probe_ends",
+    "test_probe_goodput",
+    "test_probe_latency",
+    "test_probe_loss",
+}
+"""Files whose tests measure or use networks of their own: nothing runs beside them."""
+
+LONGEST = ("test_docs", "test_wheel", "test_benchmarks", "test_contradictions", "test_calibrate")
+"""Files of the most seconds: begun first, so that none of them runs on when all else is done."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that are to run alone."""
+    """Mark the tests that are to run alone, and begin with the longest files."""
     for item in items:
-        if item.path.name.startswith(ALONE):
+        if item.path.stem in ALONE:
             item.add_marker(pytest.mark.alone)
+    items.sort(key=lambda item: item.path.stem not in LONGEST)
 
 
 def fail_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:
