@@ -10,7 +10,8 @@ The convention, told to writers in CONTRIBUTING.md:
 - a block with ``title="NAME"`` is written to the file of that name;
 - any other block is only shown.
 
-All blocks of one document run from top to bottom in one empty folder.
+All blocks of one document run from top to bottom in one empty folder.  What is one ``icmodel`` command and
+nothing else is run in this process, which saves its start; those of the README start the installed command.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import doctest
 import io
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -31,12 +33,17 @@ import pytest
 
 import checkout
 from conftest import clean_environment, run
+from icmodel.cli import main
 
 FENCE = re.compile(r"^(?P<indent> *)```(?P<words>.*)$")
 TITLE = re.compile(r'title="(?P<name>[^"]+)"')
 EXIT = re.compile(r"#\s*exit (?P<code>\d+)\s*$")
 DOCTEST = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 EXECUTED = ("console", "python", "pycon")
+STARTED = "README.md"
+"""The document whose commands are all started as processes of their own."""
+ONLY_A_SHELL = re.compile(r"[|&;<>()$`*?~]")
+COLUMNS = "100"
 
 
 @dataclass(frozen=True)
@@ -140,12 +147,37 @@ def is_a_target_of_make(command: str) -> None:
 
 
 def run_step(step: Step, block: Block, folder: Path) -> None:
+    words = shlex.split(step.command, comments=True)
+    alone = words[0] == "icmodel" and not ONLY_A_SHELL.search(step.command)
+    if alone and not block.where.startswith(STARTED):
+        code, printed = run_here(words[1:], folder)
+    else:
+        code, printed = run_in_bash(step.command, folder)
+    said = f"{block.where}: $ {step.command}\nexit {code}\n{printed}"
+    assert code == step.code, f"{said}\nexpected exit {step.code}"
+    missing = shows(step.printed, printed)
+    assert not missing, f"{said}\nnot printed: {missing}"
+
+
+def run_here(arguments: list[str], folder: Path) -> tuple[int, str]:
+    """The exit code of ``icmodel`` with these arguments, and what it printed."""
+    printed = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    with pytest.MonkeyPatch.context() as place:
+        place.chdir(folder)
+        place.setenv("COLUMNS", COLUMNS)
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            code = main(arguments)
+    printed.seek(0)
+    return code, printed.read()
+
+
+def run_in_bash(command: str, folder: Path) -> tuple[int, str]:
+    """The exit code of a command line, and what it printed."""
     folders = (str(Path(sys.executable).parent), os.environ["PATH"], str(checkout.PROBE.parent))
-    programs = os.pathsep.join(folders)
     done = subprocess.run(
-        ["bash", "-c", step.command],
+        ["bash", "-c", command],
         cwd=folder,
-        env={**clean_environment(), "PATH": programs, "COLUMNS": "100"},
+        env={**clean_environment(), "PATH": os.pathsep.join(folders), "COLUMNS": COLUMNS},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -153,10 +185,7 @@ def run_step(step: Step, block: Block, folder: Path) -> None:
         timeout=300,
         check=False,
     )
-    said = f"{block.where}: $ {step.command}\nexit {done.returncode}\n{done.stdout}"
-    assert done.returncode == step.code, f"{said}\nexpected exit {step.code}"
-    missing = shows(step.printed, done.stdout)
-    assert not missing, f"{said}\nnot printed: {missing}"
+    return done.returncode, done.stdout
 
 
 def run_python(block: Block, names: dict[str, object]) -> None:
