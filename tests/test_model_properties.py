@@ -58,13 +58,17 @@ def present(told: Prediction) -> dict[str, Estimate]:
 # --- physics --------------------------------------------------------------------------------------
 
 
-@settings(max_examples=70)
+@settings(max_examples=100)
 @given(MODELS, SEEDS, st.booleans())
-def test_every_interval_holds_its_value_and_stays_possible(
-    model: Model, seed: int, beyond: bool
-) -> None:
+def test_what_is_told_is_possible(model: Model, seed: int, beyond: bool) -> None:
     scenario = scenario_of(model, seed, beyond=beyond)
     told = model.predict(scenario, outside="extrapolate" if beyond else "refuse")
+    every_interval_holds_its_value_and_stays_possible(told)
+    goodput_is_at_most_what_is_asked_and_not_lost_and_what_the_wire_allows(model, scenario, told)
+    latency_is_at_least_propagation_and_serialisation(model, scenario, told)
+
+
+def every_interval_holds_its_value_and_stays_possible(told: Prediction) -> None:
     for name, found in present(told).items():
         assert 0 <= found.low <= found.value <= found.high, name
         if name in ("loss_rate", "cpu_send", "cpu_recv"):
@@ -72,13 +76,9 @@ def test_every_interval_holds_its_value_and_stays_possible(
         assert not math.isinf(found.high) or found.value == found.high, name
 
 
-@settings(max_examples=70)
-@given(MODELS, SEEDS, st.booleans())
-def test_goodput_is_at_most_what_is_asked_and_not_lost_and_what_the_wire_allows(
-    model: Model, seed: int, beyond: bool
+def goodput_is_at_most_what_is_asked_and_not_lost_and_what_the_wire_allows(
+    model: Model, scenario: Scenario, told: Prediction
 ) -> None:
-    scenario = scenario_of(model, seed, beyond=beyond)
-    told = model.predict(scenario, outside="extrapolate" if beyond else "refuse")
     goodput, requested = told.goodput_bps, scenario.requested_goodput_bps
     bound = model.greatest_goodput_bps(scenario) or math.inf
     assert at_most(goodput.value, bound)
@@ -96,13 +96,9 @@ def test_goodput_is_at_most_what_is_asked_and_not_lost_and_what_the_wire_allows(
         assert told.shortfall_bps.value == pytest.approx(requested - told.sent_bps.value, abs=1e-3)
 
 
-@settings(max_examples=70)
-@given(MODELS, SEEDS, st.booleans())
-def test_latency_is_at_least_propagation_and_serialisation(
-    model: Model, seed: int, beyond: bool
+def latency_is_at_least_propagation_and_serialisation(
+    model: Model, scenario: Scenario, told: Prediction
 ) -> None:
-    scenario = scenario_of(model, seed, beyond=beyond)
-    told = model.predict(scenario, outside="extrapolate" if beyond else "refuse")
     least = model.least_latency_s(scenario) or 0.0
     for name, found in present(told).items():
         if name.startswith("latency_") and not name.endswith("_std_s"):
