@@ -121,11 +121,8 @@ def sweep(
         check_file(output, ENDINGS)
         check_extra(output)
     outside = _outside(extrapolate=extrapolate, allow_gaps=allow_gaps)
-    if question.payload is None:
-        raise ScenarioError('the sweep has no payload: give some, e.g. --payload "64 B..65535 B"')
+    ranges: dict[str, Any] = _ranges(question)
     data = load(dataset)
-    protocols = ",".join(listed(protocol)) or data.default_protocol
-    ranges: dict[str, Any] = {"protocol": protocols, **question.texts()}
     wanted = listed(metric)
     model = Model(data, variant, cache=not no_cache)
     with progress_bar("sweep") as progress:
@@ -135,6 +132,7 @@ def sweep(
             metrics=(*wanted, "bottleneck") if wanted else None,
             progress=progress,
             options=question.options(),
+            protocol=",".join(listed(protocol)) or data.default_protocol,
             **ranges,
         )
     notes = _notes(model, answers, wanted)
@@ -145,6 +143,13 @@ def sweep(
     with progress_bar("write") as progress:
         grid = Grid(answers, tuple(wanted), notes, progress)
         emit(_answer(grid), as_json=as_json, output=output)
+
+
+def _ranges(question: Question) -> dict[str, str]:
+    """The parameters to sweep, as typed."""
+    if question.payload is None:
+        raise ScenarioError('the sweep has no payload: give some, e.g. --payload "64 B..65535 B"')
+    return question.texts()
 
 
 def _outside(*, extrapolate: bool, allow_gaps: bool) -> str:
