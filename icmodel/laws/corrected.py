@@ -142,7 +142,7 @@ def cpu(
 
 
 def utilisation(look: Look, utilisations: Sequence[str], demand: Floats) -> Floats:
-    """Utilisation of the asked cores, at most all of them (E6), of what is needed of them."""
+    """Utilisation of the requested cores, at most 1 (E6), given the demand."""
     return np.minimum(widened(look, utilisations, demand), 1.0)
 
 
@@ -345,5 +345,5 @@ def notes(look: Look, flow: Flow, asked: Scenario) -> Iterator[str]:
 
 
 def law(data: Dataset, fitting: object = None) -> Law:
-    """The law, which is the same for every dataset and fits nothing."""
+    """The law, the same for every dataset; it needs no fits."""
     return Law(prepare, BEST, flow, answers, bases, bounds, notes, own_rows)

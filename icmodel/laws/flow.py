@@ -40,7 +40,7 @@ class Flow:
     cpu_load: Load
 
     def take(self, where: Ints) -> Flow:
-        """How some of the frames fare."""
+        """The flow of some of the questions."""
         parts = (getattr(self, field.name) for field in fields(self))
         taken = [p.take(where) if isinstance(p, Load) else p.take(where, axis=1) for p in parts]
         return Flow(*taken)  # type: ignore[arg-type]

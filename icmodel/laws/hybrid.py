@@ -216,7 +216,7 @@ def measured_options(data: Dataset) -> list[dict[str, str]]:
 
 
 def _law(prepared: Callable[[Wanted], Prepared | None]) -> Law:
-    """The law on tables that are prepared so."""
+    """The law on tables that a given function prepares."""
     told = Law(prepared, BEST, flow, answers, bases, bounds, notes, nearest_rows)
     return replace(told, paced=paced)
 

@@ -33,10 +33,10 @@ class Fitting(NamedTuple):
 class Law:
     """The steps of one variant, from rows to an answer.
 
-    ``prepare`` makes tables; ``goodput`` is the one of what a stream can have.  Of a block of questions bound
-    to tables ``flow`` says how the frames fare, ``answers`` every wanted metric (ends, n) and what the
-    bottleneck rests on where it is wanted, ``bases`` what metrics rest on; of one question ``bounds`` and
-    ``notes`` explain it.  ``rows`` are those that answer a protocol at some options.
+    ``prepare`` makes tables; ``goodput`` names the table of the capacity.  For a block of questions bound
+    to tables ``flow`` gives throughput and load, ``answers`` every wanted metric (ends, n), and the demand where
+    the bottleneck is wanted, ``bases`` what metrics rest on; for one question ``bounds`` and ``notes`` explain
+    it.  ``rows`` gives the rows that answer a protocol at some options.
     ``adds_cable``: a distance beyond the dataset's own cable adds to latency (E19).
 
     Optional: ``overload`` answers requests in overload; ``for_hosts`` gives the dataset and its law on another link

@@ -34,10 +34,10 @@ GROWING = (BUSY, "packets_")
 ANY_CORES = ("latency_", "rtt_", BUSY)
 """Metrics that rows at another core count answer: latency unchanged, CPU scaled (E6, E11)."""
 PRIVATE = "_"
-"""What the names of tables and columns begin with that a law makes for itself."""
+"""Beginning of the names of tables and columns that a law makes for itself."""
 BOTTLENECK = "bottleneck"
 DEMAND = "_cpu_send_demand"
-"""The column of what the sender needs of the asked cores, not capped: who asks what limits a stream gets it."""
+"""Column of the utilisation the sender needs of the requested cores, above 1 too; there if the bottleneck is wanted."""
 
 
 def table_metrics(tables: Tables) -> tuple[str, ...]:

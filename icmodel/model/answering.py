@@ -22,9 +22,9 @@ from icmodel.tables import HIGH, LOW, VALUE, Look, Questions
 class Answered:
     """A block of n questions with its answers.
 
-    ``columns`` are the metrics that there are numbers of, each (ends, n) of value, low and high; NaN in
-    all where a question has no answer.  ``demand`` (n,) is what the sender needs of the asked cores, NaN where
-    not known or the bottleneck not wanted.
+    ``columns`` are the metrics with numbers, each (ends, n) of value, low and high; NaN
+    where a question has no answer.  ``demand`` (n,) is the utilisation the sender needs of the requested cores;
+    NaN where unknown, or where the bottleneck is not wanted.
     """
 
     law: Law
@@ -35,7 +35,7 @@ class Answered:
     demand: Floats
 
     def bottleneck(self) -> Codes:
-        """What limits each stream, (n,)."""
+        """The bottleneck of each stream, (n,)."""
         return bottleneck(self.look.q, self.flow, self.demand)
 
     def outside(self) -> Bools:

@@ -120,7 +120,7 @@ class Domains:
     def unanswerable(
         self, protocol: Ints, cores: Floats, switches: Floats, endpoints: Floats, distance: Floats
     ) -> Bools:
-        """Which questions are of a protocol without rows, or use a parameter it has no rule for."""
+        """Which questions are of a protocol without rows, or use a parameter without a rule."""
         wrong = switches < self.least_switches.take(protocol)
         wrong |= switches > self.most_switches.take(protocol)
         for has, used in (

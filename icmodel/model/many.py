@@ -176,7 +176,7 @@ class Output:
         return ("", "_low", "_high") if self.wanted.intervals else ("",)
 
     def allocate(self, prepared: Prepared, *, cleared: bool) -> None:
-        """Columns for every wanted metric; cleared first only if not all of them will be written."""
+        """Make columns for every wanted metric; filled with NaN only if some rows will not be written."""
         names = (*named(prepared), BOTTLENECK)
         for metric in self.wanted.metrics or ():
             if metric not in names:

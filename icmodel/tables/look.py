@@ -32,7 +32,7 @@ class Load:
         return Load(self.slot[:1], above, self.limited[:1])
 
     def take(self, where: Ints) -> Load:
-        """The loads of some questions."""
+        """The loads of some of the questions."""
         above = None if self.above_bps is None else self.above_bps.take(where, axis=-1)
         return Load(self.slot.take(where, axis=-1), above, self.limited.take(where, axis=-1))
 
@@ -125,7 +125,7 @@ class Look:
         return found
 
     def _at_unlimited(self, metrics: Sequence[str], ends: Ints) -> Floats:
-        """Some ends of metrics at the unlimited load, (metrics, ends, n)."""
+        """Evaluate them at the unlimited load, (metrics, ends, n); without load terms."""
         packed = self.tables.packed
         place = self._cells(metrics)[:, None] + ends[:, None] * packed.cells
         terms, squares = packed.unlimited.take(place, axis=0), packed.unlimited_squares
@@ -136,7 +136,7 @@ class Look:
         return found
 
     def _polynomial(self, metrics: Sequence[str], load: Load, ends: Ints) -> Floats:
-        """Some ends of metrics at some loads, (metrics, ends, n)."""
+        """Evaluate the polynomials of some ends of metrics at some loads, (metrics, ends, n)."""
         if load.above_bps is None:
             return self._at_unlimited(metrics, ends)
         packed = self.tables.packed
@@ -154,7 +154,7 @@ class Look:
         return of_load
 
     def _of_payload(self, slope: Floats, square: Floats) -> Floats:
-        """What changes with the payload: the linear term, and of the last ends the square's behind it."""
+        """Linear payload term, plus the quadratic term for the last ends."""
         if not square.size:
             return slope * self.above_knot
         found = slope.copy()

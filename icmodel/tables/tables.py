@@ -177,11 +177,11 @@ def without_goodput(points: Sequence[Point]) -> frozenset[tuple[str, int]]:
 class Packed:
     """The surfaces of all tables one after another, so that one look-up reads many metrics.
 
-    ``coefficients`` (3 · places, 4) have c0, c1, c3 and c4 side by side, for value, low and high, so that a number
-    is one look into memory; ``squares`` (2 · places, 2) c2 and c5, of the ends alone, none where all are 0.
-    ``unlimited`` (3 · cells, 2) and ``unlimited_squares`` (2 · cells,) have c0, c1 and c2 of the last slot, all that
-    an unlimited load needs.  ``basis`` and ``rows`` are (4, places).  There is a place for each slot, surface and cell, cells being next to
-    each other; ``top_load`` has one for each surface and cell.  ``first`` (tables,) is the first surface of
+    ``coefficients`` (3 · places, 4) holds c0, c1, c3 and c4 side by side, for value, low and high, so that a number
+    is one memory access; ``squares`` (2 · places, 2) holds c2 and c5 of the ends, empty if all are 0.
+    ``unlimited`` (3 · cells, 2) and ``unlimited_squares`` (2 · cells,) hold c0, c1 and c2 of the last slot, all
+    that the unlimited load needs.  ``basis`` and ``rows`` are (4, places).  There is a place for each slot, surface
+    and cell, the cells being contiguous; ``top_load`` has one for each surface and cell.  ``first`` (tables,) is the first surface of
     each table.
     """
 
