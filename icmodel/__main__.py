@@ -1,5 +1,6 @@
 """``python -m icmodel`` is the command ``icmodel``; Ctrl-C ends it quietly from its first moment."""
 
+import gc
 import os
 import signal
 import sys
@@ -8,6 +9,8 @@ from types import FrameType, TracebackType
 
 INTERRUPTED = 130
 A_MOMENT_S = 0.001
+RARELY = 200_000
+"""New objects between two searches for unreachable ones; a short command is over before, imports and all."""
 
 
 def _at_once(_number: int, _frame: FrameType | None) -> None:
@@ -48,6 +51,7 @@ def _handle_by(handler: Callable[[int, FrameType | None], object] | signal.Handl
 
 def main() -> int:
     """Run the command line of this process and return its exit code."""
+    gc.set_threshold(RARELY)
     listen()
     from icmodel.cli import main as run  # half of the time of a short command goes into this
 

@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import count, groupby, repeat
+from itertools import count, groupby, pairwise, repeat
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -64,7 +64,7 @@ class Point(NamedTuple):
     source: str
 
 
-DIGITS = frozenset("0123456789.eE+-")
+DIGITS = "0123456789.eE+-"
 """Characters of finite numbers."""
 POINT = slice(Point._fields.index("protocol"), Point._fields.index("metric"))
 """The cells of a row that identify its point."""
@@ -187,7 +187,7 @@ def _column(name: str, cells: Sequence[str], path: Path) -> list[Any]:
 def _plain_numbers(texts: Sequence[str]) -> dict[str, float | None] | None:
     """Text -> value, if all texts are finite numbers of at least 0 or empty; else ``None``."""
     filled = [text for text in texts if text]
-    if not DIGITS.issuperset("".join(filled)):
+    if "".join(filled).strip(DIGITS):
         return None
     try:
         numbers = list(map(float, filled))
@@ -321,15 +321,14 @@ def row_key(point: Point) -> Key:
 
 
 def _check_order(points: tuple[Point, ...], path: Path) -> None:
-    before: Key | None = None
-    for point in points:
-        key = row_key(point)
-        if before is not None and key == before:
+    for before, point in pairwise(points):
+        if before[POINT] == point[POINT] and before.metric < point.metric:
+            continue  # the next metric of the same point, as most rows are
+        if row_key(point) == row_key(before):
             raise DatasetError(
                 f"{path} line {point.line}: a second row for the same point and metric"
             )
-        if before is not None and key < before:
+        if row_key(point) < row_key(before):
             raise DatasetError(
                 f"{path} line {point.line}: rows must be sorted by the columns from left to right"
             )
-        before = key

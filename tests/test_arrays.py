@@ -23,12 +23,12 @@ def bits(found: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("of_choice", "of_numbers"), SHAPES)
-@given(seed=st.integers(0, 10**9))
+@given(seed=st.integers(0, 10**9), share=st.sampled_from([0.0, 0.5, 1.0]))
 def test_floats_are_chosen_to_the_bit(
-    of_choice: tuple[int, ...], of_numbers: tuple[int, ...], seed: int
+    of_choice: tuple[int, ...], of_numbers: tuple[int, ...], seed: int, share: float
 ) -> None:
     rng = np.random.default_rng(seed)
-    chosen = rng.random(of_choice) < 0.5
+    chosen = rng.random(of_choice) < share
     one = np.asarray(numbers((*of_numbers, 1), rng)[..., 0])
     other = np.asarray(numbers((*of_numbers, 1), rng)[..., 0])
     told = np.where(chosen, one, other)
@@ -50,6 +50,14 @@ def test_numbers_alone_and_other_kinds_are_too(
     told, found = np.where(chosen, one, other), if_else(chosen, one, other)
     assert found.dtype == told.dtype
     assert found.tobytes() == told.tobytes()
+
+
+@pytest.mark.parametrize("all_of_them", [True, False])
+def test_what_is_chosen_is_no_view_of_what_it_was_chosen_from(all_of_them: bool) -> None:
+    one, other = np.ones(MANY), np.zeros(MANY)
+    if_else(np.full(MANY, all_of_them), one, other)[:] = 7.0
+    assert one.all()
+    assert not other.any()
 
 
 def test_views_with_gaps_are_read_as_they_are() -> None:

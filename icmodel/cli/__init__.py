@@ -43,9 +43,6 @@ COMMANDS = (
 DONE, WRONG, DEFECT, INTERRUPTED, PIPE_CLOSED = 0, 2, 70, 130, 141
 """Exit codes beside those of a verdict (1 not met, 3 undecided)."""
 
-RARELY = 50_000
-"""Allocations between two garbage collections; most commands end earlier."""
-
 _USAGE: tuple[type[Exception], type[Exception]] = typer.BadParameter.__mro__[1:3]  # type: ignore[assignment]
 """Exception of typer for a command line it cannot read, whichever click it brings."""
 
@@ -112,7 +109,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line (that of this process by default) and return its exit code."""
     if arguments is not None:
         return _run(arguments)
-    gc.set_threshold(RARELY)
     warnings.showwarning = _warn  # type: ignore[assignment]
     # Before numpy is imported: the matrices of a fit are small, and its threads would only wait.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -29,8 +29,15 @@ from icmodel.laws.cores import other_cores
 from icmodel.laws.explained import UNLIMITED, benchmark_and_share, not_achieved_note
 from icmodel.laws.flow import CLOSE, Flow, over_both
 from icmodel.laws.law import Law
-from icmodel.laws.metrics import BY_FLOW, busy_cores, frames_per_s, split, table_metrics
-from icmodel.laws.path import on_the_way, switches_s
+from icmodel.laws.metrics import (
+    BY_FLOW,
+    busy_cores,
+    frames_per_s,
+    sender_demand,
+    split,
+    table_metrics,
+)
+from icmodel.laws.path import add_path, switches_s
 from icmodel.laws.substitution import own_rows
 from icmodel.scenario import Scenario
 from icmodel.tables import HIGH, VALUE, Load, Look, opposite
@@ -81,8 +88,7 @@ def at_load(look: Look, metrics: Sequence[str], flow: Flow) -> Floats:
 def latency(look: Look, metrics: Sequence[str], flow: Flow) -> Floats:
     """Latency, its standard deviation and other metrics of the achieved load (§7.1.2)."""
     value = at_load(look, metrics, flow)  # E4, E12
-    crossing, added_s = on_the_way(metrics, switches_s(look, metrics))  # E5
-    value[crossing] += added_s[:, None]
+    add_path(value, metrics, switches_s(look, metrics))  # E5
     return value
 
 
@@ -173,7 +179,8 @@ def answers(look: Look, flow: Flow, wanted: Collection[str]) -> dict[str, Floats
     latencies, busy, utilisations = split(table_metrics(look.tables), wanted)
     found |= dict(zip(latencies, latency(look, latencies, flow), strict=True))
     found |= dict(zip(busy, cpu(look, busy, flow), strict=True))
-    found |= busy_cores(look, utilisations, demand(look, utilisations, flow))
+    needed = demand(look, utilisations, flow)
+    found |= busy_cores(look, utilisations, needed) | sender_demand(utilisations, needed)
     found["frames_per_s"] = frames_per_s(look, flow, found.get("frames_per_s"))
     return found
 
@@ -217,7 +224,6 @@ def law(data: Dataset, fitting: object = None) -> Law:
         "goodput_bps",
         flow,
         answers,
-        demand,
         bases,
         bounds,
         notes,

@@ -31,7 +31,7 @@ class Read(NamedTuple):
     where: Bools | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Bases:
     """For each metric its look-ups, and the weakest rule it passed through (n,), the strongest basis for none."""
 

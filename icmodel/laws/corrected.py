@@ -43,13 +43,14 @@ from icmodel.laws.metrics import (
     ONE_PROCESS,
     busy_cores,
     frames_per_s,
+    sender_demand,
     split,
     table_metrics,
     utilisations_of,
 )
 from icmodel.laws.order import in_order, with_others
 from icmodel.laws.packets import MULTIPLE, multiples, packets_per_s
-from icmodel.laws.path import cable_s, is_one_way, least_s, on_the_way, switches_s, traversals
+from icmodel.laws.path import add_path, cable_s, is_one_way, least_s, switches_s, traversals
 from icmodel.laws.sharing import SHARED, fair_share, receives_less
 from icmodel.laws.substitution import own_rows
 from icmodel.scenario import Scenario
@@ -113,10 +114,11 @@ def latency(look: Look, metrics: Sequence[str], flow: Flow) -> Floats:
     """As in the original, but at least theory's least time, and with the cable's propagation (E19)."""
     value = at_load(look, metrics, flow)
     value = widened(look, metrics, value, [rows_behind(metric) for metric in metrics])
-    one_way = np.flatnonzero([is_one_way(metric) for metric in metrics])
-    value[one_way] = np.maximum(value[one_way], least_s(look))
-    crossing, added_s = on_the_way(metrics, switches_s(look, metrics) + cable_s(look))
-    value[crossing] += added_s[:, None]
+    at_least = least_s(look)
+    for metric, ends in zip(metrics, value, strict=True):
+        if is_one_way(metric):
+            np.maximum(ends, at_least, out=ends)
+    add_path(value, metrics, switches_s(look, metrics) + cable_s(look))
     return value
 
 
@@ -139,12 +141,9 @@ def cpu(
     return value
 
 
-def utilisation(
-    look: Look, utilisations: Sequence[str], flow: Flow, cpu_time: CpuTime = appendix_h.cpu_time
-) -> Floats:
-    """Utilisation of the requested cores, at most 1 (E6)."""
-    value = appendix_h.demand(look, utilisations, flow, cpu_time)
-    return np.minimum(widened(look, utilisations, value), 1.0)
+def utilisation(look: Look, utilisations: Sequence[str], demand: Floats) -> Floats:
+    """Utilisation of the requested cores, at most 1 (E6), given the demand."""
+    return np.minimum(widened(look, utilisations, demand), 1.0)
 
 
 # --- Loss rate ------------------------------------------------------------------------------------
@@ -236,7 +235,9 @@ def composed(
     latencies, busy, utilisations = split(table_metrics(look.tables), needed)
     found |= zip(latencies, latency(look, latencies, flow), strict=True)
     found |= zip(busy, cpu(look, busy, flow, cpu_time), strict=True)
-    found |= busy_cores(look, utilisations, utilisation(look, utilisations, flow, cpu_time))
+    cores_needed = demand(look, utilisations, flow, cpu_time)
+    found |= busy_cores(look, utilisations, utilisation(look, utilisations, cores_needed))
+    found |= sender_demand(utilisations, cores_needed)
     counted = multiples(look.tables, needed)
     found |= zip(
         counted, packets_per_s(look, counted, flow, all_at_limit=all_at_limit), strict=True
@@ -345,4 +346,4 @@ def notes(look: Look, flow: Flow, asked: Scenario) -> Iterator[str]:
 
 def law(data: Dataset, fitting: object = None) -> Law:
     """The law, the same for every dataset; it needs no fits."""
-    return Law(prepare, BEST, flow, answers, demand, bases, bounds, notes, own_rows)
+    return Law(prepare, BEST, flow, answers, bases, bounds, notes, own_rows)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ CLOSE = 1e-9
 """Relative tolerance with which a request counts as achieved: products of rate and payload round."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Flow:
     """Goodputs, losses and states of each stream; arrays (ends, n) of value, low and high, goodputs in b/s.
 
@@ -42,17 +41,9 @@ class Flow:
 
     def take(self, where: Ints) -> Flow:
         """The flow of some of the questions."""
-        return self._each(lambda part: part[:, where], lambda load: load.take(where))
-
-    def of_values(self) -> Flow:
-        """The flow of the values alone, without ends."""
-        return self._each(lambda part: part[:1], Load.at_value)
-
-    def _each(self, part: Callable[[Any], Any], load: Callable[[Load], Load]) -> Flow:
-        """The same with a function applied to each array and load."""
         parts = (getattr(self, field.name) for field in fields(self))
-        changed = [load(p) if isinstance(p, Load) else part(p) for p in parts]
-        return Flow(*changed)  # type: ignore[arg-type]
+        taken = [p.take(where) if isinstance(p, Load) else p.take(where, axis=1) for p in parts]
+        return Flow(*taken)  # type: ignore[arg-type]
 
 
 MetricsAt = Callable[[Look, Load, Flow], Floats]

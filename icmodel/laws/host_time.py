@@ -26,7 +26,7 @@ BY_WIRE = 0.9
 SHORTEST_S = 1e-12
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class HostTimes:
     """Time that either end itself needs for a frame, for n questions.
 

@@ -180,7 +180,6 @@ def law(data: Dataset, fitting: Fitting) -> Law:
     over = replace(
         _law(keeping(partial(prepare_overload, refiner))),
         answers=overload_answers,
-        demand=overload_demand,
         notes=overload_notes,
     )
     return replace(
@@ -218,7 +217,7 @@ def measured_options(data: Dataset) -> list[dict[str, str]]:
 
 def _law(prepared: Callable[[Wanted], Prepared | None]) -> Law:
     """The law on tables that a given function prepares."""
-    told = Law(prepared, BEST, flow, answers, demand, bases, bounds, notes, nearest_rows)
+    told = Law(prepared, BEST, flow, answers, bases, bounds, notes, nearest_rows)
     return replace(told, paced=paced)
 
 

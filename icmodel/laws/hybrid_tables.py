@@ -38,7 +38,7 @@ from icmodel.tables.curves import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FittedCurves:
     """Draws the curves of some tables from fits."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -34,9 +34,9 @@ class Law:
     """The steps of one variant, from rows to an answer.
 
     ``prepare`` makes tables; ``goodput`` names the table of the capacity.  For a block of questions bound
-    to tables ``flow`` gives throughput and load, ``answers`` every wanted metric (ends, n), ``demand`` the
-    utilisation needed of the requested cores (metrics, ends, n), ``bases`` what metrics rest on; for one question
-    ``bounds`` and ``notes`` explain it.  ``rows`` gives the rows that answer a protocol at some options.
+    to tables ``flow`` gives throughput and load, ``answers`` every wanted metric (ends, n), and the demand where
+    the bottleneck is wanted, ``bases`` what metrics rest on; for one question ``bounds`` and ``notes`` explain
+    it.  ``rows`` gives the rows that answer a protocol at some options.
     ``adds_cable``: a distance beyond the dataset's own cable adds to latency (E19).
 
     Optional: ``overload`` answers requests in overload; ``for_hosts`` gives the dataset and its law on another link
@@ -47,7 +47,6 @@ class Law:
     goodput: str
     flow: Callable[[Look], Flow]
     answers: Callable[[Look, Flow, Collection[str]], Mapping[str, Floats]]
-    demand: Callable[[Look, Sequence[str], Flow], Floats]
     bases: Callable[[Look, Flow], Bases]
     bounds: Callable[[Look, Flow], Mapping[str, float]]
     notes: Callable[[Look, Flow, Scenario], Iterator[str]]

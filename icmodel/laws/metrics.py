@@ -24,6 +24,7 @@ ALWAYS = (
 )
 """Metrics in every prediction; absent ones state why."""
 UTILISATIONS = ("cpu_send", "cpu_recv")
+SENDER = UTILISATIONS[0]
 BUSY = "cpu_"
 """Beginning of every metric of processing time; these grow with the load (E15)."""
 ONE_PROCESS = "_process_cores"
@@ -33,7 +34,10 @@ GROWING = (BUSY, "packets_")
 ANY_CORES = ("latency_", "rtt_", BUSY)
 """Metrics that rows at another core count answer: latency unchanged, CPU scaled (E6, E11)."""
 PRIVATE = "_"
-"""Beginning of the names of tables that a law makes for itself."""
+"""Beginning of the names of tables and columns that a law makes for itself."""
+BOTTLENECK = "bottleneck"
+DEMAND = "_cpu_send_demand"
+"""Column of the utilisation the sender needs of the requested cores, above 1 too; there if the bottleneck is wanted."""
 
 
 def table_metrics(tables: Tables) -> tuple[str, ...]:
@@ -56,11 +60,17 @@ def predicted(own: Collection[str]) -> tuple[str, ...]:
 def split(
     own: Collection[str], wanted: Collection[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Wanted metrics with a table: those of the achieved load, of processing time, and utilisations."""
+    """Wanted metrics with a table: those of the achieved load, of processing time, and utilisations.
+
+    What limits a stream rests on the sender's utilisation.
+    """
     utilisations = tuple(
         name
         for name in UTILISATIONS
-        if name in own and (name in wanted or f"{name}_cores" in wanted)
+        if name in own
+        and (
+            name in wanted or f"{name}_cores" in wanted or (name == SENDER and BOTTLENECK in wanted)
+        )
     )
     others = [name for name in own if name in wanted and name not in UTILISATIONS]
     busy = tuple(name for name in others if name.startswith(BUSY))
@@ -74,6 +84,11 @@ def busy_cores(look: Look, utilisations: Sequence[str], found: Floats) -> dict[s
         if f"{name}_cores" not in look.tables.metrics and look.tables.axes.cores:
             told[f"{name}_cores"] = told[name] * look.q.cores_count
     return told
+
+
+def sender_demand(utilisations: Sequence[str], demand: Floats) -> dict[str, Floats]:
+    """The column of the sender's part of a demand (utilisations, ends, n), where it is told."""
+    return {DEMAND: demand[utilisations.index(SENDER)]} if SENDER in utilisations else {}
 
 
 def frames_per_s(look: Look, flow: Flow, measured: Floats | None) -> Floats:

@@ -40,9 +40,16 @@ def packets_per_s(
     all_at_limit : bool
         The tables are of runs in overload.
     """
+    known = [look.known(MULTIPLE + metric) for metric in metrics]
+    told = np.full((len(metrics), look.ends, len(look.q)), np.nan)
+    if metrics and len(there := np.flatnonzero(np.logical_or.reduce(known))):
+        told[..., there] = _told(look.take(there), metrics, flow.take(there), all_at_limit)
+    return told
+
+
+def _told(look: Look, metrics: Sequence[str], flow: Flow, all_at_limit: bool) -> Floats:
+    """The same for questions that there are rows for."""
     q, tables = look.q, [MULTIPLE + metric for metric in metrics]
-    if not any(look.known(table).any() for table in tables):
-        return np.full((len(metrics), look.ends, len(q)), np.nan)
     load = _load(look, flow)
     own, least = q.frames.packets, q.frames.least_packets
     full = ~load.limited | all_at_limit

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from icmodel.arrays import Floats, Ints, if_else
+from icmodel.arrays import Floats, if_else
 from icmodel.tables import Look
 from icmodel.tables.wire import less_burst
 
@@ -49,8 +49,8 @@ def least_s(look: Look) -> Floats:
     return less_burst(link, look.q.frames.wire_s) + propagation
 
 
-def on_the_way(metrics: Sequence[str], path_s: Floats) -> tuple[Ints, Floats]:
-    """Which metrics cross a path (metrics, n) [s], and what it adds to each of these."""
-    times = np.array([traversals(metric) for metric in metrics], dtype=np.int64)
-    crossing = np.flatnonzero(times)
-    return crossing, times[crossing, None] * path_s[crossing]
+def add_path(found: Floats, metrics: Sequence[str], path_s: Floats) -> None:
+    """Add to metrics (metrics, ends, n) the paths (metrics, n) [s] that they cross, in place."""
+    for ends, metric, once_s in zip(found, metrics, path_s, strict=True):
+        if times := traversals(metric):
+            ends += times * once_s

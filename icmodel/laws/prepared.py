@@ -12,7 +12,6 @@ from icmodel.dataset import Dataset
 from icmodel.laws.metrics import ANY_CORES, BY_FLOW
 from icmodel.tables import Axes, Compiler, Row, Tables
 from icmodel.tables.curve import payload_knots
-from icmodel.tables.curves import configuration_of
 from icmodel.tables.tables import without_goodput
 
 
@@ -36,7 +35,7 @@ class Wanted:
         return sorted(name for name in known if self.only is None or name in self.only)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
     """The tables of a law.
 
@@ -98,7 +97,8 @@ def _payloads(rows: Iterable[Row]) -> list[list[float]]:
     curves: dict[tuple[object, ...], list[float]] = {}
     for _, point in rows:
         if point.payload_bytes is not None:
-            curve = (configuration_of(point), point.metric, point.load_bps, point.endpoints)
+            counts = point.cores, point.switches or 0, point.endpoints
+            curve = (point.protocol, *counts, point.metric, point.load_bps)
             curves.setdefault(curve, []).append(float(point.payload_bytes))
     return list(curves.values())
 

@@ -11,19 +11,20 @@ from icmodel.arrays import Bools, Codes, Floats
 from icmodel.dataset import Dataset
 from icmodel.laws.flow import Flow
 from icmodel.laws.law import Law
-from icmodel.laws.metrics import ALWAYS, predicted
+from icmodel.laws.metrics import ALWAYS, DEMAND, predicted
 from icmodel.laws.order import with_others
 from icmodel.laws.prepared import Prepared
 from icmodel.model.bottleneck import bottleneck
 from icmodel.tables import HIGH, LOW, VALUE, Look, Questions
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Answered:
     """A block of n questions with its answers.
 
     ``columns`` are the metrics with numbers, each (ends, n) of value, low and high; NaN
-    where a question has no answer.
+    where a question has no answer.  ``demand`` (n,) is the utilisation the sender needs of the requested cores;
+    NaN where unknown, or where the bottleneck is not wanted.
     """
 
     law: Law
@@ -31,14 +32,11 @@ class Answered:
     look: Look
     flow: Flow
     columns: Mapping[str, Floats]
+    demand: Floats
 
     def bottleneck(self) -> Codes:
         """The bottleneck of each stream, (n,)."""
-        demand = np.full(len(self.look.q), np.nan)
-        if "cpu_send" in self.look.tables.metrics:
-            look, flow = self.look.of_values(), self.flow.of_values()
-            demand = self.law.demand(look, ["cpu_send"], flow)[0, VALUE]
-        return bottleneck(self.look.q, self.flow, demand)
+        return bottleneck(self.look.q, self.flow, self.demand)
 
     def outside(self) -> Bools:
         """Which questions are outside the payloads of their goodput, (n,)."""
@@ -56,9 +54,10 @@ def answered(
     flow = law.flow(look)
     found = law.answers(look, flow, wanted)
     columns = {name: ends for name, ends in found.items() if name in wanted}
+    demand = found[DEMAND][VALUE] if DEMAND in found else np.full(len(q), np.nan)
     if intervals:
         columns = _with_intervals(columns)
-    return Answered(law, prepared, look, flow, columns)
+    return Answered(law, prepared, look, flow, columns, demand)
 
 
 def too_much(law: Law, over: Prepared, found: Answered) -> Bools:

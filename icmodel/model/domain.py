@@ -121,10 +121,14 @@ class Domains:
         self, protocol: Ints, cores: Floats, switches: Floats, endpoints: Floats, distance: Floats
     ) -> Bools:
         """Which questions are of a protocol without rows, or use a parameter without a rule."""
-        wrong = ~self.answered.take(protocol)
-        wrong |= switches < self.least_switches.take(protocol)
+        wrong = switches < self.least_switches.take(protocol)
         wrong |= switches > self.most_switches.take(protocol)
-        wrong |= ~np.isnan(cores) & ~self.has_cores.take(protocol)
-        wrong |= ~np.isnan(distance) & ~self.distance.take(protocol)
-        wrong |= (endpoints > 1) & ~self.sharing.take(protocol)
+        for has, used in (
+            (self.answered, True),
+            (self.has_cores, ~np.isnan(cores)),
+            (self.distance, ~np.isnan(distance)),
+            (self.sharing, endpoints > 1),
+        ):
+            if not has.all():
+                wrong |= used & ~has.take(protocol)
         return wrong

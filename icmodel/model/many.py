@@ -16,6 +16,7 @@ from icmodel.dataset import Dataset
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import BASES, BOTTLENECKS
 from icmodel.laws.law import Law
+from icmodel.laws.metrics import BOTTLENECK
 from icmodel.laws.prepared import Prepared
 from icmodel.model.answering import Answered, answered, named, needed, no_metric, too_much
 from icmodel.model.bottleneck import UNKNOWN
@@ -176,12 +177,12 @@ class Output:
 
     def allocate(self, prepared: Prepared, *, cleared: bool) -> None:
         """Make columns for every wanted metric; filled with NaN only if some rows will not be written."""
-        names = (*named(prepared), "bottleneck")
+        names = (*named(prepared), BOTTLENECK)
         for metric in self.wanted.metrics or ():
             if metric not in names:
                 raise OutOfDomain(no_metric(self.data, metric))
         for name in self.wanted.metrics or names:
-            if name == "bottleneck":
+            if name == BOTTLENECK:
                 self.columns.setdefault(name, np.full(self.size, UNKNOWN, dtype=np.int8))
             elif name not in self.columns:
                 for ending in self.endings:
@@ -201,8 +202,8 @@ class Output:
             for name, code in used.codes(answer.look, metrics).items():
                 missing = np.isnan(self.columns[name][piece].astype(np.float64))
                 self.columns[f"{name}_basis"][piece] = if_else(missing, -1, code)
-        if "bottleneck" in self.columns:
-            self.columns["bottleneck"][piece] = answer.bottleneck()
+        if BOTTLENECK in self.columns:
+            self.columns[BOTTLENECK][piece] = answer.bottleneck()
 
     def refuse(self, piece: Piece, outside: Bools) -> None:
         """Mark questions that this dataset cannot answer, and clear their answers."""
@@ -210,7 +211,7 @@ class Output:
             return
         self.refused[piece] = outside
         for name, column in self.columns.items():
-            blank = UNKNOWN if name == "bottleneck" else -1
+            blank = UNKNOWN if name == BOTTLENECK else -1
             part = column[piece]
             part[outside] = np.nan if column.dtype.kind == "f" else blank
             column[piece] = part
@@ -233,6 +234,7 @@ class _Worker:
         self.placer = Placer(prepared.tables, cache.domains(key, prepared), len(questions))
         names = named(prepared)
         self.metrics = frozenset(out.wanted.metrics or names) & frozenset(names)
+        self.wanted = self.metrics | ({BOTTLENECK} & out.columns.keys())
         self.block = max(BLOCK // (len(out.endings) * max(len(self.metrics), 1)), 1024)
 
     def answer(self, piece: Piece) -> None:
@@ -251,7 +253,7 @@ class _Worker:
 
     def _write(self, piece: Piece, law: Law, prepared: Prepared, q: Questions) -> Answered:
         intervals = self.out.wanted.intervals
-        found = answered(law, prepared, q, self.metrics, intervals=intervals)
+        found = answered(law, prepared, q, self.wanted, intervals=intervals)
         self.out.write(piece, found, self.metrics)
         return found
 
@@ -303,8 +305,8 @@ def _fold(model: TableCache, out: Columns, questions: QuestionTable) -> xr.Datas
     }
     for name in out:
         result[name].attrs = {"units": unit_of(name), "long_name": long_name(name)}
-        meanings = BOTTLENECKS if name == "bottleneck" else BASES
-        if name == "bottleneck" or name.endswith("_basis"):
+        meanings = BOTTLENECKS if name == BOTTLENECK else BASES
+        if name == BOTTLENECK or name.endswith("_basis"):
             result[name].attrs = {
                 "long_name": long_name(name),
                 "flag_values": list(range(len(meanings))),

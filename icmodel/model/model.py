@@ -20,7 +20,7 @@ from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.laws import VARIANTS
 from icmodel.laws.host_time import host_times
 from icmodel.laws.law import Fitting
-from icmodel.laws.metrics import ALWAYS
+from icmodel.laws.metrics import ALWAYS, BOTTLENECK
 from icmodel.laws.substitution import Rows
 from icmodel.model.answering import Answered, answered, named, needed, no_metric, too_much
 from icmodel.model.cache import Key, TableCache, table_cache
@@ -121,7 +121,7 @@ class Model:
         if outside not in (REFUSE, EXTRAPOLATE):
             raise ScenarioError(f"outside={outside!r} is not one of {REFUSE}, {EXTRAPOLATE}")
         for metric in metrics or ():
-            if metric not in (*ALWAYS, "bottleneck", *self.data.metrics):
+            if metric not in (*ALWAYS, BOTTLENECK, *self.data.metrics):
                 raise OutOfDomain(no_metric(self.data, metric))
         asked = self._complete(asked)
         cache = self._tables.changed(asked.hosts)
@@ -148,11 +148,11 @@ class Model:
         )
         limited = math.isfinite(asked.requested_goodput_bps)
         over = cache.overload(key) if limited else None
-        wanted = frozenset(named(prepared))
+        wanted = frozenset((*named(prepared), BOTTLENECK))
         with np.errstate(invalid="ignore", divide="ignore"):
             found = answered(cache.law, prepared, q, wanted, intervals=True)
             if over is not None and cache.law.overload and too_much(cache.law, over, found)[0]:
-                wanted = frozenset(named(over))
+                wanted = frozenset((*named(over), BOTTLENECK))
                 found = answered(cache.law.overload.law, over, q, wanted, intervals=True)
         if found.outside()[0]:
             first, last = found.look.payloads(found.law.goodput)[:, 0]
@@ -324,7 +324,7 @@ class Model:
 
         def reason(question: Mapping[str, object]) -> str:
             try:
-                self.predict(words.scenario(**question), outside=alone)
+                self.predict(words.scenario(**question), outside=alone, metrics=())
             except OutOfDomain as refused:
                 return str(refused)
             return "this dataset has no goodput there"

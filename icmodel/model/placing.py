@@ -11,7 +11,7 @@ from icmodel import scenario as words
 from icmodel.arrays import Bools, Floats, Ints, if_else
 from icmodel.errors import ScenarioError
 from icmodel.model.domain import Domains
-from icmodel.possible import OTHERS_WITHOUT_ENDPOINTS, POSSIBLE, WORK
+from icmodel.possible import OTHERS_WITHOUT_ENDPOINTS, POSSIBLE, WORK, Possible
 from icmodel.scenario import Scenario
 from icmodel.tables import Frames, Questions, Tables, Work
 
@@ -67,13 +67,13 @@ class Placer:
             If no dataset could answer a question.
         """
         given = {
-            name: columns[name].astype(np.float64)
+            name: columns[name].astype(np.float64, copy=False)
             if name in columns
             else np.full(size, DEFAULTS[name])
             for name in ("cores", "switches", "endpoints", "other_goodput_bps", "distance_m")
         }
-        protocol = columns["protocol"].astype(np.int64)
-        payload = columns["payload_bytes"].astype(np.float64)
+        protocol = columns["protocol"].astype(np.int64, copy=False)
+        payload = columns["payload_bytes"].astype(np.float64, copy=False)
         check(columns)
         request = _request(columns, payload)
         asked_cores, cores, beyond = self.domains.cores(protocol, given["cores"])
@@ -159,11 +159,11 @@ def _request(columns: Mapping[str, Column], payload: Floats) -> Floats:
     asked = next((name for name in words.REQUESTS if name in columns), None)
     if asked is None:
         return np.full(len(payload), np.inf)
-    rate = columns[asked].astype(np.float64)
+    rate = columns[asked].astype(np.float64, copy=False)
     if not rate.min() > 0:
         raise ScenarioError(POSSIBLE[asked].refusal(asked, rate[~(rate > 0)][0].item()))
     if asked == "requested_goodput_bps":
-        rate /= payload * 8
+        rate = rate / (payload * 8)
     request = rate * payload * 8
     whole = np.rint(request)
     with np.errstate(invalid="ignore"):  # unlimited
@@ -172,12 +172,22 @@ def _request(columns: Mapping[str, Column], payload: Floats) -> Floats:
     return request
 
 
+def _between(column: Column, possible: Possible) -> bool:
+    """Whether the least and the greatest of a column say that all of it is possible."""
+    if not column.size or (possible.whole and column.dtype.kind not in "iu"):
+        return False
+    ends = np.array([column.min(), column.max()])
+    return bool(possible.allows(ends).all())
+
+
 def check(columns: Mapping[str, Column]) -> None:
     """Refuse what no dataset could answer, as Scenario does for one question.
 
     NaN stands for the dataset's own value; a parameter that is left out is never wrong.
     """
     for name in (name for name in POSSIBLE if name in columns and name not in words.REQUESTS):
+        if _between(columns[name], POSSIBLE[name]):
+            continue
         column, possible = columns[name].astype(np.float64), POSSIBLE[name]
         allowed = possible.allows(column)
         if np.isnan(DEFAULTS.get(name, 0.0)):

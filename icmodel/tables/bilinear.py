@@ -37,7 +37,7 @@ Below the lowest load the interval widens in proportion to the distance, to the 
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Surface:
     """One metric of one configuration on shared knots and load levels.
 
@@ -116,7 +116,7 @@ def compile_surface(
     return surface
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Cells:
     """One curve evaluated on the shared cells."""
 

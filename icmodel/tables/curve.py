@@ -25,7 +25,7 @@ def opposite(ends: Ends) -> Ends:
     return ends if len(ends) == 1 else ends[[VALUE, HIGH, LOW]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Curve:
     """One metric over payload at one load.
 

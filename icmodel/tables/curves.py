@@ -67,8 +67,8 @@ def best_goodput(
     for row in known:
         key = (configuration_of(row.point), row.point.payload_bytes)
         if key not in best or row.point.value > best[key].point.value:
-            best[key] = as_unlimited(row)
-    return _by_configuration(data, list(best.values()), bare=bare)
+            best[key] = row
+    return _by_configuration(data, [as_unlimited(row) for row in best.values()], bare=bare)
 
 
 def shared_goodput(data: Dataset, rows: Iterable[Row], *, bare: bool = False) -> dict[int, Curves]:
@@ -103,7 +103,7 @@ def _by_configuration(data: Dataset, rows: Sequence[Row], *, bare: bool) -> Curv
     groups: dict[tuple[Configuration, float], list[Row]] = {}
     for row in rows:
         load = row.point.load_bps
-        key = (configuration_of(row.point), -1.0 if load is None or np.isnan(load) else load)
+        key = (configuration_of(row.point), -1.0 if load is None or math.isnan(load) else load)
         groups.setdefault(key, []).append(row)
     curves: dict[Configuration, list[Curve]] = {}
     found = misses(data, rows[0].point.metric) if rows and not bare else None

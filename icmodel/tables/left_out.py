@@ -29,7 +29,7 @@ NEAREST = 0.1
 """Least value of the parabola over a gap: errors close to a point say nothing of the middle of the gap."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Misses:
     """Half-widths at the rows and in the gaps of any curve of one metric.
 
@@ -85,7 +85,7 @@ def misses(data: Dataset, metric: str) -> Misses:
     return Misses(relative, median, typical, factor, enough=rank <= count)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _LeftOut:
     """Rows that were left out, with their neighbours on the curve.
 

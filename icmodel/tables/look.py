@@ -14,7 +14,7 @@ from icmodel.tables.questions import Questions
 from icmodel.tables.tables import Tables
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Load:
     """Load slot of each question; arrays of one shape (..., n).
 
@@ -33,8 +33,8 @@ class Load:
 
     def take(self, where: Ints) -> Load:
         """The loads of some of the questions."""
-        above = None if self.above_bps is None else self.above_bps[..., where]
-        return Load(self.slot[..., where], above, self.limited[..., where])
+        above = None if self.above_bps is None else self.above_bps.take(where, axis=-1)
+        return Load(self.slot.take(where, axis=-1), above, self.limited.take(where, axis=-1))
 
     def of_values(self) -> Load:
         """The loads of the values alone, (n,)."""
@@ -65,10 +65,6 @@ class Look:
     def take(self, where: Ints) -> Look:
         """The same look for some of the questions."""
         return Look(self.tables, self.q.take(where), intervals=self.ends == 3)
-
-    def of_values(self) -> Look:
-        """The same look for values without ends."""
-        return self if self.ends == 1 else Look(self.tables, self.q, intervals=False)
 
     # --- loads --------------------------------------------------------------------------------
 
@@ -110,10 +106,7 @@ class Look:
 
         No end crosses the limits that the source states.
         """
-        slots = load.slot * self.tables.packed.cells
-        if self.ends == 3:
-            slots = slots + self._end_offsets
-        found = self._polynomial(self._cells(metrics)[:, None] + slots, load)
+        found = self._polynomial(metrics, load, np.arange(self.ends))
         if self.ends == 3:
             least, most = self.limits(metrics)
             np.maximum(found[:, LOW], least, out=found[:, LOW])
@@ -122,34 +115,37 @@ class Look:
 
     def values(self, metrics: Sequence[str], load: Load) -> Floats:
         """The values of several metrics at some loads, (metrics, n)."""
-        place = self._places(metrics, load)[:, None]
-        found: Floats = self._polynomial(place, load.of_values())[:, VALUE]
+        found: Floats = self._polynomial(metrics, load.of_values(), np.array([VALUE]))[:, 0]
         return found
 
     def unlimited_highs(self, metrics: Sequence[str]) -> Floats:
         """The upper ends of several metrics at the unlimited load, (metrics, n)."""
-        packed = self.tables.packed
-        place = self._places(metrics, self.unlimited) + HIGH * packed.places
-        terms = packed.coefficients.take(place, axis=0)
-        found: Floats = terms[..., 1]
-        if len(packed.squares):
-            found += packed.squares[:, 0].take(place - packed.places) * self.above_knot
-        found *= self.above_knot
-        found += terms[..., 0]
+        found: Floats = self._at_unlimited(metrics, np.array([HIGH]))[:, 0]
         np.minimum(found, self.limits(metrics)[1], out=found)
         return found
 
-    def _polynomial(self, place: Ints, load: Load) -> Floats:
-        """Evaluate the polynomials at some places, (metrics, ends, n); without load terms for the unlimited load."""
+    def _at_unlimited(self, metrics: Sequence[str], ends: Ints) -> Floats:
+        """Evaluate them at the unlimited load, (metrics, ends, n); without load terms."""
         packed = self.tables.packed
-        terms = packed.coefficients.take(place, axis=0)
-        squares = np.empty((0, 2))
-        if len(packed.squares) and place.shape[1] > 1:
-            squares = packed.squares.take(place[:, LOW:] - packed.places, axis=0)
-        found = self._of_payload(terms[..., 1], squares[..., 0])
+        place = self._cells(metrics)[:, None] + ends[:, None] * packed.cells
+        terms, squares = packed.unlimited.take(place, axis=0), packed.unlimited_squares
+        if len(squares):
+            squares = squares.take(place[:, ends > VALUE] - packed.cells)
+        found = self._of_payload(terms[..., 1], squares)
+        found += terms[..., 0]
+        return found
+
+    def _polynomial(self, metrics: Sequence[str], load: Load, ends: Ints) -> Floats:
+        """Evaluate the polynomials of some ends of metrics at some loads, (metrics, ends, n)."""
         if load.above_bps is None:
-            found += terms[..., 0]
-            return found
+            return self._at_unlimited(metrics, ends)
+        packed = self.tables.packed
+        slots = load.slot * packed.cells
+        place = self._cells(metrics)[:, None] + (slots + ends[:, None] * packed.places)
+        terms, squares = packed.coefficients.take(place, axis=0), packed.squares
+        if len(squares):
+            squares = squares.take(place[:, ends > VALUE] - packed.places, axis=0)
+        found = self._of_payload(terms[..., 1], squares[..., 0])
         of_load = self._of_payload(terms[..., 3], squares[..., 1])
         of_load += terms[..., 2]
         of_load *= load.above_bps
@@ -158,11 +154,11 @@ class Look:
         return of_load
 
     def _of_payload(self, slope: Floats, square: Floats) -> Floats:
-        """Linear payload term, plus the quadratic term for the ends."""
-        if not len(square):
+        """Linear payload term, plus the quadratic term for the last ends."""
+        if not square.size:
             return slope * self.above_knot
         found = slope.copy()
-        found[:, LOW:] += square * self.above_knot
+        found[:, -square.shape[1] :] += square * self.above_knot
         found *= self.above_knot
         return found
 
@@ -247,11 +243,6 @@ class Look:
         return numbers[self._index(metrics)].take(self.config, axis=1)
 
     # --- places -------------------------------------------------------------------------------
-
-    @cached_property
-    def _end_offsets(self) -> Ints:
-        """Offset of the coefficients of value, low and high, (ends, 1)."""
-        return np.arange(self.ends)[:, None] * self.tables.packed.places
 
     def _index(self, metrics: Sequence[str]) -> Ints:
         return np.array([self.tables.index[metric] for metric in metrics], dtype=np.int64)

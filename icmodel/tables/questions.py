@@ -8,7 +8,7 @@ from typing import Any
 from icmodel.arrays import Bools, Floats, Ints
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Frames:
     """Theory's numbers for each question's frame, columns of equal length n.
 
@@ -30,7 +30,7 @@ class Frames:
         return self.wire_s, self.greatest_bps, self.packets, self.least_packets
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Pace:
     """Limits that the application's work sets to each question's stream; goodputs in b/s.
 
@@ -53,7 +53,7 @@ class Pace:
         return Pace(*(getattr(self, field.name)[..., where] for field in fields(self)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Work:
     """Time that the application adds to each frame at the sender and at the receiver [s], (n,).
 
@@ -70,7 +70,7 @@ class Work:
         return Work(self.send_s.take(where), self.recv_s.take(where), pace)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Questions:
     """Columns of equal length n.
 

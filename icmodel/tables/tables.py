@@ -26,7 +26,7 @@ Usable = Callable[[Configuration], Bools | None]
 """Where each limited curve of a configuration may be used, shape (curves by load, cells); ``None``: everywhere."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Axes:
     """Axes that all tables of one dataset and choice of options share."""
 
@@ -52,7 +52,7 @@ class Axes:
         return len(self.loads) + 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class MetricTable:
     """One metric's surfaces, and which of them answers for each protocol, core and switch count.
 
@@ -78,7 +78,7 @@ class MetricTable:
         return np.asarray(values[self.group])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Compiler:
     """Compiles the curves of metrics on shared axes.
 
@@ -173,19 +173,22 @@ def without_goodput(points: Sequence[Point]) -> frozenset[tuple[str, int]]:
     return frozenset((name, cores) for name, cores in every - measured if name in protocols)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Packed:
     """The surfaces of all tables one after another, so that one look-up reads many metrics.
 
     ``coefficients`` (3 · places, 4) holds c0, c1, c3 and c4 side by side, for value, low and high, so that a number
     is one memory access; ``squares`` (2 · places, 2) holds c2 and c5 of the ends, empty if all are 0.
-    ``basis`` and ``rows`` are (4, places).  There is a place for each slot, surface and cell, the cells being
-    contiguous; ``top_load`` has one for each surface and cell.  ``first`` (tables,) is the first surface of
+    ``unlimited`` (3 · cells, 2) and ``unlimited_squares`` (2 · cells,) hold c0, c1 and c2 of the last slot, all
+    that the unlimited load needs.  ``basis`` and ``rows`` are (4, places).  There is a place for each slot, surface
+    and cell, the cells being contiguous; ``top_load`` has one for each surface and cell.  ``first`` (tables,) is the first surface of
     each table.
     """
 
     coefficients: Floats
     squares: Floats
+    unlimited: Floats
+    unlimited_squares: Floats
     basis: Codes
     rows: Ints
     top_load: Floats
@@ -267,9 +270,13 @@ def _packed(tables: Sequence[MetricTable]) -> Packed:
     counts = [len(table.surfaces) for table in tables]
     by_slot = np.stack([s.coefficients for s in surfaces]).transpose(1, 4, 0, 3, 2)
     squares = by_slot[1:, ..., [2, 5]]
+    if not np.nan_to_num(squares).any():
+        squares = squares[:0]
     return Packed(
         by_slot[..., [0, 1, 3, 4]].reshape(-1, 4),
-        squares.reshape(-1, 2) if np.nan_to_num(squares).any() else np.empty((0, 2)),
+        squares.reshape(-1, 2),
+        by_slot[:, -1, ..., :2].reshape(-1, 2),
+        squares[:, -1, ..., 0].reshape(-1),
         np.stack([s.basis for s in surfaces]).transpose(1, 2, 4, 0, 3).reshape(4, -1),
         np.stack([s.rows for s in surfaces]).transpose(1, 3, 0, 2).reshape(4, -1),
         np.concatenate([s.top_load for s in surfaces]),

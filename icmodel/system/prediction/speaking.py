@@ -284,7 +284,7 @@ def _refusal(system: System, speaker: Speaker, stream: Stream) -> str:
         asked, _ = speaker.model.fit_question(
             _scenario(system, speaker.model, stream, speaker.options)
         )
-        speaker.model.predict(asked)
+        speaker.model.predict(asked, metrics=())  # goodput alone says why
     except IcmodelError as error:
         return str(error)
     return f"{speaker.model.data.id} has no goodput there"
