@@ -39,7 +39,7 @@ OTHERS := $(filter-out $(MEASURING),$(notdir \
 	$(basename $(wildcard calibration/tests/*.rs)) $(patsubst %/main.rs,%,$(wildcard calibration/tests/*/main.rs))))
 
 .PHONY: help verdict test measure install develop system toolchain compiled probe check check-probe crate \
-	measuring measured pytest format docs clean
+	linted tests-compiled measured pytest format docs clean
 
 help:
 	@echo 'make verdict   install icmodel into $(VENV) and judge both use cases on 10 Gb/s Ethernet'
@@ -60,11 +60,11 @@ verdict: install
 		echo; \
 	done
 
-# cargo uses the processors while pip and apt wait for the network, and compiles tests while Python is
-# checked. What measures has nothing beside it.
+# cargo uses the processors while pip and apt wait for the network; then all that remains to be compiled
+# is, beside what checks Python. What measures has nothing beside it.
 test: toolchain
 	@$(MAKE) --no-print-directory -j2 compiled develop system
-	@$(MAKE) --no-print-directory -j2 probe measuring check
+	@$(MAKE) --no-print-directory -j3 tests-compiled linted check
 	@$(MAKE) --no-print-directory measured
 	@$(MAKE) --no-print-directory crate
 	@$(MAKE) --no-print-directory pytest
@@ -111,15 +111,18 @@ check-probe:
 	@$(MAKE) --no-print-directory measured
 
 # Unit tests are compiled unoptimised, in a fraction of the time; the others test the release build.
-crate: toolchain
-	$(CARGO) fmt --check
-	$(CARGO) clippy --quiet --locked --all-targets -- -D warnings
+crate: linted
 	$(CARGO) test --quiet --locked --lib
 	$(CARGO) test --quiet --release --locked --bins $(OTHERS:%=--test %)
 	$(CARGO) test --quiet --release --locked --doc
 
-measuring: compiled
-	$(CARGO) test --quiet --release --locked $(MEASURING:%=--test %) --no-run
+linted: toolchain
+	$(CARGO) fmt --check
+	$(CARGO) clippy --quiet --locked --all-targets -- -D warnings
+	$(CARGO) test --quiet --locked --lib --no-run
+
+tests-compiled: probe
+	$(CARGO) test --quiet --release --locked --bins $(MEASURING:%=--test %) $(OTHERS:%=--test %) --no-run
 
 measured: toolchain
 	$(CARGO) test --release --locked $(MEASURING:%=--test %)

@@ -122,7 +122,7 @@ def test_make_says_what_is_missing_without_rust(tmp_path: Path) -> None:
 
 STEPS = (
     "-j2 compiled develop system",
-    "-j2 probe measuring check",
+    "-j3 tests-compiled linted check",
     "measured",
     "crate",
     "pytest",
