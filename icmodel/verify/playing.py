@@ -21,38 +21,38 @@ from icmodel.system import Stream, System
 from icmodel.verify.copying import OPTIONS
 from icmodel.verify.topology import Topology, code_point
 
+Span = tuple[float, float]
+"""When a run began and ended [s]."""
 BASELINE_S = 0.2
 """Idle time before the traffic of a run [s]; others may send in it already."""
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Length of the measured window of a run and of the traffic before it [s]."""
+    """Length of the measured window of a run, and of the traffic before and after it [s]."""
 
     window_s: float = 2.0
     warmup_s: float = 1.0
+    tail_s: float = 1.0
 
     @property
     def run_s(self) -> float:
         """A whole run."""
-        return BASELINE_S + self.warmup_s + self.window_s
+        return BASELINE_S + self.warmup_s + self.window_s + self.tail_s
 
     def words(self) -> tuple[str, ...]:
         """The options of ``icprobe run`` for them."""
         return (
             *("--duration", f"{self.window_s:g} s"),
             *("--warmup", f"{self.warmup_s:g} s"),
+            *("--tail", f"{self.tail_s:g} s"),
             *("--baseline", f"{BASELINE_S:g} s"),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """One pass: the record of every stream by name, and the part of the windows in which all ran.
-
-    All windows are equally long and end with their runs, so that the first to end and the last say how
-    far the windows are apart.
-    """
+    """One pass: the record of every stream by name, and the part of each window in which all surely ran."""
 
     records: Mapping[str, Mapping[str, Any]]
     overlap_ratio: float
@@ -133,10 +133,9 @@ class Stage:
             except BaseException:
                 self._down()  # what still runs ends with its host
                 raise
-        ends = [end_s for _, end_s in done]
-        apart = (max(ends) - min(ends)) / self._times.window_s
+        overlap = overlap_ratio([span for _, span in done], self._times)
         records = {one.name: record for one, (record, _) in zip(streams, done, strict=True)}
-        return Played(records, max(1.0 - apart, 0.0))
+        return Played(records, overlap)
 
     # --- building -----------------------------------------------------------------------------
 
@@ -207,10 +206,26 @@ def words(system: System, stream: Stream) -> tuple[str, ...]:
     )
 
 
-def _timed(command: Sequence[str], longest_s: float) -> tuple[Mapping[str, Any], float]:
-    """The record of a run, and when it ended by this machine's clock [s]."""
+def _timed(command: Sequence[str], longest_s: float) -> tuple[Mapping[str, Any], Span]:
+    """The record of a run, and when it began and ended by this machine's clock [s]."""
+    begun_s = time.monotonic()
     done = ended(command, longest_s)
-    return record_of(done), time.monotonic()
+    return record_of(done), (begun_s, time.monotonic())
+
+
+def overlap_ratio(spans: Sequence[Span], times: Times) -> float:
+    """The least part of any window in which every stream surely sent.
+
+    A run that began at S and ended at E took u = E - S longer than its traffic and idle time, at its begin
+    or at its end.  So its traffic surely lies in what begins u late and ends as early as it may, and its
+    window anywhere within u.  Another's window is covered as long as that is less than warm-up and tail.
+    """
+    begun = [begun_s for begun_s, _ in spans]
+    spare = [max(ended_s - begun_s - times.run_s, 0.0) for begun_s, ended_s in spans]
+    latest = max(start + late for start, late in zip(begun, spare, strict=True))
+    apart = latest - min(begun)
+    uncovered = max(apart - times.warmup_s, 0.0) + max(apart - times.tail_s, 0.0)
+    return max(1.0 - uncovered / times.window_s, 0.0)
 
 
 def check_wiring(probe: Path, system: System, file: Path) -> None:

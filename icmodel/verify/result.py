@@ -21,8 +21,8 @@ COVERED = 0.9
 """What part of single runs an interval promises to hold."""
 DOUBT = 0.01
 """More numbers outside than chance explains at this level speak against the prediction."""
-LEAST_OVERLAP = 0.9
-"""A pass counts if all streams ran in at least this part of the window."""
+LEAST_OVERLAP = 0.95
+"""A pass counts if all streams surely ran in at least this part of each window."""
 
 
 @dataclass(frozen=True, slots=True)

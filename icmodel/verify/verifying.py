@@ -143,6 +143,7 @@ def _settings(given: System, copy: Copy, asked: Wish) -> dict[str, object]:
         "variant": asked.variant,
         "window_s": asked.times.window_s,
         "warmup_s": asked.times.warmup_s,
+        "tail_s": asked.times.tail_s,
     }
 
 

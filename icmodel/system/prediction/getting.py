@@ -87,8 +87,14 @@ def parts(found: Shared, allocation: Allocation) -> list[Part]:
     return answered
 
 
-def goodput(own: Estimate, part: Part) -> Estimate:
-    """The dataset's goodput, held to the share; its interval as wide as shares are uneven."""
+def goodput(own: Estimate, part: Part, most_bps: float = math.inf) -> Estimate:
+    """The dataset's goodput, held to the share; its interval as wide as shares are uneven.
+
+    Parameters
+    ----------
+    most_bps : float
+        What it has alone at most, as fast as it goes or as it asks [b/s].
+    """
     held = part.lane is not None and part.rate_bps < own.value * SAME
     if own.absent or not (held or part.shared):
         return own
@@ -105,7 +111,7 @@ def goodput(own: Estimate, part: Part) -> Estimate:
     elif part.shared:
         bases.append("assumed")
         why += "; of what is offered too much, each loses the same part (assumed)"
-    high = min(high, own.high)  # no share lets a stream have more than it gets alone
+    high = min(high, most_bps)  # no share lets a stream have more than it gets alone
     ends = (max(value * (1 - below), 0.0), min(value * (1 + above), max(high, value)))
     why = "; ".join(filter(None, (own.why, why)))
     return Estimate(value, *ends, weakest(bases), why, tuple(bases))

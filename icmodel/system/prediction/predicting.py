@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from icmodel.arrays import Floats, Ints
+from icmodel.arrays import Bools, Floats, Ints
 from icmodel.dataset import Dataset
 from icmodel.estimate import Estimate, absent
 from icmodel.message import AT_ONCE, Message, sent_at_once
@@ -29,7 +29,7 @@ from icmodel.system.prediction.result import (
 )
 from icmodel.system.prediction.sharing import INTERFACE, PROCESSOR, Shared, crowd, shared
 from icmodel.system.prediction.speaking import Answers, Choice, Spoken, ask, refusals, spoken
-from icmodel.system.prediction.waiting import Added, added, latency
+from icmodel.system.prediction.waiting import Added, added, held, latency
 from icmodel.system.sharing.allocation import Allocation
 from icmodel.system.sharing.overload import NOWHERE
 
@@ -97,6 +97,7 @@ def predict(
         hurry,
         alone,
         bound,
+        held_back,
     )
     streams = telling.streams()
     result = SystemPrediction(
@@ -206,6 +207,7 @@ class _Telling:
     hurry: Sequence[getting.Part] | None
     alone: Answers
     bound: Bounded
+    held_back: Bools
 
     def streams(self) -> dict[str, StreamPrediction]:
         """Every stream by name."""
@@ -243,7 +245,11 @@ class _Telling:
 
     def _metrics(self, index: int, part: getting.Part) -> dict[str, Estimate]:
         own = {name: self.answers.estimate(name, index) for name in self.answers.metrics}
-        got = getting.goodput(own["goodput_bps"], part)
+        fast = self.fast.estimate("goodput_bps", index)
+        most = max(fast.high, self.alone.estimate("goodput_bps", index).high)
+        got = getting.goodput(own["goodput_bps"], part, most)
+        if part.elastic and self.held_back[index]:
+            own |= self._held(index, fast, got)
         mean = own.get("latency_mean_s", absent(""))
         found = {
             name: latency(name, one, mean, self.way[index]) if name.startswith("latency_") else one
@@ -252,6 +258,24 @@ class _Telling:
         if "loss_rate" in own:
             found["loss_rate"] = getting.loss(own["loss_rate"], got, own["goodput_bps"], part)
         return {**found, "goodput_bps": got}
+
+    def _held(self, index: int, fast: Estimate, got: Estimate) -> dict[str, Estimate]:
+        """Latencies of a stream that is held back by others: those it has alone, as fast as it goes, longer."""
+        if fast.absent or not got.value > 0 or got.value >= fast.value * (1 - SAME):
+            return {}
+        least = max(got.low, got.value / MOST_ENDPOINTS)
+        ratio = Estimate(
+            fast.value / got.value,
+            fast.value / max(got.high, got.value),
+            fast.value / least,
+            "derived",
+        )
+        alone = {name: self.fast.estimate(name, index) for name in self.fast.metrics}
+        return {
+            name: held(one, ratio)
+            for name, one in alone.items()
+            if name.startswith("latency_") and not one.absent
+        }
 
     def _by_theory(
         self, stream: Stream, part: getting.Part, way: Added, why: str
@@ -275,7 +299,8 @@ class _Telling:
         if index in self.refused:
             goodput = getting.by_theory(part, "goodput_bps", self.refused[index])
         else:
-            goodput = getting.goodput(self.fast.estimate("goodput_bps", index), part)
+            fast = self.fast.estimate("goodput_bps", index)
+            goodput = getting.goodput(fast, part, fast.high)
         if not math.isfinite(frame.high):
             return _at_least(message, stream, frame, goodput)
         return sent_at_once(message, stream.payload_bytes, frame, goodput)

@@ -17,6 +17,8 @@ from icmodel.system.prediction.sharing import PORT, Shared
 from icmodel.system.sharing.waiting import quantile_s
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}
+HELD = 0.25
+"""By how much the bytes that a sender holds may differ from those it holds alone (assumed)."""
 RUNS = 0.95
 """The phases of a run are its own: its mean wait is below this quantile of waits in 95 % of runs."""
 
@@ -37,6 +39,8 @@ class Added:
         Wait that a share of frames does not exceed [s], by share.
     full_s : float
         Time to drain the buffers of full ports on the way [s]; 0 where none is full.
+    meanwhile_s : float
+        What others send at full ports while the frame's own packets come [s].
     why : str
         Why nobody knows how long frames wait, if so.
     """
@@ -48,6 +52,7 @@ class Added:
     once_s: float
     quantiles_s: Mapping[float, float]
     full_s: float = 0.0
+    meanwhile_s: float = 0.0
     why: str = ""
 
     @property
@@ -86,6 +91,7 @@ def added(
     for k in range(len(mean)):
         full = [found.keys[found.flows.path[k, hop]][1] for hop in np.flatnonzero(endless[k])]
         drain, why = (0.0, "") if held_back[k] else _full(system, full)
+        beside = 0.0 if held_back[k] else float(queued.meanwhile_s[k, endless[k]].sum())
         answered.append(
             Added(
                 shifts_s=shifts_s[k],
@@ -95,6 +101,7 @@ def added(
                 once_s=once[k],
                 quantiles_s={share: of[k] for share, of in quantiles.items()},
                 full_s=drain,
+                meanwhile_s=beside,
                 why=why,
             )
         )
@@ -128,6 +135,28 @@ def _full(system: System, ports: list[str]) -> tuple[float, str]:
 # --- metrics ----------------------------------------------------------------------------------
 
 
+def held(own: Estimate, ratio: Estimate) -> Estimate:
+    """The latency of a stream that gets less than it asks for and gives way.
+
+    Its sender's buffers and window are full, and what they hold takes as long as it takes to go away: L = B / λ
+    (J. D. C. Little, A proof for the queuing formula L = λW, Operations Research 9, 1961).  Its dataset says
+    how long at the goodput it has alone; the bytes are taken to be the same, give or take `HELD` (assumed).
+
+    Parameters
+    ----------
+    ratio : Estimate
+        What it has alone over what it gets.
+    """
+    ends = (
+        own.value * ratio.value,
+        own.low * ratio.low * (1 - HELD),
+        own.high * ratio.high * (1 + HELD),
+    )
+    bases = (*(own.bases or (own.basis,)), "derived", "assumed")
+    why = "; ".join(filter(None, (own.why, "what its sender holds, at the goodput it gets")))
+    return Estimate(*ends, weakest(bases), why, bases)
+
+
 def latency(name: str, own: Estimate, mean: Estimate, way: Added) -> Estimate:
     """A latency metric of a stream on its way.
 
@@ -151,12 +180,13 @@ def latency(name: str, own: Estimate, mean: Estimate, way: Added) -> Estimate:
     if statistic == "min":
         return _told(own, [moved.value, moved.low, moved.high], way)
     if statistic == "max":
-        most = way.once_s + way.full_s
+        most = way.once_s + way.full_s + way.meanwhile_s
         return _told(own, [moved.value + most, moved.low, moved.high + most], way)
     wait = way.mean_s if statistic == "mean" else _later(statistic, own, mean, way)
+    wait += way.meanwhile_s
     value = moved.value + wait + way.full_s / 2
     below = math.hypot(own.value - own.low, wait + way.full_s / 2)
-    more = max(way.quantile_s(RUNS) - wait, 0.0)
+    more = max(way.quantile_s(RUNS) - way.mean_s, 0.0)
     above = math.hypot(own.high - own.value, more + way.full_s / 2)
     return _told(own, [value, value - below, value + above], way)
 
