@@ -28,7 +28,7 @@ settings.register_profile("ci", deadline=None, derandomize=True, database=None, 
 settings.load_profile("ci" if IN_CI else "here")
 
 
-ALONE = ("test_benchmarks_probe", "test_calibrate", "test_probe")
+ALONE = ("test_benchmarks_probe", "test_calibrate", "test_probe", "test_verify_playing")
 """How files begin whose tests measure or use networks of their own: nothing runs beside them."""
 
 

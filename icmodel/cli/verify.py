@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 app = room()
 
 DIGITS = 4
+CORES = "cpu_process_cores"
 LAB_FAILED = 3
 """Exit code where the lab failed, as where nothing was measured."""
 Name = Annotated[str, typer.Argument(metavar="SYSTEM", help="Bundled name or path of a TOML file.")]
@@ -40,7 +41,7 @@ Members = Annotated[
 ]
 Repeats = Annotated[int, option("repeats", "N", "Passes that are to count; 0 only predicts.", "5")]
 Window = Annotated[str, option("window", "TIME", "Length of the measured window.", "2 s")]
-Warmup = Annotated[str, option("warmup", "TIME", "Traffic before the window.", "1 s")]
+Warmup = Annotated[str, option("warmup", "TIME", "Traffic before the window, and after it.", "1 s")]
 
 
 @app.command(short_help="Build a system in the lab and compare it with its prediction.")
@@ -78,13 +79,14 @@ def verify(
     from icmodel.verify import verify as carry_out
     from icmodel.verify.playing import Times
 
+    beside_s = units.parse_seconds(warmup)
     wish = Wish(
         dataset=dataset,
         variant=variant,
         slower=scale,
         members=members,
         repeats=repeats,
-        times=Times(units.parse_seconds(window), units.parse_seconds(warmup)),
+        times=Times(units.parse_seconds(window), beside_s, beside_s),
         cache=not no_cache,
     )
     try:
@@ -108,7 +110,8 @@ def _sections(found: Verification) -> Iterator[Section]:
     counted = sum(one.counts for one in found.passes)
     lines = [
         f"{found.system.name}: {found.verdict}, {found.inside} of {found.judged} inside their "
-        f"90 % intervals ({found.system.title})",
+        "90 % intervals",
+        found.system.title,
         f"{', '.join(found.stored.prediction['datasets'])}, variant "
         f"{', '.join(found.stored.prediction['variants'])}; predicted {said['made_utc']} by icmodel "
         f"{said['icmodel']}",
@@ -166,14 +169,17 @@ def _cells(metric: str, one: Compared) -> tuple[str, ...]:
 
 
 def _number(metric: str, value: float) -> str:
-    return quantity(metric, value, DIGITS) if abs(value) < float("inf") else "–"
+    """A number with its unit; of cores, which the title names, the number alone."""
+    if not abs(value) < float("inf"):
+        return "–"
+    return f"{value:.3g}" if metric == CORES else quantity(metric, value, DIGITS)
 
 
 def _ratio(ratio: float) -> str:
     return f"{ratio:.3f}" if ratio == ratio else "–"
 
 
-def _bounds(bounds: dict[str, Bounded]) -> Table:
+def _bounds(bounds: Mapping[str, Bounded]) -> Table:
     said = {True: "yes", False: "NO", None: "–"}
     rows = tuple(
         (
@@ -188,7 +194,5 @@ def _bounds(bounds: dict[str, Bounded]) -> Table:
 
 
 def _devices(found: Verification) -> Table:
-    rows = tuple(
-        (name, *_cells("cpu_send_process_cores", one)) for name, one in found.devices.items()
-    )
+    rows = tuple((name, *_cells(CORES, one)) for name, one in found.devices.items())
     return Table(("device", *COLUMNS), rows, frozenset(COLUMNS[:-1]))

@@ -131,10 +131,8 @@ class Folder:
             }
             write(place, _text(document))
         document = _document(place)
-        if (
-            not isinstance(document.get("prediction"), dict)
-            or "streams" not in document["prediction"]
-        ):
+        told = document.get("prediction")
+        if not isinstance(told, dict) or "streams" not in told:
             raise _damaged(place, "it holds no prediction")
         return Stored(document, hashlib.sha256(place.read_bytes()).hexdigest())
 

@@ -101,7 +101,7 @@ def _found(burst_s: Floats, arrival_s: Floats, own_s: float, s: Floats) -> Float
     """x(s): what a frame that begins s later adds to the wait of a last packet [s]."""
     come = np.divide(own_s - s, arrival_s, out=np.ones_like(s), where=arrival_s > 0)
     missing = burst_s * np.clip(1 - come, 0.0, 1.0)
-    return np.maximum(np.minimum(burst_s, burst_s + s) - missing, 0.0)
+    return np.asarray(np.maximum(np.minimum(burst_s, burst_s + s) - missing, 0.0))
 
 
 def _others(at: Arrivals, values: Floats, asking: Bools) -> Floats:
