@@ -34,6 +34,8 @@ from icmodel.system.sharing.allocation import Allocation
 from icmodel.system.sharing.overload import NOWHERE
 
 SAME = 1e-9
+OVERLOAD = 1.001
+"""A lane asked for this much of what it can carry stays full."""
 MOST_ENDPOINTS = 1e6
 BY_THEORY = ("latency_mean_s", "latency_std_s", "latency_p99_s", "latency_max_s")
 """Latencies of a stream that no dataset speaks for."""
@@ -82,7 +84,8 @@ def predict(
     answers = ask(said, _beside(found, allocation, able))
     queued = queues(system, packed, found, allocation)
     held_back = allocation.rate_bps < _requested(system) * (1 - SAME)
-    way = added(system, found, queued, held_back, ways.shifts(system, packed, said))
+    overloaded = allocation.arriving > allocation.could * OVERLOAD
+    way = added(system, found, queued, held_back, ways.shifts(system, packed, said), overloaded)
     hurry = _all_at_once(system, found, offered, able)
     bound = bounded(system, packed) if worst else Bounded({}, {}, "bounds were not asked for")
     telling = _Telling(
@@ -246,10 +249,12 @@ class _Telling:
     def _metrics(self, index: int, part: getting.Part) -> dict[str, Estimate]:
         own = {name: self.answers.estimate(name, index) for name in self.answers.metrics}
         fast = self.fast.estimate("goodput_bps", index)
-        most = max(fast.high, self.alone.estimate("goodput_bps", index).high)
+        most = self.alone.estimate("goodput_bps", index).high
         got = getting.goodput(own["goodput_bps"], part, most)
-        if part.elastic and self.held_back[index]:
+        if self.held_back[index] and part.elastic:
             own |= self._held(index, fast, got)
+        elif self.way[index].brim_s:
+            own |= self._latencies(self.alone, index)
         mean = own.get("latency_mean_s", absent(""))
         found = {
             name: latency(name, one, mean, self.way[index]) if name.startswith("latency_") else one
@@ -270,12 +275,13 @@ class _Telling:
             fast.value / least,
             "derived",
         )
-        alone = {name: self.fast.estimate(name, index) for name in self.fast.metrics}
-        return {
-            name: held(one, ratio)
-            for name, one in alone.items()
-            if name.startswith("latency_") and not one.absent
-        }
+        return {name: held(one, ratio) for name, one in self._latencies(self.fast, index).items()}
+
+    def _latencies(self, answers: Answers, index: int) -> dict[str, Estimate]:
+        """The latencies of a stream that are known."""
+        named = [name for name in answers.metrics if name.startswith("latency_")]
+        found = {name: answers.estimate(name, index) for name in named}
+        return {name: one for name, one in found.items() if not one.absent}
 
     def _by_theory(
         self, stream: Stream, part: getting.Part, way: Added, why: str
