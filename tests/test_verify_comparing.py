@@ -88,6 +88,14 @@ def test_a_bound_is_held_by_the_greatest_of_all_passes() -> None:
     assert found["other"].held is True
 
 
+def test_a_pass_in_which_the_machine_lost_a_core_says_nothing_of_a_bound() -> None:
+    some = passes(BOTH, {"measured": {**RESULT, "latency_max_s": 9e-3}, "other": RESULT})
+    some[1].records["measured"]["flags"].append("steal")
+    found = comparing.bounds(small(), predicted(), some)["measured"]
+    assert found.held is True
+    assert (found.stolen, found.stolen_s) == (1, 9e-3)
+
+
 @pytest.mark.parametrize(
     "bound", [None, {"value": 1e-3, "covers": ["the network without its hosts"]}]
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,7 +69,10 @@ def _read(one: Asked, predicted: Path, measured: Path) -> tuple[Mapping[str, Any
     passes = [
         Pass(
             number,
-            {name: {"result": _known(result)} for name, result in each["streams"].items()},
+            {
+                name: {"result": _known(result), "flags": result["flags"]}
+                for name, result in each["streams"].items()
+            },
             1.0,
         )
         for number, each in enumerate(told["passes"], start=1)
@@ -101,7 +105,13 @@ def _summary(found: Sequence[Row], bounds: Sequence[Bounded]) -> Iterator[str]:
     yield _line("all", judged, None)
     held = [one.held for one in bounds if one.held is not None]
     yield ""
-    yield f"Bounds: {len(held)} streams have one that covers their hosts; {held.count(False)} were exceeded."
+    stolen = [one for one in bounds if one.held is not None and one.stolen]
+    late = sum(one.stolen_s > (one.bound_s or math.inf) for one in stolen)
+    yield (
+        f"Bounds: {len(held)} streams have one that covers their hosts, and {held.count(False)} were exceeded in "
+        f"passes in which the machine kept its cores. Of {len(stolen)} of them the hypervisor took a core in at "
+        f"least one pass; {late} had a later frame in such a pass."
+    )
 
 
 def _line(name: str, some: Sequence[Row], aim: float | None) -> str:

@@ -376,7 +376,8 @@ def _verify() -> Schema:
     compared = _object(
         {**dict.fromkeys(numbers, UNKNOWN), "passes": COUNT, "inside": unsure, "why": TEXT}
     )
-    bound = _object({"bound": UNKNOWN, "measured": UNKNOWN, "covers": _list(TEXT), "held": unsure})
+    latencies = dict.fromkeys(("bound", "measured", "measured_stolen"), UNKNOWN)
+    bound = _object({**latencies, "covers": _list(TEXT), "held": unsure, "passes_stolen": COUNT})
     metrics = ("goodput_bps", "latency_mean_s", "latency_p99_s", "loss_rate")
     stream = _object(
         {**dict.fromkeys(metrics, compared), "latency_max_s": bound}, optional=("loss_rate",)

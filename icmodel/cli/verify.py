@@ -187,10 +187,12 @@ def _bounds(bounds: Mapping[str, Bounded]) -> Table:
             "none" if one.bound_s is None else _number("latency_max_s", one.bound_s),
             _number("latency_max_s", one.measured_s),
             said[one.held],
+            f"{one.stolen}, up to {_number('latency_max_s', one.stolen_s)}" if one.stolen else "",
         )
         for name, one in bounds.items()
     )
-    return Table(("stream", "bound", "measured", "held"), rows, frozenset(("bound", "measured")))
+    columns = ("stream", "bound", "measured", "held", "passes without a core for a time")
+    return Table(columns, rows, frozenset(columns[1:3]))
 
 
 def _devices(found: Verification) -> Table:

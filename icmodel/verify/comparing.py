@@ -16,6 +16,8 @@ RELIABLE = ("tcp", "zeromq")
 """Protocols that lose nothing by their nature: their loss proves nothing."""
 HOSTS = "hosts as far as measured"
 """What a bound must cover to be one of a frame from application to application."""
+STOLEN = "steal"
+"""Flag of a run in which the hypervisor took time from a core of either end."""
 SIDES = (("source", "send"), ("sink", "recv"))
 
 Result = Mapping[str, Any]
@@ -83,11 +85,17 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """The greatest latency of any pass [s] beside the bound; ``None`` where no bound covers the hosts."""
+    """The greatest latency of any pass [s] beside the bound; ``None`` where no bound covers the hosts.
+
+    ``stolen`` passes are not among them: the hypervisor took a core away, and while the whole machine stands
+    still no bound of its network or hosts holds.  ``stolen_s`` is the greatest latency of these.
+    """
 
     bound_s: float | None
     measured_s: float
     covers: tuple[str, ...]
+    stolen: int = 0
+    stolen_s: float = math.nan
 
     @property
     def held(self) -> bool | None:
@@ -103,6 +111,8 @@ class Bounded:
             "measured": _number(self.measured_s),
             "covers": list(self.covers),
             "held": self.held,
+            "passes_stolen": self.stolen,
+            "measured_stolen": _number(self.stolen_s),
         }
 
 
@@ -128,13 +138,22 @@ def bounds(
     for name in system.streams:
         said = predicted["streams"][name]["latency_bound_s"]
         covers = tuple(said["covers"]) if said is not None else ()
-        most = [one["latency_max_s"] for one in _results(passes, name) if "latency_max_s" in one]
+        stolen = [one for one in passes if STOLEN in one.records[name]["flags"]]
+        whole = [one for one in passes if one not in stolen]
         found[name] = Bounded(
             said["value"] if said is not None and HOSTS in covers else None,
-            max(most, default=math.nan),
+            _greatest(whole, name),
             covers,
+            len(stolen),
+            _greatest(stolen, name),
         )
     return found
+
+
+def _greatest(passes: Sequence[Pass], stream: str) -> float:
+    """The greatest latency of a stream in any of some passes [s]; NaN without any."""
+    known = [one.get("latency_max_s") for one in _results(passes, stream)]
+    return max((one for one in known if one is not None), default=math.nan)
 
 
 def devices(
