@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from icmodel.scenario import Scenario as Scenario
     from icmodel.sweep import sweep as sweep
     from icmodel.usecase import evaluate as evaluate
+    from icmodel.verify import verify as verify
 
 __version__ = "0.1.0"
 
@@ -62,6 +63,7 @@ __all__ = [
     "recommend",
     "report",
     "sweep",
+    "verify",
 ]
 
 _ROOM_OF = {
@@ -86,6 +88,7 @@ _ROOM_OF = {
     "recommend": "recommend",
     "report": "report",
     "sweep": "sweep",
+    "verify": "verify",
 }
 
 
@@ -93,7 +96,7 @@ class _Face(ModuleType):
     """The package as a module whose verbs keep their names.
 
     Importing the room ``icmodel.report`` would bind its module over the verb ``icmodel.report``,
-    and likewise ``recommend`` and ``sweep``; here the verb stays, whichever is asked for first. The room itself is
+    and likewise ``recommend``, ``sweep`` and ``verify``; here the verb stays, whichever is asked for first. The room itself is
     reached as ever: ``from icmodel.report import ...``.
     """
 

@@ -46,11 +46,19 @@ class ReportError(IcmodelError):
     """A report or plot cannot be written as asked."""
 
 
-class CalibrationError(IcmodelError):
+class MeasuringError(IcmodelError):
+    """What is measured with icprobe cannot begin, go on or end as asked."""
+
+
+class CalibrationError(MeasuringError):
     """A calibration cannot begin, go on or end as asked."""
 
 
-class MeasurementFailed(CalibrationError):  # noqa: N818  (says more than an Error at its end would)
+class VerificationError(MeasuringError):
+    """A system cannot be built in the lab, or its verification cannot go on as asked."""
+
+
+class MeasurementFailed(MeasuringError):  # noqa: N818  (says more than an Error at its end would)
     """A run failed for want of the peer or the network; another time it may succeed."""
 
 

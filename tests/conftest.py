@@ -37,6 +37,7 @@ ALONE = {
     "test_probe_goodput",
     "test_probe_latency",
     "test_probe_loss",
+    "test_verify_playing",
 }
 """Files whose tests measure or use networks of their own: nothing runs beside them."""
 

@@ -18,11 +18,12 @@ import pytest
 import checkout
 import probe_record
 from conftest import Installed, clean_environment, empty_venv, run
-from icmodel.calibrate import Progress, Result, check_probe
+from icmodel.calibrate import Progress, Result
 from icmodel.calibrate.calibration import Calibration
 from icmodel.cli import main
 from icmodel.cli.calibrate import _exit_code, _verdict
 from icmodel.errors import ProbeMissing
+from icmodel.probing import check_probe
 
 SELFCHECK = '{"clock_resolution_s": 1e-9, "max_rate_fps": 500000.5, "new": 3, "note": "x"}'
 GOOD = f"""#!/bin/sh
@@ -71,7 +72,7 @@ class Places:
 
 
 FIND = """
-from icmodel.calibrate import find_probe
+from icmodel.probing import find_probe
 from icmodel.errors import ProbeMissing
 try:
     print(find_probe())

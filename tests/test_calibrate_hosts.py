@@ -17,16 +17,18 @@ from pathlib import Path
 import pytest
 
 from icmodel.calibrate.calibration import Wish
-from icmodel.calibrate.commands import ended, printed
-from icmodel.calibrate.hosts import Hosts, private
-from icmodel.calibrate.pair import RESPONDER, LabPair, Link, SshPair
+from icmodel.calibrate.hosts import Hosts
+from icmodel.calibrate.pair import LabPair, Link, SshPair
 from icmodel.calibrate.run import Run, run_of
 from icmodel.calibrate.settings import Settings
 from icmodel.calibrate.state import RECORDS
 from icmodel.calibrate.system import Refused
 from icmodel.cli import main
 from icmodel.dataset import load
-from icmodel.errors import CalibrationError, MeasurementFailed
+from icmodel.errors import CalibrationError, MeasurementFailed, MeasuringError
+from icmodel.probing.commands import ended, printed
+from icmodel.probing.keys import private
+from icmodel.probing.responder import RESPONDER
 
 SSHD = Path("/usr/sbin/sshd")
 SHORT = {"window_s": 0.1, "warmup_s": 0.05, "baseline_s": 0.05}
@@ -104,7 +106,7 @@ def test_a_place_that_is_not_ours_is_said(probe: Path, tmp_path: Path) -> None:
     pair = LabPair(probe, "direct", tmp_path)
     try:
         with (
-            pytest.raises(CalibrationError, match="remove it, or set TMPDIR to a folder"),
+            pytest.raises(MeasuringError, match="remove it, or set TMPDIR to a folder"),
             Hosts(probe, pair, settings(pair.description), tmp_path),
         ):
             pass

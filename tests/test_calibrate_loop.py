@@ -30,7 +30,7 @@ from icmodel.cli.calibrate import _sections
 from icmodel.cli.output import plain
 from icmodel.cli.watching import watching
 from icmodel.dataset import load
-from icmodel.errors import CalibrationError, MeasurementFailed
+from icmodel.errors import CalibrationError, MeasurementFailed, MeasuringError
 
 
 def made(folder: Path) -> dict[str, bytes]:
@@ -216,7 +216,7 @@ def test_killed_at_any_moment_the_same_dataset_comes_out(whole: Path, tmp_path: 
 
 def test_two_processes_do_not_calibrate_into_one_folder(tmp_path: Path) -> None:
     folder = tmp_path / "lab"
-    busy = pytest.raises(CalibrationError, match="another process is calibrating into")
+    busy = pytest.raises(MeasuringError, match="another process is measuring into")
     with another_process(folder, 1), busy:
         calibrate(System(), settings(), folder)
     assert calibrate(System(), settings(budget_s=5), folder).reason == "budget"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import shlex
+import tempfile
 from contextlib import redirect_stdout
 from functools import cache
 from pathlib import Path
@@ -56,6 +57,7 @@ COMMANDS = {
     "system show": ["system show imaging", "system show industrial-line"],
     "system check": ["system check lab-dscp"],
     "recommend": ["recommend motion-control", "recommend imaging"],
+    "verify": [f"verify lab-direct --repeats 0 -o {shlex.quote(tempfile.mkdtemp())}"],
     "validate": ["validate ethernet-1g-2010"],
     "theory": [
         f"theory {link} --payload '64 B, 1 KiB'"
@@ -64,7 +66,7 @@ COMMANDS = {
 }
 
 
-JUDGING = ("evaluate", "compare --usecase", "recommend")
+JUDGING = ("evaluate", "compare --usecase", "recommend", "verify")
 """How lines begin whose exit code is a verdict; of all others it is 0."""
 
 

@@ -39,6 +39,7 @@ NAMES = {
     "recommend": "recommend",
     "report": "report",
     "sweep": "sweep",
+    "verify": "verify",
 }
 LOADED = {
     "icmodel",
@@ -48,7 +49,7 @@ LOADED = {
     "types",
     "warnings",
 }
-VERBS = ("recommend", "report", "sweep")
+VERBS = ("recommend", "report", "sweep", "verify")
 
 
 def answer(script: str, folder: Path) -> object:

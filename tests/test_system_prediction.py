@@ -235,7 +235,9 @@ def test_copies_of_a_multicast_are_sent_once_where_they_share_a_port() -> None:
     assert set(goodputs(found).values()) == {3e5 * 1472 * 8}
 
 
-def test_an_urgent_stream_waits_for_one_packet_and_a_late_one_for_all() -> None:
+def test_an_urgent_packet_waits_for_the_one_on_the_wire_and_behind_a_faster_link_for_the_frame() -> (
+    None
+):
     chain = Chain((3,), scheduler=StrictPriority())
     urgent = chain.stream("urgent", "h0", "h2", 1000.0, "tcp", 64, priority=7)
     late = chain.stream("late", "h1", "h2", 7000.0)
@@ -243,9 +245,16 @@ def test_an_urgent_stream_waits_for_one_packet_and_a_late_one_for_all() -> None:
     packet = 1538 * 8 / 1e10
     load = 7000 * 65535 * 8 * 1538 / 1448 / 1e10
     assert found["urgent"].terms["queue at s0->h2"] == pytest.approx(load * packet / 2, rel=1e-6)
-    queued = predict(Chain((3,)).system([urgent, late])).streams["urgent"]
-    burst = 65535 * 8 * 1538 / 1448 / 1e10
-    assert queued.terms["queue at s0->h2"] == pytest.approx(load * burst / 2, rel=1e-6)
+    one_queue = predict(Chain((3,)).system([urgent, late])).streams["urgent"]
+    assert one_queue.terms["queue at s0->h2"] == pytest.approx(load * packet / 2, rel=1e-2)
+    slow = replace(Chain((2, 1)), trunk_bps=5e9)
+    behind = [replace(one, path=("h0->s0", "s0->s1", "s1->h2")) for one in (urgent,)]
+    late = slow.stream("late", "h1", "h2", 3500.0)
+    queued = predict(slow.system([*behind, late])).streams["urgent"]
+    burst = 65535 * 8 * 1538 / 1448
+    come = (burst - 1538 * 8) / 1e10  # the frame has come when half of it is sent
+    waited = load * (burst / 5e9 - come) / 2
+    assert queued.terms["queue at s0->s1"] == pytest.approx(waited, rel=1e-2)
 
 
 def test_assured_and_expedited_forwarding_share_as_ic2012_measured() -> None:

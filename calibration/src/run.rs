@@ -315,7 +315,7 @@ impl Call {
 fn longest(settings: &RunSettings) -> Duration {
     let traffic_s = match settings.frames {
         Some(_) => 86_400.0,
-        None => settings.warmup_s + settings.duration_s,
+        None => settings.warmup_s + settings.duration_s + settings.tail_s.unwrap_or(0.0),
     };
     COLLECT_TIME + Duration::from_secs_f64(traffic_s)
 }

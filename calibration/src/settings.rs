@@ -162,6 +162,10 @@ pub struct RunSettings {
     pub frames: Option<u64>,
     /// Traffic before the window that is measured by nobody, in seconds.
     pub warmup_s: f64,
+    /// Traffic after the window that is measured by nobody, in seconds; absent where it is only as long as
+    /// this tool needs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tail_s: Option<f64>,
     /// Idle time before the traffic over which the hosts' own load is measured, in seconds.
     pub baseline_s: f64,
     /// Cores an end works on; one data thread and one connection a core unless `streams` says more.
@@ -202,6 +206,8 @@ pub struct RunSettings {
 pub const UDP_PAYLOAD_MAX: u32 = 65_507;
 /// Largest payload of this tool: 1 GiB, for TCP and ZeroMQ.
 pub const PAYLOAD_MAX: u32 = 1 << 30;
+/// Longest traffic after a window, in seconds: an end waits no longer for what follows it.
+const TAIL_MAX_S: f64 = 20.0;
 /// Elements of the vector body are {i32, i32, f64}: 16 bytes each.
 pub const VECTOR_ELEMENT_BYTES: u32 = 16;
 
@@ -217,6 +223,7 @@ impl RunSettings {
             duration_s: 2.0,
             frames: None,
             warmup_s: 0.2,
+            tail_s: None,
             baseline_s: 0.5,
             cores: 1,
             streams: 1,
@@ -328,6 +335,7 @@ impl RunSettings {
         };
         second("the duration", self.duration_s, 0.01, 86_400.0)?;
         second("the warm-up", self.warmup_s, 0.0, 3600.0)?;
+        second("the tail", self.tail_s.unwrap_or(0.0), 0.0, TAIL_MAX_S)?;
         second("the idle baseline", self.baseline_s, 0.0, 60.0)?;
         require(self.frames != Some(0), || "give at least one frame".into())?;
         require(

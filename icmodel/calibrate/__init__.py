@@ -1,7 +1,7 @@
 """Calibration: measure two hosts until the model of them is good enough, choosing each next run.
 
 Settings and a system (two hosts or a lab) come in; records and their dataset go out.
-Public names are imported on first use, since finding icprobe needs nothing but Python.
+Public names are imported on first use.
 """
 
 from importlib import import_module
@@ -11,16 +11,12 @@ if TYPE_CHECKING:
     from icmodel.calibrate.loop import Progress as Progress
     from icmodel.calibrate.loop import Result as Result
     from icmodel.calibrate.loop import calibrate as calibrate
-    from icmodel.calibrate.probe import Probe as Probe
-    from icmodel.calibrate.probe import check_probe as check_probe
-    from icmodel.calibrate.probe import find_probe as find_probe
     from icmodel.calibrate.run import Run as Run
     from icmodel.calibrate.settings import Settings as Settings
     from icmodel.calibrate.system import Refused as Refused
     from icmodel.calibrate.system import System as System
 
 __all__ = [
-    "Probe",
     "Progress",
     "Refused",
     "Result",
@@ -28,12 +24,9 @@ __all__ = [
     "Settings",
     "System",
     "calibrate",
-    "check_probe",
-    "find_probe",
 ]
 
 _MODULE_OF = {
-    "Probe": "probe",
     "Progress": "loop",
     "Refused": "system",
     "Result": "loop",
@@ -41,8 +34,6 @@ _MODULE_OF = {
     "Settings": "settings",
     "System": "system",
     "calibrate": "loop",
-    "check_probe": "probe",
-    "find_probe": "probe",
 }
 
 if not TYPE_CHECKING:

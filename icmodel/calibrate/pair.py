@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shlex
 import socket
@@ -11,16 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from icmodel.calibrate.commands import printed
 from icmodel.errors import CalibrationError
+from icmodel.probing.commands import printed
+from icmodel.probing.keys import short_name
+from icmodel.probing.responder import BRIEF_S, RESPONDER, until_told
 
-BRIEF_S = 30.0
-"""Time limit of every command but a run."""
-RESPONDER = (
-    "exec 3<&0; {serve} & p=$!; (cat; kill $p) <&3 >/dev/null 2>&1 & c=$!; "
-    "wait $p; s=$?; kill $c 2>/dev/null; exit $s"
-)
-"""Runs the responder until standard input ends, which `cat` waits for: also when icmodel is killed."""
 KEEP_KEY = (
     'umask 077; d="${{TMPDIR:-/tmp}}/{name}"; rm -rf "$d"; '
     'mkdir "$d" && cat >"$d/key" && printf %s "$d/key"'
@@ -92,8 +86,7 @@ class LabPair:
         self.address = ""
         self._probe = str(probe)
         self._topology = topology
-        place = hashlib.sha256(str(folder.resolve()).encode("utf-8")).hexdigest()
-        self.name = f"cal-{place[:8]}"
+        self.name = f"cal-{short_name(folder)}"
         self._key = ""
 
     def link(self) -> Link:
@@ -123,7 +116,7 @@ class LabPair:
     def answering(self) -> list[str]:
         """``icprobe serve`` in the namespace of B."""
         serve = (*self._on("B"), "serve", "--bind", self.address, "--key", self._key)
-        return ["sh", "-c", RESPONDER.format(serve=shlex.join(serve))]
+        return until_told(serve)
 
     def down(self) -> None:
         """Remove the network and end the processes in it."""

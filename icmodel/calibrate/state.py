@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from icmodel.calibrate.lock import alone
 from icmodel.calibrate.run import Record, Run, run_of
 from icmodel.calibrate.settings import Settings, settings_of
 from icmodel.documents import json_value
 from icmodel.errors import CalibrationError, unwritable
+from icmodel.probing.lock import alone
 
 SETTINGS, RECORDS, REFUSED = "loop.json", "records.jsonl", "refused.jsonl"
 PLAN = "calibrate, step "

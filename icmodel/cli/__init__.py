@@ -36,6 +36,7 @@ COMMANDS = (
     "ingest",
     "fit",
     "calibrate",
+    "verify",
     "validate",
 )
 """Each is the module of its name here, imported when it is used."""

@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from icmodel import units
-from icmodel.calibrate import Probe, check_probe, find_probe
 from icmodel.cli.output import Answer, Section, Table, emit
 from icmodel.cli.question import AsJson, listed, option, quantity_text, room, shares
 from icmodel.errors import CalibrationError, UnitError
+from icmodel.probing import Probe, check_probe, find_probe
 from icmodel.requirement import MET
 
 TYPE_CHECKING = False  # what type checkers take as true

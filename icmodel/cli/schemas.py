@@ -122,6 +122,7 @@ def _commands() -> dict[str, Schema]:
         "usecases list": _object({"schema_version": VERSION, "usecases": _list(case)}),
         **_systems(),
         "recommend": _recommend(),
+        "verify": _verify(),
         "validate": _validate(),
         "theory": _theory(),
     }
@@ -369,6 +370,50 @@ def _recommend() -> Schema:
             "nearest": _list(_object({**verdict, "stream": TEXT})),
             "physics": _list(late),
             "currency": {"type": ["string", "null"]},
+        }
+    )
+
+
+def _verify() -> Schema:
+    numbers = ("predicted", "low", "high", "measured", "least", "most", "ratio")
+    unsure: Schema = {"type": ["boolean", "null"]}
+    compared = _object(
+        {**dict.fromkeys(numbers, UNKNOWN), "passes": COUNT, "inside": unsure, "why": TEXT}
+    )
+    latencies = dict.fromkeys(("bound", "measured", "measured_stolen"), UNKNOWN)
+    bound = _object({**latencies, "covers": _list(TEXT), "held": unsure, "passes_stolen": COUNT})
+    metrics = ("goodput_bps", "latency_mean_s", "latency_p99_s", "loss_rate")
+    stream = _object(
+        {**dict.fromkeys(metrics, compared), "latency_max_s": bound}, optional=("loss_rate",)
+    )
+    copy: dict[str, Schema] = {
+        "slower": NUMBER,
+        "members": {"type": ["integer", "null"]},
+        "rule": TEXT,
+        "not_verified": _list(TEXT),
+    }
+    predicted: dict[str, Schema] = {
+        **dict.fromkeys(("sha256", "icmodel", "made_utc"), TEXT),
+        "datasets": _by_name(TEXT),
+        "variants": _list(TEXT),
+        "differs_now": _list(TEXT),
+    }
+    one_pass = _object(
+        {"number": COUNT, "overlap_ratio": NUMBER, "counts": TRUTH, "flags": _by_name(COUNT)}
+    )
+    return _object(
+        {
+            "schema_version": VERSION,
+            **dict.fromkeys(("system", "title", "folder"), TEXT),
+            "copy": _object(copy),
+            "prediction": _object(predicted),
+            "passes": _list(one_pass),
+            "streams": _by_name(stream),
+            "devices": _by_name(_object({"cpu_process_cores": compared})),
+            "judged": COUNT,
+            "inside": COUNT,
+            "exceeded": _list(TEXT),
+            "verdict": {"enum": ["agrees", "does not agree", "undecided"]},
         }
     )
 

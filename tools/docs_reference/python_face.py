@@ -22,7 +22,7 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
     "icmodel.theory.roce": (),
     "icmodel.theory.rapidio": (),
     "icmodel.units": (),
-    "icmodel.calibrate": ("Probe", "find_probe", "check_probe"),
+    "icmodel.probing": ("Probe", "find_probe", "check_probe"),
     "icmodel.requirement": ("Requirement", "Verdict", "judge"),
     "icmodel.usecase": (
         "Evaluation",
@@ -55,6 +55,7 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
         "Wanted",
     ),
     "icmodel.system.formats": ("import_system", "export_system"),
+    "icmodel.verify": ("Verification", "Wish"),
 }
 """Public rooms below the public face; an empty tuple is everything public that is defined there."""
 

@@ -20,7 +20,8 @@ use crate::clock;
 use crate::frame::{HEADER_BYTES, Phase};
 use crate::settings::RunSettings;
 
-/// Load is kept up this long after the window, in seconds, but no longer than a tenth of it.
+/// Load is kept up this long after the window, in seconds, but no longer than a tenth of it, unless more
+/// is asked for.
 const TAIL_S: f64 = 0.02;
 
 /// When a stream's frames belong to which part of the run.
@@ -41,7 +42,8 @@ impl Timeline {
     pub fn of(settings: &RunSettings, stream: u16, start_ns: u64) -> Self {
         let window_start_ns = start_ns + nanoseconds(settings.warmup_s);
         let window_ns = window_start_ns + nanoseconds(settings.duration_s);
-        let tail_ns = window_ns + nanoseconds(TAIL_S.min(settings.duration_s / 10.0));
+        let tail_s = settings.tail_s.unwrap_or(0.0);
+        let tail_ns = window_ns + nanoseconds(tail_s.max(TAIL_S.min(settings.duration_s / 10.0)));
         let end = match settings.frames {
             Some(frames) => End::After(share(frames, settings.streams, stream)),
             None => End::At { window_ns, tail_ns },

@@ -87,7 +87,8 @@ fn duration_s(settings: &RunSettings) -> f64 {
         (Some(frames), Some(rate)) => frames as f64 / rate,
         _ => settings.duration_s,
     };
-    settings.baseline_s + settings.warmup_s + window + OVERHEAD_S
+    let tail = settings.tail_s.unwrap_or(0.0);
+    settings.baseline_s + settings.warmup_s + window + tail + OVERHEAD_S
 }
 
 /// SHA-256 in hexadecimal of a JSON value with its keys in alphabetical order.

@@ -52,6 +52,9 @@ struct TrafficArgs {
     /// Traffic before the window.
     #[arg(long, value_name = "TIME", default_value = "200 ms", value_parser = parse_seconds)]
     warmup: f64,
+    /// Traffic after the window, so that others can still measure beside it.
+    #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
+    tail: Option<f64>,
     /// Idle time before the traffic, over which the hosts' own load is measured.
     #[arg(long, value_name = "TIME", default_value = "500 ms", value_parser = parse_seconds)]
     baseline: f64,
@@ -226,6 +229,7 @@ impl RunOptions {
             duration_s: traffic.duration,
             frames: traffic.frames,
             warmup_s: traffic.warmup,
+            tail_s: traffic.tail,
             baseline_s: traffic.baseline,
             cores: control.cores,
             streams: control.streams.unwrap_or(control.cores),

@@ -169,7 +169,7 @@ fn traffic_s(settings: &RunSettings) -> Option<f64> {
         (Some(frames), Some(rate_fps)) => frames as f64 / rate_fps,
         (Some(_), None) => return None,
     };
-    Some(settings.warmup_s + window_s)
+    Some(settings.warmup_s + window_s + settings.tail_s.unwrap_or(0.0))
 }
 
 /// Memory that one end may need at most for the frames and buffers of these settings, in bytes.

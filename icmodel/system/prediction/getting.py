@@ -88,8 +88,14 @@ def parts(found: Shared, allocation: Allocation) -> list[Part]:
     return answered
 
 
-def goodput(own: Estimate, part: Part) -> Estimate:
-    """The dataset's goodput, held to the share; its interval as wide as shares are uneven."""
+def goodput(own: Estimate, part: Part, most_bps: float = math.inf) -> Estimate:
+    """The dataset's goodput, held to the share; its interval as wide as shares are uneven.
+
+    Parameters
+    ----------
+    most_bps : float
+        What it has alone at most, as it asks [b/s].
+    """
     held = part.lane is not None and part.rate_bps < own.value * SAME
     if own.absent or not (held or part.shared):
         return own
@@ -105,8 +111,12 @@ def goodput(own: Estimate, part: Part) -> Estimate:
         why += "; streams that share a link are told apart by as much as in a published run of ten"
     elif part.shared:
         bases.append("assumed")
-        why += "; of what is offered too much, each loses the same part (assumed)"
-    high = min(high, own.high)  # no share lets a stream have more than it gets alone
+        why += (
+            "; of what is offered too much, each loses the same part, or one of them all (assumed)"
+        )
+        less, more = _unevenly(part)
+        below, above = math.hypot(below, less), math.hypot(above, more)
+    high = min(high, most_bps)  # no share lets a stream have more than it gets alone
     ends = (max(value * (1 - below), 0.0), min(value * (1 + above), max(high, value)))
     why = "; ".join(filter(None, (own.why, why)))
     return Estimate(value, *ends, weakest(bases), why, tuple(bases))
@@ -121,9 +131,25 @@ def windowed(got: Estimate) -> Estimate:
     return replace(got, basis=weakest(bases), why=why, bases=bases)
 
 
+def _unevenly(part: Part) -> tuple[float, float]:
+    """By what part of its share a stream without back-pressure may get less, and more.
+
+    A full queue drops whatever comes; which of periodic streams that is depends on their phases.  So one may
+    lose all that is too much, and another nothing.
+    """
+    if not 0 < part.rate_bps < part.sent_bps:
+        return 0.0, 0.0
+    offered = part.sent_bps / part.rate_bps * (part.rate_bps + part.others_bps)
+    excess = offered - part.rate_bps - part.others_bps
+    least = max(part.sent_bps - excess, 0.0)
+    return 1 - least / part.rate_bps, part.sent_bps / part.rate_bps - 1
+
+
 def loss(own: Estimate, got: Estimate, own_goodput: Estimate, part: Part) -> Estimate:
     """The dataset's loss rate; where ports on the way drop frames too, what does not arrive of what is sent."""
-    if part.elastic or own.absent or got.absent or got.value >= own_goodput.value * SAME:
+    if part.elastic or own.absent or got.absent:
+        return own
+    if got.value >= own_goodput.value * SAME and not part.shared:
         return own
     sent = part.sent_bps
     ends = [

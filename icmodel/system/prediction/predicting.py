@@ -14,7 +14,7 @@ from icmodel.model import Model
 from icmodel.system.network import Stream, System
 from icmodel.system.prediction import getting, ways
 from icmodel.system.prediction.bounding import REFUSE, Bounded, bounded
-from icmodel.system.prediction.carrying import SAME, Carried, carried, message
+from icmodel.system.prediction.carrying import MOST_ENDPOINTS, SAME, Carried, carried, message
 from icmodel.system.prediction.judging import judged
 from icmodel.system.prediction.packing import Packing, packing
 from icmodel.system.prediction.ports import links
@@ -25,9 +25,11 @@ from icmodel.system.prediction.result import (
     StreamPrediction,
     SystemPrediction,
 )
-from icmodel.system.prediction.speaking import Choice, Spoken, refusals, spoken
-from icmodel.system.prediction.waiting import Added, added, latency
+from icmodel.system.prediction.speaking import Answers, Choice, Spoken, refusals, spoken
+from icmodel.system.prediction.waiting import Added, added, held, latency
 
+OVERLOAD = 1.001
+"""A lane asked for this much of what it can carry stays full."""
 BY_THEORY = ("latency_mean_s", "latency_std_s", "latency_p99_s", "latency_max_s")
 """Latencies of a stream that no dataset speaks for."""
 
@@ -71,6 +73,8 @@ def predict(
     packed = packing(system)
     got = carried(system, packed, said)
     queued = queues(system, packed, got.shared, got.allocation)
+    overloaded = got.allocation.arriving > got.allocation.could * OVERLOAD
+    shifts = ways.shifts(system, packed, said)
     bound = (
         bounded(system, packed, cycles) if worst else Bounded({}, {}, "bounds were not asked for")
     )
@@ -78,7 +82,7 @@ def predict(
         system=system,
         packed=packed,
         got=got,
-        way=added(system, got.shared, queued, got.held_back, ways.shifts(system, packed, said)),
+        way=added(system, got.shared, queued, got.held_back, shifts, overloaded),
         refused=refusals(system, said, got.alone),
         bound=bound,
     )
@@ -143,9 +147,14 @@ class _Telling:
 
     def _metrics(self, index: int, part: getting.Part) -> dict[str, Estimate]:
         own = {name: self.got.beside.estimate(name, index) for name in self.got.beside.metrics}
-        got = getting.goodput(own["goodput_bps"], part)
+        most = self.got.alone.estimate("goodput_bps", index).high
+        got = getting.goodput(own["goodput_bps"], part, most)
         if self.got.by_window[index]:
             got = getting.windowed(got)
+        if self.got.held_back[index] and part.elastic:
+            own |= self._held(index, got)
+        elif self.way[index].brim_s:
+            own |= self._latencies(self.got.alone, index)
         mean = own.get("latency_mean_s", absent(""))
         found = {
             name: latency(name, one, mean, self.way[index]) if name.startswith("latency_") else one
@@ -154,6 +163,28 @@ class _Telling:
         if "loss_rate" in own:
             found["loss_rate"] = getting.loss(own["loss_rate"], got, own["goodput_bps"], part)
         return {**found, "goodput_bps": got}
+
+    def _held(self, index: int, got: Estimate) -> dict[str, Estimate]:
+        """Latencies of a stream that is held back by others: those it has alone, as fast as it goes, longer."""
+        fast = self.got.fast.estimate("goodput_bps", index)
+        if fast.absent or not got.value > 0 or got.value >= fast.value * (1 - SAME):
+            return {}
+        least = max(got.low, got.value / MOST_ENDPOINTS)
+        ratio = Estimate(
+            fast.value / got.value,
+            fast.value / max(got.high, got.value),
+            fast.value / least,
+            "derived",
+        )
+        return {
+            name: held(one, ratio) for name, one in self._latencies(self.got.fast, index).items()
+        }
+
+    def _latencies(self, answers: Answers, index: int) -> dict[str, Estimate]:
+        """The latencies of a stream that are known."""
+        named = [name for name in answers.metrics if name.startswith("latency_")]
+        found = {name: answers.estimate(name, index) for name in named}
+        return {name: one for name, one in found.items() if not one.absent}
 
     def _by_theory(
         self, stream: Stream, part: getting.Part, way: Added, why: str
@@ -177,7 +208,8 @@ class _Telling:
         if index in self.refused:
             goodput = getting.by_theory(part, "goodput_bps", self.refused[index])
         else:
-            goodput = getting.goodput(self.got.fast.estimate("goodput_bps", index), part)
+            fast = self.got.fast.estimate("goodput_bps", index)
+            goodput = getting.goodput(fast, part, fast.high)
         if not math.isfinite(frame.high):
             return _at_least(sent, stream, frame, goodput)
         return sent_at_once(sent, stream.payload_bytes, frame, goodput)

@@ -15,6 +15,7 @@ from icmodel.system.schedulers import CreditBased, Fifo, Gates, StrictPriority
 from icmodel.system.sharing.allocation import FULL, Allocation
 from icmodel.system.sharing.overload import NOWHERE
 from icmodel.system.sharing.periodic import Arrivals, waits
+from icmodel.system.sharing.spreading import spread
 
 AT_ONCE = ("burst", "samples")
 """What is produced and sent at once; a picture or a plain goodput is sent frame by frame, evenly."""
@@ -29,13 +30,14 @@ class Queues:
     """What each stream waits at each hop beside what its dataset measured, and what queues at ports.
 
     ``mean_s``, ``variance_s2`` and ``burst_s`` are (streams, hops), infinite where a queue grows without
-    end, 0 at hops that are no ports; ``burst_s`` is what all others of the port send at once, each once.
-    ``backlog_bytes`` is by port.
+    end, 0 at hops that are no ports; ``burst_s`` is what all others of the port send at once, each once, and
+    ``meanwhile_s`` what they send while the packets of a frame come. ``backlog_bytes`` is by port.
     """
 
     mean_s: Floats
     variance_s2: Floats
     burst_s: Floats
+    meanwhile_s: Floats
     backlog_bytes: Mapping[str, float]
 
 
@@ -76,6 +78,17 @@ class _Crossing:
         return *self.server, name
 
     @property
+    def arrival_s(self) -> float:
+        """From the first packet of a frame to its last [s], where these come over a link as fast as the port.
+
+        0 at the port of its own host, and behind a slower link, on which packets are apart (assumed).
+        """
+        if self.before is None or self.before.rate_bps < self.rate_bps:
+            return 0.0
+        bits = burst_bytes(self.stream) * 8 * self.packed.ratio
+        return max(bits - self.packed.packet_bits, 0.0) / self.before.rate_bps
+
+    @property
     def priority(self) -> int:
         """Its class, where classes wait for one another."""
         return (
@@ -87,23 +100,25 @@ def queues(system: System, packed: Packing, found: Shared, allocation: Allocatio
     """What streams wait at ports, by the load there and by what each sends at once."""
     streams = list(system.streams.values())
     shape = found.flows.path.shape
-    mean, variance, burst = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    mean, variance, burst, meanwhile = (np.zeros(shape) for _ in range(4))
     crossings = list(
         _crossings(system, packed, found, allocation, _full_interfaces(found, allocation))
     )
     if not crossings:
-        return Queues(mean, variance, burst, {})
+        return Queues(mean, variance, burst, meanwhile, {})
     at = _arrivals(crossings)
     waited, once = waits(at), _once(at)
+    over = spread(at, np.array([one.arrival_s for one in crossings]))
     closed = np.array([_closed(one.port, one.stream.priority) for one in crossings])
-    means, squares = waited.mean_s + closed[:, 0], waited.variance_s2 + closed[:, 1]
+    means = np.maximum(waited.mean_s + over.later_s, 0.0) + closed[:, 0]
+    squares = waited.variance_s2 * over.variance_ratio + over.variance_s2 + closed[:, 1]
     place = {(one.port.name, one.stream.sent_as): k for k, one in enumerate(crossings)}
     for k, stream in enumerate(streams):
         for hop, port in _ports(found, k):
             entry = place[port, stream.sent_as]
             mean[k, hop], variance[k, hop] = means[entry], squares[entry]
-            burst[k, hop] = once[entry]
-    return Queues(mean, variance, burst, _backlogs(crossings, means))
+            burst[k, hop], meanwhile[k, hop] = once[entry], over.meanwhile_s[entry]
+    return Queues(mean, variance, burst, meanwhile, _backlogs(crossings, means))
 
 
 def _ports(found: Shared, stream: int) -> Iterator[tuple[int, str]]:

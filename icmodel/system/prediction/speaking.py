@@ -26,6 +26,7 @@ ASKED = (
     *(f"latency_{one}_s" for one in ("min", "p50", "p90", "p99", "p999", "max")),
     *(f"rtt_half_{one}_s" for one in ("mean", "p50", "p99", "max")),
     *(f"rtt_{one}_s" for one in ("mean", "p50", "p99", "max")),
+    *(f"cpu_{side}_process_cores" for side in ("send", "recv")),
 )
 """What is asked beside what every prediction has, where a dataset has it."""
 

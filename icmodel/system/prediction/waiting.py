@@ -17,6 +17,10 @@ from icmodel.system.prediction.sharing import PORT, Shared
 from icmodel.system.sharing.waiting import quantile_s
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}
+HELD = 0.25
+"""By how much the bytes that a sender holds may differ from those it holds alone (assumed)."""
+BRIM = 0.1
+"""By how much a buffer that is called full may be less (assumed)."""
 RUNS = 0.95
 """The phases of a run are its own: its mean wait is below this quantile of waits in 95 % of runs."""
 
@@ -35,8 +39,11 @@ class Added:
         Of all queues together: mean and deviation of the wait, and all bursts of others, each once.
     quantiles_s : mapping
         Wait that a share of frames does not exceed [s], by share.
-    full_s : float
-        Time to drain the buffers of full ports on the way [s]; 0 where none is full.
+    full_s, brim_s : float
+        Time to drain the buffers of full ports on the way [s], 0 where none is full: those that are anywhere
+        between empty and full, and those that are asked for more than they send and stay full.
+    meanwhile_s : float
+        What others send at full ports while the frame's own packets come [s].
     why : str
         Why nobody knows how long frames wait, if so.
     """
@@ -48,12 +55,15 @@ class Added:
     once_s: float
     quantiles_s: Mapping[float, float]
     full_s: float = 0.0
+    brim_s: float = 0.0
+    meanwhile_s: float = 0.0
     why: str = ""
 
     @property
     def nothing(self) -> bool:
         """Whether the dataset's answer stands as it is."""
-        return not (self.mean_s or self.full_s or self.why or any(self.shifts_s.values()))
+        queued = self.mean_s or self.full_s or self.brim_s
+        return not (queued or self.why or any(self.shifts_s.values()))
 
     def quantile_s(self, share: float) -> float:
         """Wait that this share of frames does not exceed [s]."""
@@ -66,14 +76,17 @@ def added(
     queued: Queues,
     held_back: Bools,
     shifts_s: tuple[Mapping[str, float], ...],
+    overloaded: Bools,
 ) -> list[Added]:
     """What the way of each stream adds.
 
     Parameters
     ----------
     held_back : array of bool (streams,)
-        Which get less than they ask for: the queue they make is in their dataset's latency of a request
-        that is not achieved.
+        Which get less than they ask for: the queue that those make which give way is in their dataset's latency
+        of a request that is not achieved.
+    overloaded : array of bool (lanes,)
+        Which are asked for more than they carry by what does not give way, and stay full.
     """
     endless = np.isinf(queued.mean_s)
     mean = np.where(endless, 0.0, queued.mean_s).sum(axis=1)
@@ -84,8 +97,17 @@ def added(
     once, std = queued.burst_s.sum(axis=1).tolist(), np.sqrt(variance).tolist()
     answered = []
     for k in range(len(mean)):
-        full = [found.keys[found.flows.path[k, hop]][1] for hop in np.flatnonzero(endless[k])]
-        drain, why = (0.0, "") if held_back[k] else _full(system, full)
+        giving_way = bool(held_back[k] and found.elastic[k])
+        lanes = found.flows.path[k, np.flatnonzero(endless[k])].tolist()
+        full = {
+            found.keys[lane][1]: bool(overloaded[lane])
+            for lane in lanes
+            if not held_back[k] or (overloaded[lane] and not giving_way)
+        }
+        drain, brim, why = _full(system, full, sender_too=not held_back[k])
+        if why and held_back[k]:  # its dataset has the latency of a request that is not achieved
+            full, why = {}, ""
+        beside = float(queued.meanwhile_s[k, endless[k]].sum()) if full else 0.0
         answered.append(
             Added(
                 shifts_s=shifts_s[k],
@@ -95,6 +117,8 @@ def added(
                 once_s=once[k],
                 quantiles_s={share: of[k] for share, of in quantiles.items()},
                 full_s=drain,
+                brim_s=brim,
+                meanwhile_s=beside,
                 why=why,
             )
         )
@@ -109,23 +133,51 @@ def _by_port(found: Shared, queued: Queues, stream: int) -> dict[str, float]:
     }
 
 
-def _full(system: System, ports: list[str]) -> tuple[float, str]:
-    """Time to drain the buffers of full ports [s], and why it is not known."""
-    drain = 0.0
-    for name in ports:
+def _full(
+    system: System, ports: Mapping[str, bool], *, sender_too: bool
+) -> tuple[float, float, str]:
+    """Time to drain the buffers of full ports [s]: of those between empty and full, of those that stay full.
+
+    And why it is not known.  ``ports`` says which stay full; without ``sender_too`` a port of the sender itself
+    is left out, which its dataset knows.
+    """
+    drains = {True: 0.0, False: 0.0}
+    for name, stays in ports.items():
         port = system.ports[name]
         node = system.node(port.node)
+        if not isinstance(node, Switch) and not sender_too:
+            continue
         buffer = node.buffer_bytes if isinstance(node, Switch) else None
         if buffer is None:
-            return (
-                0.0,
-                f"{name} is full, and how long frames wait there depends on its buffer, which is not said",
-            )
-        drain += buffer * 8 / port.rate_bps
-    return drain, ""
+            why = f"{name} is full, and how long frames wait there depends on its buffer, which is not said"
+            return 0.0, 0.0, why
+        drains[stays] += buffer * 8 / port.rate_bps
+    return drains[False], drains[True], ""
 
 
 # --- metrics ----------------------------------------------------------------------------------
+
+
+def held(own: Estimate, ratio: Estimate) -> Estimate:
+    """The latency of a stream that gets less than it asks for and gives way.
+
+    Its sender's buffers and window are full, and what they hold takes as long as it takes to go away: L = B / λ
+    (J. D. C. Little, A proof for the queuing formula L = λW, Operations Research 9, 1961).  Its dataset says
+    how long at the goodput it has alone; the bytes are taken to be the same, give or take `HELD` (assumed).
+
+    Parameters
+    ----------
+    ratio : Estimate
+        What it has alone over what it gets.
+    """
+    ends = (
+        own.value * ratio.value,
+        own.low * ratio.low * (1 - HELD),
+        own.high * ratio.high * (1 + HELD),
+    )
+    bases = (*(own.bases or (own.basis,)), "derived", "assumed")
+    why = "; ".join(filter(None, (own.why, "what its sender holds, at the goodput it gets")))
+    return Estimate(*ends, weakest(bases), why, bases)
 
 
 def latency(name: str, own: Estimate, mean: Estimate, way: Added) -> Estimate:
@@ -151,13 +203,15 @@ def latency(name: str, own: Estimate, mean: Estimate, way: Added) -> Estimate:
     if statistic == "min":
         return _told(own, [moved.value, moved.low, moved.high], way)
     if statistic == "max":
-        most = way.once_s + way.full_s
+        most = way.once_s + way.full_s + way.brim_s + way.meanwhile_s
         return _told(own, [moved.value + most, moved.low, moved.high + most], way)
     wait = way.mean_s if statistic == "mean" else _later(statistic, own, mean, way)
-    value = moved.value + wait + way.full_s / 2
-    below = math.hypot(own.value - own.low, wait + way.full_s / 2)
-    more = max(way.quantile_s(RUNS) - wait, 0.0)
-    above = math.hypot(own.high - own.value, more + way.full_s / 2)
+    wait += way.meanwhile_s
+    value = moved.value + wait + way.full_s / 2 + way.brim_s
+    unsure = way.full_s / 2 + BRIM * way.brim_s
+    below = math.hypot(own.value - own.low, wait + unsure)
+    more = max(way.quantile_s(RUNS) - way.mean_s, 0.0)
+    above = math.hypot(own.high - own.value, more + unsure)
     return _told(own, [value, value - below, value + above], way)
 
 
@@ -178,6 +232,8 @@ def _told(own: Estimate, ends: list[float], way: Added) -> Estimate:
         said.append(f"{units.format_seconds(way.mean_s, 3)} of it in queues, most at {where}")
     if way.full_s:
         said.append("buffers of full ports between empty and full")
+    if way.brim_s:
+        said.append("buffers that stay full")
     said += [
         f"{name} {units.format_seconds(time, 3)}" for name, time in way.shifts_s.items() if time
     ]

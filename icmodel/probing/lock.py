@@ -1,4 +1,4 @@
-"""Lock: one calibration at a time in a folder."""
+"""Lock: one process at a time measures into a folder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from icmodel.errors import CalibrationError
+from icmodel.errors import MeasuringError
 
 
 @contextmanager
@@ -17,7 +17,7 @@ def alone(folder: Path) -> Iterator[None]:
 
     Raises
     ------
-    CalibrationError
+    MeasuringError
         If another process holds the lock, or the folder cannot be locked.
     """
     place = _opened(folder)
@@ -35,16 +35,16 @@ def _opened(folder: Path) -> int:
         raise _impossible(folder, error) from error
 
 
-def _impossible(folder: Path, error: OSError) -> CalibrationError:
-    return CalibrationError(f"{folder} cannot be locked ({error.strerror}): give another folder")
+def _impossible(folder: Path, error: OSError) -> MeasuringError:
+    return MeasuringError(f"{folder} cannot be locked ({error.strerror}): give another folder")
 
 
 def _hold(place: int, folder: Path) -> None:
     try:
         fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        raise CalibrationError(
-            f"another process is calibrating into {folder}: wait until it ends, or give another "
+        raise MeasuringError(
+            f"another process is measuring into {folder}: wait until it ends, or give another "
             "folder"
         ) from error
     except OSError as error:

@@ -1,0 +1,142 @@
+"""What was predicted and measured, side by side, as the page docs/background/verified.md has it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.verified.systems import SLOWER, Asked, all_asked
+from icmodel import units
+from icmodel.verify import comparing
+from icmodel.verify.comparing import Bounded, Compared
+from icmodel.verify.copying import copied
+from icmodel.verify.folder import Pass
+from icmodel.verify.result import LEAST_OVERLAP
+from icmodel.wording import quantity
+
+AIMS = {"goodput_bps": 0.1, "latency_mean_s": 0.2}
+"""By how much a median may differ from its prediction."""
+NAMES = {
+    "goodput_bps": "goodput",
+    "latency_mean_s": "mean latency",
+    "latency_p99_s": "99 % latency",
+    "loss_rate": "loss",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One number of one stream."""
+
+    system: str
+    stream: str
+    metric: str
+    compared: Compared
+
+    @property
+    def off(self) -> float:
+        """Relative difference of the median; of a loss rate the difference."""
+        if self.metric == "loss_rate":
+            return abs(self.compared.median - self.compared.value)
+        return abs(self.compared.ratio - 1)
+
+
+def rows(predicted: Path, measured: Path) -> tuple[list[Row], list[Bounded]]:
+    """Every number and every bound of all systems that were measured."""
+    found: list[Row] = []
+    bounds: list[Bounded] = []
+    for one in all_asked():
+        if (measured / f"{one.name}.json").exists():
+            said, passes = _read(one, predicted, measured)
+            system = copied(one.system, slower=SLOWER, members=None, dataset="").system
+            for stream, metrics in comparing.streams(system, said, passes).items():
+                found += [Row(one.name, stream, name, value) for name, value in metrics.items()]
+            bounds += comparing.bounds(system, said, passes).values()
+    return found, bounds
+
+
+def _read(one: Asked, predicted: Path, measured: Path) -> tuple[Mapping[str, Any], list[Pass]]:
+    """The prediction that was made first, and the passes that count."""
+    body = (predicted / f"{one.name}.json").read_bytes()
+    told = json.loads((measured / f"{one.name}.json").read_bytes())
+    assert told["prediction_sha256"] == hashlib.sha256(body).hexdigest(), one.name
+    passes = [
+        Pass(
+            number,
+            {
+                name: {"result": _known(result), "flags": result["flags"]}
+                for name, result in each["streams"].items()
+            },
+            1.0,
+        )
+        for number, each in enumerate(told["passes"], start=1)
+        if each["overlap_ratio"] >= LEAST_OVERLAP
+    ]
+    return json.loads(body)["prediction"], passes
+
+
+def _known(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {name: value for name, value in result.items() if value is not None}
+
+
+# --- telling ----------------------------------------------------------------------------------
+
+
+def text(predicted: Path, measured: Path) -> str:
+    """The summary and the table, as Markdown."""
+    found, bounds = rows(predicted, measured)
+    return "\n".join([*_summary(found, bounds), "", *_table(found)]) + "\n"
+
+
+def _summary(found: Sequence[Row], bounds: Sequence[Bounded]) -> Iterator[str]:
+    yield "| metric | numbers | inside their 90 % intervals | median error | 95 % below | within the aim |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for metric, name in NAMES.items():
+        some = [row for row in found if row.metric == metric and row.compared.judged]
+        if some:
+            yield _line(name, some, AIMS.get(metric))
+    judged = [row for row in found if row.compared.judged]
+    yield _line("all", judged, None)
+    held = [one.held for one in bounds if one.held is not None]
+    yield ""
+    stolen = [one for one in bounds if one.held is not None and one.stolen]
+    late = sum(one.stolen_s > (one.bound_s or math.inf) for one in stolen)
+    yield (
+        f"Bounds: {len(held)} streams have one that covers their hosts, and {held.count(False)} were exceeded in "
+        f"passes in which the machine kept its cores. Of {len(stolen)} of them the hypervisor took a core in at "
+        f"least one pass; {late} had a later frame in such a pass."
+    )
+
+
+def _line(name: str, some: Sequence[Row], aim: float | None) -> str:
+    off = sorted(row.off for row in some)
+    inside = sum(row.compared.inside for row in some)
+    within = "–" if aim is None else f"{sum(one <= aim for one in off)} within {100 * aim:g} %"
+    middle = "–" if name == "all" else units.format_ratio(median(off), 3)
+    most = "–" if name == "all" else units.format_ratio(off[int(0.95 * (len(off) - 1))], 3)
+    share = units.format_ratio(inside / len(some), 3)
+    return f"| {name} | {len(some)} | {inside} ({share}) | {middle} | {most} | {within} |"
+
+
+def _table(found: Sequence[Row]) -> Iterator[str]:
+    yield "| system, requests | stream | metric | predicted | from | to | measured | ratio | inside |"
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    for row in found:
+        one = row.compared
+        cells = [_number(row.metric, value) for value in (one.value, one.low, one.high, one.median)]
+        ratio = f"{one.ratio:.3f}" if one.ratio == one.ratio else "–"
+        inside = ("yes" if one.inside else "**no**") if one.judged else "–"
+        yield (
+            f"| {row.system} | {row.stream} | {NAMES[row.metric]} | {' | '.join(cells)} | {ratio} | "
+            f"{inside} |"
+        )
+
+
+def _number(metric: str, value: float) -> str:
+    return quantity(metric, value, 4) if abs(value) < float("inf") else "–"

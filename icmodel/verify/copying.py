@@ -1,0 +1,210 @@
+"""The copy of a system that the lab can build: fewer members, slower by one factor, hosts as the lab has them.
+
+Dividing every rate by k and multiplying every period by k while bytes stay keeps what decides how
+streams share: the load of each port, and the bytes that queue there.  Times grow with k as far as they
+are made of bits on wires.  What the lab does not have is left out of the copy and named, so that the
+prediction is of what is built and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from icmodel.errors import VerificationError
+from icmodel.system import CreditBased, Device, Dscp, Gates, Link, Port, Stream, Switch, System
+from icmodel.system.network import Producer
+from icmodel.wording import plural
+
+PROTOCOLS = ("tcp", "udp", "ethernet", "zeromq")
+OPTIONS = {("nagle", "off"): "--no-nagle"}
+"""Options of streams that icprobe can set; ``nagle = on`` is as it is anyway."""
+LAB_BUFFER_BYTES = 131072.0
+"""The queue of a switch's port in the lab [B] (calibration/src/lab/shaping.rs)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A system as it is built.
+
+    Parameters
+    ----------
+    system : System
+        What is built and predicted.
+    slower : float
+        The factor k by which rates are divided and periods multiplied.
+    members : int, optional
+        At most so many devices of a group; ``None``: all.
+    left_out : tuple of str
+        What of the system the copy does not have, a sentence each.
+    """
+
+    system: System
+    slower: float
+    members: int | None
+    left_out: tuple[str, ...]
+
+
+def copied(system: System, *, slower: float, members: int | None, dataset: str) -> Copy:
+    """The copy of a system.
+
+    Parameters
+    ----------
+    dataset : str
+        What speaks for the lab's hosts, by name or path.
+
+    Raises
+    ------
+    VerificationError
+        If the lab cannot build the system at all; the sentence names the part and what can be built.
+    """
+    _check(system)
+    fewer = _fewer(system, members)
+    left_out = (*_dropped(system, fewer, members), *_missing(fewer))
+    return Copy(_as_lab(fewer, slower, dataset), slower, members, left_out)
+
+
+# --- what cannot be built ---------------------------------------------------------------------
+
+
+def _check(system: System) -> None:
+    for link in system.links.values():
+        if link.interconnect != "ethernet":
+            raise VerificationError(
+                f"the link {link.name} is {link.interconnect}, and the lab's links are ethernet: "
+                "verify a system of Ethernet links"
+            )
+        if "#" in link.name:
+            raise VerificationError(
+                f"the link {link.name} is one of several between the same two nodes, and the lab joins "
+                "two nodes by one link: verify a system without parallel links"
+            )
+    for port in system.ports.values():
+        if isinstance(port.scheduler, Gates | CreditBased | Dscp):
+            raise VerificationError(
+                f"the port {port.name} is scheduled by {port.scheduler.kind}, and the lab's ports are "
+                "fifo, strict-priority, wrr or drr: give one of these"
+            )
+    for stream in system.streams.values():
+        _check_stream(stream)
+    if not system.streams:
+        raise VerificationError(f"the system {system.name} has no streams: nothing can be measured")
+
+
+def _check_stream(stream: Stream) -> None:
+    if stream.protocol not in PROTOCOLS:
+        raise VerificationError(
+            f"the stream {stream.name} is sent by {stream.protocol}, and icprobe sends "
+            f"{', '.join(PROTOCOLS)}: give one of these"
+        )
+    for option in stream.options.items():
+        if option not in OPTIONS and option != ("nagle", "on"):
+            raise VerificationError(
+                f"the stream {stream.name} has the option {option[0]} = {option[1]}, and the lab sets "
+                "nagle alone: leave it out"
+            )
+
+
+# --- fewer ------------------------------------------------------------------------------------
+
+
+def _fewer(system: System, members: int | None) -> System:
+    """The system with at most so many devices of each group, and what these need."""
+    if members is None:
+        return system
+    count: dict[str, int] = {}
+    kept = set(system.switches)
+    for device in system.devices.values():
+        count[device.group] = count.get(device.group, 0) + 1
+        if count[device.group] <= members:
+            kept.add(device.name)
+    links = {name: one for name, one in system.links.items() if kept.issuperset(one.ends)}
+    return replace(
+        _plain(system),
+        devices={name: one for name, one in system.devices.items() if name in kept},
+        links=links,
+        ports={name: one for name, one in system.ports.items() if one.link in links},
+        streams={
+            name: one for name, one in system.streams.items() if {one.source, one.sink} <= kept
+        },
+        requirements=(),
+    )
+
+
+def _plain(system: System) -> System:
+    """The system as the plain class, whichever it was loaded as."""
+    names = System.__dataclass_fields__
+    return System(**{name: getattr(system, name) for name in names})
+
+
+def _dropped(system: System, fewer: System, members: int | None) -> Iterator[str]:
+    hosts = len(system.devices) - len(fewer.devices)
+    if hosts:
+        streams = len(system.streams) - len(fewer.streams)
+        yield (
+            f"{plural(hosts, 'device')} and {plural(streams, 'stream')}: of each group at most "
+            f"{members} are built"
+        )
+
+
+# --- what the lab does not have ---------------------------------------------------------------
+
+
+def _missing(system: System) -> Iterator[str]:
+    """What of the system is not in the copy, a sentence each."""
+    switches, devices = system.switches.values(), system.devices.values()
+    streams = system.streams.values()
+    if any(one.latency_s for one in switches):
+        yield "latency of switches: the lab's are bridges of the kernel, which forward at once"
+    if any(one.forwarding == "cut-through" for one in switches):
+        yield "cut-through: the lab's switches store and forward"
+    if any(one.buffer_bytes not in (None, LAB_BUFFER_BYTES) for one in switches):
+        yield f"buffers of switches: the lab's ports hold {LAB_BUFFER_BYTES:.0f} B"
+    if any(link.delay_s for link in system.links.values()):
+        yield "length of cables: the lab's have none"
+    if any(one.app_send_s or one.app_recv_s for one in devices):
+        yield "the applications' own work: icprobe only sends and receives"
+    if any(one.multicast for one in streams):
+        yield "multicast: each sink gets a stream of its own"
+    if any(one.cores not in (None, 1) for one in streams):
+        yield "streams of several cores: each is sent and received by one"
+
+
+def _as_lab(system: System, slower: float, dataset: str) -> System:
+    return replace(
+        _plain(system),
+        devices={name: _device(one, dataset) for name, one in system.devices.items()},
+        switches={name: _switch(one) for name, one in system.switches.items()},
+        links={name: _link(one, slower, dataset) for name, one in system.links.items()},
+        ports={name: _port(one, slower) for name, one in system.ports.items()},
+        streams={name: _stream(one, slower) for name, one in system.streams.items()},
+        requirements=(),
+        usecase=None,
+    )
+
+
+def _device(one: Device, dataset: str) -> Device:
+    return Device(one.name, one.group, one.interfaces, cores=1, dataset=dataset)
+
+
+def _switch(one: Switch) -> Switch:
+    return Switch(one.name, one.group, buffer_bytes=LAB_BUFFER_BYTES, scheduler=one.scheduler)
+
+
+def _link(one: Link, slower: float, dataset: str) -> Link:
+    return replace(one, rate_bps=one.rate_bps / slower, length_m=0.0, delay_s=0.0, dataset=dataset)
+
+
+def _port(one: Port, slower: float) -> Port:
+    return replace(one, rate_bps=one.rate_bps / slower)
+
+
+def _stream(one: Stream, slower: float) -> Stream:
+    paced = None if one.paced_fps is None else one.paced_fps / slower
+    produced = None if one.producer is None else _producer(one.producer, slower)
+    return replace(one, producer=produced, paced_fps=paced, cores=1, multicast=None)
+
+
+def _producer(one: Producer, slower: float) -> Producer:
+    within = None if one.within_s is None else one.within_s * slower
+    return replace(one, period_s=one.period_s * slower, within_s=within)

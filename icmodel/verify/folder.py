@@ -1,0 +1,188 @@
+"""The folder of a verification: its settings, the copy, the prediction made before, and a file for each pass.
+
+Every file is written whole or not at all, so that an interruption at any moment leaves whole passes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from icmodel import __version__
+from icmodel.documents import json_value
+from icmodel.errors import VerificationError
+from icmodel.files import write
+from icmodel.probing.lock import alone
+from icmodel.verify.playing import Played
+
+SCHEMA_VERSION = 1
+SETTINGS, PREDICTION, TOPOLOGY = "verification.json", "prediction.json", "topology.toml"
+PASS = "pass-{:03d}.jsonl"
+MARK = "verification"
+"""The key of a record that says of which verification it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The prediction of a verification, as it was written before anything was measured."""
+
+    document: Mapping[str, Any]
+    sha256: str
+
+    @property
+    def prediction(self) -> Mapping[str, Any]:
+        """What ``icmodel system --json`` prints of the copy."""
+        found: Mapping[str, Any] = self.document["prediction"]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One pass as it is kept: its number from 1, the records by stream, how far the windows overlap."""
+
+    number: int
+    records: Mapping[str, Mapping[str, Any]]
+    overlap_ratio: float
+
+
+@contextmanager
+def opened(path: Path, settings: Mapping[str, object], topology: str) -> Iterator[Folder]:
+    """The folder of a verification, made if it is missing, and locked within the context.
+
+    Raises
+    ------
+    VerificationError
+        If it holds another verification or anything else, or cannot be written.
+    MeasuringError
+        If another process measures into it.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise VerificationError(
+            f"{path} cannot be written ({error.strerror}): choose another folder"
+        ) from error
+    with alone(path):
+        _claim(path, settings)
+        write(path / TOPOLOGY, topology.encode("utf-8"))
+        yield Folder(path)
+
+
+def _claim(path: Path, settings: Mapping[str, object]) -> None:
+    place = path / SETTINGS
+    if not place.exists():
+        if any(path.iterdir()):
+            raise VerificationError(
+                f"{path} is not empty and holds no verification: give a new folder with -o"
+            )
+        write(place, _text(settings))
+        return
+    before = _document(place)
+    names = sorted({*before, *settings})
+    other = [name for name in names if before.get(name) != settings.get(name)]
+    if other:
+        raise VerificationError(
+            f"{path} holds a verification with other settings: {', '.join(other)} not as before; give the "
+            "same ones to go on, or another folder"
+        )
+
+
+def _text(document: Mapping[str, object]) -> bytes:
+    return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode("utf-8")
+
+
+def _document(place: Path) -> dict[str, Any]:
+    try:
+        found = json_value(place.read_bytes())
+    except (OSError, ValueError) as error:
+        raise _damaged(place, str(error)) from error
+    if not isinstance(found, dict):
+        raise _damaged(place, "it holds no object")
+    return found
+
+
+def _damaged(place: Path, why: str) -> VerificationError:
+    return VerificationError(
+        f"{place} cannot be read ({why}): restore it, or verify into a new folder"
+    )
+
+
+class Folder:
+    """The folder of a verification, as `opened` gives it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def prediction(self, made: Mapping[str, object]) -> Stored:
+        """The prediction that is kept; the first time it is ``made``, with its time and icmodel's version."""
+        place = self.path / PREDICTION
+        if not place.exists():
+            document = {
+                "schema_version": SCHEMA_VERSION,
+                "icmodel": __version__,
+                "made_utc": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+                "prediction": made,
+            }
+            write(place, _text(document))
+        document = _document(place)
+        told = document.get("prediction")
+        if not isinstance(told, dict) or "streams" not in told:
+            raise _damaged(place, "it holds no prediction")
+        return Stored(document, hashlib.sha256(place.read_bytes()).hexdigest())
+
+    def passes(self, stored: Stored, streams: tuple[str, ...]) -> list[Pass]:
+        """The passes that are kept, in their order.
+
+        Raises
+        ------
+        VerificationError
+            If one is damaged, of other streams, or was measured after another prediction.
+        """
+        found = []
+        for place in sorted(self.path.glob(PASS.format(0).replace("000", "*"))):
+            found.append(self._pass(place, stored, streams))
+        return found
+
+    def _pass(self, place: Path, stored: Stored, streams: tuple[str, ...]) -> Pass:
+        try:
+            records = [json_value(line) for line in place.read_bytes().splitlines()]
+            marks: list[dict[str, Any]] = [one[MARK] for one in records]  # type: ignore[index]
+            number, overlap = int(marks[0]["pass"]), float(marks[0]["overlap_ratio"])
+            by_stream = {mark["stream"]: one for mark, one in zip(marks, records, strict=True)}
+            hashes = {mark["prediction_sha256"] for mark in marks}
+        except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+            raise _damaged(place, f"{type(error).__name__}: {error}") from error
+        if set(by_stream) != set(streams):
+            raise _damaged(place, "it does not have a record of each stream")
+        if hashes != {stored.sha256}:
+            raise VerificationError(
+                f"{place} was measured after another prediction than {PREDICTION} holds: restore it, or "
+                "verify into a new folder"
+            )
+        return Pass(number, by_stream, overlap)  # type: ignore[arg-type]
+
+    def keep(self, number: int, played: Played, stored: Stored) -> Pass:
+        """Write a pass, a record a line, each with the verification it is of."""
+        marked = {
+            name: {
+                **record,
+                MARK: {
+                    "stream": name,
+                    "pass": number,
+                    "overlap_ratio": played.overlap_ratio,
+                    "prediction_sha256": stored.sha256,
+                },
+            }
+            for name, record in played.records.items()
+        }
+        lines = [
+            json.dumps(one, separators=(",", ":"), ensure_ascii=False) for one in marked.values()
+        ]
+        write(self.path / PASS.format(number), ("\n".join(lines) + "\n").encode("utf-8"))
+        return Pass(number, marked, played.overlap_ratio)

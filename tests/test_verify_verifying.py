@@ -1,0 +1,128 @@
+"""A verification from the system to the verdict, without a network: predictions, copies, what is refused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import icmodel
+from icmodel.cli import main
+from icmodel.cli.schemas import output_schema
+from icmodel.errors import VerificationError
+from icmodel.verify import Wish, verify
+from icmodel.verify.folder import PREDICTION, Folder
+from icmodel.verify.playing import Played
+from verify_case import DATASET, WISH, record
+
+NAME = "lab-two-senders"
+AS_PREDICTED = {
+    "goodput_bps": 9.4e6,
+    "latency_mean_s": 0.45,
+    "latency_p99_s": 0.54,
+    "latency_max_s": 0.6,
+    "cpu_send_process_cores": 0.002,
+    "cpu_recv_process_cores": 0.05,
+}
+
+
+def measured(folder: Path, passes: int, **changes: float) -> Any:
+    """The verification of two senders, with passes made up that are as predicted but for the changes."""
+    verify(NAME, folder, WISH)
+    result = record({**AS_PREDICTED, **changes}, ("stalled",))
+    kept = Folder(folder)
+    for number in range(1, passes + 1):
+        kept.keep(number, Played({"measured": result, "other": result}, 1.0), kept.prediction({}))
+    return verify(NAME, folder, replace(WISH, repeats=passes))
+
+
+def test_no_repeats_only_predict(tmp_path: Path) -> None:
+    found = verify(NAME, tmp_path / "two", WISH)
+    assert (found.judged, found.verdict, found.exit_code) == (0, "undecided", 3)
+    stored = json.loads((tmp_path / "two" / PREDICTION).read_text(encoding="utf-8"))
+    assert stored["icmodel"] == icmodel.__version__
+    assert stored["prediction"]["streams"]["measured"]["goodput_bps"]["value"] == pytest.approx(
+        1e8 / 5 * 1448 / 1538 / 2, rel=0.01
+    )
+
+
+def test_what_is_as_predicted_agrees(tmp_path: Path) -> None:
+    found = measured(tmp_path / "two", 3)
+    assert found.verdict == "agrees"
+    assert found.exit_code == 0
+    assert found.inside == found.judged == 9
+    assert found.passes[0].flags == {"stalled": 2}
+    assert "9 of 9 inside, agrees" in repr(found)
+    jsonschema.validate(found.to_dict(), output_schema("verify"))
+
+
+def test_what_is_not_does_not(tmp_path: Path) -> None:
+    found = measured(tmp_path / "two", 1, goodput_bps=4e6, latency_mean_s=9.0, latency_p99_s=9.0)
+    assert (found.verdict, found.exit_code) == ("does not agree", 1)
+    assert found.judged - found.inside == 6
+
+
+def test_a_prediction_that_changed_is_said_and_the_stored_one_judges(tmp_path: Path) -> None:
+    folder = tmp_path / "two"
+    verify(NAME, folder, WISH)
+    place = folder / PREDICTION
+    stored = json.loads(place.read_text(encoding="utf-8"))
+    stored["prediction"]["streams"]["other"]["goodput_bps"]["value"] = 1.0
+    place.write_text(json.dumps(stored), encoding="utf-8")
+    found = verify(NAME, folder, WISH)
+    assert found.differs == ("other",)
+    assert found.streams["other"]["goodput_bps"].value == 1.0
+
+
+def test_the_same_question_goes_on_and_another_is_refused(tmp_path: Path) -> None:
+    verify(NAME, tmp_path / "two", WISH)
+    verify(NAME, tmp_path / "two", WISH)
+    with pytest.raises(VerificationError, match="slower not as before"):
+        verify(NAME, tmp_path / "two", replace(WISH, slower=10.0))
+
+
+@pytest.mark.parametrize(
+    ("wish", "said"),
+    [
+        ({"slower": 0.0}, "a scale of 0 cannot be"),
+        ({"members": 0}, "members of 0 cannot be"),
+        ({"repeats": -1}, "repeats of -1 cannot be"),
+    ],
+)
+def test_wishes_that_cannot_be_are_refused(wish: dict[str, Any], said: str) -> None:
+    with pytest.raises(VerificationError, match=said):
+        Wish(**wish)
+
+
+def test_the_command_prints_what_was_predicted_and_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measured(tmp_path / "two", 2, latency_max_s=9.0)
+    asked = (
+        "--dataset",
+        str(DATASET),
+        "--scale",
+        "5",
+        "--repeats",
+        "2",
+        "-o",
+        str(tmp_path / "two"),
+    )
+    assert main(("verify", NAME, *asked)) == 0
+    said = capsys.readouterr().out
+    assert "lab-two-senders: agrees, 9 of 9 inside their 90 % intervals" in said
+    assert "built 5 times slower" in said
+    assert max(map(len, said.splitlines())) <= 100
+
+
+def test_a_system_that_cannot_be_built_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(("verify", "lab-dscp", "-o", str(tmp_path / "x"), "--repeats", "0")) == 3
+    assert main(("verify", "imaging", "-o", str(tmp_path / "y"), "--repeats", "0")) == 2
+    said = capsys.readouterr().err.strip().splitlines()
+    assert len(said) == 1
