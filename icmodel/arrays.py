@@ -24,8 +24,7 @@ def if_else(chosen: Bools, one: ArrayLike, other: ArrayLike) -> NDArray[Any]:
     of them.  Numbers of 64 bits are chosen without one: ``other ^ ((one ^ other) & mask)``.  Where all are
     alike nothing is chosen.
     """
-    kind = np.result_type(one, other)
-    if chosen.size < FEW or kind.itemsize != 8:
+    if chosen.size < FEW or (kind := np.result_type(one, other)).itemsize != 8:
         return np.where(chosen, one, other)
     for part, alone in ((one, chosen.all()), (other, not chosen.any())):
         if alone:

@@ -8,7 +8,7 @@ those ends of its inputs that make it low.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -32,8 +32,8 @@ from icmodel.laws.law import Law
 from icmodel.laws.metrics import (
     BY_FLOW,
     busy_cores,
+    demand_columns,
     frames_per_s,
-    sender_demand,
     split,
     table_metrics,
 )
@@ -180,7 +180,7 @@ def answers(look: Look, flow: Flow, wanted: Collection[str]) -> dict[str, Floats
     found |= dict(zip(latencies, latency(look, latencies, flow), strict=True))
     found |= dict(zip(busy, cpu(look, busy, flow), strict=True))
     needed = demand(look, utilisations, flow)
-    found |= busy_cores(look, utilisations, needed) | sender_demand(utilisations, needed)
+    found |= busy_cores(look, utilisations, needed) | demand_columns(utilisations, needed)
     found["frames_per_s"] = frames_per_s(look, flow, found.get("frames_per_s"))
     return found
 
@@ -210,7 +210,7 @@ def bounds(look: Look, flow: Flow) -> dict[str, float]:
     return {"request": float(look.q.request_bps[0]), **benchmark_and_share(look, flow)}
 
 
-def notes(look: Look, flow: Flow, asked: Scenario) -> Iterator[str]:
+def notes(look: Look, flow: Flow, asked: Scenario, needed: Mapping[str, float]) -> Iterator[str]:
     """For a block of one question: notes that a reader of this law's answer needs."""
     if asked.distance_m is not None:
         yield "appendix-h has no distance term: the distance changes nothing (E19)"

@@ -171,10 +171,8 @@ def with_work(time: CpuTime) -> CpuTime:
                 value[k] = _with_own(look, metric, value[k], frames[end], added_s)
         if BUSY[SENDER] in metrics:  # its cores are the bottleneck
             k, full = metrics.index(BUSY[SENDER]), 1 / look.core_ratio([BUSY[SENDER]])[0]
-            for end in {
-                VALUE,
-                look.ends - 1,
-            }:  # the low end stays the sum of its own time and the work
+            # The low end stays the sum of its own time and the work.
+            for end in {VALUE, look.ends - 1}:
                 more = np.fmax(value[k, end], full)
                 value[k, end] = np.where(work.pace.by_sender, more, value[k, end])
         return value

@@ -42,11 +42,10 @@ from icmodel.laws.metrics import (
     BY_FLOW,
     ONE_PROCESS,
     busy_cores,
+    demand_columns,
     frames_per_s,
-    sender_demand,
     split,
     table_metrics,
-    utilisations_of,
 )
 from icmodel.laws.order import in_order, with_others
 from icmodel.laws.packets import MULTIPLE, multiples, packets_per_s
@@ -62,7 +61,7 @@ from icmodel.tables import LOW, VALUE, Load, Look, opposite
 def flow(look: Look) -> Flow:
     """The goodput: the least of the request, the stream's capacity, the wire's bound and the fair share."""
     q, request = look.q, look.q.request_bps
-    best, unlimited = reached(look, BEST), reached(look, "goodput_bps")
+    best, unlimited = reached(look, BEST, "goodput_bps")
     unlimited_loss, achieved_loss = opposite(benchmarked_loss(look)), opposite(limited_loss(look))
     slack = best * (1 + CLOSE)
     saturated = (request > slack) | np.isinf(request)
@@ -101,9 +100,9 @@ def flow(look: Look) -> Flow:
     )
 
 
-def reached(look: Look, table: str) -> Floats:
-    """A benchmarked goodput, limited to theory's bound [b/s]."""
-    found = widened(look, [BEST], look.all([table], look.unlimited))[0]
+def reached(look: Look, *tables: str) -> Floats:
+    """Benchmarked goodputs, limited to theory's bound [b/s], (tables, ends, n)."""
+    found = widened(look, tables, look.all(tables, look.unlimited), [BEST] * len(tables))
     return np.asarray(np.minimum(found, look.q.frames.greatest_bps))
 
 
@@ -237,7 +236,7 @@ def composed(
     found |= zip(busy, cpu(look, busy, flow, cpu_time), strict=True)
     cores_needed = demand(look, utilisations, flow, cpu_time)
     found |= busy_cores(look, utilisations, utilisation(look, utilisations, cores_needed))
-    found |= sender_demand(utilisations, cores_needed)
+    found |= demand_columns(utilisations, cores_needed)
     counted = multiples(look.tables, needed)
     found |= zip(
         counted, packets_per_s(look, counted, flow, all_at_limit=all_at_limit), strict=True
@@ -294,12 +293,13 @@ def _rules(look: Look, flow: Flow, tables: Mapping[str, str]) -> dict[str, Codes
     q, saturated = look.q, flow.saturated[VALUE]
     by_table = curve_rules(look, list(tables.values()))
     rules = {name: by_table[table] for name, table in tables.items()}
-    at_least = least_s(look)
     one_way = [name for name in tables if is_one_way(name)]
-    for name, value in zip(one_way, look.values(one_way, flow.latency_load), strict=True):
-        rules[name] = np.maximum(rules[name], weakest((value < at_least, THEORY)))
+    raised = weakest((look.values(one_way, flow.latency_load) < least_s(look), THEORY))
+    for name, code in zip(one_way, raised, strict=True):
+        rules[name] = np.maximum(rules[name], code)
+    cable = weakest((q.extra_distance_m != 0, THEORY))
     for name in filter(traversals, tables):
-        rules[name] = np.maximum(rules[name], weakest((q.extra_distance_m != 0, THEORY)))
+        rules[name] = np.maximum(rules[name], cable)
     shared = (q.endpoints > 1) & ~np.isnan(flow.capacity_bps[VALUE])
     less, cores = receives_less(look, flow), other_cores(look, [BEST])[0]
     clamped = above_theory(look, flow)
@@ -335,12 +335,12 @@ def bounds(look: Look, flow: Flow) -> dict[str, float]:
     return found | {"arriving": goodput} if goodput < min(found.values()) else found
 
 
-def notes(look: Look, flow: Flow, asked: Scenario) -> Iterator[str]:
+def notes(look: Look, flow: Flow, asked: Scenario, needed: Mapping[str, float]) -> Iterator[str]:
     """For a block of one question: notes that a reader of this law's answer needs."""
     yield from sharing_notes(look, flow, asked)
     if above_theory(look, flow)[0]:
         yield "the benchmarked goodput lies above theory's bound and was clamped to it"
-    yield from cores_notes(look, asked, demand(look, utilisations_of(look), flow))
+    yield from cores_notes(asked, needed)
     yield from not_achieved_note(flow, asked, UNLIMITED)
 
 

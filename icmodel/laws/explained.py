@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from icmodel.arrays import Floats
 from icmodel.laws.flow import Flow
-from icmodel.laws.metrics import utilisations_of
 from icmodel.laws.sharing import receives_less
 from icmodel.scenario import Scenario
 from icmodel.tables import VALUE, Look
@@ -38,13 +36,16 @@ def sharing_notes(look: Look, flow: Flow, asked: Scenario) -> Iterator[str]:
         yield "the share is exact for equal other endpoints, a lower bound for unequal ones (E2)"
 
 
-def cores_notes(look: Look, asked: Scenario, demand: Floats) -> Iterator[str]:
-    """Note where the rows, scaled to the requested cores, need more of them than there are."""
-    for name, needed in zip(utilisations_of(look), demand[:, VALUE, 0].tolist(), strict=True):
-        if asked.cores is not None and needed > 1:
+def cores_notes(asked: Scenario, needed: Mapping[str, float]) -> Iterator[str]:
+    """Note where the rows, scaled to the requested cores, need more of them than there are.
+
+    ``needed`` is the utilisation needed of the requested cores, above 1 too, by name of the utilisation.
+    """
+    for name, demand in needed.items():
+        if asked.cores is not None and demand > 1:
             yield (
                 f"{name}: the rows, scaled to the cores that were asked for, need "
-                f"{needed * asked.cores:.3g} busy cores, of which there are {asked.cores}; the prediction is limited to these"
+                f"{demand * asked.cores:.3g} busy cores, of which there are {asked.cores}; the prediction is limited to these"
             )
 
 

@@ -7,7 +7,7 @@ from runs in overload.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -20,7 +20,7 @@ from icmodel.fits.kept import Kept
 from icmodel.fits.refine import Refiner
 from icmodel.fits.seal import seal_of
 from icmodel.fits.store import Store
-from icmodel.laws import appendix_h, corrected
+from icmodel.laws import corrected
 from icmodel.laws.application import (
     flow,
     paced,
@@ -37,7 +37,6 @@ from icmodel.laws.explained import UNLIMITED, cores_notes, not_achieved_note, sh
 from icmodel.laws.flow import CLOSE, Flow
 from icmodel.laws.hybrid_tables import prepare, prepare_overload
 from icmodel.laws.law import Fitting, Law, Overload
-from icmodel.laws.metrics import utilisations_of
 from icmodel.laws.prepared import Prepared, Wanted
 from icmodel.laws.substitution import nearest_rows
 from icmodel.scenario import Hosts, Scenario
@@ -125,41 +124,33 @@ def asked_too_much(look: Look, over: Look, flow: Flow) -> Bools:
     request, payload = look.q.request_bps, look.q.payload_bytes
     first, last = over.payloads(BEST)
     inside = over.known(BEST) & (first <= payload) & (payload <= last)
-    reached = corrected.reached(over, BEST)[VALUE]
+    reached = corrected.reached(over, BEST)[0, VALUE]
     too_much = flow.saturated[VALUE] | (request > reached * FAR)
     return np.asarray(too_much & np.isfinite(request) & inside)
 
 
-def demand(look: Look, utilisations: Sequence[str], flow: Flow) -> Floats:
-    """Utilisation that a stream would need of the requested cores; above 1 where it needs more cores."""
-    return appendix_h.demand(look, utilisations, flow, with_work(cpu_time_of_senders))
-
-
-def overload_demand(look: Look, utilisations: Sequence[str], flow: Flow) -> Floats:
-    """The same from tables of runs in overload."""
-    return appendix_h.demand(look, utilisations, flow, with_work(cpu_time))
-
-
-def notes(look: Look, flow: Flow, asked: Scenario) -> Iterator[str]:
+def notes(look: Look, flow: Flow, asked: Scenario, needed: Mapping[str, float]) -> Iterator[str]:
     """For a block of one question: notes that a reader of this law's answer needs."""
-    yield from _notes(look, flow, asked, demand(look, utilisations_of(look), flow))
+    yield from _notes(look, flow, asked, needed)
     yield from not_achieved_note(flow, asked, UNLIMITED)
 
 
-def overload_notes(look: Look, flow: Flow, asked: Scenario) -> Iterator[str]:
+def overload_notes(
+    look: Look, flow: Flow, asked: Scenario, needed: Mapping[str, float]
+) -> Iterator[str]:
     """The same from tables of runs in overload."""
-    yield from _notes(look, flow, asked, overload_demand(look, utilisations_of(look), flow))
+    yield from _notes(look, flow, asked, needed)
     instead = "all metrics are those of runs in overload"
     yield from not_achieved_note(flow, asked, instead)
 
 
-def _notes(look: Look, flow: Flow, asked: Scenario, needed: Floats) -> Iterator[str]:
+def _notes(look: Look, flow: Flow, asked: Scenario, needed: Mapping[str, float]) -> Iterator[str]:
     yield from sharing_notes(look, flow, asked)
     yield from work_notes(look, asked)
     if corrected.above_theory(look, flow)[0]:
         yield "the fitted goodput lies above theory's bound and was clamped to it"
     if look.q.work is None:  # with work another note names the bottleneck
-        yield from cores_notes(look, asked, needed)
+        yield from cores_notes(asked, needed)
 
 
 def law(data: Dataset, fitting: Fitting) -> Law:

@@ -34,9 +34,9 @@ class Law:
     """The steps of one variant, from rows to an answer.
 
     ``prepare`` makes tables; ``goodput`` names the table of the capacity.  For a block of questions bound
-    to tables ``flow`` gives throughput and load, ``answers`` every wanted metric (ends, n), and the demand where
-    the bottleneck is wanted, ``bases`` what metrics rest on; for one question ``bounds`` and ``notes`` explain
-    it.  ``rows`` gives the rows that answer a protocol at some options.
+    to tables ``flow`` gives throughput and load, ``answers`` every wanted metric (ends, n), with the demand of the
+    utilisations among them, ``bases`` what metrics rest on; for one question ``bounds`` and ``notes`` explain it, notes
+    with the demand by utilisation.  ``rows`` gives the rows that answer a protocol at some options.
     ``adds_cable``: a distance beyond the dataset's own cable adds to latency (E19).
 
     Optional: ``overload`` answers requests in overload; ``for_hosts`` gives the dataset and its law on another link
@@ -49,7 +49,7 @@ class Law:
     answers: Callable[[Look, Flow, Collection[str]], Mapping[str, Floats]]
     bases: Callable[[Look, Flow], Bases]
     bounds: Callable[[Look, Flow], Mapping[str, float]]
-    notes: Callable[[Look, Flow, Scenario], Iterator[str]]
+    notes: Callable[[Look, Flow, Scenario, Mapping[str, float]], Iterator[str]]
     rows: Callable[[Dataset, str, Mapping[str, str]], Rows]
     adds_cable: bool = True
     overload: Overload | None = None

@@ -36,8 +36,8 @@ ANY_CORES = ("latency_", "rtt_", BUSY)
 PRIVATE = "_"
 """Beginning of the names of tables and columns that a law makes for itself."""
 BOTTLENECK = "bottleneck"
-DEMAND = "_cpu_send_demand"
-"""Column of the utilisation the sender needs of the requested cores, above 1 too; there if the bottleneck is wanted."""
+DEMAND = "_demand_"
+"""Beginning of the names of columns of the utilisation that a stream needs of the requested cores, above 1 too."""
 
 
 def table_metrics(tables: Tables) -> tuple[str, ...]:
@@ -86,9 +86,9 @@ def busy_cores(look: Look, utilisations: Sequence[str], found: Floats) -> dict[s
     return told
 
 
-def sender_demand(utilisations: Sequence[str], demand: Floats) -> dict[str, Floats]:
-    """The column of the sender's part of a demand (utilisations, ends, n), where it is told."""
-    return {DEMAND: demand[utilisations.index(SENDER)]} if SENDER in utilisations else {}
+def demand_columns(utilisations: Sequence[str], demand: Floats) -> dict[str, Floats]:
+    """The columns of a demand (utilisations, ends, n)."""
+    return {DEMAND + name: ends for name, ends in zip(utilisations, demand, strict=True)}
 
 
 def frames_per_s(look: Look, flow: Flow, measured: Floats | None) -> Floats:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +68,7 @@ def _push(found: dict[str, Floats], name: str, others: Sequence[str], farther: F
         found[name] = if_else(np.isnan(told), told, farther(told, found[other]))
 
 
+@lru_cache(maxsize=1024)
 def _parts(name: str) -> tuple[str, str]:
     """``latency`` and ``p99`` for ``latency_p99_s``; empty strings for other metrics."""
     found = STATISTIC.fullmatch(name)

@@ -40,9 +40,14 @@ def packets_per_s(
     all_at_limit : bool
         The tables are of runs in overload.
     """
-    known = [look.known(MULTIPLE + metric) for metric in metrics]
     told = np.full((len(metrics), look.ends, len(look.q)), np.nan)
-    if metrics and len(there := np.flatnonzero(np.logical_or.reduce(known))):
+    if not metrics:
+        return told
+    known = [look.known(MULTIPLE + metric) for metric in metrics]
+    there = np.flatnonzero(np.logical_or.reduce(known))
+    if len(there) == len(look.q):
+        return _told(look, metrics, flow, all_at_limit)
+    if len(there):
         told[..., there] = _told(look.take(there), metrics, flow.take(there), all_at_limit)
     return told
 
@@ -70,9 +75,8 @@ def _told(look: Look, metrics: Sequence[str], flow: Flow, all_at_limit: bool) ->
     value = widened(look, tables, each * flowing[:, None] / (8 * q.payload_bytes))
     np.minimum(value, own / q.frames.wire_s, out=value, where=q.frames.wire_s > 0)
     asked_fps = q.request_bps / (8 * q.payload_bytes)
-    value[:, VALUE] = np.minimum(
-        value[:, VALUE], own * asked_fps
-    )  # counts of a short window scatter
+    # Counts of a short window scatter.
+    value[:, VALUE] = np.minimum(value[:, VALUE], own * asked_fps)
     return value
 
 

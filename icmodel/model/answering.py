@@ -11,7 +11,7 @@ from icmodel.arrays import Bools, Codes, Floats
 from icmodel.dataset import Dataset
 from icmodel.laws.flow import Flow
 from icmodel.laws.law import Law
-from icmodel.laws.metrics import ALWAYS, DEMAND, predicted
+from icmodel.laws.metrics import ALWAYS, DEMAND, SENDER, UTILISATIONS, predicted
 from icmodel.laws.order import with_others
 from icmodel.laws.prepared import Prepared
 from icmodel.model.bottleneck import bottleneck
@@ -22,9 +22,9 @@ from icmodel.tables import HIGH, LOW, VALUE, Look, Questions
 class Answered:
     """A block of n questions with its answers.
 
-    ``columns`` are the metrics with numbers, each (ends, n) of value, low and high; NaN
-    where a question has no answer.  ``demand`` (n,) is the utilisation the sender needs of the requested cores;
-    NaN where unknown, or where the bottleneck is not wanted.
+    ``columns`` are the metrics with numbers, each (ends, n) of value, low and high; NaN where a question has no
+    answer.  ``demand`` (n,), for each utilisation that the answers rest on, is what the stream needs of the requested
+    cores, above 1 too.
     """
 
     law: Law
@@ -32,11 +32,12 @@ class Answered:
     look: Look
     flow: Flow
     columns: Mapping[str, Floats]
-    demand: Floats
+    demand: Mapping[str, Floats]
 
     def bottleneck(self) -> Codes:
         """The bottleneck of each stream, (n,)."""
-        return bottleneck(self.look.q, self.flow, self.demand)
+        unknown = np.full(len(self.look.q), np.nan)
+        return bottleneck(self.look.q, self.flow, self.demand.get(SENDER, unknown))
 
     def outside(self) -> Bools:
         """Which questions are outside the payloads of their goodput, (n,)."""
@@ -54,7 +55,7 @@ def answered(
     flow = law.flow(look)
     found = law.answers(look, flow, wanted)
     columns = {name: ends for name, ends in found.items() if name in wanted}
-    demand = found[DEMAND][VALUE] if DEMAND in found else np.full(len(q), np.nan)
+    demand = {name: found[DEMAND + name][VALUE] for name in UTILISATIONS if DEMAND + name in found}
     if intervals:
         columns = _with_intervals(columns)
     return Answered(law, prepared, look, flow, columns, demand)

@@ -11,6 +11,7 @@ from icmodel.laws import law_of
 from icmodel.laws.law import Fitting, Law
 from icmodel.laws.prepared import Prepared, Wanted
 from icmodel.model.domain import Domains, ProtocolDomain, protocol_domain
+from icmodel.model.placing import Placer
 from icmodel.scenario import Hosts
 
 Options = tuple[tuple[str, str], ...]
@@ -25,6 +26,7 @@ class TableCache:
         self._overload = lru_cache(maxsize=64)(self._prepare_overload)
         self._changed = lru_cache(maxsize=16)(self._change)
         self._domains = lru_cache(maxsize=256)(self._domain)
+        self._placers = lru_cache(maxsize=64)(self._placer)
 
     def wanted(
         self,
@@ -79,6 +81,10 @@ class TableCache:
             [self.domain(name, options) for name in protocols], prepared.tables.axes.cores
         )
 
+    def placer(self, key: Key) -> Placer:
+        """What places one question at a time on the tables of a key."""
+        return self._placers(key)
+
     def hosts_problem(self, hosts: Hosts) -> str:
         """Why other hosts or another link cannot be predicted; empty where they can."""
         if is_own(self.data, hosts):
@@ -128,6 +134,10 @@ class TableCache:
             return None
         wanted = Wanted(self.data, dict(options), protocols, extend, only)
         return self.law.overload.law.prepare(wanted)
+
+    def _placer(self, key: Key) -> Placer:
+        prepared = self.prepared(key)
+        return Placer(prepared.tables, self.domains(key, prepared), 1)
 
     def _domain(self, protocol: str, options: Options) -> ProtocolDomain:
         try:

@@ -21,6 +21,8 @@ from icmodel.tables import VALUE
 from icmodel.tables.wire import less_burst
 from icmodel.units import format_bps
 
+CODES = {basis: code for code, basis in enumerate(BASES)}
+
 
 def prediction(asked: Scenario, variant: str, answer: Answered) -> Prediction:
     """The Prediction of a block of one question."""
@@ -57,13 +59,16 @@ def prediction(asked: Scenario, variant: str, answer: Answered) -> Prediction:
 
 def _bases(data: Dataset, reads: Sequence[tuple[int, Sequence[int]]], rule: int) -> tuple[str, ...]:
     """Every basis that a metric used, strongest first."""
-    codes = {code for code, near in reads if near}
-    every = codes | {BASES.index(data.points[row].basis) for _, near in reads for row in near}
-    if rule or not codes:
+    every: set[int] = set()
+    for code, near in reads:
+        if near:
+            every.add(code)
+            every.update([CODES[data.points[row].basis] for row in near])
+        if len(near) > 1:
+            every.add(INTERPOLATED)
+    if rule or not every:
         every.add(rule)
-    if any(len(near) > 1 for _, near in reads):
-        every.add(INTERPOLATED)
-    return tuple(BASES[code] for code in sorted(every))
+    return tuple([BASES[code] for code in sorted(every)])
 
 
 def _used(point: Point) -> UsedRow:
@@ -142,6 +147,7 @@ class Explained:
     def notes(self) -> Iterator[str]:
         """Notes on the prediction as a whole."""
         asked, law = self.asked, self.answer.law
+        needed = {name: float(demand[0]) for name, demand in self.answer.demand.items()}
         switches = self._switches("latency_mean_s")
         if asked.switches and switches is not None and asked.switches > switches:
             yield "each switch adds the dataset's switch latency; goodput is taken as unchanged by it"
@@ -150,7 +156,7 @@ class Explained:
                 "loss behind a switch was not measured at this core count: the unswitched table stands "
                 "in (E17)"
             )
-        yield from law.notes(self.look, self.flow, asked)
+        yield from law.notes(self.look, self.flow, asked, needed)
         if beyond := self._cores_beyond(law.goodput):
             yield f"extrapolated on cores: {beyond}; goodput and loss are the nearest count's"
 

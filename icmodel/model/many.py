@@ -241,6 +241,7 @@ class _Worker:
         """Answer one block."""
         size = piece.stop - piece.start if isinstance(piece, slice) else len(piece)
         columns = {name: column[piece] for name, column in self.questions.columns.items()}
+        check(columns)
         q, refused = self.placer.place(columns, size)
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             found = self._write(piece, self.law, self.prepared, q)

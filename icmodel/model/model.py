@@ -26,7 +26,7 @@ from icmodel.model.answering import Answered, answered, named, needed, no_metric
 from icmodel.model.cache import Key, TableCache, table_cache
 from icmodel.model.domain import problems
 from icmodel.model.explanation import prediction
-from icmodel.model.placing import Placer, columns_of
+from icmodel.model.placing import columns_of
 from icmodel.scenario import Hosts, Scenario
 from icmodel.tables.wire import wire
 
@@ -139,7 +139,7 @@ class Model:
         tables = prepared.tables
         for problem in self._problems(asked).values():
             raise OutOfDomain(problem)
-        placer = Placer(tables, cache.domains(key, prepared), 1)
+        placer = cache.placer(key)
         q, _ = placer.place(columns_of(asked, tables.axes.protocols), 1)
         self._check_counts(
             asked,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +53,7 @@ class Placer:
         self.lossy = np.array([wire.protocol not in RELIABLE for wire in wires])
         last = int(tables.axes.knots[-1]) + 1
         self.width = last + 1 if last <= DENSE and size > last else 0
+        self._frame = lru_cache(maxsize=1024)(self._one_frame)
         if self.width:
             payload = np.tile(np.arange(self.width, dtype=float), len(wires))
             protocol = np.repeat(np.arange(len(wires)), self.width)
@@ -64,7 +66,7 @@ class Placer:
         Raises
         ------
         ScenarioError
-            If no dataset could answer a question.
+            If a request is no rate or goodput.  The other columns have passed :func:`check` or are a Scenario's.
         """
         given = {
             name: columns[name].astype(np.float64, copy=False)
@@ -74,7 +76,6 @@ class Placer:
         }
         protocol = columns["protocol"].astype(np.int64, copy=False)
         payload = columns["payload_bytes"].astype(np.float64, copy=False)
-        check(columns)
         request = _request(columns, payload)
         asked_cores, cores, beyond = self.domains.cores(protocol, given["cores"])
         refused = payload > self.greatest.take(protocol)
@@ -100,10 +101,15 @@ class Placer:
 
     def _frames(self, protocol: Ints, payload: Floats) -> Frames:
         """Theory of the frames; for payloads that are too large that of the greatest possible one."""
+        if len(payload) == 1:
+            return self._frame(int(protocol[0]), float(payload[0]))
         if not self.width or (self.tables.extend and payload.max() >= self.width):
             return self._theory(protocol, payload)
         place = protocol * self.width + np.minimum(payload, self.width - 1).astype(np.int64)
         return Frames(*np.ascontiguousarray(self.dense.take(place, axis=0).T))
+
+    def _one_frame(self, protocol: int, payload_bytes: float) -> Frames:
+        return self._theory(np.array([protocol]), np.array([payload_bytes]))
 
     def _theory(self, protocol: Ints, payload: Floats) -> Frames:
         possible = np.minimum(payload, self.greatest.take(protocol))

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from icmodel.arrays import Bools, Codes, Floats, Ints, if_else
 from icmodel.tables.curve import HIGH, LOW, VALUE
 from icmodel.tables.questions import Questions
 from icmodel.tables.tables import Tables
+
+Number = TypeVar("Number", np.float64, np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,11 +223,8 @@ class Look:
 
     def limits(self, metrics: Sequence[str]) -> Floats:
         """Least and greatest possible value of metrics, (2, metrics, n), or (2, metrics, 1) for all questions."""
-        limits = self.tables.limits[:, self._index(metrics)]
-        if (limits == limits[:, :, :1]).all():
-            return limits[:, :, :1]
-        found: Floats = limits.take(self.q.protocol, axis=2)
-        return found
+        limits = self.tables.chosen(tuple(metrics)).limits
+        return limits if limits.shape[2] == 1 else limits.take(self.q.protocol, axis=2)
 
     def core_ratio(self, metrics: Sequence[str]) -> Floats:
         """Cores of the rows used over requested cores; 1 where either is not stated."""
@@ -239,19 +240,18 @@ class Look:
         ends = np.array([(surface.first, surface.last) for surface in table.surfaces])
         return ends[table.group.take(self.config)].T
 
-    def _of_configuration(self, numbers: Floats, metrics: Sequence[str]) -> Floats:
-        return numbers[self._index(metrics)].take(self.config, axis=1)
+    def _of_configuration(
+        self, numbers: NDArray[Number], metrics: Sequence[str]
+    ) -> NDArray[Number]:
+        return numbers[self.tables.chosen(tuple(metrics)).index].take(self.config, axis=1)
 
     # --- places -------------------------------------------------------------------------------
-
-    def _index(self, metrics: Sequence[str]) -> Ints:
-        return np.array([self.tables.index[metric] for metric in metrics], dtype=np.int64)
 
     def _cells(self, metrics: Sequence[str]) -> Ints:
         """Payload cell of each question among those of all surfaces, (metrics, n)."""
         key = tuple(metrics)
         if key not in self._answering:
-            cells = self.tables.first_cell[self._index(metrics)].take(self.config, axis=1)
+            cells = self._of_configuration(self.tables.first_cell, metrics)
             cells += self.cell
             self._answering[key] = cells
         return self._answering[key]

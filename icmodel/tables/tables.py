@@ -181,8 +181,8 @@ class Packed:
     is one memory access; ``squares`` (2 · places, 2) holds c2 and c5 of the ends, empty if all are 0.
     ``unlimited`` (3 · cells, 2) and ``unlimited_squares`` (2 · cells,) hold c0, c1 and c2 of the last slot, all
     that the unlimited load needs.  ``basis`` and ``rows`` are (4, places).  There is a place for each slot, surface
-    and cell, the cells being contiguous; ``top_load`` has one for each surface and cell.  ``first`` (tables,) is the first surface of
-    each table.
+    and cell, the cells being contiguous.  ``top_load`` has a number for each surface and cell; ``first`` (tables,)
+    is the first surface of each table.
     """
 
     coefficients: Floats
@@ -203,6 +203,17 @@ class Packed:
     def cells(self) -> int:
         """Surfaces times cells."""
         return len(self.top_load)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chosen:
+    """Some of the tables: their indices, and the limits of their metrics.
+
+    ``limits`` are (2, tables, protocols), or (2, tables, 1) where they are the same for every protocol.
+    """
+
+    index: Ints
+    limits: Floats
 
 
 class Tables:
@@ -239,6 +250,17 @@ class Tables:
         self.switches = np.stack([table.switches[table.group] for table in tables])
         self.limits = np.stack([table.limits for table in tables], axis=1)
         self.core_ratio = _over_asked(self.cores, self.axes)
+        self._chosen: dict[tuple[str, ...], Chosen] = {}
+
+    def chosen(self, names: tuple[str, ...]) -> Chosen:
+        """Some of the tables by name; every question of a kind asks for the same ones, so they are kept."""
+        found = self._chosen.get(names)
+        if found is None:
+            index = np.array([self.index[name] for name in names], dtype=np.int64)
+            limits = self.limits[:, index]
+            alike = (limits == limits[:, :, :1]).all()
+            found = self._chosen[names] = Chosen(index, limits[:, :, :1] if alike else limits)
+        return found
 
     def cells(self, payload_bytes: Floats) -> Ints:
         """The payload cell of each payload: 0 below the first knot, k from the k-th knot on."""
