@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +21,6 @@ IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
 # slower on a busy machine. Read by numpy when it is imported, which is after this file.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# Every test makes its fits itself, unless it is about those that are kept.
-os.environ["ICMODEL_CACHE"] = ""
-
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
 settings.load_profile("ci" if IN_CI else "here")
@@ -33,16 +31,34 @@ ALONE = {
     "test_calibrate_hosts",
     "test_probe_clock",
     "test_probe_cpu",
-    "test_probe_ends",
     "test_probe_goodput",
     "test_probe_latency",
     "test_probe_loss",
     "test_verify_playing",
 }
-"""Files whose tests measure or use networks of their own: nothing runs beside them."""
+"""Files whose tests measure: nothing runs beside them."""
 
-LONGEST = ("test_docs", "test_wheel", "test_benchmarks", "test_contradictions", "test_calibrate")
+LONGEST = (
+    "test_docs",
+    "test_wheel",
+    "test_benchmarks",
+    "test_contradictions",
+    "test_probe_ends",
+    "test_calibrate",
+)
 """Files of the most seconds: begun first, so that none of them runs on when all else is done."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep fits for this session: a test, and what it starts, makes only those that none before it made.
+
+    A test that is about making fits has a cache of its own, or none. Workers of xdist use that of
+    the process that starts them.
+    """
+    if not hasattr(config, "workerinput"):
+        folder = tempfile.TemporaryDirectory(prefix="icmodel-fits-")
+        config.add_cleanup(folder.cleanup)
+        os.environ["ICMODEL_CACHE"] = folder.name
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

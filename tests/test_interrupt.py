@@ -32,6 +32,8 @@ LONG = (
     "--json",
 )
 INTERRUPTED = 130
+ENVIRONMENT = {**clean_environment(), "PYTHONPATH": str(checkout.ROOT), "ICMODEL_CACHE": ""}
+"""Where the sweep has its fits to make itself."""
 DELAYS_S = (0.0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.5, 0.8)
 
 
@@ -45,7 +47,7 @@ def interrupted(command: tuple[str, ...], delay_s: float, folder: Path) -> tuple
     running = subprocess.Popen(
         [sys.executable, "-c", UP, *command],
         cwd=folder,
-        env={**clean_environment(), "PYTHONPATH": str(checkout.ROOT)},
+        env=ENVIRONMENT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -78,7 +80,7 @@ def test_two_interruptions_are_as_quiet_as_one(tmp_path: Path) -> None:
         running = subprocess.Popen(
             [sys.executable, "-c", UP, *LONG],
             cwd=tmp_path,
-            env={**clean_environment(), "PYTHONPATH": str(checkout.ROOT)},
+            env=ENVIRONMENT,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -111,7 +113,7 @@ sys.exit(main())
     ended = subprocess.run(
         [sys.executable, "-c", script],
         cwd=tmp_path,
-        env={**clean_environment(), "PYTHONPATH": str(checkout.ROOT)},
+        env=ENVIRONMENT,
         capture_output=True,
         text=True,
         timeout=20,
@@ -125,7 +127,7 @@ def test_a_command_that_is_told_to_ignore_it_goes_on(tmp_path: Path) -> None:
     running = subprocess.Popen(
         [sys.executable, "-c", script, *SHORT],
         cwd=tmp_path,
-        env={**clean_environment(), "PYTHONPATH": str(checkout.ROOT)},
+        env=ENVIRONMENT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -90,7 +90,7 @@ def compare(data: Dataset, variant: str, scenarios: Sequence[Scenario], outside:
 @pytest.mark.parametrize("outside", ["refuse", "extrapolate"])
 def test_the_central_dataset_is_answered_as_one_by_one(variant: str, outside: str) -> None:
     asker = generated.Asker(CENTRAL, seed=11, beyond=outside == "extrapolate")
-    compare(CENTRAL, variant, asker.scenarios(150), outside)
+    compare(CENTRAL, variant, asker.scenarios(100), outside)
 
 
 @pytest.mark.parametrize("name", catalogue())
@@ -99,7 +99,7 @@ def test_every_bundled_dataset_is_answered_as_one_by_one(name: str) -> None:
     compare(data, "corrected", generated.Asker(data, seed=12).scenarios(20), "refuse")
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(generated.datasets, st.integers(0, 1000), st.sampled_from(PUBLISHED), st.booleans())
 def test_generated_datasets_are_answered_as_one_by_one(
     data: Dataset, seed: int, variant: str, beyond: bool

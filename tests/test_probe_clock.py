@@ -22,7 +22,8 @@ WHOLE_NS = 1.0
 """Offsets of namespaces and stamps are whole ns."""
 STAMP_NS = 1000
 """How well a watcher knows the monotonic time of the kernel's stamps, which are of the wall clock."""
-AHEAD = ["1000 s", "1.25 s", "50 us"]
+AHEAD = [("1000 s", ("--reverse",)), ("1.25 s", ()), ("50 us", ("--reverse",))]
+"""The first of them there as well: with the topology that comes with icprobe."""
 
 
 def ahead_ns(responder: Responder) -> int:
@@ -54,8 +55,7 @@ def recovers(record: Record, truth_ns: int) -> None:
         assert abs(off_ns) <= fit["bound_ns"] + WHOLE_NS
 
 
-@pytest.mark.parametrize("ahead", AHEAD)
-@pytest.mark.parametrize("direction", [(), ("--reverse",)], ids=["there", "back"])
+@pytest.mark.parametrize(("ahead", "direction"), AHEAD)
 def test_an_offset_is_recovered_within_its_own_bound(
     probe: Path, tmp_path: Path, ahead: str, direction: tuple[str, ...]
 ) -> None:
@@ -63,7 +63,7 @@ def test_an_offset_is_recovered_within_its_own_bound(
         truth_ns = ahead_ns(responder)
         assert truth_ns > 0
         for protocol in ("udp", "tcp"):
-            options = ("--rate", "500/s", "--duration", "0.4 s", *direction)
+            options = ("--rate", "500/s", "--duration", "0.2 s", *direction)
             recovers(lab.run(protocol, 1000, *options), truth_ns)
 
 

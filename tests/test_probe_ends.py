@@ -60,6 +60,7 @@ def says_why(outcome: Outcome, code: int, *words: str) -> None:
 # --- done, and flagged --------------------------------------------------------------------------
 
 
+@pytest.mark.alone  # what others take of the machine is a flag
 @pytest.mark.usefixtures("responder")
 def test_a_run_without_a_flag_ends_with_0_and_prints_one_line(direct: Lab) -> None:
     flags = set()

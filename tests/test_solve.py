@@ -30,7 +30,7 @@ def asked(model: icmodel.Model, payload_bytes: int = 1448) -> Scenario:
 
 
 def carries(model: icmodel.Model, one: Scenario, goodput_bps: float) -> bool:
-    found = model.predict(one).metrics["goodput_bps"]
+    found = model.predict(one, metrics=["goodput_bps"]).metrics["goodput_bps"]
     return not found.absent and found.low >= goodput_bps
 
 
