@@ -235,6 +235,23 @@ def test_copies_of_a_multicast_are_sent_once_where_they_share_a_port() -> None:
     assert set(goodputs(found).values()) == {3e5 * 1472 * 8}
 
 
+@pytest.mark.parametrize("dataset", [ETHERNET, None])
+@pytest.mark.parametrize("rate_fps", [1000.0, 2e6, None])
+def test_copies_of_a_multicast_get_and_cost_their_sender_what_one_of_them_does(
+    dataset: str | None, rate_fps: float | None
+) -> None:
+    chain = Chain((1, 2), cores=4, dataset=dataset)
+    copies = [
+        chain.stream(f"m{k}", "h0", f"h{k}", rate_fps, "udp", 1472, group="m", multicast="m")
+        for k in (1, 2)
+    ]
+    both, one = predict(chain.system(copies)), predict(chain.system(copies[:1]))
+    assert list(goodputs(both).values()) == pytest.approx([goodputs(one)["m1"]] * 2)
+    assert both.links["s0<->s1"].load_ratio == pytest.approx(one.links["s0<->s1"].load_ratio)
+    busy = [found.devices["h0"].cpu_cores.value for found in (both, one)]
+    assert busy[0] == pytest.approx(busy[1], nan_ok=True)
+
+
 def test_an_urgent_packet_waits_for_the_one_on_the_wire_and_behind_a_faster_link_for_the_frame() -> (
     None
 ):

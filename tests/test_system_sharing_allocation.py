@@ -114,6 +114,7 @@ def shared(
             path=np.array(lane)[:, None],
             usage=np.ones((flows, 1)),
             origin=0,
+            sent_with=np.arange(flows),
         ),
         lanes,
     )
@@ -154,6 +155,7 @@ def test_a_sender_waits_for_its_own_interface_and_loses_nothing_there() -> None:
         path=np.zeros((2, 1), dtype=np.int64),
         usage=np.ones((2, 1)),
         origin=1,
+        sent_with=np.arange(2),
     )
     found = allocate(flows, lanes)
     assert found.sent_bps == pytest.approx([5.0, 5.0])

@@ -26,6 +26,7 @@ def one_lane(bits: list[float], trips_s: list[float], offered: float = math.inf)
         path=np.zeros((count, 1), dtype=np.int64),
         usage=np.ones((count, 1)),
         origin=0,
+        sent_with=np.arange(count),
     )
     lanes = Lanes(np.array([1e9]), NONE - 1, NONE, {})
     return [float(rate) for rate in share(flows, lanes, windows).rate_bps]

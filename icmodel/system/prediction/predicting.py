@@ -92,7 +92,7 @@ def predict(
         variants=tuple(dict.fromkeys(one.model.variant for one in said.speakers)),
         streams=telling.streams(),
         links=links(system, got.shared, got.allocation, queued, bound),
-        devices=devices(system, got.beside),
+        devices=devices(system, got.beside, got.shared.flows.sent_with),
         notes=_notes(said),
     )
     return replace(result, judged=judged(result))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from icmodel.arrays import Ints
 from icmodel.estimate import Estimate, absent, weakest
 from icmodel.system.network import Device, Stream, System
 from icmodel.system.prediction.result import DevicePrediction
@@ -13,11 +14,13 @@ from icmodel.system.prediction.speaking import Answers
 SIDES = (("source", "send"), ("sink", "recv"))
 
 
-def devices(system: System, answers: Answers) -> dict[str, DevicePrediction]:
-    """The processor of each device."""
+def devices(system: System, answers: Answers, sent_with: Ints) -> dict[str, DevicePrediction]:
+    """The processor of each device; copies that are ``sent_with`` another stream are sent by its work."""
     work: dict[str, list[tuple[Stream, Estimate]]] = {name: [] for name in system.devices}
     for index, stream in enumerate(system.streams.values()):
         for end, side in SIDES:
+            if side == "send" and sent_with[index] != index:
+                continue
             device = system.devices[getattr(stream, end)]
             work[device.name].append((stream, _busy(stream, index, answers, device, side)))
     return {name: _device(system.devices[name], some) for name, some in work.items()}

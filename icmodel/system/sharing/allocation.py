@@ -59,6 +59,8 @@ class Flows:
         of goodput takes; 0 of a copy that is counted already.
     origin : int
         How many hops, from the first, are the sender's own.
+    sent_with : array of int (flows,)
+        The flow that each is a copy of where its sender sends it; itself if it is none.
     """
 
     offered_bps: Floats
@@ -67,6 +69,7 @@ class Flows:
     path: Ints
     usage: Floats
     origin: int
+    sent_with: Ints
 
     def crossings(self, some: Bools, hops: slice) -> Crossings:
         """Some flows over some hops; flows keep their indices."""
@@ -146,7 +149,7 @@ def _shared(flows: Flows, could: Floats) -> Allocation:
     everyone = np.ones(len(flows.offered_bps), dtype=bool)
     first = flows.crossings(everyone, slice(0, flows.origin))
     begun = max_min(could, first, flows.offered_bps, flows.weights)
-    sent = np.where(flows.elastic, 0.0, begun.rate_bps)
+    sent = np.where(flows.elastic, 0.0, begun.rate_bps[flows.sent_with])
     part, arriving = passing(sent, flows.path, flows.usage, could)
     at = flows.path != NOWHERE
     asked = np.bincount(flows.path[at], (arriving[:, :-1] * flows.usage)[at], len(could))
@@ -155,7 +158,7 @@ def _shared(flows: Flows, could: Floats) -> Allocation:
     shares = max_min(np.maximum(could - asked, 0.0), way, offered, flows.weights)
     elastic = way.per_link(shares.rate_bps, len(could))
     rate = np.where(flows.elastic, shares.rate_bps, arriving[:, -1])
-    at_worst = _worst(flows.path, part, begun.limiting)
+    at_worst = _worst(flows.path, part, begun.limiting[flows.sent_with])
     limiting = np.where(flows.elastic, shares.limiting, at_worst)
     return Allocation(
         sent_bps=np.where(flows.elastic, shares.rate_bps, sent),
