@@ -84,11 +84,11 @@ except ProbeMissing as error:
 @pytest.fixture
 def places(tmp_path: Path) -> Places:
     clone = tmp_path / "clone"
-    (clone / "icmodel" / "calibrate").mkdir(parents=True)
+    (clone / "icmodel" / "probing").mkdir(parents=True)
     for name in (
         "__init__.py",
-        "calibrate/__init__.py",
-        "calibrate/probe.py",
+        "probing/__init__.py",
+        "probing/probe.py",
         "documents.py",
         "errors.py",
     ):
