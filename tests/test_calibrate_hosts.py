@@ -162,6 +162,7 @@ def test_a_topology_without_both_hosts_is_said(lab: Path, tmp_path: Path) -> Non
     assert pair.name not in networks(lab)
 
 
+@pytest.mark.alone
 def test_the_command_makes_a_dataset_in_a_lab(
     lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -316,6 +317,7 @@ def test_hosts_over_ssh_answer_and_keep_nothing(
         assert left.connect_ex(("127.0.0.1", 20120)) != 0
 
 
+@pytest.mark.alone
 def test_the_command_makes_a_dataset_between_hosts(
     server: Server,
     probe: Path,
