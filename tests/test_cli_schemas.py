@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import json
 import shlex
-import tempfile
 from contextlib import redirect_stdout
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import jsonschema
 import pytest
@@ -57,7 +57,7 @@ COMMANDS = {
     "system show": ["system show imaging", "system show industrial-line"],
     "system check": ["system check lab-dscp"],
     "recommend": ["recommend motion-control", "recommend imaging"],
-    "verify": [f"verify lab-direct --repeats 0 -o {shlex.quote(tempfile.mkdtemp())}"],
+    "verify": ["verify lab-direct --repeats 0 -o FOLDER"],
     "validate": ["validate ethernet-1g-2010"],
     "theory": [
         f"theory {link} --payload '64 B, 1 KiB'"
@@ -72,10 +72,10 @@ JUDGING = ("evaluate", "compare --usecase", "recommend", "verify")
 
 @cache
 def printed(line: str) -> object:
-    """The JSON document that a command prints."""
+    """The JSON document that a command prints; FOLDER is an empty one."""
     out = io.StringIO()
-    with redirect_stdout(out):
-        code = main([*shlex.split(line), "--json"])
+    with redirect_stdout(out), TemporaryDirectory() as folder:
+        code = main([*shlex.split(line.replace("FOLDER", shlex.quote(folder))), "--json"])
     assert code in ((0, 1, 3) if line.startswith(JUDGING) else (0,))
     document: object = json.loads(out.getvalue())
     if isinstance(document, dict) and isinstance(document.get("points"), list):
