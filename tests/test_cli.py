@@ -590,7 +590,7 @@ def examples() -> Iterator[str]:
                 yield " ".join(line.split())
 
 
-JUDGES = re.compile(" (evaluate|recommend|compare --usecase) ")
+JUDGES = re.compile(" (evaluate|recommend|verify|compare --usecase) ")
 
 
 @pytest.mark.parametrize("line", sorted(set(examples())))

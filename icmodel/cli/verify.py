@@ -69,9 +69,9 @@ def verify(
     2 the question was wrong, 130 stopped by Ctrl-C.
 
     \b
-    icmodel verify lab-two-senders -o two-senders
+    icmodel verify lab-two-senders -o two-senders --repeats 0
+    icmodel verify my-system.toml -o my-system
     icmodel verify my-system.toml -o my-system --scale 10 --repeats 9
-    icmodel verify my-system.toml -o my-system --repeats 0
     """  # noqa: D301
     from icmodel.cli.watching import interruptible
     from icmodel.errors import MeasurementFailed

@@ -165,6 +165,21 @@ mod tests {
     }
 
     #[test]
+    fn a_tail_that_is_asked_for_is_kept_up() {
+        let settings = RunSettings {
+            duration_s: 1.0,
+            warmup_s: 0.5,
+            tail_s: Some(0.75),
+            ..RunSettings::new(Protocol::Udp, 64)
+        };
+        let timeline = Timeline::of(&settings, 0, 1_000);
+        let at = |seconds: f64| timeline.phase(1_000 + nanoseconds(seconds), 99);
+        assert_eq!(at(1.499_999), Some(Phase::Window));
+        assert_eq!(at(2.249_999), Some(Phase::Tail));
+        assert_eq!(at(2.25), None);
+    }
+
+    #[test]
     fn counted_frames_are_shared_out_and_have_no_tail() {
         let settings = RunSettings {
             frames: Some(10),
