@@ -15,6 +15,9 @@ from icmodel.system import find_system, load, read_system, system_names, system_
 IMAGING, MOTION, LINE = "imaging", "motion-control", "industrial-line"
 DSCP, TWO, DIRECT = "lab-dscp", "lab-two-switches", "lab-direct"
 
+WRR = '"wrr", weights = { 5 = 16, 4 = 3, 0 = 1 }'
+GATES = '"gates", windows = [{{ open = [{}], duration = "{} ms" }}]'
+
 DAMAGES = [
     # the text itself
     (DIRECT, 'name = "lab-direct"', 'name = "lab-direct', "is not valid TOML"),
@@ -121,6 +124,15 @@ DAMAGES = [
         '"gates", windows = [{ open = [5], duration = "1 ms" }]',
         "the gates scheduler of S->B never",
     ),
+    # windows: of TCP, and of gates
+    (TWO, 'protocol = "udp"', 'protocol = "udp"\nwindow = "64 KiB"', "udp has no window"),
+    (DIRECT, 'protocol = "tcp"', 'protocol = "tcp"\nwindow = "0 B"', "window_bytes is 0"),
+    (DIRECT, 'protocol = "tcp"', 'protocol = "tcp"\nwindow = "1 ms"', "window: the size '1 ms'"),
+    (DSCP, WRR, GATES.format("0, 4, 9", 1), "open no. 3 is 9: it must be less than or equal to 7"),
+    (DSCP, WRR, GATES.format("0, 4, 5", 0), "windows no. 1, duration_s is 0.0: it must be greater"),
+    (DSCP, WRR, GATES.format("0, 4", 1), "the priority 5, which the gates scheduler of S->B never"),
+    (DSCP, WRR, GATES.format("", 1), "windows no. 1, open is []"),
+    (DSCP, WRR, '"gates", windows = []', "scheduler, windows is []"),
 ]
 
 

@@ -439,6 +439,28 @@ def test_no_link_carries_more_than_its_rate_and_no_stream_gets_more_than_it_send
 
 
 @ANY
+@given(systems())
+def test_what_is_told_of_a_stream_adds_up(some: tuple[Chain, list[Stream]]) -> None:
+    chain, streams = some
+    found = predict(chain.system(streams))
+    for one in found.streams.values():
+        told = one.metrics
+        got, sent, loss = (told[name].value for name in ("goodput_bps", "sent_bps", "loss_rate"))
+        assert sent * (1 - loss) >= got * (1 - 1e-6)
+        if one.bottleneck == "share":
+            assert sent * (1 - loss) == pytest.approx(got, rel=1e-3)
+        if math.isfinite(asked := one.stream.requested_goodput_bps):
+            assert sent + told["shortfall_bps"].value == pytest.approx(asked, rel=1e-6)
+        mean, most = told["latency_mean_s"], told["latency_max_s"]
+        for end in ("value", "low", "high"):
+            assert most.absent or mean.absent or getattr(mean, end) <= getattr(most, end) + 1e-15
+        if one.latency_bound is not None and not mean.absent:
+            assert mean.value <= one.latency_bound.value_s * (1 + 1e-9)
+    for device in found.devices.values():
+        assert all(core <= 1 for core in device.by_core)
+
+
+@ANY
 @given(systems(), st.randoms(use_true_random=False))
 def test_the_order_of_the_file_changes_nothing(
     some: tuple[Chain, list[Stream]], random: object

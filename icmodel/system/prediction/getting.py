@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +18,8 @@ SPREAD = (0.62 / 0.94, 2.47 / 0.94)
 """The least and the greatest of ten TCP streams over the mean of all, on one 10 Gb/s link for 10 s: 0.62 and
 2.47 Gb/s, Jain's fairness index 0.77 (a published run of iperf3)."""
 SAME = 1 - 1e-9
+RECEIVED = re.compile("frames_per_s|packets_received_per_s|cpu_recv.*").fullmatch
+SENT = re.compile("sent_bps|packets_sent_per_s|cpu_send.*").fullmatch
 BY_WINDOW = "what its window lets pass in a round trip, taken as twice the latency of a lone frame (assumed)"
 
 
@@ -43,6 +47,11 @@ class Part:
     others_bps: float
     crowded: bool
     elastic: bool
+
+    @property
+    def at(self) -> str:
+        """Where it is held back, empty where it is not."""
+        return "" if self.lane is None else self.lane[1]
 
     @property
     def shared(self) -> bool:
@@ -146,18 +155,46 @@ def _unevenly(part: Part) -> tuple[float, float]:
 
 
 def loss(own: Estimate, got: Estimate, own_goodput: Estimate, part: Part) -> Estimate:
-    """The dataset's loss rate; where ports on the way drop frames too, what does not arrive of what is sent."""
-    if part.elastic or own.absent or got.absent:
-        return own
-    if got.value >= own_goodput.value * SAME and not part.shared:
-        return own
+    """The dataset's loss rate; of a stream that is held back, what does not arrive of what is sent."""
     sent = part.sent_bps
-    ends = [
-        min(max(1 - end / sent, 0.0), 1.0) if sent > 0 else 0.0
-        for end in (got.value, got.high, got.low)
-    ]
+    held = part.crowded or got.value < own_goodput.value * SAME
+    if part.elastic or own.absent or got.absent or not held or sent <= 0:
+        return own
+    ends = [min(max(1 - end / sent, 0.0), 1.0) for end in (got.value, got.high, got.low)]
     bases = (*(own.bases or (own.basis,)), "assumed")
     return Estimate(ends[0], ends[1], ends[2], weakest(bases), got.why, bases)
+
+
+def following(
+    found: Mapping[str, Estimate], got: Estimate, part: Part, requested_bps: float
+) -> dict[str, Estimate]:
+    """Rates and processor time of a stream that gets less than its dataset says: in proportion (assumed).
+
+    What the receiver does follows what arrives, and what the sender does what is sent; that is all of it
+    where the stream does not give way.
+    """
+    own, sent = found["goodput_bps"], found.get("sent_bps", absent(""))
+    told = dict(found)
+    arrives = got.value / own.value if got.value < own.value * SAME else 1.0
+    leaves = arrives
+    if not part.elastic and (part.crowded or arrives < 1):
+        leaves = min(part.sent_bps / sent.value, 1.0) if sent.value > 0 else 1.0
+    for follows, by in ((RECEIVED, arrives), (SENT, leaves)):
+        if by < SAME:
+            told |= {name: _scaled(one, by) for name, one in found.items() if follows(name)}
+    sent, short = told.get("sent_bps", sent), found.get("shortfall_bps", absent(""))
+    if math.isfinite(requested_bps) and sent.value + short.value < requested_bps * SAME:
+        value, low, high = (
+            max(requested_bps - end, 0.0) for end in (sent.value, sent.high, sent.low)
+        )
+        told["shortfall_bps"] = Estimate(value, low, high, sent.basis, sent.why, sent.bases)
+    return told
+
+
+def _scaled(one: Estimate, part: float) -> Estimate:
+    bases = (*(one.bases or (one.basis,)), "assumed")
+    ends = (part * one.value, part * one.low, part * one.high)
+    return one if one.absent else Estimate(*ends, weakest(bases), one.why, bases)
 
 
 def by_theory(part: Part, metric: str, why: str) -> Estimate:

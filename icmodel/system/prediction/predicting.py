@@ -25,8 +25,9 @@ from icmodel.system.prediction.result import (
     StreamPrediction,
     SystemPrediction,
 )
+from icmodel.system.prediction.sharing import PORT
 from icmodel.system.prediction.speaking import Answers, Choice, Spoken, refusals, spoken
-from icmodel.system.prediction.waiting import Added, added, held, latency
+from icmodel.system.prediction.waiting import Added, added, held, latencies
 
 OVERLOAD = 1.001
 """A lane asked for this much of what it can carry stays full."""
@@ -86,13 +87,14 @@ def predict(
         refused=refusals(system, said, got.alone),
         bound=bound,
     )
+    streams = telling.streams()
     result = SystemPrediction(
         system=system,
         datasets={one.model.data.id: one.model.data.sha256 for one in said.speakers},
         variants=tuple(dict.fromkeys(one.model.variant for one in said.speakers)),
-        streams=telling.streams(),
+        streams=streams,
         links=links(system, got.shared, got.allocation, queued, bound),
-        devices=devices(system, got.beside, got.shared.flows.sent_with),
+        devices=devices(system, streams, got.shared.flows.sent_with),
         notes=_notes(said),
     )
     return replace(result, judged=judged(result))
@@ -121,7 +123,7 @@ class _Telling:
         way = self.way[index]
         why = self.refused.get(index)
         if why is None:
-            metrics = self._metrics(index, part)
+            metrics = self._metrics(index, stream, part)
         else:
             metrics = self._by_theory(stream, part, way, why)
         metrics[AT_ONCE] = self._message_latency(index, stream, metrics)
@@ -132,11 +134,17 @@ class _Telling:
             limit = "window"
         terms = {name: time for name, time in way.shifts_s.items() if time}
         terms |= {f"queue at {port}": time for port, time in way.queues_s.items()}
-        bound, no_bound = self._bound(index, stream)
+        bound, no_bound = self._bound(index, stream, part)
         return StreamPrediction(stream, metrics, limit, where, terms, bound, no_bound)
 
-    def _bound(self, index: int, stream: Stream) -> tuple[LatencyBound | None, str]:
+    def _bound(
+        self, index: int, stream: Stream, part: getting.Part
+    ) -> tuple[LatencyBound | None, str]:
         """The latency no frame exceeds, or why there is none."""
+        held = part.lane is not None and part.lane[0] != PORT
+        if self.got.by_window[index] or (held and math.isfinite(stream.requested_goodput_bps)):
+            by = "its window" if self.got.by_window[index] else f"the host at {part.at}"
+            return None, f"{by} lets less pass than is asked for, so that more and more waits"
         least = ways.least_s(self.system, self.packed, stream)
         own = ways.application_s(self.system, stream)
         bound = self.bound.of(stream, self.got.alone.estimate("latency_max_s", index), least)
@@ -145,24 +153,21 @@ class _Telling:
             return None, self.bound.why or full
         return replace(bound, value_s=bound.value_s + own), ""
 
-    def _metrics(self, index: int, part: getting.Part) -> dict[str, Estimate]:
+    def _metrics(self, index: int, stream: Stream, part: getting.Part) -> dict[str, Estimate]:
         own = {name: self.got.beside.estimate(name, index) for name in self.got.beside.metrics}
         most = self.got.alone.estimate("goodput_bps", index).high
         got = getting.goodput(own["goodput_bps"], part, most)
         if self.got.by_window[index]:
             got = getting.windowed(got)
+        asked_bps = stream.requested_goodput_bps
+        found = getting.following(own, got, part, asked_bps) | {"goodput_bps": got}
         if self.got.held_back[index] and part.elastic:
             own |= self._held(index, got)
         elif self.way[index].brim_s:
             own |= self._latencies(self.got.alone, index)
-        mean = own.get("latency_mean_s", absent(""))
-        found = {
-            name: latency(name, one, mean, self.way[index]) if name.startswith("latency_") else one
-            for name, one in own.items()
-        }
         if "loss_rate" in own:
             found["loss_rate"] = getting.loss(own["loss_rate"], got, own["goodput_bps"], part)
-        return {**found, "goodput_bps": got}
+        return found | latencies(own, self.way[index])
 
     def _held(self, index: int, got: Estimate) -> dict[str, Estimate]:
         """Latencies of a stream that is held back by others: those it has alone, as fast as it goes, longer."""

@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from icmodel.arrays import Ints
 from icmodel.estimate import Estimate, absent, weakest
 from icmodel.system.network import Device, Stream, System
-from icmodel.system.prediction.result import DevicePrediction
-from icmodel.system.prediction.speaking import Answers
+from icmodel.system.prediction.result import DevicePrediction, StreamPrediction
 
 SIDES = (("source", "send"), ("sink", "recv"))
 
 
-def devices(system: System, answers: Answers, sent_with: Ints) -> dict[str, DevicePrediction]:
+def devices(
+    system: System, streams: Mapping[str, StreamPrediction], sent_with: Ints
+) -> dict[str, DevicePrediction]:
     """The processor of each device; copies that are ``sent_with`` another stream are sent by its work."""
     work: dict[str, list[tuple[Stream, Estimate]]] = {name: [] for name in system.devices}
-    for index, stream in enumerate(system.streams.values()):
+    for index, one in enumerate(streams.values()):
+        stream = one.stream
         for end, side in SIDES:
             if side == "send" and sent_with[index] != index:
                 continue
             device = system.devices[getattr(stream, end)]
-            work[device.name].append((stream, _busy(stream, index, answers, device, side)))
+            work[device.name].append((stream, _busy(one.metrics, device, side)))
     return {name: _device(system.devices[name], some) for name, some in work.items()}
 
 
-def _busy(stream: Stream, index: int, answers: Answers, device: Device, side: str) -> Estimate:
+def _busy(metrics: Mapping[str, Estimate], device: Device, side: str) -> Estimate:
     """Busy cores of one side of a stream, the application's own work included."""
-    found = answers.estimate(f"cpu_{side}_cores", index)
+    name = f"cpu_{side}_cores"
+    found = metrics.get(
+        name, absent(f"{metrics['goodput_bps'].why or 'its dataset'} gives no {name}")
+    )
     own_s = device.app_send_s if side == "send" else device.app_recv_s
-    frames = answers.estimate("frames_per_s", index)
+    frames = metrics.get("frames_per_s", absent(""))
     if found.absent or not own_s or frames.absent:
         return found
     ends = [
@@ -90,5 +95,5 @@ def _dealt(cores: int, work: list[tuple[Stream, Estimate]]) -> tuple[float, ...]
     for stream, busy in sorted(work, key=lambda one: (-one[1].value, one[0].name)):
         count = min(stream.cores or cores, cores)
         for core in sorted(range(cores), key=lambda place: (load[place], place))[:count]:
-            load[core] += busy.value / count
+            load[core] = min(load[core] + busy.value / count, 1.0)
     return tuple(sorted(load, reverse=True))

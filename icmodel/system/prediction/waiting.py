@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from icmodel import units
 from icmodel.arrays import Bools
 from icmodel.estimate import Estimate, absent, weakest
+from icmodel.laws.order import in_order
 from icmodel.system.network import Switch, System
 from icmodel.system.prediction.queues import Queues
 from icmodel.system.prediction.sharing import PORT, Shared
@@ -178,6 +179,27 @@ def held(own: Estimate, ratio: Estimate) -> Estimate:
     bases = (*(own.bases or (own.basis,)), "derived", "assumed")
     why = "; ".join(filter(None, (own.why, "what its sender holds, at the goodput it gets")))
     return Estimate(*ends, weakest(bases), why, bases)
+
+
+def latencies(own: Mapping[str, Estimate], way: Added) -> dict[str, Estimate]:
+    """All latency metrics of a stream on its way, in their order at value, low and high.
+
+    What is added to a mean, a quantile and a maximum is found apart, so they could cross.
+    """
+    asked = {name: one for name, one in own.items() if name.startswith("latency_")}
+    mean = own.get("latency_mean_s", absent(""))
+    found = {name: latency(name, one, mean, way) for name, one in asked.items()}
+    known = {name: one for name, one in found.items() if not one.absent}
+    if way.nothing or not known:
+        return found
+    value, low, high = (
+        in_order({name: np.array(getattr(one, end)) for name, one in known.items()})
+        for end in ("value", "low", "high")
+    )
+    return found | {
+        name: replace(one, value=float(value[name]), low=float(low[name]), high=float(high[name]))
+        for name, one in known.items()
+    }
 
 
 def latency(name: str, own: Estimate, mean: Estimate, way: Added) -> Estimate:

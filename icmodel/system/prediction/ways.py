@@ -90,7 +90,7 @@ def latency_by_theory(name: str, least: float, way: Added, why: str) -> Estimate
     statistic = name.removeprefix("latency_").removesuffix("_s")
     if statistic == "std":
         return absent(why)
-    wait = way.mean_s if statistic == "mean" else 0.0
+    wait = way.mean_s  # a quantile or maximum waits no less
     if way.why:
         return Estimate(math.nan, least, math.inf, "theory", f"{why}; {way.why}", ("theory",))
     return Estimate(least + wait, least, math.inf, "theory", f"{why}; hosts add to it", ("theory",))
