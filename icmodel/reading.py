@@ -109,6 +109,8 @@ def first_problem(error: ValidationError, form: Form[D]) -> str:
     if kind == "value_error":
         return f"{where}: {said}" if where else said
     allowed = said.replace("Input should be", "it must be")
+    if kind == "too_short":
+        allowed = f"it must have at least {problem['ctx']['min_length']}"
     return f"{where} is {given!r}: {WRONG_SHAPE.get(kind, allowed)}"
 
 

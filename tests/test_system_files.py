@@ -131,8 +131,8 @@ DAMAGES = [
     (DSCP, WRR, GATES.format("0, 4, 9", 1), "open no. 3 is 9: it must be less than or equal to 7"),
     (DSCP, WRR, GATES.format("0, 4, 5", 0), "windows no. 1, duration_s is 0.0: it must be greater"),
     (DSCP, WRR, GATES.format("0, 4", 1), "the priority 5, which the gates scheduler of S->B never"),
-    (DSCP, WRR, GATES.format("", 1), "windows no. 1, open is []"),
-    (DSCP, WRR, '"gates", windows = []', "scheduler, windows is []"),
+    (DSCP, WRR, GATES.format("", 1), "open is []: it must have at least 1"),
+    (DSCP, WRR, '"gates", windows = []', "windows is []: it must have at least 1"),
 ]
 
 
