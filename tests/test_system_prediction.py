@@ -15,15 +15,22 @@ from icmodel import system as rooms
 from icmodel.model import Model
 from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement
 from icmodel.system import (
+    CreditBased,
+    DeficitRoundRobin,
     Dscp,
+    Fifo,
+    Gates,
     Producer,
+    Scheduler,
     Stream,
     StrictPriority,
     System,
     SystemPrediction,
     Wanted,
+    WeightedRoundRobin,
     load,
 )
+from icmodel.system.schedulers import Window
 from icmodel.usecase import load_usecase
 from system_case import ETHERNET, Chain
 
@@ -274,6 +281,21 @@ def test_an_urgent_packet_waits_for_the_one_on_the_wire_and_behind_a_faster_link
     assert queued.terms["queue at s0->s1"] == pytest.approx(waited, rel=1e-2)
 
 
+def test_a_shaped_frame_is_sent_at_its_idle_slope_and_who_is_below_waits_for_no_whole_frame() -> (
+    None
+):
+    chain = Chain((3,), scheduler=CreditBased({2: 2e9}))
+    shaped = chain.stream("shaped", "h0", "h2", 2000.0, "tcp", 65000, priority=2)
+    below = chain.stream("below", "h1", "h2", 1000.0, "udp", 64)
+    found = predict(chain.system([shaped, below])).streams
+    behind_bits = (65000 * 1538 / 1448 - 1538) * 8
+    assert found["shaped"].terms["queue at s0->h2"] == pytest.approx(
+        behind_bits * (1 / 2e9 - 1 / 1e10), rel=1e-2
+    )
+    waited = math.fsum(found["below"].terms.values())
+    assert waited < 1538 * 8 / 1e10
+
+
 def test_assured_and_expedited_forwarding_share_as_ic2012_measured() -> None:
     """§6.5.3: AF4 against AF1 as 7 to 2.4; EF gets 5.5 Gb/s, and the other is not starved."""
     af = Chain((3,), scheduler=Dscp({4: "af4", 1: "af1", 5: "ef"}))
@@ -386,13 +408,23 @@ def test_the_document_is_json_and_names_everything() -> None:
 # --- any system ----------------------------------------------------------------------------------
 
 
+SCHEDULERS: tuple[Scheduler, ...] = (
+    Fifo(),
+    StrictPriority(),
+    WeightedRoundRobin({2: 4, 1: 2, 0: 1}),
+    DeficitRoundRobin({2: 9000, 1: 3000, 0: 1500}),
+    CreditBased({2: 2e8, 1: 5e8}),
+    Gates((Window(5e-5, (2,)), Window(1e-4, (1, 0)))),
+)
+
+
 @st.composite
 def systems(draw: st.DrawFn) -> tuple[Chain, list[Stream]]:
     """Up to six streams over one to three switches, some with classes, some as fast as they go."""
     chain = Chain(
         hosts=draw(st.sampled_from([(4,), (2, 2), (2, 1, 2)])),
         trunk_bps=draw(st.sampled_from([1e9, 1e10, 4e10])),
-        scheduler=draw(st.sampled_from([StrictPriority(), Chain().scheduler])),
+        scheduler=draw(st.sampled_from(SCHEDULERS)),
         cores=draw(st.sampled_from([None, 4])),
     )
     hosts = list(chain.at)

@@ -141,8 +141,8 @@ class _Telling:
         self, index: int, stream: Stream, part: getting.Part
     ) -> tuple[LatencyBound | None, str]:
         """The latency no frame exceeds, or why there is none."""
-        held = part.lane is not None and part.lane[0] != PORT
-        if self.got.by_window[index] or (held and math.isfinite(stream.requested_goodput_bps)):
+        by_host = part.lane is not None and part.lane[0] != PORT
+        if self.got.by_window[index] or (by_host and math.isfinite(stream.requested_goodput_bps)):
             by = "its window" if self.got.by_window[index] else f"the host at {part.at}"
             return None, f"{by} lets less pass than is asked for, so that more and more waits"
         least = ways.least_s(self.system, self.packed, stream)
@@ -159,12 +159,12 @@ class _Telling:
         got = getting.goodput(own["goodput_bps"], part, most)
         if self.got.by_window[index]:
             got = getting.windowed(got)
-        asked_bps = stream.requested_goodput_bps
-        found = getting.following(own, got, part, asked_bps) | {"goodput_bps": got}
         if self.got.held_back[index] and part.elastic:
             own |= self._held(index, got)
         elif self.way[index].brim_s:
             own |= self._latencies(self.got.alone, index)
+        asked_bps = stream.requested_goodput_bps
+        found = getting.following(own, got, part, asked_bps) | {"goodput_bps": got}
         if "loss_rate" in own:
             found["loss_rate"] = getting.loss(own["loss_rate"], got, own["goodput_bps"], part)
         return found | latencies(own, self.way[index])

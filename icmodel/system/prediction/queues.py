@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,7 +20,7 @@ from icmodel.system.sharing.spreading import spread
 
 AT_ONCE = ("burst", "samples")
 """What is produced and sent at once; a picture or a plain goodput is sent frame by frame, evenly."""
-WHOLE_PORT = (Fifo, StrictPriority, CreditBased)
+WHOLE_PORT = (Fifo, StrictPriority)
 """Schedulers whose classes wait for one another; of others each class has a rate of its own."""
 LEAST = 1e-9
 """Of a port's rate, what a class has at least, so that its times stay finite."""
@@ -110,7 +111,8 @@ def queues(system: System, packed: Packing, found: Shared, allocation: Allocatio
     waited, once = waits(at), _once(at)
     over = spread(at, np.array([one.arrival_s for one in crossings]))
     closed = np.array([_closed(one.port, one.stream.priority) for one in crossings])
-    means = np.maximum(waited.mean_s + over.later_s, 0.0) + closed[:, 0]
+    shaped_s = np.array([_shaped_s(one) for one in crossings])
+    means = np.maximum(waited.mean_s + over.later_s, 0.0) + closed[:, 0] + shaped_s
     squares = waited.variance_s2 * over.variance_ratio + over.variance_s2 + closed[:, 1]
     place = {(one.port.name, one.stream.sent_as): k for k, one in enumerate(crossings)}
     for k, stream in enumerate(streams):
@@ -195,6 +197,20 @@ def _closed(port: Port, priority: int) -> tuple[float, float]:
     cycle = port.scheduler.cycle_s
     mean = sum(gap**2 for gap in longest) / (2 * cycle)
     return mean, sum(gap**3 for gap in longest) / (3 * cycle) - mean**2
+
+
+def _shaped_s(one: _Crossing) -> float:
+    """How much later the last packet of a frame leaves than it came, behind a credit-based shaper [s].
+
+    A class earns credit only while it waits, so that packets of one frame follow each other at its idle slope
+    (IEEE 802.1Q-2022 §8.6.8.2).
+    """
+    if not isinstance(one.port.scheduler, CreditBased):
+        return 0.0
+    slope_bps = one.port.scheduler.idle_slopes_bps.get(one.stream.priority, math.inf)
+    came_bps = min(one.port.rate_bps, math.inf if one.before is None else one.before.rate_bps)
+    bits = max(burst_bytes(one.stream) * 8 * one.packed.ratio - one.packed.packet_bits, 0.0)
+    return bits * max(1 / slope_bps - 1 / came_bps, 0.0)
 
 
 def _arrivals(crossings: Sequence[_Crossing]) -> Arrivals:
