@@ -51,7 +51,9 @@ def test_a_system_is_played_and_compared(
     assert sum(one["counts"] for one in found["passes"]) == 1
     for stream in found["streams"].values():
         assert stream["goodput_bps"]["ratio"] == pytest.approx(1.0, rel=0.2)
-        assert stream["latency_max_s"]["held"] in (True, False)
+        bound = stream["latency_max_s"]
+        assert bound["bound"] > 0.005  # a frame of 16 KiB alone takes longer
+        assert (bound["held"] is None) == (bound["passes_stolen"] == 1)
     records = read_records([folder / "pass-001.jsonl"]).records
     assert {one.point["stream"] for one in records} == {"through", "beside", "joining"}
     assert {one.point["endpoints"] for one in records} == {1, 2}

@@ -27,10 +27,10 @@ import numpy as np
 from icmodel.arrays import Bools, Floats
 from icmodel.system.sharing.periodic import Arrivals
 
-NODES = 24
+NODES = 12
 """Of the integral over s, by Gauss and Legendre, on each side of 0."""
-DIGITS = 3
-"""Significant digits of a within which frames are taken as alike."""
+ALIKE = 1.2
+"""Times a within this factor are taken as alike for the variance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,40 +61,49 @@ def spread(at: Arrivals, arrival_s: Floats) -> Spread:
     later, ratio, slips, meanwhile = (np.full(entries, value) for value in (0.0, 1.0, 0.0, 0.0))
     if not np.any(arrival_s > 0):
         return Spread(later, ratio, slips, meanwhile)
-    at_once = at.load * at.burst_s**2 / 3
-    alike = _rounded(arrival_s)
     for priority in np.unique(at.priority):
         urgent = at.priority >= priority
-        for arrival in np.unique(alike[at.priority == priority]):
-            asking = (at.priority == priority) & (alike == arrival)
-            mean, square = _moments(at, arrival_s, arrival)
-            before = _others(at, np.where(urgent, at_once, 0.0), asking)
-            after = _others(at, np.where(urgent, square, 0.0), asking)
-            ratio[asking] = np.divide(after, before, out=np.ones_like(after), where=before > 0)
-            more = np.where(urgent, mean - at.load * at.burst_s / 2, 0.0)
-            slips[asking] = _slipping(at, priority, arrival, asking)
-            later[asking] = _others(at, more, asking) + slips[asking]
-            meanwhile[asking] = arrival * _others(at, np.where(urgent, at.load, 0.0), asking)
-    return Spread(later, np.maximum(ratio, 0.0), slips**2, meanwhile)
+        asking = at.priority == priority
+        load = _others(at, np.where(urgent, at.load, 0.0))
+        coming = _others(at, np.where(urgent, at.load * arrival_s / 2, 0.0))
+        slip = np.where(arrival_s > 0, _slipping(at, priority), 0.0)
+        later[asking] = (load * arrival_s - coming + slip)[asking]
+        slips[asking], meanwhile[asking] = slip[asking], (load * arrival_s)[asking]
+        ratio[asking] = _variance_ratio(at, arrival_s, urgent, asking)[asking]
+    return Spread(later, ratio, slips**2, meanwhile)
+
+
+def _variance_ratio(at: Arrivals, arrival_s: Floats, urgent: Bools, asking: Bools) -> Floats:
+    """The variance for frames that come over a time over that for frames at one moment, in first order."""
+    before = _others(at, np.where(urgent, at.load * at.burst_s**2 / 3, 0.0))
+    ratio = np.ones(len(at.port))
+    alike = _rounded(arrival_s)
+    for own_s in np.unique(alike[asking]):
+        after = _others(at, np.where(urgent, _square(at, arrival_s, own_s), 0.0))
+        here = asking & (alike == own_s) & (before > 0)
+        ratio[here] = (after / np.where(before > 0, before, 1.0))[here]
+    return ratio
 
 
 def _rounded(values: Floats) -> Floats:
-    scale = 10.0 ** (DIGITS - 1 - np.floor(np.log10(np.where(values > 0, values, 1.0))))
-    return np.asarray(np.round(values * scale) / scale)
+    """Values rounded to powers of `ALIKE`; 0 stays 0."""
+    step = np.log(ALIKE)
+    powers = np.round(np.log(np.where(values > 0, values, 1.0)) / step)
+    return np.asarray(np.where(values > 0, np.exp(powers * step), 0.0))
 
 
-def _moments(at: Arrivals, arrival_s: Floats, own_s: float) -> tuple[Floats, Floats]:
-    """Rate times the integrals of x and of its square over s, for frames of each entry, (entries,)."""
+def _square(at: Arrivals, arrival_s: Floats, own_s: float) -> Floats:
+    """Rate times the integral of x² over s, for frames of each entry (entries,)."""
     points, weights = np.polynomial.legendre.leggauss(NODES)
     u = (points + 1) / 2
     frames_per_s = np.divide(at.load, at.burst_s, out=np.zeros_like(at.load), where=at.burst_s > 0)
-    mean, square = np.zeros(len(at.port)), np.zeros(len(at.port))
-    for begin, length in ((-at.burst_s, at.burst_s), (0.0 * at.burst_s, own_s + 0.0 * at.burst_s)):
+    square = np.zeros(len(at.port))
+    none = np.zeros(len(at.port))
+    for begin, length in ((-at.burst_s, at.burst_s), (none, own_s + none)):
         s = begin[:, None] + length[:, None] * u
         found = _found(at.burst_s[:, None], arrival_s[:, None], own_s, s)
-        mean += (found * weights / 2).sum(1) * length
         square += (found**2 * weights / 2).sum(1) * length
-    return frames_per_s * mean, frames_per_s * square
+    return np.asarray(frames_per_s * square)
 
 
 def _found(burst_s: Floats, arrival_s: Floats, own_s: float, s: Floats) -> Floats:
@@ -104,24 +113,22 @@ def _found(burst_s: Floats, arrival_s: Floats, own_s: float, s: Floats) -> Float
     return np.asarray(np.maximum(np.minimum(burst_s, burst_s + s) - missing, 0.0))
 
 
-def _others(at: Arrivals, values: Floats, asking: Bools) -> Floats:
-    """Sums over the port of each entry that asks, those of its own source excepted."""
+def _others(at: Arrivals, values: Floats) -> Floats:
+    """Sums over the port of each entry, those of its own source excepted (entries,)."""
     total = np.bincount(at.port, values)[at.port] - np.bincount(at.source, values)[at.source]
-    return np.maximum(total[asking], 0.0) if np.all(values >= 0) else np.asarray(total[asking])
+    return np.asarray(np.maximum(total, 0.0))
 
 
-def _slipping(at: Arrivals, priority: int, arrival_s: float, asking: Bools) -> Floats:
+def _slipping(at: Arrivals, priority: int) -> Floats:
     """A packet of less urgent classes that is sent between two packets of a frame that comes over a time [s].
 
     The frame's packets come no faster than the port sends; where the next is late by anything, a packet that
     waits goes first (assumed: once a frame, and as uncertain as it is long).
     """
-    if arrival_s == 0:
-        return np.zeros(int(asking.sum()))
     lower = at.priority < priority
     load = np.bincount(at.port, np.where(lower, at.load, 0.0))[at.port]
     left = 1 - np.bincount(at.port, np.where(lower, 0.0, at.load))[at.port]
     packet = np.zeros(int(at.port.max()) + 1)
     np.maximum.at(packet, at.port, np.where(lower, at.packet_s, 0.0))
     waiting = np.clip(np.divide(load, left, out=np.ones_like(load), where=left > 0), 0.0, 1.0)
-    return np.asarray((waiting * packet[at.port])[asking])
+    return np.asarray(waiting * packet[at.port])
