@@ -347,6 +347,20 @@ def test_a_host_is_a_limit_of_what_its_streams_get_together() -> None:
     assert found.streams["a"].metrics["goodput_bps"].value < fast.requested_goodput_bps
 
 
+@pytest.mark.parametrize("protocol", ["tcp", "udp"])
+def test_a_stream_takes_no_more_cores_than_it_may_for_its_applications_work(protocol: str) -> None:
+    """50 µs a frame on one core of four: fewer than 20 000 frames/s, and one busy core."""
+    chain = Chain((2,), cores=4)
+    system = chain.system([chain.stream("a", "h0", "h1", None, protocol, 1448, cores=1)])
+    worked = {name: replace(one, app_recv_s=5e-5) for name, one in system.devices.items()}
+    found = predict(replace(system, devices=MappingProxyType(worked)))
+    frames = found.streams["a"].metrics["goodput_bps"].value / (8 * 1448)
+    assert 0.9 / 5e-5 < frames < 1 / 5e-5
+    assert found.streams["a"].bottleneck == "cpu"
+    assert found.devices["h1"].cpu_cores.value == pytest.approx(1.0, abs=0.06)
+    assert found.devices["h1"].cpu_cores.value <= 1.0
+
+
 def test_without_a_dataset_there_is_what_the_wire_allows_and_no_cpu() -> None:
     chain = Chain((3,), dataset=None)
     streams = [chain.stream(name, source, "h2") for name, source in (("a", "h0"), ("b", "h1"))]

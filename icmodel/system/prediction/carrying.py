@@ -12,7 +12,7 @@ from icmodel.message import Message
 from icmodel.system.network import Stream, System
 from icmodel.system.prediction import getting
 from icmodel.system.prediction.packing import Packing
-from icmodel.system.prediction.sharing import INTERFACE, PROCESSOR, Shared, crowd, shared
+from icmodel.system.prediction.sharing import HOSTS, INTERFACE, Shared, crowd, shared
 from icmodel.system.prediction.speaking import Answers, Spoken, ask
 from icmodel.system.prediction.windows import paced, windows
 from icmodel.system.sharing.allocation import Allocation
@@ -111,7 +111,7 @@ def _busiest(found: Shared, allocation: Allocation) -> Ints:
     path = found.flows.path
     crossed = (path != NOWHERE) & (found.flows.usage > 0)
     count = np.bincount(path[crossed], minlength=len(found.keys) + 1)
-    kinds = np.array([kind != PROCESSOR for kind, _, _ in found.keys] + [False])
+    kinds = np.array([kind not in HOSTS for kind, _, _ in found.keys] + [False])
     full = np.append(allocation.carried / np.maximum(allocation.could, 1e-300), 0.0)
     full = np.where(kinds & (count > 1), full, -1.0)
     ratio = np.where(path == NOWHERE, -1.0, full[path])

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from icmodel.estimate import BOTTLENECKS, Estimate, absent, weakest
-from icmodel.system.prediction.sharing import INTERFACE, PROCESSOR, Shared
+from icmodel.system.prediction.sharing import HOSTS, INTERFACE, Shared
 from icmodel.system.sharing.allocation import Allocation
 from icmodel.system.sharing.overload import NOWHERE
 
@@ -63,7 +63,7 @@ class Part:
         """What holds it back, as a bottleneck is named."""
         if self.lane is None:
             return "request"
-        if self.lane[0] == PROCESSOR:
+        if self.lane[0] in HOSTS:
             return "cpu"
         if not self.crowded:
             return "wire"
@@ -207,7 +207,7 @@ def by_theory(part: Part, metric: str, why: str) -> Estimate:
 def bottleneck(code: int, part: Part, own: Estimate, got: Estimate) -> tuple[str, str]:
     """What limits a stream and where; the dataset's word where its share does not."""
     less = not got.value >= own.value * SAME
-    held = part.lane is not None and (part.lane[0] == PROCESSOR or part.crowded or less)
+    held = part.lane is not None and (part.lane[0] in HOSTS or part.crowded or less)
     if not held and code >= 0:
         return BOTTLENECKS[code], ""
     return part.limit, part.lane[1] if part.lane else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -24,13 +25,13 @@ def devices(
             if side == "send" and sent_with[index] != index:
                 continue
             device = system.devices[getattr(stream, end)]
-            work[device.name].append((stream, _busy(one.metrics, device, side)))
+            work[device.name].append((stream, _busy(one, device, side)))
     return {name: _device(system.devices[name], some) for name, some in work.items()}
 
 
-def _busy(metrics: Mapping[str, Estimate], device: Device, side: str) -> Estimate:
-    """Busy cores of one side of a stream, the application's own work included."""
-    name = f"cpu_{side}_cores"
+def _busy(one: StreamPrediction, device: Device, side: str) -> Estimate:
+    """Busy cores of one side of a stream, the application's own work included: at most those that it may take."""
+    metrics, name = one.metrics, f"cpu_{side}_cores"
     found = metrics.get(
         name, absent(f"{metrics['goodput_bps'].why or 'its dataset'} gives no {name}")
     )
@@ -38,8 +39,9 @@ def _busy(metrics: Mapping[str, Estimate], device: Device, side: str) -> Estimat
     frames = metrics.get("frames_per_s", absent(""))
     if found.absent or not own_s or frames.absent:
         return found
+    most = math.inf if one.stream.cores is None else float(one.stream.cores)
     ends = [
-        busy + own_s * rate
+        min(busy + own_s * rate, most)
         for busy, rate in zip(
             (found.value, found.low, found.high),
             (frames.value, frames.low, frames.high),

@@ -35,9 +35,11 @@ from icmodel.system.sharing.disciplines import (
 from icmodel.system.sharing.overload import NOWHERE
 from icmodel.system.sharing.windows import Windows, share
 
-PROCESSOR, PORT, INTERFACE = "processor", "port", "interface"
-ORIGIN = 2
-"""The first hops of a flow are its sender's own: its processor and its interface."""
+PROCESSOR, OWN_CORES, PORT, INTERFACE = "processor", "own cores", "port", "interface"
+HOSTS = (PROCESSOR, OWN_CORES)
+"""Lanes of a host's cores: all of them, and those that a stream with work of its application may take."""
+ORIGIN = 3
+"""The first hops of a flow are its sender's own: its processor, its own cores and its interface."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ def shared(system: System, packed: Packing, alone: Answers, capacity_bps: Floats
             path[k, place] = numbered.setdefault(key, len(numbered))
             once = (key, streams[k].sent_as)
             copied = hop.kind == PORT and streams[k].multicast is not None and once in sent
-            copied |= place == 0 and sent_with[k] != k  # its sender does the work once
+            copied |= place < ORIGIN - 1 and sent_with[k] != k  # its sender does the work once
             usage[k, place] = 0.0 if copied else hop.usage
             sent.add(once)
     elastic = np.array([is_elastic(stream) for stream in streams], dtype=bool)
@@ -126,8 +128,9 @@ def _hops(
     alone: Answers,
     capacity_bps: Floats,
 ) -> Iterator[Hop | None]:
-    """The lanes of a stream in their order: processor, ports, the sink's interface, its processor."""
+    """The lanes of a stream in their order: the source's cores, ports, the sink's interface, its cores."""
     yield _processor(system, stream, index, alone, "send")
+    yield _own_cores(system, stream, index, alone, "send")
     for name in stream.path:
         port = system.ports[name]
         ratio = packed.of(stream, system.links[port.link]).ratio
@@ -136,6 +139,7 @@ def _hops(
     most = float(capacity_bps[index])
     yield Hop(INTERFACE, port.name, priority, 1 / most) if 0 < most < np.inf else None
     yield _processor(system, stream, index, alone, "recv")
+    yield _own_cores(system, stream, index, alone, "recv")
 
 
 def _processor(system: System, stream: Stream, index: int, alone: Answers, side: str) -> Hop | None:
@@ -146,6 +150,20 @@ def _processor(system: System, stream: Stream, index: int, alone: Answers, side:
     if device.cores is None or not busy > 0 or not goodput > 0:
         return None
     return Hop(PROCESSOR, device.name, 0, float(busy / goodput))
+
+
+def _own_cores(system: System, stream: Stream, index: int, alone: Answers, side: str) -> Hop | None:
+    """The cores that a stream may take of a host, as parts for each b/s, where its application works on frames.
+
+    Its dataset knows that limit for the program that measured.
+    """
+    device = system.devices[stream.source if side == "send" else stream.sink]
+    own_s = device.app_send_s if side == "send" else device.app_recv_s
+    busy = busy_cores(system, stream, alone, index, side)
+    goodput = alone.value("goodput_bps")[index]
+    if not own_s or stream.cores is None or not busy > 0 or not goodput > 0:
+        return None
+    return Hop(OWN_CORES, f"{device.name} for {stream.name}", 0, busy / goodput / stream.cores)
 
 
 def busy_cores(system: System, stream: Stream, answers: Answers, index: int, side: str) -> float:
@@ -164,7 +182,7 @@ def _lanes(
     disciplines: dict[int, Discipline] = {}
     sizes = _packet_sizes(system, streams)
     for kind, where, _ in keys:
-        if kind == PROCESSOR or (kind, where) in numbers:
+        if kind in HOSTS or (kind, where) in numbers:
             continue
         number = numbers[kind, where] = len(numbers)
         rule = _discipline(system.ports[where], sizes)
