@@ -150,3 +150,56 @@ def test_a_system_of_which_nothing_can_be_asked_is_told_so() -> None:
         space(bare, MODELS)
     with pytest.raises(NetworkError, match="requires nothing, and its streams send as fast"):
         space(file, MODELS)
+
+
+MULTICAST = """
+schema_version = 1
+name = "heard"
+title = "One host is heard by three"
+source = "made for this test"
+
+[[devices]]
+name = "speaker"
+cores = 4
+
+[[devices]]
+name = "listener"
+count = 3
+cores = 4
+
+[[switches]]
+name = "S"
+forwarding = "store-and-forward"
+latency = "5.9 us"
+
+[[links]]
+between = ["speaker", "S"]
+rate = "10 Gb/s"
+dataset = "ethernet-10g-2012"
+
+[[links]]
+between = ["listener", "S"]
+rate = "10 Gb/s"
+dataset = "ethernet-10g-2012"
+
+[[streams]]
+name = "news"
+source = "speaker"
+sink = "listener"
+multicast = true
+produces = { kind = "goodput", goodput = "1 Gb/s" }
+protocol = "udp"
+payload = "1472 B"
+cores = 1
+
+[choices.streams.news]
+payload = ["1472 B", "8192 B"]
+"""
+
+
+def test_copies_of_a_multicast_cost_their_sender_once_in_scores_too(tmp_path: Path) -> None:
+    some = space(opened(tmp_path, MULTICAST, ""), MODELS)
+    for index in range(len(some.scores)):
+        found = predict(some.design(index).system(), MODELS)
+        cores = math.fsum(one.cpu_cores.value for one in found.devices.values())
+        assert some.scores.objectives[index, CORES] == pytest.approx(cores, rel=1e-3)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from icmodel.arrays import Floats, Ints
+from icmodel.arrays import Bools, Floats, Ints
 from icmodel.estimate import absent
 from icmodel.recommend.alone import Alone, Asked, with_variant
 from icmodel.recommend.networks import Network
@@ -18,6 +18,7 @@ from icmodel.recommend.variants import Variant
 from icmodel.system import Stream, System
 from icmodel.system.document import Streams
 from icmodel.system.prediction.processors import SIDES
+from icmodel.system.prediction.sharing import sent_with
 
 GOODPUT = "goodput_bps"
 
@@ -111,17 +112,18 @@ def weights(block: Block, told: Alone, first: int) -> Weights:
     place = (first + np.arange(len(streams) * count)).reshape(len(streams), count)
     lanes = _lanes(system)
     loads, needs = (np.zeros((count, len(lanes))) for _ in range(2))
+    sending = sent_with(streams) == np.arange(len(streams))
     sent: set[tuple[str, tuple[str, str]]] = set()
-    for stream, at in zip(streams, place, strict=True):
+    for stream, at, sends in zip(streams, place, sending, strict=True):
         offered = np.minimum(told.offered_bps[at], _carried_bps(system, stream, told, at))
         needed = np.minimum(offered, _needed_bps(system, stream))
-        for name, usage in _usage(system, stream, told, at):
+        for name, usage in _usage(system, stream, told, at, sends):
             if (name, stream.sent_as) not in sent:
                 loads[:, lanes[name]] += offered * usage
                 needs[:, lanes[name]] += needed * usage
             if name in stream.path:  # a copy is sent once, and received by each
                 sent.add((name, stream.sent_as))
-    cores = sum(told.cpu[side][0, place].sum(axis=0) for _, side in SIDES)
+    cores = told.cpu["send"][0, place[sending]].sum(axis=0) + told.cpu["recv"][0, place].sum(axis=0)
     own = block.variants[0]
     return Weights(
         variants=block.variants,
@@ -131,7 +133,7 @@ def weights(block: Block, told: Alone, first: int) -> Weights:
         changes=np.array([len(one.changed(own)) for one in block.variants]),
         loads=loads,
         needs=needs,
-        devices=_of_devices(system, streams, told, place),
+        devices=_of_devices(system, streams, told, place, sending),
     )
 
 
@@ -144,15 +146,17 @@ def _lanes(system: System) -> Mapping[str, int]:
     return {name: index for index, name in enumerate(names)}
 
 
-def _usage(system: System, stream: Stream, told: Alone, at: Ints) -> Iterator[tuple[str, Floats]]:
-    """Share of each lane that 1 b/s of a stream uses, by variant."""
+def _usage(
+    system: System, stream: Stream, told: Alone, at: Ints, sends: bool
+) -> Iterator[tuple[str, Floats]]:
+    """Share of each lane that 1 b/s of a stream uses, by variant; of copies of a multicast one `sends` for all."""
     ratios = [told.ratios[row] for row in told.rows[at].tolist()]
     for hop, name in enumerate(stream.path):
         yield name, np.array([one[hop] for one in ratios]) / system.ports[name].rate_bps
     yield f"interface {stream.path[-1]}", 1 / told.able_bps[at]
     for end, side in SIDES:
         device = system.devices[getattr(stream, end)]
-        if device.cores:
+        if device.cores and (sends or side == "recv"):
             busy = np.nan_to_num(told.cpu[side][0, at]) / np.maximum(told.offered_bps[at], 1e-300)
             yield f"processor {device.name}", busy / device.cores
 
@@ -176,7 +180,9 @@ def _needed_bps(system: System, stream: Stream) -> float:
     return max(limits, default=0.0)
 
 
-def _of_devices(system: System, streams: Sequence[Stream], told: Alone, place: Ints) -> Floats:
+def _of_devices(
+    system: System, streams: Sequence[Stream], told: Alone, place: Ints, sending: Bools
+) -> Floats:
     """What the streams add to the requirements of devices: low and high, (variants, limits, 2)."""
     limits = device_limits(system)
     found = np.zeros((place.shape[1], len(limits), 2))
@@ -184,9 +190,9 @@ def _of_devices(system: System, streams: Sequence[Stream], told: Alone, place: I
         wanted, device = system.requirements[index], system.devices[name]
         metric = wanted.requirement.metric
         whole = metric in ("cpu_send", "cpu_recv") and device.cores is not None
-        for stream, at in zip(streams, place, strict=True):
+        for stream, at, sends in zip(streams, place, sending, strict=True):
             for end, side in SIDES:
-                if getattr(stream, end) != name:
+                if getattr(stream, end) != name or (side == "send" and not sends):
                     continue
                 if whole:
                     found[:, number] += told.cpu[side][1:, at].T / (device.cores or 1)

@@ -95,7 +95,7 @@ def shared(system: System, packed: Packing, alone: Answers, capacity_bps: Floats
     path = np.full((len(streams), width), NOWHERE)
     usage = np.zeros((len(streams), width))
     sent: set[tuple[object, ...]] = set()
-    sent_with = _sent_with(streams)
+    with_first = sent_with(streams)
     for k, hops in enumerate(paths):
         for place, hop in enumerate(hops):
             if hop is None:
@@ -104,16 +104,16 @@ def shared(system: System, packed: Packing, alone: Answers, capacity_bps: Floats
             path[k, place] = numbered.setdefault(key, len(numbered))
             once = (key, streams[k].sent_as)
             copied = hop.kind == PORT and streams[k].multicast is not None and once in sent
-            copied |= place < ORIGIN - 1 and sent_with[k] != k  # its sender does the work once
+            copied |= place < ORIGIN - 1 and with_first[k] != k  # its sender does the work once
             usage[k, place] = 0.0 if copied else hop.usage
             sent.add(once)
     elastic = np.array([is_elastic(stream) for stream in streams], dtype=bool)
     none = np.zeros(len(streams))
-    flows = Flows(none, np.ones(len(streams)), elastic, path, usage, ORIGIN, sent_with)
+    flows = Flows(none, np.ones(len(streams)), elastic, path, usage, ORIGIN, with_first)
     return Shared(_lanes(system, streams, list(numbered)), flows, list(numbered), elastic)
 
 
-def _sent_with(streams: Sequence[Stream]) -> Ints:
+def sent_with(streams: Sequence[Stream]) -> Ints:
     """The first stream of the multicast set that leaves by the same port, (streams,)."""
     first: dict[tuple[object, ...], int] = {}
     sent = [first.setdefault((*one.sent_as, one.path[0]), k) for k, one in enumerate(streams)]
