@@ -296,6 +296,18 @@ def test_a_shaped_frame_is_sent_at_its_idle_slope_and_who_is_below_waits_for_no_
     assert waited < 1538 * 8 / 1e10
 
 
+def test_frames_elsewhere_do_not_change_what_turns_give_here() -> None:
+    """Turns of frames weigh by the packets at their own port: 64 B against 1448 B, and nothing of another link."""
+    chain = Chain((3, 2), scheduler=WeightedRoundRobin({1: 1, 0: 1}))
+    here = [
+        chain.stream("short", "h0", "h2", 2e7, "udp", 64, priority=1),
+        chain.stream("long", "h1", "h2", 8e5, "udp", 1448),
+    ]
+    elsewhere = chain.stream("elsewhere", "h3", "h4", 100.0, "udp", 1448, priority=1)
+    alone, beside = (predict(chain.system(some)) for some in (here, [*here, elsewhere]))
+    assert goodputs(beside)["short"] == goodputs(alone)["short"]
+
+
 def test_assured_and_expedited_forwarding_share_as_ic2012_measured() -> None:
     """§6.5.3: AF4 against AF1 as 7 to 2.4; EF gets 5.5 Gb/s, and the other is not starved."""
     af = Chain((3,), scheduler=Dscp({4: "af4", 1: "af1", 5: "ef"}))

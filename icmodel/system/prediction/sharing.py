@@ -185,7 +185,7 @@ def _lanes(
         if kind in HOSTS or (kind, where) in numbers:
             continue
         number = numbers[kind, where] = len(numbers)
-        rule = _discipline(system.ports[where], sizes)
+        rule = _discipline(system.ports[where], sizes[where])
         if rule is not None:
             rate = system.ports[where].rate_bps
             disciplines[number] = rule if kind == PORT else partial(_scaled, rule=rule, to_bps=rate)
@@ -210,13 +210,18 @@ def _scaled(whole: float, asked: Classes, *, rule: Discipline, to_bps: float) ->
     return {one: value / scale for one, value in given.items()}
 
 
-def _packet_sizes(system: System, streams: Sequence[Stream]) -> Mapping[int, float]:
-    """Mean packet of each priority [B], as turns of frames weigh them."""
-    sizes: dict[int, list[float]] = {}
+def _packet_sizes(system: System, streams: Sequence[Stream]) -> Mapping[str, Mapping[int, float]]:
+    """Mean packet of each priority at each port [B], as turns of frames weigh them."""
+    sizes: dict[str, dict[int, list[float]]] = {}
     for stream in streams:
         most = min(link.mtu_bytes for link in system.links_of(stream))
-        sizes.setdefault(stream.priority, []).append(min(stream.payload_bytes, most))
-    return {priority: float(np.mean(some)) for priority, some in sizes.items()}
+        for port in stream.path:
+            here = sizes.setdefault(port, {}).setdefault(stream.priority, [])
+            here.append(min(stream.payload_bytes, most))
+    return {
+        port: {priority: sum(some) / len(some) for priority, some in here.items()}
+        for port, here in sizes.items()
+    }
 
 
 def _discipline(port: Port, sizes: Mapping[int, float]) -> Discipline | None:
