@@ -324,7 +324,7 @@ class Model:
 
         def reason(question: Mapping[str, object]) -> str:
             try:
-                self.predict(words.scenario(**question), outside=alone, metrics=())
+                self.predict(words.scenario(**question), outside=alone)
             except OutOfDomain as refused:
                 return str(refused)
             return "this dataset has no goodput there"
