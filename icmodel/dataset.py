@@ -112,7 +112,7 @@ class Dataset:
         text = f"{self.id!r}, {len(self.points)} rows of {', '.join(self.protocols)}: {self.title}"
         return f"Dataset({text if len(text) < LONG else f'{text[:LONG]}…'})"
 
-    @property
+    @cached_property
     def metrics(self) -> tuple[str, ...]:
         """The metrics that have at least one row."""
         return tuple(sorted({point.metric for point in self.points}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,12 +27,14 @@ from icmodel.dataset import RATIOS, Point
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.fits.achieved import achieved_shares
 from icmodel.fits.fits import Fits
-from icmodel.fits.hosts import frames
+from icmodel.fits.hosts import ON_WIRE, frames
 from icmodel.fits.observations import observations
 from icmodel.fits.quantity import quantity
 from icmodel.fits.refine import Refiner
 from icmodel.model import Model
-from icmodel.scenario import Hosts
+from icmodel.scenario import Hosts, Where
+from icmodel.tables import Row
+from icmodel.tables.curves import alone, curves_of
 from icmodel.tables.wire import frames_on_wire
 
 LAB = lab()
@@ -440,6 +443,24 @@ def test_the_ends_of_what_arrives_are_the_ranks_that_leave_a_tenth_outside(
         (1, 1, 1) if beyond is None else (np.median(shares), shares[beyond], shares[-1 - beyond])
     )
     assert (value, low, high) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("data", [LAB, MPI], ids=lambda data: data.id)
+def test_hosts_that_hardly_differ_have_curves_that_hardly_differ(data: icmodel.Dataset) -> None:
+    """Value and ends, at the rows' payloads too, within what counts as the wire's limit."""
+    own = Refiner(Fits(data, partial(frames_on_wire, data)))
+    nearly = own.changed(Hosts(None, 1 + 1e-9), partial(frames_on_wire, data))
+    knots, checked = own.knots(data.protocols, {}), 0
+    rows = alone([Row(k, point) for k, point in enumerate(data.points)])
+    for metric in data.metrics:
+        for curves in curves_of(data, rows, metric, bare=True).values():
+            for curve in curves[:2]:
+                here, there = (
+                    one.refined(metric, curve, knots, Where()).ends for one in (own, nearly)
+                )
+                assert there == pytest.approx(here, rel=1.001 * (ON_WIRE - 1))
+                checked += own.fits.is_fitted(metric)
+    assert checked
 
 
 def test_the_line_rate_of_the_dataset_itself_changes_nothing() -> None:

@@ -47,7 +47,7 @@ LAST_BREAK_BYTES = 2**16
 
 
 class Refiner:
-    """Draws curves from a dataset's fits: for its own hosts, whose curves are kept, or for others."""
+    """Draws curves from a dataset's fits, and keeps them; those for other hosts are scaled from the dataset's own."""
 
     def __init__(self, fits: Fits, other: tuple[Hosts, Carrier] | None = None) -> None:
         self.data, self.carrier = fits.data, fits.carrier
@@ -56,7 +56,7 @@ class Refiner:
         self.changed_carrier = fits.carrier
         if other is not None:
             self.hosts, self.changed_carrier = other
-        self._drawn = fits.kept.curves if other is None else {}
+        self._drawn = fits.kept.curves
         self._payloads = _payloads(fits.data)
         self._without_payload = {p.metric for p in fits.data.points if p.payload_bytes is None}
 
@@ -102,7 +102,11 @@ class Refiner:
         if key not in self._drawn:
             with one_thread():
                 self._drawn[key] = self._ends(metric, curve, payload, where)
-        return self._on(curve, payload, self._drawn[key], where)
+        ends = self._drawn[key]
+        if self.hosts is not None:
+            with one_thread():
+                ends = self._on_other_hosts(metric, curve, payload, ends, where)
+        return self._on(curve, payload, ends, where)
 
     def _payloads_of(self, curve: Curve, knots: Floats, where: Where) -> Floats:
         """Payloads of a drawn curve: its own, the knots between them, and its ends."""
@@ -149,17 +153,8 @@ class Refiner:
         """Value, low and high at some payloads; each measured point lies within."""
         fitted = self.fits.of(metric)
         assert fitted is not None  # only fitted metrics are drawn
-        rows = [self.data.points[row] for row in curve.rows.tolist()]
-        regime, load_bps = regime_of(curve.load_bps), curve.load_bps
-        if where.overloaded:
-            loads = [row.load_bps for row in rows if row.load_bps and math.isfinite(row.load_bps)]
-            regime, load_bps = OVERLOAD, max(loads, default=1.0)
-        elif metric == "goodput_bps":
-            regime = UNLIMITED
-        labels: list[Label] = [label(self.data, rows[0], regime, where.options)] * len(payload)
-        load = np.full(len(payload), load_bps)
-        there = sites(self.data, self.carrier, payload, load, labels)
-        there = self.fits.flowing(metric, there)
+        regime = _regime(metric, curve, where)
+        there = self.fits.flowing(metric, self._sites(metric, curve, payload, where, self.carrier))
         log_time, half = fitted.at(there)
         own = where.options is None
         if not own:
@@ -169,8 +164,6 @@ class Refiner:
         ends = self._interval(fitted, metric, curve, payload, (log_time, half))
         if fitted.packets is not None and regime in (UNLIMITED, OVERLOAD):
             ends = _at_least_full_packets(ends, curve, payload)
-        if self.hosts is not None:
-            return self._on_other_hosts(metric, regime, ends, there, labels)
         if own:
             at = np.searchsorted(payload, curve.payload_bytes)
             theory = 1.0 if fitted.packets is None else fitted.packets.per_s(there)[at]
@@ -178,6 +171,22 @@ class Refiner:
             ends[1, at] = np.minimum(ends[1, at], known)
             ends[2, at] = np.maximum(ends[2, at], known)
         return ends
+
+    def _sites(
+        self, metric: str, curve: Curve, payload: Floats, where: Where, carrier: Carrier
+    ) -> Sites:
+        """The sites of a curve at some payloads, on a link."""
+        first = self.data.points[int(curve.rows[0])]
+        labels: list[Label] = [
+            label(self.data, first, _regime(metric, curve, where), where.options)
+        ] * len(payload)
+        load_bps = self._overload_bps(curve) if where.overloaded else curve.load_bps
+        return sites(self.data, carrier, payload, np.full(len(payload), load_bps), labels)
+
+    def _overload_bps(self, curve: Curve) -> float:
+        """The greatest limited load of a curve's rows [b/s]."""
+        loads = [self.data.points[row].load_bps for row in curve.rows.tolist()]
+        return max((load for load in loads if load and math.isfinite(load)), default=1.0)
 
     def _interval(
         self,
@@ -203,21 +212,21 @@ class Refiner:
         return np.stack([value, np.clip(low, 0.0, value), np.maximum(high, value)])
 
     def _on_other_hosts(
-        self, metric: str, regime: str, ends: Floats, where: Sites, labels: list[Label]
+        self, metric: str, curve: Curve, payload: Floats, ends: Floats, where: Where
     ) -> Floats:
-        """Value, low and high on other hosts."""
+        """Value, low and high on other hosts, from those on the dataset's own."""
         assert self.hosts is not None
-        payload = where.payload_bytes
-        there = sites(self.data, self.changed_carrier, payload, where.load_bps, labels)
-        full = unlimited(where)
+        here = self._sites(metric, curve, payload, where, self.carrier)
+        there = self._sites(metric, curve, payload, where, self.changed_carrier)
+        full = unlimited(here)
         goodput = self.fits.value("goodput_bps", full)
         full = flowing(full, goodput)
         busy = np.fmax(*(self.fits.value(name, full) for name in BUSY))
-        here_s = np.where(np.isnan(goodput), where.least_s, 8 * payload / goodput)
-        frame = frames(here_s, busy, where, there, self.hosts)
+        here_s = np.where(np.isnan(goodput), here.least_s, 8 * payload / goodput)
+        frame = frames(here_s, busy, here, there, self.hosts)
         by = np.ones_like(payload)
         if not self.fits.is_packet_multiple(metric):
-            by = factor(metric, regime, ends[0], frame)
+            by = factor(metric, _regime(metric, curve, where), ends[0], frame)
         rate = self.data.interconnect.line_rate_bps
         wider = np.exp(widening(by, self.hosts, rate))
         found = np.stack([ends[0] * by, ends[1] * by / wider, ends[2] * by * wider])
@@ -268,6 +277,13 @@ class Refiner:
         other = ~limited if where.overloaded else limited & (change < -half[own])
         change = np.where(other, change, 0.0)
         return np.interp(np.log(payload), np.log(curve.payload_bytes), change)
+
+
+def _regime(metric: str, curve: Curve, where: Where) -> str:
+    """The load regime whose fit draws a curve; goodput is drawn as capacity, whatever the load."""
+    if where.overloaded:
+        return OVERLOAD
+    return UNLIMITED if metric == "goodput_bps" else regime_of(curve.load_bps)
 
 
 def _at_least_full_packets(ends: Floats, curve: Curve, payload: Floats) -> Floats:

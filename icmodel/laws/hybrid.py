@@ -43,6 +43,7 @@ from icmodel.scenario import Hosts, Scenario
 from icmodel.tables import HIGH, VALUE, Load, Look
 from icmodel.tables.wire import frames_on_wire
 
+Preparing = Callable[[Wanted], Prepared | None]
 FAR = 1.1
 """A paced request is in overload from this times the goodput of runs in overload on; assumed."""
 SENDING = "cpu_send"
@@ -160,7 +161,7 @@ def law(data: Dataset, fitting: Fitting) -> Law:
     carrier = partial(frames_on_wire, data)
     refiner = Refiner(Fits(data, carrier, fitting.watch, kept, fitting.constants))
 
-    def keeping(made: Callable[[Wanted], Prepared | None]) -> Callable[[Wanted], Prepared | None]:
+    def keeping(made: Preparing) -> Preparing:
         def prepared(wanted: Wanted) -> Prepared | None:
             found = made(wanted)
             store.save(kept)
@@ -176,7 +177,7 @@ def law(data: Dataset, fitting: Fitting) -> Law:
     return replace(
         _law(keeping(partial(prepare, refiner, ()))),
         overload=Overload(over, asked_too_much),
-        for_hosts=partial(_for_hosts, refiner),
+        for_hosts=partial(_for_hosts, refiner, keeping),
     )
 
 
@@ -206,13 +207,15 @@ def measured_options(data: Dataset) -> list[dict[str, str]]:
     return [dict(options) for options in sorted(found)]
 
 
-def _law(prepared: Callable[[Wanted], Prepared | None]) -> Law:
+def _law(prepared: Preparing) -> Law:
     """The law on tables that a given function prepares."""
     told = Law(prepared, BEST, flow, answers, bases, bounds, notes, nearest_rows)
     return replace(told, paced=paced)
 
 
-def _for_hosts(refiner: Refiner, hosts: Hosts) -> tuple[Dataset, Law]:
+def _for_hosts(
+    refiner: Refiner, keeping: Callable[[Preparing], Preparing], hosts: Hosts
+) -> tuple[Dataset, Law]:
     """The dataset with another link or other hosts, and its law, from the same fits."""
     data = refiner.data
     changes = hosts.texts(data.interconnect.line_rate_bps)
@@ -221,4 +224,4 @@ def _for_hosts(refiner: Refiner, hosts: Hosts) -> tuple[Dataset, Law]:
         link = replace(data.interconnect, line_rate_bps=rate)
         data = replace(data, interconnect=link, fabrics=fabrics)
     changed = refiner.changed(hosts, partial(frames_on_wire, data))
-    return data, _law(partial(prepare, changed, changes))
+    return data, _law(keeping(partial(prepare, changed, changes)))
