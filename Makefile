@@ -4,7 +4,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
-INSTALL := $(PIP) install --constraint constraints.txt --build-constraint constraints.txt
+# What is imported is compiled then: most of what is installed never is.
+INSTALL := $(PIP) install --no-compile --constraint constraints.txt --build-constraint constraints.txt
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 # The report is opened in a browser; the probe is run in networks of its own, beside other tools.
 DEBIAN_PACKAGES := chromium ethtool iperf3 iproute2 iptables libzmq5 nftables nuttcp openssh-client openssh-server \
@@ -137,10 +138,11 @@ measure: toolchain develop
 	$(BIN)/python -m benchmarks.recommend
 	$(BIN)/python -m benchmarks.systems
 
-# What measures runs first and alone, the rest on both processors, file by file, the longest first.
+# What measures runs first and alone, the rest on both processors, file by file, the longest first; the third
+# worker computes while another waits for a process, a network or a page.
 pytest: develop
 	$(BIN)/python -m pytest -m alone
-	$(BIN)/python -m pytest -m 'not alone' --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -m 'not alone' --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 check: develop
 	$(BIN)/ruff check .

@@ -32,11 +32,10 @@ ALONE = {
     "test_probe_goodput",
     "test_probe_latency",
     "test_probe_loss",
-    "test_verify_playing",
 }
 """Files whose tests measure: nothing runs beside them."""
 
-PARTLY_ALONE = {"test_calibrate_hosts", "test_docs", "test_probe_ends"}
+PARTLY_ALONE = {"test_calibrate_hosts", "test_probe_ends", "test_verify_playing"}
 """Files of which some tests, marked there, measure."""
 
 LONGEST = (

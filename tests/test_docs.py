@@ -203,14 +203,7 @@ def run_pycon(block: Block, names: dict[str, object]) -> None:
     assert runner.summarize(verbose=False).failed == 0, told.getvalue()
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.alone if uses_the_probe(name) else ())
-        for name in documents()
-        if executed(name)
-    ],
-)
+@pytest.mark.parametrize("name", [name for name in documents() if executed(name)])
 def test_what_a_document_shows_is_so(
     name: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

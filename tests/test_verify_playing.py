@@ -40,6 +40,7 @@ def networks(probe: Path) -> set[str]:
     return {one["name"] for one in json.loads(printed((str(probe), "lab", "list"), 30.0))["up"]}
 
 
+@pytest.mark.alone
 def test_a_system_is_played_and_compared(
     lab: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
