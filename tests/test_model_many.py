@@ -108,6 +108,21 @@ def test_generated_datasets_are_answered_as_one_by_one(
     compare(data, variant, scenarios, "extrapolate" if beyond else "refuse")
 
 
+@pytest.mark.parametrize("name", catalogue())
+def test_a_protocol_alone_is_answered_as_among_others(name: str) -> None:
+    """The same columns in the same order, with the same bits."""
+    model, payload = Model(name), np.array([1, 64, 1448, 65_000])
+    every, count = len(model.data.protocols), len(payload)
+    together = model.predict_many(
+        protocol=np.arange(every).repeat(count),
+        payload_bytes=np.tile(payload, every),
+        outside="nan",
+    )
+    for k, protocol in enumerate(model.data.protocols):
+        alone = model.predict_many(protocol=protocol, payload_bytes=payload, outside="nan")
+        assert alone.identical(together.isel(point=slice(k * count, (k + 1) * count)))
+
+
 def test_blocks_and_threads_change_nothing() -> None:
     rng = np.random.default_rng(1)
     question: dict[str, Any] = {

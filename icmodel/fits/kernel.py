@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from icmodel.fits.distances import Distances, Group
-from icmodel.fits.observations import Sites
+if TYPE_CHECKING:  # a prediction from kept curves reads kernels, and computes with none
+    from icmodel.fits.distances import Distances, Group
+    from icmodel.fits.observations import Sites
 
 Floats = NDArray[np.float64]
 

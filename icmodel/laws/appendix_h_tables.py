@@ -33,7 +33,8 @@ def prepare(wanted: Wanted) -> Prepared:
         below: Below = "proportion" if metric.startswith(GROWING) else "held"
         curves = curves_of(data, rows, metric)
         tables[metric] = compile_.table(metric, curves, any_cores=any_cores(metric), below=below)
-    return Prepared(Tables(compile_, tables, data.link(wanted.options)), tuple(metrics))
+    made = Tables(compile_, tables, data.link(wanted.options))
+    return Prepared(made, wanted, tuple(metrics), every)
 
 
 def _in_original(data: Dataset, point: Point) -> bool:

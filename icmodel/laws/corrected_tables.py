@@ -86,7 +86,7 @@ def prepare(wanted: Wanted) -> Prepared:
             below=below,
             usable=partial(usable, compile_, curves, best),
         )
-    return Prepared(Tables(compile_, tables, link), tuple(metrics))
+    return Prepared(Tables(compile_, tables, link), wanted, tuple(metrics), every)
 
 
 def flow_tables(

@@ -149,7 +149,8 @@ def _tables(
     instead = "; ".join(changes)
     why = {name: instead or fitted.found[name].substituted for name in wanted.protocols}
     link = data.link(wanted.options)
-    return Prepared(Tables(compile_, tables, link, with_headers=True), tuple(metrics), why)
+    made = Tables(compile_, tables, link, with_headers=True)
+    return Prepared(made, wanted, tuple(metrics), every, why)
 
 
 def hold_from_edge(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from icmodel.dataset import Dataset
 from icmodel.laws.metrics import ANY_CORES, BY_FLOW
 from icmodel.tables import Axes, Compiler, Row, Tables
 from icmodel.tables.curve import payload_knots
+from icmodel.tables.curves import alone
 from icmodel.tables.tables import without_goodput
 
 
@@ -35,17 +37,24 @@ class Wanted:
         return sorted(name for name in known if self.only is None or name in self.only)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Prepared:
     """The tables of a law.
 
-    ``metrics`` are those that a prediction may have besides the ones of every prediction; ``instead`` gives for
-    a protocol the reason why all its numbers are extrapolated, if they are.
+    ``metrics`` are those that a prediction may have besides the ones of every prediction, ``every`` are the
+    rows of all protocols; ``instead`` gives for a protocol the reason why all its numbers are extrapolated, if they are.
     """
 
     tables: Tables
+    wanted: Wanted
     metrics: tuple[str, ...]
+    every: Sequence[Row]
     instead: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def every_metric(self) -> tuple[str, ...]:
+        """The same metrics as far as any protocol has them."""
+        return tuple(self.wanted.metrics(alone(self.every)))
 
 
 def rows_of(data: Dataset, options: Mapping[str, str]) -> list[Row]:

@@ -28,6 +28,12 @@ class QuestionTable:
     def __len__(self) -> int:
         return int(np.prod(self.shape, dtype=np.int64))
 
+    def used(self, protocols: tuple[str, ...]) -> tuple[str, ...]:
+        """The protocols that some question has, in order; all of them if there is no question."""
+        counts = np.bincount(self.columns["protocol"].astype(np.int64), minlength=len(protocols))
+        found = zip(protocols, counts.tolist(), strict=True)
+        return tuple(name for name, count in found if count) or protocols
+
 
 def question_table(question: Mapping[str, object], protocols: tuple[str, ...]) -> QuestionTable:
     """Parameters in either spelling as one table.

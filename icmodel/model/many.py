@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from icmodel.dataset import Dataset
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import BASES, BOTTLENECKS
 from icmodel.laws.law import Law
-from icmodel.laws.metrics import BOTTLENECK
+from icmodel.laws.metrics import BOTTLENECK, predicted
 from icmodel.laws.prepared import Prepared
 from icmodel.model.answering import Answered, answered, named, needed, no_metric, too_much
 from icmodel.model.bottleneck import UNKNOWN
@@ -64,21 +65,30 @@ def predict_many(
         for cache in [model.changed(hosts)]
         for options, where in _option_groups(cache.data, questions, there)
     ]
-    only = needed(model.data, wanted.metrics)
+    only, used = needed(model.data, wanted.metrics), questions.used(model.data.protocols)
+    extend = wanted.outside == "extrapolate"
     answered_groups = 0
     for cache, options, where in groups:
-        key = cache.wanted(options, extend=wanted.outside == "extrapolate", only=only)
-        try:
-            prepared = cache.prepared(key)
-        except OutOfDomain:  # these options have no rows, others may
+        keys = [cache.wanted(options, names, extend=extend, only=only) for names in (used, None)]
+        found = _first_prepared(cache, keys)
+        if found is None:  # these options have no rows, others may
             out.refused[... if where is None else where] = True
             continue
+        key, prepared = found
         answered_groups += 1
-        out.allocate(prepared, cleared=len(groups) > 1)
+        out.allocate(predicted(prepared.every_metric), named(prepared), cleared=len(groups) > 1)
         _run(_Worker(cache, key, prepared, questions, out), where)
     if (wanted.outside != "nan" and out.refused.any()) or (groups and not answered_groups):
         raise OutOfDomain(_refusal(model.data, out.refused, questions, reason))
     return _fold(model, out.columns, questions)
+
+
+def _first_prepared(cache: TableCache, keys: Iterable[Key]) -> tuple[Key, Prepared] | None:
+    """The first of some tables that have rows; ``None`` if none have."""
+    for key in keys:
+        with suppress(OutOfDomain):
+            return key, cache.prepared(key)
+    return None
 
 
 def _refusal(data: Dataset, refused: Bools, questions: QuestionTable, reason: Reason) -> str:
@@ -175,13 +185,13 @@ class Output:
         """Endings of the columns of a metric: of its value, and of its interval."""
         return ("", "_low", "_high") if self.wanted.intervals else ("",)
 
-    def allocate(self, prepared: Prepared, *, cleared: bool) -> None:
+    def allocate(self, every: Sequence[str], written: Sequence[str], *, cleared: bool) -> None:
         """Make columns for every wanted metric; filled with NaN only if some rows will not be written."""
-        names = (*named(prepared), BOTTLENECK)
         for metric in self.wanted.metrics or ():
-            if metric not in names:
+            if metric not in (*every, BOTTLENECK):
                 raise OutOfDomain(no_metric(self.data, metric))
-        for name in self.wanted.metrics or names:
+        cleared |= set(every) > set(written)
+        for name in self.wanted.metrics or (*every, BOTTLENECK):
             if name == BOTTLENECK:
                 self.columns.setdefault(name, np.full(self.size, UNKNOWN, dtype=np.int8))
             elif name not in self.columns:
@@ -229,6 +239,8 @@ class _Worker:
         out: Output,
     ) -> None:
         self.law, self.prepared, self.questions, self.out = cache.law, prepared, questions, out
+        protocols = prepared.tables.axes.protocols
+        self.protocols = np.array([name in protocols for name in cache.data.protocols]).cumsum() - 1
         limited = not REQUESTS.isdisjoint(questions.columns)
         self.over = cache.overload(key) if limited else None
         self.placer = Placer(prepared.tables, cache.domains(key, prepared), len(questions))
@@ -242,6 +254,7 @@ class _Worker:
         size = piece.stop - piece.start if isinstance(piece, slice) else len(piece)
         columns = {name: column[piece] for name, column in self.questions.columns.items()}
         check(columns)
+        columns["protocol"] = self.protocols.take(columns["protocol"].astype(np.int64, copy=False))
         q, refused = self.placer.place(columns, size)
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             found = self._write(piece, self.law, self.prepared, q)
