@@ -35,7 +35,7 @@ from icmodel.laws.corrected import composed
 from icmodel.laws.corrected_tables import BEST
 from icmodel.laws.explained import UNLIMITED, cores_notes, not_achieved_note, sharing_notes
 from icmodel.laws.flow import CLOSE, Flow
-from icmodel.laws.hybrid_tables import prepare, prepare_overload
+from icmodel.laws.hybrid_tables import FittedTables
 from icmodel.laws.law import Fitting, Law, Overload
 from icmodel.laws.prepared import Prepared, Wanted
 from icmodel.laws.substitution import nearest_rows
@@ -169,13 +169,14 @@ def law(data: Dataset, fitting: Fitting) -> Law:
 
         return prepared
 
+    tables = FittedTables(data, refiner)
     over = replace(
-        _law(keeping(partial(prepare_overload, refiner))),
+        _law(keeping(tables.prepare_overload)),
         answers=overload_answers,
         notes=overload_notes,
     )
     return replace(
-        _law(keeping(partial(prepare, refiner, ()))),
+        _law(keeping(tables.prepare)),
         overload=Overload(over, asked_too_much),
         for_hosts=partial(_for_hosts, refiner, keeping),
     )
@@ -188,10 +189,11 @@ def fit(data: Dataset, watch: Watch | None = None) -> Kept:
     """
     kept = Kept(seal_of(data))
     refiner = Refiner(Fits(data, partial(frames_on_wire, data), watch, kept))
+    tables = FittedTables(data, refiner)
     for options in measured_options(data):
         wanted = Wanted(data, options, data.protocols)
-        prepare(refiner, (), wanted)
-        prepare_overload(refiner, wanted)
+        tables.prepare(wanted)
+        tables.prepare_overload(wanted)
     for metric in data.metrics:
         refiner.fits.is_fitted(metric)
     return kept
@@ -224,4 +226,4 @@ def _for_hosts(
         link = replace(data.interconnect, line_rate_bps=rate)
         data = replace(data, interconnect=link, fabrics=fabrics)
     changed = refiner.changed(hosts, partial(frames_on_wire, data))
-    return data, _law(keeping(partial(prepare, changed, changes)))
+    return data, _law(keeping(FittedTables(data, changed, changes).prepare))

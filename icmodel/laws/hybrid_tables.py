@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 
 from icmodel.arrays import Floats
+from icmodel.dataset import Dataset
 from icmodel.fits.refine import Refiner
 from icmodel.laws.corrected_tables import (
     ACHIEVED,
@@ -26,7 +27,7 @@ from icmodel.laws.prepared import Prepared, Wanted, any_cores, compiler, loads_o
 from icmodel.laws.sharing import SHARED
 from icmodel.laws.substitution import Rows, nearest_rows
 from icmodel.scenario import Where
-from icmodel.tables import VALUE, Curve, Curves, Row, Tables
+from icmodel.tables import VALUE, Compiler, Curve, Curves, Row, Tables
 from icmodel.tables.bilinear import EXTRAPOLATED
 from icmodel.tables.curves import (
     alone,
@@ -38,33 +39,36 @@ from icmodel.tables.curves import (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FittedCurves:
-    """Draws the curves of some tables from fits."""
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """What tables of the same protocols, options and payloads share, in overload or not, whatever their metrics.
+
+    ``found`` are the rows that answer each protocol, ``knots`` the payloads that every curve gets [B].
+    """
 
     refiner: Refiner
     wanted: Wanted
     found: Mapping[str, Rows]
     knots: Floats
-    overload: bool
 
-    def of(self, metric: str, curves: Curves) -> Curves:
+    def drawn(self, metric: str, curves: Curves, *, overload: bool = False) -> Curves:
         """Curves of a metric, drawn from its fit."""
         return {
             key: [
-                self.refiner.refined(metric, curve, self.knots, self._where(key.protocol))
+                self.refiner.refined(metric, curve, self.knots, self._where(key.protocol, overload))
                 for curve in found
             ]
             for key, found in curves.items()
         }
 
-    def _where(self, protocol: str) -> Where:
+    def _where(self, protocol: str, overload: bool) -> Where:
         """Where the curves of a protocol are drawn."""
-        where = Where(self.wanted.extend, self.overload)
+        where = Where(self.wanted.extend, overload)
         if not self.found[protocol].substituted:
             return where
         return replace(where, options=self.wanted.options)
 
+    @cached_property
     def rows(self) -> list[Row]:
         """The rows of all protocols that answer."""
         data = self.wanted.data
@@ -75,67 +79,85 @@ class FittedCurves:
             for point in self.found[protocol].points
         ]
 
-
-def fitted_curves(refiner: Refiner, wanted: Wanted, *, overload: bool) -> FittedCurves:
-    """Collect what some tables are drawn from.
-
-    Raises
-    ------
-    DatasetError
-        If the dataset does not have an option.
-    """
-    data = wanted.data
-    found = {name: nearest_rows(data, name, wanted.options) for name in data.protocols}
-    knots = refiner.knots(data.protocols, wanted.options)
-    return FittedCurves(refiner, wanted, found, knots, overload)
+    @cached_property
+    def compiler(self) -> Compiler:
+        """The compiler of the tables, whose axes are those of all protocols."""
+        data, rows = self.wanted.data, self.rows
+        bare = self.refiner.draws_all("goodput_bps")
+        best = best_goodput(data, alone(rows), limited=True, bare=bare)
+        beside = crossings(self.drawn("goodput_bps", best), data.protocols, loads_of(rows))
+        return compiler(self.wanted, rows, (*beside, *self.knots))
 
 
-def prepare(refiner: Refiner, changes: Sequence[str], wanted: Wanted) -> Prepared:
-    """Tables of every metric, drawn from its fit."""
-    fitted = fitted_curves(refiner, wanted, overload=False)
-    every = fitted.rows()
-    return _tables(fitted, every, every, changes)
+class FittedTables:
+    """Prepares tables whose curves are drawn from fits; ``changes`` says what differs from the dataset's own hosts."""
 
+    def __init__(self, data: Dataset, refiner: Refiner, changes: Sequence[str] = ()) -> None:
+        self.data, self.refiner, self.changes = data, refiner, changes
+        self._shared = lru_cache(maxsize=16)(self._shared_by)
 
-def prepare_overload(refiner: Refiner, wanted: Wanted) -> Prepared | None:
-    """Tables of the runs in overload alone.
+    def prepare(self, wanted: Wanted) -> Prepared:
+        """Tables of every metric.
 
-    ``None`` where they lack a metric that the other tables have.
-    """
-    fitted = fitted_curves(refiner, wanted, overload=True)
-    every = fitted.rows()
-    own = alone(of_protocols(every, wanted.protocols))
-    over = overload_rows(of_protocols(every, wanted.protocols), refiner)
-    known, over_known = ({row.point.metric for row in rows} for rows in (own, alone(over)))
-    return _tables(fitted, every, over, ()) if known - set(BY_FLOW) <= over_known else None
+        Raises
+        ------
+        DatasetError
+            If the dataset does not have an option.
+        """
+        shared = self._shared_of(wanted)
+        return _tables(shared, wanted, shared.rows, "; ".join(self.changes))
+
+    def prepare_overload(self, wanted: Wanted) -> Prepared | None:
+        """Tables of the runs in overload alone; ``None`` where they lack a metric that the other tables have.
+
+        Raises
+        ------
+        DatasetError
+            If the dataset does not have an option.
+        """
+        shared = self._shared_of(wanted)
+        own = of_protocols(shared.rows, wanted.protocols)
+        over = overload_rows(own, self.refiner)
+        known, over_known = ({row.point.metric for row in alone(rows)} for rows in (own, over))
+        if not known - set(BY_FLOW) <= over_known:
+            return None
+        return _tables(shared, wanted, over, "", overload=True)
+
+    def _shared_of(self, wanted: Wanted) -> Shared:
+        options = tuple(sorted(wanted.options.items()))
+        return self._shared(options, wanted.protocols, wanted.extend)
+
+    def _shared_by(
+        self, options: tuple[tuple[str, str], ...], protocols: tuple[str, ...], extend: bool
+    ) -> Shared:
+        wanted = Wanted(self.data, dict(options), protocols, extend)
+        every = self.data.protocols
+        found = {name: nearest_rows(self.data, name, wanted.options) for name in every}
+        return Shared(self.refiner, wanted, found, self.refiner.knots(every, wanted.options))
 
 
 def _tables(
-    fitted: FittedCurves, every: Sequence[Row], rows: Sequence[Row], changes: Sequence[str]
+    shared: Shared, wanted: Wanted, rows: Sequence[Row], instead: str, *, overload: bool = False
 ) -> Prepared:
     """Tables of some rows on the axes of all."""
-    wanted, data = fitted.wanted, fitted.wanted.data
-    plain = replace(fitted, overload=False)
-    drawn = fitted.refiner.draws_all
-    bare = drawn("goodput_bps")
-    every_best = plain.of("goodput_bps", best_goodput(data, alone(every), limited=True, bare=bare))
-    beside = crossings(every_best, data.protocols, loads_of(every))
-    compile_ = compiler(wanted, every, (*beside, *fitted.knots))
+    data, refiner, compile_ = wanted.data, shared.refiner, shared.compiler
+    drawn, bare = partial(shared.drawn, overload=overload), refiner.draws_all
     own = of_protocols(rows, wanted.protocols)
     lone = alone(own)
-    best = fitted.of("goodput_bps", best_goodput(data, lone, limited=True, bare=bare))
-    unlimited = fitted.of("goodput_bps", best_goodput(data, lone, limited=False, bare=bare))
-    loss = fitted.of("loss_rate", curves_of(data, lone, "loss_rate", bare=drawn("loss_rate")))
+    goodput = partial(best_goodput, data, lone, bare=bare("goodput_bps"))
+    best = drawn("goodput_bps", goodput(limited=True))
+    unlimited = drawn("goodput_bps", goodput(limited=False))
+    loss = drawn("loss_rate", curves_of(data, lone, "loss_rate", bare=bare("loss_rate")))
     tables = flow_tables(compile_, best, unlimited, loss)
-    for count, curves in shared_goodput(data, own, bare=bare).items():
-        tables[f"{SHARED}{count}"] = compile_.table("goodput_bps", fitted.of("goodput_bps", curves))
-    tables[ACHIEVED] = achieved_table(compile_, fitted.refiner.carried(wanted.protocols))
+    for count, curves in shared_goodput(data, own, bare=bare("goodput_bps")).items():
+        tables[f"{SHARED}{count}"] = compile_.table("goodput_bps", drawn("goodput_bps", curves))
+    tables[ACHIEVED] = achieved_table(compile_, refiner.carried(wanted.protocols))
     metrics = wanted.metrics(lone)
     for metric in metrics:
-        curves = fitted.of(metric, curves_of(data, lone, metric, bare=drawn(metric)))
+        curves = drawn(metric, curves_of(data, lone, metric, bare=bare(metric)))
         if metric == "cpu_recv":
             curves = without_switched(curves, "udp")  # E7
-        multiple = fitted.refiner.fits.is_packet_multiple(metric)
+        multiple = refiner.fits.is_packet_multiple(metric)
         growing = metric.startswith(GROWING)
         tables[MULTIPLE + metric if multiple else metric] = compile_.table(
             metric,
@@ -146,11 +168,10 @@ def _tables(
             below="one" if multiple else "proportion" if growing else "held",
             usable=partial(usable, compile_, curves, best),
         )
-    instead = "; ".join(changes)
-    why = {name: instead or fitted.found[name].substituted for name in wanted.protocols}
+    why = {name: instead or shared.found[name].substituted for name in wanted.protocols}
     link = data.link(wanted.options)
     made = Tables(compile_, tables, link, with_headers=True)
-    return Prepared(made, wanted, tuple(metrics), every, why)
+    return Prepared(made, wanted, tuple(metrics), shared.rows, why)
 
 
 def hold_from_edge(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
