@@ -150,7 +150,8 @@ def _properties(record: Record) -> Properties:
     """The properties of both ends; each offload and kernel setting is one of its own."""
     hosts = {end: dict(_words(record.host(end))) for end in ENDS}
     names = sorted(set(hosts["caller"]) | set(hosts["responder"]))
-    return {name: _both(*(hosts[end].get(name, "none") for end in ENDS)) for name in names}
+    words = {name: [hosts[end].get(name, "none") for end in ENDS] for name in names}
+    return {name: " / ".join(dict.fromkeys(both)) for name, both in words.items()}
 
 
 def _words(host: Mapping[str, object]) -> Iterator[tuple[str, str]]:
@@ -166,10 +167,6 @@ def _words(host: Mapping[str, object]) -> Iterator[tuple[str, str]]:
 
 def _word(value: object) -> str:
     return cell(value) if isinstance(value, (bool, int, float, str)) else str(value)
-
-
-def _both(caller: str, responder: str) -> str:
-    return caller if caller == responder else f"{caller} / {responder}"
 
 
 def _field(name: str) -> str:
