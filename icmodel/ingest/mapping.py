@@ -7,7 +7,6 @@ Every quantity needs its unit, since cells are bare numbers.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +14,7 @@ from types import MappingProxyType
 
 from icmodel import units
 from icmodel.dataset import AXES, METRIC_ENDINGS, RATIOS
-from icmodel.documents import toml
+from icmodel.documents import toml_file
 from icmodel.errors import RecordError, UnitError
 
 NUMBERED = AXES[1:]
@@ -102,13 +101,7 @@ def read_mapping(path: Path) -> ColumnMap:
     RecordError
         If the file cannot be read or has unknown keys.
     """
-    try:
-        document = toml(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise RecordError(f"{path} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise RecordError(f"{path} is not valid TOML: {error}") from error
-    return column_map(document, str(path))
+    return column_map(toml_file(path, RecordError), str(path))
 
 
 def column_map(document: Mapping[str, object], where: str) -> ColumnMap:

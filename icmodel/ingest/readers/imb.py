@@ -95,18 +95,13 @@ def _check_whole(block: Section, longest: int) -> None:
 
 
 def _results(block: Section, version: str, notes: Sequence[str]) -> Iterator[Result]:
-    name, seen = block.title[1], set[int]()
+    name = block.title[1]
     for number, line in enumerate(block.lines, start=block.first):
         head = _HEAD.match(line)
         if head and head[1].split() not in HEADS[name]:
             raise RecordError(f"line {number}: the columns are not those of {name}")
     measured = block._replace(lines=[_LEFT_OUT.sub("", line) for line in block.lines])
     for row in _check_megabytes(name, _whole(rows(measured, _ROW, name), name)):
-        if row.size in seen:
-            raise RecordError(
-                f"line {row.line}: {name} has two rows of {row.size} B: keep each run in a file of its own"
-            )
-        seen.add(row.size)
         if row.size > 0:
             yield _result(block, version, row, notes)
 

@@ -142,8 +142,8 @@ def _open_payloads(line: _Line, text: str) -> Payloads | None:
         return None
     arrived = line.lost[1] - line.lost[0]
     late = sum(int(count) for count in _LATE.findall(text))
-    low, high = (Decimal(end) / 8 for end in (line.moved.low, line.moved.high))
-    said = f"iperf says {float(high + low) / 2:.6g} B in {arrived} datagrams"
+    low, high = line.moved.low / 8, line.moved.high / 8
+    said = f"iperf says {(high + low) / 2:.6g} B in {arrived} datagrams"
     return Payloads(low / (arrived + late), high / arrived, said)
 
 

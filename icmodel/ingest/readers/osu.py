@@ -102,10 +102,6 @@ def _rising(some: Iterable[Row], name: str) -> Iterator[Row]:
     """The rows, whose sizes rise as the benchmark goes through them."""
     last = -1
     for row in some:
-        if row.size == last:
-            raise RecordError(
-                f"line {row.line}: “{name}” has two rows of {row.size} B: keep each run in a file of its own"
-            )
         if row.size < last:
             raise RecordError(
                 f"line {row.line}: {row.size} B come after {last} B, and sizes rise in “{name}”: a row was "
