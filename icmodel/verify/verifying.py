@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +16,7 @@ from icmodel.verify.copying import Copy, copied
 from icmodel.verify.fitting import machine_cores, most_members, placed, slowdown
 from icmodel.verify.folder import Folder, Pass, Stored, opened
 from icmodel.verify.playing import Stage, Times, check_wiring
-from icmodel.verify.result import LEAST_OVERLAP, PassTold, Verification
+from icmodel.verify.result import Verification
 from icmodel.verify.topology import topology
 
 LAB = "lab-1g-2026"
@@ -118,10 +117,10 @@ def verify(
 def _copy(given: System, asked: Wish) -> Copy:
     """The copy that was asked for, or the one that fits."""
     members = asked.members or most_members(given)
-    if asked.slower is not None:
-        return copied(given, slower=asked.slower, members=members, dataset=asked.dataset)
-    whole = copied(given, slower=1.0, members=members, dataset=asked.dataset)
-    slower = slowdown(whole.system, len(machine_cores()))
+    slower = asked.slower
+    if slower is None:
+        whole = copied(given, slower=1.0, members=members, dataset=asked.dataset)
+        slower = slowdown(whole.system, len(machine_cores()))
     return copied(given, slower=slower, members=members, dataset=asked.dataset)
 
 
@@ -157,7 +156,7 @@ def _as_read(document: Mapping[str, object]) -> dict[str, object]:
 
 
 def _counting(passes: list[Pass]) -> int:
-    return sum(one.overlap_ratio >= LEAST_OVERLAP for one in passes)
+    return sum(one.counts for one in passes)
 
 
 def _played(
@@ -193,22 +192,14 @@ def _told(
     predicted = stored.prediction
     now = made["streams"]
     assert isinstance(now, dict)
-    told = tuple(
-        PassTold(
-            one.number,
-            one.overlap_ratio,
-            Counter(flag for record in one.records.values() for flag in record.get("flags", ())),
-        )
-        for one in passes
-    )
-    used = [one for one, said in zip(passes, told, strict=True) if said.counts]
+    used = [one for one in passes if one.counts]
     return Verification(
         system=given,
         copy=copy,
         folder=folder,
         stored=stored,
         differs=tuple(name for name in now if now[name] != predicted["streams"].get(name)),
-        passes=told,
+        passes=tuple(passes),
         streams=comparing.streams(copy.system, predicted, used),
         bounds=comparing.bounds(copy.system, predicted, used),
         devices=comparing.devices(copy.system, predicted, used),
