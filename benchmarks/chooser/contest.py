@@ -13,10 +13,10 @@ from benchmarks.chooser.arena import Arena, Turn
 from benchmarks.chooser.strategies import STRATEGIES
 from icmodel.calibrate.observed import ABSOLUTE
 from icmodel.calibrate.run import Run
-from icmodel.calibrate.score import REFUSALS
 from icmodel.calibrate.settings import METRICS
 from icmodel.calibrate.table import table
 from icmodel.model import Model
+from icmodel.solve import REFUSALS
 
 QUARTER = 0.25
 MOST_ERROR = 1.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from icmodel.calibrate.pair import Pair
@@ -45,13 +44,10 @@ class Hosts:
         self._longest_s = settings.timing.cost_s + PATIENCE_S
         self._responder: Responder | None = None
 
-    def _answers(self) -> bool:
-        return self._responder is not None and self._responder.alive
-
     def measure(self, run: Run, repeat: int) -> Record | Refused:
         """Run icprobe once; a run that it rejects is refused, provided the responder still runs."""
         done = ended(self._pair.asking((*run.words(), *self._times)), self._longest_s)
-        if done.returncode == REFUSED and self._answers():
+        if done.returncode == REFUSED and self._responder and self._responder.alive:
             return Refused(reason(done.stderr))
         return record_of(done)
 
@@ -66,10 +62,5 @@ class Hosts:
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
