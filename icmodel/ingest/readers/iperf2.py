@@ -120,19 +120,14 @@ def _of_text(text: str, protocol: str, *, sends: bool) -> Result:
             load_bps=load,
             cores=1 if streams == 1 else None,
         ),
-        unless=_unless(protocol, payloads),
+        unless=Labels(  # TCP goes as fast as it can unless told otherwise, which is not said
+            load_bps=math.inf if protocol == "tcp" else None,
+            payload_bytes=payloads.only if payloads else None,
+        ),
         numbers=tuple(numbers),
         streams=streams,
         limits=Limits(payloads=payloads),
         notes=tuple(notes),
-    )
-
-
-def _unless(protocol: str, payloads: Payloads | None) -> Labels:
-    """TCP goes as fast as it can unless told otherwise, which its output does not say."""
-    return Labels(
-        load_bps=math.inf if protocol == "tcp" else None,
-        payload_bytes=None if payloads is None else payloads.only,
     )
 
 
