@@ -15,7 +15,7 @@ from icmodel.verify import comparing
 from icmodel.verify.copying import Copy, copied
 from icmodel.verify.fitting import machine_cores, most_members, placed, slowdown
 from icmodel.verify.folder import Folder, Pass, Stored, opened
-from icmodel.verify.playing import Stage, Times, check_wiring
+from icmodel.verify.playing import Stage, Times, check_wiring, staged
 from icmodel.verify.result import Verification
 from icmodel.verify.topology import topology
 
@@ -107,10 +107,9 @@ def verify(
         if asked.repeats > _counting(passes):
             tool = probe or find_probe()
             check_wiring(tool, copy.system, place / "topology.toml")
-            stage = Stage(
-                tool, copy.system, built, placed(copy.system, machine_cores()), asked.times, place
-            )
-            passes = _played(kept, stage, stored, passes, asked.repeats, watch)
+            cores = placed(copy.system, machine_cores())
+            with staged(tool, copy.system, built, cores, asked.times, place) as stage:
+                _play_missing(kept, stage, stored, passes, asked.repeats, watch)
     return _told(given, copy, place, stored, _as_read(made), passes)
 
 
@@ -159,23 +158,20 @@ def _counting(passes: list[Pass]) -> int:
     return sum(one.counts for one in passes)
 
 
-def _played(
+def _play_missing(
     kept: Folder,
     stage: Stage,
     stored: Stored,
     passes: list[Pass],
     repeats: int,
     watch: Watch | None,
-) -> list[Pass]:
-    """The passes with those that are missing measured and kept, one after the other."""
-    found = list(passes)
-    with stage:
-        while _counting(found) < repeats and len(found) < repeats + MOST_MORE:
-            number = 1 + max((one.number for one in found), default=0)
-            found.append(kept.keep(number, stage.play(), stored))
-            if watch is not None:
-                watch(_counting(found), repeats)
-    return found
+) -> None:
+    """Measure and keep the passes that are missing, one after the other, and append them."""
+    while _counting(passes) < repeats and len(passes) < repeats + MOST_MORE:
+        number = 1 + max((one.number for one in passes), default=0)
+        passes.append(kept.keep(number, stage.play(), stored))
+        if watch is not None:
+            watch(_counting(passes), repeats)
 
 
 # --- telling ----------------------------------------------------------------------------------
