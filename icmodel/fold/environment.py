@@ -46,6 +46,8 @@ BY_NAME: Mapping[str, str] = {
     "flags": "the flags of the run",
 }
 """Further properties that can become an option axis."""
+APART = (*BY_NAME, *HOST, *(name for name in SETTING if name != "mtu_bytes"))
+"""All that can."""
 
 OPTIONS = {*AXES, *DERIVED, *MEANINGS} - {"mtu_bytes"}
 """Keys of a point that are neither host settings nor labels; any other key is a label."""
@@ -88,7 +90,6 @@ def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
     RecordError
         If a property differs that no axis, MTU or label of the points distinguishes.
     """
-    check_apart(apart)
     if LENGTH not in apart:
         _check_lengths(records)
     found = [_properties(record) for record in records]
@@ -111,22 +112,6 @@ def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
         },
         explained=explained,
     )
-
-
-def check_apart(names: Sequence[str]) -> None:
-    """Refuse axes that are not among the compared properties.
-
-    Raises
-    ------
-    RecordError
-        If a name is not a compared property.
-    """
-    known = (*BY_NAME, *HOST, *(name for name in SETTING if name != "mtu_bytes"))
-    for name in names:
-        if name not in known:
-            raise RecordError(
-                f"--apart {name!r} is not compared: it can be one of {', '.join(known)}"
-            )
 
 
 def _check_lengths(records: Sequence[Record]) -> None:

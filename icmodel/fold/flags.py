@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from icmodel.errors import RecordError
-
 EVERY = ("",)
 """A prefix of every metric."""
 CPU = ("cpu_send", "cpu_recv")
@@ -108,16 +106,3 @@ def spoilers(
     return tuple(
         flag for flag in flags if flag in refuse or (flag not in tolerate and spoils(flag))
     )
-
-
-def check_flags(names: Sequence[str], option: str) -> None:
-    """Refuse names that are no flags.
-
-    Raises
-    ------
-    RecordError
-        If a name is no flag of icprobe.
-    """
-    for name in names:
-        if name not in SPOILS:
-            raise RecordError(f"{option} {name!r} is no flag: the flags are {', '.join(SPOILS)}")

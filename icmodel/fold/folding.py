@@ -15,7 +15,7 @@ from icmodel.fold.axes import OptionAxes, option_axes
 from icmodel.fold.document import dataset_document
 from icmodel.fold.environment import compare
 from icmodel.fold.histograms import coarser
-from icmodel.fold.merging import LeftOut, merged, place_of, single, spoilt_metrics, where
+from icmodel.fold.merging import LeftOut, Runs, merged, place_of, single, spoilt_metrics, where
 from icmodel.fold.record import Record
 from icmodel.fold.remarks import remarks
 from icmodel.fold.sessions import between_sessions
@@ -138,7 +138,7 @@ class _Sorted(NamedTuple):
     points: tuple[Point, ...]
     held_out: Mapping[str, tuple[Point, ...]]
     apart: Mapping[str, str]
-    open_runs: Sequence[tuple[Point, Record]]
+    open_runs: Runs
     left_out: LeftOut
 
 

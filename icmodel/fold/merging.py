@@ -30,6 +30,8 @@ LEAST_SHARE = 1e-9
 
 Place = tuple[object, ...]
 """The columns of a row before its metric."""
+Runs = Sequence[tuple[Point, Record]]
+"""The axes of a run, and its record."""
 LeftOut = Mapping[str, Mapping[str, tuple[str, ...]]]
 """Run -> metric that is left out -> the flags that spoil it."""
 
@@ -91,12 +93,17 @@ def spoilt_metrics(record: Record, settings: Settings) -> dict[str, tuple[str, .
     return {metric: flags for metric, flags in found.items() if flags}
 
 
-def merged(runs: Sequence[tuple[Point, Record]], left_out: LeftOut) -> tuple[Point, ...]:
+def merged(runs: Runs, left_out: LeftOut) -> tuple[Point, ...]:
     """The rows of all runs, without the metrics that are left out."""
+    return tuple(row for group in by_point(runs) for row in _rows(group, left_out))
+
+
+def by_point(runs: Runs) -> list[list[tuple[Point, Record]]]:
+    """The runs of each point."""
     groups: dict[Place, list[tuple[Point, Record]]] = {}
     for place, record in runs:
         groups.setdefault(where(place), []).append((place, record))
-    return tuple(row for group in groups.values() for row in _rows(group, left_out))
+    return list(groups.values())
 
 
 def single(place: Point, record: Record, left_out: Container[str]) -> tuple[Point, ...]:
@@ -115,7 +122,7 @@ def rounded(value: float) -> float:
     return float(f"{value:.{DIGITS}g}")
 
 
-def _rows(group: Sequence[tuple[Point, Record]], left_out: LeftOut) -> Iterator[Point]:
+def _rows(group: Runs, left_out: LeftOut) -> Iterator[Point]:
     by_metric: dict[str, list[tuple[float, str]]] = {}
     for _, record in group:
         for metric, value in metrics_of(record).items():

@@ -44,18 +44,3 @@ def without(record: Record, names: Sequence[str]) -> Record:
             "the file that icprobe wrote"
         )
     return shown
-
-
-def check_withheld(names: Sequence[str]) -> None:
-    """Refuse properties that cannot be withheld.
-
-    Raises
-    ------
-    RecordError
-        If a name is not one of `WITHHELD`.
-    """
-    for name in names:
-        if name not in WITHHELD:
-            raise RecordError(
-                f"--withhold {name!r} is not possible: it can be one of {', '.join(WITHHELD)}"
-            )
