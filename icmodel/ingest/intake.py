@@ -10,7 +10,7 @@ from pathlib import Path
 from icmodel.dataset import Interconnect, Point
 from icmodel.errors import RecordError
 from icmodel.ingest.consistency import remarks
-from icmodel.ingest.gather import Axis, Found, gather, in_cores
+from icmodel.ingest.gather import TABLE, Axis, Found, gather, in_cores
 from icmodel.ingest.labels import Labels, fill, labels_of, merge, refuse_unmatched
 from icmodel.ingest.mapping import ColumnMap
 from icmodel.ingest.readers import check_tool, reader_of, table
@@ -21,6 +21,7 @@ from icmodel.ingest.within import point_of, problems, unlike
 
 NEEDED = {"protocol": "--protocol NAME", "payload_bytes": '--payload "SIZE"'}
 """Labels that every row needs, and the options by which a person gives them."""
+HALVED = "latency is half a round trip, not a one-way measurement"
 OF_FILE, OF_ALL = "the label of the file", "the label of all files"
 
 
@@ -265,6 +266,9 @@ def _labelled(result: Result, by_name: Labels, given: Given) -> Result:
             f"the file says {known} cores a host: that holds, not the {general.host_cores} given"
         )
         general = replace(general, host_cores=None)
+    halved = any(number.latency_kind == "rtt/2" for number in result.numbers)
+    if halved and result.origin.tool != TABLE:
+        notes.append(HALVED)
     labels = fill(merge(labels, general, OF_ALL), result.unless)
     for name, how in NEEDED.items():
         if getattr(labels, name) is None:

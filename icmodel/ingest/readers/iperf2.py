@@ -18,6 +18,7 @@ from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import MICRO, Printed, exact, printed
 from icmodel.ingest.readers.agreement import check_loss, check_rate
 from icmodel.ingest.readers.iperf2_csv import NAME, is_csv, of_csv
+from icmodel.ingest.readers.sections import told
 from icmodel.ingest.result import RECEIVER, SENDER, Limits, Number, Origin, Payloads, Result
 from icmodel.ingest.source import Source
 
@@ -111,9 +112,8 @@ def _of_text(text: str, protocol: str, *, sends: bool) -> Result:
     payloads = _open_payloads(lines, text) if size is None else None
     if "Latency avg" in text:
         notes.append("one-way latency needs clocks that agree, of which nothing is said: not taken")
-    version = _VERSION.search(text)
     return Result(
-        origin=Origin(NAME, version[1] if version else "", "the whole run"),
+        origin=Origin(NAME, told(_VERSION, text), "the whole run"),
         labels=Labels(
             protocol=protocol,
             payload_bytes=size,

@@ -69,7 +69,7 @@ def _result(section: Section, number: int) -> Result:
         value = printed(latency[1], Decimal(1).scaleb(POWERS[latency[2]]))
         numbers = [Number.read("rtt_half_mean_s", value, BOTH)]
         load = None
-        notes = ["latency is half a round trip, not a one-way measurement; no spread is printed"]
+        notes = ["no spread of the latency is printed"]
     else:
         assert messages is not None, "one of the two was found"
         numbers = _throughput(messages[1], payload, runs, _BITS.search(text))

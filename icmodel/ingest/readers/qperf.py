@@ -87,7 +87,6 @@ def _result(test: str, lines: Mapping[str, str], number: int) -> Result:
     if what == "lat":
         numbers = [_required(lines, "latency", "rtt_half_mean_s", BOTH)]
         _check_rate(lines, numbers[0].printed, number)
-        notes.append("latency is half a round trip, not a one-way measurement")
     else:
         numbers = _bandwidth(lines)
     numbers += [_read(lines[key], name, side) for key, name, side in CPU if key in lines]

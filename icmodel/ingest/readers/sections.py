@@ -34,6 +34,12 @@ def unlabelled(text: str) -> str:
     return _LABEL.sub("", text)
 
 
+def told(pattern: re.Pattern[str], text: str) -> str:
+    """What the group of a pattern's first match holds; empty without a match."""
+    found = pattern.search(text)
+    return found[1] if found else ""
+
+
 def begins_row(line: str) -> bool:
     """Whether a line begins with a number, or with what stands in place of a broken one."""
     return _WAS_ROW.match(line) is not None

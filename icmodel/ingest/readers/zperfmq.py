@@ -93,7 +93,6 @@ def _result(run: Document, number: int) -> Result | None:
         numbers = _flow(what, run, seconds)
     else:
         numbers = [Number("rtt_half_mean_s", seconds / (2 * messages), BOTH)]
-        notes.append("latency is half a round trip, not a one-way measurement")
     if real(run, "noos"):
         notes.append(f"{real(run, 'noos'):.0f} messages came out of order")
     return Result(
