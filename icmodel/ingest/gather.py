@@ -176,19 +176,15 @@ def _point(key: tuple[Any, ...], some: Sequence[Found]) -> Point:
 
 def _runs(one: Found) -> int | None:
     """Runs behind one number: those the tool averaged, else 1; ``None`` if a table does not state it."""
-    return one.number.n or (
-        None if one.result.origin.source or one.result.origin.tool == TABLE else 1
-    )
+    origin = one.result.origin
+    return one.number.n or (None if origin.source or origin.tool == TABLE else 1)
 
 
 def _source(some: Sequence[Found]) -> str:
     """The source of a point: tool, version, files and the end that counted."""
-    tools = dict.fromkeys(_named(one) for one in some)
+    origins = [one.result.origin for one in some]
+    tools = dict.fromkeys(origin.source or origin.name for origin in origins)
     files = list(dict.fromkeys(f"{one.file} {one.result.origin.place}" for one in some))
     shown = "; ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
     sides = dict.fromkeys(one.number.side for one in some)
     return f"{' / '.join(tools)}: {shown}; counted by {' / '.join(sides)}"
-
-
-def _named(one: Found) -> str:
-    return one.result.origin.source or one.result.origin.name

@@ -115,7 +115,15 @@ def _whole(some: Iterable[Row], name: str) -> Iterator[Row]:
 def _result(block: Section, version: str, row: Row, notes: Sequence[str]) -> Result:
     name = block.title[1]
     is_latency = name == PINGPONG
-    numbers = _pingpong(row) if is_latency else _uniband(row)
+    if is_latency:  # half a round trip; of several groups the mean of theirs
+        numbers = [Number.read("rtt_half_mean_s", printed(row.cells[-2], MICRO), BOTH)]
+    else:
+        rate = printed(row.cells[3])
+        moved = rate * (8 * row.size)
+        numbers = [
+            Number.read("frames_per_s", rate, SENDER),
+            Number.read("goodput_bps", moved, SENDER),
+        ]
     pairs = 1 if is_latency else max(_processes(block) // 2, 1)
     return Result(
         origin=Origin(NAME, version, f"line {row.line}"),
@@ -129,17 +137,6 @@ def _result(block: Section, version: str, row: Row, notes: Sequence[str]) -> Res
         streams=pairs,
         notes=tuple(notes),
     )
-
-
-def _pingpong(row: Row) -> Iterator[Number]:
-    """Half a round trip; of several groups the mean of theirs."""
-    yield Number.read("rtt_half_mean_s", printed(row.cells[-2], MICRO), BOTH)
-
-
-def _uniband(row: Row) -> Iterator[Number]:
-    rate = printed(row.cells[3])
-    yield Number.read("frames_per_s", rate, SENDER)
-    yield Number.read("goodput_bps", rate * (8 * row.size), SENDER)
 
 
 def _check_megabytes(name: str, some: Iterable[Row]) -> Iterator[Row]:
