@@ -8,7 +8,10 @@ the parser has for a damaged document, so that a caller handles all of them alik
 from __future__ import annotations
 
 import tomllib
+from pathlib import Path
 from typing import Any
+
+from icmodel.errors import IcmodelError
 
 MOST_NESTED = 64
 """Tables and lists within one another; documents of icmodel and of measuring tools have ten."""
@@ -34,6 +37,22 @@ def toml(text: str) -> dict[str, Any]:
     if is_too_deep(document):
         raise tomllib.TOMLDecodeError(_TOO_DEEP)
     return document
+
+
+def toml_file(path: Path, error: type[IcmodelError]) -> dict[str, Any]:
+    """The tables of a TOML file.
+
+    Raises
+    ------
+    IcmodelError
+        If it cannot be read or is no TOML, as ``error``.
+    """
+    try:
+        return toml(path.read_text(encoding="utf-8"))
+    except OSError as reason:
+        raise error(f"{path} cannot be read: {reason.strerror}") from reason
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as reason:
+        raise error(f"{path} is not valid TOML: {reason}") from reason
 
 
 def json_value(text: str | bytes) -> object:

@@ -11,12 +11,12 @@ import numpy as np
 
 from benchmarks.chooser.arena import Arena, Turn
 from benchmarks.chooser.strategies import STRATEGIES
-from icmodel.calibrate.observed import ABSOLUTE
 from icmodel.calibrate.run import Run
-from icmodel.calibrate.score import REFUSALS
 from icmodel.calibrate.settings import METRICS
 from icmodel.calibrate.table import table
+from icmodel.dataset_rows import RATIOS
 from icmodel.model import Model
+from icmodel.solve import REFUSALS
 
 QUARTER = 0.25
 MOST_ERROR = 1.0
@@ -89,7 +89,7 @@ def _error(metric: str, value: float, truth: float) -> float:
     if math.isnan(value):
         return MOST_ERROR
     difference = abs(value - truth)
-    return min(difference if metric in ABSOLUTE else difference / truth, MOST_ERROR)
+    return min(difference if metric in RATIOS else difference / truth, MOST_ERROR)
 
 
 def ratio(mine: Errors, whole: Errors) -> float:

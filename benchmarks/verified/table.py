@@ -16,8 +16,7 @@ from icmodel import units
 from icmodel.verify import comparing
 from icmodel.verify.comparing import Bounded, Compared
 from icmodel.verify.copying import copied
-from icmodel.verify.folder import Pass
-from icmodel.verify.result import LEAST_OVERLAP
+from icmodel.verify.folder import LEAST_OVERLAP, Pass
 from icmodel.wording import quantity
 
 AIMS = {"goodput_bps": 0.1, "latency_mean_s": 0.2}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -17,6 +16,7 @@ from icmodel.calibrate.settings import MOST_MTU, Settings
 from icmodel.calibrate.verdict import refuse_undecidable
 from icmodel.calibrate.written import write
 from icmodel.dataset_write import id_of
+from icmodel.estimate import number_or_none
 from icmodel.usecase import load_usecase
 
 SCHEMA_VERSION = 1
@@ -113,13 +113,13 @@ class Calibration:
             ],
             "spent_s": round(stand.spent_s, DIGITS),
             "budget_s": stand.budget_s,
-            "error": _number(stand.error),
+            "error": number_or_none(stand.error),
             "metrics": {
                 one.metric: {
                     "n": one.count,
-                    "median": _number(one.middle),
-                    "p95": _number(one.p95),
-                    "noise": _number(one.noise),
+                    "median": number_or_none(one.middle),
+                    "p95": number_or_none(one.p95),
+                    "noise": number_or_none(one.noise),
                 }
                 for one in stand.scores
             },
@@ -159,7 +159,3 @@ def _pair(probe: Path, wish: Wish) -> Pair:
     if wish.hosts is None:
         return LabPair(probe, wish.topology, wish.folder)
     return SshPair(probe, *wish.hosts, address=wish.address)
-
-
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import ndtr
 
+from icmodel.arrays import Floats
 from icmodel.calibrate.run import Run
 from icmodel.calibrate.surface import Surface
 
-Floats = NDArray[np.float64]
 TINY = 1e-15
 NINETY_PERCENT = 1.6448536269514722
 """Half width of the central 90 % of a normal distribution, in standard deviations."""
@@ -119,8 +119,8 @@ class _State:
         left = np.sqrt(np.maximum(variance[:, None] - less, 0.0) + self._noise)
         moved = np.sqrt(np.maximum(less, TINY))
         distance = (self._means - self._limits)[:, None]
-        above = _normal((distance - NINETY_PERCENT * left) / moved)
-        below = _normal((-distance - NINETY_PERCENT * left) / moved)
+        above = ndtr((distance - NINETY_PERCENT * left) / moved)
+        below = ndtr((-distance - NINETY_PERCENT * left) / moved)
         now = np.abs(distance) > NINETY_PERCENT * np.sqrt(variance + self._noise)[:, None]
         return np.asarray(np.sum(np.where(now, 0.0, above + below), axis=0))
 
@@ -131,8 +131,3 @@ class _State:
         self._among = self._among - np.outer(column, column)
         self._cross = self._cross - np.outer(reach, column)
         self._variance = self._variance - reach**2
-
-
-def _normal(value: Floats) -> Floats:
-    """The distribution function of the normal distribution."""
-    return np.asarray(0.5 * np.vectorize(math.erfc)(-value / math.sqrt(2.0)), dtype=np.float64)

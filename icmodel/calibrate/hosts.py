@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from icmodel.calibrate.pair import Pair
@@ -13,7 +13,7 @@ from icmodel.calibrate.settings import Settings
 from icmodel.calibrate.system import Refused
 from icmodel.probing.commands import ended, reason
 from icmodel.probing.keys import new_key
-from icmodel.probing.responder import PATIENCE_S, REFUSED, Responder, record_of
+from icmodel.probing.responder import PATIENCE_S, REFUSED, record_of, responder
 
 
 class Hosts:
@@ -43,15 +43,12 @@ class Hosts:
             *("--baseline", f"{settings.timing.baseline_s:g} s"),
         )
         self._longest_s = settings.timing.cost_s + PATIENCE_S
-        self._responder: Responder | None = None
-
-    def _answers(self) -> bool:
-        return self._responder is not None and self._responder.alive
+        self._responder: subprocess.Popen[bytes] | None = None
 
     def measure(self, run: Run, repeat: int) -> Record | Refused:
         """Run icprobe once; a run that it rejects is refused, provided the responder still runs."""
         done = ended(self._pair.asking((*run.words(), *self._times)), self._longest_s)
-        if done.returncode == REFUSED and self._answers():
+        if done.returncode == REFUSED and self._responder and self._responder.poll() is None:
             return Refused(reason(done.stderr))
         return record_of(done)
 
@@ -62,14 +59,9 @@ class Hosts:
             key = stack.enter_context(new_key(self._probe, self._folder))
             self._pair.up(key)
             stack.callback(self._pair.down)
-            self._responder = stack.enter_context(Responder(self._pair.answering()))
+            self._responder = stack.enter_context(responder(self._pair.answering()))
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()

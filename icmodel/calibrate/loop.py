@@ -7,7 +7,7 @@ interrupted is planned again in the same way, and its missing runs are measured.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from icmodel.calibrate.observed import is_disturbed
@@ -19,8 +19,6 @@ from icmodel.calibrate.state import Done, Folder, opened
 from icmodel.calibrate.system import Refused, System
 from icmodel.errors import CalibrationError, MeasurementFailed
 
-TRIES = 2
-"""Attempts at a run before its failure ends the loop."""
 MOST_REFUSED = 3
 """Refused runs, without any record, after which the calibration fails."""
 
@@ -92,11 +90,7 @@ def calibrate(
         )
     plan = Planner(settings)
     with opened(folder, settings) as place, system:
-        return _Loop(system, plan, place, watch or _nobody).go()
-
-
-def _nobody(_: Progress) -> None:
-    return None
+        return _Loop(system, plan, place, watch or (lambda _: None)).go()
 
 
 class _Loop:
@@ -116,7 +110,8 @@ class _Loop:
         while True:
             before = [one for one in self.done if one.step < step]
             decided = self.plan.decide(step, before)
-            self._report(step, decided)
+            if decided.scores:
+                self.watch(self._progress(step, decided=decided))
             if decided.reason:
                 return self._result(decided.reason, step, decided)
             if not self._measure(step, decided.turns):
@@ -146,19 +141,21 @@ class _Loop:
         return self.folder.refuse(step, run, repeat, answer.why)
 
     def _answer(self, run: Run, repeat: int) -> Record | Refused:
-        for _ in range(TRIES - 1):
-            try:
-                return self.system.measure(run, repeat)
-            except MeasurementFailed:
-                continue
-        return self.system.measure(run, repeat)
+        """What the system says of a run; a failure is tried once more."""
+        try:
+            return self.system.measure(run, repeat)
+        except MeasurementFailed:
+            return self.system.measure(run, repeat)
 
     @property
     def spent_s(self) -> float:
         """Measuring time so far."""
         return self.settings.timing.cost_s * len(self._records)
 
-    def _progress(self, step: int, last: Run | None) -> Progress:
+    def _progress(
+        self, step: int, last: Run | None = None, decided: Decided | None = None
+    ) -> Progress:
+        stand = decided.standing if decided else None
         return Progress(
             step=step,
             runs=len(self._records),
@@ -168,18 +165,10 @@ class _Loop:
             spent_s=self.spent_s,
             budget_s=self.settings.aim.budget_s,
             last=last,
+            scores=decided.scores if decided else (),
+            verdict=stand.verdict if stand else "",
+            requirements=stand.requirements if stand else {},
         )
-
-    def _report(self, step: int, decided: Decided) -> None:
-        if decided.scores:
-            self.watch(self._scored(step, decided))
-
-    def _scored(self, step: int, decided: Decided) -> Progress:
-        progress = replace(self._progress(step, None), scores=decided.scores)
-        stand = decided.standing
-        if stand is None:
-            return progress
-        return replace(progress, verdict=stand.verdict, requirements=stand.requirements)
 
     @property
     def _records(self) -> tuple[Record, ...]:
@@ -192,4 +181,4 @@ class _Loop:
                 f"{self.settings.timing.cost_s:g} s: give more"
             )
         refused = tuple(one for one in self.done if one.record is None)
-        return Result(reason, self._records, refused, self._scored(step, decided))
+        return Result(reason, self._records, refused, self._progress(step, decided=decided))

@@ -10,11 +10,10 @@ import numpy as np
 
 from icmodel.arrays import Floats
 from icmodel.calibrate.run import Record, Run, run_of
+from icmodel.dataset_rows import RATIOS
 from icmodel.fold.flags import spoilers
 
 GOODPUT = "goodput_bps"
-ABSOLUTE = ("cpu_send", "cpu_recv", "loss_rate")
-"""Metrics from 0 to 1, whose error is absolute; the error of others is relative."""
 LEAST = 1e-12
 """Lower limit of values before the logarithm."""
 
@@ -37,7 +36,7 @@ class Observed:
 
 def scaled(metric: str, value: float) -> float:
     """A value on the scale where a difference is an error: its logarithm, or a ratio as it is."""
-    return value if metric in ABSOLUTE else math.log(max(value, LEAST))
+    return value if metric in RATIOS else math.log(max(value, LEAST))
 
 
 def observed(records: Iterable[Record], metrics: Sequence[str]) -> dict[str, Observed]:
@@ -85,4 +84,4 @@ def _number(result: Mapping[str, object], metric: str) -> float | None:
     value = result.get(metric)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
-    return float(value) if metric in ABSOLUTE or value > 0 else None
+    return float(value) if metric in RATIOS or value > 0 else None

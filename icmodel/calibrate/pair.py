@@ -8,7 +8,6 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from icmodel.errors import CalibrationError
 from icmodel.probing.commands import printed
@@ -32,40 +31,6 @@ class Link:
     line_rate_bps: float | None = None
     burst_bytes: float | None = None
     mtu_bytes: int | None = None
-
-
-class Pair(Protocol):
-    """Two hosts: A sends and runs ``icprobe run``, B receives and runs ``icprobe serve``."""
-
-    def link(self) -> Link:
-        """The path between the hosts, as far as it is known."""
-        ...
-
-    @property
-    def description(self) -> str:
-        """The two hosts, in a few words."""
-        ...
-
-    @property
-    def address(self) -> str:
-        """Address of B as A reaches it."""
-        ...
-
-    def up(self, key: Path) -> None:
-        """Prepare both hosts and give each the key."""
-        ...
-
-    def asking(self, words: Sequence[str]) -> list[str]:
-        """The command on this machine that runs ``icprobe run`` with these options on A."""
-        ...
-
-    def answering(self) -> list[str]:
-        """The command that runs ``icprobe serve`` on B until its standard input ends."""
-        ...
-
-    def down(self) -> None:
-        """Remove all that `up` made."""
-        ...
 
 
 class LabPair:
@@ -214,6 +179,10 @@ class SshPair:
 
     def _ssh(self, host: str, command: str) -> list[str]:
         return ["ssh", *self._options, host, command]
+
+
+Pair = LabPair | SshPair
+"""Two hosts: A sends and runs ``icprobe run``, B receives and runs ``icprobe serve``."""
 
 
 def _number(address: str) -> str:

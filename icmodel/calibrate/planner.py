@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from icmodel.calibrate.capacity import carried, edges, overloaded
@@ -57,15 +57,19 @@ class Planner:
         if step == 0:
             return Decided(((pilot(self.settings), 0),))
         counts = Counter(one.run for one in before)
-        records = self._undisturbed(one.record for one in before if one.record is not None)
+        most_steal = self.settings.sampling.most_steal
+        records = [
+            one.record for one in before if one.record and not is_disturbed(one.record, most_steal)
+        ]
         refused = _given_up(before)
         every = candidates(self.settings, self._reference_bps(before))
         grid = [run for run in every if run not in refused]
         opening = self.opening(step, records, grid)
         if step == 1:
-            own = [run for run in self._own_runs() if run not in refused]
-            every_time = list(dict.fromkeys((*own, *opening))) * self.settings.sampling.repeats
-            opening = _without_done(every_time, counts)
+            own = own_runs(self.case, self.settings) if self.case else ()
+            first = dict.fromkeys(run for run in (*own, *opening) if run not in refused)
+            repeats = range(self.settings.sampling.repeats)
+            opening = [run for repeat in repeats for run in first if repeat >= counts[run]]
         if opening:
             random.Random(self.settings.sampling.seed).shuffle(opening)
             return Decided(_turns(opening, counts))
@@ -124,11 +128,6 @@ class Planner:
             known, [one for one in wanted if one in able], purpose, self.settings.sampling.batch
         )
 
-    def _undisturbed(self, records: Iterable[Record]) -> list[Record]:
-        """The records whose cores lost no more to the hypervisor than the settings allow."""
-        most = self.settings.sampling.most_steal
-        return [record for record in records if not is_disturbed(record, most)]
-
     def _known(self, records: Sequence[Record]) -> dict[str, Surface]:
         return surfaces(observed(records, self.metrics), self.settings.setup.mtu_bytes)
 
@@ -140,10 +139,6 @@ class Planner:
         if limit is not None and every and not math.isnan(error) and error <= limit:
             return "error"
         return ""
-
-    def _own_runs(self) -> tuple[Run, ...]:
-        """The runs that the use case is about, always measured so that the verdict rests on them."""
-        return () if self.case is None else own_runs(self.case, self.settings)
 
     def _reference_bps(self, before: Sequence[Done]) -> float:
         """The load of share 1 [b/s]: the line rate as set, or the goodput of the first record."""
@@ -163,18 +158,6 @@ def _given_up(before: Sequence[Done]) -> set[Run]:
     spoilt = Counter(one.run for one in before if one.record is not None and is_spoilt(one.record))
     often = {run for run, count in spoilt.items() if count >= MOST_SPOILT}
     return often | {one.run for one in before if one.record is None}
-
-
-def _without_done(runs: Sequence[Run], counts: Counter[Run]) -> list[Run]:
-    """The runs, less those done; a run may occur several times in both."""
-    left = Counter(counts)
-    kept = []
-    for run in runs:
-        if left[run]:
-            left[run] -= 1
-        else:
-            kept.append(run)
-    return kept
 
 
 def _turns(runs: Sequence[Run], counts: Counter[Run]) -> tuple[Turn, ...]:

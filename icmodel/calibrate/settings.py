@@ -217,7 +217,9 @@ class Settings:
             If a name is of no part.
         """
         parts = {
-            name: part(**{key: words.pop(key) for key in _names(part) if key in words})
+            name: part(
+                **{one.name: words.pop(one.name) for one in fields(part) if one.name in words}
+            )
             for name, part in PARTS.items()
         }
         if words:
@@ -252,18 +254,8 @@ class Settings:
         return document
 
 
-PARTS = {
-    "grid": Grid,
-    "setup": Setup,
-    "aim": Aim,
-    "timing": Timing,
-    "sampling": Sampling,
-}
+PARTS = {"grid": Grid, "setup": Setup, "aim": Aim, "timing": Timing, "sampling": Sampling}
 """The parts of the settings, in the order of their fields in ``loop.json``."""
-
-
-def _names(part: type) -> list[str]:
-    return [field.name for field in fields(part)]
 
 
 def settings_of(text: str) -> Settings:

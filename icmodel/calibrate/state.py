@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -142,13 +142,7 @@ class Folder:
 
     def refuse(self, step: int, run: Run, repeat: int, why: str) -> Done:
         """Append a run that the hosts refused."""
-        load = None if run.unlimited else run.load_bps
-        point = {
-            "protocol": run.protocol,
-            "payload_bytes": run.payload_bytes,
-            "load_bps": load,
-            "cores": run.cores,
-        }
+        point = {**asdict(run), "load_bps": None if run.unlimited else run.load_bps}
         mark = {"name": f"{PLAN}{step}", "repeat": repeat}
         self._append(REFUSED, {"point": point, "plan": mark, "why": why})
         return Done(step, run, repeat, None, why)

@@ -13,8 +13,9 @@ import numpy as np
 
 from icmodel.arrays import Floats
 from icmodel.calibrate.grid import packets
-from icmodel.calibrate.observed import ABSOLUTE, GOODPUT, Observed
+from icmodel.calibrate.observed import GOODPUT, Observed
 from icmodel.calibrate.run import Run
+from icmodel.dataset_rows import RATIOS
 from icmodel.fits.distances import Group, Known
 from icmodel.fits.kernel import LABEL_DISTANCE, Covariance, Kernel, variance
 from icmodel.fits.likelihood import Piece, likeliest
@@ -162,7 +163,7 @@ def surfaces(seen: Mapping[str, Observed], mtu_bytes: int) -> dict[str, Surface]
 
 def _kind(metric: str) -> str:
     """The mechanism of a metric's time: costs, costs and a queue, or a constant for ratios."""
-    if metric in ABSOLUTE:
+    if metric in RATIOS:
         return CONSTANT
     return COSTS if metric == GOODPUT else QUEUE
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 
 from icmodel.calibrate.run import Record, Run
 
@@ -16,7 +16,7 @@ class Refused:
     why: str
 
 
-class System(Protocol):
+class System(AbstractContextManager["System", None], Protocol):
     """A system to measure; its context is entered before the first run and left after the last."""
 
     @property
@@ -33,12 +33,3 @@ class System(Protocol):
             If the peer or the network failed; the same run may succeed later.
         """
         ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None: ...

@@ -14,19 +14,7 @@ from icmodel.dataset import Dataset, build
 from icmodel.dataset_write import DOCUMENT_FILE, POINTS_FILE, dataset_files
 from icmodel.fold import Settings as Folding
 from icmodel.fold import fold, record_of
-
-NEEDED = (
-    "schema_version",
-    "run",
-    "started_utc",
-    "tool",
-    "point",
-    "result",
-    "environment",
-    "flags",
-    "plan",
-)
-"""Keys of a record that folding reads; the rest, above all histograms, is most of its length."""
+from icmodel.fold.record import RecordDocument
 
 
 def table(records: Iterable[Record], settings: Settings) -> Dataset:
@@ -46,8 +34,8 @@ def table(records: Iterable[Record], settings: Settings) -> Dataset:
 
 
 def slim(record: Record) -> dict[str, object]:
-    """A record reduced to the keys that folding reads."""
-    return {key: record[key] for key in NEEDED if key in record}
+    """A record reduced to the keys that folding reads: most of its length are histograms."""
+    return {key: record[key] for key in RecordDocument.model_fields if key in record}
 
 
 def folding(name: str, settings: Settings) -> Folding:

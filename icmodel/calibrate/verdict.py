@@ -70,9 +70,14 @@ def _obstacles(scenario: Scenario, settings: Settings) -> Iterator[str]:
         yield f"{scenario.protocol} is not measured, {_protocol_hint(scenario)}"
     if scenario.cores not in (None, settings.setup.cores):
         yield f"{scenario.cores} cores are asked for, so give --cores {scenario.cores}"
-    limit = payload_limit(scenario.protocol, settings)
-    if not settings.grid.least_payload_bytes <= scenario.payload_bytes <= limit:
+    if not _is_payload(scenario, settings):
         yield f"frames of {scenario.payload_bytes} B are beyond the payloads that are measured"
+
+
+def _is_payload(scenario: Scenario, settings: Settings) -> bool:
+    """Whether the payload of a scenario is within those that are measured."""
+    limit = payload_limit(scenario.protocol, settings)
+    return settings.grid.least_payload_bytes <= scenario.payload_bytes <= limit
 
 
 def _protocol_hint(scenario: Scenario) -> str:
@@ -116,8 +121,7 @@ def _run(scenario: Scenario | None, settings: Settings) -> Run | None:
     """The run of a scenario; none if its protocol or payload is not measured."""
     if scenario is None or scenario.protocol not in settings.grid.protocols:
         return None
-    limit = payload_limit(scenario.protocol, settings)
-    if not settings.grid.least_payload_bytes <= scenario.payload_bytes <= limit:
+    if not _is_payload(scenario, settings):
         return None
     return Run(
         scenario.protocol,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from icmodel.dataset_rows import AXES, REST, RUN
@@ -171,8 +171,13 @@ def _left_alone(name: str) -> str:
 
 def _default(name: str, cells: Sequence[str]) -> str:
     """The usual value if present, else the one for an option not set, else the most frequent."""
-    counts = Counter(cell for cell in cells if cell)
-    for choice in (FIRST_CHOICE.get(name), _left_alone(name)):
-        if choice in counts:
-            return str(choice)
-    return min(counts, key=lambda value: (-counts[value], value))
+    for choice in (FIRST_CHOICE.get(name, ""), _left_alone(name)):
+        if choice and choice in cells:
+            return choice
+    return most_frequent(filter(None, cells))
+
+
+def most_frequent(words: Iterable[str]) -> str:
+    """The most frequent of some words, the first in the alphabet if tied."""
+    counts = Counter(words)
+    return min(counts, key=lambda word: (-counts[word], word))

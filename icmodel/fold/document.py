@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from icmodel.dataset_rows import Point
-from icmodel.fold.axes import OptionAxes, axis_entries
+from icmodel.fold.axes import OptionAxes, axis_entries, most_frequent
 from icmodel.fold.flags import SPOILS
 from icmodel.fold.record import Record
 from icmodel.fold.settings import Settings
@@ -37,7 +37,7 @@ def dataset_document(
         "title": settings.title or _title(records),
         "edition": "1",
         "default_variant": settings.default_variant,
-        "default_protocol": _most_common([point.protocol for point in points]),
+        "default_protocol": most_frequent(point.protocol for point in points),
         "licence": "Not stated.",
         "citation": _citation(records),
         "known_limits": _limits(records, axes),
@@ -79,11 +79,6 @@ def _versions(records: Sequence[Record]) -> str:
     return ", ".join(sorted({record.document.tool.version for record in records}))
 
 
-def _most_common(words: Sequence[str]) -> str:
-    counts = Counter(words)
-    return min(counts, key=lambda word: (-counts[word], word))
-
-
 def _interconnect(settings: Settings, record: Record) -> dict[str, object]:
     host = record.host("caller")
     loopback = host.get("interface") == "lo"
@@ -105,10 +100,7 @@ def _positive(value: object) -> float | None:
 
 
 def _hosts(record: Record) -> list[dict[str, str]]:
-    return [
-        _host(record.host(end), role)
-        for end, role in (("caller", "caller"), ("responder", "responder"))
-    ]
+    return [_host(record.host(end), end) for end in ("caller", "responder")]
 
 
 def _host(host: Mapping[str, Any], role: str) -> dict[str, str]:

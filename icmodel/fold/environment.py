@@ -46,6 +46,8 @@ BY_NAME: Mapping[str, str] = {
     "flags": "the flags of the run",
 }
 """Further properties that can become an option axis."""
+APART = (*BY_NAME, *HOST, *(name for name in SETTING if name != "mtu_bytes"))
+"""All that can."""
 
 OPTIONS = {*AXES, *DERIVED, *MEANINGS} - {"mtu_bytes"}
 """Keys of a point that are neither host settings nor labels; any other key is a label."""
@@ -88,7 +90,6 @@ def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
     RecordError
         If a property differs that no axis, MTU or label of the points distinguishes.
     """
-    check_apart(apart)
     if LENGTH not in apart:
         _check_lengths(records)
     found = [_properties(record) for record in records]
@@ -113,22 +114,6 @@ def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
     )
 
 
-def check_apart(names: Sequence[str]) -> None:
-    """Refuse axes that are not among the compared properties.
-
-    Raises
-    ------
-    RecordError
-        If a name is not a compared property.
-    """
-    known = (*BY_NAME, *HOST, *(name for name in SETTING if name != "mtu_bytes"))
-    for name in names:
-        if name not in known:
-            raise RecordError(
-                f"--apart {name!r} is not compared: it can be one of {', '.join(known)}"
-            )
-
-
 def _check_lengths(records: Sequence[Record]) -> None:
     """Refuse repeats of a point with windows of different length.
 
@@ -150,7 +135,8 @@ def _properties(record: Record) -> Properties:
     """The properties of both ends; each offload and kernel setting is one of its own."""
     hosts = {end: dict(_words(record.host(end))) for end in ENDS}
     names = sorted(set(hosts["caller"]) | set(hosts["responder"]))
-    return {name: _both(*(hosts[end].get(name, "none") for end in ENDS)) for name in names}
+    words = {name: [hosts[end].get(name, "none") for end in ENDS] for name in names}
+    return {name: " / ".join(dict.fromkeys(both)) for name, both in words.items()}
 
 
 def _words(host: Mapping[str, object]) -> Iterator[tuple[str, str]]:
@@ -166,10 +152,6 @@ def _words(host: Mapping[str, object]) -> Iterator[tuple[str, str]]:
 
 def _word(value: object) -> str:
     return cell(value) if isinstance(value, (bool, int, float, str)) else str(value)
-
-
-def _both(caller: str, responder: str) -> str:
-    return caller if caller == responder else f"{caller} / {responder}"
 
 
 def _field(name: str) -> str:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from icmodel.errors import RecordError
-
 EVERY = ("",)
 """A prefix of every metric."""
 CPU = ("cpu_send", "cpu_recv")
@@ -24,44 +22,31 @@ BUSY = "busy-host"
 THROUGH = ("goodput_bps", "loss_rate")
 """Metrics still usable when other streams were sent from the sender's own cores."""
 
-SPOILS: Mapping[str, tuple[str, ...]] = {
-    "incomplete": EVERY,
-    "overlapping": EVERY,
-    "shared-cores": EVERY,
-    "pacing-error": EVERY,
-    "no-realtime": EVERY,
-    "negative-latency": LATENCIES,
-    "clocks-unknown": LATENCIES,
-    "clock-bound": LATENCIES,
-    "latency-truncated": LATENCIES,
-    "no-steady-state": LATENCIES,
-    "unsteered": CPU,
-    "foreign-frames": (*CPU, "packets_"),
-    "busy-host": (),
-    "preempted": (),
-    "stalled": (),
-    "steal": (),
+_FLAGS: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "incomplete": (EVERY, "the window is empty or cut short"),
+    "overlapping": (EVERY, "another run went on at the same responder"),
+    "shared-cores": (EVERY, "the ends worked on the same cores, so they are not two hosts"),
+    "pacing-error": (EVERY, "the load that the point names was not offered"),
+    "no-realtime": (EVERY, "the run did not have the priority that its point names"),
+    "negative-latency": (LATENCIES, "the clocks do not fit"),
+    "clocks-unknown": (LATENCIES, "the clocks could not be brought together"),
+    "clock-bound": (LATENCIES, "the clocks may be wrong by more than half the latency"),
+    "latency-truncated": (LATENCIES, "only the first frames were timed"),
+    "no-steady-state": (
+        LATENCIES,
+        "the latency had not settled, so its mean depends on the window's length",
+    ),
+    "unsteered": (CPU, "the CPU of the two ends is mixed"),
+    "foreign-frames": ((*CPU, "packets_"), "frames of others were received and worked on"),
+    "busy-host": ((), "the hosts had other work, whose mean is taken off the CPU values"),
+    "preempted": ((), "a data thread lost its core to other work"),
+    "stalled": ((), "the machine stood still for a while"),
+    "steal": ((), "the hypervisor took time from a core"),
 }
+SPOILS = {flag: prefixes for flag, (prefixes, _) in _FLAGS.items()}
 """Flag -> prefixes of the metrics it spoils; none if it only reports a disturbed host."""
-
-WHY: Mapping[str, str] = {
-    "incomplete": "the window is empty or cut short",
-    "overlapping": "another run went on at the same responder",
-    "shared-cores": "the ends worked on the same cores, so they are not two hosts",
-    "pacing-error": "the load that the point names was not offered",
-    "no-realtime": "the run did not have the priority that its point names",
-    "negative-latency": "the clocks do not fit",
-    "clocks-unknown": "the clocks could not be brought together",
-    "clock-bound": "the clocks may be wrong by more than half the latency",
-    "latency-truncated": "only the first frames were timed",
-    "no-steady-state": "the latency had not settled, so its mean depends on the window's length",
-    "unsteered": "the CPU of the two ends is mixed",
-    "foreign-frames": "frames of others were received and worked on",
-    "busy-host": "the hosts had other work, whose mean is taken off the CPU values",
-    "preempted": "a data thread lost its core to other work",
-    "stalled": "the machine stood still for a while",
-    "steal": "the hypervisor took time from a core",
-}
+WHY = {flag: why for flag, (_, why) in _FLAGS.items()}
+"""Flag -> what it means."""
 
 PROCESS_CPU = ("cpu_send_process_cores", "cpu_recv_process_cores")
 """CPU time of the process alone, which other work on its cores does not change."""
@@ -121,16 +106,3 @@ def spoilers(
     return tuple(
         flag for flag in flags if flag in refuse or (flag not in tolerate and spoils(flag))
     )
-
-
-def check_flags(names: Sequence[str], option: str) -> None:
-    """Refuse names that are no flags.
-
-    Raises
-    ------
-    RecordError
-        If a name is no flag of icprobe.
-    """
-    for name in names:
-        if name not in SPOILS:
-            raise RecordError(f"{option} {name!r} is no flag: the flags are {', '.join(SPOILS)}")

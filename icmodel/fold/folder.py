@@ -8,11 +8,13 @@ import io
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field, ValidationError
 
 from icmodel.dataset import Dataset, load
 from icmodel.dataset_check import check_document
 from icmodel.dataset_write import DOCUMENT_FILE, id_of, write_dataset
-from icmodel.documents import json_value
 from icmodel.errors import RecordError
 from icmodel.fold.account import readme
 from icmodel.fold.folding import Folded, fold, records_text
@@ -74,26 +76,17 @@ def rebuild(folder: str | Path, progress: Progress | None = None) -> Folded:
         If the folder cannot be written, or its name cannot be an id.
     """
     target = Path(folder)
-    account = _account(target)
-    name = id_of(target)
-    counted = account.get("records")
-    kept = counted if isinstance(counted, dict) else {}
-    settings = account.get("settings")
-    chosen = settings_of(settings if isinstance(settings, dict) else {})
+    name, account = id_of(target), _account(target)
+    chosen = replace(settings_of(account.settings), id=name)
     reading = read_records([target / RECORDS_FILE], progress)
     text = records_text(reading.records)
-    if kept.get("sha256") != hashlib.sha256(text.encode()).hexdigest():
+    if account.records.sha256 != hashlib.sha256(text.encode()).hexdigest():
         raise RecordError(
             f"{target / RECORDS_FILE} is not what {ACCOUNT_FILE} was made of: restore it, or fold "
             "it into a new folder with -o"
         )
-    notes = account.get("notes")
-    folded = fold(
-        reading.records,
-        replace(chosen, id=name),
-        duplicates=int(kept.get("given_twice", 0)),
-        notes=[str(note) for note in notes] if isinstance(notes, list) else (),
-    )
+    counted = account.records.given_twice
+    folded = fold(reading.records, chosen, duplicates=counted, notes=account.notes)
     write_folded(target, folded)
     return folded
 
@@ -149,19 +142,33 @@ def _text(path: Path) -> str | None:
     return path.read_text(encoding="utf-8") if path.is_file() else None
 
 
-def _account(folder: Path) -> dict[str, object]:
+class _Counted(BaseModel):
+    """The records that an account is of."""
+
+    sha256: str = ""
+    given_twice: int = 0
+
+
+class _Account(BaseModel):
+    """What a folder is rebuilt from; `Account.document` writes it."""
+
+    schema_version: Literal[1]
+    settings: dict[str, Any] = Field(default_factory=dict)
+    records: _Counted = _Counted()
+    notes: tuple[str, ...] = ()
+
+
+def _account(folder: Path) -> _Account:
     path = folder / ACCOUNT_FILE
     try:
-        account = json_value(path.read_bytes())
+        return _Account.model_validate_json(path.read_bytes())
     except OSError as error:
         raise RecordError(
             f"{path} cannot be read ({error.strerror}): only a folder that `icmodel fold -o` made "
             "can be rebuilt"
         ) from error
-    except ValueError as error:
-        raise RecordError(f"{path} is damaged ({error}): restore it") from error
-    if not isinstance(account, dict) or account.get("schema_version") != 1:
+    except ValidationError as error:
         raise RecordError(
-            f"{path} has another schema version than 1: fold its records anew with -o"
-        )
-    return account
+            f"{path} is damaged or has another schema version than 1: restore it, or fold its "
+            "records anew with -o"
+        ) from error

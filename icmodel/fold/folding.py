@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from icmodel.dataset_rows import Point
 from icmodel.errors import RecordError
@@ -13,7 +15,7 @@ from icmodel.fold.axes import OptionAxes, option_axes
 from icmodel.fold.document import dataset_document
 from icmodel.fold.environment import compare
 from icmodel.fold.histograms import coarser
-from icmodel.fold.merging import merged, place_of, single, where
+from icmodel.fold.merging import LeftOut, Runs, merged, place_of, single, spoilt_metrics, where
 from icmodel.fold.record import Record
 from icmodel.fold.remarks import remarks
 from icmodel.fold.sessions import between_sessions
@@ -96,35 +98,33 @@ def fold(
     """
     chosen = settings or Settings()
     ordered = sorted(records, key=lambda record: (record.document.started_utc, record.run))
-    set_aside = {r.run: why for r in ordered if (why := _set_aside(r, chosen.most_steal))}
-    if len(set_aside) == len(ordered):
-        raise RecordError(f"there is no run to make points of: {_counted(set_aside)}")
-    compared = compare([record for record in ordered if record.run not in set_aside], chosen.apart)
+    apart = {r.run: why for r in ordered if (why := _set_aside(r, chosen.most_steal))}
+    if len(apart) == len(ordered):
+        raise RecordError(f"there is no run to make points of: {_counted(apart)}")
+    compared = compare([record for record in ordered if record.run not in apart], chosen.apart)
     ordered = [_kept(record, chosen) for record in ordered]
-    rest = [record for record in ordered if record.run not in set_aside]
+    rest = [record for record in ordered if record.run not in apart]
     axes = option_axes(rest, compared.labels)
-    sorting = _Sorting(rest, axes, chosen)
-    fates = {run: Fate(run, APART, why) for run, why in set_aside.items()} | sorting.fates
-    if not sorting.points:
-        raise RecordError(
-            f"no run is left to make points of: {_counted({f.run: f.why or HELD for f in fates.values()})}"
-        )
-    document = dataset_document(chosen, rest, sorting.points, axes, compared.meanings)
-    if sorting.sessions is not None:
-        document["between_sessions"] = sorting.sessions
+    found = _sorted(rest, axes, chosen)
+    apart |= found.apart
+    if not found.points:
+        reasons = {record.run: apart.get(record.run, HELD) for record in ordered}
+        raise RecordError(f"no run is left to make points of: {_counted(reasons)}")
+    document = dataset_document(chosen, rest, found.points, axes, compared.meanings)
+    sessions = between_sessions(found.open_runs, found.left_out)
+    if sessions is not None:
+        document["between_sessions"] = sessions
     account = Account(
         settings=chosen.document(),
         sha256=hashlib.sha256(records_text(ordered).encode()).hexdigest(),
         duplicates=duplicates,
-        fates=tuple(_with_flags(fates[record.run], record) for record in ordered),
+        fates=tuple(_fate(record, apart, found.left_out) for record in ordered),
         fixed=axes.fixed,
         explained=compared.explained,
         notes=tuple(notes),
         remarks=remarks(rest, document),
     )
-    return Folded(
-        document, axes.names, tuple(sorting.points), sorting.held_out, account, tuple(ordered)
-    )
+    return Folded(document, axes.names, found.points, found.held_out, account, tuple(ordered))
 
 
 def records_text(records: Sequence[Record]) -> str:
@@ -132,51 +132,39 @@ def records_text(records: Sequence[Record]) -> str:
     return "".join(f"{record.line}\n" for record in records)
 
 
-class _Sorting:
-    """Sorts runs into those merged into points, those held out and those kept apart."""
+class _Sorted(NamedTuple):
+    """Runs sorted into those merged into points, those held out and those kept apart, with reasons."""
 
-    def __init__(self, records: Sequence[Record], axes: OptionAxes, settings: Settings) -> None:
-        placed = [(place_of(record, axes), record) for record in records]
-        closed = {where(place) for place, record in placed if record.held_out}
-        self.fates: dict[str, Fate] = {}
-        self.held_out: dict[str, tuple[Point, ...]] = {}
-        open_runs = []
-        for place, record in placed:
-            if record.held_out:
-                self._hold_out(place, record, settings)
-            elif where(place) in closed:
-                self.fates[record.run] = Fate(record.run, APART, ELSEWHERE)
-            else:
-                open_runs.append((place, record))
-        self.points = self._merge(open_runs, settings)
-
-    def _hold_out(self, place: Point, record: Record, settings: Settings) -> None:
-        rows, left_out = single(place, record, settings)
-        if rows:
-            self.held_out[record.run] = tuple(rows)
-            self.fates[record.run] = Fate(record.run, HELD_OUT, left_out=left_out)
-        else:
-            self.fates[record.run] = _spoilt(record, left_out)
-
-    def _merge(self, runs: Sequence[tuple[Point, Record]], settings: Settings) -> list[Point]:
-        rows, left_out = merged(runs, settings)
-        self.sessions = between_sessions(runs, left_out)
-        for place, record in runs:
-            gone = left_out.get(record.run, {})
-            mine, _ = single(place, record, settings)
-            fate = Fate(record.run, USED, left_out=gone) if mine else _spoilt(record, gone)
-            self.fates[record.run] = fate
-        return rows
+    points: tuple[Point, ...]
+    held_out: Mapping[str, tuple[Point, ...]]
+    apart: Mapping[str, str]
+    open_runs: Runs
+    left_out: LeftOut
 
 
-def _spoilt(record: Record, left_out: Mapping[str, tuple[str, ...]]) -> Fate:
-    why = SPOILT if left_out else EMPTY
+def _sorted(records: Sequence[Record], axes: OptionAxes, settings: Settings) -> _Sorted:
+    runs = [(place_of(record, axes), record) for record in records]
+    closed = {where(place) for place, record in runs if record.held_out}
+    apart = {r.run: ELSEWHERE for place, r in runs if where(place) in closed and not r.held_out}
+    runs = [(place, record) for place, record in runs if record.run not in apart]
+    left_out = {record.run: spoilt_metrics(record, settings) for _, record in runs}
+    alone = {record.run: single(place, record, left_out[record.run]) for place, record in runs}
+    apart |= {run: _unusable(left_out[run]) for run, rows in alone.items() if not rows}
+    open_runs = [(place, record) for place, record in runs if not record.held_out]
+    held_out = {r.run: alone[r.run] for _, r in runs if r.held_out and alone[r.run]}
+    return _Sorted(merged(open_runs, left_out), held_out, apart, open_runs, left_out)
+
+
+def _unusable(left_out: Mapping[str, Sequence[str]]) -> str:
+    """The reason why a run has no row."""
     flags = sorted({flag for flags in left_out.values() for flag in flags})
-    return Fate(record.run, APART, f"{why}: {', '.join(flags)}" if flags else why, left_out)
+    return f"{SPOILT}: {', '.join(flags)}" if flags else EMPTY
 
 
-def _with_flags(fate: Fate, record: Record) -> Fate:
-    return Fate(fate.run, fate.fate, fate.why, fate.left_out, record.flags)
+def _fate(record: Record, apart: Mapping[str, str], left_out: LeftOut) -> Fate:
+    why = apart.get(record.run, "")
+    fate = APART if why else HELD_OUT if record.held_out else USED
+    return Fate(record.run, fate, why, left_out.get(record.run, {}), record.flags)
 
 
 def _kept(record: Record, settings: Settings) -> Record:
@@ -201,7 +189,5 @@ def _set_aside(record: Record, most_steal: float | None) -> str:
 
 
 def _counted(reasons: Mapping[str, str]) -> str:
-    counts: dict[str, int] = {}
-    for why in reasons.values():
-        counts[why] = counts.get(why, 0) + 1
+    counts = Counter(reasons.values())
     return "; ".join(f"{n} runs: {why}" for why, n in sorted(counts.items()))

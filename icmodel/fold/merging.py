@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from statistics import fmean, stdev
+from typing import Any
 
-from icmodel.dataset_rows import METRIC_ENDINGS, RATIOS, Point
+from icmodel.dataset_rows import AXES, METRIC_ENDINGS, POINT, RATIOS, Point
 from icmodel.errors import RecordError
 from icmodel.fold.axes import OptionAxes
 from icmodel.fold.flags import spoilers
@@ -28,6 +30,10 @@ LEAST_SHARE = 1e-9
 
 Place = tuple[object, ...]
 """The columns of a row before its metric."""
+Runs = Sequence[tuple[Point, Record]]
+"""The axes of a run, and its record."""
+LeftOut = Mapping[str, Mapping[str, tuple[str, ...]]]
+"""Run -> metric that is left out -> the flags that spoil it."""
 
 
 def place_of(record: Record, axes: OptionAxes) -> Point:
@@ -38,16 +44,13 @@ def place_of(record: Record, axes: OptionAxes) -> Point:
     RecordError
         If the value of an axis is not a number of the right kind.
     """
-    point = record.point
+    axis = {name: _axis(record, name) for name in AXES[1:]}
+    if axis["load_bps"] is None:
+        axis["load_bps"] = math.inf  # a run without a load was unlimited
     return Point(
         line=0,
-        protocol=str(point["protocol"]).lower(),
-        payload_bytes=_whole(record, "payload_bytes"),
-        load_bps=_load(record),
-        cores=_whole(record, "cores"),
-        switches=_whole(record, "switches"),
-        endpoints=_whole(record, "endpoints"),
-        other_goodput_bps=_real(record, "other_goodput_bps"),
+        protocol=str(record.point["protocol"]).lower(),
+        **axis,
         options=axes.cells[record.run],
         metric="",
         value=0.0,
@@ -62,7 +65,7 @@ def place_of(record: Record, axes: OptionAxes) -> Point:
 
 def where(place: Point) -> Place:
     """The axes of a row, which identify its point."""
-    return tuple(place[1:9])
+    return tuple(place)[POINT]
 
 
 def metrics_of(record: Record) -> dict[str, float]:
@@ -74,47 +77,8 @@ def metrics_of(record: Record) -> dict[str, float]:
     }
 
 
-def merged(
-    runs: Sequence[tuple[Point, Record]], settings: Settings
-) -> tuple[list[Point], dict[str, dict[str, tuple[str, ...]]]]:
-    """The rows of all runs, and run -> left-out metric -> the flags that spoil it."""
-    groups: dict[Place, list[tuple[Point, Record]]] = {}
-    for place, record in runs:
-        groups.setdefault(where(place), []).append((place, record))
-    left_out = {record.run: _left_out(record, settings) for _, record in runs}
-    rows = [row for group in groups.values() for row in _rows(group, left_out)]
-    return rows, {run: metrics for run, metrics in left_out.items() if metrics}
-
-
-def single(
-    place: Point, record: Record, settings: Settings
-) -> tuple[list[Point], dict[str, tuple[str, ...]]]:
-    """The rows of one run on its own, and its left-out metrics -> the flags that spoil them."""
-    left_out = _left_out(record, settings)
-    plan = record.document.plan
-    source = f"run {record.run}" if plan is None else f"plan {plan.name}"
-    rows = [
-        place._replace(metric=metric, value=rounded(value), n=1, source=source)
-        for metric, value in metrics_of(record).items()
-        if metric not in left_out
-    ]
-    return rows, left_out
-
-
-def rounded(value: float) -> float:
-    """A number rounded to nine significant digits."""
-    return float(f"{value:.{DIGITS}g}")
-
-
-def mean_and_std(values: Sequence[float]) -> tuple[float, float | None]:
-    """Mean and sample standard deviation (divided by n − 1), ``None`` for a single value."""
-    mean = math.fsum(values) / len(values)
-    if len(values) < 2:
-        return mean, None
-    return mean, math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1))
-
-
-def _left_out(record: Record, settings: Settings) -> dict[str, tuple[str, ...]]:
+def spoilt_metrics(record: Record, settings: Settings) -> dict[str, tuple[str, ...]]:
+    """The metrics of a run that are left out -> the flags that spoil them."""
     found = {
         metric: spoilers(
             record.flags,
@@ -129,44 +93,60 @@ def _left_out(record: Record, settings: Settings) -> dict[str, tuple[str, ...]]:
     return {metric: flags for metric, flags in found.items() if flags}
 
 
-def _rows(
-    group: Sequence[tuple[Point, Record]], left_out: Mapping[str, Mapping[str, object]]
-) -> Iterator[Point]:
+def merged(runs: Runs, left_out: LeftOut) -> tuple[Point, ...]:
+    """The rows of all runs, without the metrics that are left out."""
+    return tuple(row for group in by_point(runs) for row in _rows(group, left_out))
+
+
+def by_point(runs: Runs) -> list[list[tuple[Point, Record]]]:
+    """The runs of each point."""
+    groups: dict[Place, list[tuple[Point, Record]]] = {}
+    for place, record in runs:
+        groups.setdefault(where(place), []).append((place, record))
+    return list(groups.values())
+
+
+def single(place: Point, record: Record, left_out: Container[str]) -> tuple[Point, ...]:
+    """The rows of one run on its own, without the metrics that are left out."""
+    plan = record.document.plan
+    source = f"run {record.run}" if plan is None else f"plan {plan.name}"
+    return tuple(
+        place._replace(metric=metric, value=rounded(value), n=1, source=source)
+        for metric, value in metrics_of(record).items()
+        if metric not in left_out
+    )
+
+
+def rounded(value: float) -> float:
+    """A number rounded to nine significant digits."""
+    return float(f"{value:.{DIGITS}g}")
+
+
+def _rows(group: Runs, left_out: LeftOut) -> Iterator[Point]:
     by_metric: dict[str, list[tuple[float, str]]] = {}
     for _, record in group:
         for metric, value in metrics_of(record).items():
             if metric not in left_out[record.run]:
                 by_metric.setdefault(metric, []).append((value, record.source))
     for metric, found in by_metric.items():
-        mean, std = mean_and_std([value for value, _ in found])
+        values = [value for value, _ in found]
+        mean = fmean(values)
         yield group[0][0]._replace(
             metric=metric,
             value=rounded(mean),
-            std=None if std is None else rounded(std),
+            std=rounded(stdev(values, mean)) if len(values) > 1 else None,
             n=len(found),
             source="; ".join(dict.fromkeys(source for _, source in found)),
         )
 
 
-def _whole(record: Record, name: str) -> int | None:
+def _axis(record: Record, name: str) -> Any:
+    """The value of a numeric axis; ``None`` if the run does not say it."""
     value = record.point.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise RecordError(f"run {record.run} has {name} {value!r}: it is a whole number")
-    return value
-
-
-def _real(record: Record, name: str) -> float | None:
-    value = record.point.get(name)
-    if value is None:
-        return None
-    if isinstance(value, (bool, str)):
-        raise RecordError(f"run {record.run} has {name} {value!r}: it is a number in SI")
-    return rounded(value)
-
-
-def _load(record: Record) -> float:
-    """The offered load [b/s]; infinite for a run without one, which was unlimited."""
-    load = _real(record, "load_bps")
-    return math.inf if load is None else load
+    whole = not name.endswith("_bps")
+    if isinstance(value, (bool, str)) or (whole and not isinstance(value, int)):
+        kind = "a whole number" if whole else "a number in SI"
+        raise RecordError(f"run {record.run} has {name} {value!r}: it is {kind}")
+    return value if whole else rounded(value)

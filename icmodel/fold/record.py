@@ -17,6 +17,8 @@ HOW_TO_MAKE = "`icprobe run` and `icprobe campaign` write records, one JSON obje
 Text = Annotated[str, Field(min_length=1)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Label = bool | int | float | str
+End = Literal["send", "recv"]
+ENDS: tuple[End, ...] = ("send", "recv")
 
 
 BUSY_SHARE = 0.1
@@ -63,13 +65,6 @@ class Hosts(Part):
     recv: dict[str, Any]
 
 
-class CoresMark(Part):
-    """The cores that the data threads of each end ran on."""
-
-    send: list[int] = Field(default_factory=list)
-    recv: list[int] = Field(default_factory=list)
-
-
 class CoreTime(Part):
     """The use of one core, as shares of the time."""
 
@@ -84,18 +79,10 @@ class Baseline(Part):
     cores: tuple[CoreTime, ...] = Field(default=(), strict=False)
 
 
-class Modes(Part):
+class Modes(Baseline):
     """The use of the cores of one end during the window, and while idle before the run."""
 
-    cores: tuple[CoreTime, ...] = Field(default=(), strict=False)
     baseline: Baseline | None = None
-
-
-class ModesMark(Part):
-    """The use of the cores of both ends."""
-
-    send: Modes = Modes()
-    recv: Modes = Modes()
 
 
 class RecordDocument(Part):
@@ -111,8 +98,8 @@ class RecordDocument(Part):
     environment: Hosts
     flags: list[str]
     plan: PlanMark | None = None
-    cores: CoresMark = CoresMark()
-    cpu_modes: ModesMark = ModesMark()
+    cores: dict[End, list[int]] = Field(default_factory=dict)
+    cpu_modes: dict[End, Modes] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,18 +148,22 @@ class Record:
     @property
     def steal(self) -> float:
         """The greatest share of time, 0…1, that the hypervisor took from a core in use."""
-        used, modes = self.document.cores, self.document.cpu_modes
-        ends = ((used.send, modes.send), (used.recv, modes.recv))
-        lost = [core.steal for mine, end in ends for core in end.cores if core.core in mine]
+        lost = [core.steal for end in ENDS for core in self._used(end, self._modes(end))]
         return max(lost, default=0.0)
 
     @property
     def same_cores(self) -> bool:
         """Whether other streams, already active before the run, used the sender's own cores."""
-        before, mine = self.document.cpu_modes.send.baseline, self.document.cores.send
-        cores = before.cores if before else ()
-        busy = max((1 - core.idle for core in cores if core.core in mine), default=0.0)
+        before = self._used("send", self._modes("send").baseline or Baseline())
+        busy = max((1 - core.idle for core in before), default=0.0)
         return self.others and BUSY in self.document.flags and busy > BUSY_SHARE
+
+    def _modes(self, end: End) -> Modes:
+        return self.document.cpu_modes.get(end, Modes())
+
+    def _used(self, end: End, of: Baseline) -> list[CoreTime]:
+        """The cores that the data threads of an end ran on."""
+        return [core for core in of.cores if core.core in self.document.cores.get(end, ())]
 
     @property
     def offered(self) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 from icmodel import units
-from icmodel.fold.merging import mean_and_std
 from icmodel.fold.record import Record
 
 WATCHED = ("goodput_bps", "latency_mean_s")
@@ -71,7 +71,7 @@ def _drift(records: Sequence[Record]) -> Iterator[str]:
     for metric in WATCHED:
         values = [r.result[metric] for r in reference if metric in r.result]
         if len(values) == len(reference):
-            first, last = (mean_and_std(part)[0] for part in (values[:third], values[-third:]))
+            first, last = (fmean(part) for part in (values[:third], values[-third:]))
             yield (
                 f"The {len(values)} runs of the reference point: {metric} "
                 f"{units.format_quantity(metric, first, 4)} in the first third, "

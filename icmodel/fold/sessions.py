@@ -7,13 +7,13 @@ of memory.  So their spread understates how far the next session may differ.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import combinations
 from statistics import median
 
-from icmodel.dataset_rows import RATIOS, Point
-from icmodel.fold.merging import Place, metrics_of, where
+from icmodel.dataset_rows import RATIOS
+from icmodel.fold.merging import LeftOut, Runs, by_point, metrics_of
 from icmodel.fold.record import Record
 
 GAP_S = 1800.0
@@ -23,12 +23,8 @@ LEAST_POINTS = 10
 NORMAL = 1.4826 / math.sqrt(2)
 """Standard deviation of a normal distribution over the median absolute difference of two draws."""
 
-Runs = Sequence[tuple[Point, Record]]
 
-
-def between_sessions(
-    runs: Runs, left_out: Mapping[str, Container[str]]
-) -> dict[str, object] | None:
+def between_sessions(runs: Runs, left_out: LeftOut) -> dict[str, object] | None:
     """The table ``between_sessions`` of dataset.toml.
 
     A metric's spread is the standard deviation between the means of sessions: from the median
@@ -48,12 +44,8 @@ def between_sessions(
         ``None`` if fewer than ten points were measured in more than one session.
     """
     session = _sessions([record for _, record in runs])
-    groups: dict[Place, list[Record]] = {}
-    for place, record in runs:
-        groups.setdefault(where(place), []).append(record)
-    repeated = [
-        records for records in groups.values() if len({session[r.run] for r in records}) > 1
-    ]
+    points = [[record for _, record in group] for group in by_point(runs)]
+    repeated = [records for records in points if len({session[r.run] for r in records}) > 1]
     if len(repeated) < LEAST_POINTS:
         return None
     names = sorted({name for records in repeated for r in records for name in metrics_of(r)})
@@ -82,7 +74,7 @@ def _spread(
     metric: str,
     points: Sequence[Sequence[Record]],
     session: Mapping[str, int],
-    left_out: Mapping[str, Container[str]],
+    left_out: LeftOut,
 ) -> float:
     """Standard deviation between sessions; 0 if they differ no more than runs of one session."""
     within: list[float] = []
@@ -103,7 +95,7 @@ def _values(
     metric: str,
     records: Sequence[Record],
     session: Mapping[str, int],
-    left_out: Mapping[str, Container[str]],
+    left_out: LeftOut,
 ) -> Iterator[tuple[int, float]]:
     """Session and value of each run; values are logarithms, except of ratios."""
     for record in records:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 
 from icmodel.errors import RecordError
-from icmodel.fold.flags import check_flags
+from icmodel.fold.environment import APART
+from icmodel.fold.flags import SPOILS
 from icmodel.fold.histograms import LEAST_DIGITS, MOST_DIGITS
-from icmodel.fold.withholding import check_withheld
+from icmodel.fold.withholding import WITHHELD
 
 WORKED_OUT = ("schema_version", "id", "sha256", "protocols", "held_out", "tool")
 """Keys of dataset.toml that cannot be set, since they follow from the records or the folder."""
@@ -55,9 +56,10 @@ class Settings:
     about: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_flags(self.tolerate, "--tolerate")
-        check_flags(self.refuse, "--refuse")
-        check_withheld(self.withhold)
+        _check_names("--tolerate", self.tolerate, SPOILS, "is no flag")
+        _check_names("--refuse", self.refuse, SPOILS, "is no flag")
+        _check_names("--withhold", self.withhold, WITHHELD, "is not possible")
+        _check_names("--apart", self.apart, APART, "is not compared")
         if both := sorted(set(self.withhold) & set(self.apart)):
             raise RecordError(
                 f"--apart {both[0]} would show in the rows what --withhold {both[0]} withholds: leave "
@@ -89,6 +91,12 @@ class Settings:
         said = {item.name: getattr(self, item.name) for item in fields(self)}
         lists = {name: list(v) if isinstance(v, tuple) else v for name, v in said.items()}
         return {name: value for name, value in lists.items() if value not in ("", None, [], {})}
+
+
+def _check_names(option: str, names: Iterable[str], known: Collection[str], problem: str) -> None:
+    for name in names:
+        if name not in known:
+            raise RecordError(f"{option} {name!r} {problem}: it can be one of {', '.join(known)}")
 
 
 def settings_of(document: Mapping[str, object]) -> Settings:

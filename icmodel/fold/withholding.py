@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from icmodel.documents import json_value
 from icmodel.errors import RecordError
 from icmodel.fold.record import Record, record_of
 
@@ -13,6 +12,8 @@ WITHHELD = ("hostname", "kernel_cmdline", "mac")
 """Properties that can be withheld, since no number depends on them."""
 
 REPLACEMENT = "withheld"
+HIDDEN = (None, "", REPLACEMENT)
+"""Values that tell nothing."""
 
 
 def without(record: Record, names: Sequence[str]) -> Record:
@@ -34,37 +35,12 @@ def without(record: Record, names: Sequence[str]) -> Record:
     for name in names:
         line = re.sub(rf'("{name}":\s*)"(?:[^"\\]|\\.)*"', rf'\1"{REPLACEMENT}"', line)
     line = before + environment + line
-    shown = sorted(set(_shown(json_value(line), names))) if names else []
-    if shown:
+    shown = record if line == record.line else record_of(line)
+    hosts = (shown.document.environment.send, shown.document.environment.recv)
+    told = {name for host in hosts for name in names if host.get(name) not in HIDDEN}
+    if told:
         raise RecordError(
-            f"run {record.run} says {', '.join(shown)} in a form that cannot be withheld: give the "
-            "file that icprobe wrote"
+            f"run {record.run} says {', '.join(sorted(told))} in a form that cannot be withheld: give "
+            "the file that icprobe wrote"
         )
-    return record if line == record.line else record_of(line)
-
-
-def _shown(document: object, names: Sequence[str], *, inside: bool = False) -> Iterator[str]:
-    """The properties still present in a part of an environment."""
-    if isinstance(document, list):
-        for part in document:
-            yield from _shown(part, names, inside=inside)
-    elif isinstance(document, dict):
-        for key, value in document.items():
-            if inside and key in names and value not in (None, "", REPLACEMENT):
-                yield key
-            yield from _shown(value, names, inside=inside or key == "environment")
-
-
-def check_withheld(names: Sequence[str]) -> None:
-    """Refuse properties that cannot be withheld.
-
-    Raises
-    ------
-    RecordError
-        If a name is not one of `WITHHELD`.
-    """
-    for name in names:
-        if name not in WITHHELD:
-            raise RecordError(
-                f"--withhold {name!r} is not possible: it can be one of {', '.join(WITHHELD)}"
-            )
+    return shown

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from statistics import median, median_high, median_low
 from typing import NamedTuple
@@ -132,8 +133,9 @@ def _clues(results: Mapping[str, Sequence[Result]]) -> Iterator[Clue]:
         for payload, at in logs.items():
             for file, mine in at.items():
                 repeats = [value for name, value in at.items() if name != file]
-                line = _line(file, payload, logs, middles)
-                said = [*_middle(repeats), *_on_line(payload, line)]
+                said = [*_on_line(payload, _line(file, payload, logs, middles))]
+                if repeats:
+                    said += [median_low(repeats), median_high(repeats)]
                 if said:
                     expected = min(said, key=lambda log: abs(log - mine))
                     values = (math.exp(mine), math.exp(expected))
@@ -147,38 +149,21 @@ def _curves(results: Mapping[str, Sequence[Result]]) -> dict[Curve, dict[int, di
     curves: dict[Curve, dict[int, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
     for file, some in results.items():
         for result in some:
-            where = _where(result, apart=apart)
-            payload = result.labels.payload_bytes
+            payload, any_payload = (
+                result.labels.payload_bytes,
+                replace(result.labels, payload_bytes=None),
+            )
+            where = (*any_payload.place, result.streams, result.hosts if apart else ())
             for number in result.numbers:
                 if payload and number.value > 0 and _is_compared(number.metric):
                     curves[number.metric, *where][payload][file] = math.log(number.value)
     return curves
 
 
-def _where(result: Result, *, apart: bool) -> tuple[object, ...]:
-    labels = result.labels
-    return (
-        labels.protocol,
-        labels.load_bps,
-        labels.cores,
-        labels.switches,
-        labels.endpoints,
-        labels.other_goodput_bps,
-        result.streams,
-        tuple(sorted(labels.options.items())),
-        result.hosts if apart else (),
-    )
-
-
 def _is_compared(metric: str) -> bool:
     return metric.endswith(FLOWS) or (
         metric.startswith(("latency_", "rtt_")) and metric.endswith(TIMES)
     )
-
-
-def _middle(repeats: Sequence[float]) -> tuple[float, ...]:
-    """The median of runs of one payload; for an even number both middle values."""
-    return (median_low(repeats), median_high(repeats)) if repeats else ()
 
 
 def _line(file: str, payload: int, logs: Logs, middles: Mapping[int, float]) -> dict[int, float]:

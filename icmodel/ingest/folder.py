@@ -10,13 +10,13 @@ from pathlib import Path
 from icmodel.dataset import Dataset, Interconnect, load
 from icmodel.dataset_write import id_of, write_dataset
 from icmodel.errors import DatasetError
-from icmodel.ingest.gather import Axis
 from icmodel.ingest.intake import Ingested
-from icmodel.ingest.result import Ends, Number, Result
+from icmodel.ingest.result import Ends, Result
 
 ACCOUNT = "ingested.json"
 SCHEMA_VERSION = 1
 LOCAL = ("127.", "::1", "localhost")
+NUMBER_KEYS = ("metric", "value", "side", "latency_kind", "cpu_scope", "quality")
 LINK_KEYS = ("line_rate_bps", "mtu_bytes", "switch_latency_s", "cable_length_m")
 
 
@@ -72,15 +72,14 @@ def write_ingested(ingested: Ingested, folder: str | Path, about: About) -> Data
     target = Path(folder)
     document = _document(ingested, name_in(target), about)
     extra = {
-        "README.md": _readme(ingested, document, about).encode(),
-        ACCOUNT: _json(account(ingested)),
+        "README.md": "".join(f"{one}\n" for one in _readme(ingested, document, about)).encode(),
+        ACCOUNT: json.dumps(
+            account(ingested), indent=1, ensure_ascii=False, allow_nan=False
+        ).encode()
+        + b"\n",
     }
     write_dataset(target, document, [axis.name for axis in ingested.axes], ingested.points, extra)
     return load(target)
-
-
-def _json(document: Mapping[str, object]) -> bytes:
-    return (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 # --- the account ------------------------------------------------------------------------------
@@ -115,19 +114,8 @@ def _result(result: Result) -> dict[str, object]:
         "payload_bytes": labels.payload_bytes,
         "load_bps": "inf" if labels.load_bps == float("inf") else labels.load_bps,
         "options": dict(labels.options),
-        "numbers": [_number(number) for number in result.numbers],
+        "numbers": [{key: getattr(one, key) for key in NUMBER_KEYS} for one in result.numbers],
         "notes": list(result.notes),
-    }
-
-
-def _number(number: Number) -> dict[str, object]:
-    return {
-        "metric": number.metric,
-        "value": number.value,
-        "side": number.side,
-        "latency_kind": number.latency_kind,
-        "cpu_scope": number.cpu_scope,
-        "quality": number.quality,
     }
 
 
@@ -197,13 +185,7 @@ def _hosts(results: list[Result]) -> list[str]:
 # --- README -----------------------------------------------------------------------------------
 
 
-def _readme(ingested: Ingested, document: Mapping[str, object], about: About) -> str:
-    return "\n".join(_readme_lines(ingested, document, about)) + "\n"
-
-
-def _readme_lines(
-    ingested: Ingested, document: Mapping[str, object], about: About
-) -> Iterator[str]:
+def _readme(ingested: Ingested, document: Mapping[str, object], about: About) -> Iterator[str]:
     yield f"# {document['title']}"
     yield ""
     yield (
@@ -228,8 +210,7 @@ def _readme_lines(
         yield from (f"- {note}" for note in notes)
     if ingested.axes:
         yield from ("", "## Option axes", "")
-        yield from (_axis(axis) for axis in ingested.axes)
-
-
-def _axis(axis: Axis) -> str:
-    return f"- `{axis.name}`: {axis.meaning}; by default `{axis.default}`"
+        yield from (
+            f"- `{axis.name}`: {axis.meaning}; by default `{axis.default}`"
+            for axis in ingested.axes
+        )

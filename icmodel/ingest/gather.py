@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from icmodel.dataset import Point
 from icmodel.ingest.result import Number, Result
@@ -55,10 +55,10 @@ def gather(found: Sequence[Found]) -> tuple[tuple[Point, ...], tuple[Axis, ...]]
     found = _completed(found)
     extra = _extra_axes(found)
     names = sorted({axis for one in found for axis in one.result.labels.options} | set(extra))
-    groups: dict[tuple[object, ...], list[Found]] = defaultdict(list)
+    groups: dict[tuple[Any, ...], list[Found]] = defaultdict(list)
     for one in found:
         options = tuple(_option(one, name, extra) for name in names)
-        groups[(*_axes(one.result), options, one.number.metric)].append(one)
+        groups[(*one.result.labels.axes, options, one.number.metric)].append(one)
     points = tuple(_point(key, some) for key, some in groups.items())
     axes = tuple(
         Axis(name, MEANINGS.get(name, "as the labels say"), _default(points, at))
@@ -79,19 +79,6 @@ def in_cores(number: Number, host_cores: int | None) -> Number | None:
         low=None if number.low is None else number.low * host_cores,
         high=None if number.high is None else number.high * host_cores,
         half=number.half * host_cores,
-    )
-
-
-def _axes(result: Result) -> tuple[object, ...]:
-    labels = result.labels
-    return (
-        labels.protocol,
-        labels.payload_bytes,
-        labels.load_bps,
-        labels.cores,
-        labels.switches,
-        labels.endpoints,
-        labels.other_goodput_bps,
     )
 
 
@@ -133,14 +120,6 @@ def _metric(one: Found) -> tuple[str | None, str]:
     return one.result.labels.protocol, one.number.metric
 
 
-def _tool(one: Found) -> str:
-    return one.result.origin.tool
-
-
-def _streams(one: Found) -> str:
-    return str(one.result.streams)
-
-
 def _hosts(one: Found) -> str:
     ends = one.result.hosts
     if not any(ends):
@@ -148,7 +127,11 @@ def _hosts(one: Found) -> str:
     return " to ".join(end or "unnamed" for end in ends).lower().replace(",", " ")
 
 
-WORDS: Mapping[str, Word] = {"tool": _tool, "streams": _streams, "hosts": _hosts}
+WORDS: Mapping[str, Word] = {
+    "tool": lambda one: one.result.origin.tool,
+    "streams": lambda one: str(one.result.streams),
+    "hosts": _hosts,
+}
 
 
 def _option(
@@ -178,47 +161,30 @@ def _default(points: Sequence[Point], at: int) -> str:
 # --- one point --------------------------------------------------------------------------------
 
 
-def _point(key: tuple[object, ...], some: Sequence[Found]) -> Point:
-    protocol, payload, load, cores, switches, endpoints, other, options, metric = key
+def _point(key: tuple[Any, ...], some: Sequence[Found]) -> Point:
+    """The point of some numbers; the key has its columns from the protocol to the metric."""
     numbers = [one.number for one in some]
-    values = [number.value for number in numbers]
-    alone = numbers[0] if len(numbers) == 1 else None
-    return Point(
-        line=0,
-        protocol=str(protocol),
-        payload_bytes=payload,  # type: ignore[arg-type]
-        load_bps=load,  # type: ignore[arg-type]
-        cores=cores,  # type: ignore[arg-type]
-        switches=switches,  # type: ignore[arg-type]
-        endpoints=endpoints,  # type: ignore[arg-type]
-        other_goodput_bps=other,  # type: ignore[arg-type]
-        options=options,  # type: ignore[arg-type]
-        metric=str(metric),
-        value=values[0] if alone else fmean(values),
-        std=None if alone else stdev(values),
-        low=alone.low if alone else None,
-        high=alone.high if alone else None,
-        n=_runs(some[0]) if alone else len(values),
-        basis=max((number.basis for number in numbers), key=WEAKEST.index),
-        source=_source(some),
-    )
+    if len(numbers) == 1:
+        (one,) = numbers
+        spread: tuple[Any, ...] = (one.value, None, one.low, one.high, _runs(some[0]))
+    else:
+        values = [number.value for number in numbers]
+        spread = (fmean(values), stdev(values), None, None, len(values))
+    basis = max((number.basis for number in numbers), key=WEAKEST.index)
+    return Point._make((0, *key, *spread, basis, _source(some)))
 
 
 def _runs(one: Found) -> int | None:
     """Runs behind one number: those the tool averaged, else 1; ``None`` if a table does not state it."""
-    return one.number.n or (
-        None if one.result.origin.source or one.result.origin.tool == TABLE else 1
-    )
+    origin = one.result.origin
+    return one.number.n or (None if origin.source or origin.tool == TABLE else 1)
 
 
 def _source(some: Sequence[Found]) -> str:
     """The source of a point: tool, version, files and the end that counted."""
-    tools = dict.fromkeys(_named(one) for one in some)
+    origins = [one.result.origin for one in some]
+    tools = dict.fromkeys(origin.source or origin.name for origin in origins)
     files = list(dict.fromkeys(f"{one.file} {one.result.origin.place}" for one in some))
     shown = "; ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
     sides = dict.fromkeys(one.number.side for one in some)
     return f"{' / '.join(tools)}: {shown}; counted by {' / '.join(sides)}"
-
-
-def _named(one: Found) -> str:
-    return one.result.origin.source or one.result.origin.name

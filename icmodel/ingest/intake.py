@@ -7,20 +7,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from icmodel.dataset import AXES, Interconnect, Point
+from icmodel.dataset import Interconnect, Point
 from icmodel.errors import RecordError
 from icmodel.ingest.consistency import remarks
-from icmodel.ingest.gather import Axis, Found, gather, in_cores
+from icmodel.ingest.gather import TABLE, Axis, Found, gather, in_cores
 from icmodel.ingest.labels import Labels, fill, labels_of, merge, refuse_unmatched
 from icmodel.ingest.mapping import ColumnMap
 from icmodel.ingest.readers import check_tool, reader_of, table
-from icmodel.ingest.result import Number, Refusal, Result, Taken
+from icmodel.ingest.result import Refusal, Result, Taken
 from icmodel.ingest.source import Source, read_source
 from icmodel.ingest.wire import just_above
 from icmodel.ingest.within import point_of, problems, unlike
 
 NEEDED = {"protocol": "--protocol NAME", "payload_bytes": '--payload "SIZE"'}
 """Labels that every row needs, and the options by which a person gives them."""
+HALVED = "latency is half a round trip, not a one-way measurement"
 OF_FILE, OF_ALL = "the label of the file", "the label of all files"
 
 
@@ -55,13 +56,13 @@ class Ingested:
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes of all files on results left out and on caveats, without repeats, and the remarks."""
-        counted = Counter(
+        found = (
             f"{result.origin.tool}: {note}"
             for file in self.taken
             for result in file.results
             for note in result.notes
         )
-        return (*counted, *self.remarks)
+        return (*dict.fromkeys(found), *self.remarks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,21 +254,22 @@ def _once(results: Iterable[Result]) -> list[Result]:
 
 
 def _content(result: Result) -> object:
-    axes = (getattr(result.labels, name) for name in AXES)
-    return (
-        result.origin.tool,
-        *axes,
-        tuple(sorted(result.labels.options.items())),
-        result.numbers,
-        result.limits.payloads,
-    )
+    return result.origin.tool, result.labels.place, result.numbers, result.limits.payloads
 
 
 def _labelled(result: Result, by_name: Labels, given: Given) -> Result:
     labels = merge(result.labels, by_name, OF_FILE)
-    known = labels.host_cores
-    labels = merge(labels, _open(given.labels, labels), OF_ALL)
-    labels = fill(labels, result.unless)
+    known, general = labels.host_cores, given.labels
+    notes = list(result.notes)
+    if known is not None and general.host_cores not in (None, known):
+        notes.append(
+            f"the file says {known} cores a host: that holds, not the {general.host_cores} given"
+        )
+        general = replace(general, host_cores=None)
+    halved = any(number.latency_kind == "rtt/2" for number in result.numbers)
+    if halved and result.origin.tool != TABLE:
+        notes.append(HALVED)
+    labels = fill(merge(labels, general, OF_ALL), result.unless)
     for name, how in NEEDED.items():
         if getattr(labels, name) is None:
             raise RecordError(
@@ -277,31 +279,14 @@ def _labelled(result: Result, by_name: Labels, given: Given) -> Result:
     whole = replace(result, labels=labels)
     for problem in problems(whole, given.link):
         raise RecordError(f"{result.origin.place}: {problem}")
-    remarks = just_above(whole, given.link) if given.link else ()
-    better = _known_better(known, given.labels.host_cores)
-    return _with_cores(replace(whole, notes=(*result.notes, *better, *remarks)))
-
-
-def _open(general: Labels, said: Labels) -> Labels:
-    """The general labels, without the cores of hosts if the file's own labels have them."""
-    return general if said.host_cores is None else replace(general, host_cores=None)
-
-
-def _known_better(known: int | None, general: int | None) -> tuple[str, ...]:
-    """A note if the file has other cores of hosts than those given for all files."""
-    if known is None or general in (None, known):
-        return ()
-    return (f"the file says {known} cores a host: that holds, not the {general} given",)
+    return _with_cores(replace(whole, notes=(*notes, *just_above(whole, given.link))))
 
 
 def _with_cores(result: Result) -> Result:
     """The result with CPU of whole hosts in busy cores, or left out with a note if unconvertible."""
-    numbers: list[Number] = []
+    known = [in_cores(number, result.labels.host_cores) for number in result.numbers]
+    numbers = [number for number in known if number is not None]
     notes = list(result.notes)
-    for number in result.numbers:
-        known = in_cores(number, result.labels.host_cores)
-        if known is not None:
-            numbers.append(known)
     if len(numbers) < len(result.numbers):
         notes.append(
             "CPU is a share of the whole host whose cores are not said: not taken; give "

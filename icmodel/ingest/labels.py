@@ -5,14 +5,15 @@ A person's label may not contradict the file: it is refused.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 from icmodel import units
-from icmodel.documents import toml
+from icmodel.dataset import AXES
+from icmodel.documents import toml_file
 from icmodel.errors import RecordError, UnitError
 
 UNLIMITED = "unlimited"
@@ -39,6 +40,16 @@ class Labels:
     other_goodput_bps: float | None = None
     host_cores: int | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def axes(self) -> tuple[Any, ...]:
+        """The values of `AXES`."""
+        return tuple(getattr(self, name) for name in AXES)
+
+    @property
+    def place(self) -> tuple[object, ...]:
+        """The axes and options, by which points differ."""
+        return (*self.axes, tuple(sorted(self.options.items())))
 
 
 def _count(text: str) -> int:
@@ -103,12 +114,7 @@ def read_labels_file(path: Path) -> dict[str, Labels]:
     RecordError
         If the file cannot be read or a label is wrong.
     """
-    try:
-        document = toml(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise RecordError(f"{path} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise RecordError(f"{path} is not valid TOML: {error}") from error
+    document = toml_file(path, RecordError)
     for name, table in document.items():
         if not isinstance(table, dict):
             raise RecordError(

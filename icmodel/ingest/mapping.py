@@ -7,7 +7,6 @@ Every quantity needs its unit, since cells are bare numbers.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,13 +14,15 @@ from types import MappingProxyType
 
 from icmodel import units
 from icmodel.dataset import AXES, METRIC_ENDINGS, RATIOS
-from icmodel.documents import toml
+from icmodel.documents import toml_file
 from icmodel.errors import RecordError, UnitError
 
 NUMBERED = AXES[1:]
 BESIDE = ("low", "high", "n")
 BASES = ("measured", "tabulated", "stated", "derived")
 KEYS = ("columns", "options", "basis", "source", "sheet", "header_row", "delimiter", "decimal")
+EXAMPLES = {"bytes": "B", "bps": "Mb/s", "fps": "/s", "s": "us", "share": "%"}
+"""A unit of each kind of quantity."""
 UNLIMITED = ("inf", "unlimited")
 _NUMBER = re.compile(r"[+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _KINDS = (
@@ -102,13 +103,7 @@ def read_mapping(path: Path) -> ColumnMap:
     RecordError
         If the file cannot be read or has unknown keys.
     """
-    try:
-        document = toml(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise RecordError(f"{path} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise RecordError(f"{path} is not valid TOML: {error}") from error
-    return column_map(document, str(path))
+    return column_map(toml_file(path, RecordError), str(path))
 
 
 def column_map(document: Mapping[str, object], where: str) -> ColumnMap:
@@ -128,8 +123,7 @@ def column_map(document: Mapping[str, object], where: str) -> ColumnMap:
     if not isinstance(entries, Mapping) or not entries:
         raise RecordError(f'{where} has no [columns."NAME"]: write one for each column to take')
     columns = {str(name): _column(str(name), entry, where) for name, entry in entries.items()}
-    _check_beside(columns, where)
-    _check_twice(columns, where)
+    _check_together(columns, where)
     basis = str(document.get("basis", "measured"))
     if basis not in BASES:
         raise RecordError(f"{where}: the basis {basis!r} is not one of {', '.join(BASES)}")
@@ -186,7 +180,7 @@ def _check_column(column: Column, place: str) -> None:
         return
     if not column.unit:
         raise RecordError(
-            f"{place} has no unit: say in what {column.field} is written, such as {_example(column)}"
+            f"{place} has no unit: say in what {column.field} is written, such as {EXAMPLES[column.kind]}"
         )
     if column.kind == "share":
         if column.unit not in ("%", "1"):
@@ -198,26 +192,17 @@ def _check_column(column: Column, place: str) -> None:
         raise RecordError(f"{place}: {error}") from error
 
 
-def _example(column: Column) -> str:
-    return {"bytes": "B", "bps": "Mb/s", "fps": "/s", "s": "us", "share": "%"}[column.kind]
-
-
-def _check_twice(columns: Mapping[str, Column], where: str) -> None:
-    """Refuse two columns for one field."""
+def _check_together(columns: Mapping[str, Column], where: str) -> None:
+    """Refuse two columns for one field, and a range or count of a metric that no column holds."""
+    metrics = {column.field for column in columns.values()}
     taken: dict[tuple[str, str], str] = {}
     for column in columns.values():
-        key = (column.field, column.of)
-        if key in taken:
+        first = taken.setdefault((column.field, column.of), column.name)
+        if first != column.name:
             raise RecordError(
-                f"{where}: the columns {taken[key]!r} and {column.name!r} both say "
+                f"{where}: the columns {first!r} and {column.name!r} both say "
                 f"{column.field}: map one of them, or put each run in a row of its own"
             )
-        taken[key] = column.name
-
-
-def _check_beside(columns: Mapping[str, Column], where: str) -> None:
-    metrics = {column.field for column in columns.values()}
-    for column in columns.values():
         if column.field in BESIDE and column.of not in metrics:
             raise RecordError(
                 f"{where}: the column {column.name!r} is {column.field} of {column.of!r}, and no "

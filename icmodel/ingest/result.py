@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Literal, NamedTuple
 
 from icmodel.ingest.labels import Labels
@@ -85,8 +84,8 @@ class Payloads(NamedTuple):
         The two counts as the tool prints them, for messages.
     """
 
-    low: Decimal
-    high: Decimal
+    low: float
+    high: float
     said: str
 
     def fits(self, payload_bytes: int) -> bool:
@@ -101,7 +100,7 @@ class Payloads(NamedTuple):
 
     def __str__(self) -> str:
         """The least and the greatest payload, or the only one."""
-        ends = f"{float(self.low):.7g} to {float(self.high):.7g}"
+        ends = f"{self.low:.7g} to {self.high:.7g}"
         return ends if self.only is None else str(self.only)
 
 

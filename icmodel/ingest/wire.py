@@ -21,49 +21,43 @@ CLOCK = 1.02
 _rate, _time = partial(units.format_bps, digits=6), partial(units.format_seconds, digits=6)
 
 
-def beyond_wire(result: Result, link: Interconnect) -> Iterator[str]:
+def beyond_wire(result: Result, link: Interconnect | None) -> Iterator[str]:
     """A sentence for each number that is impossible at this line rate."""
-    if link.line_rate_bps is None:
-        return
-    for metric, value, bound in _above(result, link, link.line_rate_bps, CLOCK):
-        yield f"{_said(result, link, metric, value, bound)}{hint(value, bound, metric)}"
-    yield from _too_fast(result, link, link.line_rate_bps)
+    for metric, value, bound, said in _above(result, link, CLOCK):
+        yield f"{said}{hint(value, bound, metric)}"
+    yield from _too_fast(result, link)
 
 
-def just_above(result: Result, link: Interconnect) -> Iterator[str]:
+def just_above(result: Result, link: Interconnect | None) -> Iterator[str]:
     """A remark on each number that is accepted although slightly above the line rate."""
-    if link.line_rate_bps is None:
-        return
-    for metric, value, bound in _above(result, link, link.line_rate_bps, ROUNDING):
+    for *_, said in _above(result, link, ROUNDING):
         yield (
-            f"{_said(result, link, metric, value, bound)}: up to {CLOCK - 1:.0%} may be the clock "
-            "of the tool, so it is taken; look at how long the run was"
+            f"{said}: up to {CLOCK - 1:.0%} may be the clock of the tool, so it is taken; look at "
+            "how long the run was"
         )
 
 
-def _said(result: Result, link: Interconnect, metric: str, value: float, bound: float) -> str:
-    line = f"a line of {_rate(link.line_rate_bps or 0.0)} carries of {result.labels.protocol}"
-    return f"{metric} {_rate(value)} is above the {_rate(bound)} that {line}"
-
-
 def _above(
-    result: Result, link: Interconnect, line_rate_bps: float, slack: float
-) -> Iterator[tuple[str, float, float]]:
-    """Metric, value and bound [b/s] of each rate above ``slack`` times its bound."""
-    payload, protocol = result.labels.payload_bytes, result.labels.protocol
-    bound = _goodput_bound(link, protocol, payload, line_rate_bps)
+    result: Result, link: Interconnect | None, slack: float
+) -> Iterator[tuple[str, float, float, str]]:
+    """Metric, value and bound [b/s] of each rate above ``slack`` times its bound, and a sentence."""
+    if link is None or link.line_rate_bps is None:
+        return
+    bound, _ = _bounds(result, link, link.line_rate_bps)
+    line = f"a line of {_rate(link.line_rate_bps)} carries of {result.labels.protocol}"
     for metric in ("goodput_bps", "sent_bps"):
         flow = printed_of(result.numbers, metric)
         if flow is not None and flow.low > slack * bound:
-            yield metric, flow.value, bound
+            said = f"{metric} {_rate(flow.value)} is above the {_rate(bound)} that {line}"
+            yield metric, flow.value, bound, said
 
 
-def _too_fast(result: Result, link: Interconnect, line_rate_bps: float) -> Iterator[str]:
+def _too_fast(result: Result, link: Interconnect | None) -> Iterator[str]:
     """A sentence for each latency below the transmission time of the payload."""
     payload = result.labels.payload_bytes
-    if payload is None:
+    if link is None or link.line_rate_bps is None or payload is None:
         return
-    least = _latency_bound(link, result.labels.protocol, payload, line_rate_bps)
+    _, least = _bounds(result, link, link.line_rate_bps)
     for family, trips in (("latency", 1), ("rtt_half", 1), ("rtt", 2)):
         for name in ("min", "p50", "mean"):
             metric = f"{family}_{name}_s"
@@ -92,27 +86,18 @@ def _framing(link: Interconnect, protocol: str | None) -> ethernet.Framing | Non
         return None
 
 
-def _goodput_bound(
-    link: Interconnect, protocol: str | None, payload: int | None, line_rate_bps: float
-) -> float:
-    framing = _framing(link, protocol)
+def _bounds(result: Result, link: Interconnect, line_rate_bps: float) -> tuple[float, float]:
+    """The greatest goodput [b/s] and the least latency [s] of a result's payload."""
+    payload, framing = result.labels.payload_bytes, _framing(link, result.labels.protocol)
+    bits_alone_s = 8 * (payload or 0) / line_rate_bps
     if framing is None:
-        return line_rate_bps
-    if payload is None or framing.protocol == "tcp":
-        return ethernet.stream_goodput_bps(framing, line_rate_bps)
+        return line_rate_bps, bits_alone_s
+    most = ethernet.stream_goodput_bps(framing, line_rate_bps)
+    if payload is None:
+        return most, 0.0
     try:
-        return float(ethernet.max_goodput_bps(payload, framing, line_rate_bps))
+        if framing.protocol != "tcp":
+            most = float(ethernet.max_goodput_bps(payload, framing, line_rate_bps))
+        return most, float(ethernet.min_latency_s(payload, framing, line_rate_bps))
     except ScenarioError:
-        return ethernet.stream_goodput_bps(framing, line_rate_bps)
-
-
-def _latency_bound(
-    link: Interconnect, protocol: str | None, payload: int, line_rate_bps: float
-) -> float:
-    framing = _framing(link, protocol)
-    if framing is not None:
-        try:
-            return float(ethernet.min_latency_s(payload, framing, line_rate_bps))
-        except ScenarioError:
-            pass
-    return 8 * payload / line_rate_bps
+        return most, bits_alone_s

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import pairwise
 
 from icmodel import units
-from icmodel.dataset import AXES, RATIOS, Interconnect
+from icmodel.dataset import RATIOS, Interconnect
 from icmodel.ingest.printed import Printed
 from icmodel.ingest.result import Result, printed_of
 from icmodel.ingest.slips import hint
@@ -57,8 +57,7 @@ def problems(result: Result, link: Interconnect | None) -> Iterator[str]:
     yield from _load(result)
     yield from _order(result)
     yield from _trips(result)
-    if link is not None:
-        yield from beyond_wire(result, link)
+    yield from beyond_wire(result, link)
 
 
 def _no_point(result: Result) -> Iterator[str]:
@@ -191,11 +190,8 @@ def _trips(result: Result) -> Iterator[str]:
 
 def point_of(result: Result) -> tuple[object, ...]:
     """The key of a result's point: all axes, without the metric."""
-    axes = (getattr(result.labels, name) for name in AXES)
-    options = tuple(sorted(result.labels.options.items()))
-    ends = result.hosts
     kinds = tuple(sorted({number.metric for number in result.numbers}))
-    return (*axes, options, result.streams, *ends, kinds)
+    return (*result.labels.place, result.streams, *result.hosts, kinds)
 
 
 def unlike(results: Sequence[Result]) -> Iterator[str]:

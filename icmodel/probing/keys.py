@@ -33,7 +33,9 @@ def private(folder: Path) -> Path:
 
 @contextmanager
 def new_key(probe: Path, folder: Path) -> Iterator[Path]:
-    """A key that icprobe made, removed at the end; one that was left behind by a killed icmodel is replaced.
+    """A key that icprobe made, in a new folder that only this user can read; both are removed at the end.
+
+    What a killed icmodel left behind there is replaced.
 
     Parameters
     ----------
@@ -42,15 +44,7 @@ def new_key(probe: Path, folder: Path) -> Iterator[Path]:
     folder : Path
         Of the records that are measured with it.
     """
-    with _made_anew(private(folder)) as place:
-        key = place / "key"
-        printed((str(probe), "key", str(key)), BRIEF_S)
-        yield key
-
-
-@contextmanager
-def _made_anew(place: Path) -> Iterator[Path]:
-    """A new empty folder that only this user can read, removed at the end."""
+    place = private(folder)
     try:
         if place.exists():
             shutil.rmtree(place)
@@ -61,6 +55,8 @@ def _made_anew(place: Path) -> Iterator[Path]:
             "of your own"
         ) from error
     try:
-        yield place
+        key = place / "key"
+        printed((str(probe), "key", str(key)), BRIEF_S)
+        yield key
     finally:
         shutil.rmtree(place, ignore_errors=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from icmodel.errors import MeasuringError
@@ -20,32 +20,18 @@ def alone(folder: Path) -> Iterator[None]:
     MeasuringError
         If another process holds the lock, or the folder cannot be locked.
     """
-    place = _opened(folder)
-    try:
-        _hold(place, folder)
+    with ExitStack() as stack:
+        try:
+            place = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, place)
+            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise MeasuringError(
+                f"another process is measuring into {folder}: wait until it ends, or give another "
+                "folder"
+            ) from error
+        except OSError as error:
+            raise MeasuringError(
+                f"{folder} cannot be locked ({error.strerror}): give another folder"
+            ) from error
         yield
-    finally:
-        os.close(place)
-
-
-def _opened(folder: Path) -> int:
-    try:
-        return os.open(folder, os.O_RDONLY)
-    except OSError as error:
-        raise _impossible(folder, error) from error
-
-
-def _impossible(folder: Path, error: OSError) -> MeasuringError:
-    return MeasuringError(f"{folder} cannot be locked ({error.strerror}): give another folder")
-
-
-def _hold(place: int, folder: Path) -> None:
-    try:
-        fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise MeasuringError(
-            f"another process is measuring into {folder}: wait until it ends, or give another "
-            "folder"
-        ) from error
-    except OSError as error:
-        raise _impossible(folder, error) from error

@@ -8,8 +8,9 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 from icmodel.documents import json_value
 from icmodel.errors import MeasurementFailed
@@ -35,49 +36,45 @@ def until_told(serve: Sequence[str]) -> list[str]:
     return ["sh", "-c", RESPONDER.format(serve=shlex.join(serve))]
 
 
-class Responder:
-    """An ``icprobe serve`` process, entered once it accepts runs and ended on exit."""
+@contextmanager
+def responder(command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """An ``icprobe serve`` process that accepts runs, ended with the context.
 
-    def __init__(self, command: Sequence[str]) -> None:
-        self._output = tempfile.TemporaryFile()  # noqa: SIM115  (closed in __exit__)
-        self._process = subprocess.Popen(
+    Raises
+    ------
+    MeasurementFailed
+        If it ends, or does not answer in time.
+    """
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(
             list(command),
             stdin=subprocess.PIPE,
-            stdout=self._output,
-            stderr=self._output,
+            stdout=output,
+            stderr=output,
             start_new_session=True,
         )
-
-    def __enter__(self) -> Self:
-        deadline = time.monotonic() + BRIEF_S
-        while "answers on" not in self._text():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                why = reason(self._text().encode("utf-8"))
-                self.__exit__()
-                raise MeasurementFailed(
-                    f"`icprobe serve` does not answer ({why}): put that right and start again"
-                )
-            time.sleep(POLL_S)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._process.stdin is not None:
-            self._process.stdin.close()
         try:
-            self._process.wait(timeout=1.0)
-        except subprocess.TimeoutExpired:
-            os.killpg(self._process.pid, signal.SIGTERM)
-            self._process.wait()
-        self._output.close()
+            _await(process, output.fileno())
+            yield process
+        finally:
+            if process.stdin is not None:
+                process.stdin.close()
+            try:
+                process.wait(timeout=1.0)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGTERM)
+                process.wait()
 
-    @property
-    def alive(self) -> bool:
-        """Whether the process still runs."""
-        return self._process.poll() is None
 
-    def _text(self) -> str:
-        """All output so far, read without moving the position at which the process writes."""
-        return os.pread(self._output.fileno(), MOST_OUTPUT_BYTES, 0).decode("utf-8", "replace")
+def _await(process: subprocess.Popen[bytes], output: int) -> None:
+    """Wait until the responder answers; its output is read without moving where it writes."""
+    deadline = time.monotonic() + BRIEF_S
+    while b"answers on" not in (told := os.pread(output, MOST_OUTPUT_BYTES, 0)):
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise MeasurementFailed(
+                f"`icprobe serve` does not answer ({reason(told)}): put that right and start again"
+            )
+        time.sleep(POLL_S)
 
 
 def record_of(done: subprocess.CompletedProcess[bytes]) -> dict[str, Any]:

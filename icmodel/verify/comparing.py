@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from icmodel.estimate import number_or_none
 from icmodel.system import Stream, System
 from icmodel.verify.folder import Pass
 
@@ -70,14 +71,14 @@ class Compared:
     def to_dict(self) -> dict[str, object]:
         """JSON form; unknown numbers become ``None``."""
         return {
-            "predicted": _number(self.value),
-            "low": _number(self.low),
-            "high": _number(self.high),
-            "measured": _number(self.median),
-            "least": _number(min(self.measured, default=math.nan)),
-            "most": _number(max(self.measured, default=math.nan)),
+            "predicted": number_or_none(self.value),
+            "low": number_or_none(self.low),
+            "high": number_or_none(self.high),
+            "measured": number_or_none(self.median),
+            "least": number_or_none(min(self.measured, default=math.nan)),
+            "most": number_or_none(max(self.measured, default=math.nan)),
             "passes": len(self.measured),
-            "ratio": _number(self.ratio),
+            "ratio": number_or_none(self.ratio),
             "inside": self.inside if self.judged else None,
             "why": self.why,
         }
@@ -108,11 +109,11 @@ class Bounded:
         """JSON form."""
         return {
             "bound": self.bound_s,
-            "measured": _number(self.measured_s),
+            "measured": number_or_none(self.measured_s),
             "covers": list(self.covers),
             "held": self.held,
             "passes_stolen": self.stolen,
-            "measured_stolen": _number(self.stolen_s),
+            "measured_stolen": number_or_none(self.stolen_s),
         }
 
 
@@ -200,7 +201,7 @@ def _compared(
     measured = tuple(float(one[metric]) for one in results if one.get(metric) is not None)
     value, low, high = (_end(told, end) for end in ("value", "low", "high"))
     why = "" if told is None else str(told["why"])
-    return Compared(value, low, high, measured, _STEPS[metric](stream, results), why)
+    return Compared(value, low, high, measured, _step(metric, stream, results), why)
 
 
 def _end(told: Mapping[str, Any] | None, end: str) -> float:
@@ -215,32 +216,11 @@ def _results(passes: Sequence[Pass], stream: str) -> list[Result]:
     return [one.records[stream]["result"] for one in passes]
 
 
-def _frame_bps(stream: Stream, results: Sequence[Result]) -> float:
-    """What one frame more in the window changes in the goodput [b/s]."""
-    windows = [one["window_s"] for one in results if one.get("window_s")]
-    return 8 * stream.payload_bytes / min(windows) if windows else 0.0
-
-
-def _frame_ratio(stream: Stream, results: Sequence[Result]) -> float:
-    """What one frame more in the window changes in the loss rate."""
-    sent = [one["frames_sent"] for one in results if one.get("frames_sent")]
-    return 1 / min(sent) if sent else 0.0
-
-
-def _nothing(stream: Stream, results: Sequence[Result]) -> float:
-    return 0.0
-
-
-_STEPS: Mapping[str, Callable[[Stream, Sequence[Result]], float]] = {
-    "goodput_bps": _frame_bps,
-    "latency_mean_s": _nothing,
-    "latency_p99_s": _nothing,
-    "loss_rate": _frame_ratio,
-}
-
-
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _step(metric: str, stream: Stream, results: Sequence[Result]) -> float:
+    """What one frame more in the window changes in the goodput [b/s] or the loss rate; 0 for times."""
+    key = {"goodput_bps": "window_s", "loss_rate": "frames_sent"}.get(metric, "")
+    least = min((one[key] for one in results if one.get(key)), default=math.inf)
+    return (8 * stream.payload_bytes if metric == "goodput_bps" else 1) / least
 
 
 def all_of(

@@ -112,15 +112,13 @@ def _fewer(system: System, members: int | None) -> System:
     """The system with at most so many devices of each group, and what these need."""
     if members is None:
         return system
-    count: dict[str, int] = {}
-    kept = set(system.switches)
+    groups: dict[str, list[str]] = {}
     for device in system.devices.values():
-        count[device.group] = count.get(device.group, 0) + 1
-        if count[device.group] <= members:
-            kept.add(device.name)
+        groups.setdefault(device.group, []).append(device.name)
+    kept = {*system.switches, *(name for group in groups.values() for name in group[:members])}
     links = {name: one for name, one in system.links.items() if kept.issuperset(one.ends)}
     return replace(
-        _plain(system),
+        system,
         devices={name: one for name, one in system.devices.items() if name in kept},
         links=links,
         ports={name: one for name, one in system.ports.items() if one.link in links},
@@ -129,12 +127,6 @@ def _fewer(system: System, members: int | None) -> System:
         },
         requirements=(),
     )
-
-
-def _plain(system: System) -> System:
-    """The system as the plain class, whichever it was loaded as."""
-    names = System.__dataclass_fields__
-    return System(**{name: getattr(system, name) for name in names})
 
 
 def _dropped(system: System, fewer: System, members: int | None) -> Iterator[str]:
@@ -172,7 +164,7 @@ def _missing(system: System) -> Iterator[str]:
 
 def _as_lab(system: System, slower: float, dataset: str) -> System:
     return replace(
-        _plain(system),
+        system,
         devices={name: _device(one, dataset) for name, one in system.devices.items()},
         switches={name: _switch(one) for name, one in system.switches.items()},
         links={name: _link(one, slower, dataset) for name, one in system.links.items()},

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Mapping
+from itertools import count
 
 from icmodel.system import Stream, System
 
@@ -54,25 +56,17 @@ def _busy(system: System, stream: Stream) -> float:
 def slowdown(system: System, cores: int) -> float:
     """The least factor of 1, 2, 5, 10, 20, … at which the machine plays the system with room to spare."""
     needed = busy_cores(system) / (MOST_BUSY * cores)
-    power = 1.0
-    while True:
-        for step in STEPS:
-            if step * power >= needed:
-                return step * power
-        power *= 10
+    factors = (step * 10.0**power for power in count() for step in STEPS)
+    return next(factor for factor in factors if factor >= needed)
 
 
 def most_members(system: System) -> int | None:
     """At most so many devices of each group, where there are more hosts than the machine plays."""
-    sizes: dict[str, int] = {}
-    for device in system.devices.values():
-        sizes[device.group] = sizes.get(device.group, 0) + 1
-    if sum(sizes.values()) <= MOST_HOSTS:
+    sizes = Counter(device.group for device in system.devices.values()).values()
+    if sum(sizes) <= MOST_HOSTS:
         return None
-    members = max(sizes.values())
-    while members > 1 and sum(min(size, members) for size in sizes.values()) > MOST_HOSTS:
-        members -= 1
-    return members
+    fewer = range(max(sizes), 0, -1)
+    return next((n for n in fewer if sum(min(size, n) for size in sizes) <= MOST_HOSTS), 1)
 
 
 def placed(system: System, cores: tuple[int, ...]) -> Mapping[str, int]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ SETTINGS, PREDICTION, TOPOLOGY = "verification.json", "prediction.json", "topolo
 PASS = "pass-{:03d}.jsonl"
 MARK = "verification"
 """The key of a record that says of which verification it is."""
+LEAST_OVERLAP = 0.95
+"""A pass counts if all streams surely ran in at least this part of each window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,25 @@ class Pass:
     number: int
     records: Mapping[str, Mapping[str, Any]]
     overlap_ratio: float
+
+    @property
+    def counts(self) -> bool:
+        """Whether all streams ran long enough at once."""
+        return self.overlap_ratio >= LEAST_OVERLAP
+
+    @property
+    def flags(self) -> Counter[str]:
+        """The flags of the records, with their counts."""
+        return Counter(flag for one in self.records.values() for flag in one.get("flags", ()))
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON form, without the records."""
+        return {
+            "number": self.number,
+            "overlap_ratio": self.overlap_ratio,
+            "counts": self.counts,
+            "flags": dict(self.flags),
+        }
 
 
 @contextmanager
@@ -144,10 +166,8 @@ class Folder:
         VerificationError
             If one is damaged, of other streams, or was measured after another prediction.
         """
-        found = []
-        for place in sorted(self.path.glob(PASS.format(0).replace("000", "*"))):
-            found.append(self._pass(place, stored, streams))
-        return found
+        places = sorted(self.path.glob(PASS.format(0).replace("000", "*")))
+        return [self._pass(place, stored, streams) for place in places]
 
     def _pass(self, place: Path, stored: Stored, streams: tuple[str, ...]) -> Pass:
         try:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from icmodel.errors import MeasurementFailed, VerificationError
 from icmodel.probing.commands import ended, printed
 from icmodel.probing.keys import new_key, short_name
-from icmodel.probing.responder import BRIEF_S, PATIENCE_S, Responder, record_of, until_told
+from icmodel.probing.responder import BRIEF_S, PATIENCE_S, record_of, responder, until_told
 from icmodel.system import Stream, System
 from icmodel.verify.copying import OPTIONS
 from icmodel.verify.topology import Topology, code_point
@@ -58,8 +57,16 @@ class Played:
     overlap_ratio: float
 
 
-class Stage:
-    """A copy that stands in the lab while its context is entered.
+@contextmanager
+def staged(
+    probe: Path,
+    system: System,
+    built: Topology,
+    cores: Mapping[str, int],
+    times: Times,
+    folder: Path,
+) -> Iterator[Stage]:
+    """A copy that stands in the lab, with a responder on each host that receives.
 
     Parameters
     ----------
@@ -77,44 +84,46 @@ class Stage:
         Of the verification, where the topology stands as ``topology.toml``; a network that a killed
         verification left behind is replaced.
     """
+    name = f"verify-{short_name(folder)}"
+    with ExitStack() as stack:
+        key = stack.enter_context(new_key(probe, folder))
+        told = printed(
+            (str(probe), "lab", "up", str(folder / "topology.toml"), "--as", name), BRIEF_S
+        )
+        addresses = {
+            (host["name"], interface["neighbour"]): interface["address"]
+            for host in json.loads(told)["hosts"]
+            for interface in host["interfaces"]
+        }
+        stage = Stage(str(probe), name, str(key), system, built.nodes, addresses, cores, times)
+        stack.callback(stage.down)
+        for sink, port in sorted(stage.received()):
+            stack.enter_context(responder(until_told(stage.serve(sink, port))))
+        yield stage
 
-    def __init__(
-        self,
-        probe: Path,
-        system: System,
-        built: Topology,
-        cores: Mapping[str, int],
-        times: Times,
-        folder: Path,
-    ) -> None:
-        self._probe = str(probe)
-        self._system = system
-        self._nodes = built.nodes
-        self._cores = cores
-        self._times = times
-        self._folder = folder
-        self._name = f"verify-{short_name(folder)}"
-        self._stack = ExitStack()
-        self._addresses: Mapping[tuple[str, str], str] = {}
-        self._key = ""
 
-    def __enter__(self) -> Self:
-        with ExitStack() as stack:
-            self._key = str(stack.enter_context(new_key(Path(self._probe), self._folder)))
-            self._addresses = self._up()
-            stack.callback(self._down)
-            for sink, port in sorted(self._received()):
-                stack.enter_context(Responder(until_told(self._serve(sink, port))))
-            self._stack = stack.pop_all()
-        return self
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A copy that stands in the lab, as `staged` gives it.
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._stack.close()
+    Parameters
+    ----------
+    name, key : str
+        The network's name, and the file of the responders' key.
+    nodes : mapping
+        The lab's name of each node.
+    addresses : mapping
+        The address of each host on the link to each neighbour, by the lab's names.
+    """
+
+    probe: str
+    name: str
+    key: str
+    system: System
+    nodes: Mapping[str, str]
+    addresses: Mapping[tuple[str, str], str]
+    cores: Mapping[str, int]
+    times: Times
 
     def play(self) -> Played:
         """All streams at once, from the same moment on.
@@ -124,68 +133,57 @@ class Stage:
         MeasurementFailed
             If one of them fails.
         """
-        streams = list(self._system.streams.values())
-        longest_s = self._times.run_s + PATIENCE_S
+        streams = list(self.system.streams.values())
+        longest_s = self.times.run_s + PATIENCE_S
         with ThreadPoolExecutor(len(streams)) as pool:
             under_way = [pool.submit(_timed, self._run(one), longest_s) for one in streams]
             try:
                 done = [one.result() for one in under_way]
             except BaseException:
-                self._down()  # what still runs ends with its host
+                self.down()  # what still runs ends with its host
                 raise
-        overlap = overlap_ratio([span for _, span in done], self._times)
+        overlap = overlap_ratio([span for _, span in done], self.times)
         records = {one.name: record for one, (record, _) in zip(streams, done, strict=True)}
         return Played(records, overlap)
 
-    # --- building -----------------------------------------------------------------------------
-
-    def _up(self) -> dict[tuple[str, str], str]:
-        """Build the network; the address of each host on the link to each neighbour."""
-        file = str(self._folder / "topology.toml")
-        told = printed((self._probe, "lab", "up", file, "--as", self._name), BRIEF_S)
-        return {
-            (host["name"], interface["neighbour"]): interface["address"]
-            for host in json.loads(told)["hosts"]
-            for interface in host["interfaces"]
-        }
-
-    def _down(self) -> None:
+    def down(self) -> None:
         """Remove the network and end the processes in it; once more does nothing."""
-        ended((self._probe, "lab", "down", self._name), BRIEF_S)
-
-    def _on(self, host: str) -> list[str]:
-        name = self._nodes[host]
-        return [self._probe, "lab", "exec", "--lab", self._name, name, "--", self._probe]
+        ended((self.probe, "lab", "down", self.name), BRIEF_S)
 
     # --- commands -----------------------------------------------------------------------------
 
-    def _received(self) -> set[tuple[str, str]]:
+    def _on(self, host: str) -> list[str]:
+        name = self.nodes[host]
+        return [self.probe, "lab", "exec", "--lab", self.name, name, "--", self.probe]
+
+    def received(self) -> set[tuple[str, str]]:
         """Each host that receives, and the neighbour from which."""
-        return {self._last(one) for one in self._system.streams.values()}
+        return {self._last(one) for one in self.system.streams.values()}
 
     def _last(self, stream: Stream) -> tuple[str, str]:
-        return stream.sink, self._system.ports[stream.path[-1]].node
+        return stream.sink, self.system.ports[stream.path[-1]].node
 
     def _address(self, place: tuple[str, str]) -> str:
-        return self._addresses[self._nodes[place[0]], self._nodes[place[1]]]
+        return self.addresses[self.nodes[place[0]], self.nodes[place[1]]]
 
-    def _serve(self, sink: str, neighbour: str) -> list[str]:
-        count = len(self._system.streams)
+    def serve(self, sink: str, neighbour: str) -> list[str]:
+        """``icprobe serve`` on a host, at its address on the link to a neighbour."""
+        count = len(self.system.streams)
         return [
             *self._on(sink),
             "serve",
-            *("--bind", self._address((sink, neighbour)), "--key", self._key),
-            *("--cpus", str(self._cores[sink]), "--max-sessions", str(count)),
+            *("--bind", self._address((sink, neighbour)), "--key", self.key),
+            *("--cpus", str(self.cores[sink]), "--max-sessions", str(count)),
         ]
 
     def _run(self, stream: Stream) -> list[str]:
         return [
             *self._on(stream.source),
             "run",
-            *("--to", self._address(self._last(stream)), "--key", self._key),
-            *("--cpus", str(self._cores[stream.source])),
-            *self._times.words(),
-            *words(self._system, stream),
+            *("--to", self._address(self._last(stream)), "--key", self.key),
+            *("--cpus", str(self.cores[stream.source])),
+            *self.times.words(),
+            *words(self.system, stream),
         ]
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from scipy.special import bdtr
 
 from icmodel.system import System
 from icmodel.verify import comparing
 from icmodel.verify.comparing import Bounded, Compared
 from icmodel.verify.copying import Copy
 from icmodel.verify.fitting import RULE
-from icmodel.verify.folder import Stored
+from icmodel.verify.folder import Pass, Stored
 
 SCHEMA_VERSION = 1
 AGREES, DISAGREES, UNDECIDED = "agrees", "does not agree", "undecided"
@@ -21,31 +22,6 @@ COVERED = 0.9
 """What part of single runs an interval promises to hold."""
 DOUBT = 0.01
 """More numbers outside than chance explains at this level speak against the prediction."""
-LEAST_OVERLAP = 0.95
-"""A pass counts if all streams surely ran in at least this part of each window."""
-
-
-@dataclass(frozen=True, slots=True)
-class PassTold:
-    """A pass: how far its windows overlap, whether it counts, and the flags of its records with their counts."""
-
-    number: int
-    overlap_ratio: float
-    flags: Mapping[str, int]
-
-    @property
-    def counts(self) -> bool:
-        """Whether all streams ran long enough at once."""
-        return self.overlap_ratio >= LEAST_OVERLAP
-
-    def to_dict(self) -> dict[str, object]:
-        """JSON form."""
-        return {
-            "number": self.number,
-            "overlap_ratio": self.overlap_ratio,
-            "counts": self.counts,
-            "flags": dict(self.flags),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +45,7 @@ class Verification:
     folder: Path
     stored: Stored
     differs: tuple[str, ...]
-    passes: tuple[PassTold, ...]
+    passes: tuple[Pass, ...]
     streams: Mapping[str, Mapping[str, Compared]]
     bounds: Mapping[str, Bounded]
     devices: Mapping[str, Compared]
@@ -154,9 +130,4 @@ def most_outside(count: int) -> int:
 
     The least n for which a binomial variable of ``count`` trials at 10 % is at most n with 99 %.
     """
-    total, outside = 0.0, -1
-    while total < 1 - DOUBT:
-        outside += 1
-        share = (1 - COVERED) ** outside * COVERED ** (count - outside)
-        total += math.comb(count, outside) * share
-    return outside
+    return next(n for n in range(count + 1) if bdtr(n, count, 1 - COVERED) >= 1 - DOUBT)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from statistics import fmean
 
 from icmodel.system import (
     DeficitRoundRobin,
@@ -127,8 +128,4 @@ def _packet_sizes(system: System, port: Port) -> Mapping[int, float]:
         if port.name in stream.path:
             most = min(link.mtu_bytes for link in system.links_of(stream))
             sizes.setdefault(stream.priority, []).append(min(stream.payload_bytes, most))
-    return {priority: _mean(some) for priority, some in sizes.items()}
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
+    return {priority: fmean(some) for priority, some in sizes.items()}

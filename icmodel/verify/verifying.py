@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,8 +15,8 @@ from icmodel.verify import comparing
 from icmodel.verify.copying import Copy, copied
 from icmodel.verify.fitting import machine_cores, most_members, placed, slowdown
 from icmodel.verify.folder import Folder, Pass, Stored, opened
-from icmodel.verify.playing import Stage, Times, check_wiring
-from icmodel.verify.result import LEAST_OVERLAP, PassTold, Verification
+from icmodel.verify.playing import Stage, Times, check_wiring, staged
+from icmodel.verify.result import Verification
 from icmodel.verify.topology import topology
 
 LAB = "lab-1g-2026"
@@ -108,20 +107,19 @@ def verify(
         if asked.repeats > _counting(passes):
             tool = probe or find_probe()
             check_wiring(tool, copy.system, place / "topology.toml")
-            stage = Stage(
-                tool, copy.system, built, placed(copy.system, machine_cores()), asked.times, place
-            )
-            passes = _played(kept, stage, stored, passes, asked.repeats, watch)
+            cores = placed(copy.system, machine_cores())
+            with staged(tool, copy.system, built, cores, asked.times, place) as stage:
+                _play_missing(kept, stage, stored, passes, asked.repeats, watch)
     return _told(given, copy, place, stored, _as_read(made), passes)
 
 
 def _copy(given: System, asked: Wish) -> Copy:
     """The copy that was asked for, or the one that fits."""
     members = asked.members or most_members(given)
-    if asked.slower is not None:
-        return copied(given, slower=asked.slower, members=members, dataset=asked.dataset)
-    whole = copied(given, slower=1.0, members=members, dataset=asked.dataset)
-    slower = slowdown(whole.system, len(machine_cores()))
+    slower = asked.slower
+    if slower is None:
+        whole = copied(given, slower=1.0, members=members, dataset=asked.dataset)
+        slower = slowdown(whole.system, len(machine_cores()))
     return copied(given, slower=slower, members=members, dataset=asked.dataset)
 
 
@@ -157,26 +155,23 @@ def _as_read(document: Mapping[str, object]) -> dict[str, object]:
 
 
 def _counting(passes: list[Pass]) -> int:
-    return sum(one.overlap_ratio >= LEAST_OVERLAP for one in passes)
+    return sum(one.counts for one in passes)
 
 
-def _played(
+def _play_missing(
     kept: Folder,
     stage: Stage,
     stored: Stored,
     passes: list[Pass],
     repeats: int,
     watch: Watch | None,
-) -> list[Pass]:
-    """The passes with those that are missing measured and kept, one after the other."""
-    found = list(passes)
-    with stage:
-        while _counting(found) < repeats and len(found) < repeats + MOST_MORE:
-            number = 1 + max((one.number for one in found), default=0)
-            found.append(kept.keep(number, stage.play(), stored))
-            if watch is not None:
-                watch(_counting(found), repeats)
-    return found
+) -> None:
+    """Measure and keep the passes that are missing, one after the other, and append them."""
+    while _counting(passes) < repeats and len(passes) < repeats + MOST_MORE:
+        number = 1 + max((one.number for one in passes), default=0)
+        passes.append(kept.keep(number, stage.play(), stored))
+        if watch is not None:
+            watch(_counting(passes), repeats)
 
 
 # --- telling ----------------------------------------------------------------------------------
@@ -193,22 +188,14 @@ def _told(
     predicted = stored.prediction
     now = made["streams"]
     assert isinstance(now, dict)
-    told = tuple(
-        PassTold(
-            one.number,
-            one.overlap_ratio,
-            Counter(flag for record in one.records.values() for flag in record.get("flags", ())),
-        )
-        for one in passes
-    )
-    used = [one for one, said in zip(passes, told, strict=True) if said.counts]
+    used = [one for one in passes if one.counts]
     return Verification(
         system=given,
         copy=copy,
         folder=folder,
         stored=stored,
         differs=tuple(name for name in now if now[name] != predicted["streams"].get(name)),
-        passes=told,
+        passes=tuple(passes),
         streams=comparing.streams(copy.system, predicted, used),
         bounds=comparing.bounds(copy.system, predicted, used),
         devices=comparing.devices(copy.system, predicted, used),

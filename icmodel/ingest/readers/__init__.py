@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Protocol
 
 from icmodel.errors import RecordError
 from icmodel.ingest.readers import (
@@ -25,32 +25,33 @@ from icmodel.ingest.result import Result
 from icmodel.ingest.source import Source
 
 
-class Reader(NamedTuple):
-    """What a tool's module offers: does a text look like its output, and the results of a file."""
+class Reader(Protocol):
+    """What the module of a tool offers."""
 
-    recognises: Callable[[str], bool]
-    read: Callable[[Source], list[Result]]
+    NAME: str
+
+    def recognises(self, text: str) -> bool:
+        """Whether a text looks like output of the tool."""
+
+    def read(self, source: Source) -> list[Result]:
+        """The results of a file."""
 
 
-READERS: Mapping[str, Reader] = MappingProxyType(
-    {
-        part.NAME: Reader(part.recognises, part.read)
-        for part in (
-            sockperf,
-            ntttcp,
-            perftest,
-            netperf,
-            nuttcp,
-            zperfmq,
-            libzmq,
-            qperf,
-            osu,
-            imb,
-            iperf3,
-            iperf2,
-        )
-    }
+_MODULES: tuple[Reader, ...] = (
+    sockperf,
+    ntttcp,
+    perftest,
+    netperf,
+    nuttcp,
+    zperfmq,
+    libzmq,
+    qperf,
+    osu,
+    imb,
+    iperf3,
+    iperf2,
 )
+READERS: Mapping[str, Reader] = MappingProxyType({module.NAME: module for module in _MODULES})
 """By the tool's name, in the order they are asked."""
 
 

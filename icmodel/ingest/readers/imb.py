@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import MICRO, Printed, exact, printed
-from icmodel.ingest.readers.sections import Row, Section, rows, sections, unlabelled
+from icmodel.ingest.readers.sections import Row, Section, rows, sections, told, unlabelled
 from icmodel.ingest.result import BOTH, SENDER, Number, Origin, Result
 from icmodel.ingest.source import Source
 
@@ -53,7 +53,6 @@ def read(source: Source) -> list[Result]:
         If it has neither, or a table contradicts itself.
     """
     text = unlabelled(source.text)
-    said, longest = _SUITE.search(text), _LONGEST.search(text)
     blocks = list(sections(_BLOCK, text))
     taken = [block for block in blocks if block.title[1] in HEADS]
     if not blocks:
@@ -67,19 +66,18 @@ def read(source: Source) -> list[Result]:
     if len({(block.title[1], _processes(block)) for block in taken}) < len(taken):
         raise RecordError("it has the same benchmark twice: keep each run in a file of its own")
     for block in taken:
-        _check_whole(block, int(longest[1]) if longest else 0)
+        _check_whole(block, int(told(_LONGEST, text) or 0))
     notes = tuple(
         f"{name} is not taken: it loads both directions or several pairs, or is none of one stream"
         for name in names
         if name not in HEADS
     )
-    version = said[1] if said else ""
+    version = told(_SUITE, text)
     return [result for block in taken for result in _results(block, version, notes)]
 
 
 def _processes(block: Section) -> int:
-    said = _PROCESSES.search("\n".join(block.lines))
-    return int(said[1]) if said else 2
+    return int(told(_PROCESSES, "\n".join(block.lines)) or 2)
 
 
 def _check_whole(block: Section, longest: int) -> None:
@@ -95,18 +93,13 @@ def _check_whole(block: Section, longest: int) -> None:
 
 
 def _results(block: Section, version: str, notes: Sequence[str]) -> Iterator[Result]:
-    name, seen = block.title[1], set[int]()
+    name = block.title[1]
     for number, line in enumerate(block.lines, start=block.first):
         head = _HEAD.match(line)
         if head and head[1].split() not in HEADS[name]:
             raise RecordError(f"line {number}: the columns are not those of {name}")
     measured = block._replace(lines=[_LEFT_OUT.sub("", line) for line in block.lines])
     for row in _check_megabytes(name, _whole(rows(measured, _ROW, name), name)):
-        if row.size in seen:
-            raise RecordError(
-                f"line {row.line}: {name} has two rows of {row.size} B: keep each run in a file of its own"
-            )
-        seen.add(row.size)
         if row.size > 0:
             yield _result(block, version, row, notes)
 
@@ -122,8 +115,15 @@ def _whole(some: Iterable[Row], name: str) -> Iterator[Row]:
 def _result(block: Section, version: str, row: Row, notes: Sequence[str]) -> Result:
     name = block.title[1]
     is_latency = name == PINGPONG
-    numbers = _pingpong(row) if is_latency else _uniband(row)
-    half = ("latency is half a round trip, not a one-way measurement",) if is_latency else ()
+    if is_latency:  # half a round trip; of several groups the mean of theirs
+        numbers = [Number.read("rtt_half_mean_s", printed(row.cells[-2], MICRO), BOTH)]
+    else:
+        rate = printed(row.cells[3])
+        moved = rate * (8 * row.size)
+        numbers = [
+            Number.read("frames_per_s", rate, SENDER),
+            Number.read("goodput_bps", moved, SENDER),
+        ]
     pairs = 1 if is_latency else max(_processes(block) // 2, 1)
     return Result(
         origin=Origin(NAME, version, f"line {row.line}"),
@@ -135,19 +135,8 @@ def _result(block: Section, version: str, row: Row, notes: Sequence[str]) -> Res
         ),
         numbers=tuple(numbers),
         streams=pairs,
-        notes=(*notes, *half),
+        notes=tuple(notes),
     )
-
-
-def _pingpong(row: Row) -> Iterator[Number]:
-    """Half a round trip; of several groups the mean of theirs."""
-    yield Number.read("rtt_half_mean_s", printed(row.cells[-2], MICRO), BOTH)
-
-
-def _uniband(row: Row) -> Iterator[Number]:
-    rate = printed(row.cells[3])
-    yield Number.read("frames_per_s", rate, SENDER)
-    yield Number.read("goodput_bps", rate * (8 * row.size), SENDER)
 
 
 def _check_megabytes(name: str, some: Iterable[Row]) -> Iterator[Row]:

@@ -18,6 +18,7 @@ from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import MICRO, Printed, exact, printed
 from icmodel.ingest.readers.agreement import check_loss, check_rate
 from icmodel.ingest.readers.iperf2_csv import NAME, is_csv, of_csv
+from icmodel.ingest.readers.sections import told
 from icmodel.ingest.result import RECEIVER, SENDER, Limits, Number, Origin, Payloads, Result
 from icmodel.ingest.source import Source
 
@@ -111,28 +112,22 @@ def _of_text(text: str, protocol: str, *, sends: bool) -> Result:
     payloads = _open_payloads(lines, text) if size is None else None
     if "Latency avg" in text:
         notes.append("one-way latency needs clocks that agree, of which nothing is said: not taken")
-    version = _VERSION.search(text)
     return Result(
-        origin=Origin(NAME, version[1] if version else "", "the whole run"),
+        origin=Origin(NAME, told(_VERSION, text), "the whole run"),
         labels=Labels(
             protocol=protocol,
             payload_bytes=size,
             load_bps=load,
             cores=1 if streams == 1 else None,
         ),
-        unless=_unless(protocol, payloads),
+        unless=Labels(  # TCP goes as fast as it can unless told otherwise, which is not said
+            load_bps=math.inf if protocol == "tcp" else None,
+            payload_bytes=payloads.only if payloads else None,
+        ),
         numbers=tuple(numbers),
         streams=streams,
         limits=Limits(payloads=payloads),
         notes=tuple(notes),
-    )
-
-
-def _unless(protocol: str, payloads: Payloads | None) -> Labels:
-    """TCP goes as fast as it can unless told otherwise, which its output does not say."""
-    return Labels(
-        load_bps=math.inf if protocol == "tcp" else None,
-        payload_bytes=None if payloads is None else payloads.only,
     )
 
 
@@ -142,8 +137,8 @@ def _open_payloads(line: _Line, text: str) -> Payloads | None:
         return None
     arrived = line.lost[1] - line.lost[0]
     late = sum(int(count) for count in _LATE.findall(text))
-    low, high = (Decimal(end) / 8 for end in (line.moved.low, line.moved.high))
-    said = f"iperf says {float(high + low) / 2:.6g} B in {arrived} datagrams"
+    low, high = line.moved.low / 8, line.moved.high / 8
+    said = f"iperf says {(high + low) / 2:.6g} B in {arrived} datagrams"
     return Payloads(low / (arrived + late), high / arrived, said)
 
 

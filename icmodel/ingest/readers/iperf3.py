@@ -16,7 +16,7 @@ from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import exact
 from icmodel.ingest.readers.agreement import check_count, check_rate, check_share
-from icmodel.ingest.result import RECEIVER, SENDER, Ends, Limits, Number, Origin, Result, Side
+from icmodel.ingest.result import RECEIVER, SENDER, Ends, Limits, Number, Origin, Result
 from icmodel.ingest.source import Source, documents, real, shifted, table, tables, text_of
 
 NAME = "iperf3"
@@ -101,10 +101,6 @@ class _Run:
     at_server: bool
     sent_packets: float | None
 
-    @property
-    def local(self) -> Side:
-        return SENDER if self.local_sends else RECEIVER
-
 
 def _result(document: Document, number: int) -> Result:
     run = _checked(document)
@@ -118,7 +114,6 @@ def _result(document: Document, number: int) -> Result:
             "receiver may count more than the sender sent"
         )
     streams = int(real(run.test, "num_streams") or 1)
-    sender, receiver = _hosts(run)
     return Result(
         origin=Origin(
             NAME,
@@ -129,7 +124,7 @@ def _result(document: Document, number: int) -> Result:
         labels=_labels(run, streams),
         unless=Labels(load_bps=math.inf if run.protocol == "tcp" else None),
         numbers=tuple(numbers),
-        hosts=Ends(sender=sender, receiver=receiver),
+        hosts=_hosts(run),
         streams=streams,
         limits=Limits(
             most_cores=_SLACK * (1 + streams if _version(run) >= _MULTITHREADED else 1),
@@ -201,11 +196,10 @@ def _labels(run: _Run, streams: int) -> Labels:
     )
 
 
-def _hosts(run: _Run) -> tuple[str, str]:
-    """The sender and the receiver, as it names them."""
+def _hosts(run: _Run) -> Ends:
     ends = next(iter(tables(run.start, "connected")), {})
     local, remote = text_of(ends, "local_host"), text_of(ends, "remote_host")
-    return (local, remote) if run.local_sends else (remote, local)
+    return Ends(local, remote) if run.local_sends else Ends(remote, local)
 
 
 # --- counts -----------------------------------------------------------------------------------

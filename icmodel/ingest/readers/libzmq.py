@@ -15,6 +15,7 @@ from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import printed
 from icmodel.ingest.readers.agreement import check_rate
+from icmodel.ingest.readers.sections import Section, sections
 from icmodel.ingest.result import BOTH, RECEIVER, Number, Origin, Result
 from icmodel.ingest.source import Source
 
@@ -50,28 +51,25 @@ def read(source: Source) -> list[Result]:
             "it is the table of NetMQ's own benchmark, not of libzmq's perf tools: write it as CSV "
             "and ingest it with a column mapping (--map)"
         )
-    starts = [found.start() for found in _SIZE.finditer(source.text)]
-    if not starts:
+    found = list(sections(_SIZE, source.text))
+    if not found:
         raise RecordError("it has no line 'message size: N [B]': it is cut off")
-    ends = [*starts[1:], len(source.text)]
-    return [
-        _result(source.text[start:end], number)
-        for number, (start, end) in enumerate(zip(starts, ends, strict=True), start=1)
-    ]
+    return [_result(one, number) for number, one in enumerate(found, start=1)]
 
 
-def _result(text: str, number: int) -> Result:
-    size, count = _SIZE.search(text), _COUNT.search(text)
+def _result(section: Section, number: int) -> Result:
+    text = "\n".join(section.lines)
+    count = _COUNT.search(text)
     latency, messages = _LATENCY.search(text), _MESSAGES.search(text)
-    if size is None or count is None or (latency is None and messages is None):
+    if count is None or (latency is None and messages is None):
         raise RecordError(f"result {number} has no count or no value: it is cut off")
-    payload, runs = int(size[1]), int(count[1])
+    payload, runs = int(section.title[1]), int(count[1])
     notes: list[str]
     if latency is not None:
         value = printed(latency[1], Decimal(1).scaleb(POWERS[latency[2]]))
         numbers = [Number.read("rtt_half_mean_s", value, BOTH)]
         load = None
-        notes = ["latency is half a round trip, not a one-way measurement; no spread is printed"]
+        notes = ["no spread of the latency is printed"]
     else:
         assert messages is not None, "one of the two was found"
         numbers = _throughput(messages[1], payload, runs, _BITS.search(text))

@@ -14,6 +14,7 @@ from icmodel.errors import RecordError
 from icmodel.ingest.readers.netperf_classic import from_table
 from icmodel.ingest.readers.netperf_omni import from_omni, pairs_of
 from icmodel.ingest.readers.netperf_test import NAME, Test, cells_of
+from icmodel.ingest.readers.sections import told
 from icmodel.ingest.result import Result
 from icmodel.ingest.source import Source, documents
 
@@ -24,6 +25,7 @@ _BANNER = re.compile(
 )
 _MARK = re.compile(r'(?:^|")(?:MIGRATED )?(?:TCP|UDP|SCTP|OMNI)\b[^"\n]*TEST from ', re.M)
 """A banner at the beginning of a line, or of a text in JSON."""
+_BURST = re.compile(r"first burst (\d+)")
 _TO = re.compile(r" to (\S+) \((\S*)\)")
 BROKEN_BEHIND = ("Percentile", "Latency", "Maximum", "Minimum", "Mean", "Stddev")
 """Words at which a broken line of omni's CSV head was seen to end."""
@@ -81,7 +83,6 @@ def _tests(text: str) -> Iterator[Test]:
     starts = [0, *(banner.end() for banner in found)]
     for banner, before, end in zip(found, starts, ends, strict=False):
         peer = _TO.search(banner["rest"])
-        burst = re.search(r"first burst (\d+)", banner["rest"])
         typed = [line for line in text[before : banner.start()].split("\n") if "netperf " in line]
         yield Test(
             words=banner["test"],
@@ -90,7 +91,7 @@ def _tests(text: str) -> Iterator[Test]:
             command=typed[-1] if typed else "",
             lines=tuple(text[banner.end() : end].strip("\n").split("\n")),
             place=f"line {text.count(chr(10), 0, banner.start()) + 1}",
-            burst=int(burst[1]) if burst else 0,
+            burst=int(told(_BURST, banner["rest"]) or 0),
         )
 
 
@@ -101,12 +102,8 @@ def _result(test: Test) -> Result:
             f"{test.place}: {test.words} sets a connection up for every transaction, which is no "
             "latency of a frame: measure with TCP_RR"
         )
-    if (failed := _FAILED.search(body)) is not None and not _has_numbers(body):
+    if (failed := _FAILED.search(body)) is not None and not any(map(cells_of, test.lines)):
         raise RecordError(f"{test.place}: the run failed: netperf says {failed[0].strip()!r}")
     if pairs := pairs_of(test.lines):
         return from_omni(test, pairs)
     return from_table(test, body)
-
-
-def _has_numbers(body: str) -> bool:
-    return any(cells_of(line) for line in body.split("\n"))

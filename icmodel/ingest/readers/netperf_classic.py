@@ -17,6 +17,7 @@ from icmodel.ingest.readers.netperf_test import (
     made,
     round_trip,
 )
+from icmodel.ingest.readers.sections import told
 from icmodel.ingest.result import BOTH, RECEIVER, SENDER, Number, Result, Side
 from icmodel.ingest.source import number
 
@@ -68,8 +69,8 @@ def _head(lines: Sequence[str]) -> str:
 def _warnings(body: str) -> list[str]:
     if "Desired confidence was not achieved" not in body:
         return []
-    width = _CONFIDENCE.search(body)
-    said = f", its interval is {width[1]} % wide" if width else ""
+    width = told(_CONFIDENCE, body)
+    said = f", its interval is {width} % wide" if width else ""
     return [f"netperf warns that the confidence asked for was not reached{said}"]
 
 

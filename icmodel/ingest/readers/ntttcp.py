@@ -17,12 +17,14 @@ from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import PER_CENT, Printed, exact, printed
 from icmodel.ingest.readers.agreement import check_rate, over
+from icmodel.ingest.readers.sections import told
 from icmodel.ingest.result import RECEIVER, SENDER, Ends, Number, Origin, Result
 from icmodel.ingest.source import Source, number
 
 NAME = "ntttcp"
 _XML = re.compile(r"(?:^|>)\s*<ntttcp([sr])\b", re.M)
 _CONSOLE = re.compile(r"NTTTCP for Linux ([0-9.]+)", re.I)
+_THREADS = re.compile(r"(\d+) (?:threads|connections) ")
 _TITLE = re.compile(rf"^\s*{_CONSOLE.pattern}\s*$", re.I | re.M)
 _FIELD = re.compile(r"INFO:\s+([a-z /()]+?)\s*:\s*([0-9.]+)\s*(\S*)\s*$", re.M)
 _SPEEDS = {"Gbps": 10**9, "Mbps": 10**6, "Kbps": 10**3, "bps": 1}
@@ -137,7 +139,6 @@ def _host_cpu(said: Callable[[str], str], end: str, notes: list[str]) -> list[Nu
 
 
 def _of_console(text: str) -> Result:
-    version = _CONSOLE.search(text)
     fields = {name.strip(): (value, unit) for name, value, unit in _FIELD.findall(text)}
     missing = [key for key in ("test duration", "total bytes", "throughput") if key not in fields]
     if missing:
@@ -152,7 +153,7 @@ def _of_console(text: str) -> Result:
     said = _printed(value, "throughput", _SPEEDS[unit])
     check_rate(said, rate, f"{size.value:.0f} B in {seconds.value:g} s", SLACK)
     notes = ["the rate is worked out of bytes and seconds, finer than what is printed"]
-    return _console_result(text, version[1] if version else "", fields, rate, notes)
+    return _console_result(text, told(_CONSOLE, text), fields, rate, notes)
 
 
 def _console_result(
@@ -170,8 +171,7 @@ def _console_result(
     end, side = ("send", SENDER) if sends else ("recv", RECEIVER)
     metric = "sent_bps" if sends else "goodput_bps"
     cores = fields.get("cpu cores", ("", ""))[0]
-    threads = re.search(r"(\d+) (?:threads|connections) ", text)
-    streams = int(threads[1]) if threads else 1
+    streams = int(told(_THREADS, text) or 1)
     return Result(
         origin=Origin(NAME, version, "totals"),
         labels=Labels(

@@ -14,7 +14,7 @@ from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import MICRO, printed
 from icmodel.ingest.readers.agreement import check_rate
-from icmodel.ingest.readers.sections import Row, Section, rows, sections, unlabelled
+from icmodel.ingest.readers.sections import Row, Section, rows, sections, told, unlabelled
 from icmodel.ingest.result import BOTH, SENDER, Number, Origin, Result
 from icmodel.ingest.source import Source
 
@@ -90,22 +90,18 @@ def _results(block: Section) -> Iterator[Result]:
         raise RecordError(
             f"“{name}” has {len(heads)} heads of a table where one is needed: it was changed"
         )
-    said = _PAIRS.search("\n".join(block.lines))
-    if what == PAIRS and said is None:
+    pairs = told(_PAIRS, "\n".join(block.lines))
+    if what == PAIRS and not pairs:
         raise RecordError(f"“{name}” does not say its pairs: the line was cut off or changed")
     for row in _rising(rows(block, _ROW, name), name):
         if row.size > 0:
-            yield _result(block, what, heads[0], row, int(said[1]) if said else 1)
+            yield _result(block, what, heads[0], row, int(pairs or 1))
 
 
 def _rising(some: Iterable[Row], name: str) -> Iterator[Row]:
     """The rows, whose sizes rise as the benchmark goes through them."""
     last = -1
     for row in some:
-        if row.size == last:
-            raise RecordError(
-                f"line {row.line}: “{name}” has two rows of {row.size} B: keep each run in a file of its own"
-            )
         if row.size < last:
             raise RecordError(
                 f"line {row.line}: {row.size} B come after {last} B, and sizes rise in “{name}”: a row was "
@@ -142,7 +138,6 @@ def _result(block: Section, what: str, heads: Sequence[str], row: Row, pairs: in
     if ("mean" in named) != is_latency:
         raise RecordError(f"line {row.line}: the columns are not those of “OSU MPI {what} Test”")
     numbers = _latency(named) if is_latency else _bandwidth(named, row)
-    notes = ["latency is half a round trip, not a one-way measurement"] if is_latency else []
     memory = block.title["memory"]
     return Result(
         origin=Origin(NAME, block.title["version"] or "", f"line {row.line}"),
@@ -155,7 +150,6 @@ def _result(block: Section, what: str, heads: Sequence[str], row: Row, pairs: in
         ),
         numbers=tuple(numbers),
         streams=pairs,
-        notes=tuple(notes),
     )
 
 

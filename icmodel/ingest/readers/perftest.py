@@ -14,7 +14,7 @@ from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import MICRO, exact, printed
 from icmodel.ingest.readers.agreement import check_rate
-from icmodel.ingest.readers.sections import begins_row
+from icmodel.ingest.readers.sections import begins_row, told
 from icmodel.ingest.result import BOTH, SENDER, Number, Origin, Result
 from icmodel.ingest.source import Source
 
@@ -94,8 +94,8 @@ def _rows(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
 
 def _result(text: str, verb: str, what: str, row: list[str], line: int) -> Result:
     notes: list[str] = []
-    connection = _CONNECTION.search(text)
-    raw = connection is not None and connection[1] == "RawEth"
+    connection, link = told(_CONNECTION, text), told(_LINK, text)
+    raw = connection == "RawEth"
     if what == "BW":
         numbers = _bandwidth(text, row, line)
         notes.append("the peak is of single batches: not taken")
@@ -106,12 +106,9 @@ def _result(text: str, verb: str, what: str, row: list[str], line: int) -> Resul
             )
     else:
         numbers = _latency(verb, row, line, notes)
-    queues = _QPS.search(text)
-    streams = int(queues[1]) if queues else 1
     if raw:
         notes.append("frames go past the kernel: no model of a host's own stack")
-    link = _LINK.search(text)
-    kind = "infiniband" if link and link[1] == "IB" else "ethernet" if raw else "roce"
+    kind = "infiniband" if link == "IB" else "ethernet" if raw else "roce"
     return Result(
         origin=Origin(NAME, "", f"line {line}"),
         labels=Labels(
@@ -119,20 +116,20 @@ def _result(text: str, verb: str, what: str, row: list[str], line: int) -> Resul
             payload_bytes=int(row[0]),
             load_bps=math.inf if what == "BW" else None,
             cores=1,
-            options={"transport": connection[1].lower()} if connection and not raw else {},
+            options={"transport": connection.lower()} if connection and not raw else {},
         ),
         numbers=tuple(numbers),
         kind=kind if link else "",
-        streams=streams,
+        streams=int(told(_QPS, text) or 1),
         notes=tuple(notes),
     )
 
 
 def _bandwidth(text: str, row: list[str], line: int) -> list[Number]:
-    unit = _BANDWIDTH.search(text)
-    if unit is None or len(row) < 5:
+    unit = told(_BANDWIDTH, text)
+    if not unit or len(row) < 5:
         raise RecordError(f"line {line}: the head does not say the unit of the bandwidth")
-    value, rate = printed(row[3], WIDTHS[unit[1]]), printed(row[4], 10**6)
+    value, rate = printed(row[3], WIDTHS[unit]), printed(row[4], 10**6)
     moved = rate * (int(row[0]) * 8)
     check_rate(value, moved, f"line {line}: {row[4]} M messages/s of {row[0]} B", SLACK)
     return [
@@ -146,8 +143,6 @@ def _latency(verb: str, row: list[str], line: int, notes: list[str]) -> list[Num
     kind = "rtt" if whole else "rtt_half"
     if whole:
         notes.append("a read waits for its answer: perftest prints the whole round trip")
-    else:
-        notes.append("latency is half a round trip, not a one-way measurement")
     if len(row) == OF_DURATION:
         return [_mean_of_duration(row, kind, line)]
     notes.append("t_max is the second largest sample and t_stdev of whole us: not taken")

@@ -15,7 +15,8 @@ from decimal import Decimal
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
-from icmodel.ingest.printed import Printed, exact
+from icmodel.ingest.printed import Printed, exact, printed
+from icmodel.ingest.readers.sections import sections
 from icmodel.ingest.result import (
     BOTH,
     RECEIVER,
@@ -63,13 +64,12 @@ def read(source: Source) -> list[Result]:
     RecordError
         If a test has no value, or is of no socket.
     """
-    found = list(_TEST.finditer(source.text))
+    found = list(sections(_TEST, source.text))
     if not found:
         raise RecordError("it has no line such as 'tcp_bw:', which begins a test of qperf")
-    ends = [*(test.start() for test in found[1:]), len(source.text)]
     return [
-        _result(test[1], dict(_LINE.findall(source.text[test.end() : end])), number)
-        for number, (test, end) in enumerate(zip(found, ends, strict=True), start=1)
+        _result(test.title[1], dict(_LINE.findall("\n".join(test.lines))), number)
+        for number, test in enumerate(found, start=1)
     ]
 
 
@@ -87,7 +87,6 @@ def _result(test: str, lines: Mapping[str, str], number: int) -> Result:
     if what == "lat":
         numbers = [_required(lines, "latency", "rtt_half_mean_s", BOTH)]
         _check_rate(lines, numbers[0].printed, number)
-        notes.append("latency is half a round trip, not a one-way measurement")
     else:
         numbers = _bandwidth(lines)
     numbers += [_read(lines[key], name, side) for key, name, side in CPU if key in lines]
@@ -145,18 +144,8 @@ def _read(text: str, metric: str, side: Side) -> Number:
     found = _VALUE.fullmatch(text)
     if found is None:
         raise RecordError(f"{text!r} is no value of qperf")
-    low, value, high = _rounded(found[1])
-    scale = _scale(found[2], text)
-    least, middle, most = (float(part * scale) for part in (low, value, high))
-    return Number(metric, middle, side, least, most, half=most - middle)
-
-
-def _rounded(text: str) -> tuple[Decimal, Decimal, Decimal]:
-    """The least that a number's digits leave open, the number, and the greatest."""
-    digits = text.replace(",", "")
-    half = Decimal((0, (5,), -len(digits.partition(".")[2]) - 1))
-    value = Decimal(digits)
-    return max(value - half, Decimal(0)), value, value + half
+    value = printed(found[1].replace(",", ""), _scale(found[2], text))
+    return Number(metric, value.value, side, value.low, value.high, half=value.half)
 
 
 def _scale(unit: str, text: str) -> Decimal:
@@ -172,8 +161,8 @@ def _scale(unit: str, text: str) -> Decimal:
 
 def _size(lines: Mapping[str, str]) -> int | None:
     text = lines.get("msg_size", "")
-    exact = _EXACT.search(text) or re.match(r"([0-9,]+) (?:bytes|B)$", text)
-    return int(exact[1].replace(",", "")) if exact else None
+    found = _EXACT.search(text) or re.match(r"([0-9,]+) (?:bytes|B)$", text)
+    return int(found[1].replace(",", "")) if found else None
 
 
 def _payloads(test: str, lines: Mapping[str, str]) -> Payloads | None:
@@ -181,24 +170,23 @@ def _payloads(test: str, lines: Mapping[str, str]) -> Payloads | None:
     found = []
     for end in COUNTED:
         size, count = lines.get(f"{end}_bytes", ""), lines.get(f"{end}_msgs", "")
-        total, messages = _range(size, SIZES), _range(count, COUNTS)
-        if total is not None and messages is not None and messages[0] > 0:
+        total, messages = _counted(size, SIZES), _counted(count, COUNTS)
+        if total is not None and messages is not None and messages.low > 0:
             said = f"{test} says {end}_bytes {size} for {end}_msgs {count}"
-            found.append(Payloads(total[0] / messages[1], total[1] / messages[0], said))
+            each = total / messages
+            found.append(Payloads(each.low, each.high, said))
     return min(found, key=lambda one: one.high - one.low, default=None)
 
 
-def _range(text: str, units: Mapping[str, int]) -> tuple[Decimal, Decimal] | None:
-    """The least and the greatest that a size or count can be; the same where it is exact."""
-    exact, found = _EXACT.search(text), _VALUE.fullmatch(text)
-    if exact is not None:
-        whole = Decimal(exact[1].replace(",", ""))
-        return whole, whole
+def _counted(text: str, units: Mapping[str, int]) -> Printed | None:
+    """A size or a count, exact where its unit has no prefix or the exact number stands behind it."""
+    whole, found = _EXACT.search(text), _VALUE.fullmatch(text)
+    if whole is not None:
+        return exact(float(whole[1].replace(",", "")))
     if found is None or found[2] not in units:
         return None
-    low, value, high = _rounded(found[1])
-    places = units[found[2]]
-    return (low.scaleb(places), high.scaleb(places)) if places else (value, value)
+    digits, places = found[1].replace(",", ""), units[found[2]]
+    return printed(digits, 10**places) if places else exact(float(digits))
 
 
 def _count(text: str) -> int | None:

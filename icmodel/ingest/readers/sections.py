@@ -34,6 +34,12 @@ def unlabelled(text: str) -> str:
     return _LABEL.sub("", text)
 
 
+def told(pattern: re.Pattern[str], text: str) -> str:
+    """What the group of a pattern's first match holds; empty without a match."""
+    found = pattern.search(text)
+    return found[1] if found else ""
+
+
 def begins_row(line: str) -> bool:
     """Whether a line begins with a number, or with what stands in place of a broken one."""
     return _WAS_ROW.match(line) is not None
@@ -54,17 +60,22 @@ def rows(section: Section, row: re.Pattern[str], name: str) -> Iterator[Row]:
     Raises
     ------
     RecordError
-        If a line was a row and is none any more, or there is none.
+        If a line was a row and is none any more, two are of one size, or there is none.
     """
-    last = -1
+    sizes: set[int] = set()
     for number, line in enumerate(section.lines, start=section.first):
         if row.match(line):
             cells = line.split()
-            last = max(last, int(cells[0]))
-            yield Row(int(cells[0]), cells, number)
+            size = int(cells[0])
+            if size in sizes:
+                raise RecordError(
+                    f"line {number}: “{name}” has two rows of {size} B: keep each run in a file of its own"
+                )
+            sizes.add(size)
+            yield Row(size, cells, number)
         elif begins_row(line):
             raise RecordError(
                 f"line {number}: {line.strip()!r} is no row of “{name}”: it was cut off or changed"
             )
-    if last < 1:
+    if max(sizes, default=0) < 1:
         raise RecordError(f"“{name}” has no rows: the run failed or was cut off")

@@ -14,6 +14,7 @@ from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import MICRO, printed
 from icmodel.ingest.readers.agreement import check_rate
+from icmodel.ingest.readers.sections import told
 from icmodel.ingest.result import BOTH, SENDER, Ends, Number, Origin, Result
 from icmodel.ingest.source import Source, number
 
@@ -68,36 +69,33 @@ def read(source: Source) -> list[Result]:
     )
 
 
-def _labels(text: str, payload: int | None, load: float | None) -> Labels:
-    peer = _PEER.search(text)
-    if peer is not None:
-        protocol: str | None = peer[2].lower()
-    else:
-        protocol = "tcp" if re.search(r"\ssockperf .*--tcp\b", text) else None
-    return Labels(protocol=protocol, payload_bytes=payload, load_bps=load, cores=1)
-
-
 def _size(text: str) -> int | None:
     # "consider using --msg-size=1472" is advice, not what was done.
-    found = _SIZE.search(re.sub(r"For getting maximum.*|\(and consider.*", "", text))
-    return int(found[1]) if found else None
+    size = told(_SIZE, re.sub(r"For getting maximum.*|\(and consider.*", "", text))
+    return int(size) if size else None
 
 
 def _pace(text: str) -> float | None:
-    found = _PACE.search(re.sub(r"For getting maximum.*", "", text))
-    return float(found[1]) if found else None
+    pace = told(_PACE, re.sub(r"For getting maximum.*", "", text))
+    return float(pace) if pace else None
 
 
-def _result(text: str, labels: Labels, numbers: list[Number], notes: list[str]) -> Result:
-    version, peer = _VERSION.search(text), _PEER.search(text)
-    options = dict(labels.options)
-    if "VMA INFO" in text:
-        options["stack"] = "vma"
+def _result(
+    text: str, payload: int | None, load: float | None, numbers: list[Number], notes: list[str]
+) -> Result:
+    peer = _PEER.search(text)
+    protocol = "tcp" if re.search(r"\ssockperf .*--tcp\b", text) else None
+    past_kernel = "VMA INFO" in text
+    if past_kernel:
         notes.append("the sockets were taken over by VMA, past the kernel: kept apart by stack")
     return Result(
-        origin=Origin(NAME, version[1] if version else "", "summary"),
+        origin=Origin(NAME, told(_VERSION, text), "summary"),
         labels=Labels(
-            labels.protocol, labels.payload_bytes, labels.load_bps, labels.cores, options=options
+            protocol=peer[2].lower() if peer else protocol,
+            payload_bytes=payload,
+            load_bps=load,
+            cores=1,
+            options={"stack": "vma"} if past_kernel else {},
         ),
         numbers=tuple(numbers),
         hosts=Ends(receiver=peer[1] if peer else ""),
@@ -119,7 +117,7 @@ def _latency(text: str) -> Result:
             "repeats it, so run longer"
         )
     kind = "rtt" if mean[1] == "rtt" else "rtt_half"
-    notes = [] if kind == "rtt" else ["latency is half a round trip, not a one-way measurement"]
+    notes: list[str] = []
     numbers = [
         Number.read(f"{kind}_mean_s", printed(mean[2], MICRO), BOTH),
         Number.read(f"{kind}_std_s", printed(mean[3], MICRO), BOTH),
@@ -133,7 +131,7 @@ def _latency(text: str) -> Result:
         )
     payload, pace = _size(text), _pace(text)
     load = pace * payload * 8 if pace and payload else None
-    return _result(text, _labels(text, payload, load), numbers, notes)
+    return _result(text, payload, load, numbers, notes)
 
 
 def _quantiles(text: str, kind: str, seen: int, notes: list[str]) -> list[Number]:
@@ -180,6 +178,4 @@ def _throughput(text: str) -> Result:
     ]
     pace = _pace(text)
     load = pace * payload * 8 if pace else math.inf
-    return _result(
-        text, _labels(text, payload, load), [Number.read("sent_bps", sent, SENDER)], notes
-    )
+    return _result(text, payload, load, [Number.read("sent_bps", sent, SENDER)], notes)

@@ -107,24 +107,17 @@ def _axis(column: Column, value: float, line: int) -> float | int:
 
 
 def _number(column: Column, cells: Mapping[str, str], columns: ColumnMap, line: int) -> Number:
-    value = _value(column, cells[column.name], columns, line)
-    low, high = (
-        _value(beside, cells[beside.name], columns, line) if beside and cells[beside.name] else None
-        for beside in (columns.beside(column, "low"), columns.beside(column, "high"))
-    )
-    count = columns.beside(column, "n")
-    n = cells[count.name] if count else ""
+    """A number with its range and count; ``half`` is the greatest rounding error of its cells."""
+    beside = {what: columns.beside(column, what) for what in BESIDE}
+    said = {what: one for what, one in beside.items() if one and cells[one.name]}
+    n = cells[said.pop("n").name] if "n" in said else ""
     if n and not n.isdigit():
         raise RecordError(f"line {line}: n {n!r} is no whole number")
-    half = (
-        max(
-            _half(part, cells[part.name], columns)
-            for part in (column, columns.beside(column, "low"), columns.beside(column, "high"))
-            if part and cells[part.name] and _value(part, cells[part.name], columns, line)
-        )
-        if value
-        else 0.0
-    )
+    said["value"] = column
+    ends = {what: _value(one, cells[one.name], columns, line) for what, one in said.items()}
+    halves = [_half(one, cells[one.name], columns) for what, one in said.items() if ends[what]]
+    value, low, high = ends["value"], ends.get("low"), ends.get("high")
+    half = max(halves) if value else 0.0
     return Number(
         column.field,
         value,

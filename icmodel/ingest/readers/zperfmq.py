@@ -89,9 +89,10 @@ def _result(run: Document, number: int) -> Result | None:
             f"result {number} has no measurement, nmsgs, msgsize or time: the plan is not in it"
         )
     notes = [UNSEEN]
-    numbers = _round_trip(seconds, messages) if what == "yodel" else _flow(what, run, seconds)
-    if what == "yodel":
-        notes.append("latency is half a round trip, not a one-way measurement")
+    if what != "yodel":
+        numbers = _flow(what, run, seconds)
+    else:
+        numbers = [Number("rtt_half_mean_s", seconds / (2 * messages), BOTH)]
     if real(run, "noos"):
         notes.append(f"{real(run, 'noos'):.0f} messages came out of order")
     return Result(
@@ -105,10 +106,6 @@ def _result(run: Document, number: int) -> Result | None:
         numbers=tuple(numbers),
         notes=tuple(notes),
     )
-
-
-def _round_trip(seconds: float, messages: float) -> list[Number]:
-    return [Number("rtt_half_mean_s", seconds / (2 * messages), BOTH)]
 
 
 def _flow(what: str, run: Document, seconds: float) -> list[Number]:
