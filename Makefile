@@ -111,9 +111,10 @@ check-probe:
 	@$(MAKE) --no-print-directory crate
 	@$(MAKE) --no-print-directory measured
 
+# Other tests mostly wait: for labs, ends of time, processes.
 crate: linted
 	$(UNIT_TESTS)
-	$(TESTS) --quiet -- --skip measured::
+	$(TESTS) --quiet -- --skip measured:: --test-threads=6
 
 # With the release build's profile, so that what runs in the compiler itself is compiled once.
 linted: toolchain

@@ -156,7 +156,7 @@ def test_every_test_of_rust_is_run_once() -> None:
     assert len(ran) == 3
     assert [line.split("--test '*'")[1].split() for line in others] == [
         ["measured::"],
-        ["--quiet", "--", "--skip", "measured::"],
+        ["--quiet", "--", "--skip", "measured::", "--test-threads=6"],
     ]
     assert (checkout.ROOT / "calibration/tests/integration/measured/mod.rs").is_file()
 
