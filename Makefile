@@ -32,12 +32,12 @@ export CARGO_INCREMENTAL := 0
 export CARGO_PROFILE_DEV_DEBUG := false
 export CARGO_PROFILE_RELEASE_DEBUG := false
 endif
-# Rust's tests that measure want the machine for themselves.
-MEASURING := lab runs_over_loopback transport
-# And these have measurements that take minutes, which `make measure` runs.
-LONG := campaign_lab lab transport
-OTHERS := $(filter-out $(MEASURING),$(notdir \
-	$(basename $(wildcard calibration/tests/*.rs)) $(patsubst %/main.rs,%,$(wildcard calibration/tests/*/main.rs))))
+# Unit tests are compiled unoptimised and with every check of debug builds, in a fraction of the time,
+# upon the dependencies of the release build.
+UNOPTIMISED := $(patsubst %,--config profile.release.package.icprobe.%,opt-level=0 debug-assertions=true overflow-checks=true)
+UNIT_TESTS := $(CARGO) test --quiet --release --locked --lib $(UNOPTIMISED)
+# The others test what users get.
+TESTS := $(CARGO) test --release --locked --test '*'
 
 .PHONY: help verdict test measure install develop system toolchain compiled probe check check-probe crate \
 	linted tests-compiled measured pytest format docs clean
@@ -111,26 +111,27 @@ check-probe:
 	@$(MAKE) --no-print-directory crate
 	@$(MAKE) --no-print-directory measured
 
-# Unit tests are compiled unoptimised, in a fraction of the time; the others test the release build.
+# Other tests mostly wait: for labs, ends of time, processes.
 crate: linted
-	$(CARGO) test --quiet --locked --lib
-	$(CARGO) test --quiet --release --locked --bins $(OTHERS:%=--test %)
-	$(CARGO) test --quiet --release --locked --doc
+	$(UNIT_TESTS)
+	$(TESTS) --quiet -- --skip measured:: --test-threads=6
 
+# With the release build's profile, so that what runs in the compiler itself is compiled once.
 linted: toolchain
 	$(CARGO) fmt --check
-	$(CARGO) clippy --quiet --locked --all-targets -- -D warnings
-	$(CARGO) test --quiet --locked --lib --no-run
+	$(CARGO) clippy --quiet --release --locked --all-targets -- -D warnings
 
 tests-compiled: probe
-	$(CARGO) test --quiet --release --locked --bins $(MEASURING:%=--test %) $(OTHERS:%=--test %) --no-run
+	$(TESTS) --quiet --no-run
+	$(UNIT_TESTS) --no-run
 
+# Tests that want the machine for themselves.
 measured: toolchain
-	$(CARGO) test --release --locked $(MEASURING:%=--test %)
+	$(TESTS) measured::
 
 # Ignored tests of Rust that take minutes, and the benchmarks; nothing else may run.
 measure: toolchain develop
-	$(CARGO) test --release --locked $(LONG:%=--test %) -- --ignored --nocapture --test-threads=1
+	$(TESTS) -- --ignored --nocapture --test-threads=1
 	$(BIN)/python -m benchmarks.speed
 	$(BIN)/python -m benchmarks.accuracy
 	$(BIN)/python -m benchmarks.contradictions

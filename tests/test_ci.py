@@ -144,25 +144,30 @@ def test_pytest_comes_last() -> None:
 def test_measurements_are_ignored_tests_of_rust_and_run_by_one_command() -> None:
     told = run("make", "measure", "--dry-run", cwd=checkout.ROOT).splitlines()
     (line,) = [line for line in told if "cargo test" in line and "--ignored" in line]
-    ran = set(re.findall(r"--test (\w+)", line))
-    folder = checkout.ROOT / "calibration" / "tests"
-    measuring = {
-        path.relative_to(folder).parts[0].removesuffix(".rs")
-        for path in folder.rglob("*.rs")
-        if re.search(r'#\[ignore = "[^"]*make measure', path.read_text(encoding="utf-8"))
-    }
-    assert ran == measuring
+    assert "--test '*'" in line
 
 
 def test_every_test_of_rust_is_run_once() -> None:
-    folder = checkout.ROOT / "calibration" / "tests"
-    files = {path.stem for path in folder.glob("*.rs")}
-    folders = {path.parent.name for path in folder.glob("*/main.rs")}
-    runs = [line for line in planned() if "cargo test" in line and "--no-run" not in line]
-    ran = [name for line in runs for name in re.findall(r"--test (\w+)", line)]
-    assert sorted(ran) == sorted(files | folders)
-    for kind in ("--lib", "--bins", "--doc"):
-        assert sum(kind in line.split() for line in runs) == 1
+    """Unit tests, and all the others twice: those that measure, and those that do not."""
+    ran = [line for line in planned() if "cargo test" in line and "--no-run" not in line]
+    units = [line for line in ran if "--lib" in line.split()]
+    others = [line for line in ran if "--test '*'" in line]
+    assert len(units) == 1
+    assert len(ran) == 3
+    assert [line.split("--test '*'")[1].split() for line in others] == [
+        ["measured::"],
+        ["--quiet", "--", "--skip", "measured::", "--test-threads=6"],
+    ]
+    assert (checkout.ROOT / "calibration/tests/integration/measured/mod.rs").is_file()
+
+
+def test_the_probe_has_no_tests_that_nothing_runs() -> None:
+    """Neither examples in comments nor tests beside `main`: Cargo.toml takes both out."""
+    source = checkout.ROOT / "calibration" / "src"
+    for path in source.rglob("*.rs"):
+        fences = re.findall(r"^ *//[/!] *```(\w*)", path.read_text(encoding="utf-8"), re.M)
+        assert set(fences[::2]) <= {"text"}, path
+    assert "#[test]" not in (source / "main.rs").read_text(encoding="utf-8")
 
 
 def run_pytest(text: str, folder: Path, environment: dict[str, str], code: int) -> str:

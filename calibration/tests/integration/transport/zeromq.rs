@@ -1,6 +1,6 @@
 //! ZeroMQ over loopback: every pair of sockets, both directions, and strangers kept out.
 
-use crate::ends::{LOOPBACK, TAG, TOKEN, frame, join, pair, place, take};
+use super::ends::{LOOPBACK, TAG, TOKEN, frame, join, pair, place, take};
 use icprobe::settings::{Pattern, Protocol, Role, RunSettings, Waiting, ZeromqSocket};
 use icprobe::transport::{FrameReceiver, FrameSender, prepare};
 use std::time::{Duration, Instant};

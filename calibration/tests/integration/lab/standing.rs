@@ -1,21 +1,12 @@
 //! Labs that stand for one test.
 
+use crate::own_name;
 use icprobe::lab::{self, Lab, Topology};
 use std::fs::File;
 use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
-
-/// One at a time: the processors are shared, and rates want them.
-static MACHINE: Mutex<()> = Mutex::new(());
-
-pub fn alone() -> MutexGuard<'static, ()> {
-    MACHINE
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner())
-}
 
 /// True, said aloud and not allowed in CI, where this test cannot run.
 pub fn skipped() -> bool {
@@ -33,7 +24,7 @@ pub struct Standing(pub Lab, pub String);
 
 impl Standing {
     pub fn of(topology: &str) -> Self {
-        let name = format!("test-{}-{topology}", std::process::id());
+        let name = own_name(topology);
         let topology = Topology::load(topology)
             .and_then(|t| t.renamed(&name))
             .expect("known");

@@ -1,6 +1,6 @@
 //! How many frames a second the transports carry over loopback; asked for by name, in release.
 
-use crate::ends::pair;
+use crate::transport::ends::pair;
 use icprobe::settings::{Protocol, RunSettings};
 use icprobe::transport::{FrameReceiver, FrameSender};
 use std::sync::atomic::{AtomicBool, Ordering};

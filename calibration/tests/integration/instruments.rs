@@ -1,6 +1,7 @@
 //! The readers against a real network that belongs to the test: a namespace of its own with a
 //! veth pair, gone when the test's thread ends.
 
+use crate::own_name;
 use icprobe::host::environment::Environment;
 use icprobe::host::network::{InterfaceCounters, interface_towards, mtu_of};
 use icprobe::host::settings::InterfaceSettings;
@@ -21,8 +22,7 @@ fn in_namespace(name: &str, test: impl FnOnce(&Path) + Send + 'static) {
         eprintln!("{name} skipped: network namespaces need root");
         return;
     }
-    let folder = format!("icprobe-{name}-{}", std::process::id());
-    let root = std::env::temp_dir().join(folder);
+    let root = std::env::temp_dir().join(own_name(name));
     let inside = root.clone();
     let thread = std::thread::spawn(move || {
         enter(&inside);

@@ -2,6 +2,7 @@
 //!
 //! The campaign is another process: this test binary once more, asked for the ignored test below.
 
+use crate::own_name;
 use icprobe::campaign::{Campaign, Measured, Progress, Runner};
 use icprobe::error::Result;
 use icprobe::plan::{Context, Plan, RunSpec};
@@ -114,7 +115,7 @@ fn the_other_process() {
 
 fn start(records: &Path) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "the_other_process", "--ignored"])
+        .args(["--exact", "campaign_kill::the_other_process", "--ignored"])
         .env(RECORDS, records)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -145,7 +146,7 @@ fn moment() -> Duration {
 
 #[test]
 fn killed_at_thirty_moments_a_campaign_makes_exactly_the_plans_runs() {
-    let folder = std::env::temp_dir().join(format!("icprobe-kill-{}", std::process::id()));
+    let folder = std::env::temp_dir().join(own_name("kill"));
     fs::create_dir_all(&folder).unwrap();
     let (whole, killed) = (folder.join("whole.jsonl"), folder.join("killed.jsonl"));
     conduct(&whole);

@@ -1,6 +1,7 @@
 //! Nothing is left of a lab, whatever was killed when, as root and without.
 
-use crate::standing::{alone, skipped};
+use super::standing::skipped;
+use crate::own_name;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -55,7 +56,7 @@ fn command(program: &Path, user: Option<u32>, folder: &Path, arguments: &[&str])
 
 /// Builds a lab, starts processes in it, kills what can be killed at any moment, takes it down.
 fn survives_kills(program: &Path, user: Option<u32>, folder: &Path) {
-    let name = format!("test-{}-killed", std::process::id());
+    let name = own_name("killed");
     for round in 0..12 {
         let up = ["up", "switch-100m", "--as", &name];
         let mut child = command(program, user, folder, &up)
@@ -134,7 +135,6 @@ fn down_leaves_nothing_even_after_a_kill() {
     if skipped() {
         return;
     }
-    let _alone = alone();
     survives_kills(&program(), None, Path::new("/run/icprobe"));
 }
 
@@ -143,8 +143,7 @@ fn down_waits_for_the_tool_of_a_killed_command() {
     if skipped() {
         return;
     }
-    let _alone = alone();
-    let folder = std::env::temp_dir().join(format!("icprobe-slow-{}", std::process::id()));
+    let folder = std::env::temp_dir().join(own_name("slow"));
     fs::create_dir(&folder).expect("a folder");
     let slow = folder.join("ip");
     let own = std::env::var("PATH").expect("a path");
@@ -154,10 +153,7 @@ fn down_waits_for_the_tool_of_a_killed_command() {
     )
     .expect("written");
     fs::set_permissions(&slow, fs::Permissions::from_mode(0o755)).expect("may run");
-    let (name, labs) = (
-        format!("test-{}-slow", std::process::id()),
-        Path::new("/run/icprobe"),
-    );
+    let (name, labs) = (own_name("slow"), Path::new("/run/icprobe"));
     let up = ["up", "switch-100m", "--as", &name];
     let mut child = command(&program(), None, labs, &up)
         .env("PATH", format!("{}:{own}", folder.display()))
@@ -180,10 +176,9 @@ fn without_root_everything_is_the_same() {
     if skipped() {
         return;
     }
-    let _alone = alone();
     // Some number that is nobody's; the program must be where that user can run it.
     let user = 54_321;
-    let folder = std::env::temp_dir().join(format!("icprobe-test-{}", std::process::id()));
+    let folder = std::env::temp_dir().join(own_name("user"));
     fs::create_dir(&folder).expect("a folder");
     let copy = folder.join("program");
     fs::copy(program(), &copy).expect("a copy");

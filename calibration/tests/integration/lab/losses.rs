@@ -1,6 +1,6 @@
 //! What is lost is what the rule dropped, exactly.
 
-use crate::standing::{Standing, alone, skipped};
+use super::standing::{Standing, skipped};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::UdpSocket;
@@ -63,7 +63,6 @@ fn lost_datagrams_are_those_the_rule_dropped() {
     if skipped() {
         return;
     }
-    let _alone = alone();
     for (topology, every) in [
         ("loss-udp-10", 10),
         ("loss-udp-100", 100),
@@ -109,7 +108,6 @@ fn lost_ethernet_frames_are_those_the_rule_dropped() {
     if skipped() {
         return;
     }
-    let _alone = alone();
     for (topology, every) in [("loss-ethernet-10", 10), ("loss-ethernet-1000", 1000)] {
         let lab = Standing::of(topology);
         let (ready, is_ready) = std::sync::mpsc::channel();

@@ -1,7 +1,8 @@
 //! A limited link carries what theory says, however the packets look.
 
-use crate::calm::calm_windows;
-use crate::standing::{Standing, alone, skipped};
+use super::alone;
+use super::calm::calm_windows;
+use crate::lab::standing::{Standing, skipped};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};

@@ -1,6 +1,7 @@
 //! Whole runs over a limited link, between two hosts of a lab.
 
-use crate::standing::{Standing, alone, skipped};
+use super::alone;
+use crate::lab::standing::{Standing, skipped};
 use icprobe::record::Record;
 use std::net::TcpStream;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! Between two network namespaces joined by a veth pair: every transport, Ethernet above all.
 
-use crate::ends::{DEADLINE, TAG, TOKEN, frame, take};
+use super::ends::{DEADLINE, TAG, TOKEN, frame, take};
 use icprobe::frame::{Header, Phase};
 use icprobe::settings::{Pattern, Protocol, Role, RunSettings, Waiting};
 use icprobe::transport::{Announce, Connection, FrameReceiver, FrameSender, Place, prepare};

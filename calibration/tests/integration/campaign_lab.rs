@@ -3,6 +3,7 @@
 //! Every plan and fifty kills take minutes: they are ignored here and run by `make measure`.
 //! Needs network namespaces: root, or a kernel that lets users have them.
 
+use crate::own_name;
 use icprobe::lab::{self, Topology};
 use icprobe::plan::catalogue::PLANS;
 use serde_json::Value;
@@ -21,7 +22,7 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("icprobe-{name}-{}", std::process::id()));
+        let path = std::env::temp_dir().join(own_name(name));
         fs::create_dir_all(&path).unwrap();
         Self(path)
     }
@@ -35,7 +36,7 @@ impl Drop for Folder {
 
 /// False, said aloud, where no lab can be built; in CI that is a failure.
 fn labs_work() -> bool {
-    let name = format!("try-{}", std::process::id());
+    let name = own_name("try");
     let built = Topology::load("direct")
         .and_then(|t| t.renamed(&name))
         .and_then(|t| lab::up(&t));

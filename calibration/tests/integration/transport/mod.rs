@@ -1,7 +1,6 @@
 //! The transports end to end: over loopback, and over a veth pair between two namespaces.
 
-mod ends;
+pub mod ends;
 mod loopback;
 mod namespaces;
-mod rates;
 mod zeromq;

@@ -1,6 +1,6 @@
 //! Over loopback: every frame arrives whole, once and in order, both ways.
 
-use crate::ends::{LOOPBACK, TOKEN, frame, join, pair, place, take};
+use super::ends::{LOOPBACK, TOKEN, frame, join, pair, place, take};
 use icprobe::settings::{Pattern, Protocol, Role, RunSettings, Waiting};
 use icprobe::transport::{FrameReceiver, FrameSender, prepare};
 use std::io::{ErrorKind, Read, Write};

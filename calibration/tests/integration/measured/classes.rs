@@ -1,8 +1,9 @@
 //! Marked packets before others.
 
-use crate::calm::calm_windows;
-use crate::rates::{STOP, send_datagrams};
-use crate::standing::{Standing, alone, skipped};
+use super::alone;
+use super::calm::calm_windows;
+use super::limits::{STOP, send_datagrams};
+use crate::lab::standing::{Standing, skipped};
 use std::net::{IpAddr, UdpSocket};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};

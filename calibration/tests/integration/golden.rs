@@ -7,7 +7,7 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::process::Command;
 
-#[path = "golden/read.rs"]
+#[path = "../golden/read.rs"]
 mod read;
 
 /// What the folder's README says of each is true of the record.
@@ -33,7 +33,7 @@ fn the_published_schema_is_the_one_of_this_program() {
     assert!(printed.status.success());
     let made = String::from_utf8(printed.stdout).expect("a text");
     assert!(
-        made == include_str!("../record.schema.json"),
+        made == include_str!("../../record.schema.json"),
         "renew it: icprobe schema > calibration/record.schema.json"
     );
 }
