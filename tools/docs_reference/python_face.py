@@ -9,6 +9,7 @@ import re
 import types
 import typing
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 
 import icmodel
 from docs_reference.docstrings import docstring
@@ -155,7 +156,7 @@ def _members(thing: type) -> str:
     for name, member in vars(thing).items():
         if name.startswith("_") or f"{thing.__name__}.{name}" in INNER:
             continue
-        if isinstance(member, property):
+        if isinstance(member, property | cached_property):
             parts.append(f"**`{name}`** (property): {_first(member)}\n\n")
         elif inspect.isfunction(member):
             signature = _signature(name, member)
