@@ -1,4 +1,4 @@
-"""Worst-case bounds of a network: the best of each flow, and what every analysis gives."""
+"""Worst-case bounds of a network without cycles, by every analysis."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from icmodel.errors import BoundsError
 from icmodel.system.bounds.linear_programme import linear_programme
-from icmodel.system.bounds.network import Network
 from icmodel.system.bounds.pay_once import pay_once
-from icmodel.system.bounds.propagation import Propagation, propagate
+from icmodel.system.bounds.propagation import Propagation
 from icmodel.system.bounds.separate_flow import separate_flow
 from icmodel.system.bounds.total_flow import total_flow
 
@@ -42,28 +41,6 @@ class Bound:
     covers: tuple[str, ...]
 
 
-def bounds(network: Network, methods: Sequence[str] = METHODS) -> dict[str, Bound]:
-    """The least bound of each flow over some analyses of the same network.
-
-    Raises
-    ------
-    BoundsError
-        A method has an unknown name, or none is named.
-    """
-    every = bounds_by_method(network, methods)
-    return {
-        name: min((found[name] for found in every.values()), key=lambda bound: bound.value_s)
-        for name in network.flows
-    }
-
-
-def bounds_by_method(
-    network: Network, methods: Sequence[str] = METHODS
-) -> dict[str, dict[str, Bound]]:
-    """By analysis the bound of each flow, all of them of the network as it is."""
-    return analysed(propagate(network), methods)
-
-
 def analysed(
     propagation: Propagation, methods: Sequence[str] = METHODS
 ) -> dict[str, dict[str, Bound]]:
@@ -85,12 +62,3 @@ def analysed(
         }
         for method in methods
     }
-
-
-def backlogs_bits(network: Network) -> dict[str, float]:
-    """Of each server the greatest backlog in bits, over all its queues.
-
-    A packet counts from the moment when it is there as a whole until its last bit has been sent.
-    """
-    propagation = propagate(network)
-    return {name: propagation.backlog_bits(name) for name in network.servers}

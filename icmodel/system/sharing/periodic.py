@@ -68,8 +68,9 @@ def waits(at: Arrivals) -> Waits:
 
     A class waits for what is being sent, for what is more or equally urgent and was there before, and
     for what is more urgent and comes meanwhile, as A. Cobham's formula has it for random arrivals
-    (`icmodel.system.sharing.waiting.priorities`), of which this is the form for periodic ones.  Of less
-    urgent classes one packet may be on the wire; of these, what the others leave is served.
+    (Priority assignment in waiting line problems, Operations Research 2, 1954), of which this is the form
+    for periodic ones.  Of less urgent classes one packet may be on the wire; of these, what the others
+    leave is served.
     """
     mean, variance = np.zeros(len(at.port)), np.zeros(len(at.port))
     nodes = _nodes(at)
