@@ -13,7 +13,7 @@ from icmodel.arrays import Ints
 from icmodel.errors import NetworkError
 from icmodel.recommend.alone import Alone, Asked, alone
 from icmodel.recommend.networks import Network, knobs, networks
-from icmodel.recommend.scores import Scores, joined, scores, undominated
+from icmodel.recommend.scores import Scores, joined, ordered, scores, undominated
 from icmodel.recommend.variants import Speakers, usual, variants
 from icmodel.recommend.weights import Block, Weights, weights
 from icmodel.system import OpenSystem, System, check
@@ -170,7 +170,7 @@ def space(file: OpenSystem, speakers: Speakers, most: int = MOST_DESIGNS) -> Spa
     )
     names = tuple(one.table.name for one in blocks[0])
     weights_of = tuple(map(tuple, weighed))
-    return Space(file, tuple(sound), names, weights_of, _ordered(found), told, counts)
+    return Space(file, tuple(sound), names, weights_of, ordered(found), told, counts)
 
 
 def _own(file: OpenSystem) -> System:
@@ -245,15 +245,3 @@ def _scored(number: int, network: Network, some: Sequence[Weights], pick: Sequen
     )
     chosen = [index[column] for index, column in zip(pick, found.variants.T, strict=True)]
     return replace(found, variants=np.stack(chosen, axis=1))
-
-
-def _ordered(found: Scores) -> Scores:
-    """Sort by the number of differences from the file, so that of equal designs the closest is taken."""
-    order = np.lexsort((*found.variants.T[::-1], found.network, found.changes))
-    return Scores(
-        found.network[order],
-        found.variants[order],
-        found.outcomes[order],
-        found.objectives[order],
-        found.changes[order],
-    )

@@ -34,19 +34,11 @@ class Knob:
 
 def knobs(document: SystemDocument, choices: Choices) -> tuple[Knob, ...]:
     """Every choice in the network, by name."""
-    found = [
-        *(
-            knob
-            for name, one in choices.devices.items()
-            for knob in _of_device(document, name, one)
-        ),
-        *(
-            knob
-            for name, one in choices.switches.items()
-            for knob in _of_switch(document, name, one)
-        ),
-        *(knob for name, one in choices.links.items() for knob in _of_links(document, name, one)),
-    ]
+    found = itertools.chain(
+        *(_of_device(document, *named) for named in choices.devices.items()),
+        *(_of_switch(document, *named) for named in choices.switches.items()),
+        *(_of_links(document, *named) for named in choices.links.items()),
+    )
     return tuple(sorted((one for one in found if len(one.options) > 1), key=lambda one: one.name))
 
 

@@ -112,7 +112,7 @@ def _late(system: System) -> Iterator[TooLate]:
             here = [one for one in streams if one.sent_as in about]
             if not here:
                 continue
-            nearest = min(here, key=lambda one: _cable_s(system, one))
+            nearest = min(here, key=system.cables_s)
             late = TooLate(
                 limit.name,
                 wanted.stream,
@@ -120,7 +120,7 @@ def _late(system: System) -> Iterator[TooLate]:
                 sum(map(_bits, here)),
                 system.ports[port].rate_bps,
                 sum(link.length_m for link in system.links_of(nearest)),
-                _cable_s(system, nearest),
+                system.cables_s(nearest),
                 limit.at_most,
                 total,
             )
@@ -138,7 +138,3 @@ def _one_cycle(stream: Stream, metric: str) -> bool:
 
 def _bits(stream: Stream) -> float:
     return 0.0 if stream.producer is None else stream.producer.message_bytes * 8
-
-
-def _cable_s(system: System, stream: Stream) -> float:
-    return sum(link.delay_s for link in system.links_of(stream))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from icmodel import units
 from icmodel.model import Model
@@ -48,9 +48,6 @@ class Variant:
         mine, theirs = self.told(), own.told()
         return {name: text for name, text in mine.items() if text != theirs[name]}
 
-    def _fields(self) -> tuple[object, ...]:
-        return self.protocol, self.payload_bytes, self.rate_fps, self.cores, self.priority
-
     def order(self) -> tuple[str, float, float, float, int]:
         """Sort key that does not depend on the file's order."""
         known = (self.payload_bytes, self.rate_fps, self.cores)
@@ -59,14 +56,7 @@ class Variant:
 
     def of_table(self, table: Streams) -> Streams:
         """The table with this choice."""
-        update = dict(
-            zip(
-                ("protocol", "payload_bytes", "rate_fps", "cores", "priority"),
-                self._fields(),
-                strict=True,
-            )
-        )
-        return table.model_copy(update=update)
+        return table.model_copy(update=asdict(self))
 
 
 def own_variant(table: Streams) -> Variant:

@@ -6,7 +6,7 @@ Loads on the same resource add up: on a port, an interface, and the cores of a h
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -56,15 +56,10 @@ class Weights:
 
     def picked(self, some: Ints) -> Weights:
         """Those of some of the variants."""
+        columns = [one.name for one in fields(self) if one.name != "variants"]
         return Weights(
             tuple(self.variants[index] for index in some),
-            self.cores[some],
-            self.latency_s[some],
-            self.outcomes[some],
-            self.changes[some],
-            self.loads[some],
-            self.needs[some],
-            self.devices[some],
+            *(getattr(self, name)[some] for name in columns),
         )
 
 

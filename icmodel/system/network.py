@@ -322,6 +322,10 @@ class System:
         """The links a stream passes, in their order."""
         return tuple(self.links[self.ports[name].link] for name in stream.path)
 
+    def cables_s(self, stream: Stream) -> float:
+        """How long a bit takes through all cables of a stream [s]."""
+        return sum(link.delay_s for link in self.links_of(stream))
+
     def streams_by_port(self) -> Mapping[str, tuple[Stream, ...]]:
         """The streams that each port sends, in the file's order, for all ports.
 

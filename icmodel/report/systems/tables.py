@@ -12,10 +12,10 @@ from icmodel.report.blocks import Block, Cell, Fold, Items, Table, Text
 from icmodel.report.conclusion import limit_text
 from icmodel.report.systems.conclusion import about, margin, value_text
 from icmodel.report.systems.seen import NOT_JUDGED, Seen, SeenBox, SeenCable, outcomes
-from icmodel.report.systems.worst import by_group, by_requirement, worst_bound, worst_of
+from icmodel.report.systems.worst import by_group, worst_bound, worst_of
 from icmodel.requirement import MET, OUTCOMES, worst
 from icmodel.system import SystemPrediction
-from icmodel.system.prediction.result import Judged, StreamPrediction
+from icmodel.system.prediction.result import Judged, StreamPrediction, by_requirement
 from icmodel.wording import estimated, interval, limit_name, metric_name, percent, plural
 
 MOST_STREAMS = 200

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from icmodel.system.formats.arrivals import arrival_of
 from icmodel.system.formats.foreign import FAST_BPS
 from icmodel.system.loads import wire_ratio
 from icmodel.system.network import Stream, System
@@ -72,13 +71,14 @@ def _flow(system: System, name: str, copies: list[Stream]) -> dict[str, object]:
     first = copies[0]
     links = system.links_of(first)
     ratio = max(wire_ratio(first.protocol, first.payload_bytes, link) for link in links)
-    arrival = arrival_of(first, ratio)
-    assert arrival is not None  # those without are left out
+    assert first.producer is not None  # those without are left out
+    message_bits = first.producer.message_bytes * 8 * ratio
+    rate_bps = first.requested_goodput_bps * ratio
     found: dict[str, object] = {
         "name": name,
         "path": _path(system, first),
-        "arrival_curve": {"bursts": [arrival.burst_bits], "rates": [arrival.rate_bps]},
-        "max_packet_length": arrival.packet_bits,
+        "arrival_curve": {"bursts": [message_bits], "rates": [rate_bps]},
+        "max_packet_length": min(first.payload_bytes * 8 * ratio, message_bits),
     }
     if copies[1:]:
         found["multicast"] = [{"name": one.name, "path": _path(system, one)} for one in copies[1:]]

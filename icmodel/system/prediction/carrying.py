@@ -12,7 +12,7 @@ from icmodel.message import Message
 from icmodel.system.network import Stream, System
 from icmodel.system.prediction import getting
 from icmodel.system.prediction.packing import Packing
-from icmodel.system.prediction.sharing import HOSTS, INTERFACE, Shared, crowd, shared
+from icmodel.system.prediction.sharing import HOSTS, INTERFACE, Shared, meeting, shared
 from icmodel.system.prediction.speaking import Answers, Spoken, ask
 from icmodel.system.prediction.windows import paced, windows
 from icmodel.system.sharing.allocation import Allocation
@@ -79,7 +79,7 @@ def _offered(requested: Floats, found: Shared, alone: Answers, able: Floats) -> 
     """What each stream asks for or sends [b/s], by itself."""
     sent = alone.value("sent_bps")
     lossy = np.where(np.isnan(sent), requested, np.minimum(sent, requested))
-    return np.where(found.elastic, np.minimum(requested, able), lossy)
+    return np.where(found.flows.elastic, np.minimum(requested, able), lossy)
 
 
 def _beside(found: Shared, allocation: Allocation, able: Floats) -> dict[str, Floats]:
@@ -91,9 +91,10 @@ def _beside(found: Shared, allocation: Allocation, able: Floats) -> dict[str, Fl
     """
     limited = allocation.limiting != NOWHERE
     place = np.where(limited, allocation.limiting, _busiest(found, allocation))
-    endpoints, others = crowd(found, allocation, place)
+    met, _, others = meeting(found, allocation, place)
+    endpoints = np.maximum(met, 1).astype(np.float64)
     kinds = np.array([kind for kind, _, _ in found.keys] + [""])
-    received = ~found.elastic & (kinds[place] == INTERFACE)
+    received = ~found.flows.elastic & (kinds[place] == INTERFACE)
     rate = np.maximum(allocation.rate_bps, able / MOST_ENDPOINTS)
     with np.errstate(invalid="ignore"):  # of what nobody speaks for
         left = np.maximum(able - allocation.rate_bps, 0.0)

@@ -9,6 +9,7 @@ from icmodel.estimate import Estimate, absent, weakest
 from icmodel.requirement import Requirement, judge
 from icmodel.system.network import Device, Stream, System, Wanted
 from icmodel.system.prediction.bounding import NETWORK
+from icmodel.system.prediction.derived import ends
 from icmodel.system.prediction.result import Judged, StreamPrediction, SystemPrediction
 from icmodel.usecase.bound import Ends, estimate_for
 
@@ -108,7 +109,6 @@ def _together(some: Sequence[Estimate]) -> Estimate:
     if missing is not None or not some:
         return missing or absent("no stream of it meets the device")
     bases = tuple(dict.fromkeys((*(one.basis for one in some), "derived")))
-    ends = [math.fsum(getattr(one, end) for one in some) for end in ("value", "low", "high")]
-    return Estimate(
-        ends[0], ends[1], ends[2], weakest(bases), f"the sum of {len(some)} streams", bases
-    )
+    value, low, high = map(math.fsum, zip(*map(ends, some), strict=True))
+    why = f"the sum of {len(some)} streams"
+    return Estimate(value, low, high, weakest(bases), why, bases)

@@ -198,7 +198,7 @@ class _Telling:
             self.system, stream
         )
         found = {name: ways.latency_by_theory(name, least, way, why) for name in BY_THEORY}
-        return {"goodput_bps": getting.by_theory(part, "goodput_bps", why), **found}
+        return {"goodput_bps": getting.by_theory(part, why), **found}
 
     def _message_latency(
         self, index: int, stream: Stream, metrics: Mapping[str, Estimate]
@@ -211,7 +211,7 @@ class _Telling:
         if not part.elastic and part.rate_bps < part.sent_bps * (1 - SAME):
             return absent("all senders at once lose frames: no message arrives whole")
         if index in self.refused:
-            goodput = getting.by_theory(part, "goodput_bps", self.refused[index])
+            goodput = getting.by_theory(part, self.refused[index])
         else:
             fast = self.got.fast.estimate("goodput_bps", index)
             goodput = getting.goodput(fast, part, fast.high)

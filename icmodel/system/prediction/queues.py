@@ -135,11 +135,8 @@ def _full_interfaces(found: Shared, allocation: Allocation) -> dict[str, float]:
 
     What gives way asks for more until such a port is full, too.
     """
-    carried: dict[tuple[str, str], float] = {}
-    whole: dict[tuple[str, str], float] = {}
-    for lane, (kind, where, _) in enumerate(found.keys):
-        carried[kind, where] = carried.get((kind, where), 0.0) + float(allocation.carried[lane])
-        whole[kind, where] = float(found.lanes.capacity[lane])
+    carried = found.by_place(allocation.carried)
+    whole = {key[:2]: float(of) for key, of in zip(found.keys, found.lanes.capacity, strict=True)}
     return {
         where: max(whole[PORT, where] / carried[PORT, where], 1.0)
         for kind, where in carried
@@ -238,12 +235,9 @@ def _once(at: Arrivals) -> Floats:
     """
     found = np.zeros(len(at.port))
     for priority in np.unique(at.priority):
-        burst = np.where(at.priority >= priority, at.burst_s, 0.0)
-        packet = np.zeros(int(at.port.max()) + 1)
-        np.maximum.at(packet, at.port, np.where(at.priority < priority, at.packet_s, 0.0))
-        others = np.bincount(at.port, burst)[at.port] - np.bincount(at.source, burst)[at.source]
+        bursts = at.others(np.where(at.priority >= priority, at.burst_s, 0.0))
         here = at.priority == priority
-        found[here] = (others + packet[at.port])[here]
+        found[here] = (bursts + at.longest_below_s(priority))[here]
     return found
 
 

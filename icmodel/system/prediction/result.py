@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from icmodel.estimate import Estimate, absent, number_or_none
-from icmodel.requirement import MET, NOT_MET, UNDECIDED, Verdict, worst
+from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED, Verdict, worst
 from icmodel.system.network import Stream, System
 
 SCHEMA_VERSION = 1
@@ -153,6 +154,13 @@ class Judged:
     device: str = ""
     by_bound: bool = False
 
+    @property
+    def badness(self) -> tuple[int, float]:
+        """Sort key, greater is worse: the outcome, then the margin; without a margin worst."""
+        margin = self.verdict.margin
+        outcome = OUTCOMES.index(self.verdict.outcome)
+        return outcome, math.inf if math.isnan(margin) else -margin
+
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
         return {
@@ -161,6 +169,16 @@ class Judged:
             "device": self.device,
             "by_bound": self.by_bound,
         }
+
+
+def by_requirement(judged: Iterable[Judged]) -> dict[str, list[Judged]]:
+    """What was judged by requirement, the worst first; requirements by their worst, worst first."""
+    groups: dict[str, list[Judged]] = {}
+    for one in judged:
+        groups.setdefault(one.verdict.requirement.name, []).append(one)
+    for some in groups.values():
+        some.sort(key=lambda one: one.badness, reverse=True)
+    return dict(sorted(groups.items(), key=lambda pair: pair[1][0].badness, reverse=True))
 
 
 @dataclass(frozen=True, slots=True)

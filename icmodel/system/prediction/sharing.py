@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from icmodel.arrays import Bools, Floats, Ints
+from icmodel.arrays import Floats, Ints
 from icmodel.model.placing import RELIABLE
 from icmodel.system.network import Port, Stream, System
 from icmodel.system.prediction.packing import Packing
@@ -54,20 +54,22 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """A system as flows over lanes, and which lane is what.
-
-    ``keys`` are (kind, where, priority) of each lane; ``wire`` the wire bits of 1 bit of each stream at
-    each port of its path; ``elastic`` which streams give way.
-    """
+    """A system as flows over lanes, and which lane is what: its kind, where it is, its class."""
 
     lanes: Lanes
     flows: Flows
     keys: Sequence[tuple[str, str, int]]
-    elastic: Bools
 
     def allocation(self, offered_bps: Floats, windows: Windows) -> Allocation:
         """What every stream gets when it asks for this much [b/s] and has such a window."""
         return share(replace(self.flows, offered_bps=offered_bps), self.lanes, windows)
+
+    def by_place(self, of_lanes: Floats | Ints) -> dict[tuple[str, str], float]:
+        """Sums of a number of each lane over all classes, by kind and place."""
+        found: dict[tuple[str, str], float] = {}
+        for (kind, where, _), value in zip(self.keys, of_lanes.tolist(), strict=True):
+            found[kind, where] = found.get((kind, where), 0.0) + value
+        return found
 
 
 def is_elastic(stream: Stream) -> bool:
@@ -110,7 +112,7 @@ def shared(system: System, packed: Packing, alone: Answers, capacity_bps: Floats
     elastic = np.array([is_elastic(stream) for stream in streams], dtype=bool)
     none = np.zeros(len(streams))
     flows = Flows(none, np.ones(len(streams)), elastic, path, usage, ORIGIN, with_first)
-    return Shared(_lanes(system, streams, list(numbered)), flows, list(numbered), elastic)
+    return Shared(_lanes(system, streams, list(numbered)), flows, list(numbered))
 
 
 def sent_with(streams: Sequence[Stream]) -> Ints:
@@ -129,8 +131,7 @@ def _hops(
     capacity_bps: Floats,
 ) -> Iterator[Hop | None]:
     """The lanes of a stream in their order: the source's cores, ports, the sink's interface, its cores."""
-    yield _processor(system, stream, index, alone, "send")
-    yield _own_cores(system, stream, index, alone, "send")
+    yield from _cores(system, stream, index, alone, "send")
     for name in stream.path:
         port = system.ports[name]
         ratio = packed.of(stream, system.links[port.link]).ratio
@@ -138,40 +139,30 @@ def _hops(
         yield Hop(PORT, name, priority, ratio)
     most = float(capacity_bps[index])
     yield Hop(INTERFACE, port.name, priority, 1 / most) if 0 < most < np.inf else None
-    yield _processor(system, stream, index, alone, "recv")
-    yield _own_cores(system, stream, index, alone, "recv")
+    yield from _cores(system, stream, index, alone, "recv")
 
 
-def _processor(system: System, stream: Stream, index: int, alone: Answers, side: str) -> Hop | None:
-    """The processor of a host whose cores are said: busy cores for each b/s."""
-    device = system.devices[stream.source if side == "send" else stream.sink]
-    busy = busy_cores(system, stream, alone, index, side)
-    goodput = alone.value("goodput_bps")[index]
-    if device.cores is None or not busy > 0 or not goodput > 0:
-        return None
-    return Hop(PROCESSOR, device.name, 0, float(busy / goodput))
+def _cores(
+    system: System, stream: Stream, index: int, alone: Answers, side: str
+) -> Iterator[Hop | None]:
+    """The cores of one end: all of a host that says how many it has, and those that the stream may take.
 
-
-def _own_cores(system: System, stream: Stream, index: int, alone: Answers, side: str) -> Hop | None:
-    """The cores that a stream may take of a host, as parts for each b/s, where its application works on frames.
-
-    Its dataset knows that limit for the program that measured.
+    A dataset knows the second limit for the program that measured; where an application works on frames
+    besides, its work is added here.
     """
     device = system.devices[stream.source if side == "send" else stream.sink]
     own_s = device.app_send_s if side == "send" else device.app_recv_s
-    busy = busy_cores(system, stream, alone, index, side)
-    goodput = alone.value("goodput_bps")[index]
-    if not own_s or stream.cores is None or not busy > 0 or not goodput > 0:
-        return None
-    return Hop(OWN_CORES, f"{device.name} for {stream.name}", 0, busy / goodput / stream.cores)
-
-
-def busy_cores(system: System, stream: Stream, answers: Answers, index: int, side: str) -> float:
-    """Busy cores of one side of a stream, its application's own work included; NaN where unknown."""
-    device = system.devices[stream.source if side == "send" else stream.sink]
-    own = device.app_send_s if side == "send" else device.app_recv_s
-    frames = answers.value("goodput_bps")[index] / (8 * stream.payload_bytes)
-    return float(answers.value(f"cpu_{side}_cores")[index] + own * frames)
+    goodput = float(alone.value("goodput_bps")[index])
+    frames = goodput / (8 * stream.payload_bytes)
+    busy = float(alone.value(f"cpu_{side}_cores")[index]) + own_s * frames
+    if not busy > 0 or not goodput > 0:
+        yield from (None, None)
+        return
+    used = busy / goodput
+    yield None if device.cores is None else Hop(PROCESSOR, device.name, 0, used)
+    limited = own_s and stream.cores is not None
+    place = f"{device.name} for {stream.name}"
+    yield Hop(OWN_CORES, place, 0, used / (stream.cores or 1)) if limited else None
 
 
 def _lanes(
@@ -242,21 +233,19 @@ def _discipline(port: Port, sizes: Mapping[int, float]) -> Discipline | None:
     return None
 
 
-def crowd(found: Shared, allocation: Allocation, ports_of: Ints) -> tuple[Floats, Floats]:
-    """How many streams meet each at one of its lanes, and what the others get there [b/s]; (streams,).
+def meeting(found: Shared, allocation: Allocation, lanes: Ints) -> tuple[Ints, Floats, Floats]:
+    """What each stream meets at one lane: how many streams cross it, what it has there, and the others [b/s].
 
     Parameters
     ----------
-    ports_of : array of int (streams,)
-        The lane of each; ``NOWHERE`` where it is alone.
+    lanes : array of int (streams,)
+        The lane of each; ``NOWHERE`` where it meets nobody.
     """
-    path, usage = found.flows.path, found.flows.usage
-    sent_once = (path != NOWHERE) & (usage > 0)
-    lanes = len(found.keys)
-    total = np.bincount(path[sent_once], allocation.entering_bps[sent_once], lanes + 1)
-    count = np.bincount(path[sent_once], minlength=lanes + 1)
-    known = ports_of != NOWHERE
-    endpoints = np.where(known, np.maximum(count[ports_of], 1), 1).astype(np.float64)
-    own = np.where(path == ports_of[:, None], allocation.entering_bps, 0.0).max(axis=1, initial=0.0)
-    others = np.where(known, np.maximum(total[ports_of] - own, 0.0), 0.0)
-    return endpoints, np.where(endpoints > 1, others, 0.0)
+    path = found.flows.path
+    crossed = (path != NOWHERE) & (found.flows.usage > 0)
+    size = len(found.keys) + 1
+    total = np.bincount(path[crossed], allocation.entering_bps[crossed], size)
+    count = np.bincount(path[crossed], minlength=size)
+    own = np.where(path == lanes[:, None], allocation.entering_bps, 0.0).max(axis=1, initial=0.0)
+    others = np.where(lanes == NOWHERE, 0.0, np.maximum(total[lanes] - own, 0.0))
+    return count[lanes], own, others

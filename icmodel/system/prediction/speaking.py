@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -185,17 +185,8 @@ def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str
 
 def _kind(one: Scenario) -> Scenario:
     """A scenario that stands for all that a dataset has the same axes and rules for."""
-    return Scenario(
-        one.protocol,
-        1,
-        cores=one.cores,
-        switches=one.switches,
-        endpoints=2,
-        distance_m=None if one.distance_m is None else 1.0,
-        options=one.options,
-        line_rate_bps=one.line_rate_bps,
-        cpu_clock_ratio=one.cpu_clock_ratio,
-    )
+    distance_m = None if one.distance_m is None else 1.0
+    return replace(one, payload_bytes=1, rate_fps=None, endpoints=2, distance_m=distance_m)
 
 
 def _row(model: Model, stream: Stream, one: Scenario, fitted: Scenario) -> dict[str, float]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from icmodel import units
 from icmodel.arrays import Bools
-from icmodel.estimate import Estimate, absent, weakest
+from icmodel.estimate import Estimate, absent
 from icmodel.laws.order import in_order
 from icmodel.system.network import Switch, System
+from icmodel.system.prediction.derived import derived, ends
 from icmodel.system.prediction.queues import Queues
 from icmodel.system.prediction.sharing import PORT, Shared
 from icmodel.system.sharing.waiting import quantile_s
@@ -22,6 +23,8 @@ HELD = 0.25
 """By how much the bytes that a sender holds may differ from those it holds alone (assumed)."""
 BRIM = 0.1
 """By how much a buffer that is called full may be less (assumed)."""
+RULES = ("derived", "assumed")
+"""What a latency rests on, besides its dataset's, where a way adds to it."""
 RUNS = 0.95
 """The phases of a run are its own: its mean wait is below this quantile of waits in 95 % of runs."""
 
@@ -98,7 +101,7 @@ def added(
     once, std = queued.burst_s.sum(axis=1).tolist(), np.sqrt(variance).tolist()
     answered = []
     for k in range(len(mean)):
-        giving_way = bool(held_back[k] and found.elastic[k])
+        giving_way = bool(held_back[k] and found.flows.elastic[k])
         lanes = found.flows.path[k, np.flatnonzero(endless[k])].tolist()
         full = {
             found.keys[lane][1]: bool(overloaded[lane])
@@ -171,14 +174,12 @@ def held(own: Estimate, ratio: Estimate) -> Estimate:
     ratio : Estimate
         What it has alone over what it gets.
     """
-    ends = (
+    made = (
         own.value * ratio.value,
         own.low * ratio.low * (1 - HELD),
         own.high * ratio.high * (1 + HELD),
     )
-    bases = (*(own.bases or (own.basis,)), "derived", "assumed")
-    why = "; ".join(filter(None, (own.why, "what its sender holds, at the goodput it gets")))
-    return Estimate(*ends, weakest(bases), why, bases)
+    return derived(own, made, RULES, "what its sender holds, at the goodput it gets")
 
 
 def latencies(own: Mapping[str, Estimate], way: Added) -> dict[str, Estimate]:
@@ -217,24 +218,21 @@ def latency(name: str, own: Estimate, mean: Estimate, way: Added) -> Estimate:
     statistic = name.removeprefix("latency_").removesuffix("_s")
     shift = math.fsum(way.shifts_s.values())
     if statistic == "std":
-        grown = [math.hypot(end, way.std_s) for end in (own.value, own.low, own.high)]
-        return _told(own, grown, way)
-    moved = Estimate(
-        own.value + shift, own.low + shift, own.high + shift, own.basis, own.why, own.bases
-    )
+        return _told(own, (math.hypot(end, way.std_s) for end in ends(own)), way)
+    value, low, high = (end + shift for end in ends(own))
     if statistic == "min":
-        return _told(own, [moved.value, moved.low, moved.high], way)
+        return _told(own, (value, low, high), way)
     if statistic == "max":
         most = way.once_s + way.full_s + way.brim_s + way.meanwhile_s
-        return _told(own, [moved.value + most, moved.low, moved.high + most], way)
+        return _told(own, (value + most, low, high + most), way)
     wait = way.mean_s if statistic == "mean" else _later(statistic, own, mean, way)
     wait += way.meanwhile_s
-    value = moved.value + wait + way.full_s / 2 + way.brim_s
+    value = value + wait + way.full_s / 2 + way.brim_s
     unsure = way.full_s / 2 + BRIM * way.brim_s
     below = math.hypot(own.value - own.low, wait + unsure)
     more = max(way.quantile_s(RUNS) - way.mean_s, 0.0)
     above = math.hypot(own.high - own.value, more + unsure)
-    return _told(own, [value, value - below, value + above], way)
+    return _told(own, (value, value - below, value + above), way)
 
 
 def _later(statistic: str, own: Estimate, mean: Estimate, way: Added) -> float:
@@ -246,8 +244,7 @@ def _later(statistic: str, own: Estimate, mean: Estimate, way: Added) -> float:
     return way.mean_s + max(math.hypot(host, queue) - abs(host), 0.0) * math.copysign(1, queue)
 
 
-def _told(own: Estimate, ends: list[float], way: Added) -> Estimate:
-    value, low, high = ends
+def _told(own: Estimate, made: Iterable[float], way: Added) -> Estimate:
     said = []
     if way.queues_s:
         where = max(way.queues_s, key=lambda port: way.queues_s[port])
@@ -259,6 +256,4 @@ def _told(own: Estimate, ends: list[float], way: Added) -> Estimate:
     said += [
         f"{name} {units.format_seconds(time, 3)}" for name, time in way.shifts_s.items() if time
     ]
-    bases = (*(own.bases or (own.basis,)), "derived", "assumed")
-    why = "; ".join(filter(None, (own.why, *said)))
-    return Estimate(value, low, high, weakest(bases), why, bases)
+    return derived(own, made, RULES, *said)
