@@ -32,8 +32,9 @@ FASTEST = " as fast as it goes"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A stream of a network with one variant."""
+    """A stream of a network with one variant; ``name`` tells its table and that."""
 
+    name: str
     system: System
     stream: Stream
 
@@ -96,6 +97,8 @@ class Alone:
         All its metrics.
     judged : sequence of Judged
         Its requirements.
+    names : sequence of str
+        What it is; of equal streams the last.
     """
 
     offered_bps: Floats
@@ -107,20 +110,17 @@ class Alone:
     ratios: Sequence[tuple[float, ...]]
     metrics: Sequence[Mapping[str, Estimate]]
     judged: Sequence[tuple[Judged, ...]]
+    names: Sequence[str]
 
 
 def alone(asked: Sequence[Asked], speakers: Speakers | None) -> Alone:
     """Predict some streams, each alone."""
     places: dict[str, int] = {}
-    first: list[Asked] = []
-    rows = []
-    for one in asked:
-        place = places.setdefault(one.likeness, len(first))
-        if place == len(first):
-            first.append(one)
-        rows.append(place)
+    rows = np.array([places.setdefault(one.likeness, len(places)) for one in asked], dtype=np.int64)
+    names = {row: one.name for row, one in zip(rows.tolist(), asked, strict=True)}
+    first = [asked[index] for index in np.unique(rows, return_index=True)[1].tolist()]
     found = predict(_apart(first), speakers, worst=any(map(_by_bound, first)))
-    return _told(first, found, np.array(rows, dtype=np.int64))
+    return _told(first, found, rows, list(names.values()))
 
 
 def _by_bound(asked: Asked) -> bool:
@@ -183,7 +183,9 @@ def _own_ports(one: Asked, name: str) -> Iterator[tuple[Port, Link]]:
 # --- the predictions -------------------------------------------------------------------------
 
 
-def _told(asked: Sequence[Asked], found: SystemPrediction, rows: Ints) -> Alone:
+def _told(
+    asked: Sequence[Asked], found: SystemPrediction, rows: Ints, told: Sequence[str]
+) -> Alone:
     names = [str(index) for index in range(len(asked))]
     metrics = [found.streams[name].metrics for name in names]
     packed = packing(found.system)
@@ -209,6 +211,7 @@ def _told(asked: Sequence[Asked], found: SystemPrediction, rows: Ints) -> Alone:
         ratios=ratios,
         metrics=metrics,
         judged=[tuple(judged[name]) for name in names],
+        names=told,
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from icmodel import units
+from icmodel.estimate import json_of
 from icmodel.system import Stream, System
 
 SAMPLES = "samples"
@@ -75,14 +76,8 @@ class TooLate:
         return {
             "requirement": self.requirement,
             "streams": self.group,
-            "port": self.port,
-            "bits": self.bits,
-            "rate_bps": self.rate_bps,
-            "cable_m": self.cable_m,
-            "cable_s": self.cable_s,
-            "limit_s": self.limit_s,
-            "least_s": self.least_s,
-            "total_bits": self.total_bits,
+            **json_of(self, "port", "bits", "rate_bps", "cable_m", "cable_s"),
+            **json_of(self, "limit_s", "least_s", "total_bits"),
         }
 
 

@@ -82,7 +82,9 @@ class Block:
         """Each variant of each stream, by stream."""
         for stream in self.streams:
             for chosen in self.variants:
-                yield Asked(self.network.system, with_variant(stream, self.table, chosen))
+                told = chosen.told()
+                name = f"{self.table.name}, {told['protocol']}, {told['payload']}"
+                yield Asked(name, self.network.system, with_variant(stream, self.table, chosen))
 
 
 def device_limits(system: System) -> tuple[tuple[int, str], ...]:

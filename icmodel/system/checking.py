@@ -62,6 +62,11 @@ def check(system: System) -> tuple[Finding, ...]:
     return refused or (*_told("overloaded", "port", _overloaded(system)), *_looped(system))
 
 
+def refusal(findings: Iterable[Finding]) -> str:
+    """The first finding that makes a system invalid; empty where there is none."""
+    return next((one.text for one in findings if one.refused), "")
+
+
 def _told(kind: str, what: str, faults: Iterable[Fault]) -> Iterator[Finding]:
     """One finding for each key of faults: the most severe, with the count of the others."""
     alike: dict[object, list[Fault]] = {}

@@ -21,9 +21,6 @@ def exported(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]:
     """Servers for all ports that send, flows with the bits they have on the wire; and remarks."""
     kept = [stream for stream in system.streams.values() if stream.producer is not None]
     used = dict.fromkeys(name for stream in kept for name in _path(system, stream))
-    sets: dict[tuple[str, str], list[Stream]] = {}
-    for stream in kept:
-        sets.setdefault(stream.sent_as, []).append(stream)
     document: dict[str, object] = {
         "network": {
             "name": system.name,
@@ -33,7 +30,11 @@ def exported(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]:
             "data_unit": "b",
             "rate_unit": "bps",
         },
-        "flows": [_flow(system, name[1], copies) for name, copies in sets.items()],
+        "flows": [
+            _flow(system, name, copies)
+            for (_, name), copies in system.copies().items()
+            if copies[0].producer is not None
+        ],
         "servers": [_server(system, name) for name in used],
     }
     return document, tuple(_remarks(system, len(used)))

@@ -42,6 +42,12 @@ class Choice:
     variant: str | None = None
     cache: bool = True
 
+    def model(self, dataset: Model | Dataset | str | Path) -> Model:
+        """The model of a dataset."""
+        if isinstance(dataset, Model):
+            return dataset
+        return Model(dataset, self.variant, cache=self.cache)
+
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
@@ -99,8 +105,9 @@ class Answers:
 
 def spoken(system: System, choice: Choice) -> Spoken:
     """The dataset that speaks for each stream: that of its sink's host, of its source's, else of its links."""
-    known_models = choice.dataset if isinstance(choice.dataset, Mapping) else {}
-    chosen = _for_all(choice)
+    models = dict(choice.dataset) if isinstance(choice.dataset, Mapping) else {}
+    for_all = None if isinstance(choice.dataset, Mapping) else choice.dataset
+    chosen = None if for_all is None else choice.model(for_all)
     groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[int]] = {}
     streams, silent = list(system.streams.values()), {}
     for index, stream in enumerate(streams):
@@ -111,10 +118,9 @@ def spoken(system: System, choice: Choice) -> Spoken:
             )
         else:
             groups.setdefault((name, tuple(sorted(stream.options.items()))), []).append(index)
-    speakers, models = [], dict(known_models)
+    speakers = []
     for (name, options), members in groups.items():
-        model = chosen or models.get(name) or _model(name, choice)
-        models[name] = model
+        model = models[name] = chosen or models.get(name) or choice.model(name)
         known = [k for k in members if streams[k].protocol in model.data.protocols]
         for k in set(members) - set(known):
             silent[k] = f"{model.data.id} has no protocol {streams[k].protocol}: theory alone"
@@ -122,18 +128,6 @@ def spoken(system: System, choice: Choice) -> Spoken:
             spoken_for = {k: streams[k] for k in known}
             speakers.append(_speaker(system, model, dict(options), spoken_for))
     return Spoken(len(streams), tuple(speakers), silent)
-
-
-def _for_all(choice: Choice) -> Model | None:
-    if choice.dataset is None or isinstance(choice.dataset, Mapping):
-        return None
-    return _model(choice.dataset, choice)
-
-
-def _model(dataset: Model | Dataset | str | Path, choice: Choice) -> Model:
-    if isinstance(dataset, Model):
-        return dataset
-    return Model(dataset, choice.variant, cache=choice.cache)
 
 
 def dataset_of(system: System, stream: Stream) -> str | None:

@@ -69,10 +69,6 @@ class Added:
         queued = self.mean_s or self.full_s or self.brim_s
         return not (queued or self.why or any(self.shifts_s.values()))
 
-    def quantile_s(self, share: float) -> float:
-        """Wait that this share of frames does not exceed [s]."""
-        return self.quantiles_s[share]
-
 
 def added(
     system: System,
@@ -230,14 +226,14 @@ def latency(name: str, own: Estimate, mean: Estimate, way: Added) -> Estimate:
     value = value + wait + way.full_s / 2 + way.brim_s
     unsure = way.full_s / 2 + BRIM * way.brim_s
     below = math.hypot(own.value - own.low, wait + unsure)
-    more = max(way.quantile_s(RUNS) - way.mean_s, 0.0)
+    more = max(way.quantiles_s[RUNS] - way.mean_s, 0.0)
     above = math.hypot(own.high - own.value, more + unsure)
     return _told(own, (value, value - below, value + above), way)
 
 
 def _later(statistic: str, own: Estimate, mean: Estimate, way: Added) -> float:
     """What queues add to a quantile: what goes beyond the means adds up as squares do (assumed)."""
-    wait = way.quantile_s(QUANTILES[statistic]) if statistic in QUANTILES else way.once_s
+    wait = way.quantiles_s[QUANTILES[statistic]] if statistic in QUANTILES else way.once_s
     if mean.absent:
         return wait
     host, queue = own.value - mean.value, wait - way.mean_s
