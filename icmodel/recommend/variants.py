@@ -106,11 +106,16 @@ def _aligned(full: list[int]) -> set[int | None]:
 
 def _measured(system: System, stream: Stream, speakers: Speakers) -> int:
     """Greatest measured payload of a stream's protocol [B]."""
-    name = dataset_of(system, stream)
-    model = speakers if isinstance(speakers, Model) else speakers.get(name or "")
+    model = _model_of(system, stream, speakers)
     points = () if model is None else model.data.points
     sizes = [p.payload_bytes for p in points if p.protocol == stream.protocol and p.payload_bytes]
     return max(sizes, default=MOST_PAYLOAD_BYTES)
+
+
+def _model_of(system: System, stream: Stream, speakers: Speakers) -> Model | None:
+    if isinstance(speakers, Model):
+        return speakers
+    return speakers.get(dataset_of(system, stream) or "")
 
 
 def _rate_fps(table: Streams, payload_bytes: int | None, given: float | str) -> float | None:
@@ -134,8 +139,7 @@ def usual(document: SystemDocument, system: System, speakers: Speakers) -> Choic
     streams = {}
     for table in document.streams:
         stream = next(one for one in system.streams.values() if one.group == table.name)
-        name = dataset_of(system, stream)
-        model = speakers if isinstance(speakers, Model) else speakers.get(name or "")
+        model = _model_of(system, stream, speakers)
         cores = () if model is None else sorted({p.cores for p in model.data.points if p.cores})
         framed = isinstance(table.produces, Samples | Burst)
         streams[table.name] = StreamChoices(

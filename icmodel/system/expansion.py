@@ -14,13 +14,14 @@ from icmodel.system.document import (
     Links,
     Nodes,
     Streams,
+    Switches,
     SystemDocument,
 )
 from icmodel.system.groups import Groups, Pairs, groups, link_pairs, members, stream_pairs
 from icmodel.system.loads import wire
 from icmodel.system.network import Device, Link, Port, Stream, Switch, System, Wanted
 from icmodel.system.produced import frame_bytes, producer
-from icmodel.system.routes import Cables, Map, Way, given_way, neighbours
+from icmodel.system.routes import Cables, Map, given_way, neighbours
 from icmodel.system.schedulers import Fifo, Scheduler
 from icmodel.system.serving import scheduler
 from icmodel.theory import AnyFraming, ethernet, infiniband, rapidio, roce
@@ -51,7 +52,7 @@ def expand(document: SystemDocument, requirements: tuple[Wanted, ...] = ()) -> S
     named = groups((table.name, table.count) for table in tables)
     nodes = {one: table for table in tables for one in members(table.name, table.count)}
     devices = _by_name(_device(one, t) for one, t in nodes.items() if isinstance(t, Devices))
-    switches = _by_name(_switches(document))
+    switches = _by_name(_switch(one, t) for one, t in nodes.items() if isinstance(t, Switches))
     links = _by_name(_links(document.links, named))
     ports = _by_name(_ports(links.values(), _schedulers(nodes, named)))
     known = neighbours(nodes, switches, links.values())
@@ -98,17 +99,15 @@ def _device(name: str, table: Devices) -> Device:
     )
 
 
-def _switches(document: SystemDocument) -> Iterator[Switch]:
-    for table in document.switches:
-        for name in members(table.name, table.count):
-            yield Switch(
-                name=name,
-                group=table.name,
-                forwarding=table.forwarding,
-                latency_s=table.latency_s,
-                buffer_bytes=table.buffer_bytes,
-                scheduler=_own_scheduler(table),
-            )
+def _switch(name: str, table: Switches) -> Switch:
+    return Switch(
+        name=name,
+        group=table.name,
+        forwarding=table.forwarding,
+        latency_s=table.latency_s,
+        buffer_bytes=table.buffer_bytes,
+        scheduler=_own_scheduler(table),
+    )
 
 
 def _own_scheduler(table: Nodes) -> Scheduler:
@@ -212,7 +211,8 @@ def _routed(
         via = None if table.via is None else named.of_all(table.via, f"the stream {table.name}")
         for stream in _streams(table, named):
             _check_ends(stream, known)
-            way = _way(stream, via, known)
+            ends = stream.source, stream.sink
+            way = known.way(*ends) if via is None else given_way(known, stream, via)
             if way is None:
                 lost.append(stream)
             else:
@@ -226,22 +226,14 @@ def _routed(
         )
 
 
-def _way(stream: Stream, via: Way | None, known: Map) -> Way | None:
-    if via is not None:
-        return given_way(known, stream, via)
-    return known.way(stream.source, stream.sink)
-
-
 def _streams(table: Streams, named: Groups) -> Iterator[Stream]:
     """The streams of a table, without routes; numbered if there are several."""
     sets = _sets(table, named)
     numbered = members(table.name, len(sets))
     for name, (source, sinks) in zip(numbered, sets, strict=True):
         for sink in sinks:
-            if table.multicast:
-                yield _stream(table, f"{name}/{sink}", (source, sink), name)
-            else:
-                yield _stream(table, name, (source, sink), None)
+            named = (f"{name}/{sink}", name) if table.multicast else (name, None)
+            yield _stream(table, (source, sink), *named)
 
 
 def _sets(table: Streams, named: Groups) -> list[tuple[str, tuple[str, ...]]]:
@@ -261,14 +253,13 @@ def _sets(table: Streams, named: Groups) -> list[tuple[str, tuple[str, ...]]]:
     return [(source, tuple(to)) for source, to in of.items() for _ in range(table.count)]
 
 
-def _stream(table: Streams, name: str, ends: tuple[str, str], multicast: str | None) -> Stream:
-    made = producer(table.produces, table.payload_bytes)
+def _stream(table: Streams, ends: tuple[str, str], name: str, multicast: str | None) -> Stream:
     return Stream(
         name=name,
         group=table.name,
         source=ends[0],
         sink=ends[1],
-        producer=made,
+        producer=producer(table.produces, table.payload_bytes),
         protocol=table.protocol,
         payload_bytes=frame_bytes(table.produces, table.payload_bytes),
         path=(),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from icmodel.estimate import Estimate, absent, weakest
 from icmodel.requirement import Requirement, judge
-from icmodel.system.network import Device, Stream, System, Wanted
+from icmodel.system.network import Device, System, Wanted
 from icmodel.system.prediction.bounding import NETWORK
 from icmodel.system.prediction.derived import ends
 from icmodel.system.prediction.result import Judged, StreamPrediction, SystemPrediction
@@ -78,30 +78,20 @@ def _of_stream(requirement: Requirement, one: StreamPrediction) -> Judged:
 def _of_device(
     found: SystemPrediction, wanted: Wanted, device: Device, streams: Sequence[StreamPrediction]
 ) -> Judged:
-    """A device with the streams of the requirement that it sends or receives."""
+    """A device with the streams of the requirement that it sends or receives.
+
+    How busy it is follows from all its streams together; of unknown cores, from those that each stream uses.
+    """
     requirement = wanted.requirement
-    side = "source" if requirement.metric.startswith("cpu_send") else "sink"
-    here = [one for one in streams if _end(one.stream, side) == device.name]
-    if requirement.metric in ("cpu_send", "cpu_recv"):
-        estimate = _utilisation(device, found.devices[device.name].cpu, requirement.metric, here)
+    end = "source" if requirement.metric.startswith("cpu_send") else "sink"
+    here = [one for one in streams if getattr(one.stream, end) == device.name]
+    if requirement.metric in ("cpu_send", "cpu_recv") and device.cores is not None:
+        estimate = found.devices[device.name].cpu  # of all its streams
     else:
         estimate = _together(
             [one.metrics.get(requirement.metric, absent("not predicted")) for one in here]
         )
     return Judged(judge(requirement, estimate, "cpu"), wanted.stream, device.name)
-
-
-def _end(stream: Stream, side: str) -> str:
-    return stream.source if side == "source" else stream.sink
-
-
-def _utilisation(
-    device: Device, all_streams: Estimate, metric: str, here: Sequence[StreamPrediction]
-) -> Estimate:
-    """Of all cores of a host, all its streams together; of unknown cores, of those each stream uses."""
-    if device.cores is not None:
-        return all_streams
-    return _together([one.metrics.get(metric, absent("not predicted")) for one in here])
 
 
 def _together(some: Sequence[Estimate]) -> Estimate:

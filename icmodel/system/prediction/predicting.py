@@ -174,15 +174,11 @@ class _Telling:
         fast = self.got.fast.estimate("goodput_bps", index)
         if fast.absent or not got.value > 0 or got.value >= fast.value * (1 - SAME):
             return {}
-        least = max(got.low, got.value / MOST_ENDPOINTS)
-        ratio = Estimate(
-            fast.value / got.value,
-            fast.value / max(got.high, got.value),
-            fast.value / least,
-            "derived",
-        )
+        slowest = max(got.low, got.value / MOST_ENDPOINTS)
+        rates = (got.value, max(got.high, got.value), slowest)
+        ratios = [fast.value / rate for rate in rates]
         return {
-            name: held(one, ratio) for name, one in self._latencies(self.got.fast, index).items()
+            name: held(one, ratios) for name, one in self._latencies(self.got.fast, index).items()
         }
 
     def _latencies(self, answers: Answers, index: int) -> dict[str, Estimate]:

@@ -79,6 +79,11 @@ class _Crossing:
         return *self.server, name
 
     @property
+    def burst_bits(self) -> float:
+        """What the stream sends at once, on the wire [b]."""
+        return burst_bytes(self.stream) * 8 * self.packed.ratio
+
+    @property
     def arrival_s(self) -> float:
         """From the first packet of a frame to its last [s], where these come over a link as fast as the port.
 
@@ -86,8 +91,7 @@ class _Crossing:
         """
         if self.before is None or self.before.rate_bps < self.rate_bps:
             return 0.0
-        bits = burst_bytes(self.stream) * 8 * self.packed.ratio
-        return max(bits - self.packed.packet_bits, 0.0) / self.before.rate_bps
+        return max(self.burst_bits - self.packed.packet_bits, 0.0) / self.before.rate_bps
 
     @property
     def priority(self) -> int:
@@ -206,19 +210,18 @@ def _shaped_s(one: _Crossing) -> float:
         return 0.0
     slope_bps = one.port.scheduler.idle_slopes_bps.get(one.stream.priority, math.inf)
     came_bps = min(one.port.rate_bps, math.inf if one.before is None else one.before.rate_bps)
-    bits = max(burst_bytes(one.stream) * 8 * one.packed.ratio - one.packed.packet_bits, 0.0)
+    bits = max(one.burst_bits - one.packed.packet_bits, 0.0)
     return bits * max(1 / slope_bps - 1 / came_bps, 0.0)
 
 
 def _arrivals(crossings: Sequence[_Crossing]) -> Arrivals:
     rate = np.array([one.rate_bps for one in crossings])
-    burst = np.array([burst_bytes(one.stream) * 8 * one.packed.ratio for one in crossings])
     return Arrivals(
         port=_numbered([one.server for one in crossings]),
         source=_numbered([one.source for one in crossings]),
         priority=np.array([one.priority for one in crossings], dtype=np.int64),
         load=np.array([one.wire_bps for one in crossings]) / rate,
-        burst_s=burst / rate,
+        burst_s=np.array([one.burst_bits for one in crossings]) / rate,
         packet_s=np.array([one.packed.packet_bits for one in crossings]) / rate,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -158,7 +158,7 @@ def _full(
 # --- metrics ----------------------------------------------------------------------------------
 
 
-def held(own: Estimate, ratio: Estimate) -> Estimate:
+def held(own: Estimate, ratios: Sequence[float]) -> Estimate:
     """The latency of a stream that gets less than it asks for and gives way.
 
     Its sender's buffers and window are full, and what they hold takes as long as it takes to go away: L = B / λ
@@ -167,14 +167,11 @@ def held(own: Estimate, ratio: Estimate) -> Estimate:
 
     Parameters
     ----------
-    ratio : Estimate
-        What it has alone over what it gets.
+    ratios : sequence of three floats
+        What it has alone over what it gets: for the value, the least and the greatest latency.
     """
-    made = (
-        own.value * ratio.value,
-        own.low * ratio.low * (1 - HELD),
-        own.high * ratio.high * (1 + HELD),
-    )
+    value, low, high = (end * ratio for end, ratio in zip(ends(own), ratios, strict=True))
+    made = (value, low * (1 - HELD), high * (1 + HELD))
     return derived(own, made, RULES, "what its sender holds, at the goodput it gets")
 
 
