@@ -20,10 +20,10 @@ from icmodel.system import Device, Link, Port, Stream, Switch, System, Wanted, p
 from icmodel.system.document import Streams
 from icmodel.system.prediction import SystemPrediction
 from icmodel.system.prediction.judging import carried
+from icmodel.system.prediction.lanes import is_elastic
 from icmodel.system.prediction.packing import packing
 from icmodel.system.prediction.processors import SIDES
 from icmodel.system.prediction.result import Judged
-from icmodel.system.prediction.sharing import is_elastic
 from icmodel.system.produced import frame_bytes, producer
 
 FASTEST = " as fast as it goes"

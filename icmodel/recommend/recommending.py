@@ -112,7 +112,7 @@ def _speakers(
     if dataset is not None:
         return Model(dataset, variant, cache=cache)
     document = file.document
-    names = {table.dataset for table in (*document.links, *document.devices)}
+    names = {one.dataset for one in document.links} | {one.dataset for one in document.devices}
     if document.choices is not None:
         names |= {one for links in document.choices.links.values() for one in links.dataset}
     return {name: Model(name, variant, cache=cache) for name in sorted(filter(None, names))}

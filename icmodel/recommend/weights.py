@@ -17,8 +17,8 @@ from icmodel.recommend.networks import Network
 from icmodel.recommend.variants import Variant
 from icmodel.system import Stream, System
 from icmodel.system.document import Streams
+from icmodel.system.prediction.lanes import sent_with
 from icmodel.system.prediction.processors import SIDES
-from icmodel.system.prediction.sharing import sent_with
 
 GOODPUT = "goodput_bps"
 

@@ -232,8 +232,8 @@ def _streams(table: Streams, named: Groups) -> Iterator[Stream]:
     numbered = members(table.name, len(sets))
     for name, (source, sinks) in zip(numbered, sets, strict=True):
         for sink in sinks:
-            named = (f"{name}/{sink}", name) if table.multicast else (name, None)
-            yield _stream(table, (source, sink), *named)
+            own = f"{name}/{sink}" if table.multicast else name
+            yield _stream(table, (source, sink), own, name if table.multicast else None)
 
 
 def _sets(table: Streams, named: Groups) -> list[tuple[str, tuple[str, ...]]]:

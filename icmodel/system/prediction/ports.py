@@ -7,9 +7,9 @@ import math
 from icmodel.estimate import Estimate, absent
 from icmodel.system.network import System
 from icmodel.system.prediction.bounding import Bounded
+from icmodel.system.prediction.lanes import PORT, Shared
 from icmodel.system.prediction.queues import Queues
 from icmodel.system.prediction.result import LinkPrediction, PortPrediction
-from icmodel.system.prediction.sharing import PORT, Shared
 from icmodel.system.sharing.allocation import Allocation
 
 

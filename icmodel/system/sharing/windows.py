@@ -13,7 +13,7 @@ import numpy as np
 
 from icmodel.arrays import Bools, Floats
 from icmodel.system.sharing.allocation import Allocation, Flows, Lanes, allocate
-from icmodel.system.sharing.overload import NOWHERE
+from icmodel.system.sharing.loss import NOWHERE
 
 ROUNDS = 20
 """Most rounds in which flows are told which queue they fill."""

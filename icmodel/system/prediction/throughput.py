@@ -10,13 +10,13 @@ import numpy as np
 from icmodel.arrays import Bools, Floats, Ints
 from icmodel.message import Message
 from icmodel.system.network import Stream, System
-from icmodel.system.prediction import getting
+from icmodel.system.prediction import shares
+from icmodel.system.prediction.asking import Answers, Spoken, ask
+from icmodel.system.prediction.lanes import HOSTS, INTERFACE, Shared, meeting, shared
 from icmodel.system.prediction.packing import Packing
-from icmodel.system.prediction.sharing import HOSTS, INTERFACE, Shared, meeting, shared
-from icmodel.system.prediction.speaking import Answers, Spoken, ask
-from icmodel.system.prediction.windows import paced, windows
+from icmodel.system.prediction.tcp_windows import paced, windows
 from icmodel.system.sharing.allocation import Allocation
-from icmodel.system.sharing.overload import NOWHERE
+from icmodel.system.sharing.loss import NOWHERE
 from icmodel.system.sharing.windows import Windows
 
 SAME = 1e-9
@@ -44,7 +44,7 @@ class Carried:
     beside: Answers
     held_back: Bools
     by_window: Bools
-    at_once: Sequence[getting.Part] | None
+    at_once: Sequence[shares.Part] | None
 
 
 def carried(system: System, packed: Packing, unpaced: Spoken) -> Carried:
@@ -126,12 +126,12 @@ def _busiest(found: Shared, allocation: Allocation) -> Ints:
 
 def _all_at_once(
     system: System, found: Shared, offered: Floats, able: Floats, held: Windows
-) -> list[getting.Part] | None:
+) -> list[shares.Part] | None:
     """What each stream gets while all that have a message of several frames send it at once."""
     several = np.array([message(one) is not None for one in system.streams.values()], dtype=bool)
     if not several.any():
         return None
-    return getting.parts(found, found.allocation(np.where(several, able, offered), held))
+    return shares.parts(found, found.allocation(np.where(several, able, offered), held))
 
 
 def message(stream: Stream) -> Message | None:

@@ -11,8 +11,8 @@ import numpy as np
 from icmodel.arrays import Floats, Ints
 from icmodel.model.placing import RELIABLE
 from icmodel.system.network import Port, Stream, System
+from icmodel.system.prediction.asking import Answers
 from icmodel.system.prediction.packing import Packing
-from icmodel.system.prediction.speaking import Answers
 from icmodel.system.schedulers import (
     CreditBased,
     DeficitRoundRobin,
@@ -32,7 +32,7 @@ from icmodel.system.sharing.disciplines import (
     strict_priority,
     weighted,
 )
-from icmodel.system.sharing.overload import NOWHERE
+from icmodel.system.sharing.loss import NOWHERE
 from icmodel.system.sharing.windows import Windows, share
 
 PROCESSOR, OWN_CORES, PORT, INTERFACE = "processor", "own cores", "port", "interface"

@@ -11,9 +11,9 @@ import numpy as np
 
 from icmodel.estimate import BOTTLENECKS, Estimate, absent
 from icmodel.system.prediction.derived import derived, ends
-from icmodel.system.prediction.sharing import HOSTS, INTERFACE, Shared, meeting
+from icmodel.system.prediction.lanes import HOSTS, INTERFACE, Shared, meeting
 from icmodel.system.sharing.allocation import Allocation
-from icmodel.system.sharing.overload import NOWHERE
+from icmodel.system.sharing.loss import NOWHERE
 
 SPREAD = (0.62 / 0.94, 2.47 / 0.94)
 """The least and the greatest of ten TCP streams over the mean of all, on one 10 Gb/s link for 10 s: 0.62 and
