@@ -50,6 +50,11 @@ class Estimate:
         """Whether the dataset gives no value."""
         return math.isnan(self.value)
 
+    @property
+    def ends(self) -> tuple[float, float, float]:
+        """Value, low and high."""
+        return self.value, self.low, self.high
+
     def __repr__(self) -> str:
         if self.absent:
             return f"Estimate(absent, {shortened(self.why)})"

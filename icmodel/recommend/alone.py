@@ -18,10 +18,10 @@ from icmodel.recommend.variants import Speakers, Variant
 from icmodel.requirement import OUTCOMES, Requirement
 from icmodel.system import Device, Link, Port, Stream, Switch, System, Wanted, predict
 from icmodel.system.document import Streams
+from icmodel.system.packing import packing
 from icmodel.system.prediction import SystemPrediction
 from icmodel.system.prediction.judging import carried
 from icmodel.system.prediction.lanes import is_elastic
-from icmodel.system.prediction.packing import packing
 from icmodel.system.prediction.processors import SIDES
 from icmodel.system.prediction.result import Judged
 from icmodel.system.produced import frame_bytes, producer
@@ -238,7 +238,7 @@ def _known(metrics: Mapping[str, Estimate], name: str, otherwise: float) -> floa
 def _cores(found: SystemPrediction, names: Sequence[str], end: str) -> Floats:
     """Busy cores of one end of each stream: value, low and high, (3, streams)."""
     told = [found.devices[getattr(found.streams[name].stream, end)].cpu_cores for name in names]
-    return np.array([[one.value, one.low, one.high] for one in told]).T.reshape(3, -1)
+    return np.array([one.ends for one in told]).T.reshape(3, -1)
 
 
 def _worst(some: Sequence[Judged]) -> int:

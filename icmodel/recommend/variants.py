@@ -12,7 +12,7 @@ from icmodel.model import Model
 from icmodel.system import Stream, System
 from icmodel.system.choices import ALIGNED, AS_PRODUCED, WHOLE_MESSAGES, Choices, StreamChoices
 from icmodel.system.document import Burst, Samples, Streams, SystemDocument
-from icmodel.system.loads import wire
+from icmodel.system.packing import wire
 from icmodel.system.prediction.asking import dataset_of
 from icmodel.system.produced import producer
 

@@ -14,9 +14,9 @@ from icmodel import units
 from icmodel.system.cycles import port_cycle
 from icmodel.system.datasets import Fault, datasets_of, other_kinds, silent_streams
 from icmodel.system.groups import MOST_NAMES
-from icmodel.system.loads import wire
 from icmodel.system.network import Device, Stream, System
 from icmodel.system.overloads import overloads
+from icmodel.system.packing import wire
 from icmodel.system.schedulers import CreditBased
 from icmodel.wording import plural
 

@@ -18,8 +18,8 @@ from icmodel.system.document import (
     SystemDocument,
 )
 from icmodel.system.groups import Groups, Pairs, groups, link_pairs, members, stream_pairs
-from icmodel.system.loads import wire
 from icmodel.system.network import Device, Link, Port, Stream, Switch, System, Wanted
+from icmodel.system.packing import wire
 from icmodel.system.produced import frame_bytes, producer
 from icmodel.system.routes import Cables, Map, given_way, neighbours
 from icmodel.system.schedulers import Fifo, Scheduler

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from icmodel.system.formats.foreign import FAST_BPS
-from icmodel.system.loads import wire_ratio
 from icmodel.system.network import Stream, System
+from icmodel.system.packing import wire_ratio
 
 NOT_SAID = (
     "schedulers, priorities, buffers, datasets, cores and requirements have no place in Saihu's file: every "

@@ -16,7 +16,7 @@ from icmodel.errors import BoundsError
 from icmodel.estimate import Estimate
 from icmodel.system import bounds
 from icmodel.system.network import Link, Port, Stream, Switch, System
-from icmodel.system.prediction.packing import Packing
+from icmodel.system.packing import Packing
 from icmodel.system.prediction.queues import burst_bytes
 from icmodel.system.prediction.result import LatencyBound
 from icmodel.system.schedulers import Dscp

@@ -7,11 +7,6 @@ from collections.abc import Iterable
 from icmodel.estimate import Estimate, weakest
 
 
-def ends(one: Estimate) -> tuple[float, float, float]:
-    """Value, low and high."""
-    return one.value, one.low, one.high
-
-
 def derived(own: Estimate, made: Iterable[float], bases: tuple[str, ...], *why: str) -> Estimate:
     """What a rule makes of an estimate.
 

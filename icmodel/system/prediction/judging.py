@@ -9,7 +9,6 @@ from icmodel.estimate import Estimate, absent, weakest
 from icmodel.requirement import Requirement, judge
 from icmodel.system.network import Device, System, Wanted
 from icmodel.system.prediction.bounding import NETWORK
-from icmodel.system.prediction.derived import ends
 from icmodel.system.prediction.result import Judged, StreamPrediction, SystemPrediction
 from icmodel.usecase.bound import Ends, estimate_for
 
@@ -99,6 +98,6 @@ def _together(some: Sequence[Estimate]) -> Estimate:
     if missing is not None or not some:
         return missing or absent("no stream of it meets the device")
     bases = tuple(dict.fromkeys((*(one.basis for one in some), "derived")))
-    value, low, high = map(math.fsum, zip(*map(ends, some), strict=True))
+    value, low, high = (math.fsum(one.ends[end] for one in some) for end in range(3))
     why = f"the sum of {len(some)} streams"
     return Estimate(value, low, high, weakest(bases), why, bases)

@@ -11,8 +11,8 @@ import numpy as np
 from icmodel.arrays import Floats, Ints
 from icmodel.model.placing import RELIABLE
 from icmodel.system.network import Port, Stream, System
+from icmodel.system.packing import Packing
 from icmodel.system.prediction.asking import Answers
-from icmodel.system.prediction.packing import Packing
 from icmodel.system.schedulers import (
     CreditBased,
     DeficitRoundRobin,

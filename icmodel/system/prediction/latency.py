@@ -13,7 +13,7 @@ from icmodel.arrays import Bools
 from icmodel.estimate import Estimate, absent
 from icmodel.laws.order import in_order
 from icmodel.system.network import Switch, System
-from icmodel.system.prediction.derived import derived, ends
+from icmodel.system.prediction.derived import derived
 from icmodel.system.prediction.lanes import PORT, Shared
 from icmodel.system.prediction.queues import Queues
 from icmodel.system.sharing.waiting import quantile_s
@@ -170,7 +170,7 @@ def held(own: Estimate, ratios: Sequence[float]) -> Estimate:
     ratios : sequence of three floats
         What it has alone over what it gets: for the value, the least and the greatest latency.
     """
-    value, low, high = (end * ratio for end, ratio in zip(ends(own), ratios, strict=True))
+    value, low, high = (end * ratio for end, ratio in zip(own.ends, ratios, strict=True))
     made = (value, low * (1 - HELD), high * (1 + HELD))
     return derived(own, made, RULES, "what its sender holds, at the goodput it gets")
 
@@ -211,8 +211,8 @@ def latency(name: str, own: Estimate, mean: Estimate, way: Added) -> Estimate:
     statistic = name.removeprefix("latency_").removesuffix("_s")
     shift = math.fsum(way.shifts_s.values())
     if statistic == "std":
-        return _told(own, (math.hypot(end, way.std_s) for end in ends(own)), way)
-    value, low, high = (end + shift for end in ends(own))
+        return _told(own, (math.hypot(end, way.std_s) for end in own.ends), way)
+    value, low, high = (end + shift for end in own.ends)
     if statistic == "min":
         return _told(own, (value, low, high), way)
     if statistic == "max":

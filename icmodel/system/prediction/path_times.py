@@ -8,9 +8,9 @@ import numpy as np
 
 from icmodel.estimate import Estimate, absent
 from icmodel.system.network import Stream, System
+from icmodel.system.packing import Packing
 from icmodel.system.prediction.asking import Spoken
 from icmodel.system.prediction.latency import Added
-from icmodel.system.prediction.packing import Packing
 from icmodel.system.sharing.transfer import pipelined_s
 
 SWITCHES, CABLES, APPLICATION = "switches", "cables", "the application"

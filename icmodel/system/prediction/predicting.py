@@ -12,13 +12,13 @@ from icmodel.estimate import Estimate, absent
 from icmodel.message import AT_ONCE, Message, sent_at_once
 from icmodel.model import Model
 from icmodel.system.network import Stream, System
+from icmodel.system.packing import Packing, packing
 from icmodel.system.prediction import path_times, shares
 from icmodel.system.prediction.asking import Answers, Choice, Spoken, refusals, spoken
 from icmodel.system.prediction.bounding import REFUSE, Bounded, bounded
 from icmodel.system.prediction.judging import judged
 from icmodel.system.prediction.lanes import PORT
 from icmodel.system.prediction.latency import Added, added, held, latencies
-from icmodel.system.prediction.packing import Packing, packing
 from icmodel.system.prediction.ports import links
 from icmodel.system.prediction.processors import devices
 from icmodel.system.prediction.queues import queues

@@ -9,7 +9,6 @@ from dataclasses import replace
 from icmodel.arrays import Ints
 from icmodel.estimate import Estimate, absent, weakest
 from icmodel.system.network import Device, Stream, System
-from icmodel.system.prediction.derived import ends
 from icmodel.system.prediction.result import DevicePrediction, StreamPrediction
 
 SIDES = (("source", "send"), ("sink", "recv"))
@@ -41,7 +40,7 @@ def _busy(one: StreamPrediction, device: Device, side: str) -> Estimate:
     if found.absent or not own_s or frames.absent:
         return found
     most = math.inf if one.stream.cores is None else float(one.stream.cores)
-    added = zip(ends(found), ends(frames), strict=True)
+    added = zip(found.ends, frames.ends, strict=True)
     value, low, high = (min(busy + own_s * rate, most) for busy, rate in added)
     bases = (found.basis, "stated")
     return Estimate(value, low, high, weakest(bases), "with the application's own work", bases)
@@ -56,9 +55,9 @@ def _device(device: Device, work: list[tuple[Stream, Estimate]]) -> DevicePredic
         why = f"nobody says how many cores {device.name} has: give cores"
         return DevicePrediction(absent(why), busy, ())
     # held to what there is, as streams are held back by it
-    value, low, high = (min(end, float(device.cores)) for end in ends(busy))
+    value, low, high = (min(end, float(device.cores)) for end in busy.ends)
     busy = replace(busy, value=value, low=low, high=high)
-    value, low, high = (min(end / device.cores, 1.0) for end in ends(busy))
+    value, low, high = (min(end / device.cores, 1.0) for end in busy.ends)
     why = f"of {device.cores} cores; {busy.why}"
     used = replace(busy, value=value, low=low, high=high, why=why)
     return DevicePrediction(used, busy, _dealt(device.cores, work))
@@ -70,7 +69,7 @@ def _sum(some: Iterable[Estimate]) -> Estimate:
     bases = tuple(
         dict.fromkeys(("theory" if not known else "derived", *(one.basis for one in known)))
     )
-    value, low, high = map(sum, zip(*map(ends, known), strict=True)) if known else (0, 0, 0)
+    value, low, high = (sum(one.ends[end] for one in known) for end in range(3))
     why = f"the sum over {len(known)} ends of streams"
     return Estimate(value, low, high, weakest(bases), why, bases)
 

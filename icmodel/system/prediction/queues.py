@@ -10,8 +10,8 @@ import numpy as np
 
 from icmodel.arrays import Floats, Ints
 from icmodel.system.network import Port, Stream, System
+from icmodel.system.packing import Packed, Packing
 from icmodel.system.prediction.lanes import INTERFACE, PORT, Shared
-from icmodel.system.prediction.packing import Packed, Packing
 from icmodel.system.schedulers import CreditBased, Fifo, Gates, StrictPriority
 from icmodel.system.sharing.allocation import FULL, Allocation
 from icmodel.system.sharing.loss import NOWHERE

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from icmodel.estimate import BOTTLENECKS, Estimate, absent
-from icmodel.system.prediction.derived import derived, ends
+from icmodel.system.prediction.derived import derived
 from icmodel.system.prediction.lanes import HOSTS, INTERFACE, Shared, meeting
 from icmodel.system.sharing.allocation import Allocation
 from icmodel.system.sharing.loss import NOWHERE
@@ -125,7 +125,7 @@ def goodput(own: Estimate, part: Part, most_bps: float = math.inf) -> Estimate:
 
 def windowed(got: Estimate) -> Estimate:
     """A goodput that the stream's window allows: the reason beside it."""
-    return got if got.absent else derived(got, ends(got), ("assumed",), BY_WINDOW)
+    return got if got.absent else derived(got, got.ends, ("assumed",), BY_WINDOW)
 
 
 def _unevenly(part: Part) -> tuple[float, float]:
@@ -169,7 +169,7 @@ def following(
     for follows, by in ((RECEIVED, arrives), (SENT, leaves)):
         if by < SAME:
             told |= {
-                name: derived(one, (by * end for end in ends(one)), ("assumed",))
+                name: derived(one, (by * end for end in one.ends), ("assumed",))
                 for name, one in found.items()
                 if follows(name) and not one.absent
             }

@@ -8,10 +8,10 @@ import numpy as np
 
 from icmodel.arrays import Floats
 from icmodel.system.network import System
+from icmodel.system.packing import Packing
 from icmodel.system.prediction import path_times
 from icmodel.system.prediction.asking import Speaker, Spoken, ask
 from icmodel.system.prediction.lanes import is_elastic
-from icmodel.system.prediction.packing import Packing
 from icmodel.system.sharing.windows import Windows
 
 

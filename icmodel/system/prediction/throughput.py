@@ -10,10 +10,10 @@ import numpy as np
 from icmodel.arrays import Bools, Floats, Ints
 from icmodel.message import Message
 from icmodel.system.network import Stream, System
+from icmodel.system.packing import Packing
 from icmodel.system.prediction import shares
 from icmodel.system.prediction.asking import Answers, Spoken, ask
 from icmodel.system.prediction.lanes import HOSTS, INTERFACE, Shared, meeting, shared
-from icmodel.system.prediction.packing import Packing
 from icmodel.system.prediction.tcp_windows import paced, windows
 from icmodel.system.sharing.allocation import Allocation
 from icmodel.system.sharing.loss import NOWHERE
