@@ -64,7 +64,10 @@ class Held:
 
 def bounds_by_method(net: Network, methods: Sequence[str] = METHODS) -> dict[str, dict[str, Bound]]:
     """By analysis the bound of each flow."""
-    return analysed(propagate(net), methods)
+    return {
+        method: {name: Bound(value, method, net.features) for name, value in delays_s.items()}
+        for method, delays_s in analysed(propagate(net), methods).items()
+    }
 
 
 RUNS = 4

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from icmodel.errors import BoundsError
 from icmodel.system.bounds.linear_programme import linear_programme
+from icmodel.system.bounds.paths import Path, paths
 from icmodel.system.bounds.pay_once import pay_once
 from icmodel.system.bounds.propagation import Propagation
 from icmodel.system.bounds.separate_flow import separate_flow
 from icmodel.system.bounds.total_flow import total_flow
 
-_ANALYSES: Mapping[str, Callable[[Propagation], dict[str, float]]] = {
+_ANALYSES: Mapping[str, Callable[[Path], dict[str, float]]] = {
     "total flow": total_flow,
     "separate flow": separate_flow,
     "pay multiplexing once": pay_once,
@@ -43,8 +44,8 @@ class Bound:
 
 def analysed(
     propagation: Propagation, methods: Sequence[str] = METHODS
-) -> dict[str, dict[str, Bound]]:
-    """By analysis the bound of each flow, given what comes at each server.
+) -> dict[str, dict[str, float]]:
+    """By analysis the delay bound of each flow in s, given what comes at each server.
 
     Raises
     ------
@@ -54,11 +55,8 @@ def analysed(
     for method in methods or ("",):
         if method not in _ANALYSES:
             raise BoundsError(f"{method!r} is no analysis; take some of {', '.join(METHODS)}")
-    covers = propagation.network.features
-    return {
-        method: {
-            name: Bound(value, method, covers)
-            for name, value in _ANALYSES[method](propagation).items()
-        }
-        for method in methods
-    }
+    found: dict[str, dict[str, float]] = {method: {} for method in methods}
+    for path in paths(propagation):
+        for method, delays_s in found.items():
+            delays_s |= _ANALYSES[method](path)
+    return found

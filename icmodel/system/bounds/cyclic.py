@@ -71,8 +71,7 @@ class Opened:
         found = {}
         for name, parts in self.parts.items():
             sums = {
-                method: math.fsum(each[part].value_s for part in parts)
-                for method, each in every.items()
+                method: math.fsum(each[part] for part in parts) for method, each in every.items()
             }
             method = min(sums, key=lambda one: sums[one])
             found[name] = Bound(sums[method], method, covers)
