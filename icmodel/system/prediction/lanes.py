@@ -42,14 +42,10 @@ ORIGIN = 3
 """The first hops of a flow are its sender's own: its processor, its own cores and its interface."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hop:
-    """A lane on the way of a stream: its kind, where it is, its class; how much of it 1 b/s takes."""
-
-    kind: str
-    where: str
-    priority: int
-    usage: float
+Lane = tuple[str, str, int]
+"""Kind, place and class."""
+Hop = tuple[Lane, float]
+"""A lane on the way of a stream, and how much of it 1 b/s takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +54,7 @@ class Shared:
 
     lanes: Lanes
     flows: Flows
-    keys: Sequence[tuple[str, str, int]]
+    keys: Sequence[Lane]
 
     def allocation(self, offered_bps: Floats, windows: Windows) -> Allocation:
         """What every stream gets when it asks for this much [b/s] and has such a window."""
@@ -92,7 +88,7 @@ def shared(system: System, packed: Packing, alone: Answers, capacity_bps: Floats
         list(_hops(system, stream, packed, k, alone, capacity_bps))
         for k, stream in enumerate(streams)
     ]
-    numbered: dict[tuple[str, str, int], int] = {}
+    numbered: dict[Lane, int] = {}
     width = max((len(path) for path in paths), default=0)
     path = np.full((len(streams), width), NOWHERE)
     usage = np.zeros((len(streams), width))
@@ -102,12 +98,12 @@ def shared(system: System, packed: Packing, alone: Answers, capacity_bps: Floats
         for place, hop in enumerate(hops):
             if hop is None:
                 continue
-            key = (hop.kind, hop.where, hop.priority)
-            path[k, place] = numbered.setdefault(key, len(numbered))
-            once = (key, streams[k].sent_as)
-            copied = hop.kind == PORT and streams[k].multicast is not None and once in sent
+            lane, used = hop
+            path[k, place] = numbered.setdefault(lane, len(numbered))
+            once = (lane, streams[k].sent_as)
+            copied = lane[0] == PORT and streams[k].multicast is not None and once in sent
             copied |= place < ORIGIN - 1 and with_first[k] != k  # its sender does the work once
-            usage[k, place] = 0.0 if copied else hop.usage
+            usage[k, place] = 0.0 if copied else used
             sent.add(once)
     elastic = np.array([is_elastic(stream) for stream in streams], dtype=bool)
     none = np.zeros(len(streams))
@@ -136,9 +132,9 @@ def _hops(
         port = system.ports[name]
         ratio = packed.of(stream, system.links[port.link]).ratio
         priority = 0 if isinstance(port.scheduler, Fifo) else stream.priority
-        yield Hop(PORT, name, priority, ratio)
+        yield (PORT, name, priority), ratio
     most = float(capacity_bps[index])
-    yield Hop(INTERFACE, port.name, priority, 1 / most) if 0 < most < np.inf else None
+    yield ((INTERFACE, port.name, priority), 1 / most) if 0 < most < np.inf else None
     yield from _cores(system, stream, index, alone, "recv")
 
 
@@ -159,15 +155,13 @@ def _cores(
         yield from (None, None)
         return
     used = busy / goodput
-    yield None if device.cores is None else Hop(PROCESSOR, device.name, 0, used)
-    limited = own_s and stream.cores is not None
-    place = f"{device.name} for {stream.name}"
-    yield Hop(OWN_CORES, place, 0, used / (stream.cores or 1)) if limited else None
+    yield None if device.cores is None else ((PROCESSOR, device.name, 0), used)
+    own_cores = stream.cores if own_s else None
+    own = OWN_CORES, f"{device.name} for {stream.name}", 0
+    yield None if own_cores is None else (own, used / own_cores)
 
 
-def _lanes(
-    system: System, streams: Sequence[Stream], keys: Sequence[tuple[str, str, int]]
-) -> Lanes:
+def _lanes(system: System, streams: Sequence[Stream], keys: Sequence[Lane]) -> Lanes:
     """What each lane can carry; classes of a port share its rate, and alike what its receiver takes."""
     numbers: dict[tuple[str, str], int] = {}
     disciplines: dict[int, Discipline] = {}

@@ -14,7 +14,7 @@ from icmodel.model import Model
 from icmodel.system.network import Stream, System
 from icmodel.system.packing import Packing, packing
 from icmodel.system.prediction import path_times, shares
-from icmodel.system.prediction.asking import Answers, Choice, Spoken, refusals, spoken
+from icmodel.system.prediction.asking import Answers, Choice, refusals, spoken
 from icmodel.system.prediction.bounding import REFUSE, Bounded, bounded
 from icmodel.system.prediction.judging import judged
 from icmodel.system.prediction.lanes import PORT
@@ -95,7 +95,7 @@ def predict(
         streams=streams,
         links=links(system, got.shared, got.allocation, queued, bound),
         devices=devices(system, streams, got.shared.flows.sent_with),
-        notes=_notes(said),
+        notes=tuple(dict.fromkeys(note for one in said.speakers for note in one.notes)),
     )
     return replace(result, judged=judged(result))
 
@@ -222,8 +222,3 @@ def _at_least(message: Message, stream: Stream, frame: Estimate, goodput: Estima
         return frame
     behind = 8 * (message.size_bytes - stream.payload_bytes) / goodput.high
     return replace(frame, value=frame.value + behind, low=frame.low + behind)
-
-
-def _notes(said: Spoken) -> tuple[str, ...]:
-    """What the datasets have no axis or rule for."""
-    return tuple(dict.fromkeys(note for one in said.speakers for note in one.notes))
