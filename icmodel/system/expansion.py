@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from types import MappingProxyType
 from typing import TypeVar
 
 from icmodel.errors import NetworkError, ScenarioError
+from icmodel.spelling import Document
 from icmodel.system.document import (
     Devices,
     Links,
@@ -83,31 +84,21 @@ def _by_name(found: Iterable[T]) -> Mapping[str, T]:
     return MappingProxyType(made)
 
 
+def _made(kind: type[T], table: Document, **own: object) -> T:
+    """A value of a table: what both have under one name, and what is given."""
+    alike = {one.name for one in fields(kind)} & type(table).model_fields.keys()
+    return kind(**{name: getattr(table, name) for name in alike} | own)
+
+
 # --- nodes ------------------------------------------------------------------------------------
 
 
 def _device(name: str, table: Devices) -> Device:
-    return Device(
-        name=name,
-        group=table.name,
-        interfaces=table.interfaces,
-        cores=table.cores,
-        dataset=table.dataset,
-        cpu_clock_ratio=table.cpu_clock_ratio,
-        app_send_s=table.app_send_s,
-        app_recv_s=table.app_recv_s,
-    )
+    return _made(Device, table, name=name, group=table.name)
 
 
 def _switch(name: str, table: Switches) -> Switch:
-    return Switch(
-        name=name,
-        group=table.name,
-        forwarding=table.forwarding,
-        latency_s=table.latency_s,
-        buffer_bytes=table.buffer_bytes,
-        scheduler=_own_scheduler(table),
-    )
+    return _made(Switch, table, name=name, group=table.name, scheduler=_own_scheduler(table))
 
 
 def _own_scheduler(table: Nodes) -> Scheduler:
@@ -147,15 +138,13 @@ def _joined(table: Links, named: Groups, where: str) -> Pairs:
 
 
 def _link(ends: tuple[str, str], table: Links, number: str) -> Link:
-    return Link(
+    return _made(
+        Link,
+        table,
         name=f"{ends[0]}<->{ends[1]}{number}",
         ends=ends,
-        rate_bps=table.rate_bps,
-        length_m=table.length_m,
         delay_s=table.length_m * _propagation_s_per_m(table),
         mtu_bytes=table.mtu_bytes or _MTUS[table.interconnect],
-        interconnect=table.interconnect,
-        dataset=table.dataset,
     )
 
 
@@ -254,20 +243,17 @@ def _sets(table: Streams, named: Groups) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _stream(table: Streams, ends: tuple[str, str], name: str, multicast: str | None) -> Stream:
-    return Stream(
+    return _made(
+        Stream,
+        table,
         name=name,
         group=table.name,
         source=ends[0],
         sink=ends[1],
         producer=producer(table.produces, table.payload_bytes),
-        protocol=table.protocol,
         payload_bytes=frame_bytes(table.produces, table.payload_bytes),
         path=(),
-        priority=table.priority,
-        kind=table.kind,
-        cores=table.cores,
         multicast=multicast,
         paced_fps=table.rate_fps,
-        window_bytes=table.window_bytes,
         options=MappingProxyType(dict(table.options)),
     )

@@ -103,14 +103,11 @@ class _Crossing:
 
 def queues(system: System, packed: Packing, found: Shared, allocation: Allocation) -> Queues:
     """What streams wait at ports, by the load there and by what each sends at once."""
-    streams = list(system.streams.values())
-    shape = found.flows.path.shape
-    mean, variance, burst, meanwhile = (np.zeros(shape) for _ in range(4))
-    crossings = list(
-        _crossings(system, packed, found, allocation, _full_interfaces(found, allocation))
-    )
+    full = _full_interfaces(found, allocation)
+    crossings = list(_crossings(system, packed, found, allocation, full))
     if not crossings:
-        return Queues(mean, variance, burst, meanwhile, {})
+        none = np.zeros(found.flows.path.shape)
+        return Queues(none, none, none, none, {})
     at = _arrivals(crossings)
     waited, once = waits(at), _once(at)
     over = spread(at, np.array([one.arrival_s for one in crossings]))
@@ -119,11 +116,14 @@ def queues(system: System, packed: Packing, found: Shared, allocation: Allocatio
     means = np.maximum(waited.mean_s + over.later_s, 0.0) + closed[:, 0] + shaped_s
     squares = waited.variance_s2 * over.variance_ratio + over.variance_s2 + closed[:, 1]
     place = {(one.port.name, one.stream.sent_as): k for k, one in enumerate(crossings)}
-    for k, stream in enumerate(streams):
+    entry = np.full(found.flows.path.shape, NOWHERE)
+    for k, stream in enumerate(system.streams.values()):
         for hop, port in _ports(found, k):
-            entry = place[port, stream.sent_as]
-            mean[k, hop], variance[k, hop] = means[entry], squares[entry]
-            burst[k, hop], meanwhile[k, hop] = once[entry], over.meanwhile_s[entry]
+            entry[k, hop] = place[port, stream.sent_as]
+    mean, variance, burst, meanwhile = (
+        np.where(entry == NOWHERE, 0.0, of[entry])
+        for of in (means, squares, once, over.meanwhile_s)
+    )
     return Queues(mean, variance, burst, meanwhile, _backlogs(crossings, means))
 
 
