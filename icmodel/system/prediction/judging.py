@@ -62,15 +62,15 @@ def _of_stream(requirement: Requirement, one: StreamPrediction) -> Judged:
     least the greatest latency can be decides.
     """
     metric = requirement.metric
+    estimate = estimate_for(metric, Ends(one.metrics, None, None))
     bound = one.latency_bound
     whole = bound is not None and NETWORK not in bound.covers
     if bound is not None and whole and requirement.kind == "hard" and metric == "latency_max_s":
         why = f"bounded by {bound.method}, which covers {', '.join(bound.covers)}"
-        least = estimate_for(metric, Ends(one.metrics, None, None)).low
+        least = estimate.low
         low = min(max(least, 0.0), bound.value_s) if math.isfinite(least) else 0.0
         estimate = Estimate(bound.value_s, low, bound.value_s, "derived", why, ("derived",))
         return Judged(judge(requirement, estimate, "bound"), one.stream.name, by_bound=True)
-    estimate = estimate_for(metric, Ends(one.metrics, None, None))
     return Judged(judge(requirement, estimate, one.bottleneck), one.stream.name)
 
 
