@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.checking import TESTS, from_tests
 from benchmarks.pairs import Document, say
-from icmodel.system.bounds import Fifo, StrictPriority, bounds, bounds_by_method
+from icmodel.system.bounds import Fifo, StrictPriority, bounds
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -88,7 +88,7 @@ def cases() -> Document:
         sys.path.remove(str(TESTS))
     found = {}
     for title, copy in (("with the copy", True), ("without the copy", False)):
-        every = bounds_by_method(known.saihu(copy=copy, shaped=True))
+        every = modules().bounds_by_method(known.saihu(copy=copy, shaped=True))
         found[title] = {
             method: {name: 1e6 * bound.value_s for name, bound in each.items()}
             for method, each in every.items()

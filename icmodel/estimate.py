@@ -50,6 +50,11 @@ class Estimate:
         """Whether the dataset gives no value."""
         return math.isnan(self.value)
 
+    @property
+    def ends(self) -> tuple[float, float, float]:
+        """Value, low and high."""
+        return self.value, self.low, self.high
+
     def __repr__(self) -> str:
         if self.absent:
             return f"Estimate(absent, {shortened(self.why)})"
@@ -81,6 +86,23 @@ def shortened(text: str, most: int = 200) -> str:
 def number_or_none(value: float) -> float | None:
     """A number as JSON knows it: NaN and infinities become ``None``."""
     return value if math.isfinite(value) else None
+
+
+def json_form(value: object) -> object:
+    """A value as JSON knows it: by its own ``to_dict``, part by part, and numbers by `number_or_none`."""
+    to_dict = getattr(value, "to_dict", None)
+    if to_dict is not None:
+        return to_dict()
+    if isinstance(value, Mapping):
+        return {name: json_form(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_form(one) for one in value]
+    return number_or_none(value) if isinstance(value, float) else value
+
+
+def json_of(one: object, *names: str) -> dict[str, object]:
+    """The JSON form of some attributes, by their names."""
+    return {name: json_form(getattr(one, name)) for name in names}
 
 
 @dataclass(frozen=True, slots=True)

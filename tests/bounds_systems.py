@@ -11,18 +11,21 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from icmodel.system.bounds.bound import backlogs_bits, bounds, bounds_by_method
+from icmodel.system.bounds.bound import METHODS, Bound, analysed
 from icmodel.system.bounds.curves import Arrival, TokenBucket, arrival
+from icmodel.system.bounds.cyclic import backlogs_bits, bounds
 from icmodel.system.bounds.network import Flow, Network, Server, network, port
-from icmodel.system.bounds.schedulers import (
-    Arbitrary,
+from icmodel.system.bounds.propagation import propagate
+from icmodel.system.bounds.schedulers import Arbitrary, Scheduler
+from icmodel.system.schedulers import (
+    CreditBased,
     DeficitRoundRobin,
     Fifo,
-    Scheduler,
+    Gates,
     StrictPriority,
     WeightedRoundRobin,
+    Window,
 )
-from icmodel.system.bounds.tsn_schedulers import CreditBased, TimeGates
 from packet_simulation import Seen, Sources, simulate
 
 KINDS = (
@@ -57,6 +60,14 @@ class Held:
     kind: str
     ratios: dict[str, list[float]]
     broken: list[str]
+
+
+def bounds_by_method(net: Network, methods: Sequence[str] = METHODS) -> dict[str, dict[str, Bound]]:
+    """By analysis the bound of each flow."""
+    return {
+        method: {name: Bound(value, method, net.features) for name, value in delays_s.items()}
+        for method, delays_s in analysed(propagate(net), methods).items()
+    }
 
 
 RUNS = 4
@@ -198,7 +209,7 @@ def _scheduler(draw: random.Random, kind: str, line: float, flows: Sequence[Flow
     if kind == "weighted round robin":
         return WeightedRoundRobin({name: draw.randint(1, 4) for name in range(CLASSES)})
     if kind == "deficit round robin":
-        quanta = [draw.choice((500.0, 3_000.0, 12_304.0, 40_000.0)) for _ in range(CLASSES)]
+        quanta = [draw.choice((62.5, 375.0, 1538.0, 5_000.0)) for _ in range(CLASSES)]
         return DeficitRoundRobin(dict(enumerate(quanta)))
     if kind == "credit-based shaper":
         return _shapers(draw, line, flows)
@@ -226,7 +237,7 @@ def _shapers(draw: random.Random, line: float, flows: Sequence[Flow]) -> CreditB
     return CreditBased({name: max(1e-3 * line, slope) for name, slope in slopes.items()})
 
 
-def _gates(draw: random.Random, line: float, flows: Sequence[Flow]) -> TimeGates:
+def _gates(draw: random.Random, line: float, flows: Sequence[Flow]) -> Gates:
     """Windows in a random order, long enough for each class if the line has it."""
     rates = _rates(flows)
     lost = 12_304.0 / line
@@ -234,16 +245,16 @@ def _gates(draw: random.Random, line: float, flows: Sequence[Flow]) -> TimeGates
     names = [name for name in range(CLASSES) for _ in range(draw.randint(1, 2))]
     draw.shuffle(names)
     also = draw.choice((0.0, 0.3))
-    windows: list[tuple[float, tuple[int, ...]]] = [
-        (
+    windows = [
+        Window(
             lost * 1.05 + draw.uniform(1.0, 1.3) * cycle * rates[name] / line / names.count(name),
             tuple(other for other in range(CLASSES) if other == name or draw.random() < also),
         )
         for name in names
     ]
     if draw.random() < 0.5:
-        windows.insert(draw.randrange(len(windows)), (draw.uniform(0.0, 0.05) * cycle, ()))
-    return TimeGates(tuple(windows))
+        windows.insert(draw.randrange(len(windows)), Window(draw.uniform(0.0, 0.05) * cycle, ()))
+    return Gates(tuple(windows))
 
 
 def sources(network: Network, seed: int, packets: int = 25) -> Sources:

@@ -17,14 +17,16 @@ from itertools import count
 from typing import Any
 
 from icmodel.system.bounds.network import Flow, Network, Server
-from icmodel.system.bounds.schedulers import (
-    Arbitrary,
+from icmodel.system.bounds.schedulers import Arbitrary
+from icmodel.system.schedulers import (
+    CreditBased,
     DeficitRoundRobin,
     Fifo,
+    Gates,
     StrictPriority,
     WeightedRoundRobin,
+    Window,
 )
-from icmodel.system.bounds.tsn_schedulers import CreditBased, TimeGates
 
 NEVER = float("inf")
 SLACK = 1e-12
@@ -197,13 +199,13 @@ class Credits(Choice):
             self.credit[name] = min(0.0, self.credit[name])
 
 
-class Gates(Choice):
+class Opening(Choice):
     """802.1Qbv: the greatest open class whose packet ends before its gate closes."""
 
-    def __init__(self, line_bps: float, windows: Sequence[tuple[float, tuple[int, ...]]]) -> None:
+    def __init__(self, line_bps: float, windows: Sequence[Window]) -> None:
         super().__init__(line_bps)
         self.windows = windows
-        self.cycle = sum(duration for duration, _ in windows)
+        self.cycle = sum(one.duration_s for one in windows)
 
     def take(self, now: float) -> Packet | float:
         if not self.waiting():
@@ -213,15 +215,15 @@ class Gates(Choice):
         for name in self.waiting():
             queue = self.queues[name]
             close = (end + self._further(name, index) - at) * (1.0 + SLACK)
-            if name in self.windows[index][1] and queue[0].bits / self.line_bps <= close:
+            if name in self.windows[index].priorities and queue[0].bits / self.line_bps <= close:
                 return queue.popleft()
         return cycles * self.cycle + end
 
     def _window(self, at: float) -> tuple[int, float]:
         """The window of a time of the cycle, and when it ends."""
         end = 0.0
-        for index, (duration, _) in enumerate(self.windows):
-            end += duration
+        for index, window in enumerate(self.windows):
+            end += window.duration_s
             if at < end:
                 return index, end
         return len(self.windows) - 1, self.cycle
@@ -230,10 +232,10 @@ class Gates(Choice):
         """How long a gate stays open after a window, for ever if it never closes."""
         further = 0.0
         for step in range(1, len(self.windows)):
-            duration, names = self.windows[(index + step) % len(self.windows)]
-            if name not in names:
+            window = self.windows[(index + step) % len(self.windows)]
+            if name not in window.priorities:
                 return further
-            further += duration
+            further += window.duration_s
         return NEVER
 
 
@@ -249,11 +251,11 @@ def choice(server: Server, last: str) -> Choice:
     if isinstance(how, WeightedRoundRobin):
         return Turns(line, how.weights, saves=False)
     if isinstance(how, DeficitRoundRobin):
-        return Turns(line, how.quanta_bits, saves=True)
+        return Turns(line, {name: 8 * of for name, of in how.quanta_bytes.items()}, saves=True)
     if isinstance(how, CreditBased):
         return Credits(line, how.idle_slopes_bps)
-    if isinstance(how, TimeGates):
-        return Gates(line, how.windows)
+    if isinstance(how, Gates):
+        return Opening(line, how.windows)
     raise TypeError(how)
 
 

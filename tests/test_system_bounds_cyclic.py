@@ -9,7 +9,6 @@ import pytest
 from bounds_systems import cyclic, sources, system
 from icmodel.errors import BoundsError
 from icmodel.system.bounds import (
-    Fifo,
     Flow,
     Network,
     Server,
@@ -22,6 +21,7 @@ from icmodel.system.bounds import (
     token_bucket,
 )
 from icmodel.system.bounds.cyclic import FEATURE
+from icmodel.system.schedulers import Fifo
 from packet_simulation import simulate
 
 RATE, LATENCY, DELAY, BURST = 1e6, 1e-3, 1e-6, 1e4

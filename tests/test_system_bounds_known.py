@@ -10,19 +10,16 @@ from typing import Any
 import pytest
 
 import checkout
+from bounds_systems import bounds_by_method
 from icmodel.system.bounds import (
     Arbitrary,
-    CreditBased,
-    Fifo,
     Flow,
     Network,
     Scheduler,
     Server,
-    StrictPriority,
     TokenBucket,
     arrival,
     bounds,
-    bounds_by_method,
     network,
     port,
     rate_latency,
@@ -36,6 +33,7 @@ from icmodel.system.bounds.paths import Path
 from icmodel.system.bounds.pay_once import left_at_once
 from icmodel.system.bounds.propagation import propagate
 from icmodel.system.bounds.separate_flow import left_over
+from icmodel.system.schedulers import CreditBased, Fifo, StrictPriority
 from packet_simulation import Sources, simulate
 
 CASES = checkout.ROOT / "tests/cases/bounds"

@@ -6,15 +6,13 @@ import math
 
 import pytest
 
-from bounds_systems import system
+from bounds_systems import bounds_by_method, system
 from icmodel.system.bounds import (
     Arbitrary,
-    Fifo,
     Flow,
     Network,
     Scheduler,
     Server,
-    bounds_by_method,
     network,
     port,
     rate_latency,
@@ -24,6 +22,7 @@ from icmodel.system.bounds.linear_programme import MOST_STAGES, TOLERANCE
 from icmodel.system.bounds.paths import paths
 from icmodel.system.bounds.propagation import propagate
 from icmodel.system.bounds.unfolded import MOST_DATES, unfolded
+from icmodel.system.schedulers import Fifo
 
 METHOD = "linear programme"
 RAISED = 2 * TOLERANCE

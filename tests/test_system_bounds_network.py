@@ -10,26 +10,28 @@ from typing import Any
 
 import pytest
 
+from bounds_systems import bounds_by_method
 from icmodel.errors import BoundsError
 from icmodel.system.bounds import (
     METHODS,
     Arbitrary,
-    CreditBased,
-    DeficitRoundRobin,
     Flow,
     Network,
     Server,
-    StrictPriority,
-    WeightedRoundRobin,
     backlogs_bits,
     bounds,
-    bounds_by_method,
     network,
     port,
     rate_latency,
     token_bucket,
 )
 from icmodel.system.bounds.propagation import propagate
+from icmodel.system.schedulers import (
+    CreditBased,
+    DeficitRoundRobin,
+    StrictPriority,
+    WeightedRoundRobin,
+)
 
 PACKET = 1e3
 LINE = 1e6
@@ -98,7 +100,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         "weighted round robin has nothing for that class",
     ),
     "no quantum": (
-        lambda: network(ports("x", scheduler=DeficitRoundRobin({0: 0.0})), [flow("f", "x")]),
+        lambda: network(ports("x", scheduler=DeficitRoundRobin({1: 1})), [flow("f", "x")]),
         "deficit round robin has nothing for that class",
     ),
     "no such analysis": (

@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import pytest
 
-from icmodel.system.bounds import (
+from icmodel.system.bounds import RateLatency, rate_latency, service, token_bucket
+from icmodel.system.bounds.curves import Arrival
+from icmodel.system.bounds.schedulers import alternatives
+from icmodel.system.bounds.traffic import ClassTraffic
+from icmodel.system.schedulers import (
     CreditBased,
     DeficitRoundRobin,
     Fifo,
-    RateLatency,
+    Gates,
     StrictPriority,
-    TimeGates,
     WeightedRoundRobin,
-    rate_latency,
-    service,
-    token_bucket,
+    Window,
 )
-from icmodel.system.bounds.curves import Arrival
-from icmodel.system.bounds.schedulers import ClassTraffic
 
 LINE = rate_latency(100.0)
 
 
 def traffic(burst: float, rate: float, longest: float, shortest: float) -> ClassTraffic:
     return ClassTraffic(token_bucket(burst, rate), longest, shortest)
+
+
+def by_bits(quanta_bits: Mapping[int, float]) -> DeficitRoundRobin:
+    """Turns of so many bits."""
+    return DeficitRoundRobin({name: bits / 8 for name, bits in quanta_bits.items()})
+
+
+def opening(*windows: tuple[float, tuple[int, ...]]) -> Gates:
+    """Gates that open for so many seconds and such classes, one window after the other."""
+    return Gates(tuple(Window(*one) for one in windows))
 
 
 THREE = {
@@ -36,7 +46,7 @@ THREE = {
 
 
 def test_fifo_and_no_order_leave_the_line_to_all() -> None:
-    assert Fifo().alternatives(LINE, 1, THREE) == (LINE,)
+    assert alternatives(Fifo(), LINE, 1, THREE) == (LINE,)
 
 
 @pytest.mark.parametrize(
@@ -51,14 +61,14 @@ def test_strict_priority_waits_for_greater_classes_and_one_lesser_packet(
     own: int, rate: float, latency: float
 ) -> None:
     """R_k = C - sum r_j, T_k = (sum b_j + l) / (C - sum r_j)."""
-    (left,) = StrictPriority().alternatives(LINE, own, THREE)
+    (left,) = alternatives(StrictPriority(), LINE, own, THREE)
     (piece,) = left.pieces
     assert (piece.rate_bps, piece.latency_s) == pytest.approx((rate, latency))
 
 
 def test_weighted_round_robin_gives_a_share_of_packets_or_what_others_leave() -> None:
     """q = 2 * 10, Q = 1 * 15 + 3 * 25: R = C q/(q + Q), T = Q/C."""
-    found = WeightedRoundRobin({2: 1, 1: 2, 0: 3}).alternatives(LINE, 1, THREE)
+    found = alternatives(WeightedRoundRobin({2: 1, 1: 2, 0: 3}), LINE, 1, THREE)
     (share,), (rest,) = found[0].pieces, found[1].pieces
     assert (share.rate_bps, share.latency_s) == pytest.approx((100.0 * 20 / 110, 90.0 / 100.0))
     assert (rest.rate_bps, rest.latency_s) == pytest.approx((60.0, 55.0 / 60.0))
@@ -66,10 +76,10 @@ def test_weighted_round_robin_gives_a_share_of_packets_or_what_others_leave() ->
 
 def test_weighted_round_robin_promises_no_share_to_packets_of_any_size() -> None:
     fluid = {1: traffic(40.0, 20.0, 20.0, 0.0), 0: THREE[0]}
-    share, rest = WeightedRoundRobin({1: 2, 0: 3}).alternatives(LINE, 1, fluid)
+    share, rest = alternatives(WeightedRoundRobin({1: 2, 0: 3}), LINE, 1, fluid)
     assert share.pieces == ()
     assert rest.rate_bps == pytest.approx(70.0)
-    (alone, _) = WeightedRoundRobin({1: 2}).alternatives(LINE, 1, {1: fluid[1]})
+    (alone, _) = alternatives(WeightedRoundRobin({1: 2}), LINE, 1, {1: fluid[1]})
     assert alone == LINE
 
 
@@ -79,7 +89,7 @@ def test_deficit_round_robin_is_the_curve_of_boyer_stea_and_sofack() -> None:
     Written as in their theorem: (Q (L - l) + (F - Q)(Q + l)) / F bits less.
     """
     quanta = {2: 50.0, 1: 40.0, 0: 60.0}
-    (share, _) = DeficitRoundRobin(quanta).alternatives(LINE, 1, THREE)
+    (share, _) = alternatives(by_bits(quanta), LINE, 1, THREE)
     whole, packets, quantum, longest = 150.0, 60.0, 40.0, 20.0
     less = (quantum * (packets - longest) + (whole - quantum) * (quantum + longest)) / whole
     last = share.pieces[-1]
@@ -89,7 +99,7 @@ def test_deficit_round_robin_is_the_curve_of_boyer_stea_and_sofack() -> None:
 
 def test_deficit_round_robin_starts_after_one_turn_of_the_others() -> None:
     """First bit after 50 + 60 + 15 + 25 bits of others; the first turn sends 40 - 20 bits."""
-    (share, _) = DeficitRoundRobin({2: 50.0, 1: 40.0, 0: 60.0}).alternatives(LINE, 1, THREE)
+    (share, _) = alternatives(by_bits({2: 50.0, 1: 40.0, 0: 60.0}), LINE, 1, THREE)
     first = share.pieces[0]
     assert first.latency_s == pytest.approx(150.0 / 100.0)
     assert first.rate_bps == pytest.approx(100.0 * 20.0 / (20.0 + 110.0))
@@ -99,7 +109,7 @@ def test_deficit_round_robin_starts_after_one_turn_of_the_others() -> None:
 
 def test_a_quantum_below_a_packet_needs_several_turns() -> None:
     """With Q = 8 and a packet of 20, two turns may pass in which nothing is sent."""
-    (share, _) = DeficitRoundRobin({2: 50.0, 1: 8.0, 0: 60.0}).alternatives(LINE, 1, THREE)
+    (share, _) = alternatives(by_bits({2: 50.0, 1: 8.0, 0: 60.0}), LINE, 1, THREE)
     assert share.latency_s == pytest.approx((3 * 110.0 + 40.0) / 100.0)
 
 
@@ -108,20 +118,20 @@ SHAPED = CreditBased({2: 30.0, 1: 25.0})
 
 def test_the_first_shaped_class_waits_for_one_lesser_packet() -> None:
     """c_max = idleSlope * l / C, so T = l / C (802.1Q annex L has the same credit)."""
-    (left,) = SHAPED.alternatives(LINE, 2, THREE)
+    (left,) = alternatives(SHAPED, LINE, 2, THREE)
     assert left == service([RateLatency(30.0, 25.0 / 100.0)])
 
 
 def test_the_second_shaped_class_waits_for_the_first_ones_debt_too() -> None:
     """c_min of class 2 is -(1 - 0.3) * 15; c_max/I of class 1 is (25 + 10.5)/(100 - 30)."""
-    (left,) = SHAPED.alternatives(LINE, 1, THREE)
+    (left,) = alternatives(SHAPED, LINE, 1, THREE)
     (piece,) = left.pieces
     assert (piece.rate_bps, piece.latency_s) == pytest.approx((25.0, 35.5 / 70.0))
 
 
 def test_a_class_without_a_shaper_gets_what_credits_leave() -> None:
     """Class 2 sends at most 30 t + c_max - c_min, with c_max = 30 * 25/100, c_min = -10.5."""
-    (left,) = SHAPED.alternatives(LINE, 0, THREE)
+    (left,) = alternatives(SHAPED, LINE, 0, THREE)
     credit = {2: 30.0 * 0.25 + 10.5, 1: 25.0 * 35.5 / 70.0 + (1 - 0.25) * 20.0}
     (piece,) = left.pieces
     assert piece.rate_bps == pytest.approx(45.0)
@@ -130,28 +140,28 @@ def test_a_class_without_a_shaper_gets_what_credits_leave() -> None:
 
 def test_greater_classes_without_a_shaper_add_their_burst_and_take_their_rate() -> None:
     """c_max = I (l + b)/(C - r): class 2 free, class 1 shaped."""
-    (left,) = CreditBased({1: 25.0}).alternatives(LINE, 1, THREE)
+    (left,) = alternatives(CreditBased({1: 25.0}), LINE, 1, THREE)
     (piece,) = left.pieces
     assert piece.latency_s == pytest.approx((25.0 + 30.0) / 90.0)
 
 
 def test_a_shaper_promises_nothing_where_greater_classes_take_all() -> None:
-    (left,) = CreditBased({2: 80.0, 1: 25.0}).alternatives(LINE, 1, THREE)
+    (left,) = alternatives(CreditBased({2: 80.0, 1: 25.0}), LINE, 1, THREE)
     assert left.pieces == ()
 
 
 def test_a_gate_is_open_for_its_windows_less_a_packet_each() -> None:
     """4 of 10 s open, 0.2 s lost to a packet of 20 bits: 38 %, after 6.2 s."""
-    gates = TimeGates(((4.0, (1,)), (6.0, (0,))))
-    (left,) = gates.alternatives(LINE, 1, THREE)
+    gates = opening((4.0, (1,)), (6.0, (0,)))
+    (left,) = alternatives(gates, LINE, 1, THREE)
     (piece,) = left.pieces
     assert (piece.rate_bps, piece.latency_s) == pytest.approx((38.0, 6.2))
 
 
 def test_the_worst_moment_of_several_windows_is_found() -> None:
     """By its definition: from any moment, open time within t is at least share * (t - T)."""
-    gates = TimeGates(((1.0, (1,)), (2.0, (0,)), (3.0, (1,)), (0.5, ()), (2.5, (0,))))
-    (left,) = gates.alternatives(LINE, 1, THREE)
+    gates = opening((1.0, (1,)), (2.0, (0,)), (3.0, (1,)), (0.5, ()), (2.5, (0,)))
+    (left,) = alternatives(gates, LINE, 1, THREE)
     (piece,) = left.pieces
     share, lost = 3.6 / 9.0, 0.2
     assert piece.rate_bps == pytest.approx(100.0 * share)
@@ -171,21 +181,21 @@ def test_the_worst_moment_of_several_windows_is_found() -> None:
 
 
 def test_a_window_shorter_than_a_packet_is_none() -> None:
-    gates = TimeGates(((0.1, (1,)), (9.9, (0,))))
+    gates = opening((0.1, (1,)), (9.9, (0,)))
     assert gates.serves(1)
     assert not gates.serves(2)
-    assert gates.alternatives(LINE, 1, THREE)[0].pieces == ()
+    assert alternatives(gates, LINE, 1, THREE)[0].pieces == ()
 
 
 def test_a_gate_that_never_closes_is_strict_priority() -> None:
-    gates = TimeGates(((4.0, (1,)), (6.0, (1, 0))))
-    assert gates.alternatives(LINE, 1, THREE) == (rate_latency(100.0, 0.25),)
+    gates = opening((4.0, (1,)), (6.0, (1, 0)))
+    assert alternatives(gates, LINE, 1, THREE) == (rate_latency(100.0, 0.25),)
 
 
 def test_classes_that_are_open_together_go_by_priority() -> None:
     """Class 0 has 6 s of 10 less a packet of its own, after 4.25 s; class 1 sends 20 t + 45 b, by hand."""
-    gates = TimeGates(((4.0, (1,)), (6.0, (1, 0))))
-    (left,) = gates.alternatives(LINE, 0, THREE)
+    gates = opening((4.0, (1,)), (6.0, (1, 0)))
+    (left,) = alternatives(gates, LINE, 0, THREE)
     (piece,) = left.pieces
     rate = 57.5 - 20.0
     assert piece.rate_bps == pytest.approx(rate)
@@ -194,8 +204,8 @@ def test_classes_that_are_open_together_go_by_priority() -> None:
 
 def test_a_lesser_packet_may_be_on_the_line_when_a_gate_opens() -> None:
     """Class 1 loses 0.25 s to it at the beginning and 0.2 s at the end, and waits for one at first."""
-    gates = TimeGates(((4.0, (0,)), (6.0, (1, 0))))
-    (left,) = gates.alternatives(LINE, 1, THREE)
+    gates = opening((4.0, (0,)), (6.0, (1, 0)))
+    (left,) = alternatives(gates, LINE, 1, THREE)
     (piece,) = left.pieces
     assert piece.rate_bps == pytest.approx(55.5)
     assert piece.latency_s == pytest.approx(4.45 + 25.0 / 55.5)
@@ -203,5 +213,5 @@ def test_a_lesser_packet_may_be_on_the_line_when_a_gate_opens() -> None:
 
 def test_what_comes_without_bound_leaves_nothing_to_lesser_classes() -> None:
     anything = {**THREE, 2: ClassTraffic(Arrival(()), 15.0, 15.0)}
-    (left,) = StrictPriority().alternatives(LINE, 1, anything)
+    (left,) = alternatives(StrictPriority(), LINE, 1, anything)
     assert left.latency_s == math.inf

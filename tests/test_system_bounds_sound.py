@@ -7,8 +7,9 @@ import random
 import pytest
 
 from bounds_systems import KINDS, conforming, held, large, sources, system
-from icmodel.system.bounds import Fifo, StrictPriority, bounds
+from icmodel.system.bounds import bounds
 from icmodel.system.bounds.network import Flow
+from icmodel.system.schedulers import Fifo, StrictPriority
 
 SAMPLE = 200
 

@@ -21,7 +21,8 @@ from icmodel.system import (
 )
 from icmodel.system.cycles import port_cycle
 from icmodel.system.files import find_system
-from icmodel.system.loads import loads, wire_ratio
+from icmodel.system.loads import loads
+from icmodel.system.packing import wire_ratio
 from icmodel.system.serving import greatest_rate_bps
 
 LINK = Link("a<->b", ("a", "b"), 1e9)

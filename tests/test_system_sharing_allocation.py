@@ -19,7 +19,7 @@ from icmodel.system.sharing.disciplines import (
     strict_priority,
     weighted,
 )
-from icmodel.system.sharing.overload import NOWHERE, passing
+from icmodel.system.sharing.loss import NOWHERE, passing
 
 INF = math.inf
 

@@ -12,14 +12,8 @@ import pytest
 from icmodel.arrays import Floats
 from icmodel.system.sharing.periodic import Arrivals, waits
 from icmodel.system.sharing.transfer import pipelined_s
-from icmodel.system.sharing.waiting import (
-    Service,
-    of_frames,
-    priorities,
-    quantile_s,
-    random_arrivals,
-    varying_arrivals_s,
-)
+from icmodel.system.sharing.waiting import quantile_s
+from queueing import Service, of_frames, priorities, random_arrivals
 
 CASES = Path(__file__).parent / "cases" / "sharing"
 
@@ -33,8 +27,6 @@ def service(row: dict[str, str]) -> Service:
     """The service of a row: fixed, exponential, or of the moments it gives."""
     mean = float(row["service_us"])
     square = {"M/D/1": mean**2, "M/M/1": 2 * mean**2}.get(row["model"])
-    if row["model"] == "G/G/1":
-        square = mean**2 * (1 + float(row["service_cv2"]))
     return Service(float(row["load"]) / mean, mean, square or float(row["square_us2"]), 6 * mean**3)
 
 
@@ -43,10 +35,7 @@ def service(row: dict[str, str]) -> Service:
 )
 def test_mean_waits_are_those_of_the_formulas(row: dict[str, str]) -> None:
     of = service(row)
-    if row["model"] == "G/G/1":
-        found = varying_arrivals_s(of, float(row["arrivals_cv2"]))
-    else:
-        found = random_arrivals(of).mean_s
+    found = random_arrivals(of).mean_s
     assert found == pytest.approx(float(row["wait_us"]), rel=1e-9)
     if row["sojourn_p99_us"]:
         sojourn = np.array([found + of.mean_s])

@@ -50,6 +50,10 @@ def test_at_a_long_queue_the_round_trip_without_it_hardly_counts() -> None:
     assert near / far == pytest.approx(20.5 / 19.5, rel=1e-2)
 
 
+def test_where_nothing_is_let_through_nothing_stands() -> None:
+    assert standing_s(np.array([1e5]), np.array([1e-3]), 0.0) == 0.0
+
+
 def test_beside_one_without_a_window_shares_are_even() -> None:
     assert one_lane([1e6, math.inf], [1e-3, 1e-3]) == pytest.approx([5e8, 5e8])
     assert one_lane([1e5, math.inf], [1e-3, 1e-3]) == pytest.approx([1e8, 9e8])

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from icmodel import units
 from icmodel.cli.output import Section, Table
-from icmodel.report.systems.worst import by_group, by_requirement, worst_of
+from icmodel.report.systems.worst import by_group, worst_of
 from icmodel.requirement import SIGNS
+from icmodel.system.prediction.result import by_requirement
 from icmodel.wording import estimated, interval, limit_name, percent, quantity
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from icmodel.estimate import BASES, weakest
+from icmodel.estimate import BASES, json_form, json_of, weakest
 from icmodel.interconnects.links import Link
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED
 from icmodel.usecase import CandidateResult, Finding, UseCase
@@ -69,16 +69,12 @@ class Source:
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
         return {
-            "ground": self.ground,
-            "dataset": self.dataset,
-            "variant": self.variant,
+            **json_of(self, "ground", "dataset", "variant"),
             "measured_line_rate_bps": self.measured_bps,
-            "protocols": list(self.protocols),
-            "outcome": self.outcome,
-            "basis": self.basis,
+            **json_of(self, "protocols", "outcome", "basis"),
             "choice": self.result.description,
             "scenarios": {one.stream: one.scenario.to_dict() for one in self.result.answers},
-            "findings": [finding.to_dict() for finding in self.result.findings],
+            "findings": json_form(self.result.findings),
             "notes": list(self.notes),
         }
 
@@ -133,9 +129,7 @@ class Row:
             "basis": self.source.basis,
             "refuted_by_theory": self.refuted,
             "decided_by": self.decisive.verdict.requirement.name,
-            "measurements": list(self.measurements),
-            "source": self.source.to_dict(),
-            "others": [one.to_dict() for one in self.others],
+            **json_of(self, "measurements", "source", "others"),
             "silent": [{"dataset": name, "why": why} for name, why in self.silent],
         }
 
@@ -178,8 +172,7 @@ class Comparison:
         keys = ("name", "title", "question", "source", "citation")
         return {
             "schema_version": SCHEMA_VERSION,
-            "usecase": {key: getattr(self.usecase, key) for key in keys},
-            "verdict": self.verdict,
-            "rows": [row.to_dict() for row in self.rows],
+            "usecase": json_of(self.usecase, *keys),
+            **json_of(self, "verdict", "rows"),
             "known_limits": list(self.usecase.known_limits),
         }

@@ -18,12 +18,12 @@ from icmodel.recommend.variants import Speakers, Variant
 from icmodel.requirement import OUTCOMES, Requirement
 from icmodel.system import Device, Link, Port, Stream, Switch, System, Wanted, predict
 from icmodel.system.document import Streams
+from icmodel.system.packing import packing
 from icmodel.system.prediction import SystemPrediction
 from icmodel.system.prediction.judging import carried
-from icmodel.system.prediction.packing import packing
+from icmodel.system.prediction.lanes import is_elastic
 from icmodel.system.prediction.processors import SIDES
 from icmodel.system.prediction.result import Judged
-from icmodel.system.prediction.sharing import is_elastic
 from icmodel.system.produced import frame_bytes, producer
 
 FASTEST = " as fast as it goes"
@@ -32,8 +32,9 @@ FASTEST = " as fast as it goes"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A stream of a network with one variant."""
+    """A stream of a network with one variant; ``name`` tells its table and that."""
 
+    name: str
     system: System
     stream: Stream
 
@@ -96,6 +97,8 @@ class Alone:
         All its metrics.
     judged : sequence of Judged
         Its requirements.
+    names : sequence of str
+        What it is; of equal streams the last.
     """
 
     offered_bps: Floats
@@ -107,20 +110,17 @@ class Alone:
     ratios: Sequence[tuple[float, ...]]
     metrics: Sequence[Mapping[str, Estimate]]
     judged: Sequence[tuple[Judged, ...]]
+    names: Sequence[str]
 
 
 def alone(asked: Sequence[Asked], speakers: Speakers | None) -> Alone:
     """Predict some streams, each alone."""
     places: dict[str, int] = {}
-    first: list[Asked] = []
-    rows = []
-    for one in asked:
-        place = places.setdefault(one.likeness, len(first))
-        if place == len(first):
-            first.append(one)
-        rows.append(place)
+    rows = np.array([places.setdefault(one.likeness, len(places)) for one in asked], dtype=np.int64)
+    names = {row: one.name for row, one in zip(rows.tolist(), asked, strict=True)}
+    first = [asked[index] for index in np.unique(rows, return_index=True)[1].tolist()]
     found = predict(_apart(first), speakers, worst=any(map(_by_bound, first)))
-    return _told(first, found, np.array(rows, dtype=np.int64))
+    return _told(first, found, rows, list(names.values()))
 
 
 def _by_bound(asked: Asked) -> bool:
@@ -183,7 +183,9 @@ def _own_ports(one: Asked, name: str) -> Iterator[tuple[Port, Link]]:
 # --- the predictions -------------------------------------------------------------------------
 
 
-def _told(asked: Sequence[Asked], found: SystemPrediction, rows: Ints) -> Alone:
+def _told(
+    asked: Sequence[Asked], found: SystemPrediction, rows: Ints, told: Sequence[str]
+) -> Alone:
     names = [str(index) for index in range(len(asked))]
     metrics = [found.streams[name].metrics for name in names]
     packed = packing(found.system)
@@ -209,6 +211,7 @@ def _told(asked: Sequence[Asked], found: SystemPrediction, rows: Ints) -> Alone:
         ratios=ratios,
         metrics=metrics,
         judged=[tuple(judged[name]) for name in names],
+        names=told,
     )
 
 
@@ -235,7 +238,7 @@ def _known(metrics: Mapping[str, Estimate], name: str, otherwise: float) -> floa
 def _cores(found: SystemPrediction, names: Sequence[str], end: str) -> Floats:
     """Busy cores of one end of each stream: value, low and high, (3, streams)."""
     told = [found.devices[getattr(found.streams[name].stream, end)].cpu_cores for name in names]
-    return np.array([[one.value, one.low, one.high] for one in told]).T.reshape(3, -1)
+    return np.array([one.ends for one in told]).T.reshape(3, -1)
 
 
 def _worst(some: Sequence[Judged]) -> int:

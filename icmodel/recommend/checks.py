@@ -12,10 +12,10 @@ from icmodel.recommend.designs import Space
 from icmodel.recommend.result import Checked, Open
 from icmodel.recommend.scores import OBJECTIVES
 from icmodel.recommend.variants import Speakers
-from icmodel.requirement import MET, OUTCOMES, UNDECIDED
+from icmodel.requirement import MET, UNDECIDED
 from icmodel.scenario import Scenario
 from icmodel.system import SystemPrediction, predict
-from icmodel.system.prediction.result import Judged
+from icmodel.system.prediction.result import Judged, by_requirement
 from icmodel.usecase.grounds import settling
 
 Watch = Callable[[int, int], None]
@@ -101,21 +101,10 @@ def _cores(found: SystemPrediction, metric: str) -> float:
 
 def _open(found: SystemPrediction) -> Iterator[Open]:
     """For each requirement that is not met, the stream or device that meets it least, the worst first."""
-    worst: dict[str, Judged] = {}
-    for one in found.judged:
-        name = one.verdict.requirement.name
-        if one.verdict.outcome != MET and (
-            name not in worst or _badness(one) > _badness(worst[name])
-        ):
-            worst[name] = one
-    for one in sorted(worst.values(), key=_badness, reverse=True):
-        settle = _settling(found, one) if one.verdict.outcome == UNDECIDED else ""
-        yield Open(one.verdict, one.device or one.stream, settle)
-
-
-def _badness(one: Judged) -> tuple[int, float]:
-    margin = one.verdict.margin
-    return OUTCOMES.index(one.verdict.outcome), math.inf if math.isnan(margin) else -margin
+    missed = by_requirement(one for one in found.judged if one.verdict.outcome != MET)
+    for worst, *_ in missed.values():
+        settle = _settling(found, worst) if worst.verdict.outcome == UNDECIDED else ""
+        yield Open(worst.verdict, worst.device or worst.stream, settle)
 
 
 def _settling(found: SystemPrediction, one: Judged) -> str:

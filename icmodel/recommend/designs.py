@@ -13,10 +13,11 @@ from icmodel.arrays import Ints
 from icmodel.errors import NetworkError
 from icmodel.recommend.alone import Alone, Asked, alone
 from icmodel.recommend.networks import Network, knobs, networks
-from icmodel.recommend.scores import Scores, joined, scores, undominated
+from icmodel.recommend.scores import Scores, joined, ordered, scores, undominated
 from icmodel.recommend.variants import Speakers, usual, variants
 from icmodel.recommend.weights import Block, Weights, weights
 from icmodel.system import OpenSystem, System, check
+from icmodel.system.checking import refusal
 from icmodel.system.choices import Choices, StreamChoices
 from icmodel.system.prediction.judging import carried
 
@@ -116,9 +117,8 @@ class Design:
         made = replace(
             file, document=file.document.model_copy(update={"streams": streams})
         ).system()
-        for finding in check(made):
-            if finding.refused:
-                raise NetworkError(finding.text)
+        if wrong := refusal(check(made)):
+            raise NetworkError(wrong)
         return made
 
     def _chosen(self) -> Iterator[tuple[str, Weights, int]]:
@@ -142,7 +142,7 @@ def space(file: OpenSystem, speakers: Speakers, most: int = MOST_DESIGNS) -> Spa
     choices = file.document.choices or usual(file.document, own, speakers)
     turned = knobs(file.document, choices)
     looked = list(itertools.islice(networks(file, turned), MOST_NETWORKS))
-    sound = [one for one in looked if not any(finding.refused for finding in check(one.system))]
+    sound = [one for one in looked if not refusal(check(one.system))]
     blocks = [list(_blocks(one, choices, speakers)) for one in sound]
     told, weighed = _weighed(blocks, speakers)
     kept = [[np.arange(len(one.variants)) for one in some] for some in weighed]
@@ -170,15 +170,14 @@ def space(file: OpenSystem, speakers: Speakers, most: int = MOST_DESIGNS) -> Spa
     )
     names = tuple(one.table.name for one in blocks[0])
     weights_of = tuple(map(tuple, weighed))
-    return Space(file, tuple(sound), names, weights_of, _ordered(found), told, counts)
+    return Space(file, tuple(sound), names, weights_of, ordered(found), told, counts)
 
 
 def _own(file: OpenSystem) -> System:
     """The file's own system, if it has streams and requirements."""
     own = file.system()
-    for finding in check(own):
-        if finding.refused:
-            raise NetworkError(f"{file.file}: {finding.text}")
+    if wrong := refusal(check(own)):
+        raise NetworkError(f"{file.file}: {wrong}")
     if not own.streams:
         raise NetworkError(f"{file.file} has no streams: draw some before designs are searched")
     if not (own.requirements or carried(own)):
@@ -245,15 +244,3 @@ def _scored(number: int, network: Network, some: Sequence[Weights], pick: Sequen
     )
     chosen = [index[column] for index, column in zip(pick, found.variants.T, strict=True)]
     return replace(found, variants=np.stack(chosen, axis=1))
-
-
-def _ordered(found: Scores) -> Scores:
-    """Sort by the number of differences from the file, so that of equal designs the closest is taken."""
-    order = np.lexsort((*found.variants.T[::-1], found.network, found.changes))
-    return Scores(
-        found.network[order],
-        found.variants[order],
-        found.outcomes[order],
-        found.objectives[order],
-        found.changes[order],
-    )

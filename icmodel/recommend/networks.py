@@ -13,6 +13,13 @@ from icmodel.system.choices import EVERY_LINK, Choices, DeviceChoices, LinkChoic
 from icmodel.system.document import Devices, Links, Switches, SystemDocument
 
 Change = Callable[[SystemDocument, object], SystemDocument]
+NodeOrLinkChoices = DeviceChoices | SwitchChoices | LinkChoices
+SETTINGS = {
+    "devices": {"cores": "cores"},
+    "switches": {"forwarding": "forwarding", "latency_s": "latency", "scheduler": "scheduler"},
+    "links": {"rate_bps": "rate", "dataset": "dataset", "interconnect": "interconnect"},
+}
+"""What may be chosen of tables, by their part of the document: keys, and how each is called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +42,31 @@ class Knob:
 def knobs(document: SystemDocument, choices: Choices) -> tuple[Knob, ...]:
     """Every choice in the network, by name."""
     found = [
-        *(
-            knob
-            for name, one in choices.devices.items()
-            for knob in _of_device(document, name, one)
-        ),
-        *(
-            knob
-            for name, one in choices.switches.items()
-            for knob in _of_switch(document, name, one)
-        ),
-        *(knob for name, one in choices.links.items() for knob in _of_links(document, name, one)),
+        knob
+        for part in SETTINGS
+        for name, one in getattr(choices, part).items()
+        for knob in _settings(document, part, name, one)
+    ]
+    found += [
+        _interfaces(document, name, one.interfaces)
+        for name, one in choices.devices.items()
+        if one.interfaces
     ]
     return tuple(sorted((one for one in found if len(one.options) > 1), key=lambda one: one.name))
+
+
+def _settings(
+    document: SystemDocument, part: str, name: str, one: NodeOrLinkChoices
+) -> Iterator[Knob]:
+    """The choices for the tables of a name, the file's own first; ``None`` where that is not the same in all."""
+    tables = [table for table in getattr(document, part) if _is_named(table, name)]
+    for key, label in SETTINGS[part].items():
+        given = getattr(one, key)
+        if given:
+            values = [getattr(table, key) for table in tables]
+            own = values[0] if all(value == values[0] for value in values) else None
+            who = "links" if name == EVERY_LINK else name
+            yield Knob(f"{who}.{label}", _options(own, given), _setting(part, name, key))
 
 
 def _options(own: object, given: tuple[object, ...]) -> tuple[object, ...]:
@@ -55,24 +74,15 @@ def _options(own: object, given: tuple[object, ...]) -> tuple[object, ...]:
     return (own, *(others[text] for text in sorted(others, key=lambda text: (len(text), text))))
 
 
-def _of_device(document: SystemDocument, name: str, one: DeviceChoices) -> Iterator[Knob]:
-    table = next(table for table in document.devices if table.name == name)
-    if one.cores:
-        yield Knob(
-            f"{name}.cores",
-            _options(table.cores, one.cores),
-            _setting("devices", _named(name), "cores"),
+def _interfaces(document: SystemDocument, name: str, counts: tuple[int, ...]) -> Knob:
+    """How many cables lead from each device to its only neighbour."""
+    links = [link for link in document.links if name in link.between]
+    if len(links) != 1:
+        raise NetworkError(
+            f"the interfaces of {name} may be chosen, and {len(links)} tables of links name it: "
+            "choose them where exactly one does"
         )
-    if one.interfaces:
-        links = [link for link in document.links if name in link.between]
-        if len(links) != 1:
-            raise NetworkError(
-                f"the interfaces of {name} may be chosen, and {len(links)} tables of links name it: "
-                "choose them where exactly one does"
-            )
-        yield Knob(
-            f"{name}.interfaces", _options(links[0].parallel, one.interfaces), _cables(links[0])
-        )
+    return Knob(f"{name}.interfaces", _options(links[0].parallel, counts), _cables(links[0]))
 
 
 def _cables(link: Links) -> Change:
@@ -88,51 +98,26 @@ def _cables(link: Links) -> Change:
             for table in document.devices
         )
         changed = document.model_copy(update={"devices": devices})
-        return _setting("links", lambda table: table.key == link.key, "parallel")(changed, count)
+        return _setting("links", link.key, "parallel")(changed, count)
 
     return change
 
 
-def _of_switch(document: SystemDocument, name: str, one: SwitchChoices) -> Iterator[Knob]:
-    table = next(table for table in document.switches if table.name == name)
-    for key in ("forwarding", "latency_s", "scheduler"):
-        if getattr(one, key):
-            options = _options(getattr(table, key), getattr(one, key))
-            yield Knob(
-                f"{name}.{key.removesuffix('_s')}", options, _setting("switches", _named(name), key)
-            )
-
-
-def _of_links(document: SystemDocument, name: str, one: LinkChoices) -> Iterator[Knob]:
-    tables = [table for table in document.links if name in (EVERY_LINK, table.key)]
-    for key in ("rate_bps", "dataset", "interconnect"):
-        if getattr(one, key):
-            own = {getattr(table, key) for table in tables}
-            first: object = own.pop() if len(own) == 1 else None  # None: each as the file has it
-            options = _options(first, getattr(one, key))
-            label = f"{'links' if name == EVERY_LINK else name}.{key.removesuffix('_bps')}"
-            yield Knob(
-                label,
-                options,
-                _setting("links", lambda table: name in (EVERY_LINK, table.key), key),
-            )
-
-
-def _named(name: str) -> Callable[[Devices | Switches | Links], bool]:
-    return lambda table: getattr(table, "name", "") == name
-
-
-def _setting(part: str, chosen: Callable[..., bool], key: str) -> Change:
-    """Set a key of the chosen tables."""
+def _setting(part: str, name: str, key: str) -> Change:
+    """Set a key of the tables of a name."""
 
     def change(document: SystemDocument, value: object) -> SystemDocument:
         tables = tuple(
-            table.model_copy(update={key: value}) if chosen(table) else table
+            table.model_copy(update={key: value}) if _is_named(table, name) else table
             for table in getattr(document, part)
         )
         return document.model_copy(update={part: tables})
 
     return change
+
+
+def _is_named(table: Devices | Switches | Links, name: str) -> bool:
+    return name in (EVERY_LINK, table.key if isinstance(table, Links) else table.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from icmodel import units
+from icmodel.estimate import json_of
 from icmodel.system import Stream, System
 
 SAMPLES = "samples"
@@ -75,14 +76,8 @@ class TooLate:
         return {
             "requirement": self.requirement,
             "streams": self.group,
-            "port": self.port,
-            "bits": self.bits,
-            "rate_bps": self.rate_bps,
-            "cable_m": self.cable_m,
-            "cable_s": self.cable_s,
-            "limit_s": self.limit_s,
-            "least_s": self.least_s,
-            "total_bits": self.total_bits,
+            **json_of(self, "port", "bits", "rate_bps", "cable_m", "cable_s"),
+            **json_of(self, "limit_s", "least_s", "total_bits"),
         }
 
 
@@ -112,7 +107,7 @@ def _late(system: System) -> Iterator[TooLate]:
             here = [one for one in streams if one.sent_as in about]
             if not here:
                 continue
-            nearest = min(here, key=lambda one: _cable_s(system, one))
+            nearest = min(here, key=system.cables_s)
             late = TooLate(
                 limit.name,
                 wanted.stream,
@@ -120,7 +115,7 @@ def _late(system: System) -> Iterator[TooLate]:
                 sum(map(_bits, here)),
                 system.ports[port].rate_bps,
                 sum(link.length_m for link in system.links_of(nearest)),
-                _cable_s(system, nearest),
+                system.cables_s(nearest),
                 limit.at_most,
                 total,
             )
@@ -138,7 +133,3 @@ def _one_cycle(stream: Stream, metric: str) -> bool:
 
 def _bits(stream: Stream) -> float:
     return 0.0 if stream.producer is None else stream.producer.message_bytes * 8
-
-
-def _cable_s(system: System, stream: Stream) -> float:
-    return sum(link.delay_s for link in system.links_of(stream))

@@ -112,9 +112,7 @@ def _speakers(
     if dataset is not None:
         return Model(dataset, variant, cache=cache)
     document = file.document
-    names = {table.dataset for table in document.links} | {
-        table.dataset for table in document.devices
-    }
+    names = {one.dataset for one in document.links} | {one.dataset for one in document.devices}
     if document.choices is not None:
         names |= {one for links in document.choices.links.values() for one in links.dataset}
     return {name: Model(name, variant, cache=cache) for name in sorted(filter(None, names))}
@@ -213,29 +211,14 @@ def _nearest(searched: Space) -> tuple[Nearest, ...]:
             name = one.verdict.requirement.name
             if name not in best or _nearness(one) < _nearness(best[name]):
                 best[name] = one
-    groups = _groups(searched)
-    return tuple(Nearest(one.verdict, groups[int(one.stream)]) for one in best.values())
+    names = searched.alone.names
+    return tuple(Nearest(one.verdict, names[int(one.stream)]) for one in best.values())
 
 
 def _nearness(one: Judged) -> tuple[bool, int, float]:
     """Sort key, less is closer; unknown comes last."""
     margin = one.verdict.margin
     return math.isnan(margin), OUTCOMES.index(one.verdict.outcome), -margin
-
-
-def _groups(searched: Space) -> dict[int, str]:
-    """The table of streams and the variant of each stream predicted alone."""
-    rows: Ints = searched.alone.rows
-    told, place = {}, 0
-    for network, tables in zip(searched.networks, searched.tables, strict=True):
-        for name, table in zip(searched.names, tables, strict=True):
-            count = sum(one.group == name for one in network.system.streams.values())
-            for _ in range(count):
-                for one in table.variants:
-                    said = one.told()
-                    told[int(rows[place])] = f"{name}, {said['protocol']}, {said['payload']}"
-                    place += 1
-    return told
 
 
 def _physics(searched: Space) -> tuple[TooLate, ...]:

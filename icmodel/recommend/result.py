@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from icmodel.estimate import number_or_none
+from icmodel.estimate import json_of, number_or_none
 from icmodel.recommend.designs import Counts
 from icmodel.recommend.physics import TooLate
 from icmodel.recommend.scores import OBJECTIVES
@@ -36,7 +36,7 @@ class Open:
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        return {**self.verdict.to_dict(), "where": self.where, "settle": self.settle}
+        return {**self.verdict.to_dict(), **json_of(self, "where", "settle")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +79,10 @@ class Checked:
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        told = dict(zip(OBJECTIVES, map(number_or_none, self.objectives), strict=True))
         return {
-            "changed": dict(self.changed),
-            "chosen": dict(self.chosen),
-            "changes": self.changes,
-            "verdict": self.verdict,
-            "basis": self.basis,
-            **told,
-            "headroom_ratio": number_or_none(self.headroom_ratio),
-            "cpu_send_cores": number_or_none(self.cpu_send_cores),
-            "cpu_recv_cores": number_or_none(self.cpu_recv_cores),
-            "open": [one.to_dict() for one in self.open],
+            **json_of(self, "changed", "chosen", "changes", "verdict", "basis"),
+            **dict(zip(OBJECTIVES, map(number_or_none, self.objectives), strict=True)),
+            **json_of(self, "headroom_ratio", "cpu_send_cores", "cpu_recv_cores", "open"),
         }
 
 
@@ -128,18 +120,10 @@ class Searched:
         counts = self.counts
         return {
             "designs": counts.all,
-            "scored": counts.scored,
-            "exhaustive": counts.exhaustive,
-            "contradictory": counts.contradictory,
-            "dominated": counts.dominated,
+            **json_of(counts, "scored", "exhaustive", "contradictory", "dominated"),
             "not_looked_at": counts.far,
             "tables_changed_at_most": counts.tables,
-            "may_meet": self.may_meet,
-            "undecided": self.undecided,
-            "fail": self.fail,
-            "checked": self.checked,
-            "unchecked": self.unchecked,
-            "unpredicted": self.unpredicted,
+            **json_of(self, "may_meet", "undecided", "fail", "checked", "unchecked", "unpredicted"),
         }
 
 
@@ -196,18 +180,7 @@ class Recommendation:
         """JSON form."""
         return {
             "schema_version": SCHEMA_VERSION,
-            "system": self.system,
-            "title": self.title,
-            "datasets": dict(self.datasets),
-            "variants": list(self.variants),
-            "verdict": self.verdict,
-            "searched": self.searched.to_dict(),
+            **json_of(self, "system", "title", "datasets", "variants", "verdict", "searched"),
             "scores_leave_out": list(LEFT_OUT),
-            "own": self.own.to_dict(),
-            "front": [one.to_dict() for one in self.front],
-            "mends": [one.to_dict() for one in self.mends],
-            "undecided": [one.to_dict() for one in self.undecided],
-            "nearest": [one.to_dict() for one in self.nearest],
-            "physics": [one.to_dict() for one in self.physics],
-            "currency": self.currency,
+            **json_of(self, "own", "front", "mends", "undecided", "nearest", "physics", "currency"),
         }

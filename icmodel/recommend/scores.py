@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -54,15 +54,18 @@ class Scores:
         return len(self.network)
 
 
+COLUMNS = tuple(column.name for column in fields(Scores))
+
+
 def joined(some: Sequence[Scores]) -> Scores:
     """The designs of several networks."""
-    return Scores(
-        np.concatenate([one.network for one in some]),
-        np.concatenate([one.variants for one in some]),
-        np.concatenate([one.outcomes for one in some]),
-        np.concatenate([one.objectives for one in some]),
-        np.concatenate([one.changes for one in some]),
-    )
+    return Scores(*(np.concatenate([getattr(one, name) for one in some]) for name in COLUMNS))
+
+
+def ordered(found: Scores) -> Scores:
+    """Sort by the number of differences from the file, so that of equal designs the closest is taken."""
+    order = np.lexsort((*found.variants.T[::-1], found.network, found.changes))
+    return Scores(*(getattr(found, name)[order] for name in COLUMNS))
 
 
 def scores(number: int, network: Network, tables: Sequence[Weights]) -> Scores:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from icmodel import units
 from icmodel.model import Model
 from icmodel.system import Stream, System
 from icmodel.system.choices import ALIGNED, AS_PRODUCED, WHOLE_MESSAGES, Choices, StreamChoices
 from icmodel.system.document import Burst, Samples, Streams, SystemDocument
-from icmodel.system.loads import wire
-from icmodel.system.prediction.speaking import dataset_of
+from icmodel.system.packing import wire
+from icmodel.system.prediction.asking import dataset_of
 from icmodel.system.produced import producer
 
 Speakers = Model | Mapping[str, Model]
@@ -48,9 +48,6 @@ class Variant:
         mine, theirs = self.told(), own.told()
         return {name: text for name, text in mine.items() if text != theirs[name]}
 
-    def _fields(self) -> tuple[object, ...]:
-        return self.protocol, self.payload_bytes, self.rate_fps, self.cores, self.priority
-
     def order(self) -> tuple[str, float, float, float, int]:
         """Sort key that does not depend on the file's order."""
         known = (self.payload_bytes, self.rate_fps, self.cores)
@@ -59,14 +56,7 @@ class Variant:
 
     def of_table(self, table: Streams) -> Streams:
         """The table with this choice."""
-        update = dict(
-            zip(
-                ("protocol", "payload_bytes", "rate_fps", "cores", "priority"),
-                self._fields(),
-                strict=True,
-            )
-        )
-        return table.model_copy(update=update)
+        return table.model_copy(update=asdict(self))
 
 
 def own_variant(table: Streams) -> Variant:
@@ -116,11 +106,16 @@ def _aligned(full: list[int]) -> set[int | None]:
 
 def _measured(system: System, stream: Stream, speakers: Speakers) -> int:
     """Greatest measured payload of a stream's protocol [B]."""
-    name = dataset_of(system, stream)
-    model = speakers if isinstance(speakers, Model) else speakers.get(name or "")
+    model = _model_of(system, stream, speakers)
     points = () if model is None else model.data.points
     sizes = [p.payload_bytes for p in points if p.protocol == stream.protocol and p.payload_bytes]
     return max(sizes, default=MOST_PAYLOAD_BYTES)
+
+
+def _model_of(system: System, stream: Stream, speakers: Speakers) -> Model | None:
+    if isinstance(speakers, Model):
+        return speakers
+    return speakers.get(dataset_of(system, stream) or "")
 
 
 def _rate_fps(table: Streams, payload_bytes: int | None, given: float | str) -> float | None:
@@ -144,8 +139,7 @@ def usual(document: SystemDocument, system: System, speakers: Speakers) -> Choic
     streams = {}
     for table in document.streams:
         stream = next(one for one in system.streams.values() if one.group == table.name)
-        name = dataset_of(system, stream)
-        model = speakers if isinstance(speakers, Model) else speakers.get(name or "")
+        model = _model_of(system, stream, speakers)
         cores = () if model is None else sorted({p.cores for p in model.data.points if p.cores})
         framed = isinstance(table.produces, Samples | Burst)
         streams[table.name] = StreamChoices(

@@ -6,7 +6,7 @@ Loads on the same resource add up: on a port, an interface, and the cores of a h
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from icmodel.recommend.networks import Network
 from icmodel.recommend.variants import Variant
 from icmodel.system import Stream, System
 from icmodel.system.document import Streams
+from icmodel.system.prediction.lanes import sent_with
 from icmodel.system.prediction.processors import SIDES
-from icmodel.system.prediction.sharing import sent_with
 
 GOODPUT = "goodput_bps"
 
@@ -56,15 +56,10 @@ class Weights:
 
     def picked(self, some: Ints) -> Weights:
         """Those of some of the variants."""
+        columns = [one.name for one in fields(self) if one.name != "variants"]
         return Weights(
             tuple(self.variants[index] for index in some),
-            self.cores[some],
-            self.latency_s[some],
-            self.outcomes[some],
-            self.changes[some],
-            self.loads[some],
-            self.needs[some],
-            self.devices[some],
+            *(getattr(self, name)[some] for name in columns),
         )
 
 
@@ -87,7 +82,9 @@ class Block:
         """Each variant of each stream, by stream."""
         for stream in self.streams:
             for chosen in self.variants:
-                yield Asked(self.network.system, with_variant(stream, self.table, chosen))
+                told = chosen.told()
+                name = f"{self.table.name}, {told['protocol']}, {told['payload']}"
+                yield Asked(name, self.network.system, with_variant(stream, self.table, chosen))
 
 
 def device_limits(system: System) -> tuple[tuple[int, str], ...]:

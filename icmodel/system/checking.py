@@ -5,17 +5,18 @@ Findings that are alike for several members of a group are one, which counts the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 from icmodel import units
 from icmodel.system.cycles import port_cycle
-from icmodel.system.datasets import datasets_of, other_kinds, silent_streams
+from icmodel.system.datasets import Fault, datasets_of, other_kinds, silent_streams
 from icmodel.system.groups import MOST_NAMES
-from icmodel.system.loads import wire
 from icmodel.system.network import Device, Stream, System
 from icmodel.system.overloads import overloads
+from icmodel.system.packing import wire
 from icmodel.system.schedulers import CreditBased
 from icmodel.wording import plural
 
@@ -49,79 +50,71 @@ def check(system: System) -> tuple[Finding, ...]:
     A cycle of ports is allowed, and reported.
     """
     refused = (
-        *_unconnected(system),
-        *_too_many_links(system),
+        *_told("unconnected", "node", _unconnected(system)),
+        *_told("contradictory", "node", _too_many_links(system)),
         *_unfit_datasets(system),
-        *_unknown_wanted(system),
-        *_impossible_frames(system),
-        *_small_links(system),
-        *_unserved(system),
-        *_slopes(system),
+        *_told("contradictory", "requirement", _unknown_wanted(system)),
+        *_told("contradictory", "stream", _impossible_frames(system)),
+        *_told("contradictory", "stream", _small_links(system)),
+        *_told("contradictory", "stream", _unserved(system)),
+        *_told("contradictory", "port", _slopes(system)),
     )
-    return refused or (*_overloaded(system), *_looped(system))
+    return refused or (*_told("overloaded", "port", _overloaded(system)), *_looped(system))
 
 
-def _counted(found: Iterable[tuple[object, float, str]], what: str) -> Iterator[str]:
-    """One sentence for each key: that with the greatest number, with the count of the others."""
-    worst: dict[object, tuple[float, str, int]] = {}
-    for key, amount, text in found:
-        known = worst.get(key)
-        if known is None:
-            worst[key] = amount, text, 0
-        else:
-            best = known if known[0] >= amount else (amount, text, 0)
-            worst[key] = best[0], best[1], known[2] + 1
-    for _, text, more in worst.values():
-        yield f"{text} (likewise {plural(more, what)} more)" if more else text
+def refusal(findings: Iterable[Finding]) -> str:
+    """The first finding that makes a system invalid; empty where there is none."""
+    return next((one.text for one in findings if one.refused), "")
+
+
+def _told(kind: str, what: str, faults: Iterable[Fault]) -> Iterator[Finding]:
+    """One finding for each key of faults: the most severe, with the count of the others."""
+    alike: dict[object, list[Fault]] = {}
+    for fault in faults:
+        alike.setdefault(fault[0], []).append(fault)
+    for some in alike.values():
+        _, _, text = max(some, key=lambda fault: fault[1])
+        more = f" (likewise {plural(len(some) - 1, what)} more)" if some[1:] else ""
+        yield Finding(kind, text + more)
 
 
 # --- unconnected ------------------------------------------------------------------------------
 
 
-def _unconnected(system: System) -> Iterator[Finding]:
+def _unconnected(system: System) -> Iterator[Fault]:
     linked = {end for link in system.links.values() for end in link.ends}
-    loose = (
-        (system.node(name).group, 0.0, f"{name} has no link: connect it, or remove it")
-        for name in (*system.devices, *system.switches)
-        if name not in linked
-    )
-    yield from (Finding("unconnected", text) for text in _counted(loose, "node"))
+    for name in (*system.devices, *system.switches):
+        if name not in linked:
+            yield system.node(name).group, 0.0, f"{name} has no link: connect it, or remove it"
 
 
 # --- contradictory ----------------------------------------------------------------------------
 
 
-def _too_many_links(system: System) -> Iterator[Finding]:
-    count: dict[str, int] = {}
-    for link in system.links.values():
-        for end in link.ends:
-            count[end] = count.get(end, 0) + 1
-    over = (
-        (
-            device.group,
-            count.get(device.name, 0),
-            f"{device.name} has {count[device.name]} links and interfaces = {device.interfaces}: "
-            "give it as many interfaces as links, or fewer links",
-        )
-        for device in system.devices.values()
-        if count.get(device.name, 0) > device.interfaces
-    )
-    yield from (Finding("contradictory", text) for text in _counted(over, "node"))
+def _too_many_links(system: System) -> Iterator[Fault]:
+    count = Counter(end for link in system.links.values() for end in link.ends)
+    for device in system.devices.values():
+        if count[device.name] > device.interfaces:
+            text = (
+                f"{device.name} has {count[device.name]} links and interfaces = {device.interfaces}: "
+                "give it as many interfaces as links, or fewer links"
+            )
+            yield device.group, count[device.name], text
 
 
-def _unfit_datasets(system: System) -> Iterator[Finding]:
+def _unfit_datasets(system: System) -> tuple[Finding, ...]:
     """Datasets that do not fit the links or devices that name them."""
     known, missing = datasets_of(system)
-    told = (*_counted(missing, "dataset"), *_counted(other_kinds(system, known), "link"))
-    if not told:
-        told = tuple(_counted(silent_streams(system, known), "stream"))
-    yield from (Finding("contradictory", text) for text in told)
+    found = (
+        *_told("contradictory", "dataset", missing),
+        *_told("contradictory", "link", other_kinds(system, known)),
+    )
+    return found or tuple(_told("contradictory", "stream", silent_streams(system, known)))
 
 
-def _unknown_wanted(system: System) -> Iterator[Finding]:
+def _unknown_wanted(system: System) -> Iterator[Fault]:
     """Requirements about streams or devices that do not exist."""
     streams, devices = _named(system.streams.values()), _named(system.devices.values())
-    found = []
     for one in system.requirements:
         for what, name, there in (("stream", one.stream, streams), ("device", one.device, devices)):
             if name is not None and name not in there:
@@ -130,8 +123,7 @@ def _unknown_wanted(system: System) -> Iterator[Finding]:
                     f"the requirement {one.requirement.name!r} is about the {what} {name}, which is "
                     f"not there: name one of {some}"
                 )
-                found.append((name, 0.0, text))
-    yield from (Finding("contradictory", text) for text in _counted(found, "requirement"))
+                yield name, 0.0, text
 
 
 def _named(members: Iterable[Stream | Device]) -> dict[str, str]:
@@ -139,9 +131,8 @@ def _named(members: Iterable[Stream | Device]) -> dict[str, str]:
     return {name: one.group for one in members for name in (one.group, one.name)}
 
 
-def _impossible_frames(system: System) -> Iterator[Finding]:
+def _impossible_frames(system: System) -> Iterator[Fault]:
     """Frames that the protocol of a stream cannot carry over its first link."""
-    found = []
     for stream in system.streams.values():
         link = system.links[system.ports[stream.path[0]].link]
         most = wire(stream.protocol, link).greatest_payload_bytes()
@@ -150,13 +141,11 @@ def _impossible_frames(system: System) -> Iterator[Finding]:
                 f"the stream {stream.name} sends {stream.payload_bytes} B a frame, and "
                 f"{stream.protocol} carries at most {most} B over {link.name}: give a smaller payload"
             )
-            found.append((stream.group, float(stream.payload_bytes), text))
-    yield from (Finding("contradictory", text) for text in _counted(found, "stream"))
+            yield stream.group, stream.payload_bytes, text
 
 
-def _small_links(system: System) -> Iterator[Finding]:
+def _small_links(system: System) -> Iterator[Fault]:
     """Links with a smaller MTU than the first link of a stream."""
-    found = []
     for stream in system.streams.values():
         for before, after in pairwise(system.links_of(stream)):
             if after.mtu_bytes < before.mtu_bytes:
@@ -165,28 +154,24 @@ def _small_links(system: System) -> Iterator[Finding]:
                     f"{before.mtu_bytes} B, and {after.name} takes {after.mtu_bytes} B: give all "
                     "links on its way one MTU"
                 )
-                found.append((stream.group, float(before.mtu_bytes), text))
-    yield from (Finding("contradictory", text) for text in _counted(found, "stream"))
+                yield stream.group, before.mtu_bytes, text
 
 
-def _unserved(system: System) -> Iterator[Finding]:
+def _unserved(system: System) -> Iterator[Fault]:
     """Streams whose priority is never sent by a port on their route."""
-    found = []
     for stream in system.streams.values():
-        for port in (system.ports[name] for name in stream.path):
-            if not port.scheduler.serves(stream.priority):
-                text = (
-                    f"the stream {stream.name} has the priority {stream.priority}, which the "
-                    f"{port.scheduler.kind} scheduler of {port.name} never serves: name it there, "
-                    "or give the stream another"
-                )
-                found.append((stream.group, 0.0, text))
-                break
-    yield from (Finding("contradictory", text) for text in _counted(found, "stream"))
+        ports = (system.ports[name] for name in stream.path)
+        port = next((one for one in ports if not one.scheduler.serves(stream.priority)), None)
+        if port is not None:
+            text = (
+                f"the stream {stream.name} has the priority {stream.priority}, which the "
+                f"{port.scheduler.kind} scheduler of {port.name} never serves: name it there, "
+                "or give the stream another"
+            )
+            yield stream.group, 0.0, text
 
 
-def _slopes(system: System) -> Iterator[Finding]:
-    found = []
+def _slopes(system: System) -> Iterator[Fault]:
     for port in system.ports.values():
         if isinstance(port.scheduler, CreditBased):
             total = sum(port.scheduler.idle_slopes_bps.values())
@@ -195,20 +180,17 @@ def _slopes(system: System) -> Iterator[Finding]:
                     f"the idle slopes of {port.name} add up to {units.format_bps(total)} of its "
                     f"{units.format_bps(port.rate_bps)}: give the classes less"
                 )
-                found.append((port.node, total / port.rate_bps, text))
-    yield from (Finding("contradictory", text) for text in _counted(found, "port"))
+                yield port.node, total / port.rate_bps, text
 
 
 # --- overloaded and looped --------------------------------------------------------------------
 
 
-def _overloaded(system: System) -> Iterator[Finding]:
-    found = []
+def _overloaded(system: System) -> Iterator[Fault]:
     for over in overloads(system):
         greatest = max(over.load.streams, key=lambda stream: stream.requested_goodput_bps)
         alike = (greatest.group, over.most_bps, over.when)
-        found.append((alike, over.ratio, over.sentence(system)))
-    yield from (Finding("overloaded", text) for text in _counted(found, "port"))
+        yield alike, over.ratio, over.sentence(system)
 
 
 def _looped(system: System) -> Iterator[Finding]:

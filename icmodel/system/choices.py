@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -77,24 +76,6 @@ class Choices(Document):
                 f"links are chosen by {other!r} and all of them by '*': keep one of the two"
             )
         return self
-
-    def unknown(self, there: Mapping[str, Set[str]]) -> Iterator[str]:
-        """A sentence for each name that no table of the file has.
-
-        Parameters
-        ----------
-        there : mapping
-            Names of tables, by the key here.
-        """
-        for part, known in there.items():
-            allowed = {*known, EVERY_LINK} if part == "links" else known
-            chosen: Mapping[str, object] = getattr(self, part)
-            for name in chosen:
-                if name not in allowed:
-                    yield (
-                        f"choices.{part} names {name!r}, which no table of {part} is: name one of "
-                        f"{', '.join(sorted(allowed)) or 'none'}"
-                    )
 
 
 class Costs(Document):

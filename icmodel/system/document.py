@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from icmodel.spelling import Count, Document, NotNegative, Positive, Slug, Text
-from icmodel.system.choices import ENDS, Choices, Costs
+from icmodel.system.choices import ENDS, EVERY_LINK, Choices, Costs
 from icmodel.system.tables import Kind, Name, Names, Pairing, SchedulerTable
 from icmodel.usecase.document import Limit
 
@@ -235,13 +235,16 @@ class SystemDocument(Document):
 
     @model_validator(mode="after")
     def _choices_of_what_is_there(self) -> SystemDocument:
-        if self.choices is not None:
-            there = {
-                part: {one.name for one in getattr(self, part)}
-                for part in ("streams", "devices", "switches")
-            }
-            there["links"] = {table.key for table in self.links}
-            wrong = next(self.choices.unknown(there), None)
-            if wrong is not None:
-                raise ValueError(wrong)
+        there = {
+            part: {one.name for one in getattr(self, part)}
+            for part in ("streams", "devices", "switches")
+        }
+        there["links"] = {EVERY_LINK, *(table.key for table in self.links)}
+        for part, known in there.items():
+            for name in getattr(self.choices, part, ()):
+                if name not in known:
+                    raise ValueError(
+                        f"choices.{part} names {name!r}, which no table of {part} is: name one of "
+                        f"{', '.join(sorted(known)) or 'none'}"
+                    )
         return self

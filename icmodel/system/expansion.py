@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from types import MappingProxyType
 from typing import TypeVar
 
 from icmodel.errors import NetworkError, ScenarioError
+from icmodel.spelling import Document
 from icmodel.system.document import (
     Devices,
     Links,
     Nodes,
     Streams,
+    Switches,
     SystemDocument,
 )
 from icmodel.system.groups import Groups, Pairs, groups, link_pairs, members, stream_pairs
-from icmodel.system.loads import wire
 from icmodel.system.network import Device, Link, Port, Stream, Switch, System, Wanted
+from icmodel.system.packing import wire
 from icmodel.system.produced import frame_bytes, producer
-from icmodel.system.routes import Cables, Map, Way, given_way, neighbours
+from icmodel.system.routes import Cables, Map, given_way, neighbours
 from icmodel.system.schedulers import Fifo, Scheduler
 from icmodel.system.serving import scheduler
 from icmodel.theory import AnyFraming, ethernet, infiniband, rapidio, roce
@@ -51,7 +53,7 @@ def expand(document: SystemDocument, requirements: tuple[Wanted, ...] = ()) -> S
     named = groups((table.name, table.count) for table in tables)
     nodes = {one: table for table in tables for one in members(table.name, table.count)}
     devices = _by_name(_device(one, t) for one, t in nodes.items() if isinstance(t, Devices))
-    switches = _by_name(_switches(document))
+    switches = _by_name(_switch(one, t) for one, t in nodes.items() if isinstance(t, Switches))
     links = _by_name(_links(document.links, named))
     ports = _by_name(_ports(links.values(), _schedulers(nodes, named)))
     known = neighbours(nodes, switches, links.values())
@@ -82,33 +84,21 @@ def _by_name(found: Iterable[T]) -> Mapping[str, T]:
     return MappingProxyType(made)
 
 
+def _made(kind: type[T], table: Document, **own: object) -> T:
+    """A value of a table: what both have under one name, and what is given."""
+    alike = {one.name for one in fields(kind)} & type(table).model_fields.keys()
+    return kind(**{name: getattr(table, name) for name in alike} | own)
+
+
 # --- nodes ------------------------------------------------------------------------------------
 
 
 def _device(name: str, table: Devices) -> Device:
-    return Device(
-        name=name,
-        group=table.name,
-        interfaces=table.interfaces,
-        cores=table.cores,
-        dataset=table.dataset,
-        cpu_clock_ratio=table.cpu_clock_ratio,
-        app_send_s=table.app_send_s,
-        app_recv_s=table.app_recv_s,
-    )
+    return _made(Device, table, name=name, group=table.name)
 
 
-def _switches(document: SystemDocument) -> Iterator[Switch]:
-    for table in document.switches:
-        for name in members(table.name, table.count):
-            yield Switch(
-                name=name,
-                group=table.name,
-                forwarding=table.forwarding,
-                latency_s=table.latency_s,
-                buffer_bytes=table.buffer_bytes,
-                scheduler=_own_scheduler(table),
-            )
+def _switch(name: str, table: Switches) -> Switch:
+    return _made(Switch, table, name=name, group=table.name, scheduler=_own_scheduler(table))
 
 
 def _own_scheduler(table: Nodes) -> Scheduler:
@@ -148,15 +138,13 @@ def _joined(table: Links, named: Groups, where: str) -> Pairs:
 
 
 def _link(ends: tuple[str, str], table: Links, number: str) -> Link:
-    return Link(
+    return _made(
+        Link,
+        table,
         name=f"{ends[0]}<->{ends[1]}{number}",
         ends=ends,
-        rate_bps=table.rate_bps,
-        length_m=table.length_m,
         delay_s=table.length_m * _propagation_s_per_m(table),
         mtu_bytes=table.mtu_bytes or _MTUS[table.interconnect],
-        interconnect=table.interconnect,
-        dataset=table.dataset,
     )
 
 
@@ -212,7 +200,8 @@ def _routed(
         via = None if table.via is None else named.of_all(table.via, f"the stream {table.name}")
         for stream in _streams(table, named):
             _check_ends(stream, known)
-            way = _way(stream, via, known)
+            ends = stream.source, stream.sink
+            way = known.way(*ends) if via is None else given_way(known, stream, via)
             if way is None:
                 lost.append(stream)
             else:
@@ -226,22 +215,14 @@ def _routed(
         )
 
 
-def _way(stream: Stream, via: Way | None, known: Map) -> Way | None:
-    if via is not None:
-        return given_way(known, stream, via)
-    return known.way(stream.source, stream.sink)
-
-
 def _streams(table: Streams, named: Groups) -> Iterator[Stream]:
     """The streams of a table, without routes; numbered if there are several."""
     sets = _sets(table, named)
     numbered = members(table.name, len(sets))
     for name, (source, sinks) in zip(numbered, sets, strict=True):
         for sink in sinks:
-            if table.multicast:
-                yield _stream(table, f"{name}/{sink}", (source, sink), name)
-            else:
-                yield _stream(table, name, (source, sink), None)
+            own = f"{name}/{sink}" if table.multicast else name
+            yield _stream(table, (source, sink), own, name if table.multicast else None)
 
 
 def _sets(table: Streams, named: Groups) -> list[tuple[str, tuple[str, ...]]]:
@@ -261,22 +242,18 @@ def _sets(table: Streams, named: Groups) -> list[tuple[str, tuple[str, ...]]]:
     return [(source, tuple(to)) for source, to in of.items() for _ in range(table.count)]
 
 
-def _stream(table: Streams, name: str, ends: tuple[str, str], multicast: str | None) -> Stream:
-    made = producer(table.produces, table.payload_bytes)
-    return Stream(
+def _stream(table: Streams, ends: tuple[str, str], name: str, multicast: str | None) -> Stream:
+    return _made(
+        Stream,
+        table,
         name=name,
         group=table.name,
         source=ends[0],
         sink=ends[1],
-        producer=made,
-        protocol=table.protocol,
+        producer=producer(table.produces, table.payload_bytes),
         payload_bytes=frame_bytes(table.produces, table.payload_bytes),
         path=(),
-        priority=table.priority,
-        kind=table.kind,
-        cores=table.cores,
         multicast=multicast,
         paced_fps=table.rate_fps,
-        window_bytes=table.window_bytes,
         options=MappingProxyType(dict(table.options)),
     )

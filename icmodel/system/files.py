@@ -10,7 +10,7 @@ from typing import Any
 from icmodel.dataset import shipped
 from icmodel.errors import IcmodelError, NetworkError
 from icmodel.reading import Form, read_file, read_text
-from icmodel.system.checking import Finding, check
+from icmodel.system.checking import Finding, check, refusal
 from icmodel.system.document import PRODUCERS, SCHEMA_VERSION, SystemDocument
 from icmodel.system.expansion import expand
 from icmodel.system.network import System
@@ -64,11 +64,9 @@ def load(name: str | Path) -> System:
         If it is missing, breaks the format, or has an unconnected or contradictory part; an
         overload is allowed, since it can be predicted.
     """
-    path = find_system(name)
-    system, findings = read_system(read_file(path, NetworkError), path.name, path.parent)
-    for finding in findings:
-        if finding.refused:
-            raise NetworkError(f"{path.name}: {finding.text}")
+    system, findings = load_checked(name)
+    if wrong := refusal(findings):
+        raise NetworkError(f"{find_system(name).name}: {wrong}")
     return system
 
 

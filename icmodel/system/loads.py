@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
-from icmodel import theory
-from icmodel.dataset import Interconnect
-from icmodel.system.network import Link, Port, Stream, System
-from icmodel.tables.wire import Wire
+from icmodel.system.network import Port, Stream, System
+from icmodel.system.packing import packing
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +18,10 @@ class Load:
     ----------
     streams : tuple of Stream
         Those that request a rate; unlimited ones request none.
+    rates_bps : tuple of float
+        Average rate of each [b/s].
     mean_bps : float
-        Average rate [b/s].
+        That of all together [b/s].
     due_bps, due_s : float
         The greatest rate [b/s] at which messages due within a time [s] must be sent if all messages come at
         once, and that time; the average and 0 if no message is due before the next one comes.
@@ -31,6 +29,7 @@ class Load:
 
     port: Port
     streams: tuple[Stream, ...]
+    rates_bps: tuple[float, ...]
     mean_bps: float
     due_bps: float
     due_s: float
@@ -47,34 +46,16 @@ def loads(system: System) -> Iterator[Load]:
     The bits are the least that theory allows: streams that may be merged into full packets (TCP, and
     protocols over it) are counted so (IC2012 §6.1.1).
     """
-    ratios: dict[tuple[str, int, str, int], float] = {}
+    packed = packing(system)
     for name, streams in system.streams_by_port().items():
         port = system.ports[name]
         asking = tuple(one for one in streams if math.isfinite(one.requested_goodput_bps))
         if asking:
-            yield _load(port, asking, system.links[port.link], ratios)
-
-
-def load_of(port: Port, streams: Iterable[Stream], link: Link) -> Load:
-    """The load of streams on a port together."""
-    return _load(port, tuple(streams), link, {})
-
-
-def _load(
-    port: Port,
-    streams: tuple[Stream, ...],
-    link: Link,
-    ratios: dict[tuple[str, int, str, int], float],
-) -> Load:
-    messages = []
-    for stream in streams:
-        kind = (stream.protocol, stream.payload_bytes, link.interconnect, link.mtu_bytes)
-        if kind not in ratios:
-            ratios[kind] = wire_ratio(stream.protocol, stream.payload_bytes, link)
-        messages.append(_message(stream, stream.requested_goodput_bps * ratios[kind]))
-    mean = sum(one.rate_bps for one in messages)
-    due_bps, due_s = max([(mean, 0.0), *_due(messages)])
-    return Load(port, streams, mean, due_bps, due_s)
+            link = system.links[port.link]
+            rates = [one.requested_goodput_bps * packed.of(one, link).ratio for one in asking]
+            mean = sum(rates)
+            due_bps, due_s = max([(mean, 0.0), *_due([*map(_message, asking, rates)])])
+            yield Load(port, asking, tuple(rates), mean, due_bps, due_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,21 +92,3 @@ def _due(messages: list[_Message]) -> Iterator[tuple[float, float]]:
     """
     for within in {one.due_s for one in messages if one.due_s < one.period_s}:
         yield sum(one.due_bits(within) for one in messages) / within, within
-
-
-def wire(protocol: str, link: Link) -> Wire:
-    """The wire of a protocol on a link; a plain one has no theory."""
-    if link.interconnect == "plain":
-        return Wire(protocol, Interconnect("plain", None, link.mtu_bytes))
-    return Wire(protocol, Interconnect(link.interconnect, link.rate_bps, link.mtu_bytes))
-
-
-def wire_ratio(protocol: str, payload_bytes: int, link: Link) -> float:
-    """Least number of bits on the wire for each useful bit."""
-    on = wire(protocol, link)
-    if on.framing is None:
-        return 1.0
-    payload = np.array(float(payload_bytes))
-    bound = on.goodput_bound_bps(payload, on.serialisation_s(payload))
-    own = theory.wire_bits(payload_bytes, on.framing) / (8 * payload_bytes)
-    return float(min(link.rate_bps / bound, own) if on.merges else own)

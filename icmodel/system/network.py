@@ -322,6 +322,17 @@ class System:
         """The links a stream passes, in their order."""
         return tuple(self.links[self.ports[name].link] for name in stream.path)
 
+    def cables_s(self, stream: Stream) -> float:
+        """How long a bit takes through all cables of a stream [s]."""
+        return sum(link.delay_s for link in self.links_of(stream))
+
+    def copies(self) -> Mapping[tuple[str, str], list[Stream]]:
+        """The streams of each multicast set, others by themselves, as `Stream.sent_as` has them."""
+        sets: dict[tuple[str, str], list[Stream]] = {}
+        for stream in self.streams.values():
+            sets.setdefault(stream.sent_as, []).append(stream)
+        return sets
+
     def streams_by_port(self) -> Mapping[str, tuple[Stream, ...]]:
         """The streams that each port sends, in the file's order, for all ports.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from icmodel import units
-from icmodel.system.loads import Load, load_of, loads
+from icmodel.system.loads import Load, loads
 from icmodel.system.network import System
 from icmodel.system.serving import greatest_rate_bps
 
@@ -55,10 +55,10 @@ class Overload:
 def overloads(system: System) -> Iterator[Overload]:
     """The overload of each port that has one: the first of average, due messages and priorities."""
     for load in loads(system):
-        yield from _overload(load, system)
+        yield from _overload(load)
 
 
-def _overload(load: Load, system: System) -> Iterator[Overload]:
+def _overload(load: Load) -> Iterator[Overload]:
     rate = load.port.rate_bps
     if _beyond(load.mean_bps, rate):
         yield Overload(load, load.mean_bps, rate, "")
@@ -66,17 +66,20 @@ def _overload(load: Load, system: System) -> Iterator[Overload]:
         when = f" within {units.format_seconds(load.due_s, 4)} where all messages come at once"
         yield Overload(load, load.due_bps, rate, when)
     else:
-        yield from _of_priorities(load, system)
+        yield from _of_priorities(load)
 
 
-def _of_priorities(load: Load, system: System) -> Iterator[Overload]:
+def _of_priorities(load: Load) -> Iterator[Overload]:
     """Overloads of priorities that their scheduler limits to less than the port's rate."""
-    port, link = load.port, system.links[load.port.link]
+    port = load.port
     for priority in sorted({stream.priority for stream in load.streams}):
         most = greatest_rate_bps(port.scheduler, priority, port.rate_bps)
         if not 0 < most < port.rate_bps:
             continue
-        own = load_of(port, (one for one in load.streams if one.priority == priority), link)
+        asked = zip(load.streams, load.rates_bps, strict=True)
+        here = [(stream, rate) for stream, rate in asked if stream.priority == priority]
+        streams, rates = zip(*here, strict=True)
+        own = replace(load, streams=streams, rates_bps=rates, mean_bps=sum(rates))
         if _beyond(own.mean_bps, most):
             yield Overload(own, own.mean_bps, most, f" at the priority {priority}")
 

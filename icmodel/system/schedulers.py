@@ -18,26 +18,30 @@ PRIORITIES = range(8)
 """Classes of a port, the most urgent last."""
 
 
+class EveryPriority:
+    """A scheduler that sends frames of every priority."""
+
+    __slots__ = ()
+
+    def serves(self, priority: int) -> bool:
+        """Whether frames of this priority are ever sent."""
+        return True
+
+
 @dataclass(frozen=True, slots=True)
-class Fifo:
+class Fifo(EveryPriority):
     """First come, first served: priorities make no difference."""
 
     kind: ClassVar[str] = "fifo"
-
-    def serves(self, priority: int) -> bool:
-        """Whether frames of this priority are ever sent."""
-        return True
+    name: ClassVar[str] = "FIFO"
 
 
 @dataclass(frozen=True, slots=True)
-class StrictPriority:
+class StrictPriority(EveryPriority):
     """The most urgent class that waits is sent first; a frame that is being sent is finished."""
 
     kind: ClassVar[str] = "strict-priority"
-
-    def serves(self, priority: int) -> bool:
-        """Whether frames of this priority are ever sent."""
-        return True
+    name: ClassVar[str] = "strict priority"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,7 @@ class WeightedRoundRobin:
 
     weights: Mapping[int, int]
     kind: ClassVar[str] = "wrr"
+    name: ClassVar[str] = "weighted round robin"
 
     def __post_init__(self) -> None:
         _check_classes("weight", self.weights)
@@ -72,8 +77,9 @@ class DeficitRoundRobin:
         deficit round-robin, IEEE/ACM Trans. Networking 4, 1996).
     """
 
-    quanta_bytes: Mapping[int, int]
+    quanta_bytes: Mapping[int, float]
     kind: ClassVar[str] = "drr"
+    name: ClassVar[str] = "deficit round robin"
 
     def __post_init__(self) -> None:
         _check_classes("quantum", self.quanta_bytes)
@@ -84,7 +90,7 @@ class DeficitRoundRobin:
 
 
 @dataclass(frozen=True, slots=True)
-class CreditBased:
+class CreditBased(EveryPriority):
     """Strict priority, in which some classes may send only while they have credit.
 
     Parameters
@@ -96,13 +102,10 @@ class CreditBased:
 
     idle_slopes_bps: Mapping[int, float]
     kind: ClassVar[str] = "cbs"
+    name: ClassVar[str] = "credit-based shaper"
 
     def __post_init__(self) -> None:
         _check_classes("idle slope", self.idle_slopes_bps)
-
-    def serves(self, priority: int) -> bool:
-        """Whether frames of this priority are ever sent."""
-        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +132,7 @@ class Gates:
 
     windows: tuple[Window, ...]
     kind: ClassVar[str] = "gates"
+    name: ClassVar[str] = "time gates"
 
     def __post_init__(self) -> None:
         if not self.windows:
@@ -145,7 +149,7 @@ class Gates:
 
 
 @dataclass(frozen=True, slots=True)
-class Dscp:
+class Dscp(EveryPriority):
     """Expedited and assured forwarding as a switch of 2012 did with its factory settings (IC2012 §6.5.3).
 
     Parameters
@@ -164,10 +168,6 @@ class Dscp:
                 raise NetworkError(
                     f"the priority {priority} is {name!r}: take one of {', '.join(BEHAVIOURS)}"
                 )
-
-    def serves(self, priority: int) -> bool:
-        """Whether frames of this priority are ever sent."""
-        return True
 
 
 Scheduler = (

@@ -8,10 +8,9 @@ from collections import Counter
 from icmodel.report.blocks import Conclusion
 from icmodel.report.conclusion import limit_text, margin_text
 from icmodel.report.systems.seen import NOT_JUDGED, outcomes
-from icmodel.report.systems.worst import by_requirement
 from icmodel.requirement import MET, OUTCOMES, UNDECIDED
 from icmodel.system import SystemPrediction
-from icmodel.system.prediction.result import Judged
+from icmodel.system.prediction.result import Judged, by_requirement
 from icmodel.wording import estimated, interval, limit_name, metric_name, plural, quantity
 
 BOUND_DIGITS = 3

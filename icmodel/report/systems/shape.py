@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from icmodel.system import Link, System
-from icmodel.wording import plural
 
 MOST_MEMBERS = 8
 """Greatest size of a group that is drawn member by member; a larger one is one box with its count."""
@@ -81,9 +81,7 @@ def _nodes(system: System) -> list[tuple[str, bool]]:
 def _large_groups(system: System) -> Mapping[str, Key]:
     """Groups of more than `MOST_MEMBERS` as one; all others by themselves."""
     groups = _groups(system)
-    count: dict[Key, int] = {}
-    for key in groups.values():
-        count[key] = count.get(key, 0) + 1
+    count = Counter(groups.values())
     return {
         name: key if count[key] > MOST_MEMBERS else (key[0], name) for name, key in groups.items()
     }
@@ -107,8 +105,3 @@ def _alike(system: System) -> Mapping[str, Key]:
 
 def _kinds(system: System) -> Mapping[str, Key]:
     return {name: (kind, "switch" if kind else "device") for name, kind in _nodes(system)}
-
-
-def counted(box: Box) -> str:
-    """The content of a box as text: ``500 devices``."""
-    return plural(len(box.members), "switch" if box.switches else "device")

@@ -12,10 +12,11 @@ from icmodel.report.blocks import Block, Cell, Fold, Items, Table, Text
 from icmodel.report.conclusion import limit_text
 from icmodel.report.systems.conclusion import about, margin, value_text
 from icmodel.report.systems.seen import NOT_JUDGED, Seen, SeenBox, SeenCable, outcomes
-from icmodel.report.systems.worst import by_group, by_requirement, worst_bound, worst_of
+from icmodel.report.systems.worst import by_group, worst_bound, worst_of
 from icmodel.requirement import MET, OUTCOMES, worst
 from icmodel.system import SystemPrediction
-from icmodel.system.prediction.result import Judged, StreamPrediction
+from icmodel.system.prediction.bounding import NETWORK
+from icmodel.system.prediction.result import Judged, StreamPrediction, by_requirement
 from icmodel.wording import estimated, interval, limit_name, metric_name, percent, plural
 
 MOST_STREAMS = 200
@@ -160,15 +161,9 @@ def _bound(some: Sequence[StreamPrediction]) -> Cell:
     one = worst_bound(some)
     if one is None or one.latency_bound is None:
         return Cell("none")
-    hosts = (
-        ""
-        if not any("without its hosts" in text for text in one.latency_bound.covers)
-        else ", network alone"
-    )
-    return Cell(
-        units.format_seconds(one.latency_bound.value_s, 3),
-        note=f"{one.latency_bound.method}{hosts}",
-    )
+    found = one.latency_bound
+    hosts = ", network alone" if NETWORK in found.covers else ""
+    return Cell(units.format_seconds(found.value_s, 3), note=f"{found.method}{hosts}")
 
 
 def bounds(found: SystemPrediction) -> Iterator[Block]:
@@ -196,11 +191,8 @@ def links(of: Seen) -> Table:
 
 
 def _link(one: SeenCable) -> tuple[Cell, ...]:
-    count, mean, most = (
-        len(one.cable.links),
-        one.port.backlog_mean_bytes,
-        one.port.backlog_bound_bytes,
-    )
+    count = len(one.cable.links)
+    mean, most = one.port.backlog_mean_bytes, one.port.backlog_bound_bytes
     return (
         Cell(one.busiest, note=f"the busiest of {count} links" if count > 1 else ""),
         Cell(units.format_bps(one.rate_bps)),

@@ -1,14 +1,12 @@
-"""The worst of several: the numbers of a group of streams, and the deciding requirement."""
+"""The worst of several streams, such as those of a group."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from icmodel.estimate import Estimate
-from icmodel.requirement import OUTCOMES
 from icmodel.system import SystemPrediction
-from icmodel.system.prediction.result import Judged, StreamPrediction
+from icmodel.system.prediction.result import StreamPrediction
 
 
 def by_group(found: SystemPrediction) -> dict[str, list[StreamPrediction]]:
@@ -34,18 +32,3 @@ def worst_bound(some: Sequence[StreamPrediction]) -> StreamPrediction | None:
     if any(one.latency_bound is None for one in some):
         return None
     return max(some, key=lambda one: one.latency_bound.value_s if one.latency_bound else 0.0)
-
-
-def by_requirement(judged: Sequence[Judged]) -> Mapping[str, list[Judged]]:
-    """Judged values by requirement, the worst first; requirements by their worst value, worst first."""
-    groups: dict[str, list[Judged]] = {}
-    for one in judged:
-        groups.setdefault(one.verdict.requirement.name, []).append(one)
-    ordered = {name: sorted(some, key=badness, reverse=True) for name, some in groups.items()}
-    return dict(sorted(ordered.items(), key=lambda pair: badness(pair[1][0]), reverse=True))
-
-
-def badness(one: Judged) -> tuple[int, float]:
-    """Sort key, greater is worse: the outcome, then the margin; without a margin worst."""
-    margin = one.verdict.margin
-    return OUTCOMES.index(one.verdict.outcome), math.inf if math.isnan(margin) else -margin

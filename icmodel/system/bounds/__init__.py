@@ -9,13 +9,7 @@ each flow, `backlogs_bits` the greatest backlog of each server, `opened` a netwo
     bounds(network(link, [flow]))["control"].value_s
 """
 
-from icmodel.system.bounds.bound import (
-    METHODS,
-    Bound,
-    backlogs_bits,
-    bounds,
-    bounds_by_method,
-)
+from icmodel.system.bounds.bound import METHODS, Bound
 from icmodel.system.bounds.curves import (
     Arrival,
     RateLatency,
@@ -26,17 +20,18 @@ from icmodel.system.bounds.curves import (
     service,
     token_bucket,
 )
-from icmodel.system.bounds.cyclic import Opened, opened, uncut
+from icmodel.system.bounds.cyclic import Opened, backlogs_bits, bounds, opened, uncut
 from icmodel.system.bounds.network import Flow, Network, Server, network, port
-from icmodel.system.bounds.schedulers import (
-    Arbitrary,
+from icmodel.system.bounds.schedulers import Arbitrary, Scheduler
+from icmodel.system.schedulers import (
+    CreditBased,
     DeficitRoundRobin,
     Fifo,
-    Scheduler,
+    Gates,
     StrictPriority,
     WeightedRoundRobin,
+    Window,
 )
-from icmodel.system.bounds.tsn_schedulers import CreditBased, TimeGates
 
 __all__ = [
     "METHODS",
@@ -47,6 +42,7 @@ __all__ = [
     "DeficitRoundRobin",
     "Fifo",
     "Flow",
+    "Gates",
     "Network",
     "Opened",
     "RateLatency",
@@ -54,13 +50,12 @@ __all__ = [
     "Server",
     "Service",
     "StrictPriority",
-    "TimeGates",
     "TokenBucket",
     "WeightedRoundRobin",
+    "Window",
     "arrival",
     "backlogs_bits",
     "bounds",
-    "bounds_by_method",
     "network",
     "opened",
     "port",

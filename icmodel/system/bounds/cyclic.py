@@ -71,18 +71,33 @@ class Opened:
         found = {}
         for name, parts in self.parts.items():
             sums = {
-                method: math.fsum(each[part].value_s for part in parts)
-                for method, each in every.items()
+                method: math.fsum(each[part] for part in parts) for method, each in every.items()
             }
             method = min(sums, key=lambda one: sums[one])
             found[name] = Bound(sums[method], method, covers)
         return found
 
+    def backlogs_bits(self) -> dict[str, float]:
+        """Of each server the greatest backlog in bits, over all its queues.
 
-def uncut(servers: Iterable[Server], flows: Iterable[Flow]) -> Opened:
-    """The network of these servers and flows, which must have no cycle; raises as `network` does."""
-    made = network(servers, flows)
-    return Opened(propagate(made), {name: (name,) for name in made.flows})
+        A packet counts from the moment when it is there as a whole until its last bit has been sent.
+        """
+        return {name: self.propagation.backlog_bits(name) for name in self.network.servers}
+
+
+def uncut(whole: Network) -> Opened:
+    """A network as it is, which has no cycle."""
+    return Opened(propagate(whole), {name: (name,) for name in whole.flows})
+
+
+def bounds(whole: Network, methods: Sequence[str] = METHODS) -> dict[str, Bound]:
+    """The least bound of each flow of a network, over some analyses."""
+    return uncut(whole).bounds(methods)
+
+
+def backlogs_bits(whole: Network) -> dict[str, float]:
+    """Of each server of a network the greatest backlog in bits."""
+    return uncut(whole).backlogs_bits()
 
 
 def opened(servers: Iterable[Server], flows: Iterable[Flow]) -> Opened:
@@ -93,7 +108,6 @@ def opened(servers: Iterable[Server], flows: Iterable[Flow]) -> Opened:
     BoundsError
         As `network` does; delays do not come to rest, or a packet needs no time behind a cut.
     """
-    by_name, every = {server.name: server for server in servers}, list(flows)
     by_name, every = {server.name: server for server in servers}, list(flows)
     cuts = _cuts(senders(by_name, every))
     parts = {flow.name: tuple(_parts(flow, cuts, by_name)) for flow in every}

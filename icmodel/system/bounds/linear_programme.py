@@ -22,8 +22,7 @@ from icmodel.arrays import Floats
 from icmodel.system.bounds.arrivals import Numbers
 from icmodel.system.bounds.curves import NEVER
 from icmodel.system.bounds.network import Flow
-from icmodel.system.bounds.paths import Path, passed_on_bits, paths
-from icmodel.system.bounds.propagation import Propagation
+from icmodel.system.bounds.paths import Path, passed_on_bits
 from icmodel.system.bounds.total_flow import total_flow
 from icmodel.system.bounds.unfolded import END, Node, unfolded
 
@@ -46,20 +45,16 @@ class Row:
     most: float
 
 
-def linear_programme(propagation: Propagation) -> dict[str, float]:
+def linear_programme(path: Path) -> dict[str, float]:
     """Delay bound in s of each flow; inf where no order is known, and in a large network."""
-    by_total_flow = total_flow(propagation)
-    if propagation.arrivals.stage_count > MOST_STAGES:
+    by_total_flow = total_flow(path)
+    if path.propagation.arrivals.stage_count > MOST_STAGES:
         return dict.fromkeys(by_total_flow, NEVER)
-    found: dict[str, float] = {}
-    for path in paths(propagation):
-        like = {flow.min_packet_bits: flow for flow in path.flows}
-        delays = {
-            bits: Programme(path, flow).delay_s(by_total_flow[flow.name])
-            for bits, flow in like.items()
-        }
-        found |= {flow.name: delays[flow.min_packet_bits] for flow in path.flows}
-    return found
+    like = {flow.min_packet_bits: flow for flow in path.flows}
+    delays = {
+        bits: Programme(path, flow).delay_s(by_total_flow[flow.name]) for bits, flow in like.items()
+    }
+    return {flow.name: delays[flow.min_packet_bits] for flow in path.flows}
 
 
 @dataclass(frozen=True)

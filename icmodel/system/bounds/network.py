@@ -15,7 +15,8 @@ from typing import TypeVar
 
 from icmodel.errors import BoundsError
 from icmodel.system.bounds.curves import Arrival, RateLatency, Service
-from icmodel.system.bounds.schedulers import Arbitrary, Fifo, Scheduler
+from icmodel.system.bounds.schedulers import Arbitrary, Scheduler, pauses
+from icmodel.system.schedulers import Fifo
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Server:
                 f"server {self.name!r} serves {self.service.rate_bps:g} b/s on a line of {line:g} b/s; "
                 "give a line at least as fast as the service"
             )
-        if self.scheduler.pauses and line is not None and line > self.service.rate_bps:
+        if pauses(self.scheduler) and line is not None and line > self.service.rate_bps:
             raise BoundsError(
                 f"server {self.name!r} has a {self.scheduler.name}, which reckons with the line's own "
                 f"rate, and serves {self.service.rate_bps:g} b/s on a line of {line:g} b/s; give it the "
@@ -144,6 +145,10 @@ class Network:
     servers: Mapping[str, Server]
     flows: Mapping[str, Flow]
     order: tuple[str, ...]
+
+    def in_order(self, flow: Flow) -> bool:
+        """Whether every server of a flow's path serves each class first come, first served."""
+        return all(self.servers[name].keeps_order for name in flow.path)
 
     @property
     def features(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from icmodel.system.bounds.curves import Arrival, Service, total
 from icmodel.system.bounds.deviations import delay_s
-from icmodel.system.bounds.network import Flow, Network, Server
+from icmodel.system.bounds.network import Flow, Server
 from icmodel.system.bounds.propagation import Propagation
 from icmodel.system.bounds.queues import Queue
 
@@ -78,7 +78,7 @@ def paths(propagation: Propagation) -> Iterator[Path]:
     """All flows of a network, those that go the same way in order together."""
     together: dict[tuple[object, ...], list[Flow]] = {}
     for flow in propagation.network.flows.values():
-        alone = () if _in_order(flow, propagation.network) else (flow.name,)
+        alone = () if propagation.network.in_order(flow) else (flow.name,)
         together.setdefault((flow.traffic_class, *flow.path, *alone), []).append(flow)
     for flows in together.values():
         yield Path(tuple(flows), propagation)
@@ -89,7 +89,3 @@ def passed_on_bits(server: Server, max_packet_bits: float) -> float:
     if server.header_bits is None:
         return max_packet_bits
     return min(server.header_bits, max_packet_bits)
-
-
-def _in_order(flow: Flow, network: Network) -> bool:
-    return all(network.servers[name].keeps_order for name in flow.path)

@@ -16,19 +16,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from icmodel.system.bounds.curves import Arrival, RateLatency, Service, TokenBucket, service
-from icmodel.system.bounds.paths import Path, passed_on_bits, paths
-from icmodel.system.bounds.propagation import Propagation
+from icmodel.system.bounds.paths import Path, passed_on_bits
 from icmodel.system.bounds.queues import Queue
 
 
-def pay_once(propagation: Propagation) -> dict[str, float]:
+def pay_once(path: Path) -> dict[str, float]:
     """Delay bound in s of each flow."""
-    found: dict[str, float] = {}
-    for path in paths(propagation):
-        curves = left_at_once(path)
-        for flow in path.flows:
-            found[flow.name] = min(path.delay_s(flow, served) for served in curves)
-    return found
+    curves = left_at_once(path)
+    return {flow.name: min(path.delay_s(flow, served) for served in curves) for flow in path.flows}
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from icmodel.system.bounds.curves import Service, total
 from icmodel.system.bounds.deviations import backlog_bits, delay_s
 from icmodel.system.bounds.network import Flow, Network, Server
 from icmodel.system.bounds.queues import Queue, Stage
-from icmodel.system.bounds.schedulers import Traffic
+from icmodel.system.bounds.schedulers import alternatives, has_classes, pauses
+from icmodel.system.bounds.traffic import Traffic
 
 _REACHES = ((64, 64), (2_000, 1))
 
@@ -50,7 +51,7 @@ class Propagation:
         """
         server, queues = self.network.servers[name], self.queues[name].values()
         each = math.fsum(queue.backlog_bits for queue in queues)
-        if not queues or server.scheduler.pauses:
+        if not queues or pauses(server.scheduler):
             return each
         coming = self.arrivals.of(frozenset().union(*(queue.stages for queue in queues)))
         longest = max(queue.traffic.max_packet_bits for queue in queues)
@@ -115,21 +116,20 @@ def _queues(server: Server, plans: list[_Plan], arrivals: Arrivals) -> dict[int,
 
 
 def _best(server: Server, own: int, traffic: Traffic) -> Service:
-    curves = server.scheduler.alternatives(server.service, own, traffic)
+    curves = alternatives(server.scheduler, server.service, own, traffic)
     return min(curves, key=lambda curve: delay_s(traffic[own].arrival, curve))
 
 
 def _class_at(server: Server, flow: Flow) -> int:
     """The class whose queue a flow waits in."""
-    return flow.traffic_class if server.scheduler.has_classes else 0
+    return flow.traffic_class if has_classes(server.scheduler) else 0
 
 
 def _whose(flow: Flow, network: Network) -> list[tuple[object, ...]]:
     """Whose packets the stages along a path are: flows with the same answer share a stage."""
     if flow.multicast is not None:
         return [(flow.multicast, *flow.path[: hop + 1]) for hop in range(len(flow.path))]
-    ordered = all(network.servers[name].keeps_order for name in flow.path)
-    whose = (flow.path, flow.traffic_class) if ordered else (flow.name,)
+    whose = (flow.path, flow.traffic_class) if network.in_order(flow) else (flow.name,)
     return [(server, whose) for server in flow.path]
 
 

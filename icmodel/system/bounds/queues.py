@@ -9,7 +9,7 @@ from functools import cached_property
 from icmodel.system.bounds.curves import Arrival, Service
 from icmodel.system.bounds.deviations import backlog_bits, busy_s, delay_s, left_by_fifo
 from icmodel.system.bounds.network import Server
-from icmodel.system.bounds.schedulers import ClassTraffic
+from icmodel.system.bounds.traffic import ClassTraffic
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,13 @@ itself delays it once and not at every server. Called SFA since Schmitt and Zdar
 from __future__ import annotations
 
 from icmodel.system.bounds.curves import Service, in_a_row
-from icmodel.system.bounds.paths import Path, passed_on_bits, paths
-from icmodel.system.bounds.propagation import Propagation
+from icmodel.system.bounds.paths import Path, passed_on_bits
 
 
-def separate_flow(propagation: Propagation) -> dict[str, float]:
+def separate_flow(path: Path) -> dict[str, float]:
     """Delay bound in s of each flow."""
-    found: dict[str, float] = {}
-    for path in paths(propagation):
-        served = left_over(path)
-        found |= {flow.name: path.delay_s(flow, served) for flow in path.flows}
-    return found
+    served = left_over(path)
+    return {flow.name: path.delay_s(flow, served) for flow in path.flows}
 
 
 def left_over(path: Path) -> Service:

@@ -7,22 +7,20 @@ DISCO network calculator* (VALUETOOLS 2006). With line shaping it is TFA++ (Mifd
 
 from __future__ import annotations
 
-from icmodel.system.bounds.paths import passed_on_bits
-from icmodel.system.bounds.propagation import Propagation
+from icmodel.system.bounds.paths import Path, passed_on_bits
 
 
-def total_flow(propagation: Propagation) -> dict[str, float]:
+def total_flow(path: Path) -> dict[str, float]:
     """Delay bound in s of each flow: waiting, and the packet's own time, summed over its servers.
 
     Behind a cut-through switch a packet waits for its header, not for its end, but at the last.
     """
     found = {}
-    for name, flow in propagation.network.flows.items():
+    for flow in path.flows:
         bits, delay = flow.min_packet_bits, 0.0
-        for server in flow.path:
-            queue = propagation.queue(flow, server)
-            wait = propagation.arrivals.wait_s(queue, bits)
-            passing = bits if server == flow.path[-1] else passed_on_bits(queue.server, bits)
-            delay += wait + queue.server.packet_s(passing) + queue.server.delay_s
-        found[name] = delay
+        for hop in path.hops:
+            wait = path.propagation.arrivals.wait_s(hop, bits)
+            passing = bits if hop is path.hops[-1] else passed_on_bits(hop.server, bits)
+            delay += wait + hop.server.packet_s(passing) + hop.server.delay_s
+        found[flow.name] = delay
     return found

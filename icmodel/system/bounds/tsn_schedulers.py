@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from icmodel.system.bounds.curves import Arrival, RateLatency, Service, service, token_bucket, total
 from icmodel.system.bounds.deviations import output
-from icmodel.system.bounds.schedulers import Traffic, longest_below
+from icmodel.system.bounds.traffic import Traffic, longest_below
+from icmodel.system.schedulers import Window
+
+Slopes = Mapping[int, float]
+"""Class -> rate at which its credit grows [b/s]."""
+Windows = Sequence[Window]
+Openings = list[tuple[float, float]]
+"""Start and end of each time in a cycle in which a class may send [s]."""
+
+# --- credit-based shaper ----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class CreditBased:
-    """Shaped classes earn ``idle_slopes_bps`` while they wait; all else by strict priority.
+def shaped(slopes_bps: Slopes, line: Service, own: int, traffic: Traffic) -> Service:
+    """What a class gets where shaped classes earn their idle slope while they wait; all else by priority.
 
     IEEE 802.1Q-2018 §8.6.8.2 (802.1Qav): a shaped class may send while its credit is not negative;
     credit rises at idleSlope while frames wait or it is negative, falls at sendSlope = idleSlope -
@@ -31,59 +38,52 @@ class CreditBased:
     as H-bounds in arXiv 1901.04957, §III). A shaped class has the curve ``(idleSlope, c_max /
     idleSlope)``; it is none where greater classes and the class itself may ask for more than C.
     """
-
-    idle_slopes_bps: Mapping[int, float]
-    name = "credit-based shaper"
-    has_classes = True
-    pauses = True
-
-    def serves(self, own: int) -> bool:
-        """Whether the class has no shaper, or one that lets something through."""
-        return self.idle_slopes_bps.get(own, math.inf) > 0.0
-
-    def alternatives(self, line: Service, own: int, traffic: Traffic) -> tuple[Service, ...]:
-        """Rate idleSlope after the greatest credit; for a class without a shaper, what is left."""
-        if own in self.idle_slopes_bps:
-            slope, credit = self.idle_slopes_bps[own], self._most_bits(line, own, traffic)
-            return (service((RateLatency(slope, credit / slope),)),)
-        greater = [
-            self._sent(line, name, traffic) if name in self.idle_slopes_bps else each.arrival
-            for name, each in traffic.items()
-            if name > own
-        ]
-        return (line.less(longest_below(own, traffic)).minus(total(greater)),)
-
-    def _sent(self, line: Service, name: int, traffic: Traffic) -> Arrival:
-        """What a shaped class sends within a time, whatever it had kept back before."""
-        rise = self._most_bits(line, name, traffic) - self._least_bits(line, name, traffic)
-        return token_bucket(rise, self.idle_slopes_bps[name])
-
-    def _most_bits(self, line: Service, own: int, traffic: Traffic) -> float:
-        fastest = line.pieces[-1]
-        above = [name for name in traffic if name > own]
-        shaped = [name for name in above if name in self.idle_slopes_bps]
-        free = total([traffic[name].arrival for name in above if name not in shaped])
-        slopes = math.fsum(self.idle_slopes_bps[name] for name in shaped)
-        owed = math.fsum(-self._least_bits(line, name, traffic) for name in shaped)
-        waited = fastest.rate_bps * fastest.latency_s + longest_below(own, traffic) + owed
-        slope = self.idle_slopes_bps[own]
-        left = [(fastest.rate_bps - slopes - b.rate_bps, b.burst_bits) for b in free.buckets]
-        return min(
-            (slope * (waited + burst) / rate for rate, burst in left if rate >= slope),
-            default=math.inf,
-        )
-
-    def _least_bits(self, line: Service, name: int, traffic: Traffic) -> float:
-        used = self.idle_slopes_bps[name] / line.rate_bps
-        return -(1.0 - used) * traffic[name].max_packet_bits
+    if own in slopes_bps:
+        slope, credit = slopes_bps[own], _most_credit_bits(slopes_bps, line, own, traffic)
+        return service((RateLatency(slope, credit / slope),))
+    greater = [
+        _sent(slopes_bps, line, name, traffic) if name in slopes_bps else each.arrival
+        for name, each in traffic.items()
+        if name > own
+    ]
+    return line.less(longest_below(own, traffic)).minus(total(greater))
 
 
-@dataclass(frozen=True, slots=True)
-class TimeGates:
-    """Gates that open for some classes at a time, over and over (IEEE 802.1Q-2018 §8.6.8.4, 802.1Qbv).
+def _sent(slopes_bps: Slopes, line: Service, name: int, traffic: Traffic) -> Arrival:
+    """What a shaped class sends within a time, whatever it had kept back before."""
+    most = _most_credit_bits(slopes_bps, line, name, traffic)
+    rise = most - _least_credit_bits(slopes_bps, line, name, traffic)
+    return token_bucket(rise, slopes_bps[name])
 
-    ``windows`` are (duration in s, classes that are open), one after the other; together they are the
-    cycle. Of the open classes the greatest goes first. A frame is sent only if it ends before its gate closes,
+
+def _most_credit_bits(slopes_bps: Slopes, line: Service, own: int, traffic: Traffic) -> float:
+    fastest = line.pieces[-1]
+    above = [name for name in traffic if name > own]
+    shapers = [name for name in above if name in slopes_bps]
+    free = total([traffic[name].arrival for name in above if name not in shapers])
+    slopes = math.fsum(slopes_bps[name] for name in shapers)
+    owed = math.fsum(-_least_credit_bits(slopes_bps, line, name, traffic) for name in shapers)
+    waited = fastest.rate_bps * fastest.latency_s + longest_below(own, traffic) + owed
+    slope = slopes_bps[own]
+    left = [(fastest.rate_bps - slopes - b.rate_bps, b.burst_bits) for b in free.buckets]
+    return min(
+        (slope * (waited + burst) / rate for rate, burst in left if rate >= slope),
+        default=math.inf,
+    )
+
+
+def _least_credit_bits(slopes_bps: Slopes, line: Service, name: int, traffic: Traffic) -> float:
+    used = slopes_bps[name] / line.rate_bps
+    return -(1.0 - used) * traffic[name].max_packet_bits
+
+
+# --- time gates -------------------------------------------------------------------------------
+
+
+def gated(windows: Windows, line: Service, own: int, traffic: Traffic) -> Service:
+    """What a class gets whose gate opens at times, over and over (IEEE 802.1Q-2018 §8.6.8.4, 802.1Qbv).
+
+    Windows follow one another; together they are the cycle. Of the open classes the greatest goes first. A frame is sent only if it ends before its gate closes,
     so the end of each opening is lost for up to one longest packet; and at its beginning a packet of a
     lesser class may still be on the line, if that was open before and still is. The curve of what is
     open: the share of the cycle that remains, and the latency at which it lies under what is open from
@@ -95,62 +95,54 @@ class TimeGates:
     gets what is open less that packet, less what greater classes send at all, of which some may have waited
     before: their output ``alpha / beta`` in min-plus algebra (Le Boudec and Thiran, theorem 1.4.3), not their arrivals.
     """
-
-    windows: tuple[tuple[float, tuple[int, ...]], ...]
-    name = "time gates"
-    has_classes = True
-    pauses = True
-
-    def serves(self, own: int) -> bool:
-        """Whether the class has a window."""
-        return any(own in names for _, names in self.windows)
-
-    def alternatives(self, line: Service, own: int, traffic: Traffic) -> tuple[Service, ...]:
-        """What is open, less what greater classes send and one packet of a lesser one."""
-        beside = {name: each for name, each in traffic.items() if self._meet(own, name)}
-        greater = [
-            output(each.arrival, *self.alternatives(line, name, traffic))
-            for name, each in beside.items()
-            if name > own
-        ]
-        opened = self._opened(line.pieces[-1], own, beside)
-        return (opened.less(longest_below(own, beside)).minus(total(greater)),)
-
-    def _meet(self, own: int, other: int) -> bool:
-        """Whether two classes are ever open together."""
-        return any(own in names and other in names for _, names in self.windows)
-
-    def _opened(self, line: RateLatency, own: int, beside: Traffic) -> Service:
-        """Rate and latency at which the line is open for a class."""
-        cycle = math.fsum(duration for duration, _ in self.windows)
-        open_s = self._open(own, beside, line.rate_bps)
-        share = math.fsum(end - start for start, end in open_s) / cycle
-        if share <= 0.0:
-            return Service(())
-        wait = 0.0 if share == 1.0 else _longest_wait(open_s, cycle, share)
-        return service((RateLatency(line.rate_bps * share, line.latency_s + wait),))
-
-    def _open(self, own: int, beside: Traffic, rate_bps: float) -> list[tuple[float, float]]:
-        """Usable start and end of each opening of a class within a cycle, in s."""
-        is_open = [own in names for _, names in self.windows]
-        if all(is_open):
-            return [(0.0, math.fsum(duration for duration, _ in self.windows))]
-        lost_s = beside[own].max_packet_bits / rate_bps
-        closed = is_open.index(False)
-        found, start, before = [], 0.0, set[int]()
-        turned = self.windows[closed:] + self.windows[:closed]
-        for here, together in groupby(turned, lambda window: own in window[1]):
-            opening = list(together)
-            end = start + math.fsum(duration for duration, _ in opening)
-            if here:
-                still = {name: beside[name] for name in before & {*opening[0][1]} & beside.keys()}
-                usable = start + longest_below(own, still) / rate_bps, end - lost_s
-                found += [usable] if usable[0] < usable[1] else []
-            start, before = end, {*opening[-1][1]}
-        return found
+    beside = {name: each for name, each in traffic.items() if _meet(windows, own, name)}
+    greater = [
+        output(each.arrival, gated(windows, line, name, traffic))
+        for name, each in beside.items()
+        if name > own
+    ]
+    opened = _opened(windows, line.pieces[-1], own, beside)
+    return opened.less(longest_below(own, beside)).minus(total(greater))
 
 
-def _longest_wait(open_s: list[tuple[float, float]], cycle_s: float, share: float) -> float:
+def _meet(windows: Windows, own: int, other: int) -> bool:
+    """Whether two classes are ever open together."""
+    return any(own in one.priorities and other in one.priorities for one in windows)
+
+
+def _opened(windows: Windows, line: RateLatency, own: int, beside: Traffic) -> Service:
+    """Rate and latency at which the line is open for a class."""
+    cycle = math.fsum(one.duration_s for one in windows)
+    open_s = _openings(windows, own, beside, line.rate_bps)
+    share = math.fsum(end - start for start, end in open_s) / cycle
+    if share <= 0.0:
+        return Service(())
+    wait = 0.0 if share == 1.0 else _longest_wait(open_s, cycle, share)
+    return service((RateLatency(line.rate_bps * share, line.latency_s + wait),))
+
+
+def _openings(windows: Windows, own: int, beside: Traffic, rate_bps: float) -> Openings:
+    """Usable start and end of each opening of a class within a cycle, in s."""
+    is_open = [own in one.priorities for one in windows]
+    if all(is_open):
+        return [(0.0, math.fsum(one.duration_s for one in windows))]
+    lost_s = beside[own].max_packet_bits / rate_bps
+    closed = is_open.index(False)
+    found, start, before = [], 0.0, set[int]()
+    turned = [*windows[closed:], *windows[:closed]]
+    for here, together in groupby(turned, lambda window: own in window.priorities):
+        opening = list(together)
+        end = start + math.fsum(one.duration_s for one in opening)
+        if here:
+            both = before & {*opening[0].priorities} & beside.keys()
+            still = {name: beside[name] for name in both}
+            usable = start + longest_below(own, still) / rate_bps, end - lost_s
+            found += [usable] if usable[0] < usable[1] else []
+        start, before = end, {*opening[-1].priorities}
+    return found
+
+
+def _longest_wait(open_s: Openings, cycle_s: float, share: float) -> float:
     """Least T such that from any moment on ``share * (t - T)`` seconds are open within t.
 
     The worst moment is the end of a window, and the worst t ends where another begins.

@@ -1,4 +1,4 @@
-"""Arrivals: the producer of a token bucket, and the token bucket of a stream."""
+"""Arrivals: the producer of a token bucket."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from icmodel.errors import NetworkError
 from icmodel.system.formats.foreign import Foreign, Table
-from icmodel.system.network import Stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +46,3 @@ def stream_table(name: str, arrival: Arrival, made: Foreign) -> Table:
         "protocol": "udp",
         "payload_bytes": max(math.ceil(payload / 8), 1),
     }
-
-
-def arrival_of(stream: Stream, wire_ratio: float) -> Arrival | None:
-    """The token bucket of a stream's bits on the wire; ``None`` of one that sends as fast as it goes."""
-    if stream.producer is None:
-        return None
-    frame = stream.payload_bytes * 8 * wire_ratio
-    message = stream.producer.message_bytes * 8 * wire_ratio
-    return Arrival(message, stream.requested_goodput_bps * wire_ratio, min(frame, message))

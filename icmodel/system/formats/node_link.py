@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from typing import Any
 
 from icmodel.errors import NetworkError
@@ -18,6 +19,7 @@ from icmodel.system.network import Device, Link, Stream, Switch, System
 
 SWITCH, DEVICE = "switch", "device"
 _SOME = 8
+_NOT_OF_NODES = ("name", "group", "scheduler")
 
 
 # --- import -----------------------------------------------------------------------------------
@@ -106,7 +108,8 @@ def _known(table: Mapping[str, Any], model: type[Document], what: str, made: For
 
 def exported(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]:
     """An undirected graph of which two nodes can have several edges; streams among its attributes."""
-    nodes = [*map(_device, system.devices.values()), *map(_switch, system.switches.values())]
+    devices = (_node(device, DEVICE) for device in system.devices.values())
+    switches = (_node(switch, SWITCH) for switch in system.switches.values())
     numbers: Counter[frozenset[str]] = Counter()
     document: dict[str, object] = {
         "directed": False,
@@ -116,7 +119,7 @@ def exported(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]:
             "title": system.title,
             "streams": list(_streams(system)),
         },
-        "nodes": nodes,
+        "nodes": [*devices, *switches],
         "edges": [_edge(link, numbers) for link in system.links.values()],
     }
     remarks = ["groups are written as their members, and requirements are left out"]
@@ -131,31 +134,10 @@ def _said(table: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in table.items() if value is not None}
 
 
-def _device(device: Device) -> dict[str, object]:
-    return _said(
-        {
-            "id": device.name,
-            "kind": DEVICE,
-            "interfaces": device.interfaces,
-            "cores": device.cores,
-            "dataset": device.dataset,
-            "cpu_clock_ratio": device.cpu_clock_ratio,
-            "app_send_s": device.app_send_s,
-            "app_recv_s": device.app_recv_s,
-        }
-    )
-
-
-def _switch(switch: Switch) -> dict[str, object]:
-    return _said(
-        {
-            "id": switch.name,
-            "kind": SWITCH,
-            "forwarding": switch.forwarding,
-            "latency_s": switch.latency_s,
-            "buffer_bytes": switch.buffer_bytes,
-        }
-    )
+def _node(node: Device | Switch, kind: str) -> dict[str, object]:
+    """What a device or switch has, but for its group and its scheduler."""
+    kept = [field.name for field in fields(node) if field.name not in _NOT_OF_NODES]
+    return _said({"id": node.name, "kind": kind, **{name: getattr(node, name) for name in kept}})
 
 
 def _edge(link: Link, numbers: Counter[frozenset[str]]) -> dict[str, object]:
@@ -178,10 +160,7 @@ def _edge(link: Link, numbers: Counter[frozenset[str]]) -> dict[str, object]:
 
 def _streams(system: System) -> Iterable[dict[str, object]]:
     """A table of a system file for each stream, and one for all copies of a multicast set."""
-    sets: dict[tuple[str, str], list[Stream]] = {}
-    for stream in system.streams.values():
-        sets.setdefault(stream.sent_as, []).append(stream)
-    for (_, name), copies in sets.items():
+    for (_, name), copies in system.copies().items():
         first = copies[0]
         multicast = first.multicast is not None
         via = None if multicast else list(system.nodes_of(first))[1:-1]

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from icmodel.system.formats.arrivals import arrival_of
 from icmodel.system.formats.foreign import FAST_BPS
-from icmodel.system.loads import wire_ratio
 from icmodel.system.network import Stream, System
+from icmodel.system.packing import wire_ratio
 
 NOT_SAID = (
     "schedulers, priorities, buffers, datasets, cores and requirements have no place in Saihu's file: every "
@@ -22,9 +21,6 @@ def exported(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]:
     """Servers for all ports that send, flows with the bits they have on the wire; and remarks."""
     kept = [stream for stream in system.streams.values() if stream.producer is not None]
     used = dict.fromkeys(name for stream in kept for name in _path(system, stream))
-    sets: dict[tuple[str, str], list[Stream]] = {}
-    for stream in kept:
-        sets.setdefault(stream.sent_as, []).append(stream)
     document: dict[str, object] = {
         "network": {
             "name": system.name,
@@ -34,7 +30,11 @@ def exported(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]:
             "data_unit": "b",
             "rate_unit": "bps",
         },
-        "flows": [_flow(system, name[1], copies) for name, copies in sets.items()],
+        "flows": [
+            _flow(system, name, copies)
+            for (_, name), copies in system.copies().items()
+            if copies[0].producer is not None
+        ],
         "servers": [_server(system, name) for name in used],
     }
     return document, tuple(_remarks(system, len(used)))
@@ -72,13 +72,14 @@ def _flow(system: System, name: str, copies: list[Stream]) -> dict[str, object]:
     first = copies[0]
     links = system.links_of(first)
     ratio = max(wire_ratio(first.protocol, first.payload_bytes, link) for link in links)
-    arrival = arrival_of(first, ratio)
-    assert arrival is not None  # those without are left out
+    assert first.producer is not None  # those without are left out
+    message_bits = first.producer.message_bytes * 8 * ratio
+    rate_bps = first.requested_goodput_bps * ratio
     found: dict[str, object] = {
         "name": name,
         "path": _path(system, first),
-        "arrival_curve": {"bursts": [arrival.burst_bits], "rates": [arrival.rate_bps]},
-        "max_packet_length": arrival.packet_bits,
+        "arrival_curve": {"bursts": [message_bits], "rates": [rate_bps]},
+        "max_packet_length": min(first.payload_bytes * 8 * ratio, message_bits),
     }
     if copies[1:]:
         found["multicast"] = [{"name": one.name, "path": _path(system, one)} for one in copies[1:]]

@@ -7,7 +7,7 @@ A server is the port of a node: those that follow one server stand at one node, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -17,6 +17,8 @@ from icmodel.system.formats.foreign import FAST_BPS, Foreign, Table, needed, pla
 from icmodel.system.formats.saihu_units import Units
 
 Way = list[str]
+Services = Mapping[str, tuple[float, float]]
+"""Rate [b/s] and latency [s] of each server."""
 ARROW = "->"
 """In the names of our ports: from the node that sends to the one that receives."""
 
@@ -37,10 +39,12 @@ def imported(document: Mapping[str, Any], file: str) -> Foreign:
     flows, servers = tables(document, "flows", file), tables(document, "servers", file)
     names = [str(needed(one, "name", "a server")) for one in servers]
     ways = {str(needed(one, "name", "a flow")): _ways(one, names) for one in flows}
-    node_of = _nodes(names, [way for several in ways.values() for way in several], made)
+    every = [way for several in ways.values() for way in several]
+    node_of = _nodes(names, every, made)
     _remark_options(about, made)
-    made.switches.extend(_switches(servers, node_of, units, made))
-    _add_links(servers, node_of, [way for several in ways.values() for way in several], units, made)
+    services = {str(one["name"]): _service(one, units, made) for one in servers}
+    made.switches.extend(_switches(services, node_of, made))
+    _add_links(services, node_of, every, made)
     for flow in flows:
         _add_flow(flow, ways[str(flow["name"])], node_of, units.within(flow), made)
     return made
@@ -98,13 +102,11 @@ def _node_names(node: Mapping[str, str], made: Foreign) -> dict[str, str]:
     return {server: made.named(named[at]) for server, at in node.items()}
 
 
-def _switches(
-    servers: Iterable[Mapping[str, Any]], node_of: Mapping[str, str], units: Units, made: Foreign
-) -> Iterator[Table]:
+def _switches(services: Services, node_of: Mapping[str, str], made: Foreign) -> Iterator[Table]:
     """A switch for each node, with the greatest latency of its servers."""
     latency: dict[str, float] = {}
-    for server in servers:
-        node, own = node_of[str(server["name"])], _service(server, units, made)[1]
+    for name, (_, own) in services.items():
+        node = node_of[name]
         if latency.setdefault(node, own) != own:
             made.remark(f"the servers of {node} have several latencies: all get the greatest")
         latency[node] = max(latency[node], own)
@@ -154,17 +156,11 @@ def _pieces(
 
 
 def _add_links(
-    servers: Iterable[Mapping[str, Any]],
-    node_of: Mapping[str, str],
-    ways: list[Way],
-    units: Units,
-    made: Foreign,
+    services: Services, node_of: Mapping[str, str], ways: list[Way], made: Foreign
 ) -> None:
     """The link of each server to the node of those that follow; to a device where flows end there too."""
     leads = {here: node_of[there] for way in ways for here, there in pairwise(way)}
-    for server in servers:
-        name = str(server["name"])
-        rate, _ = _service(server, units, made)
+    for name, (rate, _) in services.items():
         peer = leads.get(name)
         if peer is None:
             peer = made.named(_sink_name(name))

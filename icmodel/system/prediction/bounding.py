@@ -16,18 +16,10 @@ from icmodel.errors import BoundsError
 from icmodel.estimate import Estimate
 from icmodel.system import bounds
 from icmodel.system.network import Link, Port, Stream, Switch, System
-from icmodel.system.prediction.packing import Packing
+from icmodel.system.packing import Packing
 from icmodel.system.prediction.queues import burst_bytes
 from icmodel.system.prediction.result import LatencyBound
-from icmodel.system.schedulers import (
-    CreditBased,
-    DeficitRoundRobin,
-    Dscp,
-    Gates,
-    Scheduler,
-    StrictPriority,
-    WeightedRoundRobin,
-)
+from icmodel.system.schedulers import Dscp
 
 MEASURED = "hosts as far as measured"
 NETWORK = "the network without its hosts"
@@ -86,28 +78,34 @@ def bounded(system: System, packed: Packing, cycles: str = REFUSE) -> Bounded:
     """
     if cycles not in CYCLES:
         raise BoundsError(f"cycles are {cycles!r}: take one of {', '.join(CYCLES)}")
-    made = bounds.opened if cycles == FIXED_POINT else bounds.uncut
     try:
-        network = made(
-            [_server(system, port) for port in system.ports.values()],
-            [_flow(system, packed, stream) for stream in system.streams.values()],
-        )
+        servers = [_server(system, port) for port in system.ports.values()]
+        flows = [_flow(system, packed, stream) for stream in system.streams.values()]
+        if cycles == FIXED_POINT:
+            found = bounds.opened(servers, flows)
+        else:
+            found = bounds.uncut(bounds.network(servers, flows))
     except BoundsError as error:
         return Bounded({}, {}, str(error))
     methods = bounds.METHODS if len(system.streams) <= EVERY_METHOD else ("total flow",)
-    backlog = {name: network.propagation.backlog_bits(name) for name in system.ports}
-    known = {name: bits / 8 for name, bits in backlog.items() if math.isfinite(bits)}
-    return Bounded(network.bounds(methods), known)
+    backlogs = found.backlogs_bits().items()
+    known = {name: bits / 8 for name, bits in backlogs if math.isfinite(bits)}
+    return Bounded(found.bounds(methods), known)
 
 
 def _server(system: System, port: Port) -> bounds.Server:
+    if isinstance(port.scheduler, Dscp):
+        raise BoundsError(
+            "DSCP as it was measured promises no class anything: take strict-priority, wrr, drr or cbs "
+            "for a bound"
+        )
     link, peer = system.links[port.link], system.node(port.peer)
     behind = peer.latency_s if isinstance(peer, Switch) else 0.0
     through = isinstance(peer, Switch) and peer.forwarding == "cut-through"
     return bounds.port(
         port.name,
         port.rate_bps,
-        _scheduler(port.scheduler),
+        port.scheduler,
         delay_s=link.delay_s + behind,
         header_bits=HEADER_BITS if through and _one_rate(system, link) else None,
     )
@@ -116,26 +114,6 @@ def _server(system: System, port: Port) -> bounds.Server:
 def _one_rate(system: System, link: Link) -> bool:
     """Whether every link is as fast as this one, so that a packet can be cut through."""
     return all(other.rate_bps == link.rate_bps for other in system.links.values())
-
-
-def _scheduler(served: Scheduler) -> bounds.Scheduler:
-    match served:
-        case StrictPriority():
-            return bounds.StrictPriority()
-        case WeightedRoundRobin(weights=weights):
-            return bounds.WeightedRoundRobin(weights)
-        case DeficitRoundRobin(quanta_bytes=quanta):
-            return bounds.DeficitRoundRobin({k: 8.0 * value for k, value in quanta.items()})
-        case CreditBased(idle_slopes_bps=slopes):
-            return bounds.CreditBased(slopes)
-        case Dscp():
-            raise BoundsError(
-                "DSCP as it was measured promises no class anything: take strict-priority, wrr, drr or cbs "
-                "for a bound"
-            )
-        case Gates(windows=windows):
-            return bounds.TimeGates(tuple((one.duration_s, one.priorities) for one in windows))
-    return bounds.Fifo()
 
 
 def _flow(system: System, packed: Packing, stream: Stream) -> bounds.Flow:

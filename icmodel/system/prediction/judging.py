@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from icmodel.estimate import Estimate, absent, weakest
 from icmodel.requirement import Requirement, judge
-from icmodel.system.network import Device, Stream, System, Wanted
+from icmodel.system.network import Device, System, Wanted
 from icmodel.system.prediction.bounding import NETWORK
 from icmodel.system.prediction.result import Judged, StreamPrediction, SystemPrediction
 from icmodel.usecase.bound import Ends, estimate_for
@@ -62,27 +62,30 @@ def _of_stream(requirement: Requirement, one: StreamPrediction) -> Judged:
     least the greatest latency can be decides.
     """
     metric = requirement.metric
+    estimate = estimate_for(metric, Ends(one.metrics, None, None))
     bound = one.latency_bound
     whole = bound is not None and NETWORK not in bound.covers
     if bound is not None and whole and requirement.kind == "hard" and metric == "latency_max_s":
         why = f"bounded by {bound.method}, which covers {', '.join(bound.covers)}"
-        least = estimate_for(metric, Ends(one.metrics, None, None)).low
+        least = estimate.low
         low = min(max(least, 0.0), bound.value_s) if math.isfinite(least) else 0.0
         estimate = Estimate(bound.value_s, low, bound.value_s, "derived", why, ("derived",))
         return Judged(judge(requirement, estimate, "bound"), one.stream.name, by_bound=True)
-    estimate = estimate_for(metric, Ends(one.metrics, None, None))
     return Judged(judge(requirement, estimate, one.bottleneck), one.stream.name)
 
 
 def _of_device(
     found: SystemPrediction, wanted: Wanted, device: Device, streams: Sequence[StreamPrediction]
 ) -> Judged:
-    """A device with the streams of the requirement that it sends or receives."""
+    """A device with the streams of the requirement that it sends or receives.
+
+    How busy it is follows from all its streams together; of unknown cores, from those that each stream uses.
+    """
     requirement = wanted.requirement
-    side = "source" if requirement.metric.startswith("cpu_send") else "sink"
-    here = [one for one in streams if _end(one.stream, side) == device.name]
-    if requirement.metric in ("cpu_send", "cpu_recv"):
-        estimate = _utilisation(device, found.devices[device.name].cpu, requirement.metric, here)
+    end = "source" if requirement.metric.startswith("cpu_send") else "sink"
+    here = [one for one in streams if getattr(one.stream, end) == device.name]
+    if requirement.metric in ("cpu_send", "cpu_recv") and device.cores is not None:
+        estimate = found.devices[device.name].cpu  # of all its streams
     else:
         estimate = _together(
             [one.metrics.get(requirement.metric, absent("not predicted")) for one in here]
@@ -90,25 +93,11 @@ def _of_device(
     return Judged(judge(requirement, estimate, "cpu"), wanted.stream, device.name)
 
 
-def _end(stream: Stream, side: str) -> str:
-    return stream.source if side == "source" else stream.sink
-
-
-def _utilisation(
-    device: Device, all_streams: Estimate, metric: str, here: Sequence[StreamPrediction]
-) -> Estimate:
-    """Of all cores of a host, all its streams together; of unknown cores, of those each stream uses."""
-    if device.cores is not None:
-        return all_streams
-    return _together([one.metrics.get(metric, absent("not predicted")) for one in here])
-
-
 def _together(some: Sequence[Estimate]) -> Estimate:
     missing = next((one for one in some if one.absent), None)
     if missing is not None or not some:
         return missing or absent("no stream of it meets the device")
     bases = tuple(dict.fromkeys((*(one.basis for one in some), "derived")))
-    ends = [math.fsum(getattr(one, end) for one in some) for end in ("value", "low", "high")]
-    return Estimate(
-        ends[0], ends[1], ends[2], weakest(bases), f"the sum of {len(some)} streams", bases
-    )
+    value, low, high = (math.fsum(one.ends[end] for one in some) for end in range(3))
+    why = f"the sum of {len(some)} streams"
+    return Estimate(value, low, high, weakest(bases), why, bases)

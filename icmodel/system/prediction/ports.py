@@ -7,9 +7,9 @@ import math
 from icmodel.estimate import Estimate, absent
 from icmodel.system.network import System
 from icmodel.system.prediction.bounding import Bounded
+from icmodel.system.prediction.lanes import PORT, Shared
 from icmodel.system.prediction.queues import Queues
 from icmodel.system.prediction.result import LinkPrediction, PortPrediction
-from icmodel.system.prediction.sharing import PORT, Shared
 from icmodel.system.sharing.allocation import Allocation
 
 
@@ -17,17 +17,12 @@ def links(
     system: System, found: Shared, allocation: Allocation, queued: Queues, bound: Bounded
 ) -> dict[str, LinkPrediction]:
     """Load and queue of every link, both directions."""
-    carried: dict[str, float] = {}
-    asked: dict[str, float] = {}
-    for lane, (kind, where, _) in enumerate(found.keys):
-        if kind == PORT:
-            carried[where] = carried.get(where, 0.0) + float(allocation.carried[lane])
-            asked[where] = asked.get(where, 0.0) + float(allocation.arriving[lane])
+    carried, asked = found.by_place(allocation.carried), found.by_place(allocation.arriving)
     by_link: dict[str, dict[str, PortPrediction]] = {name: {} for name in system.links}
     for name, port in system.ports.items():
         by_link[port.link][name] = PortPrediction(
-            load_ratio=carried.get(name, 0.0) / port.rate_bps,
-            asked_ratio=asked.get(name, 0.0) / port.rate_bps,
+            load_ratio=carried.get((PORT, name), 0.0) / port.rate_bps,
+            asked_ratio=asked.get((PORT, name), 0.0) / port.rate_bps,
             backlog_mean_bytes=_backlog(queued.backlog_bytes.get(name, 0.0), name),
             backlog_bound_bytes=bound.backlog_bytes.get(name),
         )

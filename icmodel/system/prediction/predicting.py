@@ -12,11 +12,13 @@ from icmodel.estimate import Estimate, absent
 from icmodel.message import AT_ONCE, Message, sent_at_once
 from icmodel.model import Model
 from icmodel.system.network import Stream, System
-from icmodel.system.prediction import getting, ways
+from icmodel.system.packing import Packing, packing
+from icmodel.system.prediction import path_times, shares
+from icmodel.system.prediction.asking import Answers, Choice, refusals, spoken
 from icmodel.system.prediction.bounding import REFUSE, Bounded, bounded
-from icmodel.system.prediction.carrying import MOST_ENDPOINTS, SAME, Carried, carried, message
 from icmodel.system.prediction.judging import judged
-from icmodel.system.prediction.packing import Packing, packing
+from icmodel.system.prediction.lanes import PORT
+from icmodel.system.prediction.latency import Added, added, held, latencies
 from icmodel.system.prediction.ports import links
 from icmodel.system.prediction.processors import devices
 from icmodel.system.prediction.queues import queues
@@ -25,9 +27,7 @@ from icmodel.system.prediction.result import (
     StreamPrediction,
     SystemPrediction,
 )
-from icmodel.system.prediction.sharing import PORT
-from icmodel.system.prediction.speaking import Answers, Choice, Spoken, refusals, spoken
-from icmodel.system.prediction.waiting import Added, added, held, latencies
+from icmodel.system.prediction.throughput import MOST_ENDPOINTS, SAME, Carried, carried, message
 
 OVERLOAD = 1.001
 """A lane asked for this much of what it can carry stays full."""
@@ -75,7 +75,7 @@ def predict(
     got = carried(system, packed, said)
     queued = queues(system, packed, got.shared, got.allocation)
     overloaded = got.allocation.arriving > got.allocation.could * OVERLOAD
-    shifts = ways.shifts(system, packed, said)
+    shifts = path_times.shifts(system, packed, said)
     bound = (
         bounded(system, packed, cycles) if worst else Bounded({}, {}, "bounds were not asked for")
     )
@@ -95,7 +95,7 @@ def predict(
         streams=streams,
         links=links(system, got.shared, got.allocation, queued, bound),
         devices=devices(system, streams, got.shared.flows.sent_with),
-        notes=_notes(said),
+        notes=tuple(dict.fromkeys(note for one in said.speakers for note in one.notes)),
     )
     return replace(result, judged=judged(result))
 
@@ -113,13 +113,13 @@ class _Telling:
 
     def streams(self) -> dict[str, StreamPrediction]:
         """Every stream by name."""
-        parts = getting.parts(self.got.shared, self.got.allocation)
+        parts = shares.parts(self.got.shared, self.got.allocation)
         return {
             name: self._stream(index, stream, parts[index])
             for index, (name, stream) in enumerate(self.system.streams.items())
         }
 
-    def _stream(self, index: int, stream: Stream, part: getting.Part) -> StreamPrediction:
+    def _stream(self, index: int, stream: Stream, part: shares.Part) -> StreamPrediction:
         way = self.way[index]
         why = self.refused.get(index)
         if why is None:
@@ -129,7 +129,7 @@ class _Telling:
         metrics[AT_ONCE] = self._message_latency(index, stream, metrics)
         own = self.got.beside.estimate("goodput_bps", index)
         code = int(self.got.beside.bottleneck[index])
-        limit, where = getting.bottleneck(code, part, own, metrics["goodput_bps"])
+        limit, where = shares.bottleneck(code, part, own, metrics["goodput_bps"])
         if limit == "request" and self.got.by_window[index]:
             limit = "window"
         terms = {name: time for name, time in way.shifts_s.items() if time}
@@ -138,35 +138,35 @@ class _Telling:
         return StreamPrediction(stream, metrics, limit, where, terms, bound, no_bound)
 
     def _bound(
-        self, index: int, stream: Stream, part: getting.Part
+        self, index: int, stream: Stream, part: shares.Part
     ) -> tuple[LatencyBound | None, str]:
         """The latency no frame exceeds, or why there is none."""
         by_host = part.lane is not None and part.lane[0] != PORT
         if self.got.by_window[index] or (by_host and math.isfinite(stream.requested_goodput_bps)):
             by = "its window" if self.got.by_window[index] else f"the host at {part.at}"
             return None, f"{by} lets less pass than is asked for, so that more and more waits"
-        least = ways.least_s(self.system, self.packed, stream)
-        own = ways.application_s(self.system, stream)
+        least = path_times.least_s(self.system, self.packed, stream)
+        own = path_times.application_s(self.system, stream)
         bound = self.bound.of(stream, self.got.alone.estimate("latency_max_s", index), least)
         if bound is None:
             full = "more may come to a port of its path than that can send"
             return None, self.bound.why or full
         return replace(bound, value_s=bound.value_s + own), ""
 
-    def _metrics(self, index: int, stream: Stream, part: getting.Part) -> dict[str, Estimate]:
+    def _metrics(self, index: int, stream: Stream, part: shares.Part) -> dict[str, Estimate]:
         own = {name: self.got.beside.estimate(name, index) for name in self.got.beside.metrics}
         most = self.got.alone.estimate("goodput_bps", index).high
-        got = getting.goodput(own["goodput_bps"], part, most)
+        got = shares.goodput(own["goodput_bps"], part, most)
         if self.got.by_window[index]:
-            got = getting.windowed(got)
+            got = shares.windowed(got)
         if self.got.held_back[index] and part.elastic:
             own |= self._held(index, got)
         elif self.way[index].brim_s:
             own |= self._latencies(self.got.alone, index)
         asked_bps = stream.requested_goodput_bps
-        found = getting.following(own, got, part, asked_bps) | {"goodput_bps": got}
+        found = shares.following(own, got, part, asked_bps) | {"goodput_bps": got}
         if "loss_rate" in own:
-            found["loss_rate"] = getting.loss(own["loss_rate"], got, own["goodput_bps"], part)
+            found["loss_rate"] = shares.loss(own["loss_rate"], got, own["goodput_bps"], part)
         return found | latencies(own, self.way[index])
 
     def _held(self, index: int, got: Estimate) -> dict[str, Estimate]:
@@ -174,15 +174,11 @@ class _Telling:
         fast = self.got.fast.estimate("goodput_bps", index)
         if fast.absent or not got.value > 0 or got.value >= fast.value * (1 - SAME):
             return {}
-        least = max(got.low, got.value / MOST_ENDPOINTS)
-        ratio = Estimate(
-            fast.value / got.value,
-            fast.value / max(got.high, got.value),
-            fast.value / least,
-            "derived",
-        )
+        slowest = max(got.low, got.value / MOST_ENDPOINTS)
+        rates = (got.value, max(got.high, got.value), slowest)
+        ratios = [fast.value / rate for rate in rates]
         return {
-            name: held(one, ratio) for name, one in self._latencies(self.got.fast, index).items()
+            name: held(one, ratios) for name, one in self._latencies(self.got.fast, index).items()
         }
 
     def _latencies(self, answers: Answers, index: int) -> dict[str, Estimate]:
@@ -192,13 +188,13 @@ class _Telling:
         return {name: one for name, one in found.items() if not one.absent}
 
     def _by_theory(
-        self, stream: Stream, part: getting.Part, way: Added, why: str
+        self, stream: Stream, part: shares.Part, way: Added, why: str
     ) -> dict[str, Estimate]:
-        least = ways.least_s(self.system, self.packed, stream) + ways.application_s(
+        least = path_times.least_s(self.system, self.packed, stream) + path_times.application_s(
             self.system, stream
         )
-        found = {name: ways.latency_by_theory(name, least, way, why) for name in BY_THEORY}
-        return {"goodput_bps": getting.by_theory(part, "goodput_bps", why), **found}
+        found = {name: path_times.latency_by_theory(name, least, way, why) for name in BY_THEORY}
+        return {"goodput_bps": shares.by_theory(part, why), **found}
 
     def _message_latency(
         self, index: int, stream: Stream, metrics: Mapping[str, Estimate]
@@ -211,10 +207,10 @@ class _Telling:
         if not part.elastic and part.rate_bps < part.sent_bps * (1 - SAME):
             return absent("all senders at once lose frames: no message arrives whole")
         if index in self.refused:
-            goodput = getting.by_theory(part, "goodput_bps", self.refused[index])
+            goodput = shares.by_theory(part, self.refused[index])
         else:
             fast = self.got.fast.estimate("goodput_bps", index)
-            goodput = getting.goodput(fast, part, fast.high)
+            goodput = shares.goodput(fast, part, fast.high)
         if not math.isfinite(frame.high):
             return _at_least(sent, stream, frame, goodput)
         return sent_at_once(sent, stream.payload_bytes, frame, goodput)
@@ -226,8 +222,3 @@ def _at_least(message: Message, stream: Stream, frame: Estimate, goodput: Estima
         return frame
     behind = 8 * (message.size_bytes - stream.payload_bytes) / goodput.high
     return replace(frame, value=frame.value + behind, low=frame.low + behind)
-
-
-def _notes(said: Spoken) -> tuple[str, ...]:
-    """What the datasets have no axis or rule for."""
-    return tuple(dict.fromkeys(note for one in said.speakers for note in one.notes))

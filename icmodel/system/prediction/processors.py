@@ -40,18 +40,10 @@ def _busy(one: StreamPrediction, device: Device, side: str) -> Estimate:
     if found.absent or not own_s or frames.absent:
         return found
     most = math.inf if one.stream.cores is None else float(one.stream.cores)
-    ends = [
-        min(busy + own_s * rate, most)
-        for busy, rate in zip(
-            (found.value, found.low, found.high),
-            (frames.value, frames.low, frames.high),
-            strict=True,
-        )
-    ]
+    added = zip(found.ends, frames.ends, strict=True)
+    value, low, high = (min(busy + own_s * rate, most) for busy, rate in added)
     bases = (found.basis, "stated")
-    return Estimate(
-        ends[0], ends[1], ends[2], weakest(bases), "with the application's own work", bases
-    )
+    return Estimate(value, low, high, weakest(bases), "with the application's own work", bases)
 
 
 def _device(device: Device, work: list[tuple[Stream, Estimate]]) -> DevicePrediction:
@@ -59,18 +51,15 @@ def _device(device: Device, work: list[tuple[Stream, Estimate]]) -> DevicePredic
     if unknown is not None:
         return DevicePrediction(absent(unknown.why), absent(unknown.why), ())
     busy = _sum(one for _, one in work)
-    if device.cores is not None:  # held to what there is, streams are held back by it
-        most = float(device.cores)
-        busy = replace(
-            busy, value=min(busy.value, most), low=min(busy.low, most), high=min(busy.high, most)
-        )
     if device.cores is None:
         why = f"nobody says how many cores {device.name} has: give cores"
         return DevicePrediction(absent(why), busy, ())
-    ends = [min(end / device.cores, 1.0) for end in (busy.value, busy.low, busy.high)]
-    used = Estimate(
-        ends[0], ends[1], ends[2], busy.basis, f"of {device.cores} cores; {busy.why}", busy.bases
-    )
+    # held to what there is, as streams are held back by it
+    value, low, high = (min(end, float(device.cores)) for end in busy.ends)
+    busy = replace(busy, value=value, low=low, high=high)
+    value, low, high = (min(end / device.cores, 1.0) for end in busy.ends)
+    why = f"of {device.cores} cores; {busy.why}"
+    used = replace(busy, value=value, low=low, high=high, why=why)
     return DevicePrediction(used, busy, _dealt(device.cores, work))
 
 
@@ -80,15 +69,9 @@ def _sum(some: Iterable[Estimate]) -> Estimate:
     bases = tuple(
         dict.fromkeys(("theory" if not known else "derived", *(one.basis for one in known)))
     )
-    totals = [sum(getattr(one, end) for one in known) for end in ("value", "low", "high")]
-    return Estimate(
-        totals[0],
-        totals[1],
-        totals[2],
-        weakest(bases),
-        f"the sum over {len(known)} ends of streams",
-        bases,
-    )
+    value, low, high = (sum(one.ends[end] for one in known) for end in range(3))
+    why = f"the sum over {len(known)} ends of streams"
+    return Estimate(value, low, high, weakest(bases), why, bases)
 
 
 def _dealt(cores: int, work: list[tuple[Stream, Estimate]]) -> tuple[float, ...]:

@@ -10,11 +10,11 @@ import numpy as np
 
 from icmodel.arrays import Floats, Ints
 from icmodel.system.network import Port, Stream, System
-from icmodel.system.prediction.packing import Packed, Packing
-from icmodel.system.prediction.sharing import INTERFACE, PORT, Shared
+from icmodel.system.packing import Packed, Packing
+from icmodel.system.prediction.lanes import INTERFACE, PORT, Shared
 from icmodel.system.schedulers import CreditBased, Fifo, Gates, StrictPriority
 from icmodel.system.sharing.allocation import FULL, Allocation
-from icmodel.system.sharing.overload import NOWHERE
+from icmodel.system.sharing.loss import NOWHERE
 from icmodel.system.sharing.periodic import Arrivals, waits
 from icmodel.system.sharing.spreading import spread
 
@@ -79,6 +79,11 @@ class _Crossing:
         return *self.server, name
 
     @property
+    def burst_bits(self) -> float:
+        """What the stream sends at once, on the wire [b]."""
+        return burst_bytes(self.stream) * 8 * self.packed.ratio
+
+    @property
     def arrival_s(self) -> float:
         """From the first packet of a frame to its last [s], where these come over a link as fast as the port.
 
@@ -86,8 +91,7 @@ class _Crossing:
         """
         if self.before is None or self.before.rate_bps < self.rate_bps:
             return 0.0
-        bits = burst_bytes(self.stream) * 8 * self.packed.ratio
-        return max(bits - self.packed.packet_bits, 0.0) / self.before.rate_bps
+        return max(self.burst_bits - self.packed.packet_bits, 0.0) / self.before.rate_bps
 
     @property
     def priority(self) -> int:
@@ -99,14 +103,11 @@ class _Crossing:
 
 def queues(system: System, packed: Packing, found: Shared, allocation: Allocation) -> Queues:
     """What streams wait at ports, by the load there and by what each sends at once."""
-    streams = list(system.streams.values())
-    shape = found.flows.path.shape
-    mean, variance, burst, meanwhile = (np.zeros(shape) for _ in range(4))
-    crossings = list(
-        _crossings(system, packed, found, allocation, _full_interfaces(found, allocation))
-    )
+    full = _full_interfaces(found, allocation)
+    crossings = list(_crossings(system, packed, found, allocation, full))
     if not crossings:
-        return Queues(mean, variance, burst, meanwhile, {})
+        none = np.zeros(found.flows.path.shape)
+        return Queues(none, none, none, none, {})
     at = _arrivals(crossings)
     waited, once = waits(at), _once(at)
     over = spread(at, np.array([one.arrival_s for one in crossings]))
@@ -115,11 +116,14 @@ def queues(system: System, packed: Packing, found: Shared, allocation: Allocatio
     means = np.maximum(waited.mean_s + over.later_s, 0.0) + closed[:, 0] + shaped_s
     squares = waited.variance_s2 * over.variance_ratio + over.variance_s2 + closed[:, 1]
     place = {(one.port.name, one.stream.sent_as): k for k, one in enumerate(crossings)}
-    for k, stream in enumerate(streams):
+    entry = np.full(found.flows.path.shape, NOWHERE)
+    for k, stream in enumerate(system.streams.values()):
         for hop, port in _ports(found, k):
-            entry = place[port, stream.sent_as]
-            mean[k, hop], variance[k, hop] = means[entry], squares[entry]
-            burst[k, hop], meanwhile[k, hop] = once[entry], over.meanwhile_s[entry]
+            entry[k, hop] = place[port, stream.sent_as]
+    mean, variance, burst, meanwhile = (
+        np.where(entry == NOWHERE, 0.0, of[entry])
+        for of in (means, squares, once, over.meanwhile_s)
+    )
     return Queues(mean, variance, burst, meanwhile, _backlogs(crossings, means))
 
 
@@ -135,11 +139,8 @@ def _full_interfaces(found: Shared, allocation: Allocation) -> dict[str, float]:
 
     What gives way asks for more until such a port is full, too.
     """
-    carried: dict[tuple[str, str], float] = {}
-    whole: dict[tuple[str, str], float] = {}
-    for lane, (kind, where, _) in enumerate(found.keys):
-        carried[kind, where] = carried.get((kind, where), 0.0) + float(allocation.carried[lane])
-        whole[kind, where] = float(found.lanes.capacity[lane])
+    carried = found.by_place(allocation.carried)
+    whole = {key[:2]: float(of) for key, of in zip(found.keys, found.lanes.capacity, strict=True)}
     return {
         where: max(whole[PORT, where] / carried[PORT, where], 1.0)
         for kind, where in carried
@@ -209,19 +210,18 @@ def _shaped_s(one: _Crossing) -> float:
         return 0.0
     slope_bps = one.port.scheduler.idle_slopes_bps.get(one.stream.priority, math.inf)
     came_bps = min(one.port.rate_bps, math.inf if one.before is None else one.before.rate_bps)
-    bits = max(burst_bytes(one.stream) * 8 * one.packed.ratio - one.packed.packet_bits, 0.0)
+    bits = max(one.burst_bits - one.packed.packet_bits, 0.0)
     return bits * max(1 / slope_bps - 1 / came_bps, 0.0)
 
 
 def _arrivals(crossings: Sequence[_Crossing]) -> Arrivals:
     rate = np.array([one.rate_bps for one in crossings])
-    burst = np.array([burst_bytes(one.stream) * 8 * one.packed.ratio for one in crossings])
     return Arrivals(
         port=_numbered([one.server for one in crossings]),
         source=_numbered([one.source for one in crossings]),
         priority=np.array([one.priority for one in crossings], dtype=np.int64),
         load=np.array([one.wire_bps for one in crossings]) / rate,
-        burst_s=burst / rate,
+        burst_s=np.array([one.burst_bits for one in crossings]) / rate,
         packet_s=np.array([one.packed.packet_bits for one in crossings]) / rate,
     )
 
@@ -238,12 +238,9 @@ def _once(at: Arrivals) -> Floats:
     """
     found = np.zeros(len(at.port))
     for priority in np.unique(at.priority):
-        burst = np.where(at.priority >= priority, at.burst_s, 0.0)
-        packet = np.zeros(int(at.port.max()) + 1)
-        np.maximum.at(packet, at.port, np.where(at.priority < priority, at.packet_s, 0.0))
-        others = np.bincount(at.port, burst)[at.port] - np.bincount(at.source, burst)[at.source]
+        bursts = at.others(np.where(at.priority >= priority, at.burst_s, 0.0))
         here = at.priority == priority
-        found[here] = (others + packet[at.port])[here]
+        found[here] = (bursts + at.longest_below_s(priority))[here]
     return found
 
 

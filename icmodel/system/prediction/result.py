@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from icmodel.estimate import Estimate, absent, number_or_none
-from icmodel.requirement import MET, NOT_MET, UNDECIDED, Verdict, worst
+from icmodel.estimate import Estimate, absent, json_form, json_of
+from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED, Verdict, worst
 from icmodel.system.network import Stream, System
 
 SCHEMA_VERSION = 1
@@ -62,18 +63,12 @@ class StreamPrediction:
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        bound = None if self.latency_bound is None else self.latency_bound.to_dict()
         told = {name: self.metrics.get(name, absent("not predicted")) for name in TOLD}
         return {
-            "group": self.stream.group,
-            "path": list(self.stream.path),
+            **json_of(self.stream, "group", "path"),
             **{name: one.to_dict() for name, one in {**told, **self.metrics}.items()},
-            "latency_bound_s": bound,
-            "no_bound": self.no_bound,
-            "bottleneck": self.bottleneck,
-            "bottleneck_at": self.bottleneck_at,
-            "terms": {name: number_or_none(value) for name, value in self.terms.items()},
-            "notes": list(self.notes),
+            "latency_bound_s": json_form(self.latency_bound),
+            **json_of(self, "no_bound", "bottleneck", "bottleneck_at", "terms", "notes"),
         }
 
 
@@ -88,12 +83,8 @@ class PortPrediction:
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        return {
-            "load_ratio": self.load_ratio,
-            "asked_ratio": self.asked_ratio,
-            "backlog_mean_bytes": self.backlog_mean_bytes.to_dict(),
-            "backlog_bound_bytes": self.backlog_bound_bytes,
-        }
+        names = ("load_ratio", "asked_ratio", "backlog_mean_bytes", "backlog_bound_bytes")
+        return json_of(self, *names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +107,7 @@ class LinkPrediction:
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        return {
-            "load_ratio": self.load_ratio,
-            "backlog_bound_bytes": self.backlog_bound_bytes,
-            "ports": {name: port.to_dict() for name, port in self.ports.items()},
-        }
+        return json_of(self, "load_ratio", "backlog_bound_bytes", "ports")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +124,7 @@ class DevicePrediction:
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        return {
-            "cpu": self.cpu.to_dict(),
-            "cpu_cores": self.cpu_cores.to_dict(),
-            "by_core": list(self.by_core),
-        }
+        return json_of(self, "cpu", "cpu_cores", "by_core")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +136,26 @@ class Judged:
     device: str = ""
     by_bound: bool = False
 
+    @property
+    def badness(self) -> tuple[int, float]:
+        """Sort key, greater is worse: the outcome, then the margin; without a margin worst."""
+        margin = self.verdict.margin
+        outcome = OUTCOMES.index(self.verdict.outcome)
+        return outcome, math.inf if math.isnan(margin) else -margin
+
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        return {
-            **self.verdict.to_dict(),
-            "stream": self.stream,
-            "device": self.device,
-            "by_bound": self.by_bound,
-        }
+        return {**self.verdict.to_dict(), **json_of(self, "stream", "device", "by_bound")}
+
+
+def by_requirement(judged: Iterable[Judged]) -> dict[str, list[Judged]]:
+    """What was judged by requirement, the worst first; requirements by their worst, worst first."""
+    groups: dict[str, list[Judged]] = {}
+    for one in judged:
+        groups.setdefault(one.verdict.requirement.name, []).append(one)
+    for some in groups.values():
+        some.sort(key=lambda one: one.badness, reverse=True)
+    return dict(sorted(groups.items(), key=lambda pair: pair[1][0].badness, reverse=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,12 +192,7 @@ class SystemPrediction:
             "schema_version": SCHEMA_VERSION,
             "system": self.system.name,
             "title": self.system.title,
-            "datasets": dict(self.datasets),
-            "variants": list(self.variants),
-            "streams": {name: one.to_dict() for name, one in self.streams.items()},
-            "links": {name: one.to_dict() for name, one in self.links.items()},
-            "devices": {name: one.to_dict() for name, one in self.devices.items()},
-            "requirements": [one.to_dict() for one in self.judged],
-            "verdict": self.verdict,
-            "notes": list(self.notes),
+            **json_of(self, "datasets", "variants", "streams", "links", "devices"),
+            "requirements": json_form(self.judged),
+            **json_of(self, "verdict", "notes"),
         }

@@ -16,8 +16,8 @@ import numpy as np
 
 from icmodel.arrays import Bools, Floats, Ints
 from icmodel.system.sharing.disciplines import Discipline
+from icmodel.system.sharing.loss import NOWHERE, passing
 from icmodel.system.sharing.maxmin import Crossings, max_min
-from icmodel.system.sharing.overload import NOWHERE, passing
 
 ROUNDS = 20
 """Most rounds in which classes of ports are granted what others leave."""

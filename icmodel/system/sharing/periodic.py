@@ -27,6 +27,7 @@ NODES = 40
 """Of the integral over t, by Gauss and Legendre."""
 FULL = 1 - 1e-9
 """From this load on a queue grows without end."""
+EVERY = slice(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,18 @@ class Arrivals:
     burst_s: Floats
     packet_s: Floats
 
+    def others(self, values: Floats, asking: Ints | slice = EVERY) -> Floats:
+        """Sums of values (entries, ...) over the port of each that asks, those of its own source excepted."""
+        port, source = self.port[asking], self.source[asking]
+        found = _summed(self.port, values)[port] - _summed(self.source, values)[source]
+        return np.asarray(np.maximum(found, 0.0))
+
+    def longest_below_s(self, priority: int) -> Floats:
+        """The longest packet at the port of each entry that is less urgent [s], (entries,)."""
+        longest = np.zeros(int(self.port.max(initial=-1)) + 1)
+        np.maximum.at(longest, self.port, np.where(self.priority < priority, self.packet_s, 0.0))
+        return np.asarray(longest[self.port])
+
 
 @dataclass(frozen=True, slots=True)
 class Waits:
@@ -68,8 +81,9 @@ def waits(at: Arrivals) -> Waits:
 
     A class waits for what is being sent, for what is more or equally urgent and was there before, and
     for what is more urgent and comes meanwhile, as A. Cobham's formula has it for random arrivals
-    (`icmodel.system.sharing.waiting.priorities`), of which this is the form for periodic ones.  Of less
-    urgent classes one packet may be on the wire; of these, what the others leave is served.
+    (Priority assignment in waiting line problems, Operations Research 2, 1954), of which this is the form
+    for periodic ones.  Of less urgent classes one packet may be on the wire; of these, what the others
+    leave is served.
     """
     mean, variance = np.zeros(len(at.port)), np.zeros(len(at.port))
     nodes = _nodes(at)
@@ -132,9 +146,9 @@ def _ladder(at: Arrivals, some: Bools, asking: Ints, nodes: tuple[Floats, Floats
         (half[:, None] / grown) ** 2,
         third[:, None] / grown,
     )
-    log, first, own_square, square = (_others(at, term, asking) for term in terms)
+    log, first, own_square, square = (at.others(term, asking) for term in terms)
     decay = np.exp(log - t[asking]) * weight[asking]
-    rho, residual, square_s2 = (_others(at, one, asking) for one in (load, half, third))
+    rho, residual, square_s2 = (at.others(one, asking) for one in (load, half, third))
     found = (decay * first).sum(1), (decay * square).sum(1)
     pairs = (decay * t[asking] * np.maximum(first**2 - own_square, 0.0)).sum(1)
     return _Ladder(
@@ -149,14 +163,6 @@ def _ladder(at: Arrivals, some: Bools, asking: Ints, nodes: tuple[Floats, Floats
 
 def _ratio(one: Floats, other: Floats, otherwise: float) -> Floats:
     return np.asarray(np.divide(one, other, out=np.full(len(one), otherwise), where=other > 0))
-
-
-def _others(at: Arrivals, values: Floats, asking: Ints) -> Floats:
-    """Sum of values (entries, ...) over the port of each that asks, less those of its own source."""
-    found = (
-        _summed(at.port, values)[at.port[asking]] - _summed(at.source, values)[at.source[asking]]
-    )
-    return np.maximum(found, 0.0)
 
 
 def _summed(place: Ints, values: Floats) -> Floats:
@@ -179,9 +185,9 @@ def _on_the_wire(
     left, mean, square = 1 - load_before, np.zeros(len(asking)), np.zeros(len(asking))
     for lower in np.unique(at.priority[at.priority < priority])[::-1]:
         load = np.where(at.priority == lower, at.load, 0.0)
-        wanted = _others(at, load, asking)
+        wanted = at.others(load, asking)
         served = np.clip(_ratio(left, wanted, 1.0), 0.0, 1.0)
-        mean += served * _others(at, load * at.packet_s / 2, asking)
-        square += served * _others(at, load * at.packet_s**2 / 3, asking)
+        mean += served * at.others(load * at.packet_s / 2, asking)
+        square += served * at.others(load * at.packet_s**2 / 3, asking)
         left = left - wanted
     return mean, square

@@ -64,8 +64,8 @@ def spread(at: Arrivals, arrival_s: Floats) -> Spread:
     for priority in np.unique(at.priority):
         urgent = at.priority >= priority
         asking = at.priority == priority
-        load = _others(at, np.where(urgent, at.load, 0.0))
-        coming = _others(at, np.where(urgent, at.load * arrival_s / 2, 0.0))
+        load = at.others(np.where(urgent, at.load, 0.0))
+        coming = at.others(np.where(urgent, at.load * arrival_s / 2, 0.0))
         slip = np.where(arrival_s > 0, _slipping(at, priority), 0.0)
         later[asking] = (load * arrival_s - coming + slip)[asking]
         slips[asking], meanwhile[asking] = slip[asking], (load * arrival_s)[asking]
@@ -75,11 +75,11 @@ def spread(at: Arrivals, arrival_s: Floats) -> Spread:
 
 def _variance_ratio(at: Arrivals, arrival_s: Floats, urgent: Bools, asking: Bools) -> Floats:
     """The variance for frames that come over a time over that for frames at one moment, in first order."""
-    before = _others(at, np.where(urgent, at.load * at.burst_s**2 / 3, 0.0))
+    before = at.others(np.where(urgent, at.load * at.burst_s**2 / 3, 0.0))
     ratio = np.ones(len(at.port))
     alike = _rounded(arrival_s)
     for own_s in np.unique(alike[asking]):
-        after = _others(at, np.where(urgent, _square(at, arrival_s, own_s), 0.0))
+        after = at.others(np.where(urgent, _square(at, arrival_s, own_s), 0.0))
         here = asking & (alike == own_s) & (before > 0)
         ratio[here] = (after / np.where(before > 0, before, 1.0))[here]
     return ratio
@@ -113,12 +113,6 @@ def _found(burst_s: Floats, arrival_s: Floats, own_s: float, s: Floats) -> Float
     return np.asarray(np.maximum(np.minimum(burst_s, burst_s + s) - missing, 0.0))
 
 
-def _others(at: Arrivals, values: Floats) -> Floats:
-    """Sums over the port of each entry, those of its own source excepted (entries,)."""
-    total = np.bincount(at.port, values)[at.port] - np.bincount(at.source, values)[at.source]
-    return np.asarray(np.maximum(total, 0.0))
-
-
 def _slipping(at: Arrivals, priority: int) -> Floats:
     """A packet of less urgent classes that is sent between two packets of a frame that comes over a time [s].
 
@@ -128,7 +122,5 @@ def _slipping(at: Arrivals, priority: int) -> Floats:
     lower = at.priority < priority
     load = np.bincount(at.port, np.where(lower, at.load, 0.0))[at.port]
     left = 1 - np.bincount(at.port, np.where(lower, 0.0, at.load))[at.port]
-    packet = np.zeros(int(at.port.max()) + 1)
-    np.maximum.at(packet, at.port, np.where(lower, at.packet_s, 0.0))
     waiting = np.clip(np.divide(load, left, out=np.ones_like(load), where=left > 0), 0.0, 1.0)
-    return np.asarray(waiting * packet[at.port])
+    return np.asarray(waiting * at.longest_below_s(priority))

@@ -13,7 +13,7 @@ import numpy as np
 
 from icmodel.arrays import Bools, Floats
 from icmodel.system.sharing.allocation import Allocation, Flows, Lanes, allocate
-from icmodel.system.sharing.overload import NOWHERE
+from icmodel.system.sharing.loss import NOWHERE
 
 ROUNDS = 20
 """Most rounds in which flows are told which queue they fill."""
@@ -73,10 +73,10 @@ def _queues_s(found: Allocation, windows: Windows, elastic: Bools) -> Floats:
 
 
 def standing_s(bits: Floats, round_trip_s: Floats, rate_bps: float) -> float:
-    """The time q at which ``sum of W / (RTT + q)`` is a rate [s]; 0 where windows do not fill it."""
-    low, high = 0.0, float(bits.sum()) / rate_bps
-    if (bits / round_trip_s).sum() <= rate_bps:
+    """The time q at which ``sum of W / (RTT + q)`` is a rate [s]; 0 where windows do not fill it, or it is 0."""
+    if rate_bps <= 0 or (bits / round_trip_s).sum() <= rate_bps:
         return 0.0
+    low, high = 0.0, float(bits.sum()) / rate_bps
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         low, high = (

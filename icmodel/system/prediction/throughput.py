@@ -10,13 +10,13 @@ import numpy as np
 from icmodel.arrays import Bools, Floats, Ints
 from icmodel.message import Message
 from icmodel.system.network import Stream, System
-from icmodel.system.prediction import getting
-from icmodel.system.prediction.packing import Packing
-from icmodel.system.prediction.sharing import HOSTS, INTERFACE, Shared, crowd, shared
-from icmodel.system.prediction.speaking import Answers, Spoken, ask
-from icmodel.system.prediction.windows import paced, windows
+from icmodel.system.packing import Packing
+from icmodel.system.prediction import shares
+from icmodel.system.prediction.asking import Answers, Spoken, ask
+from icmodel.system.prediction.lanes import HOSTS, INTERFACE, Shared, meeting, shared
+from icmodel.system.prediction.tcp_windows import paced, windows
 from icmodel.system.sharing.allocation import Allocation
-from icmodel.system.sharing.overload import NOWHERE
+from icmodel.system.sharing.loss import NOWHERE
 from icmodel.system.sharing.windows import Windows
 
 SAME = 1e-9
@@ -44,7 +44,7 @@ class Carried:
     beside: Answers
     held_back: Bools
     by_window: Bools
-    at_once: Sequence[getting.Part] | None
+    at_once: Sequence[shares.Part] | None
 
 
 def carried(system: System, packed: Packing, unpaced: Spoken) -> Carried:
@@ -79,7 +79,7 @@ def _offered(requested: Floats, found: Shared, alone: Answers, able: Floats) -> 
     """What each stream asks for or sends [b/s], by itself."""
     sent = alone.value("sent_bps")
     lossy = np.where(np.isnan(sent), requested, np.minimum(sent, requested))
-    return np.where(found.elastic, np.minimum(requested, able), lossy)
+    return np.where(found.flows.elastic, np.minimum(requested, able), lossy)
 
 
 def _beside(found: Shared, allocation: Allocation, able: Floats) -> dict[str, Floats]:
@@ -91,9 +91,10 @@ def _beside(found: Shared, allocation: Allocation, able: Floats) -> dict[str, Fl
     """
     limited = allocation.limiting != NOWHERE
     place = np.where(limited, allocation.limiting, _busiest(found, allocation))
-    endpoints, others = crowd(found, allocation, place)
+    met, _, others = meeting(found, allocation, place)
+    endpoints = np.maximum(met, 1).astype(np.float64)
     kinds = np.array([kind for kind, _, _ in found.keys] + [""])
-    received = ~found.elastic & (kinds[place] == INTERFACE)
+    received = ~found.flows.elastic & (kinds[place] == INTERFACE)
     rate = np.maximum(allocation.rate_bps, able / MOST_ENDPOINTS)
     with np.errstate(invalid="ignore"):  # of what nobody speaks for
         left = np.maximum(able - allocation.rate_bps, 0.0)
@@ -125,12 +126,12 @@ def _busiest(found: Shared, allocation: Allocation) -> Ints:
 
 def _all_at_once(
     system: System, found: Shared, offered: Floats, able: Floats, held: Windows
-) -> list[getting.Part] | None:
+) -> list[shares.Part] | None:
     """What each stream gets while all that have a message of several frames send it at once."""
     several = np.array([message(one) is not None for one in system.streams.values()], dtype=bool)
     if not several.any():
         return None
-    return getting.parts(found, found.allocation(np.where(several, able, offered), held))
+    return shares.parts(found, found.allocation(np.where(several, able, offered), held))
 
 
 def message(stream: Stream) -> Message | None:

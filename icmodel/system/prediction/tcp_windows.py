@@ -8,10 +8,10 @@ import numpy as np
 
 from icmodel.arrays import Floats
 from icmodel.system.network import System
-from icmodel.system.prediction import ways
-from icmodel.system.prediction.packing import Packing
-from icmodel.system.prediction.sharing import is_elastic
-from icmodel.system.prediction.speaking import Speaker, Spoken, ask
+from icmodel.system.packing import Packing
+from icmodel.system.prediction import path_times
+from icmodel.system.prediction.asking import Speaker, Spoken, ask
+from icmodel.system.prediction.lanes import is_elastic
 from icmodel.system.sharing.windows import Windows
 
 
@@ -31,8 +31,8 @@ def windows(system: System, packed: Packing, said: Spoken) -> Windows:
     if not np.isfinite(bits).any():
         return Windows(bits, np.ones(len(streams)))
     lone = ask(said, {"rate_fps": np.ones(len(streams))}).value("latency_mean_s")
-    added = np.array([sum(one.values()) for one in ways.shifts(system, packed, said)])
-    least = np.array([ways.least_s(system, packed, one) for one in streams])
+    added = np.array([sum(one.values()) for one in path_times.shifts(system, packed, said)])
+    least = np.array([path_times.least_s(system, packed, one) for one in streams])
     return Windows(bits, 2 * np.where(np.isnan(lone), least, lone + added))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,12 @@ class Choice:
     dataset: Model | Dataset | str | Path | Mapping[str, Model] | None = None
     variant: str | None = None
     cache: bool = True
+
+    def model(self, dataset: Model | Dataset | str | Path) -> Model:
+        """The model of a dataset."""
+        if isinstance(dataset, Model):
+            return dataset
+        return Model(dataset, self.variant, cache=self.cache)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +105,9 @@ class Answers:
 
 def spoken(system: System, choice: Choice) -> Spoken:
     """The dataset that speaks for each stream: that of its sink's host, of its source's, else of its links."""
-    known_models = choice.dataset if isinstance(choice.dataset, Mapping) else {}
-    chosen = _for_all(choice)
+    models = dict(choice.dataset) if isinstance(choice.dataset, Mapping) else {}
+    for_all = None if isinstance(choice.dataset, Mapping) else choice.dataset
+    chosen = None if for_all is None else choice.model(for_all)
     groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[int]] = {}
     streams, silent = list(system.streams.values()), {}
     for index, stream in enumerate(streams):
@@ -111,10 +118,9 @@ def spoken(system: System, choice: Choice) -> Spoken:
             )
         else:
             groups.setdefault((name, tuple(sorted(stream.options.items()))), []).append(index)
-    speakers, models = [], dict(known_models)
+    speakers = []
     for (name, options), members in groups.items():
-        model = chosen or models.get(name) or _model(name, choice)
-        models[name] = model
+        model = models[name] = chosen or models.get(name) or choice.model(name)
         known = [k for k in members if streams[k].protocol in model.data.protocols]
         for k in set(members) - set(known):
             silent[k] = f"{model.data.id} has no protocol {streams[k].protocol}: theory alone"
@@ -122,18 +128,6 @@ def spoken(system: System, choice: Choice) -> Spoken:
             spoken_for = {k: streams[k] for k in known}
             speakers.append(_speaker(system, model, dict(options), spoken_for))
     return Spoken(len(streams), tuple(speakers), silent)
-
-
-def _for_all(choice: Choice) -> Model | None:
-    if choice.dataset is None or isinstance(choice.dataset, Mapping):
-        return None
-    return _model(choice.dataset, choice)
-
-
-def _model(dataset: Model | Dataset | str | Path, choice: Choice) -> Model:
-    if isinstance(dataset, Model):
-        return dataset
-    return Model(dataset, choice.variant, cache=choice.cache)
 
 
 def dataset_of(system: System, stream: Stream) -> str | None:
@@ -185,17 +179,8 @@ def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str
 
 def _kind(one: Scenario) -> Scenario:
     """A scenario that stands for all that a dataset has the same axes and rules for."""
-    return Scenario(
-        one.protocol,
-        1,
-        cores=one.cores,
-        switches=one.switches,
-        endpoints=2,
-        distance_m=None if one.distance_m is None else 1.0,
-        options=one.options,
-        line_rate_bps=one.line_rate_bps,
-        cpu_clock_ratio=one.cpu_clock_ratio,
-    )
+    distance_m = None if one.distance_m is None else 1.0
+    return replace(one, payload_bytes=1, rate_fps=None, endpoints=2, distance_m=distance_m)
 
 
 def _row(model: Model, stream: Stream, one: Scenario, fitted: Scenario) -> dict[str, float]:

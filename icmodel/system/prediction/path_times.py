@@ -8,9 +8,9 @@ import numpy as np
 
 from icmodel.estimate import Estimate, absent
 from icmodel.system.network import Stream, System
-from icmodel.system.prediction.packing import Packing
-from icmodel.system.prediction.speaking import Spoken
-from icmodel.system.prediction.waiting import Added
+from icmodel.system.packing import Packing
+from icmodel.system.prediction.asking import Spoken
+from icmodel.system.prediction.latency import Added
 from icmodel.system.sharing.transfer import pipelined_s
 
 SWITCHES, CABLES, APPLICATION = "switches", "cables", "the application"
@@ -38,7 +38,7 @@ def shifts(system: System, packed: Packing, spoken: Spoken) -> tuple[dict[str, f
                 differ = sum(switch.latency_s - own_s for switch in system.switches_of(stream))
                 found[index][SWITCHES] = differ
             if math.isnan(distance_m):
-                found[index][CABLES] = cables_s(system, stream)
+                found[index][CABLES] = system.cables_s(stream)
     return tuple(found)
 
 
@@ -47,25 +47,14 @@ def application_s(system: System, stream: Stream) -> float:
     return system.devices[stream.source].app_send_s + system.devices[stream.sink].app_recv_s
 
 
-def cables_s(system: System, stream: Stream) -> float:
-    """How long a bit takes through all cables [s]."""
-    return sum(link.delay_s for link in system.links_of(stream))
-
-
 def switching_s(system: System, packed: Packing, stream: Stream) -> float:
     """What switches add to a frame [s]: their latency, and of those that store it receiving a packet."""
-    return sum(
-        switch.latency_s + _stored_s(system, packed, stream, hop)
-        for hop, switch in enumerate(system.switches_of(stream))
-    )
-
-
-def _stored_s(system: System, packed: Packing, stream: Stream, hop: int) -> float:
-    """Time to receive a packet before it is forwarded [s]; none where it is cut through."""
-    switch, link = system.switches_of(stream)[hop], system.links_of(stream)[hop]
-    if switch.forwarding == "cut-through":
-        return 0.0
-    return packed.of(stream, link).packet_bits / link.rate_bps
+    added = 0.0
+    for switch, link in zip(system.switches_of(stream), system.links_of(stream), strict=False):
+        stores = switch.forwarding != "cut-through"
+        stored_s = packed.of(stream, link).packet_bits / link.rate_bps if stores else 0.0
+        added += switch.latency_s + stored_s
+    return added
 
 
 def least_s(system: System, packed: Packing, stream: Stream) -> float:

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from icmodel.estimate import BOTTLENECKS, Estimate, absent, weakest
-from icmodel.system.prediction.sharing import HOSTS, INTERFACE, Shared
+from icmodel.estimate import BOTTLENECKS, Estimate, absent
+from icmodel.system.prediction.derived import derived
+from icmodel.system.prediction.lanes import HOSTS, INTERFACE, Shared, meeting
 from icmodel.system.sharing.allocation import Allocation
-from icmodel.system.sharing.overload import NOWHERE
+from icmodel.system.sharing.loss import NOWHERE
 
 SPREAD = (0.62 / 0.94, 2.47 / 0.94)
 """The least and the greatest of ten TCP streams over the mean of all, on one 10 Gb/s link for 10 s: 0.62 and
@@ -72,29 +73,25 @@ class Part:
 
 def parts(found: Shared, allocation: Allocation) -> list[Part]:
     """What each stream gets of what it shares."""
-    path, usage = found.flows.path, found.flows.usage
-    crossed = (path != NOWHERE) & (usage > 0)
-    total = np.bincount(path[crossed], allocation.entering_bps[crossed], len(found.keys) + 1)
-    at_place: dict[tuple[str, str], int] = {}
-    for key, streams in zip(
-        found.keys, np.bincount(path[crossed], minlength=len(found.keys)), strict=True
-    ):
-        at_place[key[:2]] = at_place.get(key[:2], 0) + int(streams)
-    answered = []
-    for k, lane in enumerate(allocation.limiting.tolist()):
-        own = max(allocation.entering_bps[k][path[k] == lane], default=0.0)
-        others = 0.0 if lane == NOWHERE else max(float(total[lane] - own), 0.0)
-        answered.append(
-            Part(
-                sent_bps=float(allocation.sent_bps[k]),
-                rate_bps=float(allocation.rate_bps[k]),
-                lane=None if lane == NOWHERE else found.keys[lane][:2],
-                others_bps=others if others > own * (1 - SAME) else 0.0,
-                crowded=lane != NOWHERE and at_place[found.keys[lane][:2]] > 1,
-                elastic=bool(found.elastic[k]),
-            )
+    path = found.flows.path
+    crossed = path[(path != NOWHERE) & (found.flows.usage > 0)]
+    at_place = found.by_place(np.bincount(crossed, minlength=len(found.keys)))
+    _, own, others = meeting(found, allocation, allocation.limiting)
+    others = np.where(others > own * (1 - SAME), others, 0.0)
+    held_at = [
+        None if lane == NOWHERE else found.keys[lane][:2] for lane in allocation.limiting.tolist()
+    ]
+    return [
+        Part(
+            sent_bps=float(allocation.sent_bps[k]),
+            rate_bps=float(allocation.rate_bps[k]),
+            lane=lane,
+            others_bps=float(others[k]),
+            crowded=lane is not None and at_place[lane] > 1,
+            elastic=bool(found.flows.elastic[k]),
         )
-    return answered
+        for k, lane in enumerate(held_at)
+    ]
 
 
 def goodput(own: Estimate, part: Part, most_bps: float = math.inf) -> Estimate:
@@ -110,34 +107,25 @@ def goodput(own: Estimate, part: Part, most_bps: float = math.inf) -> Estimate:
         return own
     value = min(own.value, part.rate_bps) if held else own.value
     below, above = (1 - own.low / own.value, own.high / own.value - 1) if own.value > 0 else (0, 0)
-    bases = [*(own.bases or (own.basis,)), "derived"]
-    why = f"its share of {part.lane[1] if part.lane else ''}"
-    high = math.inf
+    why, high = "", math.inf
     if part.shared and part.elastic:
         below, above = math.hypot(below, 1 - SPREAD[0]), math.hypot(above, SPREAD[1] - 1)
         high = value + (1 - SPREAD[0]) * part.others_bps
-        bases.append("assumed")
-        why += "; streams that share a link are told apart by as much as in a published run of ten"
+        why = "streams that share a link are told apart by as much as in a published run of ten"
     elif part.shared:
-        bases.append("assumed")
-        why += (
-            "; of what is offered too much, each loses the same part, or one of them all (assumed)"
-        )
+        why = "of what is offered too much, each loses the same part, or one of them all (assumed)"
         less, more = _unevenly(part)
         below, above = math.hypot(below, less), math.hypot(above, more)
     high = min(high, most_bps)  # no share lets a stream have more than it gets alone
-    ends = (max(value * (1 - below), 0.0), min(value * (1 + above), max(high, value)))
-    why = "; ".join(filter(None, (own.why, why)))
-    return Estimate(value, *ends, weakest(bases), why, tuple(bases))
+    made = (value, max(value * (1 - below), 0.0), min(value * (1 + above), max(high, value)))
+    return derived(
+        own, made, ("derived", "assumed") if why else ("derived",), f"its share of {part.at}", why
+    )
 
 
 def windowed(got: Estimate) -> Estimate:
     """A goodput that the stream's window allows: the reason beside it."""
-    if got.absent:
-        return got
-    bases = (*(got.bases or (got.basis,)), "assumed")
-    why = "; ".join(filter(None, (got.why, BY_WINDOW)))
-    return replace(got, basis=weakest(bases), why=why, bases=bases)
+    return got if got.absent else derived(got, got.ends, ("assumed",), BY_WINDOW)
 
 
 def _unevenly(part: Part) -> tuple[float, float]:
@@ -160,9 +148,8 @@ def loss(own: Estimate, got: Estimate, own_goodput: Estimate, part: Part) -> Est
     held = part.crowded or got.value < own_goodput.value * SAME
     if part.elastic or own.absent or got.absent or not held or sent <= 0:
         return own
-    ends = [min(max(1 - end / sent, 0.0), 1.0) for end in (got.value, got.high, got.low)]
-    bases = (*(own.bases or (own.basis,)), "assumed")
-    return Estimate(ends[0], ends[1], ends[2], weakest(bases), got.why, bases)
+    lost = [min(max(1 - end / sent, 0.0), 1.0) for end in (got.value, got.high, got.low)]
+    return derived(replace(own, why=got.why), lost, ("assumed",))
 
 
 def following(
@@ -181,7 +168,11 @@ def following(
         leaves = min(part.sent_bps / sent.value, 1.0) if sent.value > 0 else 1.0
     for follows, by in ((RECEIVED, arrives), (SENT, leaves)):
         if by < SAME:
-            told |= {name: _scaled(one, by) for name, one in found.items() if follows(name)}
+            told |= {
+                name: derived(one, (by * end for end in one.ends), ("assumed",))
+                for name, one in found.items()
+                if follows(name) and not one.absent
+            }
     sent, short = told.get("sent_bps", sent), found.get("shortfall_bps", absent(""))
     if math.isfinite(requested_bps) and sent.value + short.value < requested_bps * SAME:
         value, low, high = (
@@ -191,16 +182,8 @@ def following(
     return told
 
 
-def _scaled(one: Estimate, part: float) -> Estimate:
-    bases = (*(one.bases or (one.basis,)), "assumed")
-    ends = (part * one.value, part * one.low, part * one.high)
-    return one if one.absent else Estimate(*ends, weakest(bases), one.why, bases)
-
-
-def by_theory(part: Part, metric: str, why: str) -> Estimate:
+def by_theory(part: Part, why: str) -> Estimate:
     """Goodput of a stream that no dataset speaks for: at most what its links allow."""
-    if metric != "goodput_bps":
-        return absent(why)
     return Estimate(part.rate_bps, 0.0, part.rate_bps, "theory", why, ("theory",))
 
 

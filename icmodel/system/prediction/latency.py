@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from icmodel import units
 from icmodel.arrays import Bools
-from icmodel.estimate import Estimate, absent, weakest
+from icmodel.estimate import Estimate, absent
 from icmodel.laws.order import in_order
 from icmodel.system.network import Switch, System
+from icmodel.system.prediction.derived import derived
+from icmodel.system.prediction.lanes import PORT, Shared
 from icmodel.system.prediction.queues import Queues
-from icmodel.system.prediction.sharing import PORT, Shared
 from icmodel.system.sharing.waiting import quantile_s
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}
@@ -22,6 +23,8 @@ HELD = 0.25
 """By how much the bytes that a sender holds may differ from those it holds alone (assumed)."""
 BRIM = 0.1
 """By how much a buffer that is called full may be less (assumed)."""
+RULES = ("derived", "assumed")
+"""What a latency rests on, besides its dataset's, where a way adds to it."""
 RUNS = 0.95
 """The phases of a run are its own: its mean wait is below this quantile of waits in 95 % of runs."""
 
@@ -66,10 +69,6 @@ class Added:
         queued = self.mean_s or self.full_s or self.brim_s
         return not (queued or self.why or any(self.shifts_s.values()))
 
-    def quantile_s(self, share: float) -> float:
-        """Wait that this share of frames does not exceed [s]."""
-        return self.quantiles_s[share]
-
 
 def added(
     system: System,
@@ -98,7 +97,7 @@ def added(
     once, std = queued.burst_s.sum(axis=1).tolist(), np.sqrt(variance).tolist()
     answered = []
     for k in range(len(mean)):
-        giving_way = bool(held_back[k] and found.elastic[k])
+        giving_way = bool(held_back[k] and found.flows.elastic[k])
         lanes = found.flows.path[k, np.flatnonzero(endless[k])].tolist()
         full = {
             found.keys[lane][1]: bool(overloaded[lane])
@@ -159,7 +158,7 @@ def _full(
 # --- metrics ----------------------------------------------------------------------------------
 
 
-def held(own: Estimate, ratio: Estimate) -> Estimate:
+def held(own: Estimate, ratios: Sequence[float]) -> Estimate:
     """The latency of a stream that gets less than it asks for and gives way.
 
     Its sender's buffers and window are full, and what they hold takes as long as it takes to go away: L = B / λ
@@ -168,17 +167,12 @@ def held(own: Estimate, ratio: Estimate) -> Estimate:
 
     Parameters
     ----------
-    ratio : Estimate
-        What it has alone over what it gets.
+    ratios : sequence of three floats
+        What it has alone over what it gets: for the value, the least and the greatest latency.
     """
-    ends = (
-        own.value * ratio.value,
-        own.low * ratio.low * (1 - HELD),
-        own.high * ratio.high * (1 + HELD),
-    )
-    bases = (*(own.bases or (own.basis,)), "derived", "assumed")
-    why = "; ".join(filter(None, (own.why, "what its sender holds, at the goodput it gets")))
-    return Estimate(*ends, weakest(bases), why, bases)
+    value, low, high = (end * ratio for end, ratio in zip(own.ends, ratios, strict=True))
+    made = (value, low * (1 - HELD), high * (1 + HELD))
+    return derived(own, made, RULES, "what its sender holds, at the goodput it gets")
 
 
 def latencies(own: Mapping[str, Estimate], way: Added) -> dict[str, Estimate]:
@@ -217,37 +211,33 @@ def latency(name: str, own: Estimate, mean: Estimate, way: Added) -> Estimate:
     statistic = name.removeprefix("latency_").removesuffix("_s")
     shift = math.fsum(way.shifts_s.values())
     if statistic == "std":
-        grown = [math.hypot(end, way.std_s) for end in (own.value, own.low, own.high)]
-        return _told(own, grown, way)
-    moved = Estimate(
-        own.value + shift, own.low + shift, own.high + shift, own.basis, own.why, own.bases
-    )
+        return _told(own, (math.hypot(end, way.std_s) for end in own.ends), way)
+    value, low, high = (end + shift for end in own.ends)
     if statistic == "min":
-        return _told(own, [moved.value, moved.low, moved.high], way)
+        return _told(own, (value, low, high), way)
     if statistic == "max":
         most = way.once_s + way.full_s + way.brim_s + way.meanwhile_s
-        return _told(own, [moved.value + most, moved.low, moved.high + most], way)
+        return _told(own, (value + most, low, high + most), way)
     wait = way.mean_s if statistic == "mean" else _later(statistic, own, mean, way)
     wait += way.meanwhile_s
-    value = moved.value + wait + way.full_s / 2 + way.brim_s
+    value = value + wait + way.full_s / 2 + way.brim_s
     unsure = way.full_s / 2 + BRIM * way.brim_s
     below = math.hypot(own.value - own.low, wait + unsure)
-    more = max(way.quantile_s(RUNS) - way.mean_s, 0.0)
+    more = max(way.quantiles_s[RUNS] - way.mean_s, 0.0)
     above = math.hypot(own.high - own.value, more + unsure)
-    return _told(own, [value, value - below, value + above], way)
+    return _told(own, (value, value - below, value + above), way)
 
 
 def _later(statistic: str, own: Estimate, mean: Estimate, way: Added) -> float:
     """What queues add to a quantile: what goes beyond the means adds up as squares do (assumed)."""
-    wait = way.quantile_s(QUANTILES[statistic]) if statistic in QUANTILES else way.once_s
+    wait = way.quantiles_s[QUANTILES[statistic]] if statistic in QUANTILES else way.once_s
     if mean.absent:
         return wait
     host, queue = own.value - mean.value, wait - way.mean_s
     return way.mean_s + max(math.hypot(host, queue) - abs(host), 0.0) * math.copysign(1, queue)
 
 
-def _told(own: Estimate, ends: list[float], way: Added) -> Estimate:
-    value, low, high = ends
+def _told(own: Estimate, made: Iterable[float], way: Added) -> Estimate:
     said = []
     if way.queues_s:
         where = max(way.queues_s, key=lambda port: way.queues_s[port])
@@ -259,6 +249,4 @@ def _told(own: Estimate, ends: list[float], way: Added) -> Estimate:
     said += [
         f"{name} {units.format_seconds(time, 3)}" for name, time in way.shifts_s.items() if time
     ]
-    bases = (*(own.bases or (own.basis,)), "derived", "assumed")
-    why = "; ".join(filter(None, (own.why, *said)))
-    return Estimate(value, low, high, weakest(bases), why, bases)
+    return derived(own, made, RULES, *said)

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from icmodel.system.loads import wire, wire_ratio
+import numpy as np
+
+from icmodel import theory
+from icmodel.dataset import Interconnect
 from icmodel.system.network import Link, Stream, System
+from icmodel.tables.wire import Wire
 
 Kind = tuple[str, int, str, int]
 """Protocol, payload, interconnect and MTU."""
@@ -53,3 +57,21 @@ def _packed(stream: Stream, link: Link) -> Packed:
         return Packed(ratio, 8.0 * min(stream.payload_bytes, link.mtu_bytes))
     train = framing.train(stream.payload_bytes)
     return Packed(ratio, 8.0 * min(float(train.wire_bytes), float(train.full_packet_bytes)))
+
+
+def wire(protocol: str, link: Link) -> Wire:
+    """The wire of a protocol on a link; a plain one has no theory."""
+    if link.interconnect == "plain":
+        return Wire(protocol, Interconnect("plain", None, link.mtu_bytes))
+    return Wire(protocol, Interconnect(link.interconnect, link.rate_bps, link.mtu_bytes))
+
+
+def wire_ratio(protocol: str, payload_bytes: int, link: Link) -> float:
+    """Least number of bits on the wire for each useful bit."""
+    on = wire(protocol, link)
+    if on.framing is None:
+        return 1.0
+    payload = np.array(float(payload_bytes))
+    bound = on.goodput_bound_bps(payload, on.serialisation_s(payload))
+    own = theory.wire_bits(payload_bytes, on.framing) / (8 * payload_bytes)
+    return float(min(link.rate_bps / bound, own) if on.merges else own)

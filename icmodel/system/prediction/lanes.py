@@ -8,11 +8,11 @@ from functools import partial
 
 import numpy as np
 
-from icmodel.arrays import Bools, Floats, Ints
+from icmodel.arrays import Floats, Ints
 from icmodel.model.placing import RELIABLE
 from icmodel.system.network import Port, Stream, System
-from icmodel.system.prediction.packing import Packing
-from icmodel.system.prediction.speaking import Answers
+from icmodel.system.packing import Packing
+from icmodel.system.prediction.asking import Answers
 from icmodel.system.schedulers import (
     CreditBased,
     DeficitRoundRobin,
@@ -32,7 +32,7 @@ from icmodel.system.sharing.disciplines import (
     strict_priority,
     weighted,
 )
-from icmodel.system.sharing.overload import NOWHERE
+from icmodel.system.sharing.loss import NOWHERE
 from icmodel.system.sharing.windows import Windows, share
 
 PROCESSOR, OWN_CORES, PORT, INTERFACE = "processor", "own cores", "port", "interface"
@@ -42,32 +42,30 @@ ORIGIN = 3
 """The first hops of a flow are its sender's own: its processor, its own cores and its interface."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hop:
-    """A lane on the way of a stream: its kind, where it is, its class; how much of it 1 b/s takes."""
-
-    kind: str
-    where: str
-    priority: int
-    usage: float
+Lane = tuple[str, str, int]
+"""Kind, place and class."""
+Hop = tuple[Lane, float]
+"""A lane on the way of a stream, and how much of it 1 b/s takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """A system as flows over lanes, and which lane is what.
-
-    ``keys`` are (kind, where, priority) of each lane; ``wire`` the wire bits of 1 bit of each stream at
-    each port of its path; ``elastic`` which streams give way.
-    """
+    """A system as flows over lanes, and which lane is what: its kind, where it is, its class."""
 
     lanes: Lanes
     flows: Flows
-    keys: Sequence[tuple[str, str, int]]
-    elastic: Bools
+    keys: Sequence[Lane]
 
     def allocation(self, offered_bps: Floats, windows: Windows) -> Allocation:
         """What every stream gets when it asks for this much [b/s] and has such a window."""
         return share(replace(self.flows, offered_bps=offered_bps), self.lanes, windows)
+
+    def by_place(self, of_lanes: Floats | Ints) -> dict[tuple[str, str], float]:
+        """Sums of a number of each lane over all classes, by kind and place."""
+        found: dict[tuple[str, str], float] = {}
+        for (kind, where, _), value in zip(self.keys, of_lanes.tolist(), strict=True):
+            found[kind, where] = found.get((kind, where), 0.0) + value
+        return found
 
 
 def is_elastic(stream: Stream) -> bool:
@@ -90,7 +88,7 @@ def shared(system: System, packed: Packing, alone: Answers, capacity_bps: Floats
         list(_hops(system, stream, packed, k, alone, capacity_bps))
         for k, stream in enumerate(streams)
     ]
-    numbered: dict[tuple[str, str, int], int] = {}
+    numbered: dict[Lane, int] = {}
     width = max((len(path) for path in paths), default=0)
     path = np.full((len(streams), width), NOWHERE)
     usage = np.zeros((len(streams), width))
@@ -100,17 +98,17 @@ def shared(system: System, packed: Packing, alone: Answers, capacity_bps: Floats
         for place, hop in enumerate(hops):
             if hop is None:
                 continue
-            key = (hop.kind, hop.where, hop.priority)
-            path[k, place] = numbered.setdefault(key, len(numbered))
-            once = (key, streams[k].sent_as)
-            copied = hop.kind == PORT and streams[k].multicast is not None and once in sent
+            lane, used = hop
+            path[k, place] = numbered.setdefault(lane, len(numbered))
+            once = (lane, streams[k].sent_as)
+            copied = lane[0] == PORT and streams[k].multicast is not None and once in sent
             copied |= place < ORIGIN - 1 and with_first[k] != k  # its sender does the work once
-            usage[k, place] = 0.0 if copied else hop.usage
+            usage[k, place] = 0.0 if copied else used
             sent.add(once)
     elastic = np.array([is_elastic(stream) for stream in streams], dtype=bool)
     none = np.zeros(len(streams))
     flows = Flows(none, np.ones(len(streams)), elastic, path, usage, ORIGIN, with_first)
-    return Shared(_lanes(system, streams, list(numbered)), flows, list(numbered), elastic)
+    return Shared(_lanes(system, streams, list(numbered)), flows, list(numbered))
 
 
 def sent_with(streams: Sequence[Stream]) -> Ints:
@@ -129,54 +127,41 @@ def _hops(
     capacity_bps: Floats,
 ) -> Iterator[Hop | None]:
     """The lanes of a stream in their order: the source's cores, ports, the sink's interface, its cores."""
-    yield _processor(system, stream, index, alone, "send")
-    yield _own_cores(system, stream, index, alone, "send")
+    yield from _cores(system, stream, index, alone, "send")
     for name in stream.path:
         port = system.ports[name]
         ratio = packed.of(stream, system.links[port.link]).ratio
         priority = 0 if isinstance(port.scheduler, Fifo) else stream.priority
-        yield Hop(PORT, name, priority, ratio)
+        yield (PORT, name, priority), ratio
     most = float(capacity_bps[index])
-    yield Hop(INTERFACE, port.name, priority, 1 / most) if 0 < most < np.inf else None
-    yield _processor(system, stream, index, alone, "recv")
-    yield _own_cores(system, stream, index, alone, "recv")
+    yield ((INTERFACE, port.name, priority), 1 / most) if 0 < most < np.inf else None
+    yield from _cores(system, stream, index, alone, "recv")
 
 
-def _processor(system: System, stream: Stream, index: int, alone: Answers, side: str) -> Hop | None:
-    """The processor of a host whose cores are said: busy cores for each b/s."""
-    device = system.devices[stream.source if side == "send" else stream.sink]
-    busy = busy_cores(system, stream, alone, index, side)
-    goodput = alone.value("goodput_bps")[index]
-    if device.cores is None or not busy > 0 or not goodput > 0:
-        return None
-    return Hop(PROCESSOR, device.name, 0, float(busy / goodput))
+def _cores(
+    system: System, stream: Stream, index: int, alone: Answers, side: str
+) -> Iterator[Hop | None]:
+    """The cores of one end: all of a host that says how many it has, and those that the stream may take.
 
-
-def _own_cores(system: System, stream: Stream, index: int, alone: Answers, side: str) -> Hop | None:
-    """The cores that a stream may take of a host, as parts for each b/s, where its application works on frames.
-
-    Its dataset knows that limit for the program that measured.
+    A dataset knows the second limit for the program that measured; where an application works on frames
+    besides, its work is added here.
     """
     device = system.devices[stream.source if side == "send" else stream.sink]
     own_s = device.app_send_s if side == "send" else device.app_recv_s
-    busy = busy_cores(system, stream, alone, index, side)
-    goodput = alone.value("goodput_bps")[index]
-    if not own_s or stream.cores is None or not busy > 0 or not goodput > 0:
-        return None
-    return Hop(OWN_CORES, f"{device.name} for {stream.name}", 0, busy / goodput / stream.cores)
+    goodput = float(alone.value("goodput_bps")[index])
+    frames = goodput / (8 * stream.payload_bytes)
+    busy = float(alone.value(f"cpu_{side}_cores")[index]) + own_s * frames
+    if not busy > 0 or not goodput > 0:
+        yield from (None, None)
+        return
+    used = busy / goodput
+    yield None if device.cores is None else ((PROCESSOR, device.name, 0), used)
+    own_cores = stream.cores if own_s else None
+    own = OWN_CORES, f"{device.name} for {stream.name}", 0
+    yield None if own_cores is None else (own, used / own_cores)
 
 
-def busy_cores(system: System, stream: Stream, answers: Answers, index: int, side: str) -> float:
-    """Busy cores of one side of a stream, its application's own work included; NaN where unknown."""
-    device = system.devices[stream.source if side == "send" else stream.sink]
-    own = device.app_send_s if side == "send" else device.app_recv_s
-    frames = answers.value("goodput_bps")[index] / (8 * stream.payload_bytes)
-    return float(answers.value(f"cpu_{side}_cores")[index] + own * frames)
-
-
-def _lanes(
-    system: System, streams: Sequence[Stream], keys: Sequence[tuple[str, str, int]]
-) -> Lanes:
+def _lanes(system: System, streams: Sequence[Stream], keys: Sequence[Lane]) -> Lanes:
     """What each lane can carry; classes of a port share its rate, and alike what its receiver takes."""
     numbers: dict[tuple[str, str], int] = {}
     disciplines: dict[int, Discipline] = {}
@@ -242,21 +227,19 @@ def _discipline(port: Port, sizes: Mapping[int, float]) -> Discipline | None:
     return None
 
 
-def crowd(found: Shared, allocation: Allocation, ports_of: Ints) -> tuple[Floats, Floats]:
-    """How many streams meet each at one of its lanes, and what the others get there [b/s]; (streams,).
+def meeting(found: Shared, allocation: Allocation, lanes: Ints) -> tuple[Ints, Floats, Floats]:
+    """What each stream meets at one lane: how many streams cross it, what it has there, and the others [b/s].
 
     Parameters
     ----------
-    ports_of : array of int (streams,)
-        The lane of each; ``NOWHERE`` where it is alone.
+    lanes : array of int (streams,)
+        The lane of each; ``NOWHERE`` where it meets nobody.
     """
-    path, usage = found.flows.path, found.flows.usage
-    sent_once = (path != NOWHERE) & (usage > 0)
-    lanes = len(found.keys)
-    total = np.bincount(path[sent_once], allocation.entering_bps[sent_once], lanes + 1)
-    count = np.bincount(path[sent_once], minlength=lanes + 1)
-    known = ports_of != NOWHERE
-    endpoints = np.where(known, np.maximum(count[ports_of], 1), 1).astype(np.float64)
-    own = np.where(path == ports_of[:, None], allocation.entering_bps, 0.0).max(axis=1, initial=0.0)
-    others = np.where(known, np.maximum(total[ports_of] - own, 0.0), 0.0)
-    return endpoints, np.where(endpoints > 1, others, 0.0)
+    path = found.flows.path
+    crossed = (path != NOWHERE) & (found.flows.usage > 0)
+    size = len(found.keys) + 1
+    total = np.bincount(path[crossed], allocation.entering_bps[crossed], size)
+    count = np.bincount(path[crossed], minlength=size)
+    own = np.where(path == lanes[:, None], allocation.entering_bps, 0.0).max(axis=1, initial=0.0)
+    others = np.where(lanes == NOWHERE, 0.0, np.maximum(total[lanes] - own, 0.0))
+    return count[lanes], own, others
