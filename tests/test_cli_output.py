@@ -22,7 +22,7 @@ from icmodel.cli.output import (
 )
 from icmodel.errors import ReportError
 
-TABLE = Table(("name", "µ"), (("a", "1"), ("long name", "22")), frozenset({"µ"}))
+TABLE = Table(("name", "#µ"), (("a", "1"), ("long name", "22")))
 
 
 def answer(**more: object) -> Answer:

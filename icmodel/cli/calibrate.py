@@ -10,7 +10,7 @@ import typer
 
 from icmodel import units
 from icmodel.cli.output import Answer, Section, Table, emit
-from icmodel.cli.question import AsJson, listed, option, quantity_text, room, shares
+from icmodel.cli.question import AsJson, given, listed, quantity_text, room, shares
 from icmodel.errors import CalibrationError, UnitError
 from icmodel.probing import Probe, check_probe, find_probe
 from icmodel.requirement import MET
@@ -32,9 +32,6 @@ UNDECIDED = 3
 Check = Annotated[
     bool, typer.Option("--check", help="Only look whether icprobe is installed and works.")
 ]
-Lab = Annotated[
-    bool, typer.Option("--lab", help="Measure in a test network on this machine (the default).")
-]
 
 
 def _two_hosts(names: tuple[str, str] | None) -> tuple[str, str] | None:
@@ -47,71 +44,6 @@ def _two_hosts(names: tuple[str, str] | None) -> tuple[str, str] | None:
     return names
 
 
-HostNames = Annotated[
-    tuple[str, str] | None,
-    typer.Option(
-        "--hosts",
-        metavar="A B",
-        help="Measure from A to B, both reached by ssh.",
-        callback=_two_hosts,
-    ),
-]
-Topology = Annotated[
-    str | None,
-    option("topology", "NAME", "Test network: a name of icprobe's or a TOML file.", CABLE),
-]
-Address = Annotated[
-    str | None,
-    option("address", "ADDRESS", "Of B on the measured network, with --hosts.", "where ssh goes"),
-]
-UseCaseName = Annotated[
-    str | None,
-    option("usecase", "NAME", "Choose runs for the verdict of this use case, not for the error."),
-]
-Budget = Annotated[
-    str,
-    option(
-        "budget",
-        "TIME",
-        "Measuring time; an error is known after about 90 s a protocol.",
-        "10 min",
-    ),
-]
-ErrorRatio = Annotated[
-    str | None,
-    option("error", "PERCENT", "Stop when the error is down to this.", "use up the budget"),
-]
-Protocols = Annotated[
-    list[str] | None, option("protocol", "NAMES", "tcp, udp, ethernet, zeromq.", "tcp, udp")
-]
-LineRate = Annotated[
-    str | None,
-    option(
-        "line-rate",
-        "RATE",
-        "What loads are shares of.",
-        "that of the test network; between hosts the goodput of the first run",
-    ),
-]
-Mtu = Annotated[
-    str | None,
-    option(
-        "mtu",
-        "SIZE",
-        "MTU of the path, where packets break.",
-        "that of the test network; between hosts 1500 B",
-    ),
-]
-Cores = Annotated[int, option("cores", "N", "Cores of each end.", "1")]
-Window = Annotated[str, option("window", "TIME", "Length of a run.", "2 s")]
-MostSteal = Annotated[
-    str | None,
-    option("most-steal", "SHARE", "Runs that lost more of a core to the hypervisor do not count."),
-]
-Seed = Annotated[int, option("seed", "N", "Of what is drawn by lot.", "1")]
-Variant = Annotated[
-    str, option("variant", "NAME", "Variant of the model whose error counts.", "hybrid")
-]
 Place = Annotated[
     Path | None,
     typer.Option(
@@ -124,10 +56,14 @@ Place = Annotated[
 class Hosts:
     """Where to measure, as typed."""
 
-    lab: Lab = False
-    hosts: HostNames = None
-    topology: Topology = None
-    address: Address = None
+    lab: bool = given("", "Measure in a test network on this machine (the default).", default=False)
+    hosts: tuple[str, str] | None = given(
+        "A B", "Measure from A to B, both reached by ssh.", callback=_two_hosts
+    )
+    topology: str | None = given("NAME", "Test network: a name of icprobe's or a TOML file.", CABLE)
+    address: str | None = given(
+        "ADDRESS", "Of B on the measured network, with --hosts.", "where ssh goes"
+    )
 
     def check(self) -> None:
         """Refuse options of the lab for hosts, and of hosts for the lab."""
@@ -147,17 +83,33 @@ class Hosts:
 class Wanted:
     """The settings of a calibration, as typed."""
 
-    usecase: UseCaseName = None
-    budget: Budget = "10 min"
-    error: ErrorRatio = None
-    protocol: Protocols = None
-    line_rate: LineRate = None
-    mtu: Mtu = None
-    cores: Cores = 1
-    window: Window = "2 s"
-    most_steal: MostSteal = None
-    seed: Seed = 1
-    variant: Variant = "hybrid"
+    usecase: str | None = given(
+        "NAME", "Choose runs for the verdict of this use case, not for the error."
+    )
+    budget: str = given(
+        "TIME", "Measuring time; an error is known after about 90 s a protocol.", default="10 min"
+    )
+    error: str | None = given(
+        "PERCENT", "Stop when the error is down to this.", "use up the budget"
+    )
+    protocol: list[str] | None = given("NAMES", "tcp, udp, ethernet, zeromq.", "tcp, udp")
+    line_rate: str | None = given(
+        "RATE",
+        "What loads are shares of.",
+        "that of the test network; between hosts the goodput of the first run",
+    )
+    mtu: str | None = given(
+        "SIZE",
+        "MTU of the path, where packets break.",
+        "that of the test network; between hosts 1500 B",
+    )
+    cores: int = given("N", "Cores of each end.", default=1)
+    window: str = given("TIME", "Length of a run.", default="2 s")
+    most_steal: str | None = given(
+        "SHARE", "Runs that lost more of a core to the hypervisor do not count."
+    )
+    seed: int = given("N", "Of what is drawn by lot.", default=1)
+    variant: str = given("NAME", "Variant of the model whose error counts.", default="hybrid")
 
     def settings(self) -> dict[str, object]:
         """The fields of `icmodel.calibrate.Settings`."""
@@ -239,8 +191,7 @@ def _sections(made: Calibration) -> list[Section]:
         (one.metric, str(one.count), *map(ratio_text, (one.middle, one.p95, one.noise)))
         for one in stand.scores
     )
-    columns = ("metric", "left out", "error", "95 % below", "noise of a run")
-    right = frozenset(columns[1:])
+    columns = ("metric", "#left out", "#error", "#95 % below", "#noise of a run")
     lines = (
         f"{stand.runs} runs in {stand.spent_s:.0f} s of measuring, {len(made.result.refused)} "
         f"refused; ended by: {made.result.reason}",
@@ -252,7 +203,7 @@ def _sections(made: Calibration) -> list[Section]:
     )
     found = [Section(f"calibrated {made.system}", lines)]
     if rows:
-        found.append(Section(ERRORS, Table(columns, rows, right)))
+        found.append(Section(ERRORS, Table(columns, rows)))
     return found
 
 

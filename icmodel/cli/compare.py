@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from icmodel.cli.fitting import fitted
+from icmodel.cli.models import fitted
 from icmodel.cli.output import Answer, Section, Table, emit
 from icmodel.cli.predict import metric_records
 from icmodel.cli.question import (

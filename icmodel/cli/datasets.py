@@ -93,8 +93,7 @@ def _catalogue(found: list[Dataset]) -> Table:
         )
         for data in found
     )
-    columns = ("dataset", "link", "line rate", "protocols", "rows", "what")
-    return Table(columns, rows, frozenset({"line rate", "rows"}))
+    return Table(("dataset", "link", "#line rate", "protocols", "#rows", "what"), rows)
 
 
 # --- show -------------------------------------------------------------------------------------
@@ -201,12 +200,12 @@ def _metrics(data: Dataset) -> Table:
         (metric, *(str(counts[metric, protocol] or "–") for protocol in data.protocols))
         for metric in data.metrics
     )
-    return Table(("rows of", *data.protocols), rows, frozenset(data.protocols))
+    return Table(("rows of", *(f"#{name}" for name in data.protocols)), rows)
 
 
 def _counted(name: str, counts: Counter[str]) -> Table:
     rows = tuple((key, str(count)) for key, count in counts.most_common())
-    return Table((name, "rows"), rows, frozenset({"rows"}))
+    return Table((name, "#rows"), rows)
 
 
 def _limits(data: Dataset) -> Table:
@@ -340,7 +339,8 @@ def _row(data: Dataset, point: Point) -> dict[str, object]:
 def _rows(data: Dataset, rows: list[Point]) -> Table:
     axes = [axis for axis in AXES if any(getattr(point, axis) is not None for point in rows)]
     places = [i for i in range(len(data.option_axes)) if any(point.options[i] for point in rows)]
-    columns = (*axes, *(data.option_axes[i] for i in places), "metric", "value", "basis", "source")
+    options = (data.option_axes[i] for i in places)
+    columns = (*axes[:1], *(f"#{axis}" for axis in axes[1:]), *options)
     cells = tuple(
         (
             *(_cell(axis, getattr(point, axis)) for axis in axes),
@@ -352,7 +352,7 @@ def _rows(data: Dataset, rows: list[Point]) -> Table:
         )
         for point in rows
     )
-    return Table(columns, cells, frozenset({*axes[1:], "value"}))
+    return Table((*columns, "metric", "#value", "basis", "source"), cells)
 
 
 def _cell(axis: str, value: object) -> str:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from icmodel import units
-from icmodel.cli.choosing import best_variant
+from icmodel.cli.models import best_variant
 from icmodel.cli.output import Answer, Section, Table, emit, progress_bar
-from icmodel.cli.question import AsJson, check_variant, option, room, shares
+from icmodel.cli.question import BEST, AsJson, check_variant, given, room, shares
 from icmodel.documents import toml
 from icmodel.errors import RecordError
 
@@ -32,61 +32,32 @@ Folder = Annotated[
         "-o", "--output", metavar="DIR", help="Write the dataset here; its name is the id."
     ),
 ]
-Title = Annotated[str, option("title", "TEXT", "One line.", "made from the records")]
-LineRate = Annotated[
-    str | None, option("line-rate", "RATE", 'Line rate, "10 Gb/s".', "what a real card says")
-]
-Variant = Annotated[
-    str | None,
-    option(
-        "variant",
-        "NAME",
-        "Variant of the model that answers by default.",
-        "what predicts left-out rows best",
-    ),
-]
-About = Annotated[
-    Path | None,
-    option("about", "FILE", "TOML with keys of dataset.toml that stand over those made here."),
-]
-Tolerate = Annotated[
-    list[str] | None, option("tolerate", "FLAG", "This flag spoils nothing; can be repeated.")
-]
-Refuse = Annotated[
-    list[str] | None, option("refuse", "FLAG", "This flag spoils the whole run; can be repeated.")
-]
-Apart = Annotated[
-    list[str] | None,
-    option("apart", "NAME", "Where environments differ in this, an axis of it; can be repeated."),
-]
-MostSteal = Annotated[
-    str | None,
-    option("most-steal", "SHARE", "Runs that lost more of a core to the hypervisor stand apart."),
-]
-Withhold = Annotated[
-    list[str] | None,
-    option("withhold", "NAME", "Do not show this of the hosts in the records; can be repeated."),
-]
-Digits = Annotated[
-    int | None,
-    option("histogram-digits", "N", "Significant digits that the records' histograms keep.", "all"),
-]
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
     """How records are folded, as typed."""
 
-    title: Title = ""
-    line_rate: LineRate = None
-    variant: Variant = None
-    about: About = None
-    tolerate: Tolerate = None
-    refuse: Refuse = None
-    apart: Apart = None
-    most_steal: MostSteal = None
-    withhold: Withhold = None
-    histogram_digits: Digits = None
+    title: str = given("TEXT", "One line.", "made from the records", "")
+    line_rate: str | None = given("RATE", 'Line rate, "10 Gb/s".', "what a real card says")
+    variant: str | None = given("NAME", "Variant of the model that answers by default.", BEST)
+    about: Path | None = given(
+        "FILE", "TOML with keys of dataset.toml that stand over those made here."
+    )
+    tolerate: list[str] | None = given("FLAG", "This flag spoils nothing; can be repeated.")
+    refuse: list[str] | None = given("FLAG", "This flag spoils the whole run; can be repeated.")
+    apart: list[str] | None = given(
+        "NAME", "Where environments differ in this, an axis of it; can be repeated."
+    )
+    most_steal: str | None = given(
+        "SHARE", "Runs that lost more of a core to the hypervisor stand apart."
+    )
+    withhold: list[str] | None = given(
+        "NAME", "Do not show this of the hosts in the records; can be repeated."
+    )
+    histogram_digits: int | None = given(
+        "N", "Significant digits that the records' histograms keep.", "all"
+    )
 
     def settings(self) -> Settings:
         """The same in SI."""
@@ -180,8 +151,7 @@ def _sections(folder: Path, folded: Folded) -> Iterator[Section]:
     yield Section(f"{folder}: {folded.document['title']}", Table(("", "what"), tuple(rows)))
     if flags := account.flags():
         lines = tuple((flag, str(n["runs"]), str(n["spoilt"])) for flag, n in flags.items())
-        right = frozenset({"runs", "spoilt"})
-        yield Section("flags", Table(("flag", "runs", "spoilt"), lines, right))
+        yield Section("flags", Table(("flag", "#runs", "#spoilt"), lines))
     if told := (*account.notes, *account.remarks):
         yield Section("notes", tuple(f"- {note}" for note in told))
 

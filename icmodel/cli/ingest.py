@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,9 +12,21 @@ import typer
 
 from icmodel import ingest as rooms
 from icmodel import units
-from icmodel.cli.choosing import best_variant
+from icmodel.cli.models import best_variant
 from icmodel.cli.output import Answer, Section, Table, emit, progress_bar
-from icmodel.cli.question import AsJson, check_variant, option, read_options, room, shares
+from icmodel.cli.question import (
+    BEST,
+    OPTION_HELP,
+    PAYLOAD_HELP,
+    AsJson,
+    check_variant,
+    given,
+    option,
+    read_options,
+    room,
+    shares,
+    typed,
+)
 from icmodel.dataset import Dataset, Interconnect, load
 from icmodel.errors import ScenarioError
 from icmodel.estimate import Estimate
@@ -62,64 +74,36 @@ Folder = Annotated[
 class Said:
     """Labels of all files, as typed, for what the files do not state."""
 
-    protocol: Annotated[str | None, option("protocol", "NAME", "Protocol, e.g. tcp.")] = None
-    payload: Annotated[
-        str | None, option("payload", "SIZE", 'Useful bytes of one frame, e.g. "1448 B".')
-    ] = None
-    load: Annotated[
-        str | None,
-        option("load", "RATE", 'Goodput the runs were limited to, e.g. "1 Gb/s", or unlimited.'),
-    ] = None
-    cores: Annotated[str | None, option("cores", "N", "Parallel processes, one a core.")] = None
-    switches: Annotated[str | None, option("switches", "N", "Switches on the path.")] = None
-    endpoints: Annotated[
-        str | None, option("endpoints", "N", "Senders into the interface, this one included.")
-    ] = None
-    other_goodput: Annotated[
-        str | None, option("other-goodput", "RATE", "What the other endpoints sent, in sum.")
-    ] = None
-    host_cores: Annotated[
-        str | None,
-        option("host-cores", "N", "Cores of each host, for tools that print a share of them."),
-    ] = None
-    option: Annotated[
-        list[str] | None,
-        option("option", "KEY=VALUE", "A further axis of the dataset; can be repeated."),
-    ] = None
+    protocol: str | None = given("NAME", "Protocol, e.g. tcp.")
+    payload: str | None = given("SIZE", PAYLOAD_HELP)
+    load: str | None = given(
+        "RATE", 'Goodput the runs were limited to, e.g. "1 Gb/s", or unlimited.'
+    )
+    cores: str | None = given("N", "Parallel processes, one a core.")
+    switches: str | None = given("N", "Switches on the path.")
+    endpoints: str | None = given("N", "Senders into the interface, this one included.")
+    other_goodput: str | None = given("RATE", "What the other endpoints sent, in sum.")
+    host_cores: str | None = given("N", "Cores of each host, for tools that print a share of them.")
+    option: list[str] | None = given("KEY=VALUE", OPTION_HELP)
 
     def labels(self) -> Labels:
         """The labels in SI."""
-        texts = {field.name: getattr(self, field.name) for field in fields(self)}
-        given: dict[str, object] = {
-            name: text for name, text in texts.items() if name != "option" and text is not None
-        }
-        return rooms.read_labels({**given, "options": read_options(self.option)}, "command line")
+        said = typed(self) | {"options": read_options(self.option)}
+        said.pop("option", None)
+        return rooms.read_labels(said, "command line")
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
     """Description of the dataset, as typed."""
 
-    interconnect: Annotated[
-        str | None, option("interconnect", "KIND", f"{', '.join(LINK_KINDS)}.")
-    ] = None
-    line_rate: Annotated[
-        str | None,
-        option("line-rate", "RATE", "Rate of the line; the numbers are held against it."),
-    ] = None
-    mtu: Annotated[str | None, option("mtu", "SIZE", 'MTU of the line, e.g. "1500 B".')] = None
-    title: Annotated[str | None, option("title", "TEXT", "Title of the dataset.")] = None
-    licence: Annotated[str | None, option("licence", "TEXT", "Licence of the numbers.")] = None
-    citation: Annotated[str | None, option("citation", "TEXT", "How to cite them.")] = None
-    default_variant: Annotated[
-        str | None,
-        option(
-            "default-variant",
-            "NAME",
-            "Variant of the model it answers with.",
-            "what predicts left-out rows best",
-        ),
-    ] = None
+    interconnect: str | None = given("KIND", f"{', '.join(LINK_KINDS)}.")
+    line_rate: str | None = given("RATE", "Rate of the line; the numbers are held against it.")
+    mtu: str | None = given("SIZE", 'MTU of the line, e.g. "1500 B".')
+    title: str | None = given("TEXT", "Title of the dataset.")
+    licence: str | None = given("TEXT", "Licence of the numbers.")
+    citation: str | None = given("TEXT", "How to cite them.")
+    default_variant: str | None = given("NAME", "Variant of the model it answers with.", BEST)
 
     def link(self) -> Interconnect | None:
         """The interconnect, as far as it is given."""
@@ -234,11 +218,8 @@ def _command(
     name: str,
 ) -> str:
     """The command line that makes the folder again in the folder of its files."""
-    given: dict[str, object] = dict(options)
-    for part in (said, described):
-        given |= {field.name: getattr(part, field.name) for field in fields(part)}
     words = ["icmodel", "ingest", *sorted({file.name for file in files})]
-    for key, value in given.items():
+    for key, value in {**options, **typed(said), **typed(described)}.items():
         for one in value if isinstance(value, list) else [value]:
             if one is not None:
                 text = one.name if isinstance(one, Path) else str(one)
@@ -258,7 +239,7 @@ def _sections(ingested: Ingested, folder: Path, about: About) -> list[Section]:
     taken = _counted(len(ingested.taken), "file")
     rows_said = _counted(len(ingested.points), "row")
     heading = f"{folder}: {rows_said} from {taken}, variant {about.default_variant}"
-    sections = [Section(heading, Table(("file", "tool", "numbers"), rows, frozenset({"numbers"})))]
+    sections = [Section(heading, Table(("file", "tool", "#numbers"), rows))]
     if ingested.refused:
         refused = tuple(f"{one.file}: {one.reason}" for one in ingested.refused)
         sections.append(Section(f"Refused: {_counted(len(refused), 'file')}", refused))

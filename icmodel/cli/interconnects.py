@@ -64,7 +64,7 @@ def _sections(found: Comparison, *, why: bool) -> Iterator[Section]:
 
     yield Section("", _wrapped(words.headline(found)))
     rows = tuple(words.row_cells(row) for row in found.rows)
-    yield Section("", Table(words.COLUMNS, rows, frozenset({"Gb/s"})))
+    yield Section("", Table(words.COLUMNS, rows))
     if told := words.measurements(found):
         yield Section("what would decide", _wrapped(told))
     yield Section("how it was made", _wrapped(words.RULES))

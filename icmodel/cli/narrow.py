@@ -20,11 +20,11 @@ _PIECE = re.compile(r"[^ _/,-]*[_/,-]*[ ]?")
 
 def fitted(table: Table, width: int) -> Table | None:
     """A table whose lines have at most a number of characters; none if no wrapping achieves it."""
-    columns = list(zip(table.columns, *table.rows, strict=True))
+    columns = list(zip(table.names, *table.rows, strict=True))
     most = [max(map(len, column)) for column in columns]
     least = [
-        max(_least(cell, whole=name in table.right and at > 0) for at, cell in enumerate(column))
-        for name, column in zip(table.columns, columns, strict=True)
+        max(_least(cell, whole=right and at > 0) for at, cell in enumerate(column))
+        for right, column in zip(table.right, columns, strict=True)
     ]
     room = width - BETWEEN * len(columns)
     if sum(most) <= room:
@@ -32,25 +32,21 @@ def fitted(table: Table, width: int) -> Table | None:
     if sum(least) > room:
         return None
     widths = _shrunk(most, least, room)
-    right = frozenset(
-        _wrapped(name, wide)
-        for name, wide in zip(table.columns, widths, strict=True)
-        if name in table.right
-    )
-    rows = [
+    names, *rows = (
         tuple(_wrapped(cell, wide) for cell, wide in zip(row, widths, strict=True))
-        for row in (table.columns, *table.rows)
-    ]
-    return Table(rows[0], tuple(rows[1:]), right)
+        for row in (table.names, *table.rows)
+    )
+    marks = ("#" if right else "" for right in table.right)
+    return Table(tuple(map(str.__add__, marks, names)), tuple(rows))
 
 
 def stacked(table: Table, width: int) -> tuple[str, ...]:
     """The rows of a table as blocks, a line for each column, with wrapped values."""
-    margin = max(map(len, table.columns), default=0) + 2
+    margin = max(map(len, table.names), default=0) + 2
     lines: list[str] = []
     for row in table.rows:
         lines += [""] if lines else []
-        for name, cell in zip(table.columns, row, strict=True):
+        for name, cell in zip(table.names, row, strict=True):
             lines += _named(name, cell, margin, width)
     return tuple(lines)
 

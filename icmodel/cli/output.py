@@ -136,8 +136,8 @@ def _drawn(body: Table | tuple[str, ...], width: int) -> RenderableType:
     if not isinstance(body, Table):
         return Text("\n".join(body) + "\n")
     drawn = Drawn(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in body.columns:
-        drawn.add_column(name, justify="right" if name in body.right else "left", no_wrap=True)
+    for name, right in zip(body.names, body.right, strict=True):
+        drawn.add_column(name, justify="right" if right else "left", no_wrap=True)
     for row in body.rows:
         drawn.add_row(*(Text(cell) for cell in row))
     return drawn
@@ -154,13 +154,12 @@ def plain(sections: Iterable[Section]) -> str:
 
 
 def _aligned(table: Table) -> list[str]:
-    grid = [table.columns, *table.rows]
+    grid = [table.names, *table.rows]
     widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
-    right = [name in table.right for name in table.columns]
     return [
         GAP.join(
             cell.rjust(width) if at_right else cell.ljust(width)
-            for cell, width, at_right in zip(row, widths, right, strict=True)
+            for cell, width, at_right in zip(row, widths, table.right, strict=True)
         ).rstrip()
         for row in grid
     ]

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from icmodel.cli.fitting import fitted
+from icmodel.cli.models import fitted
 from icmodel.cli.output import check_file, json_text, print_text, write_file, write_text
 from icmodel.cli.question import (
     DEFAULT_DATASET,

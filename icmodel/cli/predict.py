@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from icmodel import units
-from icmodel.cli.fitting import fitted
+from icmodel.cli.models import fitted
 from icmodel.cli.output import Answer, Section, Table, emit
 from icmodel.cli.question import (
     DEFAULT_DATASET,
@@ -59,7 +59,6 @@ SOLVABLE = ("rate", "payload", "cores")
 """Parameters that can be solved for; `icmodel.solve` has a solver of each."""
 SEVERAL = 3
 """A note on this many metrics is printed once, below them."""
-NUMBERS = frozenset({"value", "low", "high", "payload", "load", "line", "time", "at most"})
 
 
 @app.command(short_help="One stream: every metric, and why.")
@@ -212,7 +211,7 @@ def _metrics(prediction: Prediction, shared: Mapping[str, str]) -> Table:
         (*_said(name, one), numbers.get(one.why, one.why))
         for name, one in prediction.metrics.items()
     )
-    return Table(("metric", "value", "low", "high", "basis", "note"), rows, NUMBERS)
+    return Table(("metric", "#value", "#low", "#high", "basis", "note"), rows)
 
 
 def _said(name: str, one: Estimate) -> tuple[str, ...]:
@@ -228,16 +227,16 @@ def _terms(prediction: Prediction) -> Table:
         (name, units.format_seconds(seconds)) for name, seconds in prediction.terms.items()
     )
     total = units.format_seconds(math.fsum(prediction.terms.values()))
-    return Table(("term", "time"), (*terms, ("together", total)), NUMBERS)
+    return Table(("term", "#time"), (*terms, ("together", total)))
 
 
 def _bounds(prediction: Prediction) -> Table:
     rows = tuple((name, units.format_bps(bound)) for name, bound in prediction.bounds.items())
-    return Table(("bound", "at most"), rows, NUMBERS)
+    return Table(("bound", "#at most"), rows)
 
 
 def _rows(used: tuple[UsedRow, ...]) -> Table:
-    header = ("line", "metric", "payload", "load", "value", "basis", "source")
+    header = ("#line", "metric", "#payload", "#load", "#value", "basis", "source")
     rows = tuple(
         (
             str(row.line),
@@ -250,7 +249,7 @@ def _rows(used: tuple[UsedRow, ...]) -> Table:
         )
         for row in used
     )
-    return Table(header, rows, NUMBERS)
+    return Table(header, rows)
 
 
 def metric_records(prediction: Prediction) -> Iterator[dict[str, object]]:

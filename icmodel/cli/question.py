@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -21,14 +21,14 @@ DEFAULT_DATASET = "ethernet-10g-2012"
 
 DATASET_HELP = "Name of a bundled dataset or path of a folder."
 VARIANT_HELP = "Variant of the model: corrected, hybrid or appendix-h."
-OWN = "the dataset's own"
+OWN, BEST = "the dataset's own", "what predicts left-out rows best"
 PROTOCOL_HELP = "Protocol as the dataset names it."
 
 
-def option(name: str, metavar: str, text: str, default: str = "") -> Any:
+def option(name: str, metavar: str, text: str, default: str = "", **more: Any) -> Any:
     """An option with a value; its help states the default."""
     said = f"{text} [default: {default}]" if default else text
-    return typer.Option(f"--{name}", metavar=metavar, help=said, show_default=False)
+    return typer.Option(f"--{name}", metavar=metavar, help=said, show_default=False, **more)
 
 
 DatasetName = Annotated[str, option("dataset", "NAME", DATASET_HELP, DEFAULT_DATASET)]
@@ -58,68 +58,53 @@ Output = Annotated[
 ]
 
 
+def given(
+    metavar: str, text: str, said: str = "", default: Any = None, name: str = "", **more: Any
+) -> Any:
+    """A field of a dataclass that is an option of a command, named as the field; see `shares`.
+
+    Its help states ``said`` as the default, or else ``default``. Without ``metavar`` it is a switch.
+    ``more`` is passed on to typer.
+    """
+
+    def made(field_name: str) -> Any:
+        named = name or field_name.replace("_", "-")
+        if not metavar:
+            return typer.Option(f"--{named}", help=text)
+        return option(named, metavar, text, said or str(default or ""), **more)
+
+    return field(default=default, metadata={"option": made})
+
+
+PAYLOAD_HELP = 'Useful bytes of one frame, e.g. "1448 B".'
+OPTION_HELP = "A further axis of the dataset; can be repeated."
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """The parameters of a scenario, as typed; ``None`` for those not given."""
 
-    payload: Annotated[
-        str | None, option("payload", "SIZE", 'Useful bytes of one frame, e.g. "1448 B".')
-    ] = None
-    rate: Annotated[
-        str | None,
-        option("rate", "RATE", 'Frames per second, e.g. "6700/s".', "as fast as it goes"),
-    ] = None
-    requested_goodput: Annotated[
-        str | None,
-        option("requested-goodput", "RATE", 'Instead of --rate, e.g. "3.5 Gb/s".'),
-    ] = None
-    cores: Annotated[
-        str | None,
-        option("cores", "N", "Parallel processes, one a core.", "the most measured"),
-    ] = None
-    switches: Annotated[str | None, option("switches", "N", "Switches on the path.", "0")] = None
-    endpoints: Annotated[
-        str | None,
-        option("endpoints", "N", "Senders into the interface, this one included.", "1"),
-    ] = None
-    other_goodput: Annotated[
-        str | None,
-        option("other-goodput", "RATE", 'What the others ask for in sum, e.g. "3.6 Gb/s".', "0"),
-    ] = None
-    distance: Annotated[
-        str | None,
-        option("distance", "LENGTH", 'Length of cable, e.g. "50 m".', "as measured"),
-    ] = None
-    line_rate: Annotated[
-        str | None,
-        option("line-rate", "RATE", 'Of another link, e.g. "25 Gb/s" (hybrid).', "as measured"),
-    ] = None
-    cpu_clock: Annotated[
-        str | None,
-        option("cpu-clock", "RATIO", 'Of other hosts, e.g. "1.5" (hybrid).', "1"),
-    ] = None
-    app_send: Annotated[
-        str | None,
-        option(
-            "app-send", "TIME", "The application adds to a frame at the sender (hybrid).", "0 s"
-        ),
-    ] = None
-    app_recv: Annotated[
-        str | None,
-        option("app-recv", "TIME", "And at the receiver (hybrid).", "0 s"),
-    ] = None
-    app_send_per_byte: Annotated[
-        str | None,
-        option("app-send-per-byte", "TIME", 'Besides for each byte, e.g. "0.3 ns".', "0 s"),
-    ] = None
-    app_recv_per_byte: Annotated[
-        str | None,
-        option("app-recv-per-byte", "TIME", "And at the receiver.", "0 s"),
-    ] = None
-    option: Annotated[
-        list[str] | None,
-        option("option", "KEY=VALUE", "A further axis of the dataset; can be repeated."),
-    ] = None
+    payload: str | None = given("SIZE", PAYLOAD_HELP)
+    rate: str | None = given("RATE", 'Frames per second, e.g. "6700/s".', "as fast as it goes")
+    requested_goodput: str | None = given("RATE", 'Instead of --rate, e.g. "3.5 Gb/s".')
+    cores: str | None = given("N", "Parallel processes, one a core.", "the most measured")
+    switches: str | None = given("N", "Switches on the path.", "0")
+    endpoints: str | None = given("N", "Senders into the interface, this one included.", "1")
+    other_goodput: str | None = given(
+        "RATE", 'What the others ask for in sum, e.g. "3.6 Gb/s".', "0"
+    )
+    distance: str | None = given("LENGTH", 'Length of cable, e.g. "50 m".', "as measured")
+    line_rate: str | None = given(
+        "RATE", 'Of another link, e.g. "25 Gb/s" (hybrid).', "as measured"
+    )
+    cpu_clock: str | None = given("RATIO", 'Of other hosts, e.g. "1.5" (hybrid).', "1")
+    app_send: str | None = given(
+        "TIME", "The application adds to a frame at the sender (hybrid).", "0 s"
+    )
+    app_recv: str | None = given("TIME", "And at the receiver (hybrid).", "0 s")
+    app_send_per_byte: str | None = given("TIME", 'Besides for each byte, e.g. "0.3 ns".', "0 s")
+    app_recv_per_byte: str | None = given("TIME", "And at the receiver.", "0 s")
+    option: list[str] | None = given("KEY=VALUE", OPTION_HELP)
 
     def options(self) -> dict[str, str]:
         """The options by name.
@@ -133,8 +118,7 @@ class Question:
 
     def texts(self) -> dict[str, str]:
         """The given parameters without the options, as texts by name."""
-        named = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {n: text for n, text in named.items() if n != "option" and text is not None}
+        return {name: text for name, text in typed(self).items() if name != "option"}
 
     def words(self, protocol: str, payload: str | None = None) -> dict[str, Any]:
         """The question as `icmodel.scenario.scenario` takes it.
@@ -155,6 +139,12 @@ class Question:
             if name in said:
                 said[name] = count(name, str(said[name]))
         return {"protocol": protocol, **said, "options": self.options()}
+
+
+def typed(options: Any) -> dict[str, Any]:
+    """Those fields of a dataclass of options that were given, by name."""
+    values = {one.name: getattr(options, one.name) for one in fields(options)}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def count(name: str, text: str) -> int:
@@ -204,17 +194,18 @@ Command = Callable[..., Any]
 
 def shares(kind: type, name: str) -> Callable[[Command], Command]:
     """Give a command every field of a dataclass as an option; it takes them as one parameter."""
+    hints = get_type_hints(kind)
+    spread = [_parameter(one, hints[one.name]) for one in fields(kind)]
 
     def give(command: Command) -> Command:
         def shared(**given: Any) -> Any:
-            one = kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+            one = kind(**{parameter.name: given.pop(parameter.name) for parameter in spread})
             return command(**{name: one}, **given)
 
         own = inspect.signature(command, eval_str=True).parameters
-        spread = inspect.signature(kind, eval_str=True).parameters
         merged: list[inspect.Parameter] = []
         for parameter in own.values():
-            merged += spread.values() if parameter.name == name else [parameter]
+            merged += spread if parameter.name == name else [parameter]
         keyword = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in merged]
         shared.__signature__ = inspect.Signature(keyword)  # type: ignore[attr-defined]
         shared.__annotations__ = {one.name: one.annotation for one in keyword}
@@ -222,6 +213,13 @@ def shares(kind: type, name: str) -> Callable[[Command], Command]:
         return shared
 
     return give
+
+
+def _parameter(one: Field[Any], hint: Any) -> inspect.Parameter:
+    """A field of options, made with `given`, as a parameter of a command."""
+    annotation = Annotated[hint, one.metadata["option"](one.name)]
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(one.name, kind, default=one.default, annotation=annotation)
 
 
 asks = shares(Question, "question")

@@ -103,11 +103,11 @@ def _value(verdict: Verdict) -> str:
 def _front(found: Recommendation) -> Table:
     """The file's own design first if it meets all; then by CPU."""
     own = [found.own] if found.own.verdict == MET and found.own not in found.front else []
-    columns = ["CPU", "recv", "latency", "headroom", "interfaces", "rests on", "changes"]
+    columns = ["#CPU", "#recv", "#latency", "#headroom", "#interfaces", "rests on", "changes"]
     if found.currency is not None:
-        columns.insert(5, f"cost {found.currency}".strip())
+        columns.insert(5, f"#cost {found.currency}".strip())
     rows = [line for one in (*own, *found.front[:MOST_ROWS]) for line in _rows(one, found)]
-    return Table(tuple(columns), tuple(rows), frozenset(columns[:-2]))
+    return Table(tuple(columns), tuple(rows))
 
 
 def _rows(one: Checked, found: Recommendation) -> Iterator[tuple[str, ...]]:

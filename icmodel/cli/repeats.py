@@ -63,7 +63,7 @@ def _noise(found: Noises) -> Table:
     rows = tuple(
         (metric, *(_cell(metric, of.get(metric)) for of in found.values())) for metric in metrics
     )
-    return Table(("metric", *found), rows, frozenset(found))
+    return Table(("metric", *(f"#{name}" for name in found)), rows)
 
 
 def _cell(metric: str, one: Mapping[str, float] | None) -> str:

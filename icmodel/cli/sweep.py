@@ -273,8 +273,8 @@ def _sections(grid: Grid) -> Iterator[Section]:
         )
         for place, values in islice(points, None if grid.every else MOST_POINTS)
     )
-    columns = (*grid.swept, *names, "bottleneck")
-    yield Section(", ".join(fixed), Table(columns, rows, frozenset(columns[:-1])))
+    numbers = (f"#{name}" for name in (*grid.swept, *names))
+    yield Section(", ".join(fixed), Table((*numbers, "bottleneck"), rows))
     if (more := math.prod(grid.answers.sizes.values()) - len(rows)) > 0:
         yield Section("", (f"and {more} points more: --all, or all metrics in a file: -o",))
     if marked:

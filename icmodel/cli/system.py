@@ -160,9 +160,9 @@ def list_all(*, as_json: AsJson = False, output: Output = None) -> None:
 
     found = [load(name) for name in system_names()]
     rows = tuple(tuple(str(value) for value in counts(one).values()) for one in found)
-    columns = ("system", "title", "devices", "switches", "links", "streams")
+    columns = ("system", "title", "#devices", "#switches", "#links", "#streams")
     answer = Answer(
-        sections=lambda: [Section("", Table(columns, rows, frozenset(columns[2:])))],
+        sections=lambda: [Section("", Table(columns, rows))],
         document=lambda: {"schema_version": 1, "systems": [counts(one) for one in found]},
         records=lambda: (counts(one) for one in found),
     )

@@ -62,7 +62,7 @@ def _requirements(judged: Sequence[Judged], *, everything: bool) -> Table | tupl
     rows = [_requirement(groups[name]) for name in shown]
     if len(shown) < len(ordered):
         rows.append((f"and {len(ordered) - len(shown)} more", "", "", ""))
-    return Table(("requirement", "verdict", "worst", "limit"), tuple(rows), frozenset())
+    return Table(("requirement", "verdict", "worst", "limit"), tuple(rows))
 
 
 def _requirement(some: Sequence[Judged]) -> tuple[str, str, str, str]:
@@ -95,17 +95,17 @@ def _streams(found: SystemPrediction, *, everything: bool) -> Table:
     groups = {name: [one] for name, one in found.streams.items()} if everything else by_group(found)
     columns = (
         "stream",
-        "n",
-        "goodput",
-        "mean latency",
-        "greatest",
-        "bound",
-        "message",
-        "loss",
+        "#n",
+        "#goodput",
+        "#mean latency",
+        "#greatest",
+        "#bound",
+        "#message",
+        "#loss",
         "limited by",
     )
     rows = tuple(_group(name, some) for name, some in groups.items())
-    return Table(columns, rows, frozenset(columns[1:-1]))
+    return Table(columns, rows)
 
 
 def _group(name: str, some: Sequence[StreamPrediction]) -> tuple[str, ...]:
@@ -156,16 +156,16 @@ def _busiest(found: SystemPrediction, *, everything: bool) -> Iterator[Section]:
     ports.sort(key=lambda one: (-one[1].asked_ratio, one[0]))
     rows = tuple(_port(name, port) for name, port in ports[:most])
     if rows:
-        columns = ("port", "load", "mean queue", "greatest queue")
+        columns = ("port", "#load", "#mean queue", "#greatest queue")
         heading = f"ports, {len(rows)} of {len(ports)} that carry something"
-        yield Section(heading, Table(columns, rows, frozenset(columns[1:])))
+        yield Section(heading, Table(columns, rows))
     devices = [(name, one) for name, one in found.devices.items() if not one.cpu_cores.absent]
     devices.sort(key=lambda one: (-one[1].cpu_cores.value, one[0]))
     told = tuple(_device(name, one) for name, one in devices[:most])
     if told:
-        columns = ("device", "CPU", "busy cores", "busiest core")
+        columns = ("device", "#CPU", "#busy cores", "#busiest core")
         heading = f"devices, {len(told)} of {len(found.devices)}"
-        yield Section(heading, Table(columns, told, frozenset(columns[1:])))
+        yield Section(heading, Table(columns, told))
 
 
 def _port(name: str, port: PortPrediction) -> tuple[str, str, str, str]:

@@ -58,7 +58,7 @@ def _groups(one: System) -> Table:
         count[key] += 1
         links[key] += ends[name]
     rows = tuple((*key, str(n), str(links[key])) for key, n in count.items())
-    return Table(("group", "kind", "count", "links"), rows, frozenset({"count", "links"}))
+    return Table(("group", "kind", "#count", "#links"), rows)
 
 
 def _streams(one: System) -> Table:
@@ -74,8 +74,8 @@ def _streams(one: System) -> Table:
         )
         for stream in list(one.streams.values())[:MOST_LINES]
     )
-    columns = ("stream", "way", "protocol", "payload", "asks for", "priority", "kind")
-    return Table(columns, rows, frozenset({"payload", "asks for", "priority"}))
+    columns = ("stream", "way", "protocol", "#payload", "#asks for", "#priority", "kind")
+    return Table(columns, rows)
 
 
 def _ports(at: tuple[Load, ...]) -> Table:
@@ -90,8 +90,7 @@ def _ports(at: tuple[Load, ...]) -> Table:
         )
         for load in busiest
     )
-    columns = ("port", "streams", "on the wire", "of", "load")
-    return Table(columns, rows, frozenset(columns[1:]))
+    return Table(("port", "#streams", "#on the wire", "#of", "#load"), rows)
 
 
 # --- for machines -----------------------------------------------------------------------------

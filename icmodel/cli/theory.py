@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import Field, asdict, dataclass, field, fields, make_dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
-
-import typer
+from dataclasses import Field, asdict, dataclass, fields, make_dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 from icmodel import theory, units
 from icmodel.cli.output import Answer, Section, Table, emit
-from icmodel.cli.question import AsJson, Command, Output, count, option, room, shares
+from icmodel.cli.question import AsJson, Command, Output, count, given, option, room, shares
 from icmodel.errors import ScenarioError
 from icmodel.theory import ethernet as ethernet_link
 from icmodel.theory import infiniband as infiniband_link
@@ -41,18 +38,11 @@ COLUMNS = (
 class Frames:
     """The frames and the path, as typed."""
 
-    payload: Annotated[
-        str | None,
-        option("payload", "SIZES", 'Useful bytes of one frame, e.g. "1472 B, 1473 B".'),
-    ] = None
-    distance: Annotated[str, option("distance", "LENGTH", "Length of cable.", "0 m")] = "0 m"
-    switches: Annotated[str, option("switches", "N", "Switches on the path.", "0")] = "0"
-    switch_latency: Annotated[
-        str, option("switch-latency", "TIME", 'What a switch adds, e.g. "1 us".', "0 s")
-    ] = "0 s"
-    switching: Annotated[
-        str, option("switching", "HOW", "cut-through or store-and-forward.", "cut-through")
-    ] = "cut-through"
+    payload: str | None = given("SIZES", 'Useful bytes of one frame, e.g. "1472 B, 1473 B".')
+    distance: str = given("LENGTH", "Length of cable.", default="0 m")
+    switches: str = given("N", "Switches on the path.", default="0")
+    switch_latency: str = given("TIME", 'What a switch adds, e.g. "1 us".', default="0 s")
+    switching: str = given("HOW", "cut-through or store-and-forward.", default="cut-through")
 
     def path(self) -> dict[str, Any]:
         """The path as theory takes it."""
@@ -74,27 +64,24 @@ OwnLineRate = Annotated[
 # --- the choices of a framing as options ------------------------------------------------------
 
 
-class Typed(NamedTuple):
-    """A field of a framing on the command line: its option, and how the text is read."""
-
-    option: Any
-    default: object
-    read: Callable[[Any], object]
-
-
-def typed(one: Field[Any]) -> Typed:
-    """The option of one field of a framing: a switch, a size, a count or a name."""
+def _typed(one: Field[Any]) -> tuple[str, type, Any]:
+    """One field of a framing as an option: a switch, a size, a count or a name."""
     name, default, text = one.name.replace("_", "-"), one.default, one.metadata["text"]
     if isinstance(default, bool):
         off = f"/--{OFF.get(name, f'no-{name}')}" if default else ""
-        return Typed(Annotated[bool, typer.Option(f"--{name}{off}", help=text)], default, bool)
+        return one.name, bool, given("", text, default=default, name=f"{name}{off}")
     if name.endswith("-bytes"):
-        said, size = f"{default} B", name.removesuffix("-bytes")
-        return Typed(Annotated[str, option(size, "SIZE", text, said)], said, units.parse_bytes)
-    said = str(default)
-    if isinstance(default, int):
-        return Typed(Annotated[str, option(name, "N", text, said)], said, partial(count, name))
-    return Typed(Annotated[str, option(name, "NAME", text, said)], said, str)
+        size = name.removesuffix("-bytes")
+        return one.name, str, given("SIZE", text, default=f"{default} B", name=size)
+    metavar = "N" if isinstance(default, int) else "NAME"
+    return one.name, str, given(metavar, text, default=str(default))
+
+
+def _read(one: Field[Any], said: Any) -> object:
+    """What was typed for a field of a framing."""
+    if one.name.endswith("_bytes"):
+        return units.parse_bytes(said)
+    return count(one.name.replace("_", "-"), said) if type(one.default) is int else said
 
 
 def framed(kind: type[theory.AnyFraming]) -> Callable[[Command], Command]:
@@ -102,16 +89,11 @@ def framed(kind: type[theory.AnyFraming]) -> Callable[[Command], Command]:
 
     ``chosen.framing()`` is the resulting framing.
     """
-    options = {one.name: typed(one) for one in fields(kind)}
 
     def framing(chosen: object) -> theory.AnyFraming:
-        return kind(**{name: one.read(getattr(chosen, name)) for name, one in options.items()})
+        return kind(**{one.name: _read(one, getattr(chosen, one.name)) for one in fields(kind)})
 
-    made = make_dataclass(
-        "Chosen",
-        [(name, one.option, field(default=one.default)) for name, one in options.items()],
-        namespace={"framing": framing},
-    )
+    made = make_dataclass("Chosen", map(_typed, fields(kind)), namespace={"framing": framing})
     return shares(made, "chosen")
 
 
@@ -300,7 +282,8 @@ def _sections(said: Mapping[str, Any], points: list[dict[str, Any]]) -> Iterator
     rate = units.format_bps(said["line_rate_bps"])
     yield Section("", (f"{said['kind']} at {rate}: {', '.join(choices)}", ", ".join(way)))
     rows = tuple(tuple(_shown(name, point[name]) for name in COLUMNS) for point in points)
-    yield Section("", Table(COLUMNS, rows, frozenset(COLUMNS[:-1])))
+    *numbers, last = COLUMNS
+    yield Section("", Table((*(f"#{name}" for name in numbers), last), rows))
     bound = units.format_bps(said["stream_goodput_bps"])
     yield Section("", (f"a stream of any payload carries at most {bound}",))
 

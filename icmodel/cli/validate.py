@@ -27,8 +27,8 @@ from icmodel.cli.question import (
     AsJson,
     Output,
     VariantName,
+    given,
     listed,
-    option,
     quantity_text,
     room,
     shares,
@@ -49,53 +49,10 @@ app = room()
 
 ENDINGS = (".csv", ".json", ".txt")
 PICTURES = (".png", ".svg")
-NUMBERS = (
-    "rows",
-    "points",
-    "median",
-    "p25",
-    "p75",
-    "p95",
-    "greatest",
-    "noise",
-    "noise there",
-    "of repeats",
-    "no answer",
-    "covered",
-    "half width",
-)
-WORST_NUMBERS = ("payload", "load", "value", "predicted", "low", "high", "error")
-RIGHT = frozenset((*NUMBERS, *WORST_NUMBERS))
-
 SHOWN = 3
 """Reasons for unanswered rows that are listed for a metric."""
 
 Name = Annotated[str, typer.Argument(metavar="DATASET", help="Bundled name or path of a folder.")]
-FoldKinds = Annotated[
-    list[str] | None, option("folds", "KINDS", f"{', '.join(KINDS)}; can be repeated.", "all")
-]
-Metrics = Annotated[
-    list[str] | None,
-    option("metric", "NAMES", "Only these; can be repeated.", "all with 30 rows or more"),
-]
-Breaks = Annotated[
-    list[str] | None,
-    option("break", "SIZE", 'Greatest payload before a break, e.g. "1448 B".', "each curve's own"),
-]
-Most = Annotated[
-    str | None,
-    option(
-        "most",
-        "N",
-        "At most so many folds of a kind (beside breaks of each metric), drawn evenly.",
-        "all",
-    ),
-]
-Worst = Annotated[str, option("worst", "N", "Worst points listed for a metric.", "5")]
-Runs = Annotated[
-    str | None,
-    option("runs", "DATASET", "Whose held-out runs are asked for.", "the dataset's own"),
-]
 Plot = Annotated[
     Path | None,
     typer.Option("--plot", metavar="FILE", help="Draw the errors over the payload: SVG or PNG."),
@@ -115,12 +72,18 @@ Keep = Annotated[
 class Trials:
     """Which rows are left out and scored, as typed."""
 
-    folds: FoldKinds = None
-    metric: Metrics = None
-    at_break: Breaks = None
-    most: Most = None
-    worst: Worst = "5"
-    runs: Runs = None
+    folds: list[str] | None = given("KINDS", f"{', '.join(KINDS)}; can be repeated.", "all")
+    metric: list[str] | None = given(
+        "NAMES", "Only these; can be repeated.", "all with 30 rows or more"
+    )
+    at_break: list[str] | None = given(
+        "SIZE", 'Greatest payload before a break, e.g. "1448 B".', "each curve's own", name="break"
+    )
+    most: str | None = given(
+        "N", "At most so many folds of a kind (beside breaks of each metric), drawn evenly.", "all"
+    )
+    worst: str = given("N", "Worst points listed for a metric.", default="5")
+    runs: str | None = given("DATASET", "Whose held-out runs are asked for.", "the dataset's own")
 
     def wishes(self) -> Wishes:
         """The same as numbers, with the dataset of other runs loaded."""
@@ -234,22 +197,9 @@ def _sections(found: Validation, kinds: Sequence[str]) -> Iterator[Section]:
 
 
 def _scores(found: Validation, trial: Trial) -> Table:
-    columns = (
-        "metric",
-        "rows",
-        "points",
-        "median",
-        "p25",
-        "p75",
-        "p95",
-        "greatest",
-        "covered",
-        "95 % of it",
-        "half width",
-        "noise",
-        *(("noise there", "of repeats") if trial.kind == HELD_OUT else ()),
-        "no answer",
-    )
+    errors = ("#median", "#p25", "#p75", "#p95", "#greatest")
+    there = ("#noise there", "#of repeats") if trial.kind == HELD_OUT else ()
+    columns = ("metric", "#rows", "#points", *errors, "#covered", "95 % of it", "#half width")
     rows = tuple(
         (
             metric,
@@ -264,17 +214,12 @@ def _scores(found: Validation, trial: Trial) -> Table:
         )
         for metric, tested in trial.metrics.items()
     )
-    return Table(columns, rows, RIGHT)
+    return Table((*columns, "#noise", *there, "#no answer"), rows)
 
 
 def _errors(score: Score) -> tuple[str, ...]:
-    numbers = (
-        score.errors.median,
-        score.errors.p25,
-        score.errors.p75,
-        score.errors.p95,
-        score.errors.greatest,
-    )
+    of = score.errors
+    numbers = (of.median, of.p25, of.p75, of.p95, of.greatest)
     return tuple(_error(score.kind, number) for number in numbers)
 
 
@@ -320,19 +265,18 @@ def _regions(trial: Trial) -> Table:
         for name, part in tested.regions.items()
         if part.n
     )
-    return Table(
-        ("metric", "region", "rows", "median", "p95", "covered", "95 % of it"), rows, RIGHT
-    )
+    columns = ("metric", "region", "#rows", "#median", "#p95", "#covered", "95 % of it")
+    return Table(columns, rows)
 
 
 def _worst(data: Dataset, trial: Trial) -> Table:
-    columns = ("metric", "point", "payload", "load", "value", "predicted", "low", "high", "error")
+    numbers = ("#payload", "#load", "#value", "#predicted", "#low", "#high", "#error")
     rows = tuple(
         _outcome(data, metric, one)
         for metric, tested in trial.metrics.items()
         for one in tested.worst
     )
-    return Table(columns, rows, RIGHT)
+    return Table(("metric", "point", *numbers), rows)
 
 
 def _outcome(data: Dataset, metric: str, one: Outcome) -> tuple[str, ...]:

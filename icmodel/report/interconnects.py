@@ -16,7 +16,7 @@ from icmodel.requirement import OUTCOMES, SIGNS, UNDECIDED
 from icmodel.usecase import Finding
 from icmodel.wording import estimated, interval, metric_name, quantity
 
-COLUMNS = ("link", "Gb/s", "protocol", "verdict", "stands on", "decided by (required)")
+COLUMNS = ("link", "#Gb/s", "protocol", "verdict", "stands on", "decided by (required)")
 NAMES = {"ethernet": "Ethernet", "roce": "RoCE", "infiniband": "InfiniBand", "rapidio": "RapidIO"}
 NOT_STATED = "?"
 RULES = (

@@ -1,0 +1,29 @@
+"""Models of a command: one whose fits are shown as they are made, and the best variant of a new dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from icmodel.cli.output import progress_bar
+from icmodel.dataset import Dataset
+from icmodel.model import Model
+
+
+@contextmanager
+def fitted(data: Dataset, variant: str | None, *, cache: bool) -> Iterator[Model]:
+    """A model that shows the progress of its fits on a terminal."""
+    if (variant or data.default_variant) != "hybrid":
+        yield Model(data, variant)
+        return
+    with progress_bar("fitting") as watch:
+        yield Model(data, variant, watch, cache=cache)
+
+
+def best_variant(data: Dataset) -> tuple[str, str]:
+    """The variant that predicts left-out rows of a dataset best, and why; shows progress."""
+    from icmodel.validate import choose  # not needed to predict
+
+    with progress_bar("left-out points") as progress:
+        choice = choose(data, progress)
+    return choice.variant, choice.why
