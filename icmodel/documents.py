@@ -8,6 +8,7 @@ the parser has for a damaged document, so that a caller handles all of them alik
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,13 @@ def json_value(text: str | bytes) -> object:
     if is_too_deep(document):
         raise ValueError(_TOO_DEEP)
     return document
+
+
+def json_text(document: Mapping[str, object]) -> str:
+    """A document as JSON, two spaces deep; of numbers that JSON does not know a `ValueError`."""
+    import json
+
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def is_too_deep(document: object) -> bool:

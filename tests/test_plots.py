@@ -44,7 +44,20 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
 
 
 def layers(spec: Spec, data: str) -> list[Spec]:
-    return [layer for layer in spec["layer"] if layer["data"]["name"] == data]
+    """Layers that draw some rows, with the encoding that all layers share."""
+    return [
+        layer | {"encoding": merged(spec["encoding"], layer["encoding"])}
+        for layer in spec["layer"]
+        if layer["data"]["name"] == data
+    ]
+
+
+def merged(shared: Spec, own: Spec) -> Spec:
+    """A layer's encoding as Vega-Lite reads it: each channel over the one that all layers share."""
+    return shared | {
+        name: shared.get(name, {}) | channel if isinstance(channel, dict) else channel
+        for name, channel in own.items()
+    }
 
 
 def by(rows: list[Spec], field: str) -> dict[float, Spec]:
@@ -210,7 +223,7 @@ def test_payload_is_logarithmic_and_axes_name_what_they_show(model: Model) -> No
     assert line["y"]["title"] == "greatest goodput"
     assert line["y"]["field"] == "goodput_bps"
     assert "Ki" in line["x"]["axis"]["labelExpr"]
-    load_axis = metric_plot(model, "latency_mean_s", "load", ASKED)["layer"][0]["encoding"]
+    load_axis = metric_plot(model, "latency_mean_s", "load", ASKED)["encoding"]
     assert load_axis["x"]["title"] == "requested goodput"
     assert load_axis["y"]["title"] == "mean latency"
 
@@ -260,12 +273,12 @@ def test_the_title_names_dataset_variant_and_what_is_held(model: Model) -> None:
 def test_a_request_that_would_drown_gets_logarithmic_axes(model: Model) -> None:
     small = scenario(protocol="tcp", payload_bytes=64, requested_goodput="64 kb/s")
     load_plot = metric_plot(model, "latency_mean_s", "load", small)
-    x = load_plot["layer"][0]["encoding"]["x"]
+    x = load_plot["encoding"]["x"]
     assert x["scale"]["type"] == "log"
     assert x["scale"]["domain"][0] < 64_000 < x["scale"]["domain"][1]
     steps = [row["requested_goodput_bps"] for row in load_plot["datasets"]["predicted"]]
     assert sum(step < 1e6 for step in steps) > 5
-    y = metric_plot(model, "goodput_bps", "payload", small)["layer"][0]["encoding"]["y"]
+    y = metric_plot(model, "goodput_bps", "payload", small)["encoding"]["y"]
     assert y["scale"]["type"] == "log"
     assert not is_small(1.0, 50.0)
 
@@ -445,7 +458,7 @@ def test_every_metric_of_every_dataset_can_be_plotted_or_is_refused(name: str) -
 def check_spec(spec: Spec, metric: str) -> None:
     """What every specification must hold: finite numbers, and a y axis that reaches them."""
     document = json.loads(json.dumps(spec, allow_nan=False))
-    y = document["layer"][0]["encoding"]["y"]["scale"]["domain"]
+    y = document["encoding"]["y"]["scale"]["domain"]
     values = [row[metric] for rows in document["datasets"].values() for row in rows]
     assert values
     assert all(math.isfinite(value) and value <= y[1] for value in values)

@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -26,12 +26,12 @@ from icmodel.report.blocks import Figures
 from icmodel.report.conclusion import conclude, margin_text
 from icmodel.report.drawing import COLOURS, GRID, INK, PAPER, QUIET
 from icmodel.report.figures import figures as show_figures
-from icmodel.report.html import html_page
 from icmodel.report.json import json_page
-from icmodel.report.markdown import code, escape, markdown_page
+from icmodel.report.markdown import code, escape
 from icmodel.report.markup import Markup, element
 from icmodel.report.text import evaluation_text
 from icmodel.report.verdicts import gauge
+from icmodel.report.writing import report_text
 from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement, judge
 from icmodel.usecase import Evaluation, Finding, evaluate
 from icmodel.wording import interval, limit_name, metric_name, percent, plural
@@ -48,6 +48,8 @@ SECTIONS = [
     "Sources",
     "To do it again",
 ]
+html_page = partial(report_text, ending=".html")
+markdown_page = partial(report_text, ending=".md")
 CSS = (checkout.ROOT / "icmodel" / "report" / "page.css").read_text(encoding="utf-8")
 BLOCKED = 'import sys; sys.modules["vl_convert"] = None; '
 """A Python in which the extra that draws is not installed."""
@@ -619,12 +621,6 @@ def test_the_short_text_has_the_verdict_and_what_would_mend_it(imaging: Evaluati
         "known limits: 9 of ethernet-10g-2012, 5 of imaging: --why",
     ):
         assert said in flat, said
-
-
-def test_colours_only_wrap_the_outcomes(imaging: Evaluation) -> None:
-    coloured = evaluation_text(imaging, colour=True)
-    assert "\033[31m✗ not met\033[0m" in coloured
-    assert re.sub(r"\033\[[0-9]*m", "", coloured) == evaluation_text(imaging)
 
 
 def test_a_file_cannot_command_the_terminal(small: Evaluation) -> None:

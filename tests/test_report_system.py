@@ -25,7 +25,7 @@ from icmodel.report.systems.layout import Layout, Place, layout
 from icmodel.report.systems.seen import seen
 from icmodel.report.systems.shape import MOST_BOXES, MOST_MEMBERS, shape
 from icmodel.report.systems.texts import shortened, width_px
-from icmodel.report.writing import system_text
+from icmodel.report.writing import report_text
 from icmodel.requirement import Requirement
 from icmodel.system import Device, System, SystemPrediction, Wanted, load, predict, system_names
 from icmodel.units import format_seconds
@@ -309,7 +309,7 @@ def test_the_ending_picks_the_form(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", [".html", ".md", ".json", ".svg"])
 def test_the_same_system_gives_the_same_bytes(ending: str) -> None:
-    made = [system_text(predict(chain((2, 1))), ending, "a.svg") for _ in range(2)]
+    made = [report_text(predict(chain((2, 1))), ending, "a.svg") for _ in range(2)]
     assert made[0] == made[1]
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from icmodel.cli.table import Table as Table
+from icmodel.documents import json_text as json_text
 from icmodel.errors import ReportError
 
 if TYPE_CHECKING:
@@ -171,13 +172,6 @@ def fixed(number: float, places: int) -> str:
     if 0 < number < least:
         return f"<{least:.{places}f}"
     return f"{number:.{places}f}"
-
-
-def json_text(document: Mapping[str, object]) -> str:
-    """A document as JSON, two spaces deep."""
-    import json
-
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def write_csv(records: Iterable[Mapping[str, object]], file: TextIO) -> None:

@@ -104,7 +104,7 @@ class Title:
 
 def spec(field: str, metric: str, data: Data, title: Title) -> Spec:
     """The whole specification of a metric over the field of a scenario."""
-    here = _Plot(field, metric, data, title.value)
+    here = _Plot(field, metric, data)
     return {
         "$schema": SCHEMA,
         "description": title.description,
@@ -119,6 +119,7 @@ def spec(field: str, metric: str, data: Data, title: Title) -> Spec:
         "background": None,
         "config": CONFIG,
         "datasets": {name: rows for name, rows in data.items() if rows},
+        "encoding": {"x": here.x, "y": here.y | {"title": title.value}},
         "layer": list(_layers(here)),
     }
 
@@ -136,7 +137,6 @@ class _Plot:
     field: str
     metric: str
     data: Data
-    value: str
 
     @property
     def x(self) -> Spec:
@@ -150,27 +150,18 @@ class _Plot:
         return {
             "field": self.metric,
             "type": "quantitative",
-            "title": self.value,
             "scale": _y_scale(self.metric, self.data),
             "axis": ticks(self.metric) | {"tickCount": 5, "gridOpacity": UNLABELLED},
         }
 
     @property
-    def colour(self) -> Spec:
-        lines = [row.get("line") for rows in self.data.values() for row in rows]
-        names = [name for name in DASHES if name in lines]
-        return {
-            "field": "line",
-            "type": "nominal",
-            "scale": {"domain": names, "range": [COLOURS[name] for name in names]},
-            "legend": {"columns": 4, "symbolType": "stroke", "symbolSize": 400},
-        }
-
-    @property
-    def dash(self) -> Spec:
-        colour = self.colour
-        ranges = [DASHES[name] for name in colour["scale"]["domain"]]
-        return colour | {"scale": {"domain": colour["scale"]["domain"], "range": ranges}}
+    def lines(self) -> Spec:
+        """Colour and dash of each line."""
+        drawn = [row.get("line") for rows in self.data.values() for row in rows]
+        names = [name for name in DASHES if name in drawn]
+        channels = told_apart("line", names, color=COLOURS, strokeDash=DASHES)
+        legend = {"columns": 4, "symbolType": "stroke", "symbolSize": 400}
+        return {name: channel | {"legend": legend} for name, channel in channels.items()}
 
     @property
     def groups(self) -> dict[str, Row]:
@@ -283,98 +274,50 @@ def _is_logarithmic(metric: str, least: float, top: float, marked: list[float]) 
 # --- layers -----------------------------------------------------------------------------------
 
 
+def told_apart(field: str, names: list[str], **channels: Mapping[str, object]) -> Spec:
+    """Channels such as colour and shape, of which each name of a field has its own value."""
+    return {
+        channel: {
+            "field": field,
+            "type": "nominal",
+            "scale": {"domain": names, "range": [values[name] for name in names]},
+        }
+        for channel, values in channels.items()
+    }
+
+
 def _layers(plot: _Plot) -> Iterator[Spec]:
     """From back to front: interval, theory, request, limit, prediction, points, the scenario."""
-    yield _band(plot)
+    ends: Spec = {"y": {"field": "low"}, "y2": {"field": "high"}}
+    pieces: Spec = {"detail": {"field": "piece"}}
+    pale = {"condition": {"test": "datum.extrapolated", "value": 0.45}, "value": 1}
+    payload = () if plot.field == "payload_bytes" else ("payload",)
+    blue, orange = COLOURS[PREDICTED], COLOURS[HERE]
+    line, thin = plot.lines | {"tooltip": plot.tooltip()}, {"strokeWidth": 1.5}
+    yield _layer("predicted", "area", {"fill": blue, "fillOpacity": 0.14}, ends | pieces)
     for name in ("theory", "requested"):
         if plot.data[name]:
-            yield _line(plot, name, {"strokeWidth": 1.5})
+            yield _layer(name, "line", thin, line)
     if plot.data["limit"]:
-        yield _rule(plot)
-    yield _line(plot, "predicted", {"strokeWidth": 2.25})
+        yield _layer("limit", "rule", thin, line | {"x": None, "tooltip": plot.tooltip()[1:]})
+    predicted = line | pieces | {"opacity": pale, "tooltip": plot.tooltip("basis")}
+    yield _layer("predicted", "line", {"strokeWidth": 2.25}, predicted)
     if plot.data["benchmarked"]:
-        yield _ranges(plot, "benchmarked", QUIET, 1.0)
-        yield _points(plot)
+        yield _layer(
+            "benchmarked", "rule", {"stroke": QUIET, "strokeWidth": 1, "opacity": 0.8}, ends
+        )
+        style = {"size": 34, "stroke": INK, "strokeWidth": 1.25, "opacity": 1}
+        shown: Spec = {"shape": plot.shape | {"field": "group"}, "fill": plot.fill("group")}
+        tooltip = plot.tooltip(*payload, "load", "basis", "source")
+        yield _layer("benchmarked", "point", style, shown | {"tooltip": tooltip})
     if plot.data["here"]:
-        yield _ranges(plot, "here", COLOURS[HERE], 2.5)
-        yield _marked(plot)
+        yield _layer("here", "rule", {"stroke": orange, "strokeWidth": 2.5, "opacity": 0.8}, ends)
+        style = {"size": 110, "fill": orange, "stroke": PAPER, "strokeWidth": 1.5, "opacity": 1}
+        shown = {"shape": plot.shape | {"field": "line"}, "tooltip": plot.tooltip("basis")}
+        yield _layer("here", "point", style, shown)
 
 
-def _mark(kind: str, **more: object) -> Spec:
-    return {"type": kind, "aria": False, **more}
-
-
-def _band(plot: _Plot) -> Spec:
-    return {
-        "data": {"name": "predicted"},
-        "mark": _mark("area", fill=COLOURS[PREDICTED], fillOpacity=0.14),
-        "encoding": {
-            "x": plot.x,
-            "y": plot.y | {"field": "low"},
-            "y2": {"field": "high"},
-            "detail": {"field": "piece"},
-        },
-    }
-
-
-def _line(plot: _Plot, name: str, style: Spec) -> Spec:
-    encoding: Spec = {"x": plot.x, "y": plot.y, "color": plot.colour, "strokeDash": plot.dash}
-    if name == "predicted":
-        encoding["detail"] = {"field": "piece"}
-        encoding["opacity"] = {
-            "condition": {"test": "datum.extrapolated", "value": 0.45},
-            "value": 1,
-        }
-    encoding["tooltip"] = plot.tooltip("basis") if name == "predicted" else plot.tooltip()
-    return {"data": {"name": name}, "mark": _mark("line", **style), "encoding": encoding}
-
-
-def _rule(plot: _Plot) -> Spec:
-    return {
-        "data": {"name": "limit"},
-        "mark": _mark("rule", strokeWidth=1.5),
-        "encoding": {
-            "y": plot.y,
-            "color": plot.colour,
-            "strokeDash": plot.dash,
-            "tooltip": plot.tooltip()[1:],
-        },
-    }
-
-
-def _ranges(plot: _Plot, name: str, colour: str, width: float) -> Spec:
-    return {
-        "data": {"name": name},
-        "mark": _mark("rule", stroke=colour, strokeWidth=width, opacity=0.8),
-        "encoding": {"x": plot.x, "y": plot.y | {"field": "low"}, "y2": {"field": "high"}},
-    }
-
-
-def _points(plot: _Plot) -> Spec:
-    payload = () if plot.field == "payload_bytes" else ("payload",)
-    return {
-        "data": {"name": "benchmarked"},
-        "mark": _mark("point", size=34, stroke=INK, strokeWidth=1.25, opacity=1),
-        "encoding": {
-            "x": plot.x,
-            "y": plot.y,
-            "shape": plot.shape | {"field": "group"},
-            "fill": plot.fill("group"),
-            "tooltip": plot.tooltip(*payload, "load", "basis", "source"),
-        },
-    }
-
-
-def _marked(plot: _Plot) -> Spec:
-    return {
-        "data": {"name": "here"},
-        "mark": _mark(
-            "point", size=110, fill=COLOURS[HERE], stroke=PAPER, strokeWidth=1.5, opacity=1
-        ),
-        "encoding": {
-            "x": plot.x,
-            "y": plot.y,
-            "shape": plot.shape | {"field": "line"},
-            "tooltip": plot.tooltip("basis"),
-        },
-    }
+def _layer(name: str, kind: str, style: Spec, encoding: Spec) -> Spec:
+    """One layer: the rows it draws, how, and its encoding besides what all layers share."""
+    mark = {"type": kind, "aria": False, **style}
+    return {"data": {"name": name}, "mark": mark, "encoding": encoding}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import singledispatch
 from pathlib import Path
 
@@ -26,10 +25,8 @@ from icmodel.report.blocks import (
     Table,
     Text,
 )
-from icmodel.report.content import page
 from icmodel.report.markup import Markup, element, joined
 from icmodel.requirement import SIGNS
-from icmodel.usecase import Evaluation
 
 NO_PLOTS = f"The plots are left out, since vl-convert is not here: {plots.EXTRA}, and write the "
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -39,13 +36,8 @@ LONG = 60
 CLASSES = {"met": "met", "not met": "not-met", "undecided": "undecided"}
 
 
-def html_page(evaluation: Evaluation) -> str:
-    """The page of an evaluation: self-contained, the same bytes for the same question."""
-    return html_text(page(evaluation))
-
-
 def html_text(content: Page) -> str:
-    """A page of any content."""
+    """A page, self-contained; the same content gives the same bytes."""
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -56,7 +48,9 @@ def html_text(content: Page) -> str:
         element("title", f"{content.title}: {content.answer.outcome}"),
         element("style", Markup(_styles())),
     )
-    body = element("body", _header(content), element("main", *_sections(content)), _footer(content))
+    main = element("main", *map(_section, content.sections))
+    footer = element("footer", element("p", f"Written by {content.made_by}."))
+    body = element("body", _header(content), main, footer)
     return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n"
 
 
@@ -105,18 +99,9 @@ def _badge(outcome: str) -> Markup:
     return element("span", sign, f" {outcome}", class_=f"badge {CLASSES[outcome]}")
 
 
-def _sections(content: Page) -> Iterable[Markup]:
-    for section in content.sections:
-        yield _section(section)
-
-
 def _section(section: Section) -> Markup:
     heading = element("h2", section.title)
     return element("section", heading, *map(show, section.blocks), id=section.anchor)
-
-
-def _footer(content: Page) -> Markup:
-    return element("footer", element("p", f"Written by {content.made_by}."))
 
 
 # --- blocks -----------------------------------------------------------------------------------

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 from icmodel import __version__
+from icmodel.documents import json_text
 from icmodel.report.blocks import Figures
 from icmodel.report.conclusion import conclude
 from icmodel.report.content import command
@@ -14,34 +13,24 @@ from icmodel.system import SystemPrediction
 from icmodel.usecase import Evaluation
 
 
-def json_page(evaluation: Evaluation) -> str:
-    """The document of ``icmodel evaluate --json``, with the report's additions."""
-    answer = conclude(evaluation)
-    plots = [
-        {"title": figure.title, "caption": figure.caption, "spec": figure.spec}
-        for block in figures(evaluation)
-        if isinstance(block, Figures)
-        for figure in block.figures
-    ]
-    document = {
-        **evaluation.to_dict(),
-        "answer": {"sentence": answer.sentence, **dict(answer.parts)},
-        "reproduce": {"command": command(evaluation), "icmodel": __version__},
-        "plots": plots,
-    }
-    return _text(document)
-
-
-def system_json(found: SystemPrediction) -> str:
-    """The document of ``icmodel system FILE --json``, with the report's additions."""
-    answer = conclusion.conclude(found)
-    document = {
-        **found.to_dict(),
-        "answer": {"sentence": answer.sentence, **dict(answer.parts)},
-        "reproduce": {"command": content.command(found), "icmodel": __version__},
-    }
-    return _text(document)
-
-
-def _text(document: dict[str, object]) -> str:
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+def json_page(answer: Evaluation | SystemPrediction) -> str:
+    """The document of ``icmodel evaluate --json`` or ``icmodel system FILE --json``, with the report's additions."""
+    plots: dict[str, object] = {}
+    if isinstance(answer, Evaluation):
+        concluded, repeated = conclude(answer), command(answer)
+        plots["plots"] = [
+            {"title": figure.title, "caption": figure.caption, "spec": figure.spec}
+            for block in figures(answer)
+            if isinstance(block, Figures)
+            for figure in block.figures
+        ]
+    else:
+        concluded, repeated = conclusion.conclude(answer), content.command(answer)
+    return json_text(
+        {
+            **answer.to_dict(),
+            "answer": {"sentence": concluded.sentence, **dict(concluded.parts)},
+            "reproduce": {"command": repeated, "icmodel": __version__},
+            **plots,
+        }
+    )

@@ -22,20 +22,13 @@ from icmodel.report.blocks import (
     Table,
     Text,
 )
-from icmodel.report.content import page
 from icmodel.requirement import SIGNS
-from icmodel.usecase import Evaluation
 
 _SPECIAL = re.compile(r"([\\`*\[\]<>|~#]|(?<!\w)_|_(?!\w)|&(?=[#\w]+;))")
 
 
-def markdown_page(evaluation: Evaluation) -> str:
-    """The report of an evaluation in Markdown (GitHub's tables)."""
-    return markdown_text(page(evaluation))
-
-
 def markdown_text(content: Page) -> str:
-    """A page of any content in Markdown."""
+    """A page in Markdown (GitHub's tables)."""
     parts = [
         f"# {escape(content.title)}",
         escape(content.question),

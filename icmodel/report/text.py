@@ -15,7 +15,7 @@ from icmodel.report.conclusion import (
     limit_text,
     margin_text,
 )
-from icmodel.requirement import MET, NOT_MET, SIGNS, UNDECIDED
+from icmodel.requirement import MET, NOT_MET, SIGNS
 from icmodel.usecase import Answer, Derivation, Evaluation, Finding
 from icmodel.wording import (
     estimated,
@@ -28,13 +28,10 @@ from icmodel.wording import (
 
 WIDTH = 100
 READINGS = "read another way, which decides nothing"
-ANSI = {MET: "32", NOT_MET: "31", UNDECIDED: "33"}
 GAP = "  "
 
 
-def evaluation_text(
-    evaluation: Evaluation, *, why: bool = False, width: int = WIDTH, colour: bool = False
-) -> str:
+def evaluation_text(evaluation: Evaluation, *, why: bool = False, width: int = WIDTH) -> str:
     """The verdict, each requirement, and what would meet or decide it.
 
     Parameters
@@ -43,12 +40,9 @@ def evaluation_text(
         With the basis of each verdict, derivations, predictions and reasons.
     width : int
         Characters a line may have; longer words are not broken.
-    colour : bool
-        Outcomes in the terminal's green, red and yellow.
     """
     lines = _wrapped(_whole(evaluation) if why else _short(evaluation), width)
-    text = "\n".join(_printable(line.rstrip()) for line in lines) + "\n"
-    return _coloured(text) if colour else text
+    return "\n".join(_printable(line.rstrip()) for line in lines) + "\n"
 
 
 def _printable(line: str) -> str:
@@ -70,13 +64,6 @@ def _wrapped(lines: Iterable[tuple[str, str]], width: int) -> Iterator[str]:
             break_long_words=False,
             break_on_hyphens=False,
         )
-
-
-def _coloured(text: str) -> str:
-    for outcome, code in ANSI.items():
-        shown = f"{SIGNS[outcome]} {outcome}"
-        text = text.replace(shown, f"\033[{code}m{shown}\033[0m")
-    return text
 
 
 def _short(evaluation: Evaluation) -> Iterator[tuple[str, str]]:

@@ -32,13 +32,10 @@ def report(answer: Evaluation | SystemPrediction, path: str | Path) -> None:
     of_usecase = isinstance(answer, Evaluation)
     ending = _ending(path, ENDINGS if of_usecase else SYSTEM_ENDINGS)
     check_place(path)
-    if isinstance(answer, Evaluation):
-        write(path, report_text(answer, ending).encode("utf-8"))
-        return
     picture = Path(path).with_suffix(".svg")
-    if ending == ".md":
-        write(picture, system_text(answer, ".svg", picture.name).encode("utf-8"))
-    write(path, system_text(answer, ending, picture.name).encode("utf-8"))
+    if ending == ".md" and not of_usecase:
+        write(picture, report_text(answer, ".svg").encode("utf-8"))
+    write(path, report_text(answer, ending, picture.name).encode("utf-8"))
 
 
 def _ending(path: str | Path, endings: tuple[str, ...]) -> str:
@@ -49,38 +46,19 @@ def _ending(path: str | Path, endings: tuple[str, ...]) -> str:
     return ending
 
 
-def report_text(evaluation: Evaluation, ending: str) -> str:
-    """The text of an evaluation's report of one of the `ENDINGS`."""
-    if ending == ".html":
-        from icmodel.report.html import html_page
+def report_text(answer: Evaluation | SystemPrediction, ending: str, picture: str = "") -> str:
+    """The text of a report with one of the endings; Markdown of a system shows the file ``picture``."""
+    from icmodel.report import content, html, json, markdown
+    from icmodel.report.systems import content as of_system
+    from icmodel.report.systems.drawing import system_svg
+    from icmodel.usecase import Evaluation
 
-        return html_page(evaluation)
-    if ending == ".md":
-        from icmodel.report.markdown import markdown_page
-
-        return markdown_page(evaluation)
-    from icmodel.report.json import json_page
-
-    return json_page(evaluation)
-
-
-def system_text(found: SystemPrediction, ending: str, picture: str) -> str:
-    """The text of a system's report of one of the `SYSTEM_ENDINGS`; Markdown shows the file `picture`."""
-    if ending == ".svg":
-        from icmodel.report.systems.drawing import system_svg
-
-        return system_svg(found)
     if ending == ".json":
-        from icmodel.report.json import system_json
-
-        return system_json(found)
-    from icmodel.report.systems.content import page
-
-    content = page(found, picture)
-    if ending == ".html":
-        from icmodel.report.html import html_text
-
-        return html_text(content)
-    from icmodel.report.markdown import markdown_text
-
-    return markdown_text(content)
+        return json.json_page(answer)
+    if isinstance(answer, Evaluation):
+        page = content.page(answer)
+    elif ending == ".svg":
+        return system_svg(answer)
+    else:
+        page = of_system.page(answer, picture)
+    return html.html_text(page) if ending == ".html" else markdown.markdown_text(page)
