@@ -229,6 +229,11 @@ class Dataset:
         allowed = set(product(*wanted))
         return tuple(p for p in self.points if p.protocol == protocol and p.options in allowed)
 
+    def options_of(self, point: Point) -> dict[str, str]:
+        """The options that a row states, by axis."""
+        options = zip(self.option_axes, point.options, strict=True)
+        return {axis: value for axis, value in options if value}
+
     def changed_options(self, options: Mapping[str, str]) -> dict[str, str]:
         """The options that are not at their default."""
         return {

@@ -1,4 +1,4 @@
-"""Documents: TOML and JSON as somebody wrote them; what is damaged in any way is a `ValueError`.
+"""Documents: TOML and JSON as somebody wrote them, where what is damaged is a `ValueError`; and JSON as icmodel writes it.
 
 The parsers of Python raise further errors for documents that nobody means: too deep a nesting ends
 in a `RecursionError`, a number of thousands of digits in another one. Here each is the one that
@@ -7,8 +7,10 @@ the parser has for a damaged document, so that a caller handles all of them alik
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +82,24 @@ def json_text(document: Mapping[str, object]) -> str:
     import json
 
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def by_field(record: Any) -> dict[str, Any]:
+    """The JSON form of a record: its fields by name, each as `plain` has it."""
+    return {one.name: plain(getattr(record, one.name)) for one in fields(record)}
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON knows it: records by their fields, sequences as lists, and ``None`` for an unknown number."""
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if is_dataclass(value):
+        return by_field(value)
+    if isinstance(value, Mapping):
+        return {key: plain(one) for key, one in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [plain(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def is_too_deep(document: object) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from icmodel.documents import by_field
 from icmodel.errors import UseCaseError
-from icmodel.estimate import Estimate, number_or_none
+from icmodel.estimate import Estimate
 
 MET = "met"
 NOT_MET = "not met"
@@ -39,20 +40,18 @@ class Requirement:
             )
 
     @property
+    def sign(self) -> str:
+        """``≥`` or ``≤``."""
+        return "≤" if self.at_least is None else "≥"
+
+    @property
     def limit(self) -> float:
         """The limit, whichever side it bounds."""
         return float(self.at_least if self.at_least is not None else self.at_most or 0.0)
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        return {
-            "name": self.name,
-            "metric": self.metric,
-            "at_least": self.at_least,
-            "at_most": self.at_most,
-            "kind": self.kind,
-            "source": self.source,
-        }
+        return by_field(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +67,7 @@ class Verdict:
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        return {
-            "requirement": self.requirement.to_dict(),
-            "outcome": self.outcome,
-            "estimate": self.estimate.to_dict(),
-            "margin": number_or_none(self.margin),
-            "limiting": self.limiting,
-            "why": self.why,
-        }
+        return by_field(self)
 
 
 def judge(requirement: Requirement, estimate: Estimate, limiting: str = "") -> Verdict:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from textwrap import wrap
 
 from icmodel import units
 from icmodel.errors import UnitError
@@ -121,6 +122,15 @@ def percent(share: float) -> str:
     digits = 2 if abs(share) < 1 else 3
     text = units.format_ratio(abs(share), digits)
     return f"−{text}" if share < 0 else text
+
+
+WIDTH = 100
+"""Most characters of a line for people."""
+
+
+def wrapped(text: str, first: str = "", then: str = "", width: int = WIDTH) -> list[str]:
+    """A text in lines of at most a width, with indents of the first line and of the others."""
+    return wrap(text, width, initial_indent=first, subsequent_indent=then, break_on_hyphens=False)
 
 
 def plural(count: int, noun: str) -> str:

@@ -14,11 +14,11 @@ from icmodel import Model
 from icmodel.cli import main
 from icmodel.cli.output import plain
 from icmodel.cli.question import question_text
-from icmodel.cli.short import LINES, MORE, SLOTS, WIDTH, candidates, fitting, short, shown_metrics
+from icmodel.cli.short import LINES, MORE, SLOTS, candidates, fitting, short, shown_metrics
 from icmodel.dataset import catalogue, load
 from icmodel.estimate import Prediction
 from icmodel.scenario import scenario
-from icmodel.wording import estimated, interval, metric_name
+from icmodel.wording import WIDTH, estimated, interval, metric_name
 
 TABLE_8_1 = (
     "predict --protocol tcp --payload '65535 B' --rate 6700/s --cores 4 --switches 1 "

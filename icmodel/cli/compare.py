@@ -16,6 +16,7 @@ from icmodel.cli.question import (
     DEFAULT_DATASET,
     AsJson,
     DatasetNames,
+    Every,
     Extrapolate,
     NoCache,
     Output,
@@ -30,6 +31,7 @@ from icmodel.cli.question import (
 )
 from icmodel.cli.short import fitting, shown_metrics
 from icmodel.dataset import Dataset, load
+from icmodel.documents import plain
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Prediction
 from icmodel.scenario import Scenario, scenario
@@ -50,7 +52,6 @@ UseCaseName = Annotated[
 Why = Annotated[
     bool, typer.Option("--why", help="With --usecase: who answers for each interconnect, and why.")
 ]
-Every = Annotated[bool, typer.Option("--all", help="Every metric and every note.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +61,8 @@ class Column:
     dataset: str
     variant: str
     protocol: str
-    prediction: Prediction | None
     why: str
-
-    def to_dict(self) -> dict[str, object]:
-        """JSON form."""
-        return {
-            "dataset": self.dataset,
-            "variant": self.variant,
-            "protocol": self.protocol,
-            "why": self.why,
-            "prediction": None if self.prediction is None else self.prediction.to_dict(),
-        }
+    prediction: Prediction | None
 
 
 @app.command(short_help="Answers of several datasets side by side.")
@@ -135,10 +126,7 @@ def _answer(columns: list[Column], *, every: bool) -> Answer:
     """The columns as sections, JSON and records."""
     return Answer(
         sections=lambda: _sections(columns, every=every),
-        document=lambda: {
-            "schema_version": 1,
-            "columns": [column.to_dict() for column in columns],
-        },
+        document=lambda: {"schema_version": 1, "columns": plain(columns)},
         records=lambda: _records(columns),
     )
 
@@ -156,9 +144,9 @@ def _column(data: Dataset, variant: str, asked: Scenario, outside: str, *, cache
     try:
         with fitted(data, variant, cache=cache) as model:
             prediction = model.predict(asked, outside=outside)
-        return Column(data.id, variant, asked.protocol, prediction, "")
+        return Column(data.id, variant, asked.protocol, "", prediction)
     except OutOfDomain as refusal:
-        return Column(data.id, variant, asked.protocol, None, str(refusal))
+        return Column(data.id, variant, asked.protocol, str(refusal), None)
 
 
 def _sections(columns: list[Column], *, every: bool) -> Iterator[Section]:

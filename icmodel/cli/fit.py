@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from icmodel.cli.output import json_text, print_text, progress_bar
-from icmodel.cli.question import AsJson, room
+from icmodel.cli.question import AsJson, OneDataset, room
 from icmodel.dataset import load
 
 app = room()
 
-Name = Annotated[str, typer.Argument(metavar="DATASET", help="Bundled name or path of a folder.")]
-
 
 @app.command(short_help="Keep what hybrid fits beside a dataset.")
-def fit(dataset: Name, *, as_json: AsJson = False) -> None:
+def fit(dataset: OneDataset, *, as_json: AsJson = False) -> None:
     """Fit a dataset for the variant hybrid, and keep the fit beside its points.
 
     It takes seconds to a minute; predictions then read it and answer at once. Two files are written:

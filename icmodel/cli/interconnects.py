@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from icmodel.cli.output import Answer, Section, Table, check_file, emit, progress_bar, write_text
+from icmodel.cli.output import (
+    Answer,
+    Section,
+    Table,
+    check_file,
+    emit,
+    hanging,
+    progress_bar,
+    write_text,
+)
 from icmodel.errors import ScenarioError
 
 if TYPE_CHECKING:
     from icmodel.interconnects import Comparison
-
-WIDTH = 100
 
 
 def compare_usecase(
@@ -62,29 +68,18 @@ def refuse_beside(given: dict[str, object]) -> None:
 def _sections(found: Comparison, *, why: bool) -> Iterator[Section]:
     from icmodel.report import interconnects as words
 
-    yield Section("", _wrapped(words.headline(found)))
+    yield Section("", hanging(words.headline(found)))
     rows = tuple(words.row_cells(row) for row in found.rows)
     yield Section("", Table(words.COLUMNS, rows))
     if told := words.measurements(found):
-        yield Section("what would decide", _wrapped(told))
-    yield Section("how it was made", _wrapped(words.RULES))
+        yield Section("what would decide", hanging(told))
+    yield Section("how it was made", hanging(words.RULES))
     if not why:
         yield Section("", ("who answers for each link, who else does, and why: --why",))
         return
     for row in found.rows:
         heading = f"{words.link_name(row)}: {row.outcome}"
-        yield Section(heading, _wrapped(words.reasons(row)))
-
-
-def _wrapped(lines: Iterator[str] | tuple[str, ...]) -> tuple[str, ...]:
-    """Lines of at most 100 characters, with a hanging indent."""
-    return tuple(
-        part
-        for line in lines
-        for part in textwrap.wrap(
-            line, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-        )
-    )
+        yield Section(heading, hanging(words.reasons(row)))
 
 
 def _records(found: Comparison) -> Iterator[dict[str, object]]:

@@ -166,6 +166,13 @@ def _aligned(table: Table) -> list[str]:
     ]
 
 
+def hanging(lines: Iterable[str]) -> tuple[str, ...]:
+    """Lines of at most 100 characters, with a hanging indent."""
+    from icmodel.wording import wrapped
+
+    return tuple(part for line in lines for part in wrapped(line, then="  "))
+
+
 def fixed(number: float, places: int) -> str:
     """A number with a number of decimal places; one below the smallest shown is marked as such, not rounded to 0."""
     least = 10.0**-places

@@ -16,6 +16,7 @@ from icmodel.cli.question import (
     DEFAULT_DATASET,
     AsJson,
     DatasetName,
+    Every,
     Extrapolate,
     NoCache,
     Output,
@@ -52,7 +53,6 @@ Solve = Annotated[
     option("solve", "WHAT", "Find the least rate, payload or cores that carry --goodput."),
 ]
 Goodput = Annotated[str | None, option("goodput", "RATE", 'For --solve, e.g. "3.5 Gb/s".')]
-Every = Annotated[bool, typer.Option("--all", help="Every metric and every note.")]
 Why = Annotated[bool, typer.Option("--why", help="With terms, bounds and rows.")]
 
 SOLVABLE = ("rate", "payload", "cores")

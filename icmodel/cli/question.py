@@ -51,6 +51,17 @@ NoCache = Annotated[
         "--no-cache", help="Keep no fit in the user's cache folder, and read none (hybrid)."
     ),
 ]
+Every = Annotated[bool, typer.Option("--all", help="Every metric and every note.")]
+OneDataset = Annotated[
+    str, typer.Argument(metavar="DATASET", help="Bundled name or path of a folder.")
+]
+SystemName = Annotated[
+    str, typer.Argument(metavar="SYSTEM", help="Bundled name or path of a TOML file.")
+]
+Speaks = Annotated[
+    str | None,
+    option("dataset", "NAME", f"{DATASET_HELP} It speaks for every stream.", "the system's"),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 Output = Annotated[
     Path | None,

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from icmodel.cli.output import Answer, emit, progress_bar
-from icmodel.cli.question import DATASET_HELP, AsJson, NoCache, Output, VariantName, option, room
+from icmodel.cli.question import AsJson, NoCache, Output, Speaks, SystemName, VariantName, room
 
 app = room()
-
-Name = Annotated[str, typer.Argument(metavar="SYSTEM", help="Bundled name or path of a TOML file.")]
-Speaks = Annotated[
-    str | None,
-    option("dataset", "NAME", f"{DATASET_HELP} It speaks for every stream.", "the system's"),
-]
 
 
 @app.command(short_help="What to choose in a system so that it meets its requirements.")
 def recommend(
-    name: Name,
+    name: SystemName,
     *,
     dataset: Speaks = None,
     variant: VariantName = None,

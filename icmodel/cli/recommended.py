@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from icmodel import units
-from icmodel.cli.output import Section, Table
+from icmodel.cli.output import Section, Table, hanging
 from icmodel.requirement import MET, SIGNS, UNDECIDED, Verdict
 from icmodel.wording import estimated, interval, percent, plural, quantity
 
 if TYPE_CHECKING:
     from icmodel.recommend import Checked, Recommendation
 
-WIDTH, CHANGES_WIDTH = 100, 44
+CHANGES_WIDTH = 44
 MOST_ROWS = 6
 """Designs of the front that are shown; JSON has all."""
 MOST_OTHERS = 3
@@ -28,20 +28,20 @@ def sections(found: Recommendation) -> Iterator[Section]:
     named = ", ".join(found.datasets) or "theory alone"
     variant = f", variant {', '.join(found.variants)}" if found.variants else ""
     title = f"{SIGNS[found.verdict]} {found.system}: {_answer(found)}"
-    yield Section("", (*_wrapped([title, f"{named}{variant}"]), *_searched(found)))
+    yield Section("", (*hanging([title, f"{named}{variant}"]), *_searched(found)))
     if found.physics:
         lines = dict.fromkeys(line for one in found.physics for line in one.sentences())
-        yield Section("physics, whatever is chosen", tuple(_wrapped(lines)))
+        yield Section("physics, whatever is chosen", hanging(lines))
     yield from _own(found)
     if found.front:
         count = f", {MOST_ROWS} of {len(found.front)}" if len(found.front) > MOST_ROWS else ""
         yield Section(f"designs of which none is better in all{count}", _front(found))
     if found.mends:
-        yield Section("the fewest changes that mend the file's own", tuple(_mends(found)))
+        yield Section("the fewest changes that mend the file's own", hanging(_mends(found)))
     if found.undecided:
-        yield Section("undecided", tuple(_wrapped(_undecided(found))))
+        yield Section("undecided", hanging(_undecided(found)))
     if not found.front:
-        yield Section("what comes nearest, by itself", tuple(_nearest(found)))
+        yield Section("what comes nearest, by itself", hanging(_nearest(found)))
 
 
 def _answer(found: Recommendation) -> str:
@@ -66,7 +66,7 @@ def _searched(found: Recommendation) -> Iterator[str]:
     ]
     said = ", ".join(f"{number} {what}" for number, what in left if number)
     told = f"{counts.all} designs: {one.may_meet} may meet all" + (f", {said}" if said else "")
-    yield from _wrapped([told])
+    yield from hanging([told])
     yield "scores leave out queues and what streams do to each other's hosts; what is told is predicted:"
     more = f", and {one.unchecked} of the best by score are not" if one.unchecked else ""
     yield f"{plural(one.checked, 'design')} in full{more}"
@@ -85,7 +85,7 @@ def _own(found: Recommendation) -> Iterator[Section]:
         f"{SIGNS[one.verdict.outcome]} {one.verdict.requirement.name}: {_value(one.verdict)}, {one.where}"
         for one in own.open[:4]
     ]
-    yield Section(f"the file's own design: {own.verdict}", tuple(_wrapped(lines)))
+    yield Section(f"the file's own design: {own.verdict}", hanging(lines))
 
 
 def _value(verdict: Verdict) -> str:
@@ -93,8 +93,7 @@ def _value(verdict: Verdict) -> str:
     limit, told = verdict.requirement, verdict.estimate
     within = interval(limit.metric, told) or "unknown"
     value = within if told.absent or verdict.outcome == UNDECIDED else estimated(limit.metric, told)
-    sign = "≥" if limit.at_least is not None else "≤"
-    return f"{value} ({sign} {quantity(limit.metric, limit.limit)})"
+    return f"{value} ({limit.sign} {quantity(limit.metric, limit.limit)})"
 
 
 # --- designs ----------------------------------------------------------------------------------
@@ -148,12 +147,8 @@ def changes(changed: Mapping[str, str]) -> str:
 
 def _mends(found: Recommendation) -> Iterator[str]:
     for one in found.mends[:MOST_OTHERS]:
-        yield from _wrapped(
-            [
-                f"{plural(one.changes, 'change')}: {changes(one.changed)} "
-                f"(CPU {_cores(one.objective('cpu_cores'))} cores, rests on {one.basis})"
-            ]
-        )
+        cpu = f"CPU {_cores(one.objective('cpu_cores'))} cores"
+        yield f"{plural(one.changes, 'change')}: {changes(one.changed)} ({cpu}, rests on {one.basis})"
 
 
 def _undecided(found: Recommendation) -> Iterator[str]:
@@ -164,11 +159,4 @@ def _undecided(found: Recommendation) -> Iterator[str]:
 
 def _nearest(found: Recommendation) -> Iterator[str]:
     for one in found.nearest:
-        text = f"{SIGNS[one.verdict.outcome]} {one.verdict.requirement.name}: {_value(one.verdict)}, {one.stream}"
-        yield from _wrapped([text])
-
-
-def _wrapped(lines: Iterable[str]) -> Iterator[str]:
-    """Lines within the width, what goes on indented."""
-    for line in lines:
-        yield from wrap(line, WIDTH, subsequent_indent="  ", break_long_words=False)
+        yield f"{SIGNS[one.verdict.outcome]} {one.verdict.requirement.name}: {_value(one.verdict)}, {one.stream}"

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 
 from icmodel.cli.output import Section
 from icmodel.cli.question import question_text
 from icmodel.estimate import Estimate, Prediction
-from icmodel.wording import estimated, interval, limit_name, metric_name, quantity
+from icmodel.wording import estimated, interval, limit_name, metric_name, quantity, wrapped
 
-LINES, WIDTH = 20, 100
-"""Greatest size of an answer on a terminal."""
+LINES = 20
+"""Most lines of an answer on a terminal."""
 TIMES = ("latency", "rtt_half", "rtt")
 SLOTS: tuple[tuple[str, ...], ...] = (
     ("goodput_bps", "frames_per_s"),
@@ -33,7 +32,7 @@ def short(prediction: Prediction, *, more: bool = True) -> Iterator[Section]:
     ``more``: with a last line that says how to get more.
     """
     shown = shown_metrics(prediction)
-    asked = _wrapped(question_text(prediction.scenario))
+    asked = wrapped(question_text(prediction.scenario))
     head = (*asked, f"{prediction.dataset}, variant {prediction.variant}")
     body = (*_metrics(shown), *_limited(prediction))
     room = LINES - len(head) - len(body) - len((MORE, "between head and body", "and notes"))
@@ -92,15 +91,9 @@ def _notes(prediction: Prediction, shown: Mapping[str, Estimate]) -> Iterator[st
         yield f"{', '.join(names)}: {why}"
 
 
-def _wrapped(text: str, first: str = "", then: str = "") -> list[str]:
-    return textwrap.wrap(
-        text, WIDTH, initial_indent=first, subsequent_indent=then, break_on_hyphens=False
-    )
-
-
 def fitting(notes: Iterable[str], room: float) -> Iterator[str]:
     """Notes as wrapped items; those that do not fit are counted in the last line."""
-    items = [_wrapped(note, "- ", "  ") for note in notes]
+    items = [wrapped(note, "- ", "  ") for note in notes]
     taken = 0
     for place, item in enumerate(items):
         last = place == len(items) - 1

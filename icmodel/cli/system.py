@@ -20,10 +20,11 @@ from icmodel.cli.output import (
 )
 from icmodel.cli.output import show as show_sections
 from icmodel.cli.question import (
-    DATASET_HELP,
     AsJson,
     NoCache,
     Output,
+    Speaks,
+    SystemName,
     VariantName,
     option,
     room,
@@ -54,7 +55,6 @@ NOT_MET = 1
 """Exit code if a port's load exceeds its rate."""
 WRONG = 2
 """Exit code of a system that contradicts itself."""
-Name = Annotated[str, typer.Argument(metavar="SYSTEM", help="Bundled name or path of a TOML file.")]
 Foreign = Annotated[
     Path,
     typer.Argument(metavar="FILE", help="JSON of Saihu or networkx, or Saihu's physical XML."),
@@ -64,10 +64,6 @@ TomlFile = Annotated[
 ]
 JsonFile = Annotated[
     Path, typer.Option("-o", "--output", metavar="FILE", help="The JSON file to write.")
-]
-Speaks = Annotated[
-    str | None,
-    option("dataset", "NAME", f"{DATASET_HELP} It speaks for every stream.", "the system's"),
 ]
 Cycles = Annotated[
     str,
@@ -104,7 +100,7 @@ def system() -> None:
 
 @app.command(short_help="What every stream, link and device of a system gets.")
 def predict(
-    name: Name,
+    name: SystemName,
     *,
     dataset: Speaks = None,
     variant: VariantName = None,
@@ -170,7 +166,7 @@ def list_all(*, as_json: AsJson = False, output: Output = None) -> None:
 
 
 @app.command(short_help="What a system is made of.")
-def show(name: Name, *, as_json: AsJson = False, output: Output = None) -> None:
+def show(name: SystemName, *, as_json: AsJson = False, output: Output = None) -> None:
     """Show a system: its groups, its streams on their ways, and what they ask of the ports.
 
     Loads are bits on the wire by theory; nothing is predicted.
@@ -192,7 +188,7 @@ def show(name: Name, *, as_json: AsJson = False, output: Output = None) -> None:
 
 
 @app.command(short_help="What in a system does not fit.")
-def check(name: Name, *, as_json: AsJson = False, output: Output = None) -> None:
+def check(name: SystemName, *, as_json: AsJson = False, output: Output = None) -> None:
     """Check a system: what is unconnected, contradictory, overloaded or looped, a sentence each.
 
     Exit code 2 where it is unconnected or contradictory, 1 where a port is asked for more than it
@@ -261,7 +257,7 @@ def import_(file: Foreign, *, output: TomlFile) -> None:
 
 
 @app.command(short_help="A system for another tool.")
-def export(name: Name, *, form: Format = "saihu", output: JsonFile) -> None:
+def export(name: SystemName, *, form: Format = "saihu", output: JsonFile) -> None:
     """Write a system as Saihu's output-port network, or as node-link JSON of networkx.
 
     What the format cannot say is told.

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from icmodel import units
 from icmodel.cli.output import Section, Table
-from icmodel.report.systems.worst import by_group, worst_of
+from icmodel.report.systems.conclusion import about, value_text
+from icmodel.report.systems.worst import by_group, limits, worst_bound, worst_of
 from icmodel.requirement import SIGNS
 from icmodel.system.prediction.result import by_requirement
-from icmodel.wording import estimated, interval, limit_name, percent, quantity
+from icmodel.wording import percent, quantity
 
 if TYPE_CHECKING:
     from icmodel.system import SystemPrediction
@@ -70,21 +71,11 @@ def _requirement(some: Sequence[Judged]) -> tuple[str, str, str, str]:
     verdict, limit = worst.verdict, worst.verdict.requirement
     count = sum(one.verdict.outcome == verdict.outcome for one in some)
     of = f" ({count} of {len(some)})" if len(some) > 1 else ""
-    told = verdict.estimate
-    value = (
-        estimated(limit.metric, told)
-        if not told.absent
-        else interval(limit.metric, told) or "unknown"
-    )
-    if worst.by_bound:
-        value = f"{quantity(limit.metric, told.value, 3)} (bound)"
-    sign = "≥" if limit.at_least is not None else "≤"
-    where = worst.device or worst.stream
     return (
         limit.name,
         f"{SIGNS[verdict.outcome]} {verdict.outcome}{of}",
-        f"{value}, {where}",
-        f"{sign} {quantity(limit.metric, limit.limit)}",
+        f"{value_text(worst)}, {about(worst)}",
+        f"{limit.sign} {quantity(limit.metric, limit.limit)}",
     )
 
 
@@ -93,43 +84,18 @@ def _requirement(some: Sequence[Judged]) -> tuple[str, str, str, str]:
 
 def _streams(found: SystemPrediction, *, everything: bool) -> Table:
     groups = {name: [one] for name, one in found.streams.items()} if everything else by_group(found)
-    columns = (
-        "stream",
-        "#n",
-        "#goodput",
-        "#mean latency",
-        "#greatest",
-        "#bound",
-        "#message",
-        "#loss",
-        "limited by",
-    )
+    times = ("#mean latency", "#greatest", "#bound", "#message")
     rows = tuple(_group(name, some) for name, some in groups.items())
-    return Table(columns, rows)
+    return Table(("stream", "#n", "#goodput", *times, "#loss", "limited by"), rows)
 
 
 def _group(name: str, some: Sequence[StreamPrediction]) -> tuple[str, ...]:
     goodput, mean, greatest, message, loss = (_worst(metric, some) for metric in SHOWN)
-    bounds = [one.latency_bound.value_s for one in some if one.latency_bound is not None]
-    bound = units.format_seconds(max(bounds), 3) if len(bounds) == len(some) else "none"
-    limits = dict.fromkeys(_limit(one) for one in some)
-    more = f" and {len(limits) - 1} more" if len(limits) > 1 else ""
-    return (
-        name,
-        str(len(some)),
-        goodput,
-        mean,
-        greatest,
-        bound,
-        message,
-        loss,
-        f"{next(iter(limits))}{more}",
-    )
-
-
-def _limit(one: StreamPrediction) -> str:
-    at = f" at {one.bottleneck_at}" if one.bottleneck_at else ""
-    return f"{limit_name(one.bottleneck) or 'unknown'}{at}"
+    bounded = worst_bound(some)
+    found = None if bounded is None else bounded.latency_bound
+    bound = "none" if found is None else units.format_seconds(found.value_s, 3)
+    by = " ".join(limits(some)).rstrip()
+    return (name, str(len(some)), goodput, mean, greatest, bound, message, loss, by)
 
 
 def _worst(metric: str, some: Iterable[StreamPrediction]) -> str:

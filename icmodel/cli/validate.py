@@ -25,6 +25,7 @@ from icmodel.cli.output import (
 )
 from icmodel.cli.question import (
     AsJson,
+    OneDataset,
     Output,
     VariantName,
     given,
@@ -52,7 +53,6 @@ PICTURES = (".png", ".svg")
 SHOWN = 3
 """Reasons for unanswered rows that are listed for a metric."""
 
-Name = Annotated[str, typer.Argument(metavar="DATASET", help="Bundled name or path of a folder.")]
 Plot = Annotated[
     Path | None,
     typer.Option("--plot", metavar="FILE", help="Draw the errors over the payload: SVG or PNG."),
@@ -101,7 +101,7 @@ class Trials:
 @shares(Trials, "trials")
 def validate_rows(
     *,
-    name: Name,
+    name: OneDataset,
     variant: VariantName = None,
     trials: Trials,
     plot: Plot = None,
@@ -294,11 +294,12 @@ def _outcome(data: Dataset, metric: str, one: Outcome) -> tuple[str, ...]:
 
 def _where(data: Dataset, point: Point) -> str:
     """Protocol, options and counts that differ from the usual ones."""
-    options = zip(data.option_axes, point.options, strict=True)
     counts = (("cores", point.cores), ("switches", point.switches), ("endpoints", point.endpoints))
     usual = {("switches", 0), ("endpoints", 1)}
     said = [f"{name}={n}" for name, n in counts if n is not None and (name, n) not in usual]
-    return ", ".join([point.protocol, *(f"{a}={v}" for a, v in options if v), *said])
+    return ", ".join(
+        [point.protocol, *(f"{a}={v}" for a, v in data.options_of(point).items()), *said]
+    )
 
 
 def _silences(trial: Trial) -> Iterator[str]:

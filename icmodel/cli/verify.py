@@ -10,7 +10,7 @@ import typer
 
 from icmodel import units
 from icmodel.cli.output import Answer, Section, Table, emit, progress_bar
-from icmodel.cli.question import AsJson, NoCache, VariantName, option, room
+from icmodel.cli.question import AsJson, NoCache, SystemName, VariantName, option, room
 from icmodel.wording import quantity
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ DIGITS = 4
 CORES = "cpu_process_cores"
 LAB_FAILED = 3
 """Exit code where the lab failed, as where nothing was measured."""
-Name = Annotated[str, typer.Argument(metavar="SYSTEM", help="Bundled name or path of a TOML file.")]
 Place = Annotated[
     Path,
     typer.Option("-o", "--output", metavar="DIR", help="Folder of the prediction and the records."),
@@ -46,7 +45,7 @@ Warmup = Annotated[str, option("warmup", "TIME", "Traffic before the window, and
 
 @app.command(short_help="Build a system in the lab and compare it with its prediction.")
 def verify(
-    name: Name,
+    name: SystemName,
     *,
     output: Place,
     dataset: Speaks = "lab-1g-2026",

@@ -73,6 +73,15 @@ def rests_text(candidate: CandidateResult) -> str:
     return f"{told} ({rules})" if rules else told
 
 
+def finding_text(finding: Finding) -> str:
+    """``it arrives in time: 113 µs (85 – 141 µs, assumed), at most 17 ms``."""
+    wanted, estimate = finding.verdict.requirement, finding.verdict.estimate
+    rests = (interval(wanted.metric, estimate), finding.rests_on.basis)
+    known = ", ".join(part for part in rests if part)
+    value = f"{estimated(wanted.metric, estimate)}{f' ({known})' if known else ''}"
+    return f"{wanted.name}: {value}, {limit_text(finding.verdict)}"
+
+
 def finding_rests(finding: Finding) -> str:
     """``on assumed rows (R19)``; empty where nothing was predicted."""
     ground = finding.rests_on

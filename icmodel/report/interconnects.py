@@ -10,11 +10,11 @@ from icmodel.estimate import Estimate
 from icmodel.interconnects import Comparison, Row, Source
 from icmodel.interconnects.result import EXTRAPOLATED, THEORY
 from icmodel.report.blocks import Cell, Table
-from icmodel.report.conclusion import limit_text
+from icmodel.report.conclusion import finding_text
 from icmodel.report.markdown import escape, show
 from icmodel.requirement import OUTCOMES, SIGNS, UNDECIDED
 from icmodel.usecase import Finding
-from icmodel.wording import estimated, interval, metric_name, quantity
+from icmodel.wording import metric_name, quantity
 
 COLUMNS = ("link", "#Gb/s", "protocol", "verdict", "stands on", "decided by (required)")
 NAMES = {"ethernet": "Ethernet", "roce": "RoCE", "infiniband": "InfiniBand", "rapidio": "RapidIO"}
@@ -50,8 +50,7 @@ def decided_text(row: Row) -> str:
     finding = row.decisive
     verdict = finding.verdict
     metric, wanted = verdict.requirement.metric, verdict.requirement
-    side = "≥" if wanted.at_least is not None else "≤"
-    required = f"({side} {quantity(metric, wanted.limit, 3)})"
+    required = f"({wanted.sign} {quantity(metric, wanted.limit, 3)})"
     by = "wire: " if row.refuted else ""
     told = f"{by}{metric_name(metric)} {_known(metric, verdict.estimate)} {required}"
     more = sum(one.outcome == UNDECIDED for one in row.source.result.findings) - 1
@@ -97,14 +96,10 @@ def measurements(comparison: Comparison) -> tuple[str, ...]:
             of = links.setdefault(row.measurements, {})
             of.setdefault(_kind(row), []).append(rate_text(row))
     return tuple(
-        f"{'; '.join(f'{kind} {_listed(rates)} Gb/s' for kind, rates in of.items())}: "
+        f"{'; '.join(' '.join((kind, ', '.join(rates), 'Gb/s')) for kind, rates in of.items())}: "
         f"{'; '.join(needed)}"
         for needed, of in links.items()
     )
-
-
-def _listed(rates: list[str]) -> str:
-    return ", ".join(rates)
 
 
 def _kind(row: Row) -> str:
@@ -147,13 +142,7 @@ def source_name(source: Source) -> str:
 
 
 def _found(finding: Finding) -> str:
-    verdict = finding.verdict
-    metric, estimate = verdict.requirement.metric, verdict.estimate
-    span, basis = interval(metric, estimate), finding.rests_on.basis
-    known = ", ".join(part for part in (span, basis) if part)
-    value = f"{estimated(metric, estimate)}{f' ({known})' if known else ''}"
-    parts = (f"{verdict.requirement.name}: {value}, {limit_text(verdict)}", verdict.why)
-    return "; ".join(part for part in parts if part)
+    return "; ".join(part for part in (finding_text(finding), finding.verdict.why) if part)
 
 
 # --- Markdown ---------------------------------------------------------------------------------

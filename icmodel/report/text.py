@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -11,6 +10,7 @@ from icmodel.estimate import Prediction
 from icmodel.report.conclusion import (
     conclude,
     finding_rests,
+    finding_text,
     headroom_text,
     limit_text,
     margin_text,
@@ -18,15 +18,16 @@ from icmodel.report.conclusion import (
 from icmodel.requirement import MET, NOT_MET, SIGNS
 from icmodel.usecase import Answer, Derivation, Evaluation, Finding
 from icmodel.wording import (
+    WIDTH,
     estimated,
     interval,
     limit_name,
     metric_name,
     plural,
     quantity,
+    wrapped,
 )
 
-WIDTH = 100
 READINGS = "read another way, which decides nothing"
 GAP = "  "
 
@@ -39,7 +40,7 @@ def evaluation_text(evaluation: Evaluation, *, why: bool = False, width: int = W
     why : bool
         With the basis of each verdict, derivations, predictions and reasons.
     width : int
-        Characters a line may have; longer words are not broken.
+        Characters a line may have.
     """
     lines = _wrapped(_whole(evaluation) if why else _short(evaluation), width)
     return "\n".join(_printable(line.rstrip()) for line in lines) + "\n"
@@ -53,17 +54,7 @@ def _printable(line: str) -> str:
 def _wrapped(lines: Iterable[tuple[str, str]], width: int) -> Iterator[str]:
     """Lines wrapped to the width, each with its own hanging indent."""
     for first, line in lines:
-        if not line:
-            yield first
-            continue
-        yield from textwrap.wrap(
-            line,
-            width,
-            initial_indent=first,
-            subsequent_indent=" " * len(first),
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
+        yield from wrapped(line, first, " " * len(first), width) if line else (first,)
 
 
 def _short(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
@@ -130,11 +121,7 @@ def _part(title: str, lines: Iterable[tuple[str, str]]) -> Iterator[tuple[str, s
 
 def _judged(finding: Finding) -> tuple[str, str]:
     """A requirement, its value and limit; if it is not met, what would meet or decide it."""
-    wanted, estimate = finding.verdict.requirement, finding.verdict.estimate
-    rests = [interval(wanted.metric, estimate), finding.rests_on.basis]
-    known = ", ".join(part for part in rests if part)
-    value = f"{estimated(wanted.metric, estimate)}{f' ({known})' if known else ''}"
-    parts = [f"{wanted.name}: {value}, {limit_text(finding.verdict)}"]
+    parts = [finding_text(finding)]
     if finding.outcome != MET:
         mends = finding.remedy if finding.outcome == NOT_MET else finding.rests_on.settle
         parts += [margin_text(finding.verdict), mends]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from icmodel import units
 from icmodel.dataset import Dataset
+from icmodel.documents import by_field
 from icmodel.estimate import Estimate, Prediction, UsedRow
 from icmodel.requirement import Requirement
 from icmodel.scenario import Scenario
@@ -45,12 +46,7 @@ class RestsOn:
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        return {
-            "basis": self.basis,
-            "bases": list(self.bases),
-            "sources": list(self.sources),
-            "settle": self.settle,
-        }
+        return by_field(self)
 
 
 NOTHING = RestsOn("", (), (), "")
@@ -103,8 +99,7 @@ def others_beyond(data: Dataset, requirement: Requirement, asked: Scenario) -> s
     for point in data.points:
         if point.metric not in metrics or point.protocol != asked.protocol:
             continue
-        own = {a: v for a, v in zip(data.option_axes, point.options, strict=True) if v}
-        changed = data.changed_options(own)
+        changed = data.changed_options(data.options_of(point))
         if changed and changed != asked_options and point.value > requirement.limit:
             beyond.append((point, changed))
     if not beyond:

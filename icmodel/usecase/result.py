@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 
 from icmodel.dataset import Dataset
-from icmodel.estimate import Prediction, number_or_none
+from icmodel.documents import by_field
+from icmodel.estimate import Prediction
 from icmodel.model import Model
 from icmodel.requirement import MET, NOT_MET, UNDECIDED, Verdict, worst
 from icmodel.scenario import Scenario
@@ -35,15 +36,7 @@ class Answer:
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        return {
-            "stream": self.stream,
-            "asked": self.asked.to_dict(),
-            "scenario": self.scenario.to_dict(),
-            "prediction": None if self.prediction is None else self.prediction.to_dict(),
-            "why": self.why,
-            "notes": list(self.notes),
-            "derivations": [derivation.to_dict() for derivation in self.derivations],
-        }
+        return by_field(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +66,8 @@ class Finding:
 
     def to_dict(self) -> dict[str, object]:
         """JSON form: the verdict's, with stream and device."""
-        return {
-            **self.verdict.to_dict(),
-            "stream": self.stream,
-            "device": self.device,
-            "streams": self.streams,
-            "remedy": self.remedy,
-            "least_rate_fps": self.least_rate_fps,
-            "rests_on": self.rests_on.to_dict(),
-            "asked_margin": self.asked_margin,
-            "others_beyond": self.others_beyond,
-        }
+        own = by_field(self)
+        return {**own.pop("verdict"), **own}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +80,7 @@ class Wish:
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        return {
-            "stream": self.stream,
-            "metric": self.metric,
-            "value": number_or_none(self.value),
-        }
+        return by_field(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,17 +109,10 @@ class CandidateResult:
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        return {
-            "name": self.name,
-            "description": self.description,
-            "outcome": self.outcome,
-            "answers": [answer.to_dict() for answer in self.answers],
-            "findings": [finding.to_dict() for finding in self.findings],
-            "readings": [reading.to_dict() for reading in self.readings],
-            "derivations": [derivation.to_dict() for derivation in self.derivations],
-            "minimise": [wish.to_dict() for wish in self.wishes],
-            "notes": list(self.notes),
-        }
+        own = by_field(self)
+        named = {"name": own.pop("name"), "description": own.pop("description")}
+        notes, wishes = own.pop("notes"), own.pop("wishes")
+        return {**named, "outcome": self.outcome, **own, "minimise": wishes, "notes": notes}
 
 
 def _rank(verdict: Verdict) -> float:

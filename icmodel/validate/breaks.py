@@ -66,8 +66,7 @@ def _between(sizes: Sequence[int], at: int) -> Pair | None:
 
 def _first_packet(data: Dataset, point: Point, sizes: Sequence[int]) -> Pair | None:
     """The payloads on both sides of the greatest one of one packet; none unless on Ethernet."""
-    options = zip(data.option_axes, point.options, strict=True)
-    link = data.link({axis: value for axis, value in options if value})
+    link = data.link(data.options_of(point))
     if link.kind != "ethernet":
         return None
     breaks = Wire(point.protocol, link, with_headers=True).packet_breaks(sizes[-1])

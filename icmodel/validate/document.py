@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 
-from icmodel.dataset import Dataset, Point
+from icmodel.dataset import AXES, Dataset, Point
+from icmodel.documents import by_field, plain
 from icmodel.estimate import number_or_none
 from icmodel.validate.scores import Coverage, Outcome, Score
 from icmodel.validate.validation import Tested, Validation
@@ -29,14 +30,8 @@ def document(found: Validation) -> dict[str, object]:
             for trial in found.trials
         },
         "too_few": dict(found.too_few),
-        "noise": {
-            metric: {"rows": noise.rows, "run": noise.run, "mean": noise.mean}
-            for metric, noise in found.noise.items()
-        },
-        "held_out_repeats": {
-            metric: {"points": one.points, "runs": one.runs, "run": one.run, "error": one.error}
-            for metric, one in found.repeats.items()
-        },
+        "noise": plain(found.noise),
+        "held_out_repeats": plain(found.repeats),
     }
 
 
@@ -54,7 +49,7 @@ def score_document(score: Score) -> dict[str, object]:
         "error": score.kind,
         "n": score.n,
         "points": score.points,
-        **{name: number_or_none(value) for name, value in asdict(score.errors).items()},
+        **by_field(score.errors),
         "half_width": number_or_none(score.half_width),
         **_coverage(score.coverage),
         "unanswered": score.unanswered,
@@ -90,32 +85,18 @@ def outcome_document(data: Dataset, one: Outcome) -> dict[str, object]:
 
 def point_document(data: Dataset, point: Point) -> dict[str, object]:
     """The conditions of a row; an unlimited load is the text ``inf``."""
-    load: object = point.load_bps
-    if point.load_bps is not None:
-        load = "inf" if number_or_none(point.load_bps) is None else point.load_bps
-    return {
-        "protocol": point.protocol,
-        "payload_bytes": point.payload_bytes,
-        "load_bps": load,
-        "cores": point.cores,
-        "switches": point.switches,
-        "endpoints": point.endpoints,
-        "other_goodput_bps": point.other_goodput_bps,
-        "options": {
-            axis: value
-            for axis, value in zip(data.option_axes, point.options, strict=True)
-            if value
-        },
-    }
+    axes: dict[str, object] = {axis: getattr(point, axis) for axis in AXES}
+    if point.load_bps == math.inf:
+        axes["load_bps"] = "inf"
+    return {**axes, "options": data.options_of(point)}
 
 
 def records(found: Validation) -> Iterator[dict[str, object]]:
     """One CSV record for each row that was predicted."""
     for trial in found.trials:
         for one in trial.outcomes:
-            line = outcome_document(found.data, one)
-            named = line.pop("options")
-            options = dict(named) if isinstance(named, dict) else {}
+            line, options = outcome_document(found.data, one), found.data.options_of(one.point)
+            del line["options"]
             yield {
                 "folds": trial.kind,
                 "metric": one.point.metric,

@@ -189,8 +189,7 @@ def runs_of(data: Dataset, other: Dataset) -> tuple[Point, ...]:
         )
     found = []
     for point in other.held_out:
-        named = zip(other.option_axes, point.options, strict=True)
-        options = {axis: value for axis, value in named if value}
+        options = other.options_of(point)
         if unknown := sorted(other.changed_options(options).keys() - set(data.option_axes)):
             raise DatasetError(
                 f"the runs of {other.id} differ in {', '.join(unknown)}, for which {data.id} has no "

@@ -36,11 +36,7 @@ def question(data: Dataset, point: Point) -> Scenario:
         switches=point.switches or 0,
         endpoints=point.endpoints or 1,
         other_goodput_bps=point.other_goodput_bps or 0.0,
-        options=tuple(
-            (axis, value)
-            for axis, value in zip(data.option_axes, point.options, strict=True)
-            if value
-        ),
+        options=tuple(data.options_of(point).items()),
     )
 
 

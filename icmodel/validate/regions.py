@@ -65,8 +65,7 @@ def _protocol(parts: Partition, point: Point) -> str | None:
 
 def _size(parts: Partition, point: Point) -> str | None:
     """Payload up to or above the MTU; none if the link has no MTU and is not Ethernet."""
-    options = zip(parts.data.option_axes, point.options, strict=True)
-    link = parts.data.link({axis: value for axis, value in options if value})
+    link = parts.data.link(parts.data.options_of(point))
     mtu = link.mtu_bytes or (DEFAULT_MTU_BYTES if link.kind == "ethernet" else None)
     if mtu is None or point.payload_bytes is None:
         return None

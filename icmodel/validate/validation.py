@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count
 
 from icmodel.dataset import Dataset, Point
 from icmodel.errors import DatasetError, ScenarioError
@@ -153,12 +154,18 @@ def validate(
     }  # fmt: skip
     if chosen and not plans:
         raise DatasetError(_no_folds(data, asked.kinds))
-    count = _Count(sum(map(_length, plans.values())), progress)
+    total, done = sum(map(_length, plans.values())), count(1)
+
+    def one_more() -> None:
+        if progress is not None:
+            progress(next(done), total)
+
     near = {
         metric: next_to_break(data, scored(data, metric), asked.breaks_bytes) for metric in chosen
     }
+    runs = _runs(data, asked) if HELD_OUT in plans else ()
     trials = tuple(
-        _trial(kind, data, _run(plan, model.variant, chosen, count), _length(plan), near, asked)
+        _trial(kind, data, _run(plan, model.variant, chosen, one_more), _length(plan), near, asked)
         for kind, plan in plans.items()
     )
     return Validation(
@@ -167,7 +174,7 @@ def validate(
         trials=trials,
         too_few={metric: n for metric, n in rows.items() if n < LEAST_ROWS},
         noise={m: n for m, n in noise(scored(data)).items() if m in chosen},
-        repeats=_repeats(_runs(data, asked), chosen) if HELD_OUT in plans else {},
+        repeats=repeats(run for run in runs if is_scored(run) and run.metric in chosen),
     )
 
 
@@ -228,31 +235,19 @@ def _length(plan: Plan) -> int:
     return sum(len(folds) for folds in plan)
 
 
-@dataclass(slots=True)
-class _Count:
-    """Counts folds for a progress bar."""
-
-    total: int
-    progress: Progress | None
-    done: int = 0
-
-    def one_more(self) -> None:
-        self.done += 1
-        if self.progress is not None:
-            self.progress(self.done, self.total)
-
-
-def _run(plan: Plan, variant: str, chosen: Collection[str], count: _Count) -> list[Outcome]:
+def _run(
+    plan: Plan, variant: str, chosen: Collection[str], one_more: Callable[[], None]
+) -> list[Outcome]:
+    """The outcomes of all folds of a plan; ``one_more`` is called after each."""
     found: list[Outcome] = []
-    for folds in plan:
-        for fold in folds:
-            predicted = answers(fold, variant, chosen)
-            found += (
-                outcome(fold.name, point, one)
-                for point, one in zip(fold.test, predicted, strict=True)
-                if point.metric in chosen
-            )
-            count.one_more()
+    for fold in chain.from_iterable(plan):
+        predicted = answers(fold, variant, chosen)
+        found += (
+            outcome(fold.name, point, one)
+            for point, one in zip(fold.test, predicted, strict=True)
+            if point.metric in chosen
+        )
+        one_more()
     return found
 
 
@@ -272,13 +267,6 @@ def _trial(
         for one in members:
             for name in regions(division, one):
                 parts.setdefault(name, []).append(one)
-        metrics[metric] = Tested(score(members), _scores(parts), tuple(worst(members, asked.worst)))
+        scores = {name: score(some) for name, some in sorted(parts.items())}
+        metrics[metric] = Tested(score(members), scores, tuple(worst(members, asked.worst)))
     return Trial(kind, folds, metrics, tuple(outcomes))
-
-
-def _repeats(runs: Sequence[Point], chosen: Collection[str]) -> Mapping[str, Repeats]:
-    return repeats(p for p in runs if is_scored(p) and p.metric in chosen)
-
-
-def _scores(parts: Mapping[str, Sequence[Outcome]]) -> dict[str, Score]:
-    return {name: score(parts[name]) for name in sorted(parts)}

@@ -12,12 +12,12 @@ from icmodel.report.blocks import Block, Cell, Fold, Items, Table, Text
 from icmodel.report.conclusion import limit_text
 from icmodel.report.systems.conclusion import about, margin, value_text
 from icmodel.report.systems.seen import NOT_JUDGED, Seen, SeenBox, SeenCable, outcomes
-from icmodel.report.systems.worst import by_group, worst_bound, worst_of
+from icmodel.report.systems.worst import by_group, limits, worst_bound, worst_of
 from icmodel.requirement import MET, OUTCOMES, worst
 from icmodel.system import SystemPrediction
 from icmodel.system.prediction.bounding import NETWORK
 from icmodel.system.prediction.result import Judged, StreamPrediction, by_requirement
-from icmodel.wording import estimated, interval, limit_name, metric_name, percent, plural
+from icmodel.wording import estimated, interval, metric_name, percent, plural
 
 MOST_STREAMS = 200
 """Greatest number of streams listed, the worst first; JSON has all."""
@@ -95,14 +95,13 @@ def _flow_table(caption: str, named: Named, of: dict[str, str]) -> Table:
 
 def _flow(name: str, some: Sequence[StreamPrediction], of: dict[str, str]) -> tuple[Cell, ...]:
     asked = max(one.stream.requested_goodput_bps for one in some)
-    limits = dict.fromkeys(_limit(one) for one in some)
-    more = f"and {len(limits) - 1} more" if len(limits) > 1 else ""
+    by, more = limits(some)
     return (
         _named(name, some),
         Cell(units.format_bps(asked) if math.isfinite(asked) else "all there is"),
         _cell("goodput_bps", some),
         _cell("loss_rate", some),
-        Cell(next(iter(limits)), note=more),
+        Cell(by, note=more),
         _outcome(of[one.stream.name] for one in some),
     )
 
@@ -125,11 +124,6 @@ def _named(name: str, some: Sequence[StreamPrediction]) -> Cell:
     stream = some[0].stream
     told = f"{stream.protocol}, {units.format_bytes(stream.payload_bytes)}, priority {stream.priority}, {stream.kind}"
     return Cell(name, note=f"{plural(len(some), 'stream')}, {told}" if len(some) > 1 else told)
-
-
-def _limit(one: StreamPrediction) -> str:
-    at = f" at {one.bottleneck_at}" if one.bottleneck_at else ""
-    return f"{limit_name(one.bottleneck) or 'unknown'}{at}"
 
 
 def _outcome(some: Iterable[str]) -> Cell:
@@ -191,13 +185,13 @@ def links(of: Seen) -> Table:
 
 
 def _link(one: SeenCable) -> tuple[Cell, ...]:
-    count = len(one.cable.links)
-    mean, most = one.port.backlog_mean_bytes, one.port.backlog_bound_bytes
+    port, count = one.port, len(one.cable.links)
+    mean, most = port.backlog_mean_bytes, port.backlog_bound_bytes
     return (
         Cell(one.busiest, note=f"the busiest of {count} links" if count > 1 else ""),
         Cell(units.format_bps(one.rate_bps)),
-        Cell(percent(one.port.load_ratio)),
-        Cell(percent(one.port.asked_ratio)),
+        Cell(percent(port.load_ratio)),
+        Cell(percent(port.asked_ratio)),
         Cell("grows" if mean.absent else units.format_bytes(round(mean.value)), note=mean.basis),
         Cell(
             "none" if most is None else units.format_bytes(math.ceil(most)),

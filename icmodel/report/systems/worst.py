@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from icmodel.estimate import Estimate
 from icmodel.system import SystemPrediction
 from icmodel.system.prediction.result import StreamPrediction
+from icmodel.wording import limit_name
 
 
 def by_group(found: SystemPrediction) -> dict[str, list[StreamPrediction]]:
@@ -25,6 +26,13 @@ def worst_of(metric: str, some: Iterable[StreamPrediction]) -> Estimate | None:
         return None
     choose: Callable[..., Estimate] = min if metric == "goodput_bps" else max
     return choose(known, key=lambda one: one.value)
+
+
+def limits(some: Iterable[StreamPrediction]) -> tuple[str, str]:
+    """What limits the first of some streams, and where; ``and 2 more`` where others differ."""
+    where = ((limit_name(one.bottleneck) or "unknown", one.bottleneck_at) for one in some)
+    first, *more = dict.fromkeys(f"{by} at {at}" if at else by for by, at in where)
+    return first, f"and {len(more)} more" if more else ""
 
 
 def worst_bound(some: Sequence[StreamPrediction]) -> StreamPrediction | None:
