@@ -17,7 +17,7 @@ import pytest
 import checkout
 
 FLOORS = (
-    ("errors", "arrays", "statistics"),
+    ("errors", "arrays", "grouping", "statistics"),
     ("units", "documents", "possible"),
     ("application", "asked", "files"),
     ("scenario", "spelling"),

@@ -42,6 +42,7 @@ ROOMS_OF_PREDICT = {
     "errors",
     "estimate",
     "fits",  # what arrives of carried loads
+    "grouping",
     "laws",
     "model",
     "possible",

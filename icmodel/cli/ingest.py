@@ -31,6 +31,7 @@ from icmodel.dataset import Dataset, Interconnect, load
 from icmodel.errors import ScenarioError
 from icmodel.estimate import Estimate
 from icmodel.ingest import About, Ingested, Labels
+from icmodel.wording import plural
 
 if TYPE_CHECKING:
     from icmodel.own_work import OwnWork
@@ -236,13 +237,13 @@ def _sections(ingested: Ingested, folder: Path, about: About) -> list[Section]:
         )
         for file in ingested.taken
     )
-    taken = _counted(len(ingested.taken), "file")
-    rows_said = _counted(len(ingested.points), "row")
+    taken = plural(len(ingested.taken), "file")
+    rows_said = plural(len(ingested.points), "row")
     heading = f"{folder}: {rows_said} from {taken}, variant {about.default_variant}"
     sections = [Section(heading, Table(("file", "tool", "#numbers"), rows))]
     if ingested.refused:
         refused = tuple(f"{one.file}: {one.reason}" for one in ingested.refused)
-        sections.append(Section(f"Refused: {_counted(len(refused), 'file')}", refused))
+        sections.append(Section(f"Refused: {plural(len(refused), 'file')}", refused))
     if notes := (*ingested.notes, *about.notes):
         sections.append(Section("What to know", notes))
     return sections
@@ -283,10 +284,6 @@ def _as_asked(one: OwnWork) -> str:
         text = units.format_seconds_per_byte(one.byte_s.value, 3)
         parts.append(f'--app-{one.end}-per-byte "{text}"')
     return " ".join(parts)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _document(

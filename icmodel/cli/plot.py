@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -29,7 +30,7 @@ from icmodel.scenario import Scenario, scenario
 app = room()
 
 OVER = ("payload", "load", "cores")
-PICTURES = (".png", ".svg")
+ENDINGS = (".png", ".svg", ".json")
 
 Metric = Annotated[
     str, typer.Argument(metavar="METRIC", help="Such as goodput_bps or latency_mean_s.")
@@ -64,10 +65,10 @@ def plot(
     if output is None and not as_json:
         raise ReportError("a plot needs a file: add -o plot.svg or -o plot.png, or --json")
     if output is not None:
-        check_file(output, (*PICTURES, ".json"))
+        check_file(output, ENDINGS)
     if over not in OVER:
         raise ScenarioError(f"there is no plot over {over!r}: take {', '.join(OVER)}")
-    from icmodel.report.plots import metric_plot, save  # the report, not needed by other commands
+    from icmodel.report.plots import metric_plot  # the report, not needed by other commands
 
     data = load(dataset)
     chosen = protocol or data.default_protocol
@@ -79,13 +80,20 @@ def plot(
         print_text(json_text(spec))
     if output is None:
         return
-    if output.suffix.lower() in PICTURES:
-        save(spec, output)
-    else:
-        write_file(output, {".json": lambda path: write_text(path, json_text(spec))})
+    write_plot(spec, output)
     if not as_json:
         print_text(f"{metric} over {over} on {data.id}, variant {model.variant}: {output}\n")
         print_text("".join(f"note: {note}\n" for note in notes))
+
+
+def write_plot(spec: dict[str, Any], path: Path) -> None:
+    """Write a plot into a file with one of the `ENDINGS`: a picture, or its Vega-Lite."""
+    from icmodel.report.plots import save
+
+    if path.suffix.lower() == ".json":
+        write_file(path, {".json": lambda beside: write_text(beside, json_text(spec))})
+    else:
+        save(spec, path)
 
 
 def _notes(model: Model, asked: Scenario) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from icmodel import units
 from icmodel.application import ApplicationWork
 from icmodel.errors import ScenarioError
 from icmodel.scenario import Scenario
+from icmodel.wording import plural
 
 DEFAULT_DATASET = "ethernet-10g-2012"
 
@@ -270,8 +271,8 @@ def question_text(asked: Scenario) -> str:
     rate = "as fast as it goes" if asked.rate_fps is None else _rate_text(asked)
     parts = [f"{asked.protocol}, {asked.payload_bytes} B a frame, {rate}"]
     if asked.cores is not None:
-        parts.append(_many(asked.cores, "core"))
-    parts.append(_many(asked.switches, "switch", "switches"))
+        parts.append(plural(asked.cores, "core"))
+    parts.append(plural(asked.switches, "switch"))
     if asked.endpoints > 1:
         others = units.format_bps(asked.other_goodput_bps)
         parts.append(f"{asked.endpoints} endpoints ({others} of others)")
@@ -299,10 +300,6 @@ def _work_texts(work: ApplicationWork, payload_bytes: int) -> list[str]:
 def _rate_text(asked: Scenario) -> str:
     rate = units.format_rate(asked.rate_fps or 0.0)
     return f"{rate} ({units.format_bps(asked.requested_goodput_bps)})"
-
-
-def _many(count: int, one: str, several: str = "") -> str:
-    return f"{count} {one if count == 1 else several or one + 's'}"
 
 
 def quantity_text(metric: str, value: float | None) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from icmodel import units
 from icmodel.cli.output import Section, Table, hanging
+from icmodel.grouping import together
 from icmodel.requirement import MET, SIGNS, UNDECIDED, Verdict
 from icmodel.wording import estimated, interval, percent, plural, quantity
 
@@ -137,11 +138,11 @@ def _seconds(value: float) -> str:
 
 def changes(changed: Mapping[str, str]) -> str:
     """Differences from the file: ``picture: udp, 47352 B; display.cores: 4``."""
-    by: dict[str, list[str]] = {}
-    for name, text in changed.items():
-        where, _, what = name.rpartition(".")
-        bare = what in ("protocol", "payload")
-        by.setdefault(where, []).append(text if bare else f"{what} {text}")
+    parts = ((*name.rpartition("."), text) for name, text in changed.items())
+    by = together(
+        (where, text if what in ("protocol", "payload") else f"{what} {text}")
+        for where, _, what, text in parts
+    )
     return "; ".join(f"{where}: {', '.join(texts)}" for where, texts in by.items()) or OWN
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from icmodel.cli.output import Section
 from icmodel.cli.question import question_text
 from icmodel.estimate import Estimate, Prediction
+from icmodel.grouping import together
 from icmodel.wording import estimated, interval, limit_name, metric_name, quantity, wrapped
 
 LINES = 20
@@ -83,11 +84,8 @@ def _limited(prediction: Prediction) -> Iterator[str]:
 def _notes(prediction: Prediction, shown: Mapping[str, Estimate]) -> Iterator[str]:
     """The notes of the answer, then the reasons of shown metrics, equal ones together."""
     yield from prediction.notes
-    reasons: dict[str, list[str]] = {}
-    for name, one in shown.items():
-        if one.why:
-            reasons.setdefault(one.why, []).append(metric_name(name))
-    for why, names in reasons.items():
+    reasons = ((one.why, metric_name(name)) for name, one in shown.items() if one.why)
+    for why, names in together(reasons).items():
         yield f"{', '.join(names)}: {why}"
 
 

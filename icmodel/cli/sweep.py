@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import islice, product
 from typing import TYPE_CHECKING, Annotated, Any
@@ -39,8 +40,9 @@ from icmodel.cli.question import (
 )
 from icmodel.cli.short import fitting
 from icmodel.dataset import load
+from icmodel.documents import plain
 from icmodel.errors import OutOfDomain, ScenarioError
-from icmodel.estimate import BASES, BOTTLENECKS, Estimate, number_or_none
+from icmodel.estimate import BASES, BOTTLENECKS, Estimate
 from icmodel.model import Model
 from icmodel.scenario import scenario
 from icmodel.wording import estimated
@@ -136,12 +138,8 @@ def sweep(
             **ranges,
         )
     notes = _notes(model, answers, wanted)
-    if output is None:
-        grid = Grid(answers, tuple(wanted), notes, every=every)
-        emit(_answer(grid), as_json=as_json, output=None)
-        return
-    with progress_bar("write") as progress:
-        grid = Grid(answers, tuple(wanted), notes, progress)
+    with progress_bar("write") if output is not None else nullcontext() as progress:
+        grid = Grid(answers, tuple(wanted), notes, progress, every=every)
         emit(_answer(grid), as_json=as_json, output=output)
 
 
@@ -193,7 +191,7 @@ class Grid:
         """Parameters with one value."""
         swept = self.swept
         return {
-            str(name): _plain(coordinate.item())
+            str(name): plain(coordinate.item())
             for name, coordinate in self.answers.coords.items()
             if name not in swept
         }
@@ -224,15 +222,22 @@ class Grid:
             name for name in names if bool((self.answers[f"{name}_basis"] == EXTRAPOLATED).any())
         )
 
-    def points(self, names: list[str]) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
-        """Parameters and some variables of each point."""
-        labels = [self.answers[name].to_numpy().tolist() for name in self.swept]
-        columns = [self.answers[name].to_numpy().reshape(-1).tolist() for name in names]
-        values = zip(*columns, strict=True)
-        for done, point in enumerate(zip(product(*labels), values, strict=True)):
+    def points(self, metrics: list[str]) -> Iterator[tuple[tuple[Any, ...], list[Any], int]]:
+        """Parameters of each point, some metrics with ends and basis, and the code of its bottleneck."""
+
+        def column(name: str) -> list[Any]:
+            values: list[Any] = self.answers[name].to_numpy().reshape(-1).tolist()
+            return values
+
+        fours = [
+            zip(*(column(name + part) for part in ("", *PARTS)), strict=True) for name in metrics
+        ]
+        limits = column("bottleneck")
+        places = product(*(self.answers[name].to_numpy().tolist() for name in self.swept))
+        for done, (place, limit) in enumerate(zip(places, limits, strict=True)):
             if self.progress is not None and done % OFTEN == 0:
-                self.progress(done, len(columns[0]))
-            yield point
+                self.progress(done, len(limits))
+            yield place, [next(four) for four in fours], limit
 
 
 def _answer(grid: Grid) -> Answer:
@@ -247,11 +252,6 @@ def _answer(grid: Grid) -> Answer:
     )
 
 
-def _plain(value: object) -> object:
-    """A value as JSON knows it: an unlimited rate is none."""
-    return number_or_none(value) if isinstance(value, float) else value
-
-
 def _quantity(name: str, value: object) -> str:
     if isinstance(value, (int, float)):
         return units.format_quantity(name, value)
@@ -264,14 +264,13 @@ def _sections(grid: Grid) -> Iterator[Section]:
     fixed = [f"{n} {_quantity(n, v)}" for n, v in grid.fixed().items() if v is not None]
     names = grid.shown()
     marked = grid.extrapolated(names)
-    points = grid.points([*(name + part for name in names for part in ("", *PARTS)), "bottleneck"])
     rows = tuple(
         (
             *(_quantity(name, value) for name, value in zip(grid.swept, place, strict=True)),
-            *(_cell(n, v, marked) for n, v in zip(names, _fours(values[:-1]), strict=True)),
-            _text("bottleneck", values[-1]),
+            *(_cell(name, value, marked) for name, value in zip(names, values, strict=True)),
+            _text("bottleneck", limit),
         )
-        for place, values in islice(points, None if grid.every else MOST_POINTS)
+        for place, values, limit in islice(grid.points(names), None if grid.every else MOST_POINTS)
     )
     numbers = (f"#{name}" for name in (*grid.swept, *names))
     yield Section(", ".join(fixed), Table((*numbers, "bottleneck"), rows))
@@ -281,11 +280,6 @@ def _sections(grid: Grid) -> Iterator[Section]:
         yield Section("", FOOTNOTE)
     if grid.notes:
         yield Section(NOTED, tuple(fitting(grid.notes, math.inf if grid.every else MOST_NOTES)))
-
-
-def _fours(values: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    """Values with their ends and bases, four by four."""
-    return zip(*(values[start::4] for start in range(4)), strict=True)
 
 
 def _cell(name: str, value: tuple[Any, ...], marked: frozenset[str]) -> str:
@@ -320,11 +314,9 @@ def _document(grid: Grid) -> dict[str, object]:
 
 def _points(grid: Grid) -> Iterator[dict[str, object]]:
     metrics = grid.metrics()
-    names = [name + part for name in metrics for part in ("", *PARTS)]
-    for place, values in grid.points([*names, "bottleneck"]):
-        point = {n: _plain(v) for n, v in zip(grid.swept, place, strict=True)}
-        for index, name in enumerate(metrics):
-            value, low, high, basis = values[4 * index : 4 * index + 4]
-            numbers = {"value": _plain(value), "low": _plain(low), "high": _plain(high)}
+    for place, values, limit in grid.points(metrics):
+        point = plain(dict(zip(grid.swept, place, strict=True)))
+        for name, (value, low, high, basis) in zip(metrics, values, strict=True):
+            numbers = plain({"value": value, "low": low, "high": high})
             point[name] = {**numbers, "basis": _text("basis", basis)}
-        yield {**point, "bottleneck": _text("bottleneck", values[-1])}
+        yield {**point, "bottleneck": _text("bottleneck", limit)}

@@ -18,11 +18,12 @@ from icmodel.cli.output import (
     check_file,
     emit,
     fixed,
-    json_text,
     progress_bar,
     write_file,
     write_text,
 )
+from icmodel.cli.plot import ENDINGS as PLOTS
+from icmodel.cli.plot import write_plot
 from icmodel.cli.question import (
     AsJson,
     OneDataset,
@@ -45,11 +46,11 @@ from icmodel.validate.validation import (
     KINDS,
     LEAVE_ONE,
 )
+from icmodel.wording import plural
 
 app = room()
 
 ENDINGS = (".csv", ".json", ".txt")
-PICTURES = (".png", ".svg")
 SHOWN = 3
 """Reasons for unanswered rows that are listed for a metric."""
 
@@ -124,7 +125,7 @@ def validate_rows(
     icmodel validate my-dataset --keep
     """  # noqa: D301
     if plot is not None:
-        check_file(plot, (*PICTURES, ".json"))
+        check_file(plot, PLOTS)
     if output is not None:
         check_file(output, ENDINGS)
     if keep and (trials.runs is not None or trials.metric):
@@ -135,7 +136,9 @@ def validate_rows(
     with progress_bar("folds") as progress:
         found = validate(data, variant, wishes, progress)
     if plot is not None:
-        _draw(found, plot)
+        from icmodel.report.errors import error_plot  # the report, not needed without a plot
+
+        write_plot(error_plot(found), plot)
     if keep:
         write_file(data.folder / FILE, {".json": lambda path: write_text(path, kept(found))})
     answer = Answer(
@@ -154,17 +157,6 @@ def _count(name: str, text: str, least: int) -> int:
     return int(text)
 
 
-def _draw(found: Validation, path: Path) -> None:
-    from icmodel.report.errors import error_plot  # the report, not needed without a plot
-    from icmodel.report.plots import save
-
-    spec = error_plot(found)
-    if path.suffix.lower() in PICTURES:
-        save(spec, path)
-    else:
-        write_file(path, {".json": lambda beside: write_text(beside, json_text(spec))})
-
-
 # --- for people -------------------------------------------------------------------------------
 
 
@@ -177,8 +169,7 @@ def _sections(found: Validation, kinds: Sequence[str]) -> Iterator[Section]:
         ),
     )
     for trial in found.trials:
-        folds = f"{trial.folds} fold{'' if trial.folds == 1 else 's'}"
-        yield Section(f"{trial.kind}, {folds}", _scores(found, trial))
+        yield Section(f"{trial.kind}, {plural(trial.folds, 'fold')}", _scores(found, trial))
         by_region = _regions(trial)
         if trial.kind in (LEAVE_ONE, HELD_OUT) and by_region.rows:
             yield Section("by region", by_region)
@@ -306,7 +297,7 @@ def _silences(trial: Trial) -> Iterator[str]:
     for metric, tested in trial.metrics.items():
         reasons = list(tested.score.reasons.items())
         for why, n in reasons[:SHOWN]:
-            yield f"- {metric}, {n} row{'' if n == 1 else 's'}: {why}"
+            yield f"- {metric}, {plural(n, 'row')}: {why}"
         rest = sum(n for _, n in reasons[SHOWN:])
         if rest:
-            yield f"- {metric}, {rest} row{'' if rest == 1 else 's'}: for other reasons (--json has all)"
+            yield f"- {metric}, {plural(rest, 'row')}: for other reasons (--json has all)"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache, partial
 
 from icmodel.errors import OutOfDomain, ReportError
@@ -19,14 +18,6 @@ from icmodel.wording import metric_name
 LATENCIES = ("latency_mean_s", "rtt_half_mean_s", "rtt_mean_s")
 CPUS = ("cpu_recv", "cpu_send", "cpu_recv_cores", "cpu_send_cores")
 """CPU metrics to plot, the first that exists."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """One plot to make: a metric over an axis."""
-
-    metric: str
-    over: str
 
 
 def figures(evaluation: Evaluation) -> Iterator[Block]:
@@ -55,28 +46,30 @@ def _of_stream(model: Model, candidate: CandidateResult, answer: Answer) -> Iter
         if finding.stream == answer.stream and not finding.device
     }
     walked = cache(partial(profile, model, answer.scenario))
-    for wanted in _wanted(model, answer, limits):
+    for metric, over in _wanted(model, answer, limits):
         try:
-            walk = walked(wanted.over, fastest=is_fastest(wanted.metric, wanted.over))
-            yield _figure(walk, wanted, limits.get(wanted.metric))
+            walk = walked(over, fastest=is_fastest(metric, over))
+            yield _figure(walk, metric, limits.get(metric))
         except (OutOfDomain, ReportError):
             continue
 
 
-def _wanted(model: Model, answer: Answer, limits: Mapping[str, Requirement]) -> Iterator[Wanted]:
+def _wanted(
+    model: Model, answer: Answer, limits: Mapping[str, Requirement]
+) -> Iterator[tuple[str, str]]:
+    """The plots to make: a metric, and what it is drawn over."""
     metrics = {} if answer.prediction is None else answer.prediction.metrics
     known = [name for name, estimate in metrics.items() if not estimate.absent]
     if "goodput_bps" in known:
-        yield Wanted("goodput_bps", "payload")
+        yield "goodput_bps", "payload"
     times = [name for name in (*limits, *LATENCIES) if name in known and name.endswith("_s")]
     if times:
         if _has_loads(model, times[0], answer):
-            yield Wanted(times[0], "load")
-        yield Wanted(times[0], "payload")
+            yield times[0], "load"
+        yield times[0], "payload"
     cpus = [name for name in (*limits, *CPUS) if name in known and name.startswith("cpu_")]
     if cpus:
-        over = "load" if _has_loads(model, cpus[0], answer) else "payload"
-        yield Wanted(cpus[0], over)
+        yield cpus[0], "load" if _has_loads(model, cpus[0], answer) else "payload"
 
 
 def _has_loads(model: Model, metric: str, answer: Answer) -> bool:
@@ -89,10 +82,10 @@ def _has_loads(model: Model, metric: str, answer: Answer) -> bool:
     return len(loads) > 1
 
 
-def _figure(walk: Profile, wanted: Wanted, requirement: Requirement | None) -> Figure:
-    spec = profile_plot(walk, wanted.metric, requirement)
+def _figure(walk: Profile, metric: str, requirement: Requirement | None) -> Figure:
+    spec = profile_plot(walk, metric, requirement)
     title = spec["title"]["text"]
-    fastest = is_fastest(wanted.metric, walk.over)
+    fastest = is_fastest(metric, walk.over)
     caption = f"{title}: {describe(walk.here.scenario, walk.field, fastest=fastest)}."
     if walk.substituted:
         caption += f" {BORROWED.capitalize()}."
@@ -102,9 +95,9 @@ def _figure(walk: Profile, wanted: Wanted, requirement: Requirement | None) -> F
         caption += " Points without a load limit stand at the right end."
     if any(row["shade"] for row in spec["datasets"].get("benchmarked", ())):
         caption += " Grey points are of other payloads."
-    if wanted.metric == "goodput_bps" and walk.here.scenario.endpoints > 1:
+    if metric == "goodput_bps" and walk.here.scenario.endpoints > 1:
         caption += " The points are of one stream alone, the line is this stream's share."
-    return Figure(title, caption, spec["description"], spec, _numbers(spec, walk, wanted.metric))
+    return Figure(title, caption, spec["description"], spec, _numbers(spec, walk, metric))
 
 
 def _numbers(spec: Spec, walk: Profile, metric: str) -> Table:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from icmodel.dataset import Dataset
 from icmodel.estimate import BASES, UsedRow
+from icmodel.grouping import together
 from icmodel.report.blocks import Block, Cell, Facts, Fold, Heading, Items, Table, Text
 from icmodel.usecase import CandidateResult, Evaluation
 from icmodel.wording import EXTRAPOLATED, metric_name, plural, quantity
@@ -54,12 +55,11 @@ def _counted(whose: str, rows: tuple[UsedRow, ...], data: Dataset) -> str:
 
 def _origins(rows: tuple[UsedRow, ...]) -> Table:
     """Where the rows come from: each source, and how many of each basis."""
-    sources = dict.fromkeys(row.source for row in rows)
-    lines = []
-    for source in sorted(sources):
-        of_it = [row for row in rows if row.source == source]
-        lines.append((Cell(source), Cell(str(len(of_it))), Cell(_by_basis(of_it))))
-    return Table("Where the rows come from", ("source", "#rows", "basis"), tuple(lines))
+    lines = tuple(
+        (Cell(source), Cell(str(len(of_it))), Cell(_by_basis(of_it)))
+        for source, of_it in sorted(together((row.source, row) for row in rows).items())
+    )
+    return Table("Where the rows come from", ("source", "#rows", "basis"), lines)
 
 
 def _row_table(rows: tuple[UsedRow, ...], data: Dataset) -> Table:
@@ -142,11 +142,12 @@ def _extrapolated(candidate: CandidateResult) -> Iterator[str]:
     """Extrapolated metrics, those with the same reason together."""
     for answer in candidate.answers:
         metrics = {} if answer.prediction is None else answer.prediction.metrics
-        reasons: dict[str, list[str]] = {}
-        for name, estimate in metrics.items():
-            if estimate.basis == EXTRAPOLATED:
-                reasons.setdefault(estimate.why or EXTRAPOLATED, []).append(metric_name(name))
-        for why, names in reasons.items():
+        reasons = (
+            (estimate.why or EXTRAPOLATED, metric_name(name))
+            for name, estimate in metrics.items()
+            if estimate.basis == EXTRAPOLATED
+        )
+        for why, names in together(reasons).items():
             yield f"{answer.stream}: {why} ({'; '.join(names)})"
 
 

@@ -114,12 +114,8 @@ def _places(model: Model, here: Prediction, over: str) -> list[float]:
         return _payloads(model, here.scenario)
     if over == "load":
         return _loads(model, here)
-    counts = {p.cores for p in _rows(model, here.scenario) if p.cores is not None}
-    return [float(count) for count in sorted(counts)]
-
-
-def _rows(model: Model, scenario: Scenario) -> tuple[Point, ...]:
-    return answering_rows(model, scenario).points
+    rows = answering_rows(model, here.scenario).points
+    return sorted({float(row.cores) for row in rows if row.cores is not None})
 
 
 def answering_rows(model: Model, scenario: Scenario) -> Rows:
@@ -129,7 +125,8 @@ def answering_rows(model: Model, scenario: Scenario) -> Rows:
 
 def _payloads(model: Model, scenario: Scenario) -> list[float]:
     """Every benchmarked payload [B], the scenario's own, and even steps of their logarithm."""
-    sizes = {p.payload_bytes for p in _rows(model, scenario) if p.payload_bytes is not None}
+    rows = answering_rows(model, scenario).points
+    sizes = {row.payload_bytes for row in rows if row.payload_bytes is not None}
     if not sizes:
         return []
     first, last = min(sizes), max(sizes)
@@ -142,7 +139,7 @@ def _loads(model: Model, here: Prediction) -> list[float]:
     """Even steps of the requested goodput [b/s], the benchmarked loads, and the greatest achieved one."""
     last = greatest_load_bps(model, here)
     places = {last * (step + 1) / STEPS for step in range(STEPS)} | {last / (8 * STEPS)}
-    places |= set(_finite_loads(model, here.scenario))
+    places |= {row.load_bps or 0.0 for row in answering_rows(model, here.scenario).points}
     carried = _carried_bps(model, here.scenario)
     places |= {carried, carried * PAST} if carried else set()
     if here.scenario.rate_fps is not None:
@@ -161,12 +158,6 @@ def _small_loads(asked: float, last: float) -> Iterator[float]:
     first = asked / 3
     for step in range(STEPS // 2):
         yield first * (last / first) ** (2 * step / STEPS)
-
-
-def _finite_loads(model: Model, scenario: Scenario) -> Iterator[float]:
-    for point in _rows(model, scenario):
-        if point.load_bps is not None and 0 < point.load_bps < math.inf:
-            yield point.load_bps
 
 
 def _carried_bps(model: Model, scenario: Scenario) -> float:

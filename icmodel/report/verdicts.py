@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 
+from icmodel.grouping import together
 from icmodel.report.blocks import Block, Cell, Facts, Fold, Gauge, Heading, Items, Table, Text
 from icmodel.report.conclusion import (
     finding_rests,
@@ -118,12 +119,13 @@ def gauge(verdict: Verdict) -> Gauge | None:
 
 def _whys(candidate: CandidateResult) -> Iterator[str]:
     """Reasons of the judged estimates, requirements with the same reason together."""
-    reasons: dict[str, list[str]] = {}
-    for finding in (*candidate.findings, *candidate.readings):
-        for why in (finding.verdict.why, finding.others_beyond):
-            if why:
-                reasons.setdefault(why, []).append(finding.verdict.requirement.name)
-    for why, names in reasons.items():
+    reasons = (
+        (why, finding.verdict.requirement.name)
+        for finding in (*candidate.findings, *candidate.readings)
+        for why in (finding.verdict.why, finding.others_beyond)
+        if why
+    )
+    for why, names in together(reasons).items():
         yield f"{'; '.join(names)}: {why}"
 
 
@@ -135,11 +137,12 @@ def _remedies(candidate: CandidateResult) -> Iterator[str]:
 
 def _settling(candidate: CandidateResult) -> Iterator[str]:
     """Measurements that would replace assumptions, requirements with the same measurement together."""
-    needs: dict[str, list[str]] = {}
-    for finding in candidate.findings:
-        if finding.rests_on.settle:
-            needs.setdefault(finding.rests_on.settle, []).append(finding.verdict.requirement.name)
-    for settle, names in needs.items():
+    needs = (
+        (finding.rests_on.settle, finding.verdict.requirement.name)
+        for finding in candidate.findings
+        if finding.rests_on.settle
+    )
+    for settle, names in together(needs).items():
         yield f"{settle}: {'; '.join(names)}"
 
 

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from icmodel.dataset import Dataset, Point
+from icmodel.grouping import together
 from icmodel.tables.wire import Wire
-from icmodel.validate.places import Key, curve, grouped, place
+from icmodel.validate.places import Key, curve, place
 
 Pair = tuple[int, int]
 FEWEST_SIZES = 4
@@ -38,7 +39,7 @@ def next_to_break(
         Place of each point -> its curve, followed by the payloads [B] before and after the break.
     """
     found: dict[Key, Key] = {}
-    for line, members in grouped(points, lambda p: curve(data, p)).items():
+    for line, members in together((curve(data, p), p) for p in points).items():
         for below, above in _pairs(data, members, breaks_bytes):
             for point in members:
                 if point.payload_bytes in (below, above):

@@ -19,8 +19,9 @@ from dataclasses import dataclass, replace
 from icmodel.dataset import Dataset, Point
 from icmodel.errors import DatasetError
 from icmodel.fits.regimes import OVERLOAD, regimes_of
+from icmodel.grouping import together
 from icmodel.validate.breaks import next_to_break
-from icmodel.validate.places import Key, curve, grouped, in_order, place, text
+from icmodel.validate.places import Key, curve, in_order, place, text
 
 SCORED_BASES = ("measured", "tabulated")
 """Bases of rows whose number is one run's or stands in a table of runs."""
@@ -155,11 +156,8 @@ def leave_break_sizes_out(
     """
     known = scored(data)
     places = next_to_break(data, scored(data, metric), breaks_bytes)
-    asked: dict[Key, list[Point]] = {}
-    for point in scored(data, metric):
-        at = places.get(place(data, point))
-        if at is not None:
-            asked.setdefault((point.protocol, *at[-2:]), []).append(point)
+    found = ((point, places.get(place(data, point))) for point in scored(data, metric))
+    asked = together(((point.protocol, *at[-2:]), point) for point, at in found if at is not None)
     names = tuple(_drawn(in_order(asked), most))
     left_out = {
         name: [p for p in known if p.protocol == name[0] and p.payload_bytes in name[1:]]
@@ -208,7 +206,7 @@ def _leave_out(
     among: Iterable[Point] | None = None,
 ) -> Folds:
     known = scored(data)
-    groups = grouped(known if among is None else among, key)
+    groups = together((key(point), point) for point in (known if among is None else among))
     asked = {
         name: tuple(p for p in members if not metrics or p.metric in metrics)
         for name, members in groups.items()

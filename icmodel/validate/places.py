@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from icmodel.dataset import Dataset, Point
 
@@ -36,14 +36,6 @@ def curve(data: Dataset, point: Point) -> Key:
         point.other_goodput_bps or 0.0,
         math.inf if point.load_bps is None else point.load_bps,
     )
-
-
-def grouped(points: Iterable[Point], key: Callable[[Point], Key]) -> dict[Key, list[Point]]:
-    """Rows by key; groups and rows keep their order."""
-    groups: dict[Key, list[Point]] = {}
-    for point in points:
-        groups.setdefault(key(point), []).append(point)
-    return groups
 
 
 def in_order(keys: Iterable[Key]) -> list[Key]:

@@ -17,6 +17,7 @@ import numpy as np
 from icmodel.dataset import Point
 from icmodel.dataset_rows import POINT
 from icmodel.estimate import Estimate, absent
+from icmodel.grouping import together
 from icmodel.repeats import ABSOLUTE, kind
 
 CLOSE = 1e-9
@@ -111,10 +112,7 @@ def covers(estimate: Estimate, value: float) -> bool | None:
 
 def by_metric(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:
     """Outcomes by metric, sorted by the metric's name."""
-    groups: dict[str, list[Outcome]] = {}
-    for one in outcomes:
-        groups.setdefault(one.point.metric, []).append(one)
-    return dict(sorted(groups.items()))
+    return dict(sorted(together((one.point.metric, one) for one in outcomes).items()))
 
 
 def score(outcomes: Sequence[Outcome]) -> Score:

@@ -8,6 +8,7 @@ from itertools import chain, count
 
 from icmodel.dataset import Dataset, Point
 from icmodel.errors import DatasetError, ScenarioError
+from icmodel.grouping import together
 from icmodel.model import Model
 from icmodel.repeats import Noise, Repeats, noise, repeats
 from icmodel.validate.breaks import next_to_break
@@ -263,10 +264,7 @@ def _trial(
     division = partition(data, near, trained)
     metrics = {}
     for metric, members in by_metric(outcomes).items():
-        parts: dict[str, list[Outcome]] = {}
-        for one in members:
-            for name in regions(division, one):
-                parts.setdefault(name, []).append(one)
+        parts = together((name, one) for one in members for name in regions(division, one))
         scores = {name: score(some) for name, some in sorted(parts.items())}
         metrics[metric] = Tested(score(members), scores, tuple(worst(members, asked.worst)))
     return Trial(kind, folds, metrics, tuple(outcomes))

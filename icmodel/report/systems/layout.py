@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from icmodel.grouping import together
+
 WIDTH, HEIGHT = 156.0, 58.0
 """Size of a box; one with many cables is higher."""
 GAP = 12.0
@@ -239,10 +241,11 @@ def _heights(count: int, pairs: Sequence[Pair], sides: Sequence[Pair]) -> list[f
 
 def _ways(pairs: Sequence[Pair], sides: Sequence[Pair], places: Sequence[Place]) -> tuple[Way, ...]:
     """Cables in the order of their other ends, evenly along the side of each box."""
-    at: dict[tuple[int, int], list[int]] = {}
-    for cable, (pair, side) in enumerate(zip(pairs, sides, strict=True)):
-        for end in (0, 1):
-            at.setdefault((pair[end], side[end]), []).append(cable)
+    at = together(
+        (end, cable)
+        for cable, (pair, side) in enumerate(zip(pairs, sides, strict=True))
+        for end in zip(pair, side, strict=True)
+    )
     height: dict[tuple[int, int], float] = {}
     for (box, _), cables in at.items():
 

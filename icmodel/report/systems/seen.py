@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from icmodel.grouping import together
 from icmodel.report.systems.shape import Box, Cable, Shape, shape
 from icmodel.requirement import worst
 from icmodel.system import SystemPrediction
@@ -86,10 +87,7 @@ class Seen:
 
 def outcomes(found: SystemPrediction) -> dict[str, str]:
     """The outcome of each stream: the worst of the requirements about it, or `NOT_JUDGED`."""
-    of: dict[str, list[str]] = {}
-    for one in found.judged:
-        if not one.device:
-            of.setdefault(one.stream, []).append(one.verdict.outcome)
+    of = together((one.stream, one.verdict.outcome) for one in found.judged if not one.device)
     return {name: worst(of[name]) if name in of else NOT_JUDGED for name in found.streams}
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from icmodel.grouping import together
 from icmodel.system import Link, System
 
 MOST_MEMBERS = 8
@@ -56,18 +57,16 @@ def shape(system: System) -> Shape:
         keys = folding(system)
         if len(set(keys.values())) <= MOST_BOXES:
             break
-    members: dict[Key, list[str]] = {}
-    for name, key in keys.items():
-        members.setdefault(key, []).append(name)
+    members = together((key, name) for name, key in keys.items())
     boxes = tuple(
         Box(_title(key[1], names), tuple(names), key[0]) for key, names in members.items()
     )
     box_of = {name: place for place, box in enumerate(boxes) for name in box.members}
-    cables: dict[tuple[int, int], list[Link]] = {}
-    for link in system.links.values():
-        a, b = (box_of[end] for end in link.ends)
-        cables.setdefault((min(a, b), max(a, b)), []).append(link)
-    return Shape(boxes, tuple(Cable(ends, tuple(links)) for ends, links in cables.items()), box_of)
+    cables = together(
+        (tuple(sorted(box_of[end] for end in link.ends)), link) for link in system.links.values()
+    )
+    drawn = tuple(Cable((a, b), tuple(links)) for (a, b), links in cables.items())
+    return Shape(boxes, drawn, box_of)
 
 
 def _title(what: str, names: list[str]) -> str:

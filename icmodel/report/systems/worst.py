@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from icmodel.estimate import Estimate
+from icmodel.grouping import together
 from icmodel.system import SystemPrediction
 from icmodel.system.prediction.result import StreamPrediction
 from icmodel.wording import limit_name
@@ -12,10 +13,7 @@ from icmodel.wording import limit_name
 
 def by_group(found: SystemPrediction) -> dict[str, list[StreamPrediction]]:
     """The streams of each group, in the file's order."""
-    groups: dict[str, list[StreamPrediction]] = {}
-    for one in found.streams.values():
-        groups.setdefault(one.stream.group, []).append(one)
-    return groups
+    return together((one.stream.group, one) for one in found.streams.values())
 
 
 def worst_of(metric: str, some: Iterable[StreamPrediction]) -> Estimate | None:
