@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Annotated
 
 import typer
@@ -33,7 +34,7 @@ from icmodel.cli.short import fitting, shown_metrics
 from icmodel.dataset import Dataset, load
 from icmodel.documents import plain
 from icmodel.errors import OutOfDomain, ScenarioError
-from icmodel.estimate import Prediction
+from icmodel.estimate import Estimate, Prediction
 from icmodel.scenario import Scenario, scenario
 from icmodel.wording import estimated, interval, metric_name
 
@@ -127,7 +128,7 @@ def _answer(columns: list[Column], *, every: bool) -> Answer:
     return Answer(
         sections=lambda: _sections(columns, every=every),
         document=lambda: {"schema_version": 1, "columns": plain(columns)},
-        records=lambda: _records(columns),
+        records=lambda: chain.from_iterable(map(metric_records, _answered(columns))),
     )
 
 
@@ -151,28 +152,20 @@ def _column(data: Dataset, variant: str, asked: Scenario, outside: str, *, cache
 
 def _sections(columns: list[Column], *, every: bool) -> Iterator[Section]:
     """The questions, the metrics that decide or all, and the notes on each column."""
-    answered = [column for column in columns if column.prediction is not None]
-    heads = tuple(f"({number})" for number in range(1, len(answered) + 1))
+    answered = list(_answered(columns))
+    numbered = [(f"({number})", one) for number, one in enumerate(answered, start=1)]
+    heads = tuple(head for head, _ in numbered)
     rows = tuple(
-        (head, column.dataset, column.variant, question_text(column.prediction.scenario))
-        for head, column in zip(heads, answered, strict=True)
-        if column.prediction is not None
+        (head, one.dataset, one.variant, question_text(one.scenario)) for head, one in numbered
     )
     yield Section("", Table(("", "dataset", "variant", "question"), rows))
     names = dict.fromkeys(
-        name
-        for c in answered
-        if c.prediction
-        for name in (c.prediction.metrics if every else shown_metrics(c.prediction))
+        name for one in answered for name in (one.metrics if every else shown_metrics(one))
     )
     cells = [row for name in names for row in _cells(answered, name)]
-    last = ("bottleneck", *(c.prediction.bottleneck for c in answered if c.prediction))
+    last = ("bottleneck", *(one.bottleneck for one in answered))
     yield Section("value, 90 % interval and basis", Table(("metric", *heads), (*cells, last)))
-    notes = [
-        f"{head}: {note}"
-        for head, column in zip(heads, answered, strict=True)
-        for note in (column.prediction.notes if column.prediction else ())
-    ]
+    notes = [f"{head}: {note}" for head, one in numbered for note in one.notes]
     if notes:
         yield Section("notes", tuple(fitting(notes, math.inf if every else MOST_NOTES)))
     silent = [column for column in columns if column.prediction is None]
@@ -181,24 +174,21 @@ def _sections(columns: list[Column], *, every: bool) -> Iterator[Section]:
         yield Section("without an answer", tuple(told))
 
 
-def _cells(answered: list[Column], name: str) -> list[tuple[str, ...]]:
+def _answered(columns: list[Column]) -> Iterator[Prediction]:
+    return (column.prediction for column in columns if column.prediction is not None)
+
+
+def _cells(answered: list[Prediction], name: str) -> list[tuple[str, ...]]:
     """Two lines of one metric: values, and intervals with bases; none where no column has a value."""
-    columns = [_cell(column, name) for column in answered]
+    columns = [_cell(one.metrics.get(name), name) for one in answered]
     if not any(rests for _, rests in columns):
         return []
     values, rests = zip(*columns, strict=True)
     return [(metric_name(name), *values), ("", *rests)]
 
 
-def _cell(column: Column, name: str) -> tuple[str, str]:
+def _cell(one: Estimate | None, name: str) -> tuple[str, str]:
     """Value, and interval with basis, of a metric in one column."""
-    one = column.prediction.metrics.get(name) if column.prediction is not None else None
     if one is None or one.absent:
         return "–", ""
     return estimated(name, one), f"{interval(name, one)}, {one.basis}"
-
-
-def _records(columns: list[Column]) -> Iterator[dict[str, object]]:
-    for column in columns:
-        if column.prediction is not None:
-            yield from metric_records(column.prediction)

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from icmodel import units
-from icmodel.cli.output import Answer, Section, Table, emit
+from icmodel.cli.output import Answer, Section, Table, emit, listing
 from icmodel.cli.question import AsJson, Output, listed, option, quantity_text, read_options, room
 from icmodel.cli.repeats import repeat_noise, repeat_sections
 from icmodel.dataset import AXES, Dataset, Point, catalogue, load
@@ -59,14 +59,7 @@ def list_all(*, as_json: AsJson = False, output: Output = None) -> None:
     icmodel datasets list --json
     """  # noqa: D301
     found = [load(name) for name in catalogue()]
-    answer = Answer(
-        sections=lambda: [Section("", _catalogue(found))],
-        document=lambda: {"schema_version": 1, "datasets": [_entry(data) for data in found]},
-        records=lambda: (
-            {**entry, "protocols": " ".join(data.protocols)}
-            for data, entry in zip(found, map(_entry, found), strict=True)
-        ),
-    )
+    answer = listing("datasets", list(map(_entry, found)), _catalogue(found))
     emit(answer, as_json=as_json, output=output)
 
 

@@ -128,11 +128,11 @@ def _folded(records: list[Path], chosen: Settings) -> Path:
 
 
 def _about(path: Path) -> dict[str, object]:
+    from icmodel.reading import read_file  # pydantic, not needed for the help
+
     try:
-        return toml(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise RecordError(f"{path} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return toml(read_file(path, RecordError))
+    except tomllib.TOMLDecodeError as error:
         raise RecordError(f"{path} is not valid TOML: {error}") from error
 
 

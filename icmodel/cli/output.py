@@ -73,6 +73,19 @@ class Answer:
             write_csv(self.records() if self.records else (), file)
 
 
+def listing(what: str, entries: Sequence[Mapping[str, object]], table: Table) -> Answer:
+    """Things in a table, in JSON under their name, and in CSV one a line, lists with blanks between."""
+
+    def line(entry: Mapping[str, object]) -> dict[str, object]:
+        return {k: " ".join(map(str, v)) if isinstance(v, list) else v for k, v in entry.items()}
+
+    return Answer(
+        sections=lambda: [Section("", table)],
+        document=lambda: {"schema_version": 1, what: list(entries)},
+        records=lambda: map(line, entries),
+    )
+
+
 def emit(answer: Answer, *, as_json: bool, output: Path | None) -> None:
     """Write the answer to a file, to standard output, or to both if both are wanted.
 

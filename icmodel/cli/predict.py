@@ -99,7 +99,8 @@ def predict(
     """  # noqa: D301
     data = load(dataset)
     wanted = _wanted(solve, goodput)
-    words = question.words(protocol or data.default_protocol, _any_payload(solve))
+    payload = "1 B" if solve == "payload" else None  # any, where the payload itself is solved for
+    words = question.words(protocol or data.default_protocol, payload)
     asked = scenario(**words)
     outside = "extrapolate" if extrapolate else "refuse"
     whole_message = _message(message, message_within)
@@ -141,11 +142,6 @@ def _least(asked: Scenario, what: str, goodput_bps: float) -> str:
         "cores": str(asked.cores),
     }[what]
     return f"the least {what} that carries {units.format_bps(goodput_bps)}: {value}"
-
-
-def _any_payload(what: str | None) -> str | None:
-    """A payload for the question, if the payload itself is solved for."""
-    return "1 B" if what == "payload" else None
 
 
 def _solved(model: Model, asked: Scenario, what: str, goodput_bps: float) -> Scenario:

@@ -15,6 +15,7 @@ from icmodel.cli.output import (
     check_file,
     emit,
     json_text,
+    listing,
     print_text,
     write_text,
 )
@@ -154,15 +155,10 @@ def list_all(*, as_json: AsJson = False, output: Output = None) -> None:
     """  # noqa: D301
     from icmodel.system import load, system_names  # pydantic, needed only here
 
-    found = [load(name) for name in system_names()]
-    rows = tuple(tuple(str(value) for value in counts(one).values()) for one in found)
+    found = [counts(load(name)) for name in system_names()]
+    rows = tuple(tuple(map(str, one.values())) for one in found)
     columns = ("system", "title", "#devices", "#switches", "#links", "#streams")
-    answer = Answer(
-        sections=lambda: [Section("", Table(columns, rows))],
-        document=lambda: {"schema_version": 1, "systems": [counts(one) for one in found]},
-        records=lambda: (counts(one) for one in found),
-    )
-    emit(answer, as_json=as_json, output=output)
+    emit(listing("systems", found, Table(columns, rows)), as_json=as_json, output=output)
 
 
 @app.command(short_help="What a system is made of.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from icmodel import units
 from icmodel.cli.output import Section, Table
+from icmodel.documents import plain
 
 if TYPE_CHECKING:
     from icmodel.system import Stream, System
@@ -126,12 +127,5 @@ def _port(load: Load) -> dict[str, object]:
 
 
 def _stream(stream: Stream) -> dict[str, object]:
-    return {
-        "group": stream.group,
-        "source": stream.source,
-        "sink": stream.sink,
-        "path": list(stream.path),
-        "priority": stream.priority,
-        "kind": stream.kind,
-        "multicast": stream.multicast,
-    }
+    names = ("group", "source", "sink", "path", "priority", "kind", "multicast")
+    return {name: plain(getattr(stream, name)) for name in names}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from icmodel.cli.output import Answer, Section, Table, emit, print_text, write_text
+from icmodel.cli.output import Answer, Section, Table, emit, listing, print_text, write_text
 from icmodel.cli.question import AsJson, Output, question_text, room
 from icmodel.errors import UseCaseError
 from icmodel.files import replacing
@@ -51,14 +51,8 @@ def list_all(*, as_json: AsJson = False, output: Output = None) -> None:
     rows = tuple(
         (case.name, case.question, ", ".join(one.name for one in case.candidates)) for case in found
     )
-    answer = Answer(
-        sections=lambda: [Section("", Table(("use case", "question", "candidates"), rows))],
-        document=lambda: {"schema_version": 1, "usecases": [_entry(case) for case in found]},
-        records=lambda: (
-            {**_entry(case), "candidates": " ".join(one.name for one in case.candidates)}
-            for case in found
-        ),
-    )
+    table = Table(("use case", "question", "candidates"), rows)
+    answer = listing("usecases", list(map(_entry, found)), table)
     emit(answer, as_json=as_json, output=output)
 
 

@@ -40,11 +40,6 @@ class Interfaces:
     has: int
     needed: Derivation | None
 
-    @property
-    def too_few(self) -> bool:
-        """Whether the device has fewer interfaces than its streams need."""
-        return self.needed is not None and self.has < self.needed.value
-
 
 def interfaces(
     case: UseCase, candidate: Candidate, carried: Mapping[str, Fraction], made: Derivations
@@ -233,5 +228,5 @@ def interface_notes(found: Mapping[str, Interfaces]) -> tuple[str, ...]:
     return tuple(
         f"one {name} has {one.has} interface(s), and its streams need {int(one.needed.value)}"
         for name, one in found.items()
-        if one.needed is not None and one.too_few
+        if one.needed is not None and one.has < one.needed.value
     )
