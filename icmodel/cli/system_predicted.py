@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from icmodel import units
 from icmodel.cli.output import Section, Table
 from icmodel.report.systems.conclusion import about, value_text
-from icmodel.report.systems.worst import by_group, limits, worst_bound, worst_of
+from icmodel.report.systems.worst import by_group, limits, queue_texts, worst_bound, worst_of
 from icmodel.requirement import SIGNS
 from icmodel.system.prediction.result import by_requirement
 from icmodel.wording import percent, quantity
@@ -135,13 +135,7 @@ def _busiest(found: SystemPrediction, *, everything: bool) -> Iterator[Section]:
 
 
 def _port(name: str, port: PortPrediction) -> tuple[str, str, str, str]:
-    mean, most = port.backlog_mean_bytes, port.backlog_bound_bytes
-    return (
-        name,
-        percent(port.load_ratio),
-        "grows" if mean.absent else units.format_bytes(round(mean.value)),
-        "none" if most is None else units.format_bytes(math.ceil(most)),
-    )
+    return (name, percent(port.load_ratio), *queue_texts(port))
 
 
 def _device(name: str, one: DevicePrediction) -> tuple[str, str, str, str]:

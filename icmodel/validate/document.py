@@ -58,14 +58,11 @@ def score_document(score: Score) -> dict[str, object]:
 
 
 def _coverage(coverage: Coverage | None) -> Mapping[str, object]:
-    if coverage is None:
-        return {"coverage": None, "coverage_low": None, "coverage_high": None, "intervals": 0}
-    return {
-        "coverage": coverage.share,
-        "coverage_low": coverage.low,
-        "coverage_high": coverage.high,
-        "intervals": coverage.n,
-    }
+    keys = ("coverage", "coverage_low", "coverage_high", "intervals")
+    found: tuple[object, ...] = (None, None, None, 0)
+    if coverage is not None:
+        found = (coverage.share, coverage.low, coverage.high, coverage.n)
+    return dict(zip(keys, found, strict=True))
 
 
 def outcome_document(data: Dataset, one: Outcome) -> dict[str, object]:

@@ -12,7 +12,7 @@ from icmodel.report.blocks import Block, Cell, Fold, Items, Table, Text
 from icmodel.report.conclusion import limit_text
 from icmodel.report.systems.conclusion import about, margin, value_text
 from icmodel.report.systems.seen import NOT_JUDGED, Seen, SeenBox, SeenCable, outcomes
-from icmodel.report.systems.worst import by_group, limits, worst_bound, worst_of
+from icmodel.report.systems.worst import by_group, limits, queue_texts, worst_bound, worst_of
 from icmodel.requirement import MET, OUTCOMES, worst
 from icmodel.system import SystemPrediction
 from icmodel.system.prediction.bounding import NETWORK
@@ -186,17 +186,14 @@ def links(of: Seen) -> Table:
 
 def _link(one: SeenCable) -> tuple[Cell, ...]:
     port, count = one.port, len(one.cable.links)
-    mean, most = port.backlog_mean_bytes, port.backlog_bound_bytes
+    mean, most = queue_texts(port)
     return (
         Cell(one.busiest, note=f"the busiest of {count} links" if count > 1 else ""),
         Cell(units.format_bps(one.rate_bps)),
         Cell(percent(port.load_ratio)),
         Cell(percent(port.asked_ratio)),
-        Cell("grows" if mean.absent else units.format_bytes(round(mean.value)), note=mean.basis),
-        Cell(
-            "none" if most is None else units.format_bytes(math.ceil(most)),
-            note="" if most is None else "bound",
-        ),
+        Cell(mean, note=port.backlog_mean_bytes.basis),
+        Cell(most, note="" if port.backlog_bound_bytes is None else "bound"),
     )
 
 

@@ -1,13 +1,15 @@
-"""The worst of several streams, such as those of a group."""
+"""What reports and the terminal say alike: the worst of several streams, what limits them, and the queues of a port."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 
+from icmodel import units
 from icmodel.estimate import Estimate
 from icmodel.grouping import together
 from icmodel.system import SystemPrediction
-from icmodel.system.prediction.result import StreamPrediction
+from icmodel.system.prediction.result import PortPrediction, StreamPrediction
 from icmodel.wording import limit_name
 
 
@@ -31,6 +33,15 @@ def limits(some: Iterable[StreamPrediction]) -> tuple[str, str]:
     where = ((limit_name(one.bottleneck) or "unknown", one.bottleneck_at) for one in some)
     first, *more = dict.fromkeys(f"{by} at {at}" if at else by for by, at in where)
     return first, f"and {len(more)} more" if more else ""
+
+
+def queue_texts(port: PortPrediction) -> tuple[str, str]:
+    """The mean and the greatest queue of a port."""
+    mean, most = port.backlog_mean_bytes, port.backlog_bound_bytes
+    return (
+        "grows" if mean.absent else units.format_bytes(round(mean.value)),
+        "none" if most is None else units.format_bytes(math.ceil(most)),
+    )
 
 
 def worst_bound(some: Sequence[StreamPrediction]) -> StreamPrediction | None:
