@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from icmodel import units
 from icmodel.cli.models import best_variant
 from icmodel.cli.output import Answer, Section, Table, emit, progress_bar
 from icmodel.cli.question import BEST, AsJson, check_variant, given, room, shares
-from icmodel.documents import toml
+from icmodel.documents import toml_file
 from icmodel.errors import RecordError
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ class Chosen:
             most_steal=None if self.most_steal is None else units.parse_ratio(self.most_steal),
             withhold=tuple(self.withhold or ()),
             histogram_digits=self.histogram_digits,
-            about={} if self.about is None else _about(self.about),
+            about={} if self.about is None else toml_file(self.about, RecordError),
         )
 
 
@@ -125,15 +124,6 @@ def _folded(records: list[Path], chosen: Settings) -> Path:
             "records.jsonl.gz into a new folder with -o"
         )
     return records[0]
-
-
-def _about(path: Path) -> dict[str, object]:
-    from icmodel.reading import read_file  # pydantic, not needed for the help
-
-    try:
-        return toml(read_file(path, RecordError))
-    except tomllib.TOMLDecodeError as error:
-        raise RecordError(f"{path} is not valid TOML: {error}") from error
 
 
 def _sections(folder: Path, folded: Folded) -> Iterator[Section]:
