@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import subprocess
 import sys
@@ -71,6 +72,17 @@ def pytest_configure(config: pytest.Config) -> None:
         folder = tempfile.TemporaryDirectory(prefix="icmodel-fits-")
         config.add_cleanup(folder.cleanup)
         os.environ["ICMODEL_CACHE"] = folder.name
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Collect garbage only while tests run: of what is imported and listed before them nothing goes."""
+    gc.disable()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Begin to collect garbage, and never look through what is there already."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
