@@ -138,12 +138,13 @@ measure: toolchain develop
 	$(BIN)/python -m benchmarks.bounds
 	$(BIN)/python -m benchmarks.recommend
 	$(BIN)/python -m benchmarks.systems
+	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -m '(hypothesis or sampled or long) and not alone' --numprocesses 2
 
 # What measures runs first and alone, the rest on both processors, file by file, the longest first; the third
 # worker computes while another waits for a process, a network or a page.
 pytest: develop
 	$(BIN)/python -m pytest -m alone
-	$(BIN)/python -m pytest -m 'not alone' --numprocesses 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -m 'not alone and not long' --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 check: develop
 	$(BIN)/ruff check .

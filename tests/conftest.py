@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+import fcntl
+import gc
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 import checkout
-
-IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
+import search
+from search import IN_CI
 
 # Fits invert matrices of some hundred rows: threads that wait for each other make them several times
 # slower on a busy machine. Read by numpy when it is imported, which is after this file.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-settings.register_profile("here", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
-settings.load_profile("ci" if IN_CI else "here")
+search.load_profile()
 
 
 ALONE = {
@@ -41,14 +40,26 @@ PARTLY_ALONE = {"test_calibrate_hosts", "test_probe_ends", "test_verify_playing"
 LONGEST = (
     "test_docs",
     "test_wheel",
-    "test_benchmarks",
     "test_contradictions",
+    "test_benchmarks",
+    "test_cli",
+    "test_report",
+    "test_interconnects_comparing",
+    "test_calibrate_loop",
+    "test_report_browser",
     "test_probe_ends",
     "test_calibrate_hosts",
     "test_benchmarks_probe",
-    "test_calibrate",
+    "test_model_twin",
+    "test_model_properties",
+    "test_cli_fit",
+    "test_plots",
+    "test_cli_schemas",
+    "test_tables_left_out",
+    "test_hybrid",
+    "test_fits_store",
 )
-"""Files of the most seconds: begun first, so that none of them runs on when all else is done."""
+"""Files of the most seconds: begun first, in this order, so that both workers end at the same time."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -63,6 +74,17 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["ICMODEL_CACHE"] = folder.name
 
 
+def pytest_collection(session: pytest.Session) -> None:
+    """Collect garbage only while tests run: of what is imported and listed before them nothing goes."""
+    gc.disable()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Begin to collect garbage, and never look through what is there already."""
+    gc.freeze()
+    gc.enable()
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """For the tests that run alone read no other files: to read all takes a quarter of a minute."""
     others = collection_path.stem not in ALONE | PARTLY_ALONE
@@ -72,13 +94,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that are to run alone, and begin with the longest files."""
+    """Mark the tests that are to run alone, and begin with the longest files, the longest first."""
     for item in items:
         if item.path.stem in ALONE:
             item.add_marker(pytest.mark.alone)
         elif item.get_closest_marker("alone") and item.path.stem not in PARTLY_ALONE:
             raise pytest.UsageError(f"name the file of {item.nodeid} in PARTLY_ALONE")
-    items.sort(key=lambda item: item.path.stem not in LONGEST)
+    place = {name: index for index, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(LONGEST)))
 
 
 def fail_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:
@@ -162,10 +185,32 @@ def probe() -> Path:
     return checkout.PROBE
 
 
+def made_once(folder: Path, make: Callable[[Path], None]) -> None:
+    """Make what is in a folder unless a worker of this session has, or let that one finish."""
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            folder.mkdir()
+            make(folder)
+
+
 @pytest.fixture(scope="session")
-def distributions(tmp_path_factory: pytest.TempPathFactory) -> Distributions:
-    """Build both from a copy of the checkout in which earlier builds left their folders."""
-    folder = tmp_path_factory.mktemp("distributions")
+def of_all_workers(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """The folder of this session, which workers of xdist share."""
+    own = tmp_path_factory.getbasetemp()
+    return own if worker_id == "master" else own.parent
+
+
+@pytest.fixture(scope="session")
+def distributions(of_all_workers: Path) -> Distributions:
+    """Built from a copy of the checkout in which earlier builds left their folders."""
+    folder = of_all_workers / "distributions"
+    made_once(folder, build)
+    return Distributions(next(folder.glob("dist/*.tar.gz")), next(folder.glob("dist/*.whl")))
+
+
+def build(folder: Path) -> None:
+    """Build both distributions in ``dist`` of a folder."""
     source = checkout.copy(folder / "checkout")
     for left in ("build/lib/old.py", "dist/old.whl", "site/index.html", ".venv/pyvenv.cfg"):
         (source / left).parent.mkdir(parents=True, exist_ok=True)
@@ -175,16 +220,19 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> Distributions:
         (source / cache / "__pycache__" / "old.cpython-311.pyc").write_bytes(b"old")
     out = folder / "dist"
     run(sys.executable, "-m", "build", "--no-isolation", "--outdir", out, source, cwd=folder)
-    return Distributions(next(out.glob("*.tar.gz")), next(out.glob("*.whl")))
 
 
 @pytest.fixture(scope="session")
-def installed_wheel(
-    distributions: Distributions, tmp_path_factory: pytest.TempPathFactory
-) -> Installed:
-    """Install the wheel and its requirements, no extras, into an empty environment."""
-    python = empty_venv(tmp_path_factory.mktemp("installed") / "venv")
+def installed_wheel(distributions: Distributions, of_all_workers: Path) -> Installed:
+    """The wheel and its requirements, no extras, in an environment that was empty."""
+    folder = of_all_workers / "installed"
+    made_once(folder, lambda empty: install(empty_venv(empty / "venv"), distributions.wheel))
+    bin_folder = folder / "venv" / "bin"
+    return Installed(bin_folder / "python", bin_folder / "icmodel")
+
+
+def install(python: Path, wheel: Path) -> None:
+    """Install a wheel and what it requires into an environment."""
     constraints = checkout.ROOT / "constraints.txt"
     quiet = ("--quiet", "--no-compile")  # what is imported is compiled then
-    pip(python, "install", *quiet, "--constraint", constraints, distributions.wheel)
-    return Installed(python, python.parent / "icmodel")
+    pip(python, "install", *quiet, "--constraint", constraints, wheel)

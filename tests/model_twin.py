@@ -83,8 +83,8 @@ class Flow:
 class Curve:
     """One metric over payload at one load, from the rows of one place."""
 
-    def __init__(self, data: Dataset, points: Iterable[Point]) -> None:
-        rows = list(points)
+    def __init__(self, twin: Twin, points: Iterable[Point]) -> None:
+        data, rows = twin.data, list(points)
         chosen: dict[int | None, Point] = {}
         for point in sorted(rows, key=lambda p: p.options):  # a named option beats an empty cell
             chosen[point.payload_bytes] = point
@@ -96,7 +96,7 @@ class Curve:
         self.payloads = sorted(payload or 1 for payload in chosen)
         ordered = [chosen[None]] if self.anywhere else [chosen[p] for p in self.payloads]
         self.rows = dict(zip(self.payloads, ordered, strict=True))
-        self.missed = Missed(data, rows[0].metric)
+        self.missed = twin.missed(rows[0].metric)
         self.limits = limits_of(data, ordered)
         self.between_sessions = data.between_sessions
         self.found = {p: Found(self._ends(r), frozenset({r.basis})) for p, r in self.rows.items()}
@@ -337,6 +337,13 @@ class Twin:
         self.variant = variant
         self.extrapolate = extrapolate
         self._questions: dict[tuple[str, tuple[tuple[str, str], ...]], _Rows] = {}
+        self._missed: dict[str, Missed] = {}
+
+    def missed(self, metric: str) -> Missed:
+        """What the left-out rows of a metric say, worked out once."""
+        if metric not in self._missed:
+            self._missed[metric] = Missed(self.data, metric)
+        return self._missed[metric]
 
     def predict(self, asked: Scenario) -> Answers:
         key = (asked.protocol, asked.options)
@@ -349,7 +356,7 @@ class _Rows:
     """The rows of one protocol at some options, as curves by metric, place and load."""
 
     def __init__(self, twin: Twin, protocol: str, options: Mapping[str, str]) -> None:
-        self.data = twin.data
+        self.twin, self.data = twin, twin.data
         self.corrected = twin.corrected
         points = [p for p in twin.data.points if p.protocol == protocol and self._fits(p, options)]
         payloads = twin.data.variants.get(twin.variant, {}).get("payload_bytes")
@@ -385,7 +392,7 @@ class _Rows:
                 place = (point.cores, point.switches or 0)
                 groups.setdefault(place, {}).setdefault(point.load_bps, []).append(point)
         return {
-            place: {load: Curve(self.data, rows) for load, rows in loads.items()}
+            place: {load: Curve(self.twin, rows) for load, rows in loads.items()}
             for place, loads in groups.items()
         }
 
@@ -403,7 +410,7 @@ class _Rows:
                 known = chosen.get(point.payload_bytes)
                 if known is None or point.value > known.value:
                     chosen[point.payload_bytes] = point
-            curves[place] = Curve(self.data, chosen.values())
+            curves[place] = Curve(self.twin, chosen.values())
         return curves
 
 
@@ -635,7 +642,7 @@ class _Question:
         groups: dict[Place, list[Point]] = {}
         for point in rows:
             groups.setdefault((point.cores, point.switches or 0), []).append(point)
-        return self.curve({place: Curve(self.data, points) for place, points in groups.items()})
+        return self.curve({place: Curve(self.twin, points) for place, points in groups.items()})
 
     def limited_loss(self, end: int) -> float:
         found = self.loss(limited=True) if self.lossy else None

@@ -34,7 +34,7 @@ from benchmarks.questions import (
     questions,
 )
 from benchmarks.throughput import OURS, RIVALS, Sizes, throughput
-from conftest import Distributions, Installed, clean_environment
+from conftest import Distributions, Installed
 from icmodel.dataset import load
 from icmodel.model import Model
 from test_wheel import wheel_names
@@ -321,32 +321,16 @@ def test_the_report_is_one_whole_page(written: Document) -> None:
 # --- the command ------------------------------------------------------------------------------
 
 
-def test_the_command_prints_one_document_and_its_progress_apart() -> None:
-    command = [
-        "-m",
-        "benchmarks.speed",
-        "--only",
-        "throughput",
-        "--points",
-        "60",
-        "--repeats",
-        "1",
-        "--json",
-    ]
-    done = subprocess.run(
-        [sys.executable, *command],
-        cwd=checkout.ROOT,
-        env=clean_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    document = json.loads(done.stdout)
+def test_the_command_prints_one_document_and_its_progress_apart(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert speed.main(["--only", "throughput", "--points", "60", "--repeats", "1", "--json"]) == 0
+    said = capsys.readouterr()
+    document = json.loads(said.out)
     assert document.keys() == {"schema_version", "machine", "throughput", "load_average_at_end"}
     assert document["machine"].keys() >= {"python", "numpy", "cpus", "load_average"}
     assert document["throughput"]["full"]["points"] == 60
-    assert "60 points: repeat 1 of 1" in done.stderr
+    assert "60 points: repeat 1 of 1" in said.err
 
 
 @pytest.mark.parametrize("words", [["--points", "0"], ["--only", "nothing"], ["--repeats", "x"]])

@@ -145,7 +145,7 @@ def test_what_the_hypervisor_took_is_that_of_the_cores_in_use() -> None:
 # --- cut off ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("cut_after", [0, 2, 16, 31, 34, 38, 41])
+@pytest.mark.parametrize("cut_after", [0, 16, 34, 41])
 def test_cut_off_after_any_run_the_same_dataset_comes_out(
     cut_after: int, whole: Path, tmp_path: Path
 ) -> None:
@@ -206,7 +206,7 @@ def another_process(folder: Path, runs: int) -> Iterator[None]:
 
 def test_killed_at_any_moment_the_same_dataset_comes_out(whole: Path, tmp_path: Path) -> None:
     folder = tmp_path / "lab"
-    for runs in (0, 7, 25, 33):
+    for runs in (0, 7, 33):
         with another_process(folder, runs):
             pass
     calibrate(System(), settings(), folder)

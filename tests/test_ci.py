@@ -138,7 +138,15 @@ def test_pytest_comes_last() -> None:
     assert tuple(line[1] for line in told if len(line) == 2 and line[1] in STEPS) == STEPS
     assert any(line.endswith("./calibration") for line in planned()), "pip installs the probe"
     runs = [line.partition("-m pytest ")[2] for line in planned() if "-m pytest " in line]
-    assert [run.partition(" --")[0] for run in runs] == ["-m alone", "-m 'not alone'"]
+    parts = [run.partition(" --")[0] for run in runs]
+    assert parts == ["-m alone", "-m 'not alone and not long'"]
+
+
+def test_what_pytest_leaves_out_or_searches_quickly_is_measured_thoroughly() -> None:
+    told = run("make", "measure", "--dry-run", cwd=checkout.ROOT).splitlines()
+    (line,) = [line for line in told if "-m pytest " in line]
+    assert line.startswith("HYPOTHESIS_PROFILE=thorough ")
+    assert "-m '(hypothesis or sampled or long) and not alone'" in line
 
 
 def test_measurements_are_ignored_tests_of_rust_and_run_by_one_command() -> None:
@@ -172,7 +180,7 @@ def test_the_probe_has_no_tests_that_nothing_runs() -> None:
 
 def run_pytest(text: str, folder: Path, environment: dict[str, str], code: int) -> str:
     """Run one file with the conftest of these tests."""
-    for name in ("checkout.py", "conftest.py"):
+    for name in ("checkout.py", "conftest.py", "search.py"):
         shutil.copy2(checkout.ROOT / "tests" / name, folder / name)
     (folder / "test_it.py").write_text(text, encoding="utf-8")
     command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
@@ -192,3 +200,34 @@ def test_what_skips_elsewhere_says_why(tmp_path: Path) -> None:
 
 def test_an_expected_failure_is_no_skip(tmp_path: Path) -> None:
     assert "1 xfailed" in run_pytest(KEPT, tmp_path, {"CI": "true"}, 0)
+
+
+COUNTED = """
+from hypothesis import given, settings, strategies as st
+from search import times
+
+SEEN = {"own": set(), "said": set()}
+
+@given(st.integers())
+def test_own(number):
+    SEEN["own"].add(number)
+
+@settings(max_examples=times(10))
+@given(st.integers())
+def test_said(number):
+    SEEN["said"].add(number)
+
+def test_how_many():
+    assert FEW < len(SEEN["said"]) <= MOST < len(SEEN["own"]) <= 5 * MOST
+"""
+
+
+@pytest.mark.parametrize(
+    ("profile", "few", "most"),
+    [("", 5, 10), ("quick", 5, 10), ("ci", 5, 10), ("thorough", 200, 400)],
+)
+def test_the_profile_says_how_far_tests_search(
+    profile: str, few: int, most: int, tmp_path: Path
+) -> None:
+    text = COUNTED.replace("FEW", str(few)).replace("MOST", str(most))
+    run_pytest(text, tmp_path, {"HYPOTHESIS_PROFILE": profile, "CI": ""}, 0)

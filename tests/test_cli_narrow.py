@@ -6,16 +6,15 @@ import os
 import pty
 import re
 import shlex
-import subprocess
-import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import checkout
-from conftest import clean_environment
+from icmodel.cli import main
 from icmodel.cli.narrow import BETWEEN, fitted, stacked
 from icmodel.cli.table import Table
 
@@ -70,25 +69,28 @@ def test_a_table_that_fits_stands_as_it_is(table: Table) -> None:
 def on_terminal(line: str, width: int, folder: Path) -> str:
     """What a command draws on a terminal of a width."""
     reader, writer = pty.openpty()
-    environment = {"PYTHONPATH": str(checkout.ROOT), "TERM": "xterm", "COLUMNS": str(width)}
-    done = subprocess.Popen(
-        [sys.executable, "-m", "icmodel", *shlex.split(line)],
-        cwd=folder,
-        env={**clean_environment(), **environment},
-        stdout=writer,
-        stderr=subprocess.DEVNULL,
-    )
-    os.close(writer)
+    with ThreadPoolExecutor() as beside, pytest.MonkeyPatch.context() as place:
+        place.setenv("TERM", "xterm")
+        place.setenv("COLUMNS", str(width))
+        place.chdir(folder)
+        drawn = beside.submit(read_to_the_end, reader)
+        with os.fdopen(writer, "w", encoding="utf-8") as terminal, redirect_stdout(terminal):
+            assert main(shlex.split(line)) == 0
+        text = drawn.result().decode()
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.replace("\r", ""))
+
+
+def read_to_the_end(reader: int) -> bytes:
+    """What comes out of a terminal until its last writer closes it."""
     drawn = b""
     try:
         while chunk := os.read(reader, 65536):
             drawn += chunk
-    except OSError:  # the terminal is closed when its last writer ends
+    except OSError:  # how a terminal says that it was closed
         pass
     finally:
         os.close(reader)
-    assert done.wait() == 0
-    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", drawn.decode().replace("\r", ""))
+    return drawn
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
@@ -100,7 +102,7 @@ def on_terminal(line: str, width: int, folder: Path) -> str:
         "sweep --payload '64 B, 1448 B' --cores 1,4",
         "datasets list",
         "datasets show ethernet-10g-2012",
-        "validate ethernet-1g-2010",
+        "validate ethernet-1g-2010 --variant corrected --metric rtt_half_mean_s",
         "compare --payload '64 B' --variant corrected,appendix-h",
     ],
 )

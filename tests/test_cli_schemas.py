@@ -18,6 +18,7 @@ from icmodel.cli import main
 from icmodel.cli.schemas import output_schema, output_schemas
 from icmodel.dataset import catalogue, load
 from icmodel.errors import ScenarioError
+from recommend_case import SMALL, opened
 
 COMMANDS = {
     "predict": [
@@ -56,7 +57,7 @@ COMMANDS = {
     "system list": ["system list"],
     "system show": ["system show imaging", "system show industrial-line"],
     "system check": ["system check lab-dscp"],
-    "recommend": ["recommend motion-control", "recommend imaging"],
+    "recommend": ["recommend motion-control", "recommend SYSTEM"],
     "verify": ["verify lab-direct --repeats 0 -o FOLDER"],
     "validate": ["validate ethernet-1g-2010"],
     "theory": [
@@ -72,10 +73,12 @@ JUDGING = ("evaluate", "compare --usecase", "recommend", "verify")
 
 @cache
 def printed(line: str) -> object:
-    """The JSON document that a command prints; FOLDER is an empty one."""
+    """The JSON document that a command prints; FOLDER is an empty one, SYSTEM a file of few choices."""
     out = io.StringIO()
-    with redirect_stdout(out), TemporaryDirectory() as folder:
-        code = main([*shlex.split(line.replace("FOLDER", shlex.quote(folder))), "--json"])
+    with redirect_stdout(out), TemporaryDirectory() as folder, TemporaryDirectory() as drawn:
+        opened(Path(drawn), SMALL)
+        places = {"FOLDER": folder, "SYSTEM": f"{drawn}/own.toml"}
+        code = main([*(places.get(word, word) for word in shlex.split(line)), "--json"])
     assert code in ((0, 1, 3) if line.startswith(JUDGING) else (0,))
     document: object = json.loads(out.getvalue())
     if isinstance(document, dict) and isinstance(document.get("points"), list):

@@ -36,6 +36,7 @@ from icmodel.dataset import (
     shipped,
 )
 from icmodel.errors import DatasetError
+from search import times
 from small_case import small_dataset
 
 DATA = checkout.ROOT / "data"
@@ -214,7 +215,7 @@ def test_a_dataset_without_points_is_refused(copy: Path) -> None:
 
 
 @given(st.integers(0, 2**32), st.integers(1, 255))
-@settings(max_examples=20)
+@settings(max_examples=times(20))
 def test_one_changed_byte_breaks_the_seal(
     tmp_path_factory: pytest.TempPathFactory, where: int, flip: int
 ) -> None:
@@ -449,7 +450,7 @@ def test_a_file_of_columns_alone_has_no_rows(copy: Path) -> None:
 
 
 @given(st.data())
-@settings(max_examples=60)
+@settings(max_examples=times(40))
 def test_whatever_stands_in_the_file_is_read_whole_or_refused(data: st.DataObject) -> None:
     path, whole = DATA / NAME / "points.csv", load(NAME)
     body = path.read_bytes()
@@ -579,7 +580,7 @@ ODD = st.recursive(
 
 
 @given(st.data())
-@settings(max_examples=60)
+@settings(max_examples=times(40))
 def test_whatever_stands_in_the_document_is_taken_or_refused(data: st.DataObject) -> None:
     document: dict[str, Any] = read_document(DATA / NAME)
     keys = [*document, "variants", "fabrics", "stated_limits", "absences"]

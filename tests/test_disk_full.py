@@ -32,6 +32,8 @@ COMMANDS = {
     "x.toml": "usecases new camera",
     "own": f"ingest {CASES / 'libzmq' / 'local_thr.txt'}",
 }
+WAYS = ("x.csv", "x.nc", "x.txt", "x.png", "own")
+"""One of each way to write: row by row, by a library, a text, bytes, a folder."""
 DEVICE = Path("/dev/full")
 
 
@@ -47,8 +49,10 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(place)], check=True)
 
 
-@pytest.mark.parametrize("free_kb", [0, 4, 8])
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    ("name", "free_kb"),
+    [(name, 4) for name in COMMANDS] + [(name, kb) for name in WAYS for kb in (0, 8)],
+)
 def test_a_full_disk_is_told_and_leaves_nothing(
     name: str, free_kb: int, disk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

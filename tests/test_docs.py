@@ -11,7 +11,7 @@ The convention, told to writers in CONTRIBUTING.md:
 - any other block is only shown.
 
 All blocks of one document run from top to bottom in one empty folder.  What is one ``icmodel`` command and
-nothing else is run in this process, which saves its start; those of the README start the installed command.
+nothing else is run in this process, which saves its start; that the installed command starts is tested apart.
 """
 
 from __future__ import annotations
@@ -40,8 +40,6 @@ TITLE = re.compile(r'title="(?P<name>[^"]+)"')
 EXIT = re.compile(r"#\s*exit (?P<code>\d+)\s*$")
 DOCTEST = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 EXECUTED = ("console", "python", "pycon")
-STARTED = "README.md"
-"""The document whose commands are all started as processes of their own."""
 ONLY_A_SHELL = re.compile(r"[|&;<>()$`*?~]")
 COLUMNS = "100"
 
@@ -148,8 +146,7 @@ def is_a_target_of_make(command: str) -> None:
 
 def run_step(step: Step, block: Block, folder: Path) -> None:
     words = shlex.split(step.command, comments=True)
-    alone = words[0] == "icmodel" and not ONLY_A_SHELL.search(step.command)
-    if alone and not block.where.startswith(STARTED):
+    if words[0] == "icmodel" and not ONLY_A_SHELL.search(step.command):
         code, printed = run_here(words[1:], folder)
     else:
         code, printed = run_in_bash(step.command, folder)
@@ -223,6 +220,20 @@ def test_what_a_document_shows_is_so(
             run_python(block, names)
         else:
             run_pycon(block, names)
+
+
+def test_the_first_command_of_the_readme_starts_the_installed_one(tmp_path: Path) -> None:
+    """As in a shell; all others are run in this process."""
+    first = next(
+        step
+        for block in executed("README.md")
+        if block.language == "console"
+        for step in steps(block)
+        if step.command.startswith("icmodel ")
+    )
+    code, printed = run_in_bash(first.command, tmp_path)
+    assert code == first.code
+    assert not shows(first.printed, printed)
 
 
 def test_the_readme_shows_the_two_commands() -> None:

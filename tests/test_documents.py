@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from icmodel.cli import DEFECT, WRONG, main
 from icmodel.documents import MOST_NESTED, is_too_deep, json_value, toml
 from icmodel.ingest.source import documents
+from search import times
 
 NESTED = st.sampled_from([10, MOST_NESTED + 1, 500, 5000, 100_000]).flatmap(
     lambda depth: st.sampled_from(
@@ -57,7 +58,7 @@ PLACES: dict[str, tuple[str, Callable[[Path], list[str]]]] = {
 
 
 @pytest.mark.parametrize("place", PLACES)
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=times(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=GARBAGE)
 def test_a_document_that_nobody_means_is_the_users_error(
     place: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

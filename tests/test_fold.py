@@ -16,6 +16,7 @@ from icmodel.dataset_rows import Point
 from icmodel.errors import RecordError
 from icmodel.fold import Folded, Settings, fold
 from icmodel.fold.account import APART, HELD_OUT, USED
+from search import times
 
 VALUES = st.floats(1e-6, 1e12)
 
@@ -36,7 +37,7 @@ def why(folded: Folded, run: str) -> str:
 
 
 @given(st.lists(VALUES, min_size=1, max_size=6))
-@settings(max_examples=50)
+@settings(max_examples=times(30))
 def test_repeats_become_mean_spread_and_count(values: list[float]) -> None:
     records = [record(f"r{k}", result={"goodput_bps": v}) for k, v in enumerate(values)]
     (row,) = rows(fold(records))

@@ -18,6 +18,7 @@ from icmodel.dataset_check import check_dataset
 from icmodel.errors import DatasetError, RecordError
 from icmodel.fold import Settings, fold_files, rebuild
 from icmodel.fold.flags import SPOILS
+from search import times
 
 CHOSEN = Settings(title="A lab", line_rate_bps=1e8, tolerate=("pacing-error",))
 HELD = {"held_out": True, "kind": "held-out"}
@@ -139,7 +140,7 @@ RUN = st.fixed_dictionaries(
 
 
 @given(st.lists(st.tuples(POINT, RUN), min_size=1, max_size=12))
-@settings(max_examples=15)
+@settings(max_examples=times(15))
 def test_whatever_was_measured_every_run_has_one_fate_and_comes_back(
     tmp_path_factory: pytest.TempPathFactory, runs: list[tuple[dict[str, Any], dict[str, Any]]]
 ) -> None:

@@ -36,6 +36,7 @@ from icmodel.scenario import Hosts, Where
 from icmodel.tables import Row
 from icmodel.tables.curves import alone, curves_of
 from icmodel.tables.wire import frames_on_wire
+from search import times
 
 LAB = lab()
 MODEL = Model(LAB, "hybrid")
@@ -233,7 +234,7 @@ QUESTIONS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=times(60))
 @given(QUESTIONS)
 def test_physics_holds(question: dict[str, Any]) -> None:
     told = MODEL.predict(**question)
@@ -249,7 +250,7 @@ def test_physics_holds(question: dict[str, Any]) -> None:
     assert max(told.cpu_send.value, told.cpu_recv.value) <= 1
 
 
-@settings(max_examples=30)
+@settings(max_examples=times(30))
 @given(QUESTIONS, st.floats(1, 10))
 def test_goodput_does_not_fall_with_the_request_nor_rise_with_endpoints(
     question: dict[str, Any], more: float

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import search
 from icmodel.dataset import Interconnect, catalogue, load
 from icmodel.fold import is_folded
 from icmodel.ingest import column_map
@@ -193,7 +194,7 @@ def wrong_at(curve: Curve, at: int, factor: float) -> Curve:
     return [(p, v * factor if i == at else v) for i, (p, v) in enumerate(curve)]
 
 
-@settings(max_examples=150)
+@settings(max_examples=search.times(60))
 @given(st.sampled_from(sorted(CURVES)), st.data())
 def test_a_wrong_unit_in_one_file_names_no_other_and_the_right_factor(
     name: str, data: st.DataObject

@@ -24,6 +24,7 @@ from icmodel.ingest.result import Number
 from icmodel.ingest.wire import just_above
 from icmodel.ingest.within import problems
 from ingest_cases import TEN_GIGABIT, made, numbers
+from search import times
 
 MEBI = 2**20
 
@@ -290,7 +291,7 @@ RUNS = st.builds(
 
 
 @pytest.mark.parametrize("name", sorted(TOOLS))
-@settings(max_examples=100)
+@settings(max_examples=times(50))
 @given(run=RUNS)
 def test_a_right_result_with_any_digits_is_taken(name: str, run: Truth) -> None:
     why = refusal(name, run)
@@ -298,7 +299,7 @@ def test_a_right_result_with_any_digits_is_taken(name: str, run: Truth) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(TOOLS) - {"netperf_round_trip"}))
-@settings(max_examples=30)
+@settings(max_examples=times(30))
 @given(payload=st.integers(1000, 65507), rate=st.floats(1e4, 3e5), digits=st.integers(2, 6))
 def test_a_number_in_another_unit_is_found(
     name: str, payload: int, rate: float, digits: int

@@ -22,6 +22,7 @@ from icmodel.ingest.readers import READERS
 from icmodel.ingest.result import Number
 from icmodel.ingest.source import Source, documents, shifted
 from ingest_cases import CASES, numbers, read, results, sides
+from search import times
 
 MEBI = 2**20
 
@@ -798,7 +799,7 @@ def test_words_about_tools_are_no_output_of_theirs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: f"{path.parent.name}/{path.name}")
-@settings(max_examples=10)
+@settings(max_examples=times(10))
 @given(share=st.floats(0, 1))
 def test_a_case_cut_anywhere_is_read_or_refused(path: Path, share: float) -> None:
     """Whatever is left of a file, nothing but a `RecordError` comes of it, and no wild number."""
@@ -816,7 +817,7 @@ def test_a_case_cut_anywhere_is_read_or_refused(path: Path, share: float) -> Non
 TOKENS = ("1e999", "-1", "0", "null", '"x"', "[]", "{}", "9" * 20, "nan", "1.2.3", "", "1,000", "٣")
 
 
-@settings(max_examples=200)
+@settings(max_examples=times(100))
 @given(
     path=st.sampled_from(TEXTS),
     token=st.sampled_from(TOKENS),

@@ -12,6 +12,7 @@ from icmodel.interconnects.links import PROTOCOLS, Link
 from icmodel.interconnects.physics import judged_by_physics
 from icmodel.requirement import MET, NOT_MET, UNDECIDED
 from icmodel.usecase import CandidateResult, Finding, load_usecase, usecase_names
+from search import times
 
 CASES = {name: load_usecase(name) for name in usecase_names()}
 PLACES = st.sampled_from(
@@ -75,7 +76,7 @@ def test_a_rate_that_nobody_states_is_not_judged() -> None:
 
 
 @given(st.sampled_from(sorted(CASES)), PLACES, RATES)
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=times(60))
 def test_theory_alone_never_proves(name: str, place: tuple[str, str], rate: float) -> None:
     for result in judged_by_physics(CASES[name], Link(place[0], rate, place[1])):
         for one in result.findings:
@@ -84,7 +85,7 @@ def test_theory_alone_never_proves(name: str, place: tuple[str, str], rate: floa
 
 
 @given(st.sampled_from(sorted(CASES)), PLACES, RATES, st.floats(1.0, 100.0))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=times(60))
 def test_what_a_rate_leaves_open_a_greater_one_does_not_refute(
     name: str, place: tuple[str, str], rate: float, times: float
 ) -> None:

@@ -17,6 +17,7 @@ from icmodel.dataset import catalogue
 from icmodel.errors import OutOfDomain
 from icmodel.model import Model
 from icmodel.theory import ethernet
+from search import times
 
 MODEL = Model(fits_case.lab(noise=0.005), "hybrid")
 SIZES = st.sampled_from(fits_case.PAYLOADS)
@@ -149,7 +150,7 @@ def test_a_round_trip_holds_the_work_of_the_end_that_answers() -> None:
 # --- properties -----------------------------------------------------------------------------------
 
 
-@settings(max_examples=40)
+@settings(max_examples=times(40))
 @given(payload=SIZES, less=WORK, more=WORK, protocol=st.sampled_from(["tcp", "udp"]))
 def test_no_more_is_sent_with_more_work_and_nothing_lossless_gains(
     payload: int, less: float, more: float, protocol: str
@@ -162,7 +163,7 @@ def test_no_more_is_sent_with_more_work_and_nothing_lossless_gains(
             assert told[name].values[1] <= told[name].values[0] * (1 + 1e-9)
 
 
-@settings(max_examples=40)
+@settings(max_examples=times(40))
 @given(payload=SIZES, less=WORK, more=WORK, share=st.floats(0.01, 0.5))
 def test_cpu_never_falls_with_more_work_on_a_carried_request(
     payload: int, less: float, more: float, share: float
@@ -180,7 +181,7 @@ def test_cpu_never_falls_with_more_work_on_a_carried_request(
         assert told[name].values[1] >= told[name].values[0] * (1 - 1e-12)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=times(25))
 @given(payload=SIZES, send_s=WORK, recv_s=WORK, rate=st.one_of(st.none(), st.floats(1.0, 1e6)))
 def test_intervals_hold_their_value_and_many_answer_as_one(
     payload: int, send_s: float, recv_s: float, rate: float | None

@@ -20,6 +20,7 @@ from icmodel.estimate import BASES, BOTTLENECKS, Prediction
 from icmodel.model import PUBLISHED, Model
 from icmodel.scenario import Scenario
 from points import Row
+from search import times
 
 CENTRAL = load("ethernet-10g-2012")
 MODEL = Model(CENTRAL)
@@ -86,20 +87,22 @@ def compare(data: Dataset, variant: str, scenarios: Sequence[Scenario], outside:
             check(many, index, one)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("variant", PUBLISHED)
 @pytest.mark.parametrize("outside", ["refuse", "extrapolate"])
 def test_the_central_dataset_is_answered_as_one_by_one(variant: str, outside: str) -> None:
     asker = generated.Asker(CENTRAL, seed=11, beyond=outside == "extrapolate")
-    compare(CENTRAL, variant, asker.scenarios(100), outside)
+    compare(CENTRAL, variant, asker.scenarios(times(50)), outside)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", catalogue())
 def test_every_bundled_dataset_is_answered_as_one_by_one(name: str) -> None:
     data = load(name)
-    compare(data, "corrected", generated.Asker(data, seed=12).scenarios(20), "refuse")
+    compare(data, "corrected", generated.Asker(data, seed=12).scenarios(times(10)), "refuse")
 
 
-@settings(max_examples=20)
+@settings(max_examples=times(10))
 @given(generated.datasets, st.integers(0, 1000), st.sampled_from(PUBLISHED), st.booleans())
 def test_generated_datasets_are_answered_as_one_by_one(
     data: Dataset, seed: int, variant: str, beyond: bool

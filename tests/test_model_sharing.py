@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from fits_case import dataset, row
 from icmodel.dataset import Dataset, load
 from icmodel.model import Model
+from search import times
 
 RECEIVED_BPS, LOSS = 4e9, 0.5
 """What a lone unlimited sender has of the 8 Gb/s it offers."""
@@ -88,7 +89,7 @@ def test_others_who_are_not_said_to_send_are_said_to_be_idle() -> None:
     assert not any("idle" in note for note in alone.notes)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=times(25))
 @given(
     st.sampled_from([ALONE, *MODELS]),
     st.integers(1000, 65_507),

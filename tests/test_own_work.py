@@ -21,6 +21,7 @@ from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Estimate
 from icmodel.model import Model
 from icmodel.own_work import Compared, fitted, own_work
+from search import times
 
 MODEL = Model(fits_case.lab(noise=0.002), "hybrid")
 ADDED = ApplicationWork(send_s=4e-6, send_s_per_byte=0.5e-9)
@@ -80,7 +81,7 @@ def test_a_variant_that_knows_no_work_is_refused() -> None:
 TIMES = st.floats(0.0, 1e-5)
 
 
-@settings(max_examples=50)
+@settings(max_examples=times(50))
 @given(
     frame=TIMES,
     byte=st.floats(0.0, 1e-8),

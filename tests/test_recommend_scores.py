@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from icmodel.errors import NetworkError
+from icmodel.recommend import recommend
 from icmodel.recommend.designs import Space, space
 from icmodel.recommend.front import front
+from icmodel.recommend.recommending import _coarse
 from icmodel.recommend.scores import OBJECTIVES
-from icmodel.requirement import OUTCOMES
+from icmodel.requirement import MET, OUTCOMES
 from icmodel.system import OpenSystem, System, SystemPrediction, load_open, predict
 from icmodel.system.loads import loads
 from recommend_case import MODELS, SMALL, opened
@@ -74,6 +76,28 @@ def test_busy_cores_are_those_predicted_where_nothing_is_held_back(
         assert small.scores.objectives[index, CORES] == pytest.approx(cores, rel=1e-3)
         compared += 1
     assert compared >= 4
+
+
+def test_the_front_is_that_of_predicting_every_design(
+    small: Space, predicted: list[SystemPrediction]
+) -> None:
+    """The slow twin: all designs predicted in full, compared each with each."""
+    met = []
+    for index, told in enumerate(predicted):
+        if told.verdict != MET:
+            continue
+        points = small.scores.objectives[index].copy()
+        points[CORES] = sum(one.cpu_cores.value for one in told.devices.values())
+        points[LATENCY] = max(one.metrics["latency_mean_s"].value for one in told.streams.values())
+        met.append(points)
+    assert met
+    found = recommend(small.file)
+    for one in found.front:
+        near = np.isclose(np.array(met), one.objectives, rtol=1e-9).all(axis=1)
+        assert near.any()
+    best = np.array([one.objectives for one in found.front])
+    for point in met:  # whatever meets all is beaten, or as good as equalled, by one of the front
+        assert (_coarse(best) <= _coarse(point) + 1).all(axis=1).any()
 
 
 def fullest_port(system: System) -> float:

@@ -30,6 +30,7 @@ from icmodel.requirement import Requirement
 from icmodel.system import Device, System, SystemPrediction, Wanted, load, predict, system_names
 from icmodel.units import format_seconds
 from icmodel.wording import percent
+from search import times
 from small_case import HOSTILE
 from system_case import Chain, frozen
 
@@ -125,7 +126,7 @@ def graphs(draw: st.DrawFn) -> tuple[int, list[tuple[int, int]]]:
 
 
 @given(graphs())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=times(60))
 def test_boxes_stand_apart_and_cables_end_at_theirs(
     graph: tuple[int, list[tuple[int, int]]],
 ) -> None:

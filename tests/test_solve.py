@@ -16,6 +16,7 @@ from icmodel.model.columns import question_table
 from icmodel.model.many import _host_groups
 from icmodel.scenario import Scenario, scenario
 from icmodel.solve import least_cores, least_payload, least_rate, least_rate_fps, solved
+from search import times
 
 MODELS = [
     icmodel.Model(name, variant)
@@ -35,7 +36,7 @@ def carries(model: icmodel.Model, one: Scenario, goodput_bps: float) -> bool:
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-@settings(max_examples=8)
+@settings(max_examples=times(5))
 @given(goodput_bps=GOODPUTS)
 def test_the_least_rate_carries_and_one_frame_less_does_not(
     model: icmodel.Model, goodput_bps: float
@@ -51,7 +52,7 @@ def test_the_least_rate_carries_and_one_frame_less_does_not(
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-@settings(max_examples=8)
+@settings(max_examples=times(5))
 @given(goodput_bps=GOODPUTS)
 def test_the_least_payload_carries_and_one_byte_less_does_not(
     model: icmodel.Model, goodput_bps: float
@@ -68,7 +69,7 @@ def test_the_least_payload_carries_and_one_byte_less_does_not(
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-@settings(max_examples=8)
+@settings(max_examples=times(5))
 @given(goodput_bps=GOODPUTS)
 def test_the_least_cores_carry_and_no_fewer_that_were_measured_do(
     model: icmodel.Model, goodput_bps: float

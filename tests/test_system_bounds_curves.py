@@ -21,6 +21,7 @@ from icmodel.system.bounds import (
 )
 from icmodel.system.bounds.curves import in_a_row, least, total
 from icmodel.system.bounds.deviations import backlog_bits, busy_s, delay_s, left_by_fifo, output
+from search import times
 
 TIMES = np.linspace(0.0, 60.0, 601)
 STEP = TIMES[1]
@@ -41,7 +42,7 @@ def bits(curve: Arrival | Service, times: np.ndarray = TIMES) -> np.ndarray:
     return np.asarray(np.max([np.zeros_like(times), *lines], axis=0))
 
 
-@settings(max_examples=40)
+@settings(max_examples=times(40))
 @given(st.lists(st.builds(TokenBucket, amounts, rates), min_size=1, max_size=5))
 def test_an_arrival_curve_is_the_least_of_its_buckets(buckets: list[TokenBucket]) -> None:
     curve = arrival(buckets)
@@ -52,7 +53,7 @@ def test_an_arrival_curve_is_the_least_of_its_buckets(buckets: list[TokenBucket]
     )
 
 
-@settings(max_examples=40)
+@settings(max_examples=times(40))
 @given(st.lists(st.builds(RateLatency, rates, amounts), min_size=1, max_size=5))
 def test_a_service_curve_is_the_greatest_of_its_pieces(pieces: list[RateLatency]) -> None:
     curve = service(pieces)
@@ -60,14 +61,14 @@ def test_a_service_curve_is_the_greatest_of_its_pieces(pieces: list[RateLatency]
         assert curve.at(time) == pytest.approx(max(piece.at(time) for piece in pieces))
 
 
-@settings(max_examples=40)
+@settings(max_examples=times(40))
 @given(st.lists(arrivals, min_size=1, max_size=4))
 def test_the_total_is_the_sum(curves: list[Arrival]) -> None:
     assert bits(total(curves)) == pytest.approx(sum(bits(curve) for curve in curves))
     assert total(curves).rate_bps == pytest.approx(sum(curve.rate_bps for curve in curves))
 
 
-@settings(max_examples=40)
+@settings(max_examples=times(40))
 @given(arrivals, services)
 def test_the_backlog_is_the_vertical_deviation(coming: Arrival, served: Service) -> None:
     if coming.rate_bps > served.rate_bps:
@@ -80,7 +81,7 @@ def test_the_backlog_is_the_vertical_deviation(coming: Arrival, served: Service)
         assert found <= gaps.max() + STEP * coming.buckets[0].rate_bps + 1e-9
 
 
-@settings(max_examples=40)
+@settings(max_examples=times(40))
 @given(arrivals, services)
 def test_the_delay_is_the_horizontal_deviation(coming: Arrival, served: Service) -> None:
     if coming.rate_bps > served.rate_bps:
@@ -94,7 +95,7 @@ def test_the_delay_is_the_horizontal_deviation(coming: Arrival, served: Service)
         assert found <= waits.max() + STEP * max(slope, 1.0) + 1e-9
 
 
-@settings(max_examples=40)
+@settings(max_examples=times(40))
 @given(st.lists(services, min_size=2, max_size=3))
 def test_servers_in_a_row_are_their_convolution(curves: list[Service]) -> None:
     times = np.linspace(0.0, 30.0, 301)
@@ -108,7 +109,7 @@ def test_servers_in_a_row_are_their_convolution(curves: list[Service]) -> None:
     assert np.all(found <= exact + len(curves) * step)
 
 
-@settings(max_examples=40)
+@settings(max_examples=times(40))
 @given(arrivals, services)
 def test_what_all_others_leave_is_the_difference(others: Arrival, served: Service) -> None:
     left = served.minus(others)
@@ -116,7 +117,7 @@ def test_what_all_others_leave_is_the_difference(others: Arrival, served: Servic
     assert busy_s(others, served) == left.latency_s
 
 
-@settings(max_examples=40)
+@settings(max_examples=times(40))
 @given(arrivals, arrivals, services)
 def test_fifo_leaves_a_member_of_its_family(others: Arrival, own: Arrival, served: Service) -> None:
     """Some theta has ``[beta(t) - alpha(t - theta)]+`` after theta, and no less is left."""
@@ -135,7 +136,7 @@ def test_fifo_leaves_a_member_of_its_family(others: Arrival, own: Arrival, serve
     assert any(family)
 
 
-@settings(max_examples=40)
+@settings(max_examples=times(40))
 @given(arrivals, services)
 def test_an_output_is_no_less_than_the_deconvolution(coming: Arrival, served: Service) -> None:
     behind = output(coming, served)

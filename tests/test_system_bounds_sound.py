@@ -10,10 +10,12 @@ from bounds_systems import KINDS, conforming, held, large, sources, system
 from icmodel.system.bounds import bounds
 from icmodel.system.bounds.network import Flow
 from icmodel.system.schedulers import Fifo, StrictPriority
+from search import times
 
-SAMPLE = 200
+SAMPLE = times(80)
 
 
+@pytest.mark.sampled
 def test_no_bound_is_below_a_simulated_maximum() -> None:
     found = [held(50_000 + seed) for seed in range(SAMPLE)]
     assert [sentence for one in found for sentence in one.broken] == []

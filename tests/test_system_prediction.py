@@ -32,6 +32,7 @@ from icmodel.system import (
 )
 from icmodel.system.schedulers import Window
 from icmodel.usecase import load_usecase
+from search import times
 from system_case import ETHERNET, Chain
 
 MODEL = Model(ETHERNET)
@@ -114,7 +115,7 @@ def test_a_picture_sent_at_once_beside_another_takes_half_the_interface() -> Non
 # --- one stream ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=times(12))
 @given(
     st.sampled_from(["tcp", "udp"]),
     st.integers(1, 65507),
@@ -468,7 +469,7 @@ def systems(draw: st.DrawFn) -> tuple[Chain, list[Stream]]:
     return chain, streams
 
 
-ANY = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+ANY = settings(max_examples=times(10), suppress_health_check=[HealthCheck.too_slow])
 
 
 @ANY

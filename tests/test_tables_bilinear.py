@@ -17,6 +17,7 @@ from icmodel.estimate import BASES
 from icmodel.tables import HIGH, LOW, VALUE, Below, Curve
 from icmodel.tables.bilinear import EXTRAPOLATED, INTERPOLATED, Surface, compile_surface
 from icmodel.tables.curve import left_knots, payload_knots
+from search import times
 
 ASSUMED = BASES.index("assumed")
 UNSAID, UNLIMITED = math.nan, math.inf
@@ -643,7 +644,7 @@ def cases(draw: st.DrawFn) -> tuple[Grid, Twin]:
 
 
 @given(cases(), st.lists(st.tuples(st.integers(1, 50), st.integers(0, 40)), min_size=20))
-@settings(max_examples=100)
+@settings(max_examples=times(40))
 def test_a_surface_says_what_the_twin_says(
     case: tuple[Grid, Twin], asked: list[tuple[int, int]]
 ) -> None:
@@ -667,7 +668,7 @@ def agree(told: Grid, twin: Twin, payload: int, load: float) -> None:
 
 
 @given(cases())
-@settings(max_examples=50)
+@settings(max_examples=times(30))
 def test_a_benchmarked_point_comes_back_exactly(case: tuple[Grid, Twin]) -> None:
     told, twin = case
     for benchmarked in twin.curves:
@@ -682,7 +683,7 @@ def test_a_benchmarked_point_comes_back_exactly(case: tuple[Grid, Twin]) -> None
 
 
 @given(cases())
-@settings(max_examples=50)
+@settings(max_examples=times(30))
 def test_ends_stay_around_the_value(case: tuple[Grid, Twin]) -> None:
     told, _ = case
     for payload in range(1, 50, 3):

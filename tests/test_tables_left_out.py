@@ -23,6 +23,7 @@ from icmodel.tables.curves import BUSY_CORES, curves_of, stated_range
 from icmodel.tables.left_out import Misses, misses
 from icmodel.tables.row_intervals import own_half_widths
 from points import Row
+from search import times
 
 Floats = NDArray[np.float64]
 Truth = Callable[[Floats, int], Floats]
@@ -282,7 +283,7 @@ def test_an_unknown_metric_has_no_misses() -> None:
     assert (told.enough, told.factor) == (False, 0.0)
 
 
-@settings(max_examples=50)
+@settings(max_examples=times(50))
 @given(st.lists(st.floats(0.1, 100), min_size=3, max_size=30), st.sampled_from([0.001, 8.0, 1e4]))
 def test_widths_follow_the_unit(values: list[float], unit: float) -> None:
     told = misses(generated.from_rows(line(*values), LINK), "rtt_mean_s")

@@ -31,6 +31,7 @@ from icmodel.tables import (
 from icmodel.tables.curve import payload_knots
 from icmodel.tables.tables import DENSE, FEW, _answering, _nearest, without_goodput
 from points import Row
+from search import times
 
 LOADS = np.array([1e8, 3e8])
 SIZES = [10.0, 20.0, 40.0]
@@ -97,7 +98,7 @@ def ask(payload: float, request: float, **more: Any) -> Look:
     return Look(made, questions(np.array([payload]), np.array([request]), **more), intervals=True)
 
 
-@settings(max_examples=200)
+@settings(max_examples=times(60))
 @given(
     payload=st.floats(10, 40),
     request=st.one_of(st.floats(1e8, 3e8), st.sampled_from([1e8, 3e8])),

@@ -12,6 +12,7 @@ import checkout
 from icmodel.dataset import catalogue, shipped
 from icmodel.errors import IcmodelError
 from icmodel.toml_text import toml_text
+from search import times
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
 PLAIN = st.one_of(
@@ -23,7 +24,7 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(TEXTS, VALUES, max_size=6))
-@settings(max_examples=150)
+@settings(max_examples=times(60))
 def test_what_is_written_is_read_back(document: dict[str, object]) -> None:
     assert tomllib.loads(toml_text(document)) == document
 

@@ -35,6 +35,7 @@ from icmodel.usecase import (
 from icmodel.usecase.bound import Ends, estimate_for
 from icmodel.usecase.grounds import others_beyond
 from icmodel.usecase.remedy import no_rate
+from search import times
 
 # --- a dataset and a use case whose answers are known -------------------------------------------
 
@@ -606,7 +607,7 @@ def test_no_device_receives_more_than_is_sent(receives: int) -> None:
 
 
 @given(st.integers(1, 40), st.integers(1, 4000), st.integers(1, 2000), st.floats(0.1, 100))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=times(8))
 def test_the_verdict_does_not_depend_on_the_spelling(
     count: int, size: int, cycle: int, percent: float
 ) -> None:

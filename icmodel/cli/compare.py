@@ -96,8 +96,8 @@ def compare(
     icmodel compare --protocol tcp,udp --payload "1472 B"
     icmodel compare --variant appendix-h,corrected --payload "65535 B" --rate 6700/s
     icmodel compare --dataset ethernet-10g-2012 --dataset infiniband-qdr-connectx2 --payload "4 KiB"
-    icmodel compare --usecase imaging
-    icmodel compare --usecase motion-control --why -o motion-control.md
+    icmodel compare --usecase motion-control
+    icmodel compare --usecase motion-control --dataset rapidio-tsi721 --why -o motion-control.md
     """  # noqa: D301
     if usecase is not None:
         from icmodel.cli.interconnects import compare_usecase, refuse_beside

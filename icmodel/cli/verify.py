@@ -68,7 +68,7 @@ def verify(
     2 the question was wrong, 130 stopped by Ctrl-C.
 
     \b
-    icmodel verify lab-two-senders -o two-senders --repeats 0
+    icmodel verify lab-four-senders -o four-senders --repeats 0
     icmodel verify my-system.toml -o my-system
     icmodel verify my-system.toml -o my-system --scale 10 --repeats 9
     """  # noqa: D301

@@ -9,9 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
 
-from icmodel.documents import json_value
 from icmodel.errors import RecordError
 from icmodel.fold.record import Record, record_of
 
@@ -30,7 +28,7 @@ def coarser(record: Record, digits: int) -> Record:
         If a histogram is not in the form that icprobe writes and so cannot be reduced.
     """
     line = HISTOGRAM.sub(lambda found: _reduced(found, digits), record.line)
-    if any(kept > digits for kept in _digits(json_value(line))):
+    if any(kept > digits for kept in _digits(line)):
         raise RecordError(
             f"run {record.run} has a histogram whose digits cannot be cut: give the file that "
             "icprobe wrote"
@@ -38,17 +36,12 @@ def coarser(record: Record, digits: int) -> Record:
     return record if line == record.line else record_of(line)
 
 
-def _digits(document: object) -> Iterator[int]:
+def _digits(line: str) -> list[int]:
     """The significant digits of every histogram with counts."""
-    if isinstance(document, list):
-        for part in document:
-            yield from _digits(part)
-    elif isinstance(document, dict):
-        digits = document.get("significant_digits")
-        if isinstance(digits, int) and document.get("buckets"):
-            yield digits
-        for part in document.values():
-            yield from _digits(part)
+    tables: list[dict[str, object]] = []
+    json.loads(line, object_hook=tables.append)
+    told = (table.get("significant_digits") for table in tables if table.get("buckets"))
+    return [digits for digits in told if isinstance(digits, int)]
 
 
 def _reduced(found: re.Match[str], digits: int) -> str:

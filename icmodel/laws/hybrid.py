@@ -182,15 +182,24 @@ def law(data: Dataset, fitting: Fitting) -> Law:
     )
 
 
-def fit(data: Dataset, watch: Watch | None = None) -> Kept:
-    """Make all fits of a dataset again, and the curves of all measured options.
+def fit(
+    data: Dataset,
+    watch: Watch | None = None,
+    drawn: Sequence[Mapping[str, str]] | None = None,
+) -> Kept:
+    """Make all fits of a dataset again, and the curves of some options.
 
-    ``watch`` is called after each fit with the counts of finished fits and of all.
+    Parameters
+    ----------
+    watch : callable, optional
+        Called after each fit with the counts of finished fits and of all.
+    drawn : sequence of mappings, optional
+        The options whose curves are drawn; by default those of all rows.
     """
     kept = Kept(seal_of(data))
     refiner = Refiner(Fits(data, partial(frames_on_wire, data), watch, kept))
     tables = FittedTables(data, refiner)
-    for options in measured_options(data):
+    for options in measured_options(data) if drawn is None else drawn:
         wanted = Wanted(data, options, data.protocols)
         tables.prepare(wanted)
         tables.prepare_overload(wanted)
