@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import gc
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,7 @@ import pytest
 
 import checkout
 import search
+import shared
 from search import IN_CI
 
 # Fits invert matrices of some hundred rows: threads that wait for each other make them several times
@@ -23,6 +25,7 @@ from search import IN_CI
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 search.load_profile()
+shared.share()
 
 
 ALONE = {
@@ -59,7 +62,7 @@ LONGEST = (
     "test_hybrid",
     "test_fits_store",
 )
-"""Files of the most seconds: begun first, in this order, so that both workers end at the same time."""
+"""Files of the most seconds: begun first, in this order, so that all workers end at the same time."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -71,7 +74,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         folder = tempfile.TemporaryDirectory(prefix="icmodel-fits-")
         config.add_cleanup(folder.cleanup)
-        os.environ["ICMODEL_CACHE"] = folder.name
+        os.environ["ICMODEL_CACHE"] = os.environ[shared.FITS] = folder.name
 
 
 def pytest_collection(session: pytest.Session) -> None:
@@ -187,11 +190,14 @@ def probe() -> Path:
 
 def made_once(folder: Path, make: Callable[[Path], None]) -> None:
     """Make what is in a folder unless a worker of this session has, or let that one finish."""
-    with folder.with_suffix(".lock").open("w") as lock:
+    with folder.with_suffix(".lock").open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.exists():
+        lock.seek(0)
+        if not lock.read():
+            shutil.rmtree(folder, ignore_errors=True)  # what a worker left that failed
             folder.mkdir()
             make(folder)
+            lock.write("made")
 
 
 @pytest.fixture(scope="session")

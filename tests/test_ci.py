@@ -180,7 +180,7 @@ def test_the_probe_has_no_tests_that_nothing_runs() -> None:
 
 def run_pytest(text: str, folder: Path, environment: dict[str, str], code: int) -> str:
     """Run one file with the conftest of these tests."""
-    for name in ("checkout.py", "conftest.py", "search.py"):
+    for name in ("checkout.py", "conftest.py", "search.py", "shared.py"):
         shutil.copy2(checkout.ROOT / "tests" / name, folder / name)
     (folder / "test_it.py").write_text(text, encoding="utf-8")
     command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")

@@ -182,24 +182,15 @@ def law(data: Dataset, fitting: Fitting) -> Law:
     )
 
 
-def fit(
-    data: Dataset,
-    watch: Watch | None = None,
-    drawn: Sequence[Mapping[str, str]] | None = None,
-) -> Kept:
-    """Make all fits of a dataset again, and the curves of some options.
+def fit(data: Dataset, watch: Watch | None = None) -> Kept:
+    """Make all fits of a dataset again, and the curves of all measured options.
 
-    Parameters
-    ----------
-    watch : callable, optional
-        Called after each fit with the counts of finished fits and of all.
-    drawn : sequence of mappings, optional
-        The options whose curves are drawn; by default those of all rows.
+    ``watch`` is called after each fit with the counts of finished fits and of all.
     """
     kept = Kept(seal_of(data))
     refiner = Refiner(Fits(data, partial(frames_on_wire, data), watch, kept))
     tables = FittedTables(data, refiner)
-    for options in measured_options(data) if drawn is None else drawn:
+    for options in measured_options(data):
         wanted = Wanted(data, options, data.protocols)
         tables.prepare(wanted)
         tables.prepare_overload(wanted)

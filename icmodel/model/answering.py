@@ -72,6 +72,8 @@ def too_much(law: Law, over: Prepared, found: Answered) -> Bools:
 
 def _with_intervals(found: Mapping[str, Floats]) -> dict[str, Floats]:
     """Metrics (ends, n), with intervals that contain their value and are not below 0."""
+    if not found:
+        return {}
     every = np.stack(list(found.values()))
     value, low, high = every[:, VALUE], every[:, LOW], every[:, HIGH]
     np.maximum(np.fmin(low, value, out=low), 0.0, out=low)
