@@ -150,6 +150,8 @@ def utilisation(look: Look, utilisations: Sequence[str], demand: Floats) -> Floa
 
 def benchmarked_loss(look: Look) -> Floats:
     """Loss of the unlimited benchmark, at most 1; 0 for TCP and where none was measured."""
+    if not look.q.lossy.any():
+        return np.zeros((look.ends, len(look.q)))
     found = look.all(["loss_rate"], look.unlimited)
     found = widened(look, [BEST], if_else(np.isnan(found), 0.0, found))[0]
     return np.asarray(np.minimum(found, 1.0) * look.q.lossy)
@@ -157,6 +159,8 @@ def benchmarked_loss(look: Look) -> Floats:
 
 def limited_loss(look: Look) -> Floats:
     """Loss of an achieved request: the benchmarked one at that load, else 0 (E16)."""
+    if not look.q.lossy.any():
+        return np.zeros((look.ends, len(look.q)))
     found = look.all([LIMITED_LOSS], look.requested)
     found = widened(look, [BEST], if_else(np.isnan(found), 0.0, found))[0]
     return np.asarray(np.clip(found, 0.0, 1.0))

@@ -15,8 +15,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from icmodel.arrays import if_else
-
 Floats = NDArray[np.float64]
 Farther = Callable[[Floats, Floats], Floats]
 """``np.fmax`` upwards, ``np.fmin`` downwards."""
@@ -65,7 +63,8 @@ def _push(found: dict[str, Floats], name: str, others: Sequence[str], farther: F
     """Move one metric, in place, at least as far as some others; NaN stays NaN."""
     for other in others:
         told = found[name]
-        found[name] = if_else(np.isnan(told), told, farther(told, found[other]))
+        found[name] = farther(told, found[other])
+        np.copyto(found[name], np.nan, where=np.isnan(told))
 
 
 @lru_cache(maxsize=1024)

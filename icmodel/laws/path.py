@@ -26,10 +26,12 @@ def is_one_way(metric: str) -> bool:
 
 
 def switches_s(look: Look, metrics: Sequence[str]) -> Floats:
-    """Time of the switches beyond those of the rows, one way [s], (metrics, n); NaN without a rule.
+    """Time of the switches beyond those of the rows, one way [s], (metrics, n) or (metrics, 1); NaN without a rule.
 
     ``switch_latency`` for each switch (IC2012 §7.1.2).
     """
+    if not look.q.switches.any():
+        return np.zeros((len(metrics), 1))
     latency_s = look.tables.link.switch_latency_s
     beyond = look.q.switches - look.switches(metrics)
     if latency_s is None:

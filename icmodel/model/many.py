@@ -190,13 +190,13 @@ class Output:
         for metric in self.wanted.metrics or ():
             if metric not in (*every, BOTTLENECK):
                 raise OutOfDomain(no_metric(self.data, metric))
-        cleared |= set(every) > set(written)
         for name in self.wanted.metrics or (*every, BOTTLENECK):
             if name == BOTTLENECK:
                 self.columns.setdefault(name, np.full(self.size, UNKNOWN, dtype=np.int8))
             elif name not in self.columns:
                 for ending in self.endings:
-                    empty = np.full(self.size, np.nan) if cleared else np.empty(self.size)
+                    unwritten = cleared or name not in written
+                    empty = np.full(self.size, np.nan) if unwritten else np.empty(self.size)
                     self.columns[name + ending] = empty
                 if self.wanted.intervals:
                     self.columns[f"{name}_basis"] = np.full(self.size, -1, dtype=np.int8)

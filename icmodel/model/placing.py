@@ -58,7 +58,7 @@ class Placer:
             payload = np.tile(np.arange(self.width, dtype=float), len(wires))
             protocol = np.repeat(np.arange(len(wires)), self.width)
             theory = self._theory(protocol, np.maximum(payload, 1.0))
-            self.dense = np.stack(theory.columns(), axis=1)
+            self.dense = np.stack(theory.columns())
 
     def place(self, columns: Mapping[str, Column], size: int) -> tuple[Questions, Bools]:
         """Place questions, columns of ``size`` rows by SI name; also which of them the dataset cannot answer.
@@ -106,7 +106,7 @@ class Placer:
         if not self.width or (self.tables.extend and payload.max() >= self.width):
             return self._theory(protocol, payload)
         place = protocol * self.width + np.minimum(payload, self.width - 1).astype(np.int64)
-        return Frames(*np.ascontiguousarray(self.dense.take(place, axis=0).T))
+        return Frames(*self.dense.take(place, axis=1))
 
     def _one_frame(self, protocol: int, payload_bytes: float) -> Frames:
         return self._theory(np.array([protocol]), np.array([payload_bytes]))

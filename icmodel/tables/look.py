@@ -73,6 +73,11 @@ class Look:
     # --- loads --------------------------------------------------------------------------------
 
     @cached_property
+    def alike(self) -> bool:
+        """Whether all questions, of which there are some, have the same configuration."""
+        return len(self.q) > 0 and bool((self.config == self.config[0]).all())
+
+    @cached_property
     def requested(self) -> Load:
         """The requested loads, (n,); the unlimited load is above every level."""
         request = self.q.request_bps
@@ -132,12 +137,10 @@ class Look:
         """Evaluate them at the unlimited load, (metrics, ends, n); without load terms."""
         packed = self.tables.packed
         place = self._cells(metrics)[:, None] + ends[:, None] * packed.cells
-        terms, squares = packed.unlimited.take(place, axis=0), packed.unlimited_squares
-        if len(squares):
-            squares = squares.take(place[:, ends > VALUE] - packed.cells)
-        found = self._of_payload(terms[..., 1], squares)
-        found += terms[..., 0]
-        return found
+        found, slope = packed.unlimited.take(place, axis=1)
+        (square,) = _squares(packed.unlimited_squares, place, ends, packed.cells)
+        found += self._of_payload(slope, square)
+        return np.asarray(found)
 
     def _polynomial(self, metrics: Sequence[str], load: Load, ends: Ints) -> Floats:
         """Evaluate the polynomials of some ends of metrics at some loads, (metrics, ends, n)."""
@@ -146,25 +149,20 @@ class Look:
         packed = self.tables.packed
         slots = load.slot * packed.cells
         place = self._cells(metrics)[:, None] + (slots + ends[:, None] * packed.places)
-        terms, squares = packed.coefficients.take(place, axis=0), packed.squares
-        if len(squares):
-            squares = squares.take(place[:, ends > VALUE] - packed.places, axis=0)
-        found = self._of_payload(terms[..., 1], squares[..., 0])
-        of_load = self._of_payload(terms[..., 3], squares[..., 1])
-        of_load += terms[..., 2]
-        of_load *= load.above_bps
-        of_load += found
-        of_load += terms[..., 0]
-        return of_load
+        constant, slope, found, slope_of_load = packed.coefficients.take(place, axis=1)
+        square, square_of_load = _squares(packed.squares, place, ends, packed.places)
+        found += self._of_payload(slope_of_load, square_of_load)
+        found *= load.above_bps
+        found += self._of_payload(slope, square)
+        found += constant
+        return np.asarray(found)
 
     def _of_payload(self, slope: Floats, square: Floats) -> Floats:
-        """Linear payload term, plus the quadratic term for the last ends."""
-        if not square.size:
-            return slope * self.above_knot
-        found = slope.copy()
-        found[:, -square.shape[1] :] += square * self.above_knot
-        found *= self.above_knot
-        return found
+        """Linear payload term, written over its slope, plus the quadratic term for the last ends."""
+        if square.size:
+            slope[:, -square.shape[1] :] += square * self.above_knot
+        slope *= self.above_knot
+        return slope
 
     # --- what numbers rest on -----------------------------------------------------------------
 
@@ -214,11 +212,11 @@ class Look:
         return np.asarray(self.tables.group[self.tables.index[metric]].take(self.config) > 0)
 
     def cores(self, metrics: Sequence[str]) -> Floats:
-        """Core counts of the rows used; 0 where not stated."""
+        """Core counts of the rows used, (metrics, n), or (metrics, 1) for all questions; 0 where not stated."""
         return self._of_configuration(self.tables.cores, metrics)
 
     def switches(self, metrics: Sequence[str]) -> Floats:
-        """Switch counts of the rows used."""
+        """Switch counts of the rows used, (metrics, n), or (metrics, 1) for all questions."""
         return self._of_configuration(self.tables.switches, metrics)
 
     def limits(self, metrics: Sequence[str]) -> Floats:
@@ -227,7 +225,7 @@ class Look:
         return limits if limits.shape[2] == 1 else limits.take(self.q.protocol, axis=2)
 
     def core_ratio(self, metrics: Sequence[str]) -> Floats:
-        """Cores of the rows used over requested cores; 1 where either is not stated."""
+        """Cores of the rows used over requested cores; 1 where either is not stated; shapes as of :meth:`cores`."""
         return self._of_configuration(self.tables.core_ratio, metrics)
 
     def top_load(self, metrics: Sequence[str]) -> Floats:
@@ -243,7 +241,11 @@ class Look:
     def _of_configuration(
         self, numbers: NDArray[Number], metrics: Sequence[str]
     ) -> NDArray[Number]:
-        return numbers[self.tables.chosen(tuple(metrics)).index].take(self.config, axis=1)
+        """Numbers of each question's configuration, (metrics, n), or (metrics, 1) if all have the same one."""
+        index = self.tables.chosen(tuple(metrics)).index
+        if self.alike:
+            return numbers[index, self.config[0], None]
+        return numbers[index].take(self.config, axis=1)
 
     # --- places -------------------------------------------------------------------------------
 
@@ -251,11 +253,18 @@ class Look:
         """Payload cell of each question among those of all surfaces, (metrics, n)."""
         key = tuple(metrics)
         if key not in self._answering:
-            cells = self._of_configuration(self.tables.first_cell, metrics)
-            cells += self.cell
-            self._answering[key] = cells
+            first = self._of_configuration(self.tables.first_cell, metrics)
+            self._answering[key] = first + self.cell
         return self._answering[key]
 
     def _places(self, metrics: Sequence[str], load: Load) -> Ints:
         """Index of each value's coefficients, (metrics, n)."""
         return self._cells(metrics) + load.of_values().slot * self.tables.packed.cells
+
+
+def _squares(squares: Floats, place: Ints, ends: Ints, values: int) -> Floats:
+    """Quadratic payload terms of the ends of intervals, (terms, metrics, ends, n); empty if all are 0.
+
+    ``values`` is the number of places of values, which have none.
+    """
+    return squares.take(place[:, ends > VALUE] - values, axis=1) if squares.size else squares

@@ -177,10 +177,9 @@ def without_goodput(points: Sequence[Point]) -> frozenset[tuple[str, int]]:
 class Packed:
     """The surfaces of all tables one after another, so that one look-up reads many metrics.
 
-    ``coefficients`` (3 · places, 4) holds c0, c1, c3 and c4 side by side, for value, low and high, so that a number
-    is one memory access; ``squares`` (2 · places, 2) holds c2 and c5 of the ends, empty if all are 0.
-    ``unlimited`` (3 · cells, 2) and ``unlimited_squares`` (2 · cells,) hold c0, c1 and c2 of the last slot, all
-    that the unlimited load needs.  ``basis`` and ``rows`` are (4, places).  There is a place for each slot, surface
+    ``coefficients`` (4, 3 · places) are c0, c1, c3 and c4, for value, low and high; ``squares`` (2, 2 · places) are
+    c2 and c5 of the ends, empty if all are 0.  ``unlimited`` (2, 3 · cells) and ``unlimited_squares`` (1, 2 · cells)
+    are c0, c1 and c2 of the last slot, all that the unlimited load needs.  ``basis`` and ``rows`` are (4, places).  There is a place for each slot, surface
     and cell, the cells being contiguous.  ``top_load`` has a number for each surface and cell; ``first`` (tables,)
     is the first surface of each table.
     """
@@ -290,15 +289,15 @@ def _packed(tables: Sequence[MetricTable]) -> Packed:
     """All surfaces of some tables, one after another."""
     surfaces = [surface for table in tables for surface in table.surfaces]
     counts = [len(table.surfaces) for table in tables]
-    by_slot = np.stack([s.coefficients for s in surfaces]).transpose(1, 4, 0, 3, 2)
-    squares = by_slot[1:, ..., [2, 5]]
+    by_slot = np.stack([s.coefficients for s in surfaces]).transpose(2, 1, 4, 0, 3)
+    squares = by_slot[[2, 5], 1:]
     if not np.nan_to_num(squares).any():
-        squares = squares[:0]
+        squares = squares[:, :0]
     return Packed(
-        by_slot[..., [0, 1, 3, 4]].reshape(-1, 4),
-        squares.reshape(-1, 2),
-        by_slot[:, -1, ..., :2].reshape(-1, 2),
-        squares[:, -1, ..., 0].reshape(-1),
+        by_slot[[0, 1, 3, 4]].reshape(4, -1),
+        squares.reshape(2, -1),
+        by_slot[:2, :, -1].reshape(2, -1),
+        squares[:1, :, -1].reshape(1, -1),
         np.stack([s.basis for s in surfaces]).transpose(1, 2, 4, 0, 3).reshape(4, -1),
         np.stack([s.rows for s in surfaces]).transpose(1, 3, 0, 2).reshape(4, -1),
         np.concatenate([s.top_load for s in surfaces]),
