@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from icmodel.scenario import Scenario
 
@@ -122,8 +122,7 @@ class Explanation:
         return f"Explanation({terms} latency terms, {bounds} goodput bounds, {self.bottleneck})"
 
 
-@dataclass(frozen=True, slots=True)
-class UsedRow:
+class UsedRow(NamedTuple):
     """A dataset row a prediction rests on."""
 
     line: int

@@ -56,12 +56,14 @@ class Bases:
             metric: [r for r in self.reads.get(metric, ()) if r.where is None or r.where[0]]
             for metric in metrics
         }
-        every = [read for found in reads.values() for read in found]
-        codes, rows = _codes(look, every), _rows(look, every)
-        keys = {m: [(read.table, id(read.load)) for read in found] for m, found in reads.items()}
+        told: dict[tuple[str, int], tuple[int, list[int]]] = {}
+        for load, tables in _by_load(read for found in reads.values() for read in found):
+            codes = look.basis(tables, load)[:, 0].tolist()
+            for table, code, rows in zip(tables, codes, look.rows(tables, load), strict=True):
+                told[table, id(load)] = code, rows
         return {
-            metric: [(int(codes[key][0]), rows[key]) for key in found]
-            for metric, found in keys.items()
+            metric: [told[read.table, id(read.load)] for read in found]
+            for metric, found in reads.items()
         }
 
 
@@ -78,14 +80,6 @@ def _codes(look: Look, reads: Iterable[Read]) -> dict[tuple[str, int], Codes]:
         (table, id(load)): code
         for load, tables in _by_load(reads)
         for table, code in zip(tables, look.basis(tables, load), strict=True)
-    }
-
-
-def _rows(look: Look, reads: Iterable[Read]) -> dict[tuple[str, int], list[int]]:
-    return {
-        (table, id(load)): rows
-        for load, tables in _by_load(reads)
-        for table, rows in zip(tables, look.rows(tables, load), strict=True)
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from types import MappingProxyType
 
 from icmodel.dataset import Dataset, Point
@@ -22,6 +23,8 @@ from icmodel.tables.wire import less_burst
 from icmodel.units import format_bps
 
 CODES = {basis: code for code, basis in enumerate(BASES)}
+NONE = (math.nan, math.nan, math.nan)
+OF_ROW = attrgetter(*UsedRow._fields)
 
 
 def prediction(asked: Scenario, variant: str, answer: Answered) -> Prediction:
@@ -32,16 +35,16 @@ def prediction(asked: Scenario, variant: str, answer: Answered) -> Prediction:
     metrics: dict[str, Estimate] = {}
     rows: set[int] = set()
     explained = Explained(asked, answer)
+    ends = {name: column[:, 0].tolist() for name, column in answer.columns.items()}
     for name in named(answer.prepared):
-        ends = answer.columns.get(name)
-        if ends is None or math.isnan(ends[VALUE, 0]):
+        value, low, high = ends.get(name, NONE)
+        if math.isnan(value):
             metrics[name] = absent(explained.absence(name))
             continue
-        own = sorted({row for _, near in found[name] for row in near})
-        rows.update(own)
+        own = {row for _, near in found[name] for row in near}
+        rows |= own
         bases = _bases(data, found[name], int(used.rules[name][0]) if name in used.rules else 0)
-        why = explained.extrapolation(name, own) if "extrapolated" in bases else ""
-        value, low, high = ends[:, 0].tolist()
+        why = explained.extrapolation(name, sorted(own)) if "extrapolated" in bases else ""
         metrics[name] = Estimate(value, low, high, bases[-1], why, bases)
     return Prediction(
         scenario=asked,
@@ -52,7 +55,7 @@ def prediction(asked: Scenario, variant: str, answer: Answered) -> Prediction:
         bottleneck=BOTTLENECKS[int(answer.bottleneck()[0])],
         terms=MappingProxyType(explained.terms(metrics["latency_mean_s"])),
         bounds=MappingProxyType(dict(answer.law.bounds(answer.look, answer.flow))),
-        rows=tuple(_used(data.points[row]) for row in sorted(rows)),
+        rows=tuple([UsedRow._make(OF_ROW(data.points[row])) for row in sorted(rows)]),
         notes=(*explained.notes(), *_promises(data, variant, metrics)),
     )
 
@@ -69,18 +72,6 @@ def _bases(data: Dataset, reads: Sequence[tuple[int, Sequence[int]]], rule: int)
     if rule or not every:
         every.add(rule)
     return tuple([BASES[code] for code in sorted(every)])
-
-
-def _used(point: Point) -> UsedRow:
-    return UsedRow(
-        point.line,
-        point.metric,
-        point.payload_bytes,
-        point.load_bps,
-        point.value,
-        point.basis,
-        point.source,
-    )
 
 
 class Explained:
