@@ -54,11 +54,11 @@ class Lab:
             self.run(name, ("sh", "-c", f"echo {mask} > {queue}"), pinned=False)
 
     def down(self) -> None:
-        """Take it away with all that runs in it."""
+        """Take it away, which ends all that runs in it."""
+        run((self.icprobe, "lab", "down", self.name), (0, 2))  # 2: it never stood
         for process in self.processes:
             if not process.told():
                 process.interrupt()
-        run((self.icprobe, "lab", "down", self.name), (0, 2))  # 2: it never stood
 
     def command(self, host: str, words: Sequence[str | Path], *, pinned: bool = True) -> list[str]:
         """What runs some words on a host, on the host's core unless the tool pins itself."""

@@ -28,16 +28,16 @@ search.load_profile()
 shared.share()
 
 
-ALONE = {
-    "test_probe_clock",
-    "test_probe_cpu",
-    "test_probe_goodput",
-    "test_probe_latency",
-    "test_probe_loss",
-}
+ALONE = {"test_probe_goodput", "test_probe_loss"}
 """Files whose tests measure: nothing runs beside them."""
 
-PARTLY_ALONE = {"test_calibrate_hosts", "test_probe_ends", "test_verify_playing"}
+PARTLY_ALONE = {
+    "test_probe_clock",
+    "test_probe_cpu",
+    "test_probe_ends",
+    "test_probe_latency",
+    "test_verify_playing",
+}
 """Files of which some tests, marked there, measure."""
 
 LONGEST = (

@@ -29,6 +29,7 @@ WATCHER = Path(probe_wire.__file__)
 STOOD_STILL = {"stalled", "steal"}
 """Flags of a run during which the machine stood still."""
 TRIES = 40
+BRIEF = (("--baseline", "0 s"), ("--warmup", "50 ms"))
 REALTIME = ("--realtime", "10")
 """Other programs of the machine then take nothing from the data threads, where that is permitted."""
 
@@ -212,7 +213,7 @@ class Lab:
             watcher.communicate()
 
     def command(self, *options: str | Path, host: str = "A", to: str = "B") -> list[str]:
-        """The words of an `icprobe run` between two hosts; the last of an option counts."""
+        """The words of an `icprobe run` between two hosts, with this network's key unless one is given."""
         target = ("--to", self.address(to), "--key", self.key)
         words = [*target, *options] if "--key" not in options else [*target[:2], *options]
         return self.within(host, self.probe, "run", *words)
@@ -223,10 +224,10 @@ class Lab:
         return Outcome(done.returncode, done.stdout, done.stderr)
 
     def run(self, protocol: str, payload_bytes: int, *options: str) -> Record:
-        """One run that must succeed, without an idle baseline unless the options ask for one."""
+        """One run that must succeed: no idle baseline and a brief warm-up unless options say else."""
         traffic = ("--protocol", protocol, "--payload", f"{payload_bytes} B")
-        idle = () if "--baseline" in options else ("--baseline", "0 s")
-        return self.ask(*traffic, *idle, *options).record
+        brief = (word for pair in BRIEF if pair[0] not in options for word in pair)
+        return self.ask(*traffic, *brief, *options).record
 
 
 def undisturbed(run: Callable[[], Record]) -> Record:

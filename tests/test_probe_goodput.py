@@ -151,7 +151,7 @@ def test_the_windows_bytes_are_what_the_tcp_socket_delivered(
 
     Of a frame that is there in part at an edge of the window the socket's counter knows that part.
     """
-    record = undisturbed(lambda: direct.run("tcp", payload_bytes, "--duration", "0.3 s", *options))
+    record = undisturbed(lambda: direct.run("tcp", payload_bytes, "--duration", "0.2 s", *options))
     window = record["result"]["frames_received"] * payload_bytes
     apart = abs(record["socket_window_bytes"] - window)
     assert apart < payload_bytes * record["settings"]["streams"]
@@ -232,7 +232,7 @@ def test_goodput_is_theorys_and_never_more(
         lab.serving("--allow-realtime"),
     ):
         for _ in range(TRIES):
-            record = lab.run(*traffic, "--duration", "1 s", *REALTIME)
+            record = lab.run(*traffic, "--duration", "0.5 s", *REALTIME)
             share = record["result"]["goodput_bps"] / theory
             assert share <= MOST, record["flags"]
             dropped = record["loss"]["interface_recv_dropped"]
@@ -249,6 +249,6 @@ def test_goodput_is_theorys_and_never_more(
 def test_no_switch_lets_more_through(probe: Path, tmp_path: Path, topology: str) -> None:
     with standing(probe, topology, tmp_path) as lab, lab.serving("--allow-realtime"):
         for protocol, payload_bytes in (("tcp", 1448), ("udp", 1472)):
-            record = lab.run(protocol, payload_bytes, "--duration", "0.5 s", *REALTIME)
+            record = lab.run(protocol, payload_bytes, "--duration", "0.2 s", *REALTIME)
             most = MOST * theory_bps(protocol, payload_bytes, 100e6)
             assert record["result"]["goodput_bps"] <= most
