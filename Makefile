@@ -32,10 +32,11 @@ export CARGO_INCREMENTAL := 0
 export CARGO_PROFILE_DEV_DEBUG := false
 export CARGO_PROFILE_RELEASE_DEBUG := false
 endif
-# Unit tests are compiled unoptimised and with every check of debug builds, in a fraction of the time,
-# upon the dependencies of the release build.
-UNOPTIMISED := $(patsubst %,--config profile.release.package.icprobe.%,opt-level=0 debug-assertions=true overflow-checks=true)
-UNIT_TESTS := $(CARGO) test --quiet --release --locked --lib $(UNOPTIMISED)
+# Unit tests are compiled unoptimised and with every check of debug builds, in a fraction of the time, upon the
+# dependencies of the release build; and by clippy, so that one compilation lints and makes them.
+LINTED_TESTS := cd calibration && RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/calibration/lint-rustc \
+	cargo test --quiet --release --locked \
+	$(patsubst %,--config profile.release.package.icprobe.%,opt-level=0 debug-assertions=true overflow-checks=true)
 # The others test what users get.
 TESTS := $(CARGO) test --release --locked --test '*'
 
@@ -113,17 +114,16 @@ check-probe:
 
 # Other tests mostly wait: for labs, ends of time, processes.
 crate: linted
-	$(UNIT_TESTS)
+	$(LINTED_TESTS) --lib
 	$(TESTS) --quiet -- --skip measured:: --test-threads=6
 
-# With the release build's profile, so that what runs in the compiler itself is compiled once.
+# All of the crate, the other tests too.
 linted: toolchain
 	$(CARGO) fmt --check
-	$(CARGO) clippy --quiet --release --locked --all-targets -- -D warnings
+	$(LINTED_TESTS) --tests --no-run
 
 tests-compiled: probe
 	$(TESTS) --quiet --no-run
-	$(UNIT_TESTS) --no-run
 
 # Tests that want the machine for themselves.
 measured: toolchain
