@@ -99,7 +99,7 @@ fn one_way_calls_take_as_long_with_a_warm_up_as_without() {
             "--pattern",
             "oneway-batch",
             "--duration",
-            "1 s",
+            "500 ms",
             "--warmup",
             warmup,
         ]);
@@ -129,9 +129,9 @@ fn several_streams_of_large_frames_share_a_slow_link() {
         "--streams",
         "6",
         "--duration",
-        "3 s",
+        "2 s",
         "--warmup",
-        "1 s",
+        "500 ms",
     ]);
     let result = &record.result;
     assert_eq!(result.frames_lost, Some(0));
