@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -49,6 +50,13 @@ def test_of_two_quantiles_on_one_side_the_farther_gives_way() -> None:
     told = {"p10": 3.0, "p25": 2.0, "p50": 5.0, "p75": 9.0, "p90": 8.0}
     found = in_order({f"rtt_{which}_s": np.array([value]) for which, value in told.items()})
     assert [float(found[f"rtt_{which}_s"][0]) for which in told] == [2, 2, 5, 9, 9]
+
+
+def test_numbers_by_themselves_are_ordered_as_arrays_are() -> None:
+    told = {"mean": 4.0, "p99": 3.0, "p999": math.nan, "max": 2.0}
+    found = in_order({f"latency_{which}_s": np.array(value) for which, value in told.items()})
+    assert found["latency_max_s"] == 4
+    assert np.isnan(found["latency_p999_s"])
 
 
 def test_a_wider_interval_stays_wider() -> None:

@@ -63,8 +63,9 @@ def _push(found: dict[str, Floats], name: str, others: Sequence[str], farther: F
     """Move one metric, in place, at least as far as some others; NaN stays NaN."""
     for other in others:
         told = found[name]
-        found[name] = farther(told, found[other])
-        np.copyto(found[name], np.nan, where=np.isnan(told))
+        moved = np.asarray(farther(told, found[other]))
+        np.copyto(moved, np.nan, where=np.isnan(told))
+        found[name] = moved
 
 
 @lru_cache(maxsize=1024)
