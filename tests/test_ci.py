@@ -185,7 +185,7 @@ def test_the_probe_has_no_tests_that_nothing_runs() -> None:
 
 def run_pytest(texts: dict[str, str], folder: Path, environment: dict[str, str], code: int) -> str:
     """Run some files with the conftest of these tests, all of them though one cannot be read."""
-    for name in ("checkout.py", "conftest.py", "search.py", "shared.py"):
+    for name in ("checkout.py", "conftest.py", "search.py", "shared.py", "shared_answers.py"):
         shutil.copy2(checkout.ROOT / "tests" / name, folder / name)
     for name, text in texts.items():
         (folder / f"test_{name.replace(' ', '_')}.py").write_text(text, encoding="utf-8")
