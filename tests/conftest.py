@@ -11,9 +11,12 @@ import sys
 import tempfile
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import checkout
 import search
@@ -238,7 +241,24 @@ def installed_wheel(distributions: Distributions, of_all_workers: Path) -> Insta
 
 
 def install(python: Path, wheel: Path) -> None:
-    """Install a wheel and what it requires into an environment."""
-    constraints = checkout.ROOT / "constraints.txt"
-    quiet = ("--quiet", "--no-compile")  # what is imported is compiled then
-    pip(python, "install", *quiet, "--constraint", constraints, wheel)
+    """Install a wheel into an environment, and link what it requires from this one, which pip has filled."""
+    pip(python, "install", "--quiet", "--no-compile", "--no-deps", wheel)
+    where = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    site = Path(run(python, "-c", where, cwd=python.parent).strip())
+    (own,) = metadata.distributions(path=[str(site)])
+    for one in required(own, {}).values():
+        for top in {file.parts[0] for file in one.files or ()} - {"..", "__pycache__"}:
+            (site / top).symlink_to(str(one.locate_file(top)))
+
+
+def required(
+    of: metadata.Distribution, found: dict[str, metadata.Distribution]
+) -> dict[str, metadata.Distribution]:
+    """What a distribution requires without extras, and what that requires in turn, by name."""
+    for requirement in map(Requirement, of.requires or ()):
+        needed = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        name = canonicalize_name(requirement.name)
+        if needed and name not in found:
+            found[name] = metadata.distribution(name)
+            required(found[name], found)
+    return found

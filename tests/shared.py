@@ -49,4 +49,8 @@ def share() -> None:
     """Let every test that is not about reading or making them use what is shared."""
     session = pytest.MonkeyPatch()
     session.setattr("icmodel.dataset.load", load_once)
+    session.setattr("icmodel.model.model.load", load_once)  # has taken it from there already
     session.setattr("icmodel.model.model.table_cache", tables_once)
+    import shared_answers  # which imports what loads datasets, so not before
+
+    shared_answers.share(session)

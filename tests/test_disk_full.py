@@ -27,8 +27,8 @@ COMMANDS = {
     "x.txt": "datasets points ethernet-10g-2012",
     "x.svg": "plot goodput_bps",
     "x.png": "plot goodput_bps",
-    "x.html": "evaluate imaging",
-    "x.md": "evaluate imaging",
+    "x.html": "evaluate motion-control",
+    "x.md": "evaluate motion-control",
     "x.toml": "usecases new camera",
     "own": f"ingest {CASES / 'libzmq' / 'local_thr.txt'}",
 }

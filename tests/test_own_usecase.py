@@ -6,6 +6,7 @@ import csv
 import hashlib
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -81,7 +82,7 @@ def test_the_guide_leads_from_a_csv_to_a_verdict_without_touching_icmodel(tmp_pa
 
 
 def test_the_verdict_rests_on_the_lines_of_the_own_csv(own: Path) -> None:
-    _, printed, _ = command(EVALUATE, own)
+    _, printed = docs.run_here(shlex.split(EVALUATE)[1:], own)
     chosen = json.loads(printed)["candidates"][0]
     rows = chosen["answers"][0]["prediction"]["rows"]
     assert rows
@@ -100,7 +101,7 @@ def test_slower_measurements_turn_the_verdict(own: Path) -> None:
         writer.writerows(runs)
     line = "python build_points.py && icmodel datasets check office-25g --seal >&2"
     assert command(line, own)[0] == 0
-    code, printed, _ = command(EVALUATE, own)
+    code, printed = docs.run_here(shlex.split(EVALUATE)[1:], own)
     assert code == 1
     outcomes = {
         finding["requirement"]["name"]: finding["outcome"]

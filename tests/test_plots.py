@@ -31,6 +31,7 @@ from icmodel.report.plots import BORROWED, drawable, metric_plot, save, svg
 from icmodel.report.profile import is_small, profile
 from icmodel.requirement import Requirement
 from icmodel.scenario import Scenario, scenario
+from search import times
 from small_case import GOODPUT_BPS, LATENCY_S, LOADS, small_dataset
 
 ASKED = scenario(protocol="tcp", payload_bytes=1024, requested_goodput="200 Mb/s")
@@ -120,8 +121,8 @@ def test_over_load_an_unlimited_row_stands_at_the_right_end(model: Model) -> Non
     assert set(found) == {"10 Mb/s", "500 Mb/s", "unlimited"}
     assert found["unlimited"]["requested_goodput_bps"] == right
     assert found["500 Mb/s"]["requested_goodput_bps"] == 5e8
-    for (_, times, _), said in zip(LOADS, found, strict=True):
-        assert found[said]["latency_mean_s"] == pytest.approx(float(LATENCY_S[1024]) * times)
+    for (_, as_long, _), said in zip(LOADS, found, strict=True):
+        assert found[said]["latency_mean_s"] == pytest.approx(float(LATENCY_S[1024]) * as_long)
     assert data["here"][0]["requested_goodput_bps"] == right
     assert right > max(GOODPUT_BPS.values())
 
@@ -429,8 +430,13 @@ print(json.dumps([len(spec["layer"]), sorted({"pydantic", "xarray", "scipy"} & s
 # --- every dataset ----------------------------------------------------------------------------
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", catalogue())
-def test_every_metric_of_every_dataset_can_be_plotted_or_is_refused(name: str) -> None:
+def test_every_metric_of_every_dataset_can_be_plotted_or_is_refused(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At every benchmarked point of an axis, and at few between."""
+    monkeypatch.setattr(sys.modules["icmodel.report.profile"], "STEPS", times(6))
     data = load(name)
     model = Model(data, "corrected" if data.default_variant == "hybrid" else None)  # fits no curve
     drawn = 0

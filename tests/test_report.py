@@ -341,7 +341,7 @@ def test_without_the_extra_the_page_has_the_numbers_and_says_how_to_get_plots(
         BLOCKED
         + """
 import icmodel
-icmodel.report(icmodel.evaluate("imaging", "ethernet-10g-2012"), "plain.html")
+icmodel.report(icmodel.evaluate("motion-control", "ethernet-10g-2012"), "plain.html")
 """
     )
     run(sys.executable, "-c", script, cwd=tmp_path, env={"PYTHONPATH": str(checkout.ROOT)})

@@ -72,8 +72,8 @@ def test_the_page_is_quiet_and_fits(
 ) -> None:
     page, heard = opened(browser, pages[name], width)
     assert heard == [pages[name].as_uri()]
-    for details in page.query_selector_all("summary"):
-        details.click()
+    page.evaluate("document.querySelectorAll('summary').forEach(folded => folded.click())")
+    assert page.locator("details:not([open])").count() == 0
     assert page.evaluate("document.documentElement.scrollWidth") == width
     assert page.evaluate("getComputedStyle(document.body).overflowX") == "visible"
     assert heard == [pages[name].as_uri()]

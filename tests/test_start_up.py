@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -57,24 +58,27 @@ LOADED = """
 import json, sys
 before = set(sys.modules)
 from icmodel.cli import main
-code = main(json.loads(sys.argv[1]))
+codes = [main(words) for words in json.loads(sys.argv[1])]
 sys.stdout.flush()
-print(json.dumps([code, sorted(set(sys.modules) - before)]), file=sys.stderr)
+print(json.dumps([codes, sorted(set(sys.modules) - before)]), file=sys.stderr)
 """
 
 
-def loaded(folder: Path, *words: str) -> set[str]:
-    """The modules a new Python has loaded when it has run a command with its output piped."""
+def loaded(folder: Path, *commands: Sequence[str]) -> set[str]:
+    """The modules a new Python has loaded when it has run some commands with its output piped.
+
+    What one of them needs not have, none of several has loaded.
+    """
     done = subprocess.run(
-        [sys.executable, "-c", LOADED, json.dumps(words)],
+        [sys.executable, "-c", LOADED, json.dumps(commands)],
         cwd=folder,
         env={**clean_environment(), "PYTHONPATH": str(checkout.ROOT)},
         capture_output=True,
         text=True,
         check=True,
     )
-    code, modules = json.loads(done.stderr.splitlines()[-1])
-    assert code == 0, done.stderr
+    codes, modules = json.loads(done.stderr.splitlines()[-1])
+    assert codes == [0] * len(commands), done.stderr
     return set(modules)
 
 
@@ -84,18 +88,16 @@ def packages(modules: set[str]) -> set[str]:
     return {name for name in tops if name not in sys.stdlib_module_names}
 
 
-@pytest.mark.parametrize(
-    "form", [(), ("--json",), ("-o", "answer.csv"), ("-o", "answer.json"), ("-o", "answer.txt")]
-)
-def test_predict_loads_numpy_and_typer_and_nothing_above(
-    form: tuple[str, ...], tmp_path: Path
-) -> None:
-    modules = loaded(tmp_path, "predict", *QUESTION, *form)
+FORMS = ((), ("--json",), ("-o", "answer.csv"), ("-o", "answer.json"), ("-o", "answer.txt"))
+
+
+def test_predict_loads_numpy_and_typer_and_nothing_above(tmp_path: Path) -> None:
+    modules = loaded(tmp_path, *(("predict", *QUESTION, *form) for form in FORMS))
     assert packages(modules) == LIGHT | {"numpy"}
 
 
 def test_predict_loads_only_the_rooms_a_question_passes(tmp_path: Path) -> None:
-    modules = loaded(tmp_path, "predict", *QUESTION)
+    modules = loaded(tmp_path, ("predict", *QUESTION))
     rooms = {name.split(".")[1] for name in modules if name.startswith("icmodel.")}
     assert rooms == ROOMS_OF_PREDICT
     assert {name for name in modules if name.startswith("icmodel.cli.")} == {
@@ -111,22 +113,18 @@ def test_predict_loads_only_the_rooms_a_question_passes(tmp_path: Path) -> None:
     assert "icmodel.model.many" not in modules
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
+def test_what_is_not_predicted_needs_not_even_numpy(tmp_path: Path) -> None:
+    commands = (
         ("--version",),
         ("datasets", "list"),
         ("datasets", "show", "ethernet-10g-2012"),
         ("datasets", "points", "ethernet-10g-2012", "--metric", "loss_rate"),
-    ],
-)
-def test_what_is_not_predicted_needs_not_even_numpy(words: tuple[str, ...], tmp_path: Path) -> None:
-    assert packages(loaded(tmp_path, *words)) == LIGHT
+    )
+    assert packages(loaded(tmp_path, *commands)) == LIGHT
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
+def test_help_theory_and_compare_load_nothing_heavy(tmp_path: Path) -> None:
+    commands = (
         ("--help",),
         ("sweep", "--help"),
         ("evaluate", "--help"),
@@ -135,29 +133,33 @@ def test_what_is_not_predicted_needs_not_even_numpy(words: tuple[str, ...], tmp_
         ("fold", "--help"),
         ("compare", "--protocol", "tcp,udp", "--payload", "1448 B"),
         ("theory", "ethernet", "--payload", "1448 B..9 kB"),
-    ],
-)
-def test_help_theory_and_compare_load_nothing_heavy(words: tuple[str, ...], tmp_path: Path) -> None:
-    assert packages(loaded(tmp_path, *words)) <= LIGHT | {"numpy"}
+    )
+    assert packages(loaded(tmp_path, *commands)) <= LIGHT | {"numpy"}
 
 
 @pytest.mark.parametrize(
-    ("words", "needed"),
+    ("commands", "needed"),
     [
-        (("usecases", "show", "imaging"), {"pydantic"}),
-        (("evaluate", "imaging", "--candidate", "tcp-two-sets-of-cores"), {"pydantic"}),
-        (("datasets", "check", "ethernet-1g-2010"), {"pydantic"}),
-        (("plot", "goodput_bps", "--json"), {"pydantic"}),
-        (("sweep", "--payload", "64 B, 1448 B"), {"xarray", "pandas"}),
+        (
+            (
+                ("usecases", "show", "imaging"),
+                ("evaluate", "imaging", "--candidate", "tcp-two-sets-of-cores"),
+                ("datasets", "check", "ethernet-1g-2010"),
+                ("plot", "goodput_bps", "--json"),
+            ),
+            {"pydantic"},
+        ),
+        ((("sweep", "--payload", "64 B, 1448 B"),), {"xarray", "pandas"}),
     ],
+    ids=["pydantic", "xarray"],
 )
 def test_the_others_load_only_what_they_are_for(
-    words: tuple[str, ...], needed: set[str], tmp_path: Path
+    commands: tuple[tuple[str, ...], ...], needed: set[str], tmp_path: Path
 ) -> None:
-    found = packages(loaded(tmp_path, *words)) & (HEAVY - {"pydantic_core"})
+    found = packages(loaded(tmp_path, *commands)) & (HEAVY - {"pydantic_core"})
     assert found <= needed
 
 
 def test_the_check_sees_a_heavy_import(tmp_path: Path) -> None:
-    modules = loaded(tmp_path, "usecases", "list")
+    modules = loaded(tmp_path, ("usecases", "list"))
     assert {"pydantic", "pydantic_core"} <= packages(modules)

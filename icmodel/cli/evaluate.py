@@ -60,7 +60,7 @@ def evaluate(
 
     \b
     icmodel evaluate imaging
-    icmodel evaluate imaging --candidate tcp-whole-pictures -o imaging.html
+    icmodel evaluate imaging --candidate tcp-two-sets-of-cores -o imaging.html
     icmodel evaluate imaging --candidate tcp-two-sets-of-cores --strict
     icmodel evaluate motion-control --dataset rapidio-tsi721 --json
     icmodel evaluate my-use-case.toml --dataset path/of/my-dataset

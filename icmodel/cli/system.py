@@ -120,7 +120,7 @@ def predict(
     \b
     icmodel system imaging
     icmodel system imaging -o imaging.html
-    icmodel system imaging --variant hybrid --all
+    icmodel system imaging --all
     icmodel system my-system.toml --dataset path/of/my-dataset --json
     """  # noqa: D301
     from icmodel.cli.system_predicted import sections as predicted

@@ -118,7 +118,7 @@ def validate_rows(
     tabulated rows are learned from and scored; a metric with fewer than 30 of them is too few.
 
     \b
-    icmodel validate mpi-infiniband-roce
+    icmodel validate mpi-infiniband-roce --variant corrected --folds leave-one-out
     icmodel validate ethernet-1g-2010 --variant corrected --metric rtt_half_mean_s --json
     icmodel validate my-dataset --folds held-out --plot errors.svg
     icmodel validate my-dataset --folds held-out --runs measured-the-day-after
