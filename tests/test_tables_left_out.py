@@ -209,9 +209,7 @@ def covered(truth: Truth, sigma: float, runs: int, seed: int, *, left_out: bool)
 def without(data: Dataset, curve: int, size: float) -> Dataset:
     """The dataset without one row of one curve."""
     gone = (curve + 1, size)
-    return replace(
-        data, points=tuple(p for p in data.points if (p.cores, p.payload_bytes) != gone)
-    )
+    return replace(data, points=tuple(p for p in data.points if (p.cores, p.payload_bytes) != gone))
 
 
 def drawn_through(data: Dataset) -> list[Curve]:
@@ -229,7 +227,9 @@ CASES = [(smooth, 0.05, 6), (broken, 0.05, 3), (smooth, 0.05, 1), (broken, 0.02,
 def test_new_runs_at_left_out_rows_are_covered_in_ninety_percent(
     truth: Truth, sigma: float, runs: int
 ) -> None:
-    found = np.stack([covered(truth, sigma, runs, seed, left_out=True) for seed in range(times(30))])
+    found = np.stack(
+        [covered(truth, sigma, runs, seed, left_out=True) for seed in range(times(30))]
+    )
     assert 0.85 <= found.mean() <= 0.95
 
 
@@ -239,7 +239,9 @@ def test_new_runs_between_rows_are_covered_a_little_more_often(
     truth: Truth, sigma: float, runs: int
 ) -> None:
     """The gaps there are half as wide as those that rows were left out of."""
-    found = np.stack([covered(truth, sigma, runs, seed, left_out=False) for seed in range(times(30))])
+    found = np.stack(
+        [covered(truth, sigma, runs, seed, left_out=False) for seed in range(times(30))]
+    )
     assert 0.85 <= found.mean() <= 0.97
 
 
