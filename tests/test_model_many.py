@@ -98,14 +98,14 @@ def compare(data: Dataset, variant: str, scenarios: Sequence[Scenario], outside:
 @pytest.mark.parametrize("outside", ["refuse", "extrapolate"])
 def test_the_central_dataset_is_answered_as_one_by_one(variant: str, outside: str) -> None:
     asker = generated.Asker(CENTRAL, seed=11, beyond=outside == "extrapolate")
-    compare(CENTRAL, variant, asker.scenarios(times(50)), outside)
+    compare(CENTRAL, variant, asker.scenarios(times(30)), outside)
 
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("name", catalogue())
 def test_every_bundled_dataset_is_answered_as_one_by_one(name: str) -> None:
     data = load(name)
-    compare(data, "corrected", generated.Asker(data, seed=12).scenarios(times(10)), "refuse")
+    compare(data, "corrected", generated.Asker(data, seed=12).scenarios(times(6)), "refuse")
 
 
 @settings(max_examples=times(10))
@@ -113,7 +113,7 @@ def test_every_bundled_dataset_is_answered_as_one_by_one(name: str) -> None:
 def test_generated_datasets_are_answered_as_one_by_one(
     data: Dataset, seed: int, variant: str, beyond: bool
 ) -> None:
-    scenarios = generated.Asker(data, seed, beyond=beyond).scenarios(20)
+    scenarios = generated.Asker(data, seed, beyond=beyond).scenarios(10)
     compare(data, variant, scenarios, "extrapolate" if beyond else "refuse")
 
 
