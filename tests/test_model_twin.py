@@ -104,10 +104,10 @@ def test_every_other_bundled_dataset_agrees_with_the_twin(name: str) -> None:
         assert compare(data, variant, beyond, extrapolate=True) == far
 
 
-@settings(max_examples=times(15))
+@settings(max_examples=times(20))
 @given(generated.datasets, st.integers(0, 1000), st.sampled_from(PUBLISHED), st.booleans())
 def test_generated_datasets_agree_with_the_twin(
     data: Dataset, seed: int, variant: str, beyond: bool
 ) -> None:
-    scenarios = generated.Asker(data, seed, beyond=beyond).scenarios(10)
-    assert compare(data, variant, scenarios, extrapolate=beyond) == 10
+    scenarios = generated.Asker(data, seed, beyond=beyond).scenarios(20)
+    assert compare(data, variant, scenarios, extrapolate=beyond) == 20
