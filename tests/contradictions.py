@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -124,7 +125,11 @@ def ask(model: Model, batch: Batch) -> Told | None:
         answers = model.predict_many(threads=1, **batch.keywords())
     except IcmodelError:
         return None
-    return Told(model, batch, {str(name): answers[name].to_numpy() for name in answers})
+    return Told(
+        model,
+        batch,
+        {str(name): column.to_numpy() for name, column in answers.data_vars.variables.items()},
+    )
 
 
 def refused_by_predict_too(model: Model, batch: Batch) -> list[Contradiction]:
@@ -533,18 +538,11 @@ def _said(told: Told) -> Iterator[tuple[str, Batch]]:
 
 
 def default_cores(told: Told) -> int | None:
-    """The cores ``predict`` says that it took."""
-    try:
-        told_one = told.model.predict(
-            protocol=told.asked.protocol,
-            payload_bytes=1,
-            outside="extrapolate",
-            metrics=("goodput_bps",),
-            **dict[str, Any](told.asked.options),
-        )
-    except IcmodelError:
-        return None
-    return told_one.scenario.cores
+    """The cores that ``predict`` says it took where none were said."""
+    for index in np.flatnonzero(np.isnan(told.asked.columns["cores"]))[:5]:
+        with suppress(IcmodelError):
+            return predicted(told, int(index)).scenario.cores
+    return None
 
 
 # --- h: one and many ------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,12 +69,13 @@ def truth(protocol: str, payload_bytes: float, load_bps: float) -> dict[str, flo
     }
 
 
+@cache
 def lab(
     seed: int = 1,
-    payloads: Sequence[int] = PAYLOADS,
-    loads: Sequence[float] = LOADS_BPS,
+    payloads: tuple[int, ...] = PAYLOADS,
+    loads: tuple[float, ...] = LOADS_BPS,
     noise: float = NOISE,
-    protocols: Sequence[str] = ("tcp", "udp"),
+    protocols: tuple[str, ...] = ("tcp", "udp"),
 ) -> Dataset:
     """A dataset of this lab: the mean of some runs at each point, and their spread."""
     random = np.random.default_rng(seed)
@@ -89,6 +91,11 @@ def lab(
                         runs = np.minimum(runs, load)
                     points.append(row(protocol, payload, load, metric, runs))
     return dataset(points)
+
+
+def few() -> Dataset:
+    """The lab at few points."""
+    return lab(payloads=(64, 512, 1448, 1449, 8192), loads=(0.2e9, 3e9, math.inf))
 
 
 def row(protocol: str, payload: int, load: float, metric: str, runs: Floats) -> Point:

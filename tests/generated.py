@@ -330,6 +330,7 @@ class Asker:
         self.data = data
         self.beyond = beyond
         self.random = random.Random(seed)
+        self._known: dict[object, list[Point]] = {}
 
     def scenarios(self, count: int, protocol: str | None = None) -> list[Scenario]:
         """Some scenarios, of one protocol or of all."""
@@ -362,9 +363,12 @@ class Asker:
 
     def rows(self, protocol: str, options: tuple[tuple[str, str], ...]) -> list[Point]:
         """The goodput of one stream alone at some options; other rows where there is none."""
-        rows = self.data.select(protocol, dict(options))
-        alone = [p for p in rows if p.endpoints in (None, 1)]
-        return [p for p in alone if p.metric == "goodput_bps"] or alone
+        if (protocol, options) not in self._known:
+            rows = self.data.select(protocol, dict(options))
+            alone = [p for p in rows if p.endpoints in (None, 1)]
+            goodput = [p for p in alone if p.metric == "goodput_bps"]
+            self._known[protocol, options] = goodput or alone
+        return self._known[protocol, options]
 
     def payload(self, protocol: str, known: list[int]) -> int:
         """A payload on, beside or between benchmarked ones, or beyond them."""

@@ -279,26 +279,30 @@ class Missed:
         return max(error, self._assumed(left, rows), self._assumed(right, rows))
 
 
-def carried_share(data: Dataset, protocol: str, end: int) -> float:
-    """What arrives of a carried request at one end: ranks of the limited runs of a protocol."""
-    rows = [
-        p for p in data.points
-        if p.metric == "goodput_bps" and p.protocol == protocol and p.payload_bytes
-    ]  # fmt: skip
+def carried_shares(data: Dataset, protocol: str) -> list[float]:
+    """What arrived of each limited run of a protocol that was carried, as shares of its load, sorted."""
+    alike: dict[object, list[Point]] = {}
+    for p in data.points:
+        if p.metric == "goodput_bps" and p.protocol == protocol and p.payload_bytes:
+            alike.setdefault((p.options, p.payload_bytes), []).append(p)
     shares = []
-    for p in rows:
-        alike = [q for q in rows if (q.options, q.payload_bytes) == (p.options, p.payload_bytes)]
-        counts = (p.load_bps, p.cores, p.switches, p.endpoints, p.other_goodput_bps)
-        own = [
-            q.value for q in alike
-            if (q.load_bps, q.cores, q.switches, q.endpoints, q.other_goodput_bps) == counts
-        ]  # fmt: skip
-        most = min(TOLERANCE * max(q.value for q in alike), 1.1 * max(own))
-        if p.load_bps and p.load_bps <= most:
-            shares.append(p.value / p.load_bps)
+    for rows in alike.values():
+        for p in rows:
+            counts = (p.load_bps, p.cores, p.switches, p.endpoints, p.other_goodput_bps)
+            own = [
+                q.value for q in rows
+                if (q.load_bps, q.cores, q.switches, q.endpoints, q.other_goodput_bps) == counts
+            ]  # fmt: skip
+            most = min(TOLERANCE * max(q.value for q in rows), 1.1 * max(own))
+            if p.load_bps and p.load_bps <= most:
+                shares.append(p.value / p.load_bps)
+    return sorted(shares)
+
+
+def carried_share(shares: list[float], end: int) -> float:
+    """What arrives of a carried request at one end: ranks of the limited runs of a protocol."""
     if end == VALUE or len(shares) < 10:
         return 1.0
-    shares.sort()
     tail = (len(shares) + 1) / 20
     if end == LOW:
         return min(shares[max(math.floor(tail + CLOSE) - 1, 0)], 1.0)
@@ -338,12 +342,19 @@ class Twin:
         self.extrapolate = extrapolate
         self._questions: dict[tuple[str, tuple[tuple[str, str], ...]], _Rows] = {}
         self._missed: dict[str, Missed] = {}
+        self._shares: dict[str, list[float]] = {}
 
     def missed(self, metric: str) -> Missed:
         """What the left-out rows of a metric say, worked out once."""
         if metric not in self._missed:
             self._missed[metric] = Missed(self.data, metric)
         return self._missed[metric]
+
+    def shares(self, protocol: str) -> list[float]:
+        """What arrived of the carried runs of a protocol, worked out once."""
+        if protocol not in self._shares:
+            self._shares[protocol] = carried_shares(self.data, protocol)
+        return self._shares[protocol]
 
     def predict(self, asked: Scenario) -> Answers:
         key = (asked.protocol, asked.options)
@@ -374,7 +385,7 @@ class _Rows:
         self.surfaces = {metric: self._surfaces(metric) for metric in self.metrics}
         self.unlimited = self._goodput(limited=False)
         self.best = self._goodput(limited=True)
-        self.carried = [carried_share(self.data, protocol, end) for end in (LOW, VALUE, HIGH)]
+        self.carried = [carried_share(twin.shares(protocol), end) for end in (LOW, VALUE, HIGH)]
 
     def _fits(self, point: Point, options: Mapping[str, str]) -> bool:
         """A default, asked or not, matches itself or an empty cell; what else is asked, exactly."""
@@ -504,13 +515,17 @@ class _Question:
         widen towards a load of nothing, in "proportion" to the load, or "nothing"; ``part`` is the
         request as a share of the stream's own limit.
         """
-        where = self.payload
-        found = self._at_payload(where, curves, carried, below)
+        where, finite = self.payload, mended(curves, carried)
+
+        def at(payload: int) -> Found | None:
+            usable = _usable(payload, curves, carried)
+            if not usable:
+                return _without_loads(payload, curves)
+            return self._at_payload(payload, usable, finite, below)
+
+        found = at(where)
         if found is None and self.twin.extrapolate:
-            inner = {
-                p: self._at_payload(p, curves, carried, below)
-                for p in self._candidates(curves, carried)
-            }
+            inner = {p: at(p) for p in self._candidates(curves, carried)}
             edges = [p for p, answer in inner.items() if answer is not None]
             if edges and not min(edges) <= self.payload <= max(edges):
                 where = min(edges) if self.payload < min(edges) else max(edges)
@@ -529,13 +544,11 @@ class _Question:
         return found
 
     def _at_payload(
-        self, payload: int, curves: Mapping[float | None, Curve], carried: Curve | None, below: str
+        self, payload: int, usable: list[float], finite: Mapping[float, Curve], below: str
     ) -> Found | None:
-        usable, finite = _usable(payload, curves, carried), mended(curves, carried)
+        """Between the curves of the usable loads beside the request, or beyond them."""
         lower = [load for load in usable if load <= self.request]
         upper = [load for load in usable if load > self.request]
-        if not usable:
-            return _without_loads(payload, curves)
         if lower and lower[-1] == self.request:
             return finite[lower[-1]].at(payload)
         if lower and upper:

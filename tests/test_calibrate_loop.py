@@ -126,8 +126,9 @@ def test_runs_that_flags_spoilt_are_counted(tmp_path: Path) -> None:
 
 
 def test_undisturbed_runs_are_no_news(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    limits = settings(most_steal=0.01, budget_s=20.0)
     with watching() as watch:
-        result = calibrate(System(), settings(most_steal=0.01), tmp_path / "lab", watch)
+        result = calibrate(System(), limits, tmp_path / "lab", watch)
     assert result.progress.disturbed == 0
     assert "disturbed" not in capsys.readouterr().err
 
@@ -145,7 +146,7 @@ def test_what_the_hypervisor_took_is_that_of_the_cores_in_use() -> None:
 # --- cut off ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("cut_after", [0, 16, 34, 41])
+@pytest.mark.parametrize("cut_after", [0, 41])
 def test_cut_off_after_any_run_the_same_dataset_comes_out(
     cut_after: int, whole: Path, tmp_path: Path
 ) -> None:

@@ -56,8 +56,9 @@ HELD_OUT = {
 }
 
 
-@pytest.mark.parametrize("name", catalogue())
+@pytest.mark.parametrize("name", [name for name in catalogue() if name != "lab-1g-2026"])
 def test_a_bundled_dataset_written_anew_is_the_same(name: str, tmp_path: Path) -> None:
+    """`lab-1g-2026` is written anew, to the byte, from its records (`test_data_lab_1g_2026`)."""
     data = load(name)
     points = list(data.points)
     random.Random(1).shuffle(points)

@@ -16,7 +16,7 @@ import pytest
 import checkout
 import icmodel.fits.store
 from conftest import clean_environment
-from fits_case import lab
+from fits_case import few
 from icmodel import Model
 from icmodel.dataset import Dataset
 from icmodel.fits.kept import ARRAYS, TEXT, Kept
@@ -24,7 +24,7 @@ from icmodel.fits.store import Store
 from icmodel.laws.hybrid import fit
 from icmodel.scenario import scenario
 
-LAB = lab(payloads=(64, 512, 1448, 1449, 8192), loads=(0.2e9, 3e9, math.inf))
+LAB = few()
 """Few rows: what is kept of a fit does not depend on their number."""
 ASKED = scenario(protocol="udp", payload="700 B")
 METRICS = ["goodput_bps", "latency_mean_s"]
@@ -131,9 +131,9 @@ def test_the_cache_is_bounded_and_the_longest_unused_goes(
 
 def test_processes_side_by_side_leave_one_whole_fit(cache: Path, tmp_path: Path) -> None:
     script = (
-        "from dataclasses import replace; from pathlib import Path; from test_fits_store import LAB;"
-        "from icmodel import Model; import sys;"
-        "data = replace(LAB, folder=Path('.'));"
+        "from dataclasses import replace; from pathlib import Path; from fits_case import few;"
+        "from icmodel import Model;"
+        "data = replace(few(), folder=Path('.'));"
         "told = Model(data, 'hybrid').predict("
         f"protocol='udp', payload='700 B', metrics={METRICS});"
         "print(told.latency_mean_s.value)"
@@ -151,7 +151,7 @@ def test_processes_side_by_side_leave_one_whole_fit(cache: Path, tmp_path: Path)
             stdout=subprocess.PIPE,
             text=True,
         )
-        for _ in range(4)
+        for _ in range(3)
     ]
     said = {one.communicate(timeout=120)[0] for one in running}
     assert {one.returncode for one in running} == {0}

@@ -150,7 +150,7 @@ def test_a_round_trip_holds_the_work_of_the_end_that_answers() -> None:
 # --- properties -----------------------------------------------------------------------------------
 
 
-@settings(max_examples=times(40))
+@settings(max_examples=times(25))
 @given(payload=SIZES, less=WORK, more=WORK, protocol=st.sampled_from(["tcp", "udp"]))
 def test_no_more_is_sent_with_more_work_and_nothing_lossless_gains(
     payload: int, less: float, more: float, protocol: str
@@ -163,7 +163,7 @@ def test_no_more_is_sent_with_more_work_and_nothing_lossless_gains(
             assert told[name].values[1] <= told[name].values[0] * (1 + 1e-9)
 
 
-@settings(max_examples=times(40))
+@settings(max_examples=times(25))
 @given(payload=SIZES, less=WORK, more=WORK, share=st.floats(0.01, 0.5))
 def test_cpu_never_falls_with_more_work_on_a_carried_request(
     payload: int, less: float, more: float, share: float
@@ -181,7 +181,7 @@ def test_cpu_never_falls_with_more_work_on_a_carried_request(
         assert told[name].values[1] >= told[name].values[0] * (1 - 1e-12)
 
 
-@settings(max_examples=times(25))
+@settings(max_examples=times(15))
 @given(payload=SIZES, send_s=WORK, recv_s=WORK, rate=st.one_of(st.none(), st.floats(1.0, 1e6)))
 def test_intervals_hold_their_value_and_many_answer_as_one(
     payload: int, send_s: float, recv_s: float, rate: float | None

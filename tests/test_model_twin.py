@@ -81,7 +81,7 @@ def answer(model: Model, scenario: Scenario, outside: str) -> Prediction | None:
 @pytest.mark.parametrize("variant", PUBLISHED)
 @pytest.mark.parametrize("protocol", ["ethernet", "tcp", "udp"])
 def test_the_central_dataset_agrees_with_the_twin(protocol: str, variant: str) -> None:
-    data, count = load(CENTRAL), times(80)
+    data, count = load(CENTRAL), times(50)
     scenarios = generated.Asker(data, seed=1).scenarios(count, protocol)
     assert compare(data, variant, scenarios) > 0.9 * count
 
@@ -89,7 +89,7 @@ def test_the_central_dataset_agrees_with_the_twin(protocol: str, variant: str) -
 @pytest.mark.sampled
 @pytest.mark.parametrize("variant", PUBLISHED)
 def test_the_central_dataset_agrees_with_the_twin_beyond_its_domain(variant: str) -> None:
-    data, count = load(CENTRAL), times(120)
+    data, count = load(CENTRAL), times(70)
     scenarios = generated.Asker(data, seed=2, beyond=True).scenarios(count)
     assert compare(data, variant, scenarios, extrapolate=True) > 0.6 * count
 
@@ -97,7 +97,7 @@ def test_the_central_dataset_agrees_with_the_twin_beyond_its_domain(variant: str
 @pytest.mark.sampled
 @pytest.mark.parametrize("name", [name for name in catalogue() if name != CENTRAL])
 def test_every_other_bundled_dataset_agrees_with_the_twin(name: str) -> None:
-    data, count, far = load(name), times(12), times(5)
+    data, count, far = load(name), times(8), times(3)
     for variant in PUBLISHED:
         assert compare(data, variant, generated.Asker(data, seed=3).scenarios(count)) == count
         beyond = generated.Asker(data, seed=4, beyond=True).scenarios(far)

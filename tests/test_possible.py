@@ -28,7 +28,7 @@ def test_one_and_many_are_refused_in_the_same_words(name: str, value: float) -> 
     asked = {**ASKED, name: value}
     if name == "other_goodput_bps":
         asked["endpoints"] = 2
-    columns: dict[str, Any] = {**asked, name: np.array([value])}
+    columns: dict[str, Any] = {**asked, name: np.array([value]), "metrics": ("goodput_bps",)}
     with pytest.raises(ScenarioError, match=f"^{name} ") as many:
         MODEL.predict_many(**columns)
     assert f": give {POSSIBLE[name].give}" in str(many.value)

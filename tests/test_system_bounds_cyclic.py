@@ -92,7 +92,7 @@ def test_a_packet_that_passes_a_cut_in_no_time_is_refused() -> None:
 def test_no_bound_of_a_cycle_is_below_a_simulated_maximum() -> None:
     """All schedulers, cut-through and copies among them; four runs each."""
     around = least = compared = 0
-    count = times(50)
+    count = times(30)
     for seed in range(count):
         servers, flows = cyclic(seed)
         try:

@@ -115,7 +115,7 @@ def test_a_picture_sent_at_once_beside_another_takes_half_the_interface() -> Non
 # --- one stream ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=times(12))
+@settings(max_examples=times(8))
 @given(
     st.sampled_from(["tcp", "udp"]),
     st.integers(1, 65507),
@@ -469,7 +469,7 @@ def systems(draw: st.DrawFn) -> tuple[Chain, list[Stream]]:
     return chain, streams
 
 
-ANY = settings(max_examples=times(10), suppress_health_check=[HealthCheck.too_slow])
+ANY = settings(max_examples=times(7), suppress_health_check=[HealthCheck.too_slow])
 
 
 @ANY

@@ -48,11 +48,12 @@ def worked_through(packets: list[int], periods: list[float], ratio: float, runs:
 
 
 def _last_served(arrivals: np.ndarray[tuple[int], np.dtype[np.float64]], mine: float) -> float:
-    """When the packet that comes at ``mine`` is served by a port that takes 1 s for each."""
-    free = -np.inf
-    for arrival in np.sort(arrivals[arrivals <= mine]):
-        free = max(free, arrival) + 1.0
-    return float(free)
+    """When the packet that comes at ``mine`` is served by a port that takes 1 s for each.
+
+    The port is busy from one of the arrivals on, with that packet and all that come after it.
+    """
+    before = np.sort(arrivals[arrivals <= mine])
+    return float(np.max(before + np.arange(len(before), 0, -1)))
 
 
 @pytest.mark.parametrize(

@@ -42,11 +42,12 @@ def point(value: float, **more: object) -> Point:
 # --- rows --------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 7, 10])
 @pytest.mark.parametrize("said", ["spread", "range"])
 def test_what_n_normal_runs_say_covers_a_new_one_in_ninety_percent(said: str, n: int) -> None:
-    random = np.random.default_rng(n)
-    runs, new = random.standard_normal((20_000, n)), random.standard_normal(20_000)
+    random, count = np.random.default_rng(n), times(5_000)
+    runs, new = random.standard_normal((count, n)), random.standard_normal(count)
     mean = runs.mean(axis=1)
     if said == "spread":
         ends = {"std": runs.std(axis=1, ddof=1)}
@@ -88,12 +89,12 @@ def test_a_row_is_never_narrower_than_its_spread_or_its_runs(
 
 
 @cache
-def dataset(name: str) -> Dataset:
-    return load(name)
+def every_curve(name: str) -> tuple[tuple[str, str, Curve], ...]:
+    """Each curve of each metric of a dataset, protocol by protocol."""
+    return tuple(curves(load(name)))
 
 
-def every_curve(data: Dataset) -> Iterator[tuple[str, str, Curve]]:
-    """Each curve of each metric, protocol by protocol."""
+def curves(data: Dataset) -> Iterator[tuple[str, str, Curve]]:
     for metric in data.metrics:
         rows = [(k, p) for k, p in enumerate(data.points) if p.metric == metric]
         groups: dict[tuple[object, ...], list[tuple[int, Point]]] = {}
@@ -110,8 +111,8 @@ def every_curve(data: Dataset) -> Iterator[tuple[str, str, Curve]]:
 def test_ends_hold_the_value_between_the_limits_and_do_not_shrink_away_from_rows(
     name: str,
 ) -> None:
-    data = dataset(name)
-    for metric, protocol, curve in every_curve(data):
+    data = load(name)
+    for metric, protocol, curve in every_curve(name):
         least, most = stated_range(data, metric, protocol)
         own = curve.payload_bytes
         part = np.linspace(0, 1, 17)[:, None]
@@ -131,9 +132,9 @@ def test_ends_hold_the_value_between_the_limits_and_do_not_shrink_away_from_rows
 
 @pytest.mark.parametrize("name", catalogue())
 def test_a_row_of_several_runs_is_at_least_as_wide_as_their_spread(name: str) -> None:
-    data = dataset(name)
+    data = load(name)
     seen = 0
-    for metric, protocol, curve in every_curve(data):
+    for metric, protocol, curve in every_curve(name):
         least, most = curve.limits
         for k, index in enumerate(curve.rows.tolist()):
             row = data.points[index]
@@ -149,8 +150,8 @@ def test_a_row_of_several_runs_is_at_least_as_wide_as_their_spread(name: str) ->
 
 @pytest.mark.parametrize("name", catalogue())
 def test_no_more_processors_are_busy_than_a_row_has(name: str) -> None:
-    data = dataset(name)
-    for metric, _, curve in every_curve(data):
+    data = load(name)
+    for metric, _, curve in every_curve(name):
         cores = data.points[int(curve.rows[0])].cores
         if metric.endswith(BUSY_CORES) and cores and curve.ends[VALUE].max() <= cores:
             assert curve.at(np.arange(1.0, 70_000.0, 97.0))[HIGH].max() <= cores * (1 + 1e-12)
@@ -190,44 +191,57 @@ def covered(truth: Truth, sigma: float, runs: int, seed: int, *, left_out: bool)
     """Whether each new run was covered: at a row that is left out, or at any payload between rows."""
     random = np.random.default_rng(seed)
     data = generated.from_rows(simulated(truth, sigma, runs, random), LINK)
-    points = list(enumerate(data.points))
+    drawn = drawn_through(data)
     found = []
     for curve in range(CURVES):
         for _ in range(4):
-            k = int(random.integers(1, len(SIZES) - 1))
-            size, rest = float(SIZES[k]), points
+            size = float(SIZES[random.integers(1, len(SIZES) - 1)])
             if left_out:
-                rest = [
-                    (i, p) for i, p in points if (p.cores, p.payload_bytes) != (curve + 1, SIZES[k])
-                ]
+                drawn = drawn_through(without(data, curve, size))
             else:
                 size = float(np.exp(random.uniform(np.log(SIZES[0]), np.log(SIZES[-1]))))
-            known = replace(data, points=tuple(p for _, p in rest))
-            rows = [TableRow(*one) for one in enumerate(known.points)]
-            (drawn,) = curves_of(known, rows, "rtt_mean_s")[Configuration("tcp", curve + 1, 0)]
-            _, low, high = drawn.at(np.array([size]))[:, 0]
+            _, low, high = drawn[curve].at(np.array([size]))[:, 0]
             new = truth(np.array([size]), curve)[0] * (1 + sigma * random.standard_normal())
             found.append(float(low <= new <= high))
     return np.array(found)
 
 
+def without(data: Dataset, curve: int, size: float) -> Dataset:
+    """The dataset without one row of one curve."""
+    gone = (curve + 1, size)
+    return replace(data, points=tuple(p for p in data.points if (p.cores, p.payload_bytes) != gone))
+
+
+def drawn_through(data: Dataset) -> list[Curve]:
+    """The four curves through the rows of a dataset."""
+    rows = [TableRow(*one) for one in enumerate(data.points)]
+    found = curves_of(data, rows, "rtt_mean_s")
+    return [found[Configuration("tcp", curve + 1, 0)][0] for curve in range(CURVES)]
+
+
 CASES = [(smooth, 0.05, 6), (broken, 0.05, 3), (smooth, 0.05, 1), (broken, 0.02, 5)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("truth", "sigma", "runs"), CASES)
 def test_new_runs_at_left_out_rows_are_covered_in_ninety_percent(
     truth: Truth, sigma: float, runs: int
 ) -> None:
-    found = np.stack([covered(truth, sigma, runs, seed, left_out=True) for seed in range(60)])
+    found = np.stack(
+        [covered(truth, sigma, runs, seed, left_out=True) for seed in range(times(30))]
+    )
     assert 0.85 <= found.mean() <= 0.95
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("truth", "sigma", "runs"), CASES)
 def test_new_runs_between_rows_are_covered_a_little_more_often(
     truth: Truth, sigma: float, runs: int
 ) -> None:
     """The gaps there are half as wide as those that rows were left out of."""
-    found = np.stack([covered(truth, sigma, runs, seed, left_out=False) for seed in range(60)])
+    found = np.stack(
+        [covered(truth, sigma, runs, seed, left_out=False) for seed in range(times(30))]
+    )
     assert 0.85 <= found.mean() <= 0.97
 
 

@@ -13,9 +13,8 @@ from collections import Counter
 from icmodel.errors import RecordError
 from icmodel.fold.record import Record, record_of
 
-HISTOGRAM = re.compile(
-    r'"significant_digits":\s*(\d+),\s*"buckets":\s*(\[\s*\[[\d\s,\[\]]*\]\s*\])'
-)
+DIGITS = '"significant_digits"'
+HISTOGRAM = re.compile(DIGITS + r':\s*(\d+),\s*"buckets":\s*(\[[\d\s,\[\]]*\])')
 LEAST_DIGITS, MOST_DIGITS = 1, 3
 
 
@@ -27,8 +26,8 @@ def coarser(record: Record, digits: int) -> Record:
     RecordError
         If a histogram is not in the form that icprobe writes and so cannot be reduced.
     """
-    line = HISTOGRAM.sub(lambda found: _reduced(found, digits), record.line)
-    if any(kept > digits for kept in _digits(line)):
+    line, known = HISTOGRAM.subn(lambda found: _reduced(found, digits), record.line)
+    if line.count(DIGITS) > known:
         raise RecordError(
             f"run {record.run} has a histogram whose digits cannot be cut: give the file that "
             "icprobe wrote"
@@ -36,20 +35,14 @@ def coarser(record: Record, digits: int) -> Record:
     return record if line == record.line else record_of(line)
 
 
-def _digits(line: str) -> list[int]:
-    """The significant digits of every histogram with counts."""
-    tables: list[dict[str, object]] = []
-    json.loads(line, object_hook=tables.append)
-    told = (table.get("significant_digits") for table in tables if table.get("buckets"))
-    return [digits for digits in told if isinstance(digits, int)]
-
-
 def _reduced(found: re.Match[str], digits: int) -> str:
     if int(found[1]) <= digits:
         return found[0]
     buckets = merged_buckets(json.loads(found[2]), digits)
+    if not buckets:
+        return found[0]
     text = json.dumps(buckets, separators=(",", ":"))
-    return f'"significant_digits":{digits},"buckets":{text}'
+    return f'{DIGITS}:{digits},"buckets":{text}'
 
 
 def merged_buckets(buckets: list[list[int]], digits: int) -> list[list[int]]:
