@@ -247,6 +247,7 @@ def remembered() -> Document:
     return memory.memory((1000, 2000), repeats=1)
 
 
+@pytest.mark.long
 def test_memory_is_told_beyond_answers_and_questions(remembered: Document) -> None:
     for how in (memory.SWEPT, memory.AT_ONCE):
         found = remembered[how]
@@ -281,6 +282,7 @@ def started(installed_wheel: Installed) -> Document:
     return start.cold_start(installed_wheel.python.parent, repeats=1)
 
 
+@pytest.mark.long
 def test_the_cold_start_is_that_of_the_installed_wheel(started: Document) -> None:
     commands = started["targets"].keys()
     assert all(command.startswith("icmodel predict --protocol tcp") for command in commands)
@@ -311,6 +313,7 @@ def written(installed_wheel: Installed) -> Document:
     return page.page(installed_wheel.python.parent, repeats=1)
 
 
+@pytest.mark.long
 def test_the_report_is_one_whole_page(written: Document) -> None:
     assert written["use_case"] == "imaging"
     assert written["bytes"] > 10_000

@@ -9,6 +9,7 @@ import pytest
 from benchmarks import recommend
 
 
+@pytest.mark.long
 def test_a_small_search_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert recommend.main(["--payloads", "0", "--networks", "1"]) == 0
     said = capsys.readouterr().out
