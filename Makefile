@@ -41,7 +41,7 @@ LINTED_TESTS := cd calibration && RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/calibration/
 TESTS := $(CARGO) test --release --locked --test '*'
 
 .PHONY: help verdict test measure install develop system toolchain compiled probe check check-probe crate \
-	linted tests-compiled measured pytest format docs clean
+	linted tests-compiled measured alone pytest format docs clean
 
 help:
 	@echo 'make verdict   install icmodel into $(VENV) and judge both use cases on 10 Gb/s Ethernet'
@@ -63,13 +63,14 @@ verdict: install
 	done
 
 # cargo uses the processors while pip and apt wait for the network; then all that remains to be compiled
-# is, beside what checks Python. What measures has nothing beside it.
+# is, beside what checks Python. What measures has nothing beside it, the rest runs together; pytest takes minutes
+# longer than Rust's tests, so its summary comes last.
 test: toolchain
 	@$(MAKE) --no-print-directory -j2 compiled develop system
 	@$(MAKE) --no-print-directory -j3 tests-compiled linted check
 	@$(MAKE) --no-print-directory measured
-	@$(MAKE) --no-print-directory crate
-	@$(MAKE) --no-print-directory pytest
+	@$(MAKE) --no-print-directory alone
+	@$(MAKE) --no-print-directory -j2 crate pytest
 
 install: $(VENV)/icmodel
 develop: $(VENV)/develop
@@ -112,7 +113,7 @@ check-probe:
 	@$(MAKE) --no-print-directory crate
 	@$(MAKE) --no-print-directory measured
 
-# Other tests mostly wait: for labs, ends of time, processes.
+# Other tests mostly wait, for labs, ends of time, processes, and Python's run beside them.
 crate: linted
 	$(LINTED_TESTS) --lib
 	$(TESTS) --quiet -- --skip measured:: --test-threads=6
@@ -140,10 +141,13 @@ measure: toolchain develop
 	$(BIN)/python -m benchmarks.systems
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -m '(hypothesis or sampled or long) and not alone' --numprocesses 2
 
-# What measures runs first and alone, the rest on both processors, file by file, the longest first; the third
-# worker computes while another waits for a process, a network or a page.
-pytest: develop
+# What measures in Python, with nothing beside it.
+alone: develop
 	$(BIN)/python -m pytest -m alone
+
+# The rest on both processors, file by file, the longest first; the third worker computes while another waits for a
+# process, a network or a page.
+pytest: develop
 	$(BIN)/python -m pytest -m 'not alone and not long' --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 check: develop

@@ -128,8 +128,8 @@ STEPS = (
     "-j2 compiled develop system",
     "-j3 tests-compiled linted check",
     "measured",
-    "crate",
-    "pytest",
+    "alone",
+    "-j2 crate pytest",
 )
 
 
