@@ -74,7 +74,7 @@ class Look:
 
     @cached_property
     def alike(self) -> bool:
-        """Whether all questions, of which there are some, have the same configuration."""
+        """Whether all questions have the same configuration; false if there are none."""
         return len(self.q) > 0 and bool((self.config == self.config[0]).all())
 
     @cached_property

@@ -179,9 +179,9 @@ class Packed:
 
     ``coefficients`` (4, 3 · places) are c0, c1, c3 and c4, for value, low and high; ``squares`` (2, 2 · places) are
     c2 and c5 of the ends, empty if all are 0.  ``unlimited`` (2, 3 · cells) and ``unlimited_squares`` (1, 2 · cells)
-    are c0, c1 and c2 of the last slot, all that the unlimited load needs.  ``basis`` and ``rows`` are (4, places).  There is a place for each slot, surface
-    and cell, the cells being contiguous.  ``top_load`` has a number for each surface and cell; ``first`` (tables,)
-    is the first surface of each table.
+    are c0, c1 and c2 of the last slot, all that the unlimited load needs.  ``basis`` and ``rows`` are (4, places).
+    There is a place for each slot, surface and cell, the cells being contiguous.  ``top_load`` has a number for each
+    surface and cell; ``first`` (tables,) is the first surface of each table.
     """
 
     coefficients: Floats
