@@ -82,7 +82,15 @@ def test_counters_are_read_at_the_edges_of_the_window(
 ) -> None:
     """Also where the data threads leave others no time: no later than a tick of the counters."""
     needs_two_cores()
-    options = (*TRAFFIC[traffic], "--duration", "0.4 s", "--warmup", "200 ms", *direction, *REALTIME)
+    options = (
+        *TRAFFIC[traffic],
+        "--duration",
+        "0.4 s",
+        "--warmup",
+        "200 ms",
+        *direction,
+        *REALTIME,
+    )
     apart = []
     with direct.serving("--allow-realtime"):
         for _ in range(TRIES):
