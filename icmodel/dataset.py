@@ -115,7 +115,18 @@ class Dataset:
     @cached_property
     def metrics(self) -> tuple[str, ...]:
         """The metrics that have at least one row."""
-        return tuple(sorted({point.metric for point in self.points}))
+        return tuple(sorted(self._by_metric))
+
+    def of_metric(self, metric: str) -> tuple[Point, ...]:
+        """The rows of a metric."""
+        return self._by_metric.get(metric, ())
+
+    @cached_property
+    def _by_metric(self) -> Mapping[str, tuple[Point, ...]]:
+        found: dict[str, list[Point]] = {}
+        for point in self.points:
+            found.setdefault(point.metric, []).append(point)
+        return {metric: tuple(points) for metric, points in found.items()}
 
     @property
     def citation(self) -> str:

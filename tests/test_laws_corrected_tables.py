@@ -8,7 +8,7 @@ import pytest
 from icmodel.laws.corrected_tables import LOAD_TOLERANCE, achieved, crossings, hold_overloads
 from icmodel.laws.hybrid_tables import hold_from_edge
 from icmodel.tables import Configuration, Curve
-from icmodel.tables.bilinear import EXTRAPOLATED
+from icmodel.tables.cells import EXTRAPOLATED
 
 TABULATED = 1
 TCP = Configuration("tcp", 4, 0)

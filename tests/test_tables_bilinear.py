@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from icmodel.arrays import Bools, Floats
 from icmodel.estimate import BASES
 from icmodel.tables import HIGH, LOW, VALUE, Below, Curve
-from icmodel.tables.bilinear import EXTRAPOLATED, INTERPOLATED, Surface, compile_surface
+from icmodel.tables.bilinear import Surfaces, compile_surfaces
+from icmodel.tables.cells import EXTRAPOLATED, INTERPOLATED
 from icmodel.tables.curve import left_knots, payload_knots
 from search import times
 
@@ -60,7 +61,7 @@ class Grid:
 
     knots: Floats
     loads: Floats
-    surface: Surface
+    surfaces: Surfaces
 
     def slot(self, load: float) -> int:
         """The loads not above the request; the last slot where it is unlimited."""
@@ -78,7 +79,7 @@ class Grid:
         """Value, low and high by the polynomial of the module's docstring; NaN where nothing is known."""
         cell, slot, dp, dr = self._place(payload, load)
         powers = numbers([1, dp, dp * dp, dr, dp * dr, dp * dp * dr])
-        v, low, high = (self.surface.coefficients[:, :, cell, slot] @ powers).tolist()
+        v, low, high = (powers @ self.surfaces.coefficients[:, :, slot, 0, cell]).tolist()
         return v, low, high
 
     def value(self, payload: float, load: float = UNLIMITED) -> float:
@@ -87,12 +88,12 @@ class Grid:
     def basis(self, payload: float, load: float = UNLIMITED) -> int:
         cell, slot, dp, dr = self._place(payload, load)
         on_knot, on_level = dp == 0 and payload >= self.knots[0], dr == 0 and slot > 0
-        return int(self.surface.basis[int(on_knot), int(on_level), cell, slot])
+        return int(self.surfaces.basis[int(on_knot), int(on_level), slot, 0, cell])
 
     def rows(self, payload: float, load: float = UNLIMITED) -> list[int]:
         """Left and right row of the lower curve, then of the upper one."""
         cell, slot, _, _ = self._place(payload, load)
-        found: list[int] = self.surface.rows[:, cell, slot].tolist()
+        found: list[int] = self.surfaces.rows[:, slot, 0, cell].tolist()
         return found
 
 
@@ -107,8 +108,15 @@ def grid(
     """Curves compiled on their own knots and loads and some more."""
     every = payload_knots((c.payload_bytes.tolist() for c in curves if not c.anywhere), knots)
     levels = numbers(sorted({*loads, *(c.load_bps for c in curves if math.isfinite(c.load_bps))}))
-    surface = compile_surface(curves, every, levels, usable=usable, below=below, extend=extend)
-    return Grid(every, levels, surface)
+    surfaces = compile_surfaces(
+        [curves],
+        every,
+        levels,
+        usable=[usable],
+        below=below,
+        extend=None if extend is None else numbers([extend]),
+    )
+    return Grid(every, levels, surfaces)
 
 
 # --- what is added between points --------------------------------------------------------------
@@ -233,7 +241,7 @@ def test_a_surface_of_one_curve_is_exact_at_knots_and_linear_between() -> None:
     assert told.ends(1024) == (80, 72, 96)
     assert [told.value(p) for p in (96, 128, 576)] == pytest.approx([200, 300, 190])
     assert told.value(100) == pytest.approx(100 + 200 * 36 / 64)
-    assert (told.surface.first, told.surface.last) == (64, 1024)
+    assert (told.surfaces.first[0], told.surfaces.last[0]) == (64, 1024)
 
 
 @pytest.mark.parametrize("payload", [1, 63, 1025, 9000])
@@ -251,7 +259,7 @@ def test_a_number_without_a_payload_holds_everywhere_as_extrapolated(load: float
             assert told.ends(payload, asked) == pytest.approx((7, 6.3, 8.4))
             assert told.basis(payload, asked) == EXTRAPOLATED
             assert told.rows(payload, asked) == [4, 4, -1, -1]
-    assert (told.surface.first, told.surface.last) == (1, math.inf)
+    assert (told.surfaces.first[0], told.surfaces.last[0]) == (1, math.inf)
 
 
 def test_a_number_without_a_payload_serves_between_loads_as_well() -> None:
@@ -356,7 +364,7 @@ def test_the_unlimited_curve_answers_unlimited_requests_only_beside_load_curves(
     assert told.value(15, 1e12) == pytest.approx(7.5)
     assert told.value(15, 50) == pytest.approx(1.5)
     assert told.value(25, 200) == 50  # where no load curve reaches
-    assert told.surface.top_load[cell_of(numbers([15, 25]), told.knots)].tolist() == [300, 0]
+    assert told.surfaces.top_load[0, cell_of(numbers([15, 25]), told.knots)].tolist() == [300, 0]
 
 
 def test_a_curve_without_a_said_load_answers_every_request_no_load_curve_does() -> None:
@@ -365,7 +373,7 @@ def test_a_curve_without_a_said_load_answers_every_request_no_load_curve_does() 
     assert told.value(15, 100) == pytest.approx(1.5)
     assert told.value(25, 100) == pytest.approx(7.5)
     assert told.value(25, UNLIMITED) == pytest.approx(7.5)
-    assert (told.surface.top_load > 0).all()
+    assert (told.surfaces.top_load > 0).all()
     beside = grid(unsaid, curve(UNLIMITED, {10: 50, 20: 50}, row=9))
     assert (beside.value(10, 100), beside.value(10, UNLIMITED)) == (6, 50)
     assert math.isnan(beside.value(25, UNLIMITED))
@@ -374,7 +382,15 @@ def test_a_curve_without_a_said_load_answers_every_request_no_load_curve_does() 
 def test_the_highest_load_that_answers_is_told_by_cell() -> None:
     told = grid(LOWER, curve(300, {20: 5, 30: 5}, row=2))
     asked = cell_of(numbers([9, 10, 19, 20, 21, 30, 31]), told.knots)
-    assert told.surface.top_load[asked].tolist() == [math.inf, 100, 100, 300, 300, 300, math.inf]
+    assert told.surfaces.top_load[0, asked].tolist() == [
+        math.inf,
+        100,
+        100,
+        300,
+        300,
+        300,
+        math.inf,
+    ]
 
 
 def test_a_curve_answers_only_where_it_may_be_used() -> None:
@@ -386,7 +402,7 @@ def test_a_curve_answers_only_where_it_may_be_used() -> None:
     assert told.value(15, 300) == pytest.approx(1.5)
     assert told.basis(15, 300) == EXTRAPOLATED
     assert told.value(20, 300) == 10
-    assert told.surface.top_load[cell_of(numbers([15, 20]), knots)].tolist() == [100, 300]
+    assert told.surfaces.top_load[0, cell_of(numbers([15, 20]), knots)].tolist() == [100, 300]
 
 
 def test_load_curves_need_not_reach_equally_far() -> None:
@@ -398,7 +414,7 @@ def test_load_curves_need_not_reach_equally_far() -> None:
 
 def test_a_surface_reaches_as_far_as_any_of_its_curves() -> None:
     told = grid(curve(100, {10: 1, 20: 2}), curve(300, {5: 1, 15: 2}), curve(900, {12: 1, 40: 2}))
-    assert (told.surface.first, told.surface.last) == (5, 40)
+    assert (told.surfaces.first[0], told.surfaces.last[0]) == (5, 40)
 
 
 # --- what it rests on --------------------------------------------------------------------------
@@ -486,7 +502,7 @@ def test_within_its_payloads_extending_changes_nothing() -> None:
         for payload in (10, 15, 20):
             assert wide.ends(payload, load) == plain.ends(payload, load)
             assert wide.basis(payload, load) == plain.basis(payload, load)
-    assert (wide.surface.first, wide.surface.last) == (10, 20)
+    assert (wide.surfaces.first[0], wide.surfaces.last[0]) == (10, 20)
 
 
 @pytest.mark.parametrize(
@@ -509,13 +525,13 @@ def test_beyond_the_payloads_the_load_still_counts() -> None:
     assert [told.value(30, load) for load in (50, 100, 200, 300, 400)] == [2, 2, 6, 10, 10]
     assert [told.value(5, load) for load in (50, 100, 200, 300, 400)] == [1, 1, 3, 5, 5]
     asked = cell_of(numbers([5, 30]), told.knots)
-    assert told.surface.top_load[asked].tolist() == [300, 300]
+    assert told.surfaces.top_load[0, asked].tolist() == [300, 300]
     assert math.isnan(told.value(5, UNLIMITED))
 
 
 def test_beyond_the_payloads_of_an_unlimited_curve_limited_requests_stay_marked() -> None:
     told = grid(curve(UNLIMITED, {10: 1, 20: 2}), extend=(0.0, math.inf))
-    assert (told.surface.top_load == 0).all()
+    assert (told.surfaces.top_load == 0).all()
 
 
 # --- the slow clear twin -----------------------------------------------------------------------
@@ -690,3 +706,28 @@ def test_ends_stay_around_the_value(case: tuple[Grid, Twin]) -> None:
         for load in (0, 3, 7.5, 12, 25, 40, UNLIMITED):
             value, low, high = told.ends(payload, load)
             assert math.isnan(value) or low - 1e-6 <= value <= high + 1e-6
+
+
+@given(st.lists(cases(), min_size=2, max_size=3), st.sampled_from(("held", "proportion", "one")))
+@settings(max_examples=times(20))
+def test_among_others_a_surface_has_the_same_bits_as_alone(
+    drawn: list[tuple[Grid, Twin]], below: Below
+) -> None:
+    every = [twin.curves for _, twin in drawn]
+    knots = np.unique(np.concatenate([told.knots for told, _ in drawn]))
+    loads = np.unique(np.concatenate([told.loads for told, _ in drawn]))
+    extend = numbers([[0, math.inf]] * len(every))
+    together = compile_surfaces(every, knots, loads, below=below, extend=extend)
+    for k, curves in enumerate(every):
+        alone = compile_surfaces([curves], knots, loads, below=below, extend=extend[[k]])
+        for one, other in (
+            (together.coefficients[..., k, :], alone.coefficients[..., 0, :]),
+            (together.basis[..., k, :], alone.basis[..., 0, :]),
+            (together.rows[..., k, :], alone.rows[..., 0, :]),
+            (together.top_load[k], alone.top_load[0]),
+        ):
+            assert np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+
+
+def test_without_configurations_there_is_no_surface() -> None:
+    assert compile_surfaces([], numbers([10]), numbers([])).top_load.shape == (0, 2)

@@ -24,7 +24,7 @@ def achieved_shares(data: Dataset, protocols: Sequence[str]) -> Floats:
     The value is the median, at most 1; the ends are the order statistics that split conformal prediction
     takes for 90 %.
     """
-    points = [p for p in data.points if p.metric == "goodput_bps" and p.payload_bytes is not None]
+    points = [p for p in data.of_metric("goodput_bps") if p.payload_bytes is not None]
     shares: dict[str, list[float]] = {}
     for point, regime in zip(points, regimes_of(data, points), strict=True):
         if regime == LIMITED and point.load_bps:

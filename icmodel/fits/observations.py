@@ -181,7 +181,7 @@ def observations(data: Dataset, metric: str, carrier: Carrier) -> Observations |
     Of the goodput only rows that measure the capacity: unlimited ones, ones in overload, and those at the payloads
     next to overload.  A load below capacity is achieved, and shows no capacity.
     """
-    points = [p for p in data.points if p.metric == metric]
+    points: Sequence[Point] = data.of_metric(metric)
     regimes = regimes_of(data, points)
     if metric == "goodput_bps":
         over = rows_in_overload(data, points)

@@ -28,7 +28,7 @@ from icmodel.fits.regimes import OVERLOAD, UNLIMITED, regime_of, rows_in_overloa
 from icmodel.fits.threads import one_thread
 from icmodel.scenario import Hosts, Where
 from icmodel.statistics import NORMAL
-from icmodel.tables.bilinear import EXTRAPOLATED, INTERPOLATED
+from icmodel.tables.cells import EXTRAPOLATED, INTERPOLATED
 from icmodel.tables.curve import Curve
 from icmodel.tables.wire import wire
 

@@ -24,10 +24,9 @@ def regimes_of(data: Dataset, points: Sequence[Point]) -> list[str]:
     own: dict[tuple[object, ...], float] = {}
     if any(p.load_bps is not None and math.isfinite(p.load_bps) for p in points):
         best = _best(data)
-        for p in data.points:
-            if p.metric == "goodput_bps":
-                here = tuple(p)[POINT]
-                own[here] = max(p.value, own.get(here, 0.0))
+        for p in data.of_metric("goodput_bps"):
+            here = tuple(p)[POINT]
+            own[here] = max(p.value, own.get(here, 0.0))
     return [_regime(p, best.get(_place(p)), own.get(tuple(p)[POINT])) for p in points]
 
 
@@ -84,9 +83,8 @@ def _place(point: Point) -> Place:
 def _best(data: Dataset) -> dict[Place, float]:
     """Best goodput of each protocol, options and payload, at any counts and load [b/s]."""
     found: dict[Place, float] = {}
-    for p in data.points:
-        if p.metric == "goodput_bps":
-            found[_place(p)] = max(p.value, found.get(_place(p), 0.0))
+    for p in data.of_metric("goodput_bps"):
+        found[_place(p)] = max(p.value, found.get(_place(p), 0.0))
     return found
 
 

@@ -7,6 +7,7 @@ from icmodel.laws.metrics import GROWING
 from icmodel.laws.prepared import Prepared, Wanted, any_cores, compiler, of_protocols, rows_of
 from icmodel.tables import Below, Tables
 from icmodel.tables.curves import alone, best_goodput, curves_of, is_limited, with_loads
+from icmodel.tables.left_out import misses
 
 
 def prepare(wanted: Wanted) -> Prepared:
@@ -25,8 +26,9 @@ def prepare(wanted: Wanted) -> Prepared:
     unlimited_loss = with_loads(
         curves_of(data, rows, "loss_rate"), lambda load: not is_limited(load)
     )
+    goodput = best_goodput(data, rows, misses(data, "goodput_bps"), limited=False)
     tables = {
-        "goodput_bps": compile_.table("goodput_bps", best_goodput(data, rows, limited=False)),
+        "goodput_bps": compile_.table("goodput_bps", goodput),
         "loss_rate": compile_.table("loss_rate", unlimited_loss),
     }
     for metric in metrics:

@@ -35,7 +35,7 @@ from icmodel.tables import (
     Row,
     Tables,
 )
-from icmodel.tables.bilinear import EXTRAPOLATED
+from icmodel.tables.cells import EXTRAPOLATED
 from icmodel.tables.curve import left_knots
 from icmodel.tables.curves import (
     alone,
@@ -45,6 +45,7 @@ from icmodel.tables.curves import (
     shared_goodput,
     with_loads,
 )
+from icmodel.tables.left_out import misses
 
 BEST, LIMITED_LOSS, ACHIEVED = "_best_goodput_bps", "_limited_loss_rate", "_achieved_share"
 """Tables of the best goodput of all loads, of the loss at limited loads, and of the goodput of an achieved
@@ -64,12 +65,13 @@ def prepare(wanted: Wanted) -> Prepared:
     data, every = wanted.data, rows_of(wanted.data, wanted.options)
     own = of_protocols(every, wanted.protocols)
     rows, link = alone(own), data.link(wanted.options)
-    best = best_goodput(data, rows, limited=True)
-    every_best = best_goodput(data, alone(every), limited=True, bare=True)
+    errors = misses(data, "goodput_bps")
+    best = best_goodput(data, rows, errors, limited=True)
+    every_best = best_goodput(data, alone(every), None, limited=True)
     compile_ = compiler(wanted, every, crossings(every_best, data.protocols, loads_of(every)))
-    unlimited = best_goodput(data, rows, limited=False)
+    unlimited = best_goodput(data, rows, errors, limited=False)
     tables = flow_tables(compile_, best, unlimited, curves_of(data, rows, "loss_rate"))
-    for count, curves in shared_goodput(data, own).items():
+    for count, curves in shared_goodput(data, own, errors).items():
         tables[f"{SHARED}{count}"] = compile_.table("goodput_bps", curves)
     _, low, high = achieved_shares(data, wanted.protocols)
     tables[ACHIEVED] = achieved_table(
@@ -160,7 +162,7 @@ def usable(compile_: Compiler, curves: Curves, best: Curves, key: Configuration)
     reached = achieved(best, key)
     if reached is None:
         return None
-    there = reached.at(left_knots(compile_.axes.knots))[VALUE]
+    there = reached.value_at(left_knots(compile_.axes.knots))
     loads = sorted(curve.load_bps for curve in curves[key] if is_limited(curve.load_bps))
     return np.array([load <= LOAD_TOLERANCE * there for load in loads], dtype=bool).reshape(
         len(loads), len(there)
@@ -177,7 +179,7 @@ def hold_overloads(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
     mended: list[Curve] = []
     limited = [curve for curve in curves if is_limited(curve.load_bps)]
     for curve in sorted(limited, key=lambda curve: curve.load_bps):
-        over = curve.load_bps > LOAD_TOLERANCE * best.at(curve.payload_bytes)[VALUE]
+        over = curve.load_bps > LOAD_TOLERANCE * best.value_at(curve.payload_bytes)
         mended.append(_held(curve, over, mended[-1]) if mended and over.any() else curve)
     return [*mended, *(curve for curve in curves if not is_limited(curve.load_bps))]
 

@@ -27,8 +27,8 @@ from icmodel.laws.prepared import Prepared, Wanted, any_cores, compiler, loads_o
 from icmodel.laws.sharing import SHARED
 from icmodel.laws.substitution import Rows, nearest_rows
 from icmodel.scenario import Where
-from icmodel.tables import VALUE, Compiler, Curve, Curves, Row, Tables
-from icmodel.tables.bilinear import EXTRAPOLATED
+from icmodel.tables import Compiler, Curve, Curves, Row, Tables
+from icmodel.tables.cells import EXTRAPOLATED
 from icmodel.tables.curves import (
     alone,
     best_goodput,
@@ -37,6 +37,7 @@ from icmodel.tables.curves import (
     is_limited,
     shared_goodput,
 )
+from icmodel.tables.left_out import Misses, misses
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +81,17 @@ class Shared:
         ]
 
     @cached_property
+    def goodput_errors(self) -> Misses | None:
+        """Interpolation errors of the goodput; ``None`` where a fit draws all its curves."""
+        if self.refiner.draws_all("goodput_bps"):
+            return None
+        return misses(self.wanted.data, "goodput_bps")
+
+    @cached_property
     def compiler(self) -> Compiler:
         """The compiler of the tables, whose axes are those of all protocols."""
         data, rows = self.wanted.data, self.rows
-        bare = self.refiner.draws_all("goodput_bps")
-        best = best_goodput(data, alone(rows), limited=True, bare=bare)
+        best = best_goodput(data, alone(rows), self.goodput_errors, limited=True)
         beside = crossings(self.drawn("goodput_bps", best), data.protocols, loads_of(rows))
         return compiler(self.wanted, rows, (*beside, *self.knots))
 
@@ -144,12 +151,12 @@ def _tables(
     drawn, bare = partial(shared.drawn, overload=overload), refiner.draws_all
     own = of_protocols(rows, wanted.protocols)
     lone = alone(own)
-    goodput = partial(best_goodput, data, lone, bare=bare("goodput_bps"))
+    goodput = partial(best_goodput, data, lone, shared.goodput_errors)
     best = drawn("goodput_bps", goodput(limited=True))
     unlimited = drawn("goodput_bps", goodput(limited=False))
     loss = drawn("loss_rate", curves_of(data, lone, "loss_rate", bare=bare("loss_rate")))
     tables = flow_tables(compile_, best, unlimited, loss)
-    for count, curves in shared_goodput(data, own, bare=bare("goodput_bps")).items():
+    for count, curves in shared_goodput(data, own, shared.goodput_errors).items():
         tables[f"{SHARED}{count}"] = compile_.table("goodput_bps", drawn("goodput_bps", curves))
     tables[ACHIEVED] = achieved_table(compile_, refiner.carried(wanted.protocols))
     metrics = wanted.metrics(lone)
@@ -183,7 +190,7 @@ def hold_from_edge(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
 
 def _held_from_edge(curve: Curve, best: Curve) -> Curve:
     """The curve with points in overload taken from the nearest other point, marked ``extrapolated``."""
-    over = curve.load_bps > LOAD_TOLERANCE * best.at(curve.payload_bytes)[VALUE]
+    over = curve.load_bps > LOAD_TOLERANCE * best.value_at(curve.payload_bytes)
     if over.all() or not over.any():
         return curve
     logs, known = np.log(curve.payload_bytes), np.flatnonzero(~over)

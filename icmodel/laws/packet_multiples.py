@@ -46,9 +46,8 @@ def as_multiples(data: Dataset, metric: str) -> Dataset | None:
 def _values(data: Dataset, metric: str) -> dict[Key, dict[float | None, float]]:
     """Values of a metric by place and load."""
     found: dict[Key, dict[float | None, float]] = {}
-    for point in data.points:
-        if point.metric == metric:
-            found.setdefault(_place(point), {})[point.load_bps] = point.value
+    for point in data.of_metric(metric):
+        found.setdefault(_place(point), {})[point.load_bps] = point.value
     return found
 
 

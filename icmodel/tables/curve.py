@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -25,7 +26,7 @@ def opposite(ends: Ends) -> Ends:
     return ends if len(ends) == 1 else ends[[VALUE, HIGH, LOW]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Curve:
     """One metric over payload at one load.
 
@@ -70,15 +71,36 @@ class Curve:
         if self.between is None or len(self.payload_bytes) == 1:
             return told
         own, gap = self.payload_bytes, self.gap_of(payload_bytes)
-        share = np.clip((payload_bytes - own[gap]) / (own[gap + 1] - own[gap]), 0.0, 1.0)
-        told[1:] += self.bulges()[:, gap] * (4 * share * (1 - share))
+        share = (payload_bytes - own[gap]) / (own[gap + 1] - own[gap])
+        share = np.minimum(np.maximum(share, 0.0), 1.0)
+        told[LOW:] += self.bulges[:, gap] * (4 * share * (1 - share))
         return told
+
+    def value_at(self, payload_bytes: Floats) -> Floats:
+        """The value alone at some payloads, (n,)."""
+        return np.asarray(np.interp(payload_bytes, self.payload_bytes, self.ends[VALUE]))
+
+    def bends(self, payload_bytes: Floats) -> Floats:
+        """Half the second derivative of low and high over payload at some payloads, (2, n); 0 beyond the ends."""
+        own, gap = self.payload_bytes, self.gap_of(payload_bytes)
+        within = (payload_bytes >= own[0]) & (payload_bytes < own[-1])
+        bent = 4 * self.bulges[:, gap] / (own[gap + 1] - own[gap]) ** 2
+        return np.where(within, -bent, 0.0)
 
     def gap_of(self, payload_bytes: Floats) -> Ints:
         """Index of the gap in which each payload lies, which is that of its left point; the outer gaps beyond."""
-        own = self.payload_bytes
-        return np.clip(np.searchsorted(own, payload_bytes, side="right") - 1, 0, len(own) - 2)
+        passed = self.payload_bytes.searchsorted(payload_bytes, side="right")
+        return np.minimum(np.maximum(passed - 1, 0), len(self.payload_bytes) - 2)
 
+    def rows_behind(self) -> Ints:
+        """The measured row behind each point, the row itself at the end and where it holds at every payload."""
+        if self.anywhere:
+            return self.rows
+        return (
+            np.append(self.rows[1:], self.rows[-1:]) if self.next_rows is None else self.next_rows
+        )
+
+    @cached_property
     def bulges(self) -> Floats:
         """What is added to low and high in the middle of each gap, shape (2, n − 1).
 
@@ -88,13 +110,11 @@ class Curve:
         """
         value, middle = self.ends[VALUE], (self.ends[:, :-1] + self.ends[:, 1:]) / 2
         error = np.zeros(len(value) - 1) if self.between is None else self.between
-        found = np.empty((2, len(error)))
-        for part, limit, sign in ((LOW, self.limits[0], -1.0), (HIGH, self.limits[1], 1.0)):
-            half = sign * (middle[part] - middle[VALUE])
-            room = np.sqrt(np.maximum(sign * (limit - self.ends[part]), 0.0))
-            most = (room[:-1] + room[1:]) ** 2 / 4
-            found[part - 1] = sign * np.minimum(np.hypot(half, error) - half, most)
-        return found
+        sign = np.array([[-1.0], [1.0]])
+        half = sign * (middle[LOW:] - middle[VALUE])
+        room = np.sqrt(np.maximum(sign * (np.array(self.limits)[:, None] - self.ends[LOW:]), 0.0))
+        most = (room[:, :-1] + room[:, 1:]) ** 2 / 4
+        return np.asarray(sign * np.minimum(np.hypot(half, error) - half, most))
 
 
 def payload_knots(curves: Iterable[Iterable[float]], extra: Iterable[float] = ()) -> Floats:

@@ -51,13 +51,17 @@ def alone(rows: Iterable[Row]) -> list[Row]:
 
 def curves_of(data: Dataset, rows: Iterable[Row], metric: str, *, bare: bool = False) -> Curves:
     """All curves of a metric; with ``bare`` without intervals, for callers that compute them."""
-    return _by_configuration(data, [row for row in rows if row.point.metric == metric], bare=bare)
+    own = [row for row in rows if row.point.metric == metric]
+    return _by_configuration(data, own, misses(data, metric) if own and not bare else None)
 
 
 def best_goodput(
-    data: Dataset, rows: Iterable[Row], *, limited: bool, bare: bool = False
+    data: Dataset, rows: Iterable[Row], errors: Misses | None, *, limited: bool
 ) -> Curves:
-    """One goodput curve for each configuration: the unlimited one, or with ``limited`` the best of all loads."""
+    """One goodput curve for each configuration: the unlimited one, or with ``limited`` the best of all loads.
+
+    ``errors`` are those of the goodput; ``None`` for curves without intervals.
+    """
     known = [row for row in rows if row.point.metric == "goodput_bps"]
     if not limited:
         unlimited = [row for row in known if not is_limited(row.point.load_bps)]
@@ -68,10 +72,10 @@ def best_goodput(
         key = (configuration_of(row.point), row.point.payload_bytes)
         if key not in best or row.point.value > best[key].point.value:
             best[key] = row
-    return _by_configuration(data, [as_unlimited(row) for row in best.values()], bare=bare)
+    return _by_configuration(data, [as_unlimited(row) for row in best.values()], errors)
 
 
-def shared_goodput(data: Dataset, rows: Iterable[Row], *, bare: bool = False) -> dict[int, Curves]:
+def shared_goodput(data: Dataset, rows: Iterable[Row], errors: Misses | None) -> dict[int, Curves]:
     """Goodput of one stream measured with other endpoints sending too, by endpoint count."""
     shared: dict[int, list[Row]] = {}
     for row in rows:
@@ -79,7 +83,7 @@ def shared_goodput(data: Dataset, rows: Iterable[Row], *, bare: bool = False) ->
         count = point.endpoints or 1
         if point.metric == "goodput_bps" and count > 1 and not is_limited(point.load_bps):
             shared.setdefault(count, []).append(as_unlimited(row))
-    return {count: _by_configuration(data, shared[count], bare=bare) for count in sorted(shared)}
+    return {count: _by_configuration(data, shared[count], errors) for count in sorted(shared)}
 
 
 def with_loads(curves: Curves, wanted: Callable[[float], bool]) -> Curves:
@@ -98,22 +102,21 @@ def as_unlimited(row: Row) -> Row:
     return Row(row.place, row.point._replace(load_bps=np.inf))
 
 
-def _by_configuration(data: Dataset, rows: Sequence[Row], *, bare: bool) -> Curves:
-    """Group rows of one metric by configuration and load into curves."""
+def _by_configuration(data: Dataset, rows: Sequence[Row], errors: Misses | None) -> Curves:
+    """Group rows of one metric by configuration and load into curves, with intervals if its errors are given."""
     groups: dict[tuple[Configuration, float], list[Row]] = {}
     for row in rows:
         load = row.point.load_bps
         key = (configuration_of(row.point), -1.0 if load is None or math.isnan(load) else load)
         groups.setdefault(key, []).append(row)
     curves: dict[Configuration, list[Curve]] = {}
-    found = misses(data, rows[0].point.metric) if rows and not bare else None
     for (configuration, load), members in groups.items():
-        curve = _curve(data, found, np.nan if load == -1.0 else load, members)
+        curve = _curve(data, errors, np.nan if load == -1.0 else load, members)
         curves.setdefault(configuration, []).append(curve)
     return curves
 
 
-def _curve(data: Dataset, found: Misses | None, load: float, members: Sequence[Row]) -> Curve:
+def _curve(data: Dataset, errors: Misses | None, load: float, members: Sequence[Row]) -> Curve:
     """One curve; rows without a payload are used only if no row has one."""
     with_payload = {
         row.point.payload_bytes: row
@@ -128,21 +131,23 @@ def _curve(data: Dataset, found: Misses | None, load: float, members: Sequence[R
     return Curve(
         load_bps=load,
         payload_bytes=payload,
-        ends=np.stack([value] * 3) if found is None else _ends(data, found, limits, points),
+        ends=np.stack([value] * 3) if errors is None else _ends(data, errors, limits, points),
         basis=np.array([BASES.index(p.basis) for p in points], dtype=np.int8),
         rows=np.array([row.place for row in chosen], dtype=np.int64),
         anywhere=not with_payload,
-        between=None if found is None else found.between(payload, value),
+        between=None if errors is None else errors.between(payload, value),
         limits=limits,
     )
 
 
-def _ends(data: Dataset, found: Misses, limits: tuple[float, float], points: list[Point]) -> Floats:
+def _ends(
+    data: Dataset, errors: Misses, limits: tuple[float, float], points: list[Point]
+) -> Floats:
     """Value, low and high of each row for any session, within the metric's limits."""
     value = np.array([p.value for p in points])
     session = NORMAL * data.between_sessions.get(points[0].metric, 0.0)
-    of_value = np.abs(value) if found.relative else np.ones_like(value)
-    below, above = np.hypot(found.of_rows(points), session * of_value)
+    of_value = np.abs(value) if errors.relative else np.ones_like(value)
+    below, above = np.hypot(errors.of_rows(points), session * of_value)
     ends = np.stack([value, value - below, value + above])
     ends[LOW] = np.minimum(np.maximum(ends[LOW], limits[0]), value)
     ends[HIGH] = np.maximum(np.minimum(ends[HIGH], limits[1]), value)

@@ -75,7 +75,7 @@ class Misses:
 def misses(data: Dataset, metric: str) -> Misses:
     """Leave-one-out interpolation errors of a metric over all curves of a dataset."""
     relative = metric not in RATIOS
-    left_out = _left_out([p for p in data.points if p.metric == metric])
+    left_out = _left_out(data.of_metric(metric))
     if left_out is None:
         return Misses(relative, 0.0, 0.0, 0.0, enough=False)
     median, typical, scores = left_out.scores(relative=relative)
@@ -168,9 +168,9 @@ def _bend(x: Floats, y: Floats) -> Floats:
     """Deviation from a straight line at the two points of each gap, the greater one; for two points their step."""
     if len(x) < 3:
         return np.abs(np.diff(y))
-    at = np.arange(1, len(x) - 1)
-    inner = _off_line(x, y, at - 1, at, at + 1)
-    return np.asarray(np.maximum(np.append(inner, 0.0), np.insert(inner, 0, 0.0)))
+    line = y[:-2] + (x[1:-1] - x[:-2]) / (x[2:] - x[:-2]) * (y[2:] - y[:-2])
+    inner = np.concatenate([[0.0], np.abs(y[1:-1] - line), [0.0]])
+    return np.asarray(np.maximum(inner[:-1], inner[1:]))
 
 
 def _off_line(x: Floats, y: Floats, left: Ints, at: Ints, right: Ints) -> Floats:

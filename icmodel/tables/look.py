@@ -234,9 +234,7 @@ class Look:
 
     def payloads(self, metric: str) -> Floats:
         """Least and greatest payload with rows [B], (2, n); the first is the greater one where there is none."""
-        table = self.tables.metrics[metric]
-        ends = np.array([(surface.first, surface.last) for surface in table.surfaces])
-        return ends[table.group.take(self.config)].T
+        return self.tables.metrics[metric].payloads.take(self.config, axis=1)
 
     def _of_configuration(
         self, numbers: NDArray[Number], metrics: Sequence[str]

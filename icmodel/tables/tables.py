@@ -14,8 +14,8 @@ import numpy as np
 
 from icmodel.arrays import Bools, Codes, Floats, Ints
 from icmodel.dataset import Dataset, Interconnect, Point
-from icmodel.tables.bilinear import Below, Surface, compile_surface, no_surface
-from icmodel.tables.curve import VALUE, left_knots
+from icmodel.tables.bilinear import Below, Surfaces, compile_surfaces, no_surfaces
+from icmodel.tables.curve import LOW, left_knots
 from icmodel.tables.curves import Configuration, Curves, stated_range
 from icmodel.tables.wire import Wire
 
@@ -56,26 +56,17 @@ class Axes:
 class MetricTable:
     """One metric's surfaces, and which of them answers for each protocol, core and switch count.
 
-    ``group`` (protocols · core counts · switch counts) is the surface that answers, 0 for none; ``cores``
-    and ``switches``, by surface, are the counts it was measured at (0: not stated).  ``limits`` (2, protocols)
-    are the least and greatest possible values of the metric.
+    ``group`` (protocols · core counts · switch counts) is the surface that answers, 0 for none and 1 for the first;
+    ``cores`` and ``switches`` are the counts it was measured at (0: not stated), ``payloads`` (2, ...) its least and
+    greatest payload [B].  ``limits`` (2, protocols) are the least and greatest possible values of the metric.
     """
 
-    surfaces: tuple[Surface, ...]
+    surfaces: Surfaces
     group: Ints
     cores: Floats
     switches: Floats
+    payloads: Floats
     limits: Floats
-
-    @property
-    def empty(self) -> bool:
-        """Whether the metric has no rows."""
-        return len(self.surfaces) == 1
-
-    def unlimited(self) -> Floats:
-        """The unlimited curves at the left knots, shape (configurations, cells)."""
-        values = np.stack([s.coefficients[VALUE, 0, :, -1] for s in self.surfaces])
-        return np.asarray(values[self.group])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,26 +99,27 @@ class Compiler:
             Whether rows at the greatest measured core count answer for counts without rows.
         """
         keys = sorted(curves, key=lambda key: (key.protocol, key.cores or 0, key.switches))
-        surfaces = [no_surface(self.axes.cells, self.axes.slots)]
-        for key in keys:
-            limits = stated_range(self.data, metric, key.protocol)
-            surfaces.append(
-                compile_surface(
-                    curves[key],
-                    self.axes.knots,
-                    self.axes.loads,
-                    usable=None if usable is None else usable(key),
-                    below=below,
-                    extend=limits if self.extend else None,
-                )
-            )
+        limits = {name: stated_range(self.data, metric, name) for name in self.axes.protocols}
+        surfaces = compile_surfaces(
+            [curves[key] for key in keys],
+            self.axes.knots,
+            self.axes.loads,
+            usable=None if usable is None else [usable(key) for key in keys],
+            below=below,
+            extend=np.array([limits[key.protocol] for key in keys]) if self.extend else None,
+        )
+        group = self._groups(keys, any_cores=any_cores)
         counts = [(0, 0), *((key.cores or 0, key.switches) for key in keys)]
+        cores, switches = np.array(counts, dtype=float)[group].T
+        payloads = np.array([surfaces.first, surfaces.last])
+        none = np.array([[np.inf], [-np.inf]])
         return MetricTable(
-            tuple(surfaces),
-            self._groups(keys, any_cores=any_cores),
-            np.array([float(cores) for cores, _ in counts]),
-            np.array([float(switches) for _, switches in counts]),
-            np.array([stated_range(self.data, metric, name) for name in self.axes.protocols]).T,
+            surfaces,
+            group,
+            cores,
+            switches,
+            np.concatenate([none, payloads], axis=1)[:, group],
+            np.array(list(limits.values())).T,
         )
 
     def _groups(self, keys: Sequence[Configuration], *, any_cores: bool) -> Ints:
@@ -175,13 +167,13 @@ def without_goodput(points: Sequence[Point]) -> frozenset[tuple[str, int]]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Packed:
-    """The surfaces of all tables one after another, so that one look-up reads many metrics.
+    """The surfaces of all tables one after another, so that one look-up reads many metrics; the first has no answers.
 
     ``coefficients`` (4, 3 · places) are c0, c1, c3 and c4, for value, low and high; ``squares`` (2, 2 · places) are
     c2 and c5 of the ends, empty if all are 0.  ``unlimited`` (2, 3 · cells) and ``unlimited_squares`` (1, 2 · cells)
     are c0, c1 and c2 of the last slot, all that the unlimited load needs.  ``basis`` and ``rows`` are (4, places).
     There is a place for each slot, surface and cell, the cells being contiguous.  ``top_load`` has a number for each
-    surface and cell; ``first`` (tables,) is the first surface of each table.
+    surface and cell.
     """
 
     coefficients: Floats
@@ -191,7 +183,6 @@ class Packed:
     basis: Codes
     rows: Ints
     top_load: Floats
-    first: Ints
 
     @property
     def places(self) -> int:
@@ -242,11 +233,13 @@ class Tables:
         self.left = left_knots(self.axes.knots)
         self.floors = np.concatenate([[0.0], self.axes.loads, [0.0]])
         tables = list(self.metrics.values())
-        self.packed = _packed(tables)
+        self.packed = _packed([table.surfaces for table in tables], self.axes)
         self.group = np.stack([table.group for table in tables])
-        self.first_cell = (self.group + self.packed.first[:, None]) * self.axes.cells
-        self.cores = np.stack([table.cores[table.group] for table in tables])
-        self.switches = np.stack([table.switches[table.group] for table in tables])
+        counts = [len(table.surfaces.first) for table in tables]
+        before = np.cumsum([0, *counts[:-1]])[:, None]
+        self.first_cell = np.where(self.group > 0, self.group + before, 0) * self.axes.cells
+        self.cores = np.stack([table.cores for table in tables])
+        self.switches = np.stack([table.switches for table in tables])
         self.limits = np.stack([table.limits for table in tables], axis=1)
         self.core_ratio = _over_asked(self.cores, self.axes)
         self._chosen: dict[tuple[str, ...], Chosen] = {}
@@ -285,21 +278,21 @@ def _over_asked(measured: Floats, axes: Axes) -> Floats:
     return np.where((measured > 0) & (asked > 0), measured / np.maximum(asked, 1), 1.0)
 
 
-def _packed(tables: Sequence[MetricTable]) -> Packed:
-    """All surfaces of some tables, one after another."""
-    surfaces = [surface for table in tables for surface in table.surfaces]
-    counts = [len(table.surfaces) for table in tables]
-    by_slot = np.stack([s.coefficients for s in surfaces]).transpose(2, 1, 4, 0, 3)
-    squares = by_slot[[2, 5], 1:]
+def _packed(surfaces: Sequence[Surfaces], axes: Axes) -> Packed:
+    """The surfaces of some tables, one after another."""
+    every = [no_surfaces(1, axes.cells, axes.slots), *surfaces]
+    c0, c1, c2, c3, c4, c5 = (
+        np.concatenate([one.coefficients[k] for one in every], axis=2) for k in range(6)
+    )
+    squares = np.stack([c2[LOW:], c5[LOW:]])
     if not np.nan_to_num(squares).any():
         squares = squares[:, :0]
     return Packed(
-        by_slot[[0, 1, 3, 4]].reshape(4, -1),
+        np.stack([c0, c1, c3, c4]).reshape(4, -1),
         squares.reshape(2, -1),
-        by_slot[:2, :, -1].reshape(2, -1),
+        np.stack([c0[:, -1], c1[:, -1]]).reshape(2, -1),
         squares[:1, :, -1].reshape(1, -1),
-        np.stack([s.basis for s in surfaces]).transpose(1, 2, 4, 0, 3).reshape(4, -1),
-        np.stack([s.rows for s in surfaces]).transpose(1, 3, 0, 2).reshape(4, -1),
-        np.concatenate([s.top_load for s in surfaces]),
-        np.cumsum([0, *counts[:-1]], dtype=np.int64),
+        np.concatenate([one.basis for one in every], axis=3).reshape(4, -1),
+        np.concatenate([one.rows for one in every], axis=2).reshape(4, -1),
+        np.concatenate([one.top_load for one in every]).reshape(-1),
     )
