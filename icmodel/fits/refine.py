@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from icmodel.dataset import RATIOS, Dataset, Point
 from icmodel.fits.achieved import achieved_shares
 from icmodel.fits.fits import Fits
-from icmodel.fits.hosts import factor, frames, widening
+from icmodel.fits.hosts import Frames, factor, frames, widening
 from icmodel.fits.kept import KEY_BYTES
 from icmodel.fits.observations import (
     Carrier,
@@ -22,7 +22,6 @@ from icmodel.fits.observations import (
     flowing,
     label,
     sites,
-    unlimited,
 )
 from icmodel.fits.regimes import OVERLOAD, UNLIMITED, regime_of, rows_in_overload
 from icmodel.fits.threads import one_thread
@@ -58,6 +57,7 @@ class Refiner:
             self.hosts, self.changed_carrier = other
         self._drawn = fits.kept.curves
         self._payloads = _payloads(fits.data)
+        self._known_frames: dict[tuple[Label, bytes], Frames] = {}
         self._without_payload = {p.metric for p in fits.data.points if p.payload_bytes is None}
 
     def changed(self, hosts: Hosts, carrier: Carrier) -> Refiner:
@@ -154,7 +154,7 @@ class Refiner:
         fitted = self.fits.of(metric)
         assert fitted is not None  # only fitted metrics are drawn
         regime = _regime(metric, curve, where)
-        there = self.fits.flowing(metric, self._sites(metric, curve, payload, where, self.carrier))
+        there = self.fits.flowing(metric, self._sites(metric, curve, payload, where))
         log_time, half = fitted.at(there)
         own = where.options is None
         if not own:
@@ -172,16 +172,17 @@ class Refiner:
             ends[2, at] = np.maximum(ends[2, at], known)
         return ends
 
-    def _sites(
-        self, metric: str, curve: Curve, payload: Floats, where: Where, carrier: Carrier
-    ) -> Sites:
-        """The sites of a curve at some payloads, on a link."""
-        first = self.data.points[int(curve.rows[0])]
-        labels: list[Label] = [
-            label(self.data, first, _regime(metric, curve, where), where.options)
-        ] * len(payload)
+    def _sites(self, metric: str, curve: Curve, payload: Floats, where: Where) -> Sites:
+        """The sites of a curve at some payloads, on the dataset's link."""
+        own = self._label(curve, _regime(metric, curve, where), where)
         load_bps = self._overload_bps(curve) if where.overloaded else curve.load_bps
-        return sites(self.data, carrier, payload, np.full(len(payload), load_bps), labels)
+        loads = np.full(len(payload), load_bps)
+        return sites(self.data, self.carrier, payload, loads, [own] * len(payload))
+
+    def _label(self, curve: Curve, regime: str, where: Where) -> Label:
+        """The label of a curve's sites."""
+        first = self.data.points[int(curve.rows[0])]
+        return label(self.data, first, regime, where.options)
 
     def _overload_bps(self, curve: Curve) -> float:
         """The greatest limited load of a curve's rows [b/s]."""
@@ -216,14 +217,7 @@ class Refiner:
     ) -> Floats:
         """Value, low and high on other hosts, from those on the dataset's own."""
         assert self.hosts is not None
-        here = self._sites(metric, curve, payload, where, self.carrier)
-        there = self._sites(metric, curve, payload, where, self.changed_carrier)
-        full = unlimited(here)
-        goodput = self.fits.value("goodput_bps", full)
-        full = flowing(full, goodput)
-        busy = np.fmax(*(self.fits.value(name, full) for name in BUSY))
-        here_s = np.where(np.isnan(goodput), here.least_s, 8 * payload / goodput)
-        frame = frames(here_s, busy, here, there, self.hosts)
+        frame = self._frames(self._label(curve, UNLIMITED, where), payload)
         by = np.ones_like(payload)
         if not self.fits.is_packet_multiple(metric):
             by = factor(metric, _regime(metric, curve, where), ends[0], frame)
@@ -233,6 +227,21 @@ class Refiner:
         if metric == "goodput_bps":
             found[2] *= frame.there_s / frame.fastest_s
         return found
+
+    def _frames(self, own: Label, payload: Floats) -> Frames:
+        """Times per frame at full speed; all metrics of a configuration share them."""
+        assert self.hosts is not None
+        key = own, payload.tobytes()
+        if key not in self._known_frames:
+            load_bps, labels = np.full(len(payload), math.inf), [own] * len(payload)
+            here = sites(self.data, self.carrier, payload, load_bps, labels)
+            there = sites(self.data, self.changed_carrier, payload, load_bps, labels)
+            goodput = self.fits.value("goodput_bps", here)
+            full = flowing(here, goodput)
+            busy = np.fmax(*(self.fits.value(name, full) for name in BUSY))
+            here_s = np.where(np.isnan(goodput), here.least_s, 8 * payload / goodput)
+            self._known_frames[key] = frames(here_s, busy, here, there, self.hosts)
+        return self._known_frames[key]
 
     def _between_sessions(self, metric: str, value: Floats) -> Floats:
         """Standard deviation between the means of sessions, at given values of a metric and in its unit."""
