@@ -309,21 +309,24 @@ def _some(piece: Piece, where: Ints) -> Ints:
 def _fold(model: TableCache, out: Columns, questions: QuestionTable) -> xr.Dataset:
     """The answers in the shape of the questions, with labels, and codes with their meanings."""
     variables = {
-        name: (questions.dims, column.reshape(questions.shape)) for name, column in out.items()
+        name: xr.Variable(questions.dims, column.reshape(questions.shape), _attributes(name))
+        for name, column in out.items()
     }
-    result = xr.Dataset(variables, coords=dict(questions.coords))
-    result.attrs = {
+    whose = {
         "dataset": model.data.id,
         "sha256": model.data.sha256,
         "variant": model.variant,
     }
-    for name in out:
-        result[name].attrs = {"units": unit_of(name), "long_name": long_name(name)}
-        meanings = BOTTLENECKS if name == BOTTLENECK else BASES
-        if name == BOTTLENECK or name.endswith("_basis"):
-            result[name].attrs = {
-                "long_name": long_name(name),
-                "flag_values": list(range(len(meanings))),
-                "flag_meanings": " ".join(meanings),
-            }
-    return result
+    return xr.Dataset(variables, coords=dict(questions.coords), attrs=whose)
+
+
+def _attributes(name: str) -> dict[str, object]:
+    """What a column says of itself: its name with its unit, or the meanings of its codes."""
+    if name != BOTTLENECK and not name.endswith("_basis"):
+        return {"units": unit_of(name), "long_name": long_name(name)}
+    meanings = BOTTLENECKS if name == BOTTLENECK else BASES
+    return {
+        "long_name": long_name(name),
+        "flag_values": list(range(len(meanings))),
+        "flag_meanings": " ".join(meanings),
+    }
