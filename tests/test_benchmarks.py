@@ -342,6 +342,18 @@ def test_a_wrong_question_is_refused(words: list[str]) -> None:
         speed.main(words)
 
 
+def test_a_section_is_printed_with_its_spread(raced: Document) -> None:
+    printed = tables.text(speed.measure((), 1, 1) | {"throughput": raced})
+    assert all(rival in printed for rival in RIVALS)
+    assert_ratio_printed(raced, printed)
+
+
+def assert_ratio_printed(raced: Document, printed: str) -> None:
+    ratio = raced["repeats"]["ratios"]["predict_many"]["xarray.interp"]
+    assert f"{ratio['median']:.3g} ({ratio['least']:.3g} .. {ratio['greatest']:.3g})" in printed
+
+
+@pytest.mark.long
 def test_every_section_is_printed_with_its_spread(
     raced: Document, remembered: Document, started: Document, written: Document
 ) -> None:
@@ -367,5 +379,4 @@ def test_every_section_is_printed_with_its_spread(
         "HTML report of imaging",
     ):
         assert needed in printed
-    ratio = raced["repeats"]["ratios"]["predict_many"]["xarray.interp"]
-    assert f"{ratio['median']:.3g} ({ratio['least']:.3g} .. {ratio['greatest']:.3g})" in printed
+    assert_ratio_printed(raced, printed)
