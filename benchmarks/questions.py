@@ -30,25 +30,28 @@ WHOLE = ("protocol", "payload_bytes", "cores", "switches", "endpoints")
 NUMBERS = ("rate_fps", "other_goodput_bps", "distance_m")
 
 
-def questions(data: Dataset, points: int, first: int = 0) -> Columns:
-    """Scenarios ``first`` to ``first + points``, one column a parameter.
+def questions(
+    data: Dataset, points: int, first: int = 0, protocols: tuple[str, ...] = ()
+) -> Columns:
+    """Scenarios ``first`` to ``first + points`` of some protocols or all, one column a parameter.
 
     ``first`` is a multiple of ``DRAWN_AT_ONCE``. No more than a block is held beside the columns.
     """
+    codes = np.array([data.protocols.index(name) for name in protocols or data.protocols])
     columns: Columns = {name: np.empty(points, dtype=np.int64) for name in WHOLE}
     columns |= {name: np.empty(points) for name in NUMBERS}
     for start in range(0, points, DRAWN_AT_ONCE):
         stop = min(start + DRAWN_AT_ONCE, points)
-        for name, drawn in _draw(data, (first + start) // DRAWN_AT_ONCE).items():
+        for name, drawn in _draw(data, codes, (first + start) // DRAWN_AT_ONCE).items():
             columns[name][start:stop] = drawn[: stop - start]
     return columns
 
 
-def _draw(data: Dataset, block: int) -> Columns:
-    """One block of scenarios; its own stream of random numbers."""
+def _draw(data: Dataset, codes: NDArray[np.int64], block: int) -> Columns:
+    """One block of scenarios of the protocols with these codes; its own stream of random numbers."""
     rng = np.random.default_rng([SEED, block])
     n = DRAWN_AT_ONCE
-    protocol = rng.integers(0, len(data.protocols), n)
+    protocol = codes[rng.integers(0, len(codes), n)]
     least, most = payload_ranges(data).T
     endpoints = rng.integers(1, 5, n)
     others = rng.uniform(0.0, MOST_OTHERS_BPS, n)

@@ -16,7 +16,7 @@ from benchmarks.pairs import (
     points_per_s,
     speed_ratio,
 )
-from benchmarks.questions import DATASET, answer, questions
+from benchmarks.questions import DATASET, Columns, answer, questions
 from benchmarks.rivals import METRIC, PROTOCOL, Copy, Grid, Scipy, Xarray, grid
 from icmodel.dataset import load
 from icmodel.model import Model
@@ -29,7 +29,7 @@ RIVALS = (
     "np.copyto of the same bytes",
 )
 TARGET = 4.0
-"""Points per second of predict_many over those of RegularGridInterpolator."""
+"""Points per second of predict_many over those of RegularGridInterpolator, for questions of one protocol."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,7 @@ class Sizes:
     """How much is run."""
 
     points: int = 10_000_000
+    one_protocol_points: int = 2_000_000
     repeat_points: int = 1_000_000
     repeats: int = 7
     full_repeats: int = 3
@@ -49,11 +50,14 @@ def throughput(sizes: Sizes) -> Document:
     model = Model(load(DATASET))
     on = grid(model)
     parts = {}
-    for part, points, repeats in (
-        ("repeats", min(sizes.repeat_points, sizes.points), sizes.repeats),
-        ("full", sizes.points, sizes.full_repeats),
+    for part, points, repeats, protocols in (
+        ("repeats", sizes.repeat_points, sizes.repeats, ()),
+        ("one_protocol", sizes.one_protocol_points, sizes.repeats, (PROTOCOL,)),
+        ("full", sizes.points, sizes.full_repeats, ()),
     ):
-        parts[part] = _race(model, on, points, repeats, sizes)
+        asked = questions(model.data, min(points, sizes.points), protocols=protocols)
+        names = list(protocols or model.data.protocols)
+        parts[part] = {"protocols": names, **_race(model, on, asked, repeats, sizes)}
     return {
         "dataset": model.data.id,
         "variant": model.variant,
@@ -63,9 +67,8 @@ def throughput(sizes: Sizes) -> Document:
     }
 
 
-def _race(model: Model, on: Grid, points: int, repeats: int, sizes: Sizes) -> Document:
-    asked = questions(model.data, points)
-    answers = answer(model, asked)
+def _race(model: Model, on: Grid, asked: Columns, repeats: int, sizes: Sizes) -> Document:
+    answers, points = answer(model, asked), len(asked["protocol"])
     checked = check(model, asked, answers, min(sizes.checked, points))
     copy = Copy(answers)
     scipy = Scipy(on, asked)

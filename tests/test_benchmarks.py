@@ -40,7 +40,13 @@ from icmodel.model import Model
 from test_wheel import wheel_names
 
 TINY = Sizes(
-    points=300, full_repeats=1, repeat_points=200, repeats=2, checked=40, xarray_points=100
+    points=300,
+    one_protocol_points=250,
+    full_repeats=1,
+    repeat_points=200,
+    repeats=2,
+    checked=40,
+    xarray_points=100,
 )
 SPREAD = {"median", "least", "greatest", "repeats"}
 
@@ -132,6 +138,14 @@ def test_every_parameter_varies_over_its_whole_range(model: Model) -> None:
     alone = drawn["endpoints"] == 1
     assert (drawn["other_goodput_bps"][alone] == 0).all()
     assert 8.9e9 < drawn["other_goodput_bps"][~alone].max() <= 9e9
+
+
+def test_scenarios_of_one_protocol_are_of_its_payloads(model: Model) -> None:
+    drawn = questions(model.data, 400, protocols=("udp",))
+    code = model.data.protocols.index("udp")
+    least, most = payload_ranges(model.data)[code]
+    assert (drawn["protocol"] == code).all()
+    assert ((drawn["payload_bytes"] >= least) & (drawn["payload_bytes"] <= most)).all()
 
 
 def test_the_scenarios_are_the_same_however_many_are_drawn(model: Model, asked: Columns) -> None:
@@ -227,7 +241,7 @@ def raced() -> Document:
 def test_throughput_says_its_sizes_and_all_ratios_with_their_spread(raced: Document) -> None:
     assert raced["dataset"] == DATASET
     assert len(raced["grid"]["shape"]) == 5
-    for part, points, repeats in (("repeats", 200, 2), ("full", 300, 1)):
+    for part, points, repeats in (("repeats", 200, 2), ("one_protocol", 250, 2), ("full", 300, 1)):
         race = raced[part]
         assert (race["points"], race["checked"], race["xarray_points"]) == (points, 40, 100)
         assert race["metrics"] >= 11

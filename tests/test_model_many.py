@@ -19,6 +19,7 @@ from icmodel.dataset import Dataset, catalogue, load
 from icmodel.errors import IcmodelError, OutOfDomain, ScenarioError, UnitError
 from icmodel.estimate import BASES, BOTTLENECKS, Prediction
 from icmodel.model import PUBLISHED, Model
+from icmodel.model.many import even_block
 from icmodel.scenario import Scenario
 from points import Row
 from search import times
@@ -130,6 +131,16 @@ def test_a_protocol_alone_is_answered_as_among_others(name: str) -> None:
     for k, protocol in enumerate(model.data.protocols):
         alone = model.predict_many(protocol=protocol, payload_bytes=payload, outside="nan")
         assert alone.identical(together.isel(point=slice(k * count, (k + 1) * count)))
+
+
+@pytest.mark.parametrize("count", [1, 9, 10, 11, 99, 100, 101, 1234])
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+def test_blocks_are_no_larger_than_allowed_and_end_together(count: int, threads: int) -> None:
+    block = even_block(count, 10, threads)
+    assert 1 <= block <= 10
+    if count > 10:
+        rounds = math.ceil(math.ceil(count / block) / threads)
+        assert rounds * block < count / threads + rounds + 1
 
 
 def test_blocks_and_threads_change_nothing() -> None:

@@ -168,6 +168,8 @@ def limited_loss(look: Look) -> Floats:
 
 def loss(look: Look, flow: Flow) -> Floats:
     """1 − goodput / sent for protocols that lose frames, 0 for the others (E8)."""
+    if not look.q.lossy.any():
+        return np.zeros((look.ends, len(look.q)))
     achieved = flow.share_bps >= look.q.request_bps * (1 - flow.achieved_loss)
     arriving = 1 - flow.unlimited_loss  # where the low end of what is sent is 0
     np.divide(flow.goodput_bps, flow.sent_bps, out=arriving, where=flow.sent_bps != 0)
@@ -178,9 +180,12 @@ def loss(look: Look, flow: Flow) -> Floats:
 
 def loss_unknown(look: Look, flow: Flow) -> Bools:
     """Where the loss of sent frames is unknown, (n,)."""
+    no_goodput = np.asarray(np.isnan(flow.goodput_bps[VALUE]))
+    if not look.q.lossy.any():
+        return no_goodput
     said = look.known("loss_rate") | look.known(LIMITED_LOSS)
     here = np.isnan(look.values(["loss_rate"], look.unlimited)[0]) & flow.saturated[VALUE]
-    return np.asarray((look.q.lossy & (~said | here)) | np.isnan(flow.goodput_bps[VALUE]))
+    return np.asarray((look.q.lossy & (~said | here)) | no_goodput)
 
 
 def sent(look: Look, flow: Flow) -> Floats:

@@ -156,7 +156,7 @@ def _frames(look: Look, protocol: Ints, payload: Floats) -> Frames:
         possible = np.minimum(payload[here], wire.greatest_payload_bytes() or np.inf)
         greatest[here] = wire.goodput_bound_bps(possible, wire.serialisation_s(possible))
     one = np.ones_like(payload)
-    return Frames(np.zeros_like(payload), greatest, one, one)
+    return Frames(np.stack([np.zeros_like(payload), greatest, one, one]))
 
 
 def _line_s(at_bytes: Floats, told_s: Floats, payload_bytes: Floats) -> Floats:

@@ -37,11 +37,13 @@ def fair_share(
     q = look.q
     if not (q.endpoints > 1).any():
         return receiver_bps, receiver_bps
-    own = np.minimum(q.request_bps, able_bps)
-    total = own + np.minimum(q.others_bps, (q.endpoints - 1) * able_bps)
+    receiver, part = receiver_bps, receiver_bps / q.endpoints
     crowded = overloaded & (q.others_bps > 0) & (unlimited_loss > 0)
-    receiver = _receives_less(receiver_bps, crowded, unlimited_loss, total / able_bps)
-    part = if_else(crowded, receiver * (own / np.maximum(total, CLOSE)), receiver / q.endpoints)
+    if crowded.any():
+        own = np.minimum(q.request_bps, able_bps)
+        total = own + np.minimum(q.others_bps, (q.endpoints - 1) * able_bps)
+        receiver = _receives_less(receiver_bps, crowded, unlimited_loss, total / able_bps)
+        part = if_else(crowded, receiver * (own / np.maximum(total, CLOSE)), part)
     for table in look.tables.metrics:
         if table.startswith(SHARED):
             here = q.endpoints == int(table.removeprefix(SHARED))

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from icmodel.arrays import Bools, Floats, Ints, if_else
 from icmodel.dataset import Dataset, Interconnect, Point
 from icmodel.scenario import Scenario
+
+Number = TypeVar("Number", np.float64, np.int64, np.bool_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,11 @@ def problems(data: Dataset, domain: ProtocolDomain, asked: Scenario) -> dict[str
     return found
 
 
+def of_protocol(numbers: NDArray[Number], protocol: Ints) -> NDArray[Number]:
+    """Numbers by protocol for each question, (n,), or (1,) for all if there is one protocol."""
+    return numbers if len(numbers) == 1 else numbers.take(protocol)
+
+
 class Domains:
     """The domains of several protocols as arrays, for the core counts of some tables."""
 
@@ -112,7 +121,9 @@ class Domains:
 
     def cores(self, protocol: Ints, asked: Floats) -> tuple[Floats, Ints, Bools]:
         """Requested counts (defaults filled in), the index of the nearest measured count, and whether they differ."""
-        asked = if_else(np.isnan(asked), self.default.take(protocol), asked)
+        missing = np.isnan(asked)
+        if missing.any():
+            asked = if_else(missing, self.default.take(protocol), asked)
         place = protocol * self.width + np.clip(asked, 0, self.width - 1).astype(np.int64)
         whole = np.rint(asked) == asked
         return asked, self.nearest.take(place), ~(self.exact.take(place) & whole)
@@ -121,8 +132,8 @@ class Domains:
         self, protocol: Ints, cores: Floats, switches: Floats, endpoints: Floats, distance: Floats
     ) -> Bools:
         """Which questions are of a protocol without rows, or use a parameter without a rule."""
-        wrong = switches < self.least_switches.take(protocol)
-        wrong |= switches > self.most_switches.take(protocol)
+        wrong = switches < of_protocol(self.least_switches, protocol)
+        wrong |= switches > of_protocol(self.most_switches, protocol)
         for has, used in (
             (self.answered, True),
             (self.has_cores, ~np.isnan(cores)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -284,14 +285,16 @@ def _keep_memory() -> None:
 
 def _run(worker: _Worker, where: Ints | None) -> None:
     """Answer all questions, or those at some places, by the wanted number of threads."""
-    count, block = worker.out.size if where is None else len(where), worker.block
-    if count > block:
+    count = worker.out.size if where is None else len(where)
+    if count > worker.block:
         _keep_memory()
+    most = worker.out.wanted.threads or os.cpu_count() or 1
+    block = even_block(count, worker.block, most)
     pieces: list[Piece] = [
         slice(start, min(start + block, count)) if where is None else where[start : start + block]
         for start in range(0, count, block)
     ]
-    threads = min(worker.out.wanted.threads or os.cpu_count() or 1, len(pieces))
+    threads = min(most, len(pieces))
     if threads <= 1:
         for piece in pieces:
             worker.answer(piece)
@@ -299,6 +302,14 @@ def _run(worker: _Worker, where: Ints | None) -> None:
     with ThreadPoolExecutor(threads) as pool:
         for done in [pool.submit(worker.answer, piece) for piece in pieces]:
             done.result()
+
+
+def even_block(count: int, most: int, threads: int) -> int:
+    """Size of the blocks of some questions, at most ``most``, so that all threads end at the same time."""
+    blocks = math.ceil(count / most)
+    if blocks > 1:
+        blocks = math.ceil(blocks / threads) * threads
+    return math.ceil(count / max(blocks, 1)) or 1
 
 
 def _some(piece: Piece, where: Ints) -> Ints:

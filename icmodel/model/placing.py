@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from icmodel import scenario as words
 from icmodel.arrays import Bools, Floats, Ints, if_else
 from icmodel.errors import ScenarioError
-from icmodel.model.domain import Domains
+from icmodel.model.domain import Domains, of_protocol
 from icmodel.possible import OTHERS_WITHOUT_ENDPOINTS, POSSIBLE, WORK, Possible
 from icmodel.scenario import Scenario
 from icmodel.tables import Frames, Questions, Tables, Work
@@ -58,7 +58,7 @@ class Placer:
             payload = np.tile(np.arange(self.width, dtype=float), len(wires))
             protocol = np.repeat(np.arange(len(wires)), self.width)
             theory = self._theory(protocol, np.maximum(payload, 1.0))
-            self.dense = np.stack(theory.columns())
+            self.dense = theory.columns
 
     def place(self, columns: Mapping[str, Column], size: int) -> tuple[Questions, Bools]:
         """Place questions, columns of ``size`` rows by SI name; also which of them the dataset cannot answer.
@@ -78,7 +78,7 @@ class Placer:
         payload = columns["payload_bytes"].astype(np.float64, copy=False)
         request = _request(columns, payload)
         asked_cores, cores, beyond = self.domains.cores(protocol, given["cores"])
-        refused = payload > self.greatest.take(protocol)
+        refused = payload > of_protocol(self.greatest, protocol)
         if not self.tables.extend:
             refused |= beyond
         limits = [given[name] for name in ("cores", "switches", "endpoints", "distance_m")]
@@ -95,7 +95,7 @@ class Placer:
             others_bps=given["other_goodput_bps"],
             extra_distance_m=if_else(np.isnan(extra), 0.0, extra),
             frames=self._frames(protocol, payload),
-            lossy=self.lossy.take(protocol),
+            lossy=np.broadcast_to(of_protocol(self.lossy, protocol), size),
             work=_work(columns, payload),
         ), refused
 
@@ -106,14 +106,14 @@ class Placer:
         if not self.width or (self.tables.extend and payload.max() >= self.width):
             return self._theory(protocol, payload)
         place = protocol * self.width + np.minimum(payload, self.width - 1).astype(np.int64)
-        return Frames(*self.dense.take(place, axis=1))
+        return Frames(self.dense, place)
 
     def _one_frame(self, protocol: int, payload_bytes: float) -> Frames:
         return self._theory(np.array([protocol]), np.array([payload_bytes]))
 
     def _theory(self, protocol: Ints, payload: Floats) -> Frames:
-        possible = np.minimum(payload, self.greatest.take(protocol))
-        found = Frames(*np.empty((4, len(payload))))
+        possible = np.minimum(payload, of_protocol(self.greatest, protocol))
+        found = Frames(np.empty((4, len(payload))))
         for index, wire in enumerate(self.tables.wires):
             here = np.flatnonzero(protocol == index)
             if len(here):

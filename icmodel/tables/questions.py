@@ -3,31 +3,50 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 from icmodel.arrays import Bools, Floats, Ints
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Frames:
-    """Theory's numbers for each question's frame, columns of equal length n.
+    """Theory's numbers for each question's frame, each looked up when first needed.
 
-    ``wire_s`` is the time of the frame on the wire [s], ``greatest_bps`` the greatest goodput [b/s]; ``packets``
-    is the number of packets of a frame by itself, ``least_packets`` that within a stream of full packets.
+    ``columns`` (4, m) are the time of a frame on the wire [s], the greatest goodput [b/s], the packets of a frame by
+    itself, and its packets within a stream of full ones; ``place`` (n,) is each question's column, ``None`` for all.
     """
 
-    wire_s: Floats
-    greatest_bps: Floats
-    packets: Floats
-    least_packets: Floats
+    columns: Floats
+    place: Ints | None = None
+
+    @cached_property
+    def wire_s(self) -> Floats:
+        """Time of the frame on the wire [s], (n,)."""
+        return self._of(0)
+
+    @cached_property
+    def greatest_bps(self) -> Floats:
+        """Greatest goodput of such frames [b/s], (n,)."""
+        return self._of(1)
+
+    @cached_property
+    def packets(self) -> Floats:
+        """Packets of a frame by itself, (n,)."""
+        return self._of(2)
+
+    @cached_property
+    def least_packets(self) -> Floats:
+        """Packets of a frame within a stream of full packets, (n,)."""
+        return self._of(3)
 
     def take(self, where: Ints) -> Frames:
         """Frames of some of the questions."""
-        return Frames(*(column.take(where) for column in self.columns()))
+        return Frames(self.columns, where if self.place is None else self.place.take(where))
 
-    def columns(self) -> tuple[Floats, ...]:
-        """The columns in their order."""
-        return self.wire_s, self.greatest_bps, self.packets, self.least_packets
+    def _of(self, column: int) -> Floats:
+        numbers: Floats = self.columns[column]
+        return numbers if self.place is None else numbers.take(self.place)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
