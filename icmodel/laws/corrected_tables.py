@@ -186,8 +186,8 @@ def hold_overloads(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
 
 def _held(curve: Curve, over: Bools, lower: Curve) -> Curve:
     """The curve with some points taken from a lower curve, marked ``extrapolated``."""
-    nearest = np.searchsorted(lower.payload_bytes, curve.payload_bytes, side="right") - 1
-    nearest = np.clip(nearest, 0, len(lower.payload_bytes) - 1)
+    passed = lower.payload_bytes.searchsorted(curve.payload_bytes, side="right")
+    nearest = np.maximum(passed - 1, 0)
     return replace(
         curve,
         ends=np.where(over, lower.at(curve.payload_bytes), curve.ends),

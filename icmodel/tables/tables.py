@@ -281,16 +281,18 @@ def _over_asked(measured: Floats, axes: Axes) -> Floats:
 def _packed(surfaces: Sequence[Surfaces], axes: Axes) -> Packed:
     """The surfaces of some tables, one after another."""
     every = [no_surfaces(1, axes.cells, axes.slots), *surfaces]
-    c0, c1, c2, c3, c4, c5 = (
-        np.concatenate([one.coefficients[k] for one in every], axis=2) for k in range(6)
-    )
-    squares = np.stack([c2[LOW:], c5[LOW:]])
-    if not np.nan_to_num(squares).any():
-        squares = squares[:, :0]
+    count = sum(len(one.top_load) for one in every)
+    linear = np.empty((4, 3, axes.slots, count, axes.cells))
+    for to, k in enumerate((0, 1, 3, 4)):
+        np.concatenate([one.coefficients[k] for one in every], axis=2, out=linear[to])
+    bent = any((np.abs(one.coefficients[[2, 5], LOW:]) > 0).any() for one in every)
+    squares = np.empty((2, 2 if bent else 0, axes.slots, count, axes.cells))
+    for to, k in enumerate((2, 5) if bent else ()):
+        np.concatenate([one.coefficients[k, LOW:] for one in every], axis=2, out=squares[to])
     return Packed(
-        np.stack([c0, c1, c3, c4]).reshape(4, -1),
+        linear.reshape(4, -1),
         squares.reshape(2, -1),
-        np.stack([c0[:, -1], c1[:, -1]]).reshape(2, -1),
+        linear[:2, :, -1].reshape(2, -1),
         squares[:1, :, -1].reshape(1, -1),
         np.concatenate([one.basis for one in every], axis=3).reshape(4, -1),
         np.concatenate([one.rows for one in every], axis=2).reshape(4, -1),
