@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from types import MappingProxyType
+from typing import NamedTuple
 
 from icmodel.errors import UnitError
 
@@ -30,8 +30,7 @@ def _prefixed(units: Mapping[str, int], prefixes: Mapping[str, int]) -> dict[str
     return {p + u: Fraction(f * g) for p, f in prefixes.items() for u, g in units.items()}
 
 
-@dataclass(frozen=True)
-class _Kind:
+class _Kind(NamedTuple):
     """A kind of quantity: the closed table of its units, and the words for a refusal."""
 
     noun: str

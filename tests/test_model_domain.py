@@ -35,7 +35,7 @@ NOTHING = ProtocolDomain("tcp", True, (), (), 1, 2, distance=False, sharing=Fals
 def test_the_nearest_count_answers_and_of_two_the_lesser(
     counts: tuple[int, ...], asked: int, answering: int
 ) -> None:
-    rules = replace(ALL, cores=counts, other_cores=())
+    rules = ALL._replace(cores=counts, other_cores=())
     assert rules.answering_cores(asked) == answering
 
 
@@ -45,7 +45,7 @@ def test_a_count_of_other_metrics_answers_for_itself() -> None:
 
 
 def test_the_default_is_the_most_measured_count() -> None:
-    assert replace(ALL, cores=(1, 4, 2)).default_cores == 4
+    assert ALL._replace(cores=(1, 4, 2)).default_cores == 4
     assert NOTHING.default_cores == 0
 
 
@@ -103,7 +103,7 @@ ASKED = {
 def test_a_parameter_without_rows_or_rule_is_a_problem_and_no_other_is(name: str) -> None:
     data = dataset([point("goodput_bps")])
     assert list(problems(data, NOTHING, ASKED[name])) == [name]
-    assert not problems(data, replace(ALL, protocol="tcp"), ASKED[name])
+    assert not problems(data, ALL._replace(protocol="tcp"), ASKED[name])
 
 
 @pytest.mark.parametrize(("switches", "wrong"), [(0, True), (1, False), (2, False), (3, True)])

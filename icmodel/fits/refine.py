@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from icmodel.fits.fitted import FittedMetric
 
 Floats = NDArray[np.float64]
+Configuration = tuple[object, ...]
+"""Metric, protocol, options and counts of a row."""
 
 PER_OCTAVE = 4
 BEYOND = 2.0**6
@@ -56,9 +59,8 @@ class Refiner:
         if other is not None:
             self.hosts, self.changed_carrier = other
         self._drawn = fits.kept.curves
-        self._payloads = _payloads(fits.data)
+        self._payloads = lru_cache(maxsize=None)(partial(_payloads, fits.data))
         self._known_frames: dict[tuple[Label, bytes], Frames] = {}
-        self._without_payload = {p.metric for p in fits.data.points if p.payload_bytes is None}
 
     def changed(self, hosts: Hosts, carrier: Carrier) -> Refiner:
         """The same fits, drawn for other hosts and another link."""
@@ -88,7 +90,8 @@ class Refiner:
 
     def draws_all(self, metric: str) -> bool:
         """Whether every curve of a metric is drawn from the fit, and none stays as measured."""
-        return metric not in self._without_payload and self.fits.is_fitted(metric)
+        said = all(p.payload_bytes is not None for p in self.data.of_metric(metric))
+        return said and self.fits.is_fitted(metric)
 
     def refined(self, metric: str, curve: Curve, payload_bytes: Floats, where: Where) -> Curve:
         """A curve drawn from the metric's fit; the measured one where there is no fit.
@@ -146,8 +149,8 @@ class Refiner:
         first, last = curve.payload_bytes[[0, -1]]
         if not math.isfinite(curve.load_bps) or curve.anywhere:
             return first, last
-        own = _configuration(self.data.points[int(curve.rows[0])])
-        return self._payloads.get(own, (first, last))
+        point = self.data.points[int(curve.rows[0])]
+        return self._payloads(point.metric).get(_configuration(point), (first, last))
 
     def _ends(self, metric: str, curve: Curve, payload: Floats, where: Where) -> Floats:
         """Value, low and high at some payloads; each measured point lies within."""
@@ -312,16 +315,16 @@ def _key(metric: str, curve: Curve, knots: Floats, where: Where) -> bytes:
     return hashlib.blake2b(b"|".join(parts), digest_size=KEY_BYTES).digest()
 
 
-def _payloads(data: Dataset) -> dict[tuple[object, ...], tuple[float, float]]:
-    """Least and greatest payload of each metric and configuration, at any load [B]."""
-    found: dict[tuple[object, ...], list[float]] = {}
-    for point in data.points:
+def _payloads(data: Dataset, metric: str) -> dict[Configuration, tuple[float, float]]:
+    """Least and greatest payload of each configuration of a metric, at any load [B]."""
+    found: dict[Configuration, list[float]] = {}
+    for point in data.of_metric(metric):
         if point.payload_bytes is not None:
             found.setdefault(_configuration(point), []).append(point.payload_bytes)
     return {key: (min(sizes), max(sizes)) for key, sizes in found.items()}
 
 
-def _configuration(point: Point) -> tuple[object, ...]:
+def _configuration(point: Point) -> Configuration:
     """Metric, protocol, options and counts of a row: all but its payload and load."""
     counts = point.cores, point.switches, point.endpoints, point.other_goodput_bps
     return point.metric, point.protocol, point.options, *counts

@@ -79,7 +79,8 @@ def paced(look: Look) -> Look:
     asking = _asking(look, request, replace(work, pace=pace))
     arriving = corrected.flow(asking).goodput_bps[VALUE]
     lost = q.lossy & (receiver[VALUE] < arriving)
-    return _asking(look, request, replace(work, pace=replace(pace, by_receiver=by_receiver | lost)))
+    pace = pace._replace(by_receiver=by_receiver | lost)
+    return _asking(look, request, replace(work, pace=pace))
 
 
 def _asking(look: Look, request_bps: Floats, work: Work) -> Look:
@@ -129,8 +130,7 @@ def flow(look: Look) -> Flow:
         sent[LOW] = np.minimum(sent[LOW], pace.sender_bps[LOW])
         sent[HIGH] = np.minimum(sent[HIGH], most)
     waiting = opposite(told.not_achieved) | pace.by_receiver
-    return replace(
-        told,
+    return told._replace(
         share_bps=share,
         sent_bps=np.where(lossy, sent, goodput),
         goodput_bps=goodput,
@@ -272,7 +272,7 @@ def with_rules(look: Look, used: Bases) -> Bases:
     add([name for name in used.reads if name.startswith(TIMES)], weakest((behind, ASSUMED)))
     trips = [name for name in used.reads if name.startswith("rtt_")]
     add(trips, weakest((work.send_s + work.recv_s > 0, DERIVED)))
-    return replace(used, rules=rules)
+    return used._replace(rules=rules)
 
 
 def with_bounds(look: Look, flow: Flow, found: Mapping[str, float]) -> dict[str, float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -31,8 +30,7 @@ class Read(NamedTuple):
     where: Bools | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Bases:
+class Bases(NamedTuple):
     """For each metric its look-ups, and the weakest rule it passed through (n,), the strongest basis for none."""
 
     reads: Mapping[str, Sequence[Read]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,7 @@ CLOSE = 1e-9
 """Relative tolerance with which a request counts as achieved: products of rate and payload round."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Flow:
+class Flow(NamedTuple):
     """Goodputs, losses and states of each stream; arrays (ends, n) of value, low and high, goodputs in b/s.
 
     ``capacity_bps`` is the stream's goodput alone, ``receiver_bps`` what the receiver accepts of all senders,
@@ -41,9 +40,8 @@ class Flow:
 
     def take(self, where: Ints) -> Flow:
         """The flow of some of the questions."""
-        parts = (getattr(self, field.name) for field in fields(self))
-        taken = [p.take(where) if isinstance(p, Load) else p.take(where, axis=1) for p in parts]
-        return Flow(*taken)  # type: ignore[arg-type]
+        taken = [p.take(where) if isinstance(p, Load) else p.take(where, axis=1) for p in self]
+        return Flow._make(taken)
 
 
 MetricsAt = Callable[[Look, Load, Flow], Floats]

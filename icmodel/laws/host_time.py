@@ -10,7 +10,8 @@ the host time is extrapolated over payload by a straight line through the payloa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,8 +27,7 @@ BY_WIRE = 0.9
 SHORTEST_S = 1e-12
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HostTimes:
+class HostTimes(NamedTuple):
     """Time that either end itself needs for a frame, for n questions.
 
     ``own_s`` (2, ends, n) is that of the sender and of the receiver [s]; ``known`` (2, n) tells whether rows state

@@ -57,8 +57,7 @@ class Law:
     paced: Callable[[Look], Look] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Overload:
+class Overload(NamedTuple):
     """A law for requests in overload; ``asked`` selects them from a block bound to both laws' tables, (n,)."""
 
     law: Law

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from icmodel.dataset import Dataset, Point
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(NamedTuple):
     """Rows of one protocol; ``substituted`` is the reason, if they are of other options than requested."""
 
     points: tuple[Point, ...]

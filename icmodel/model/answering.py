@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,8 +18,7 @@ from icmodel.model.bottleneck import bottleneck
 from icmodel.tables import HIGH, LOW, VALUE, Look, Questions
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Answered:
+class Answered(NamedTuple):
     """A block of n questions with its answers.
 
     ``columns`` are the metrics with numbers, each (ends, n) of value, low and high; NaN where a question has no

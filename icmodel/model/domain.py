@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,7 @@ from icmodel.scenario import Scenario
 Number = TypeVar("Number", np.float64, np.int64, np.bool_)
 
 
-@dataclass(frozen=True, slots=True)
-class ProtocolDomain:
+class ProtocolDomain(NamedTuple):
     """What one protocol of a dataset can be asked.
 
     ``answered`` tells whether it has any rows; ``cores`` are the counts at which its goodput was

@@ -13,8 +13,7 @@ quadratic terms: between two points an interval is wider than at either.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -34,8 +33,7 @@ Below the lowest load the interval widens in proportion to the distance, to the 
 """
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Surfaces:
+class Surfaces(NamedTuple):
     """One metric of several configurations on shared knots and load levels: a surface for each.
 
     ``coefficients`` has the shape (6, 3, slots, surfaces, cells): c0 to c5, for value, low and high; ``basis``
@@ -115,8 +113,7 @@ def compile_surfaces(
 # --- which curves answer ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Sides:
+class _Sides(NamedTuple):
     """The curves below and above each place, as indices, −1 for none; all are (slots, surfaces, cells).
 
     Where ``own`` holds, the basis at every load is that of the curve below.
@@ -205,7 +202,7 @@ def _hold(found: Surfaces, cells: Cells, sides: _Sides, floors: Floats) -> None:
     """Fill places with a curve below alone: constant over the load."""
     places = _Places.where((sides.lower >= 0) & (sides.upper < 0), floors)
     lower = places.of(cells, sides.lower)
-    own = sides.own.reshape(-1)[places.index]
+    own = sides.own.reshape(-1)[places.at]
     on_level = own | (lower.load_bps == places.floor)
     basis = np.where(np.stack([own, on_level]), lower.basis[:, None], EXTRAPOLATED)
     places.fill(found, lower.terms, np.zeros_like(lower.terms), basis, lower.rows)
@@ -241,11 +238,10 @@ def _fill_below(found: Surfaces, cells: Cells, sides: _Sides, floors: Floats, be
     places.fill(found, constant, change, EXTRAPOLATED, upper.rows)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Places:
-    """Some places (n,) among (slots, surfaces, cells): their indices, cells, and levels left of their slots [b/s]."""
+class _Places(NamedTuple):
+    """Some places (n,) among (slots, surfaces, cells): where they are, their cells, and levels left of their slots [b/s]."""
 
-    index: Ints
+    at: Ints
     cell: Ints
     floor: Floats
 
@@ -258,17 +254,17 @@ class _Places:
 
     def of(self, cells: Cells, curves: Ints) -> Cells:
         """The curves that are chosen at these places, evaluated there."""
-        return cells.at(curves.reshape(-1)[self.index], self.cell)
+        return cells.at(curves.reshape(-1)[self.at], self.cell)
 
     def fill(
         self, found: Surfaces, constant: Floats, change: Floats, basis: Codes | int, rows: Ints
     ) -> None:
         """Write coefficients without and with the load, (3, 3, n), bases (2, 2, n) and rows (2 or 4, n)."""
         coefficients = found.coefficients.reshape(6, 3, -1)
-        coefficients[:3, :, self.index] = constant
-        coefficients[3:, :, self.index] = change
-        found.basis.reshape(2, 2, -1)[..., self.index] = basis
-        found.rows.reshape(4, -1)[: len(rows), self.index] = rows
+        coefficients[:3, :, self.at] = constant
+        coefficients[3:, :, self.at] = change
+        found.basis.reshape(2, 2, -1)[..., self.at] = basis
+        found.rows.reshape(4, -1)[: len(rows), self.at] = rows
 
 
 # --- beyond the payloads ------------------------------------------------------------------------

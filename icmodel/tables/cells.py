@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,8 +15,7 @@ INTERPOLATED = BASES.index("interpolated")
 EXTRAPOLATED = BASES.index("extrapolated")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Cells:
+class Cells(NamedTuple):
     """Some curves on shared payload cells, curve after curve.
 
     ``load_bps`` has the shape (curves,).  ``terms`` (3, 3, curves, cells) are the value at a cell's left knot, the

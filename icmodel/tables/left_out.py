@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,7 @@ NEAREST = 0.1
 """Least value of the parabola over a gap: errors close to a point say nothing of the middle of the gap."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Misses:
+class Misses(NamedTuple):
     """Half-widths at the rows and in the gaps of any curve of one metric.
 
     Errors are relative to the value, for ratios absolute: ``median`` is the median error, ``typical``
@@ -85,8 +84,7 @@ def misses(data: Dataset, metric: str) -> Misses:
     return Misses(relative, median, typical, factor, enough=rank <= count)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _LeftOut:
+class _LeftOut(NamedTuple):
     """Rows that were left out, with their neighbours on the curve.
 
     ``rows`` (left, row, right) are indices into ``payload_bytes``, ``value`` and ``half`` (2, all); ``bend``

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +17,7 @@ from icmodel.tables.tables import Tables
 Number = TypeVar("Number", np.float64, np.int64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Load:
+class Load(NamedTuple):
     """Load slot of each question; arrays of one shape (..., n).
 
     ``above_bps`` is the distance from the level below, ``None`` where all loads are unlimited.  ``limited`` is false
@@ -240,7 +238,7 @@ class Look:
         self, numbers: NDArray[Number], metrics: Sequence[str]
     ) -> NDArray[Number]:
         """Numbers of each question's configuration, (metrics, n), or (metrics, 1) if all have the same one."""
-        index = self.tables.chosen(tuple(metrics)).index
+        index = self.tables.chosen(tuple(metrics)).indices
         if self.alike:
             return numbers[index, self.config[0], None]
         return numbers[index].take(self.config, axis=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from icmodel.arrays import Bools, Floats, Ints
 
@@ -49,8 +49,7 @@ class Frames:
         return numbers if self.place is None else numbers.take(self.place)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pace:
+class Pace(NamedTuple):
     """Limits that the application's work sets to each question's stream; goodputs in b/s.
 
     ``asked_bps`` (n,) is the request before the work is considered.  ``sender_bps`` and ``receiver_bps`` (ends, n)
@@ -69,7 +68,7 @@ class Pace:
 
     def take(self, where: Ints) -> Pace:
         """Pace of some of the questions."""
-        return Pace(*(getattr(self, field.name)[..., where] for field in fields(self)))
+        return Pace._make(part[..., where] for part in self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

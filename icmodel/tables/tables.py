@@ -7,8 +7,8 @@ answers and the rules of the metric (IC2012 §7.1) scale it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,8 +26,7 @@ Usable = Callable[[Configuration], Bools | None]
 """Where each limited curve of a configuration may be used, shape (curves by load, cells); ``None``: everywhere."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Axes:
+class Axes(NamedTuple):
     """Axes that all tables of one dataset and choice of options share."""
 
     protocols: tuple[str, ...]
@@ -52,8 +51,7 @@ class Axes:
         return len(self.loads) + 2
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MetricTable:
+class MetricTable(NamedTuple):
     """One metric's surfaces, and which of them answers for each protocol, core and switch count.
 
     ``group`` (protocols · core counts · switch counts) is the surface that answers, 0 for none and 1 for the first;
@@ -69,8 +67,7 @@ class MetricTable:
     limits: Floats
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Compiler:
+class Compiler(NamedTuple):
     """Compiles the curves of metrics on shared axes.
 
     With ``extend`` tables answer beyond the payloads of the curves, too.  ``without_goodput`` are the pairs of protocol
@@ -165,8 +162,7 @@ def without_goodput(points: Sequence[Point]) -> frozenset[tuple[str, int]]:
     return frozenset((name, cores) for name, cores in every - measured if name in protocols)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Packed:
+class Packed(NamedTuple):
     """The surfaces of all tables one after another, so that one look-up reads many metrics; the first has no answers.
 
     ``coefficients`` (4, 3 · places) are c0, c1, c3 and c4, for value, low and high; ``squares`` (2, 2 · places) are
@@ -195,14 +191,13 @@ class Packed:
         return len(self.top_load)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Chosen:
+class Chosen(NamedTuple):
     """Some of the tables: their indices, and the limits of their metrics.
 
     ``limits`` are (2, tables, protocols), or (2, tables, 1) where they are the same for every protocol.
     """
 
-    index: Ints
+    indices: Ints
     limits: Floats
 
 

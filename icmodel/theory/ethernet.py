@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -37,8 +37,7 @@ PROPAGATION_S_PER_M = 4.27e-9
 """Cat 6a cable of IC2012 §6.2."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Cut:
+class _Cut(NamedTuple):
     """How a frame is fragmented; bytes of data exclude the headers of each packet."""
 
     once: int  # header bytes once a frame, cut along with the payload
