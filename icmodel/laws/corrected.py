@@ -313,15 +313,11 @@ def _rules(look: Look, flow: Flow, tables: Mapping[str, str]) -> dict[str, Codes
     less, cores = receives_less(look, flow), other_cores(look, [BEST])[0]
     clamped = above_theory(look, flow)
     by_flow = weakest((shared, DERIVED), (clamped, THEORY), (less, ASSUMED), (cores, EXTRAPOLATED))
-    unsaid = ~saturated & np.isnan(look.values([LIMITED_LOSS], look.requested)[0])  # E16
-    by_loss = weakest(
-        (~q.lossy, STATED),
-        (q.lossy & shared, DERIVED),
-        (q.lossy & clamped, THEORY),
-        (q.lossy & unsaid, ASSUMED),
-        (less, ASSUMED),
-        (cores, EXTRAPOLATED),
-    )
+    by_loss = weakest((~q.lossy, STATED), (less, ASSUMED), (cores, EXTRAPOLATED))
+    if q.lossy.any():
+        unsaid = ~saturated & np.isnan(look.values([LIMITED_LOSS], look.requested)[0])  # E16
+        of_lossy = weakest((shared, DERIVED), (clamped, THEORY), (unsaid, ASSUMED))
+        by_loss = np.maximum(by_loss, if_else(q.lossy, of_lossy, 0))
     rules |= dict.fromkeys((*BY_FLOW, "frames_per_s"), by_flow)
     rules["loss_rate"] = by_loss
     return rules

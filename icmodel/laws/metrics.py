@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -42,9 +43,12 @@ DEMAND = "_demand_"
 
 def table_metrics(tables: Tables) -> tuple[str, ...]:
     """Metrics with a table of their own, without those that follow from the flow."""
-    return tuple(
-        name for name in tables.metrics if not name.startswith(PRIVATE) and name not in BY_FLOW
-    )
+    return _own(tuple(tables.metrics))
+
+
+@lru_cache(maxsize=256)
+def _own(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in names if not name.startswith(PRIVATE) and name not in BY_FLOW)
 
 
 def utilisations_of(look: Look) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from icmodel.tables import Look
 from icmodel.tables.wire import less_burst
 
 
+@lru_cache(maxsize=256)
 def traversals(metric: str) -> int:
     """How often each switch and cable is crossed: 2 for a round trip, 1 one way, 0 for a standard deviation."""
     if metric.endswith("_std_s"):
@@ -20,6 +22,7 @@ def traversals(metric: str) -> int:
     return 2 if metric.startswith("rtt_") else 0
 
 
+@lru_cache(maxsize=256)
 def is_one_way(metric: str) -> bool:
     """Whether a metric is a one-way latency, for which theory's least time is a bound."""
     return metric.startswith("latency_") and not metric.endswith("_std_s")
