@@ -56,8 +56,9 @@ class Bases(NamedTuple):
         }
         told: dict[tuple[str, int], tuple[int, list[int]]] = {}
         for load, tables in _by_load(read for found in reads.values() for read in found):
-            codes = look.basis(tables, load)[:, 0].tolist()
-            for table, code, rows in zip(tables, codes, look.rows(tables, load), strict=True):
+            here = load.of_values()
+            codes = look.basis(tables, here)[:, 0].tolist()
+            for table, code, rows in zip(tables, codes, look.rows(tables, here), strict=True):
                 told[table, id(load)] = code, rows
         return {
             metric: [told[read.table, id(read.load)] for read in found]

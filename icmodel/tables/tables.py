@@ -168,8 +168,8 @@ class Packed(NamedTuple):
     ``coefficients`` (4, 3 · places) are c0, c1, c3 and c4, for value, low and high; ``squares`` (2, 2 · places) are
     c2 and c5 of the ends, empty if all are 0.  ``unlimited`` (2, 3 · cells) and ``unlimited_squares`` (1, 2 · cells)
     are c0, c1 and c2 of the last slot, all that the unlimited load needs.  ``basis`` and ``rows`` are (4, places).
-    There is a place for each slot, surface and cell, the cells being contiguous.  ``top_load`` has a number for each
-    surface and cell.
+    There is a place for each slot, surface and cell, the cells being contiguous; ``cells`` is surfaces times cells, as
+    many as the numbers of ``top_load``.
     """
 
     coefficients: Floats
@@ -179,16 +179,8 @@ class Packed(NamedTuple):
     basis: Codes
     rows: Ints
     top_load: Floats
-
-    @property
-    def places(self) -> int:
-        """Slots times surfaces times cells."""
-        return int(self.basis.shape[1])
-
-    @property
-    def cells(self) -> int:
-        """Surfaces times cells."""
-        return len(self.top_load)
+    places: int
+    cells: int
 
 
 class Chosen(NamedTuple):
@@ -292,4 +284,6 @@ def _packed(surfaces: Sequence[Surfaces], axes: Axes) -> Packed:
         np.concatenate([one.basis for one in every], axis=3).reshape(4, -1),
         np.concatenate([one.rows for one in every], axis=2).reshape(4, -1),
         np.concatenate([one.top_load for one in every]).reshape(-1),
+        axes.slots * count * axes.cells,
+        count * axes.cells,
     )
