@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 
 from icmodel.errors import ScenarioError
 from icmodel.possible import POSSIBLE, WORK
@@ -42,7 +42,7 @@ class ApplicationWork:
 
     def __bool__(self) -> bool:
         """Whether there is any."""
-        return any(asdict(self).values())
+        return self != NO_WORK
 
     def sending_s(self, payload_bytes: float) -> float:
         """What the sender adds to a frame of a payload [s]."""

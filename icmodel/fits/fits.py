@@ -91,8 +91,8 @@ class Fits:
         fitter = Fitter(self.data, self.carrier, self.of, self.flowing, self.constants)
         with one_thread():
             fitted = fitter.fitted(metric, self.kept.metrics.get(metric))
-        if metric not in self.kept.metrics:
-            self.kept.metrics[metric] = None if fitted is None else kept_metric(fitted)
+            if metric not in self.kept.metrics:
+                self.kept.metrics[metric] = None if fitted is None else kept_metric(fitted)
         if self._watch is not None and metric in self.data.metrics:
             self._known.add(metric)
             self._watch(len(self._known), len(self.data.metrics))

@@ -124,18 +124,16 @@ def cpu(look: Look, metrics: Sequence[str], flow: Flow, time: CpuTime = cpu_time
 
 
 def per_core(look: Look, utilisations: Sequence[str], value: Floats) -> Floats:
-    """Utilisation of the requested cores from that of the measured ones: ``cpu/(cores/4)``, not limited to 1 (E6)."""
+    """Utilisation that a stream needs of the requested cores, from that of the measured ones: ``cpu/(cores/4)``.
+
+    It is not limited to 1 (E6).
+    """
     value = value * look.core_ratio(utilisations)[:, None]
     if look.tables.extend and look.tables.axes.cores:  # a count beyond the measured ones
         nearest = np.array(look.tables.axes.cores, dtype=float).take(look.q.cores)
         said = (look.q.cores_count > 0) & (look.cores(utilisations) > 0)
         value *= if_else(said, nearest / look.q.cores_count, 1.0)[:, None]
     return value
-
-
-def demand(look: Look, utilisations: Sequence[str], flow: Flow, time: CpuTime = cpu_time) -> Floats:
-    """Utilisation that a stream would need of the requested cores; above 1 where it needs more cores."""
-    return per_core(look, utilisations, cpu(look, utilisations, flow, time))
 
 
 # --- Loss rate ------------------------------------------------------------------------------------
@@ -178,8 +176,9 @@ def answers(look: Look, flow: Flow, wanted: Collection[str]) -> dict[str, Floats
     found["goodput_bps"] = flow.goodput_bps
     latencies, busy, utilisations = split(table_metrics(look.tables), wanted)
     found |= dict(zip(latencies, latency(look, latencies, flow), strict=True))
-    found |= dict(zip(busy, cpu(look, busy, flow), strict=True))
-    needed = demand(look, utilisations, flow)
+    spent = cpu(look, (*busy, *utilisations), flow)
+    found |= dict(zip(busy, spent[: len(busy)], strict=True))
+    needed = per_core(look, utilisations, spent[len(busy) :])
     found |= busy_cores(look, utilisations, needed) | demand_columns(utilisations, needed)
     found["frames_per_s"] = frames_per_s(look, flow, found.get("frames_per_s"))
     return found
@@ -197,7 +196,8 @@ def bases(look: Look, flow: Flow) -> Bases:
     shared = (q.endpoints > 1) & ~np.isnan(flow.capacity_bps[VALUE])
     cores = other_cores(look, ["goodput_bps"])[0]
     by_flow = weakest((shared, DERIVED), (cores, EXTRAPOLATED))
-    rules = curve_rules(look, own) | dict.fromkeys((*BY_FLOW, "frames_per_s"), by_flow)
+    rules = dict(zip(own, curve_rules(look, own), strict=True))
+    rules |= dict.fromkeys((*BY_FLOW, "frames_per_s"), by_flow)
     rules["loss_rate"] = np.maximum(by_flow, weakest((~q.lossy, STATED)))
     return Bases(with_busy_cores(reads), with_busy_cores(rules))
 

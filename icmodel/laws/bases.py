@@ -90,19 +90,16 @@ def weakest(*rules: tuple[Bools, int]) -> Codes:
     return found
 
 
-def curve_rules(look: Look, tables: Sequence[str]) -> dict[str, Codes]:
-    """Rules of metrics with tables of their own: more switches than measured, and other core counts."""
-    if not tables:
-        return {}
+def curve_rules(look: Look, tables: Sequence[str]) -> Codes:
+    """Rules of tables, (tables, n): more switches than measured, and other core counts."""
     cores, asked = look.cores(tables), look.q.cores_count
-    crossing = np.array([traversals(name) > 0 for name in tables])[:, None]
-    scaled = np.array([name in UTILISATIONS for name in tables])[:, None]
-    codes = weakest(
+    crossing = np.array([traversals(name) > 0 for name in tables], dtype=bool)[:, None]
+    scaled = np.array([name in UTILISATIONS for name in tables], dtype=bool)[:, None]
+    return weakest(
         (crossing & (look.q.switches > look.switches(tables)), STATED),
         (scaled & (cores > 0) & (cores != asked), DERIVED),
         (other_cores(look, tables), EXTRAPOLATED),
     )
-    return dict(zip(tables, codes, strict=True))
 
 
 def with_busy_cores(said: Mapping[str, T]) -> dict[str, T]:

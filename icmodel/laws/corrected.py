@@ -13,11 +13,10 @@ import numpy as np
 from icmodel.arrays import Bools, Codes, Floats, if_else
 from icmodel.dataset import Dataset
 from icmodel.laws import appendix_h
-from icmodel.laws.appendix_h import CpuTime, at_load, demand
+from icmodel.laws.appendix_h import CpuTime, at_load, per_core
 from icmodel.laws.bases import (
     ASSUMED,
     DERIVED,
-    EXTRAPOLATED,
     STATED,
     THEORY,
     Bases,
@@ -26,7 +25,7 @@ from icmodel.laws.bases import (
     weakest,
     with_busy_cores,
 )
-from icmodel.laws.cores import other_cores, widened
+from icmodel.laws.cores import widened
 from icmodel.laws.corrected_tables import ACHIEVED, BEST, LIMITED_LOSS, prepare
 from icmodel.laws.explained import (
     UNLIMITED,
@@ -84,6 +83,9 @@ def flow(look: Look) -> Flow:
     most = if_else(saturated, np.inf, offered * delivered)
     goodput = np.minimum(goodput * kept, np.minimum(most, q.frames.greatest_bps))
     sent = if_else(q.lossy, sent * kept, goodput)
+    latency_load = cpu_load = look.load(opposite(not_achieved))
+    if (saturated != not_achieved).any():
+        cpu_load = look.load(opposite(saturated))  # E18: the stream's own limit, not its share
     return Flow(
         capacity_bps=capacity,
         receiver_bps=receiver,
@@ -95,8 +97,8 @@ def flow(look: Look) -> Flow:
         saturated=saturated,
         receiver_overloaded=receiver_overloaded,
         not_achieved=not_achieved,
-        latency_load=look.load(opposite(not_achieved)),
-        cpu_load=look.load(opposite(saturated)),  # E18: the stream's own limit, not its share
+        latency_load=latency_load,
+        cpu_load=cpu_load,
     )
 
 
@@ -129,11 +131,9 @@ def rows_behind(metric: str) -> str:
 # --- CPU utilization ------------------------------------------------------------------------------
 
 
-def cpu(
-    look: Look, metrics: Sequence[str], flow: Flow, time: CpuTime = appendix_h.cpu_time
-) -> Floats:
-    """Processing time; of a single process at most the cores it may use."""
-    value = widened(look, metrics, appendix_h.cpu(look, metrics, flow, time))
+def cpu(look: Look, metrics: Sequence[str], spent: Floats) -> Floats:
+    """Processing time, given what is spent; of a single process at most the cores it may use."""
+    value = widened(look, metrics, spent)
     counted = look.q.cores_count  # 0 where the dataset does not state it
     one = np.flatnonzero([metric.endswith(ONE_PROCESS) for metric in metrics])
     value[one] = if_else(counted > 0, np.minimum(value[one], counted), value[one])
@@ -195,7 +195,8 @@ def sent(look: Look, flow: Flow) -> Floats:
     that a lossy sender can send, capacity / (1 − loss), that would give no interval: the errors of the two
     factors are independent, so their squares add up.
     """
-    if look.ends == 1:
+    known = flow.saturated[VALUE] & look.q.lossy
+    if look.ends == 1 or not known.any():
         return flow.sent_bps
     own, low, high = flow.capacity_bps
     arriving, arriving_low, arriving_high = np.maximum(1 - flow.unlimited_loss, CLOSE)
@@ -206,7 +207,6 @@ def sent(look: Look, flow: Flow) -> Floats:
     ]
     most = np.minimum(look.q.request_bps, look.q.frames.greatest_bps)
     told = [np.fmax(np.minimum(end, most), flow.goodput_bps[k]) for k, end in enumerate(ends, 1)]
-    known = flow.saturated[VALUE] & look.q.lossy
     return np.concatenate([flow.sent_bps[:1], if_else(known, np.stack(told), flow.sent_bps[LOW:])])
 
 
@@ -242,8 +242,9 @@ def composed(
     found["goodput_bps"] = flow.goodput_bps
     latencies, busy, utilisations = split(table_metrics(look.tables), needed)
     found |= zip(latencies, latency(look, latencies, flow), strict=True)
-    found |= zip(busy, cpu(look, busy, flow, cpu_time), strict=True)
-    cores_needed = demand(look, utilisations, flow, cpu_time)
+    spent = appendix_h.cpu(look, (*busy, *utilisations), flow, cpu_time)
+    found |= zip(busy, cpu(look, busy, spent[: len(busy)]), strict=True)
+    cores_needed = per_core(look, utilisations, spent[len(busy) :])
     found |= busy_cores(look, utilisations, utilisation(look, utilisations, cores_needed))
     found |= demand_columns(utilisations, cores_needed)
     counted = multiples(look.tables, needed)
@@ -256,10 +257,10 @@ def composed(
 
 def bases(look: Look, flow: Flow) -> Bases:
     """The look-ups and rules of each metric."""
-    q, saturated = look.q, flow.saturated[VALUE]
+    q, saturated, less = look.q, flow.saturated[VALUE], receives_less(look, flow)
     tables = {table.removeprefix(MULTIPLE): table for table in table_metrics(look.tables)}
     reads = {name: [Read(table, _load(name, flow))] for name, table in tables.items()}
-    reached = _goodput_reads(look, flow)
+    reached = _goodput_reads(look, flow, less)
     counted = [
         read._replace(where=np.isnan(flow.goodput_bps[VALUE]))
         for read in reads.get("frames_per_s", ())
@@ -273,7 +274,9 @@ def bases(look: Look, flow: Flow) -> Bases:
         for read in reached
     ]
     reads["loss_rate"] = [*lossy, overload, limited]
-    return Bases(with_busy_cores(reads), with_busy_cores(_rules(look, flow, tables)))
+    by_table, by_goodput = _table_rules(look, flow, tables)
+    rules = dict(zip(tables, by_table, strict=True)) | _flow_rules(look, flow, less, by_goodput)
+    return Bases(with_busy_cores(reads), with_busy_cores(rules))
 
 
 def _load(metric: str, flow: Flow) -> Load:
@@ -281,8 +284,8 @@ def _load(metric: str, flow: Flow) -> Load:
     return flow.cpu_load if metric.startswith(BUSY) else flow.latency_load
 
 
-def _goodput_reads(look: Look, flow: Flow) -> list[Read]:
-    """The look-ups of the goodput."""
+def _goodput_reads(look: Look, flow: Flow, less: Bools) -> list[Read]:
+    """The look-ups of the goodput; ``less`` tells where loss lowers it."""
     saturated = flow.saturated[VALUE]
     shared = [
         Read(table, look.unlimited, look.q.endpoints == int(table.removeprefix(SHARED)))
@@ -292,35 +295,35 @@ def _goodput_reads(look: Look, flow: Flow) -> list[Read]:
     return [
         Read(BEST, look.unlimited, ~saturated),
         Read("goodput_bps", look.unlimited, saturated),
-        Read("loss_rate", look.unlimited, receives_less(look, flow)),
+        Read("loss_rate", look.unlimited, less),
         *shared,
     ]
 
 
-def _rules(look: Look, flow: Flow, tables: Mapping[str, str]) -> dict[str, Codes]:
-    """The weakest rule that each metric passed through, (n,)."""
+def _table_rules(look: Look, flow: Flow, tables: Mapping[str, str]) -> tuple[Codes, Codes]:
+    """Weakest rules of metrics with tables of their own, (metrics, n), and of the goodput's table, (n,)."""
+    found = curve_rules(look, [*tables.values(), BEST])
+    crossing = np.array([traversals(name) > 0 for name in tables], dtype=bool)
+    theory = crossing[:, None] & (look.q.extra_distance_m != 0)  # the cable beyond the rows' own
+    one_way = [k for k, name in enumerate(tables) if is_one_way(name)]
+    names = [name for name in tables if is_one_way(name)]
+    theory[one_way] |= look.values(names, flow.latency_load) < least_s(look)
+    return np.maximum(found[:-1], weakest((theory, THEORY))), found[-1]
+
+
+def _flow_rules(look: Look, flow: Flow, less: Bools, by_goodput: Codes) -> dict[str, Codes]:
+    """The weakest rule of each metric that follows from the flow, (n,)."""
     q, saturated = look.q, flow.saturated[VALUE]
-    by_table = curve_rules(look, list(tables.values()))
-    rules = {name: by_table[table] for name, table in tables.items()}
-    one_way = [name for name in tables if is_one_way(name)]
-    raised = weakest((look.values(one_way, flow.latency_load) < least_s(look), THEORY))
-    for name, code in zip(one_way, raised, strict=True):
-        rules[name] = np.maximum(rules[name], code)
-    cable = weakest((q.extra_distance_m != 0, THEORY))
-    for name in filter(traversals, tables):
-        rules[name] = np.maximum(rules[name], cable)
     shared = (q.endpoints > 1) & ~np.isnan(flow.capacity_bps[VALUE])
-    less, cores = receives_less(look, flow), other_cores(look, [BEST])[0]
-    clamped = above_theory(look, flow)
-    by_flow = weakest((shared, DERIVED), (clamped, THEORY), (less, ASSUMED), (cores, EXTRAPOLATED))
-    by_loss = weakest((~q.lossy, STATED), (less, ASSUMED), (cores, EXTRAPOLATED))
+    of_all = np.maximum(by_goodput, weakest((less, ASSUMED)))
+    of_goodput = weakest((shared, DERIVED), (above_theory(look, flow), THEORY))
+    by_flow = np.maximum(of_all, of_goodput)
+    by_loss = np.maximum(of_all, weakest((~q.lossy, STATED)))
     if q.lossy.any():
         unsaid = ~saturated & np.isnan(look.values([LIMITED_LOSS], look.requested)[0])  # E16
-        of_lossy = weakest((shared, DERIVED), (clamped, THEORY), (unsaid, ASSUMED))
+        of_lossy = np.maximum(of_goodput, weakest((unsaid, ASSUMED)))
         by_loss = np.maximum(by_loss, if_else(q.lossy, of_lossy, 0))
-    rules |= dict.fromkeys((*BY_FLOW, "frames_per_s"), by_flow)
-    rules["loss_rate"] = by_loss
-    return rules
+    return dict.fromkeys((*BY_FLOW, "frames_per_s"), by_flow) | {"loss_rate": by_loss}
 
 
 def above_theory(look: Look, flow: Flow) -> Bools:

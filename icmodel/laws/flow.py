@@ -54,7 +54,9 @@ def over_both(look: Look, load: Load, flow: Flow, metrics_at: MetricsAt) -> Floa
     Where the interval leaves open whether a request is achieved, it is extended to both answers.
     """
     found = metrics_at(look, load, flow)
-    if look.ends == 3 and len(there := np.flatnonzero((load.slot != load.slot[VALUE]).any(axis=0))):
+    open_ends = load.slot[LOW:] != load.slot[VALUE]
+    if open_ends.any():
+        there = np.flatnonzero(open_ends.any(axis=0))
         other = metrics_at(look.take(there), load.at_value().take(there), flow.take(there))
         found[:, LOW, there] = np.fmin(found[:, LOW, there], other[:, LOW])
         found[:, HIGH, there] = np.fmax(found[:, HIGH, there], other[:, HIGH])

@@ -67,10 +67,9 @@ def _told(look: Look, metrics: Sequence[str], flow: Flow, all_at_limit: bool) ->
     each = if_else(full, each, _of_theory(each, own, least))
     room = _room(look, own, least, flow)
     crowded = (room < own) & (each > room)
-    each[:, VALUE] = if_else(crowded[:, VALUE], room, each[:, VALUE])
-    if look.ends == 3:
-        each[:, LOW] = if_else(crowded[:, LOW], least, each[:, LOW])
-        each[:, HIGH] = if_else(crowded[:, HIGH], room, each[:, HIGH])
+    if crowded.any():
+        for end, packets in zip(range(look.ends), (room, least, room), strict=False):
+            each[:, end] = if_else(crowded[:, end], packets, each[:, end])
     flowing = np.stack([_flowing_bps(look, metric, flow) for metric in metrics])
     value = widened(look, tables, each * flowing[:, None] / (8 * q.payload_bytes))
     np.minimum(value, own / q.frames.wire_s, out=value, where=q.frames.wire_s > 0)

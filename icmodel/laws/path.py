@@ -56,6 +56,8 @@ def least_s(look: Look) -> Floats:
 
 def add_path(found: Floats, metrics: Sequence[str], path_s: Floats) -> None:
     """Add to metrics (metrics, ends, n) the paths (metrics, n) [s] that they cross, in place."""
+    if not path_s.any():
+        return
     for ends, metric, once_s in zip(found, metrics, path_s, strict=True):
         if times := traversals(metric):
             ends += times * once_s

@@ -10,7 +10,7 @@ import numpy as np
 
 from icmodel.arrays import Floats
 from icmodel.dataset import Dataset
-from icmodel.laws.metrics import ANY_CORES, BY_FLOW
+from icmodel.laws.metrics import ANY_CORES, BY_FLOW, predicted
 from icmodel.tables import Axes, Compiler, Row, Tables
 from icmodel.tables.curve import payload_knots
 from icmodel.tables.curves import alone
@@ -50,6 +50,11 @@ class Prepared:
     metrics: tuple[str, ...]
     every: Sequence[Row]
     instead: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def named(self) -> tuple[str, ...]:
+        """Every metric that a prediction on these tables has."""
+        return predicted(self.metrics)
 
     @cached_property
     def every_metric(self) -> tuple[str, ...]:

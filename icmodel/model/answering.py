@@ -81,11 +81,6 @@ def _with_intervals(found: Mapping[str, Floats]) -> dict[str, Floats]:
     return dict(zip(found, every, strict=True))
 
 
-def named(prepared: Prepared) -> tuple[str, ...]:
-    """Every metric that a prediction on some tables has."""
-    return predicted(prepared.metrics)
-
-
 def needed(data: Dataset, metrics: Collection[str] | None) -> frozenset[str] | None:
     """The metrics that need tables if only some are wanted; ``None``, for all, if none are named.
 

@@ -40,8 +40,9 @@ def bottleneck(q: Questions, flow: Flow, cpu_send: Floats) -> Codes:
         cpu_send > 1,
     )
     row = np.zeros(len(q), dtype=np.uint8)
-    for bit, fact in enumerate(facts):
-        row += fact.view(np.uint8) << np.uint8(bit)
+    for fact in reversed(facts):  # the first fact is the lowest bit
+        row += row
+        row |= fact
     code: Codes = TRUTH_TABLE.take(row)
     if q.work is not None and q.work.pace is not None:
         code[q.work.pace.by_sender] = CODES["cpu"]

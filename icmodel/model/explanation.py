@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from types import MappingProxyType
 
@@ -16,7 +16,7 @@ from icmodel.laws.flow import CLOSE
 from icmodel.laws.metrics import BY_FLOW
 from icmodel.laws.packets import MULTIPLE
 from icmodel.laws.path import switches_s
-from icmodel.model.answering import Answered, named
+from icmodel.model.answering import Answered
 from icmodel.scenario import Scenario
 from icmodel.tables import VALUE
 from icmodel.tables.wire import less_burst
@@ -36,14 +36,15 @@ def prediction(asked: Scenario, variant: str, answer: Answered) -> Prediction:
     rows: set[int] = set()
     explained = Explained(asked, answer)
     ends = {name: column[:, 0].tolist() for name, column in answer.columns.items()}
-    for name in named(answer.prepared):
+    for name in answer.prepared.named:
         value, low, high = ends.get(name, NONE)
         if math.isnan(value):
             metrics[name] = absent(explained.absence(name))
             continue
         own = {row for _, near in found[name] for row in near}
         rows |= own
-        bases = _bases(data, found[name], int(used.rules[name][0]) if name in used.rules else 0)
+        rule = int(used.rules[name][0]) if name in used.rules else 0
+        bases = _bases(found[name], (data.points[row].basis for row in own), rule)
         why = explained.extrapolation(name, sorted(own)) if "extrapolated" in bases else ""
         metrics[name] = Estimate(value, low, high, bases[-1], why, bases)
     return Prediction(
@@ -60,15 +61,14 @@ def prediction(asked: Scenario, variant: str, answer: Answered) -> Prediction:
     )
 
 
-def _bases(data: Dataset, reads: Sequence[tuple[int, Sequence[int]]], rule: int) -> tuple[str, ...]:
-    """Every basis that a metric used, strongest first."""
-    every: set[int] = set()
-    for code, near in reads:
-        if near:
-            every.add(code)
-            every.update([CODES[data.points[row].basis] for row in near])
-        if len(near) > 1:
-            every.add(INTERPOLATED)
+def _bases(
+    reads: Sequence[tuple[int, Sequence[int]]], of_rows: Iterable[str], rule: int
+) -> tuple[str, ...]:
+    """Every basis that a metric used, strongest first: those of its look-ups, their rows and its rule."""
+    every = {CODES[basis] for basis in of_rows}
+    every.update([code for code, near in reads if near])
+    if any(len(near) > 1 for _, near in reads):
+        every.add(INTERPOLATED)
     if rule or not every:
         every.add(rule)
     return tuple([BASES[code] for code in sorted(every)])

@@ -20,7 +20,7 @@ from icmodel.estimate import BASES, BOTTLENECKS
 from icmodel.laws.law import Law
 from icmodel.laws.metrics import BOTTLENECK, predicted
 from icmodel.laws.prepared import Prepared
-from icmodel.model.answering import Answered, answered, named, needed, no_metric, too_much
+from icmodel.model.answering import Answered, answered, needed, no_metric, too_much
 from icmodel.model.bottleneck import UNKNOWN
 from icmodel.model.cache import Key, Options, TableCache
 from icmodel.model.columns import QuestionTable, codes, question_table
@@ -77,7 +77,7 @@ def predict_many(
             continue
         key, prepared = found
         answered_groups += 1
-        out.allocate(predicted(prepared.every_metric), named(prepared), cleared=len(groups) > 1)
+        out.allocate(predicted(prepared.every_metric), prepared.named, cleared=len(groups) > 1)
         _run(_Worker(cache, key, prepared, questions, out), where)
     if (wanted.outside != "nan" and out.refused.any()) or (groups and not answered_groups):
         raise OutOfDomain(_refusal(model.data, out.refused, questions, reason))
@@ -245,7 +245,7 @@ class _Worker:
         limited = not REQUESTS.isdisjoint(questions.columns)
         self.over = cache.overload(key) if limited else None
         self.placer = Placer(prepared.tables, cache.domains(key, prepared), len(questions))
-        names = named(prepared)
+        names = prepared.named
         self.metrics = frozenset(out.wanted.metrics or names) & frozenset(names)
         self.wanted = self.metrics | ({BOTTLENECK} & out.columns.keys())
         self.block = max(BLOCK // (len(out.endings) * max(len(self.metrics), 1)), 1024)

@@ -22,7 +22,7 @@ from icmodel.laws.host_time import host_times
 from icmodel.laws.law import Fitting
 from icmodel.laws.metrics import ALWAYS, BOTTLENECK
 from icmodel.laws.substitution import Rows
-from icmodel.model.answering import Answered, answered, named, needed, no_metric, too_much
+from icmodel.model.answering import Answered, answered, needed, no_metric, too_much
 from icmodel.model.cache import Key, TableCache, table_cache
 from icmodel.model.domain import problems
 from icmodel.model.explanation import prediction
@@ -148,11 +148,11 @@ class Model:
         )
         limited = math.isfinite(asked.requested_goodput_bps)
         over = cache.overload(key) if limited else None
-        wanted = frozenset((*named(prepared), BOTTLENECK))
+        wanted = frozenset((*prepared.named, BOTTLENECK))
         with np.errstate(invalid="ignore", divide="ignore"):
             found = answered(cache.law, prepared, q, wanted, intervals=True)
             if over is not None and cache.law.overload and too_much(cache.law, over, found)[0]:
-                wanted = frozenset((*named(over), BOTTLENECK))
+                wanted = frozenset((*over.named, BOTTLENECK))
                 found = answered(cache.law.overload.law, over, q, wanted, intervals=True)
         if found.outside()[0]:
             first, last = found.look.payloads(found.law.goodput)[:, 0]

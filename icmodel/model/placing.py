@@ -136,7 +136,7 @@ def columns_of(asked: Scenario, protocols: tuple[str, ...]) -> dict[str, Column]
         "endpoints": asked.endpoints,
         "other_goodput_bps": asked.other_goodput_bps,
         "distance_m": asked.distance_m,
-        **asked.work.to_dict(),
+        **(asked.work.to_dict() if asked.work else {}),
     }
     return {name: np.array([value]) for name, value in given.items() if value is not None}
 

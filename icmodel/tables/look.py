@@ -15,6 +15,8 @@ from icmodel.tables.questions import Questions
 from icmodel.tables.tables import Tables
 
 Number = TypeVar("Number", np.float64, np.int64)
+ENDS = np.arange(3)
+"""Value, low and high."""
 
 
 class Load(NamedTuple):
@@ -98,7 +100,8 @@ class Look:
         """The requested load, or the unlimited one where a request is not achieved; shape (..., n)."""
         asked = self.requested
         slot = if_else(unlimited, len(self.tables.axes.loads) + 1, asked.slot)
-        above = None if asked.above_bps is None else np.broadcast_to(asked.above_bps, slot.shape)
+        above = np.empty(slot.shape)
+        above[:] = asked.above_bps
         return Load(slot, above, ~unlimited)
 
     # --- numbers ------------------------------------------------------------------------------
@@ -113,7 +116,7 @@ class Look:
 
         No end crosses the limits that the source states.
         """
-        found = self._polynomial(metrics, load, np.arange(self.ends))
+        found = self._polynomial(metrics, load, ENDS[: self.ends])
         if self.ends == 3:
             least, most = self.limits(metrics)
             np.maximum(found[:, LOW], least, out=found[:, LOW])
@@ -122,12 +125,12 @@ class Look:
 
     def values(self, metrics: Sequence[str], load: Load) -> Floats:
         """The values of several metrics at some loads, (metrics, n)."""
-        found: Floats = self._polynomial(metrics, load.of_values(), np.array([VALUE]))[:, 0]
+        found: Floats = self._polynomial(metrics, load.of_values(), ENDS[:1])[:, 0]
         return found
 
     def unlimited_highs(self, metrics: Sequence[str]) -> Floats:
         """The upper ends of several metrics at the unlimited load, (metrics, n)."""
-        found: Floats = self._at_unlimited(metrics, np.array([HIGH]))[:, 0]
+        found: Floats = self._at_unlimited(metrics, ENDS[HIGH:])[:, 0]
         np.minimum(found, self.limits(metrics)[1], out=found)
         return found
 
@@ -185,7 +188,7 @@ class Look:
         """
         payload, request = float(self.q.payload_bytes[0]), float(self.q.request_bps[0])
         found = self.tables.packed.rows[:, self._places(metrics, load)[:, 0]]
-        return [self._rows(near.tolist(), payload, request) for near in found.T]
+        return [self._rows(near, payload, request) for near in found.T.tolist()]
 
     def _rows(self, near: list[int], payload: float, request: float) -> list[int]:
         left, right, upper_left, upper_right = near
@@ -201,7 +204,7 @@ class Look:
             rows.add(upper_left)
         if not at_payload and not at_load:
             rows.add(upper_right)
-        return sorted(row for row in rows if row >= 0)
+        return sorted([row for row in rows if row >= 0])
 
     # --- configurations -----------------------------------------------------------------------
 
@@ -263,4 +266,6 @@ def _squares(squares: Floats, place: Ints, ends: Ints, values: int) -> Floats:
 
     ``values`` is the number of places of values, which have none.
     """
-    return squares.take(place[:, ends > VALUE] - values, axis=1) if squares.size else squares
+    if not squares.size:
+        return squares
+    return squares.take(place[:, int(ends[0] == VALUE) :] - values, axis=1)
