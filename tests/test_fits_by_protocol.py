@@ -41,7 +41,8 @@ def asked(parted: ProtocolProcesses, names: list[str]) -> tuple[np.ndarray, np.n
     """Log time and deviation at 100, 200, ... bytes of some protocols."""
     where = sites(100.0 * np.arange(1, len(names) + 1), [[name] for name in names])
     apart, modelled = Known(WHERE, GROUPS).distances(where), MECHANISM.at(where)
-    return parted.log_time(where, modelled, apart), parted.deviation(where, modelled, apart)
+    crosses = parted.crosses(where, modelled, apart)
+    return parted.log_time(crosses), parted.deviation(crosses)
 
 
 def test_errors_deviations_and_noise_are_those_of_each_part_in_the_order_of_the_rows() -> None:

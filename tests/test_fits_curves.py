@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 from scipy.interpolate import Akima1DInterpolator, PchipInterpolator
 
 from fits_case import sites
-from icmodel.fits.curves import WAYS, Curves, affine_pieces, local, monotone, on, straight
+from icmodel.fits.curves import (
+    WAYS,
+    Curves,
+    affine_pieces,
+    local,
+    monotone,
+    on,
+    place,
+    straight,
+)
 from icmodel.fits.mechanism import COSTS, Mechanism
 
 VALUES = st.integers(-3000, 3000).map(lambda thousandths: thousandths / 1000)
@@ -23,32 +32,36 @@ def test_pieces_are_those_of_scipy_and_numpy(steps: list[tuple[float, float]], p
     x = np.cumsum([step for step, _ in steps])
     y = np.array([value for _, value in steps])
     at = np.minimum([x[0] + part * (x[-1] - x[0])], x[-1])  # not beyond it by rounding
-    assert straight(x, y, at) == pytest.approx(np.interp(at, x, y))
-    assert monotone(x, y, at) == pytest.approx(PchipInterpolator(x, y)(at), abs=1e-7)
+    where = place(x, at)
+    assert straight(x, y, where) == pytest.approx(np.interp(at, x, y))
+    assert monotone(x, y, where) == pytest.approx(PchipInterpolator(x, y)(at), abs=1e-7)
     expected = Akima1DInterpolator(x, y, method="makima")(at)
-    assert local(x, y, at) == pytest.approx(expected, abs=1e-7)
+    assert local(x, y, where) == pytest.approx(expected, abs=1e-7)
 
 
 def test_the_step_across_a_break_is_not_followed_beyond_it() -> None:
     x = np.log2([256.0, 512.0, 1024.0, 1472.0, 1473.0, 2952.0, 5904.0])
     level = np.array([1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0]) + 0.1 * x
     at = np.log2([1200.0, 2000.0, 4000.0])
-    assert local(x, level, at) == pytest.approx([1.0, 2.0, 2.0] + 0.1 * at, abs=0.01)
+    assert local(x, level, place(x, at)) == pytest.approx([1.0, 2.0, 2.0] + 0.1 * at, abs=0.01)
 
 
 def test_a_stack_of_curves_says_what_each_says() -> None:
     random = np.random.default_rng(2)
     x = np.cumsum(random.uniform(0.5, 2.0, (3, 6)), axis=1)
     y, at = random.normal(size=(3, 6)), random.uniform(-1, 14, (3, 9))
-    for between in (straight, on, monotone, local):
-        alone = [between(x[k], y[k], at[k]) for k in range(3)]
-        assert between(x, y, at) == pytest.approx(np.stack(alone))
+    for between in (straight, affine_pieces, monotone, local):
+        alone = [between(x[k], y[k], place(x[k], at[k])) for k in range(3)]
+        told = between(x, y, place(x, at))
+        assert told == pytest.approx(np.stack(alone), nan_ok=True)
+    assert on(x, y, at) == pytest.approx(np.stack([on(x[k], y[k], at[k]) for k in range(3)]))
 
 
 def test_two_points_are_joined_by_a_line() -> None:
     x, y, at = np.array([0.0, 2.0]), np.array([1.0, 5.0]), np.array([0.5])
-    for between in (straight, on, monotone, local):
-        assert between(x, y, at)[0] == pytest.approx(2.0)
+    assert on(x, y, at)[0] == pytest.approx(2.0)
+    for between in (straight, monotone, local):
+        assert between(x, y, place(x, at))[0] == pytest.approx(2.0)
 
 
 def test_a_curve_of_costs_is_exact_also_beyond_its_ends() -> None:
@@ -65,11 +78,17 @@ def test_costs_that_change_on_the_way_are_met_between_any_two_points() -> None:
     sizes = np.array([64.0, 1024.0, 4096.0, 8192.0, 65536.0])
     time = np.where(sizes > 4096, 5e-6 + 1e-10 * sizes, 1e-6 + 1e-9 * sizes)
     asked = np.array([512.0, 6144.0, 16384.0, 131072.0])
-    told = np.exp(affine_pieces(np.log(sizes), np.log(time), np.log(asked)))
+    told = np.exp(_affine(sizes, time, asked))
     between = (time[2] + time[3]) / 2
     assert told == pytest.approx([1e-6 + 512e-9, between, 5e-6 + 16384e-10, 5e-6 + 131072e-10])
-    falling = affine_pieces(np.log(sizes[:2]), np.log([2e-6, 1e-6]), np.log([1e6]))
+    falling = _affine(sizes[:2], np.array([2e-6, 1e-6]), np.array([1e6]))
     assert np.isnan(falling).all()
+
+
+def _affine(sizes: np.ndarray, time: np.ndarray, asked: np.ndarray) -> np.ndarray:
+    """Log of the time at some sizes."""
+    x = np.log(sizes)
+    return affine_pieces(x, np.log(time), place(x, np.log(asked)))
 
 
 def test_errors_are_those_of_leaving_out_a_payload_with_all_its_rows() -> None:

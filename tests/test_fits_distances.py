@@ -10,6 +10,7 @@ import pytest
 from fits_case import sites
 from icmodel.fits.distances import Known
 from icmodel.fits.kernel import JOINED, PRODUCT, groups_of
+from icmodel.fits.observations import Sites
 
 WHERE = sites([16, 64, 4096], [["tcp", "x"], ["tcp", "y"], ["udp", "x"]])
 GROUPS = groups_of(WHERE)
@@ -59,3 +60,26 @@ def test_sites_that_differ_in_payload_alone_share_a_row_of_the_rest() -> None:
     assert apart.payload.shape == (4, 3)
     assert apart.asked.shape == (1, 3)
     assert {differ.shape for differ in apart.differ.values()} == {(1, 3)}
+
+
+@pytest.mark.parametrize("where", [WHERE, sites([1, 2, 3], [["tcp", "x"]] * 3)])
+def test_pairs_of_the_lower_triangle_are_those_of_the_matrix(where: Sites) -> None:
+    """Of sites of one curve too, whose loads and labels are one row for all."""
+    apart = Known(where, (*GROUPS[PRODUCT], *GROUPS[JOINED])).distances(where)
+    rows, columns = np.tril_indices(len(where))
+    for name in ("payload", "asked", "carried", "broken", "ends"):
+        matrix = np.broadcast_to(getattr(apart, name), apart.payload.shape)
+        assert getattr(apart.lower(), name).tolist() == matrix[rows, columns].tolist()
+    for group, matrix in apart.differ.items():
+        expected = np.broadcast_to(matrix, apart.payload.shape)[rows, columns]
+        assert apart.lower().differ[group].tolist() == expected.tolist()
+
+
+def test_a_part_has_the_distances_of_its_sites_and_groups() -> None:
+    apart = Known(WHERE, (*GROUPS[PRODUCT], *GROUPS[JOINED])).distances(WHERE)
+    rows = np.array([0, 2])
+    part = apart.part(rows, rows, GROUPS[PRODUCT])
+    assert part.payload.tolist() == apart.payload[np.ix_(rows, rows)].tolist()
+    assert part.ends.tolist() == apart.ends[np.ix_(rows, rows)].tolist()
+    assert set(part.differ) == set(GROUPS[PRODUCT])
+    assert part.differ[0, ""].tolist() == [[0, 1], [1, 0]]

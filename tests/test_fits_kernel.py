@@ -49,7 +49,7 @@ def test_every_covariance_is_one(payloads: list[int], form: str, jump: float, fa
     groups = groups_of(where)[form]
     kernel = Kernel(form, jump=jump, label_distances=dict.fromkeys(groups, far))
     parts = shares(len(where))
-    found = Covariance(kernel, Known(where, groups).distances(where), parts, parts).values
+    found = Covariance(kernel, Known(where, groups).distances(where), parts @ parts.T).values
     assert found == pytest.approx(found.T)
     assert np.linalg.eigvalsh(found).min() > -1e-8
     assert np.diag(found) == pytest.approx(variance(kernel, parts))
@@ -63,7 +63,7 @@ def test_slopes_are_those_of_small_steps(form: str) -> None:
     kernel = Kernel(form).on(groups)
     outer = np.cos(np.arange(36.0)).reshape(6, 6)
     outer = outer + outer.T
-    told = Covariance(kernel, apart, parts, parts).slopes(outer)
+    told = Covariance(kernel, apart, parts @ parts.T).slopes(outer)
     numbers, step = kernel.numbers(), 1e-6
     for k in range(len(numbers)):
         if k == NUMBERS.index("noise"):
@@ -72,7 +72,7 @@ def test_slopes_are_those_of_small_steps(form: str) -> None:
         for sign in (1, -1):
             moved = numbers.copy()
             moved[k] *= np.exp(sign * step)
-            values = Covariance(kernel.with_numbers(moved), apart, parts, parts).values
+            values = Covariance(kernel.with_numbers(moved), apart, parts @ parts.T).values
             both.append(float((outer * values).sum()))
         assert told[k] == pytest.approx((both[0] - both[1]) / (2 * step), rel=1e-4, abs=1e-6)
 

@@ -57,7 +57,7 @@ def test_it_is_less_sure_far_from_its_rows(form: str) -> None:
 def test_its_covariance_is_that_of_its_kernel() -> None:
     found, _ = one(PRODUCT)
     apart = Known(WHERE, groups_of(WHERE)[PRODUCT]).distances(WHERE)
-    told = Covariance(found.kernel, apart, found.shares, found.shares).values
+    told = Covariance(found.kernel, apart, found.shares @ found.shares.T).values
     noise = np.linalg.inv(found.inverse) - told
     expected = found.kernel.noise + 1e-4 / found.scale**2
     assert np.diag(noise) == pytest.approx(expected, rel=1e-6)

@@ -18,7 +18,7 @@ from icmodel.calibrate.run import Run
 from icmodel.dataset_rows import RATIOS
 from icmodel.fits.distances import Group, Known
 from icmodel.fits.kernel import LABEL_DISTANCE, Covariance, Kernel, variance
-from icmodel.fits.likelihood import Piece, likeliest
+from icmodel.fits.likelihood import likeliest, piece
 from icmodel.fits.mechanism import CONSTANT, COSTS, QUEUE, Mechanism
 from icmodel.fits.observations import Observations, Sites, flowing
 from icmodel.fits.process import Process, process, scale_of
@@ -106,8 +106,9 @@ class Surface:
         return np.asarray(self.process.scale**2 * left)
 
     def _covariance(self, left: Sites, right: Sites) -> Floats:
-        shares = (self.process.mechanism.at(sites).shares for sites in (left, right))
-        return Covariance(self.process.kernel, Known(right, LABELS).distances(left), *shares).values
+        first, second = (self.process.mechanism.at(sites).shares for sites in (left, right))
+        distances = Known(right, LABELS).distances(left)
+        return Covariance(self.process.kernel, distances, first @ second.T).values
 
     def goodput_bps(self, runs: Sequence[Run]) -> Floats:
         """Goodput [b/s] of the capacity's surface at the payloads of runs."""
@@ -181,4 +182,5 @@ def _likeliest(mechanism: Mechanism, sites: Sites, log_time: Floats) -> Kernel:
     residual = log_time[some] - modelled.log_time
     scale = scale_of(residual)
     apart = Known(part, LABELS).distances(part)
-    return likeliest(PRIOR, [Piece(apart, modelled.shares, residual / scale, np.zeros(len(some)))])
+    rows = piece(apart, modelled.shares, residual / scale, np.zeros(len(some)))
+    return likeliest(PRIOR, [rows])

@@ -73,7 +73,7 @@ def blend(distances: Distances, candidates: Floats, constants: Constants = SHIPP
 def nearness(distances: Distances, constants: Constants) -> Floats:
     """Weight of each known row at each site, (n, rows); the weights of a site sum to 1."""
     near = _near(distances, constants)
-    return _counted(near, np.ones_like(near), constants)
+    return _counted(near, 1.0 / near.shape[1], constants)
 
 
 def blended(
@@ -102,19 +102,18 @@ def _near(distances: Distances, constants: Constants) -> Floats:
 
 
 def _others(distances: Distances, constants: Constants) -> Floats:
-    near, far = _near(distances, constants), np.ones_like(distances.payload)
+    near = _near(distances, constants)
     np.fill_diagonal(near, 0.0)
-    np.fill_diagonal(far, 0.0)
-    return _counted(near, far, constants)
+    found = _counted(near, 1.0 / max(len(near) - 1, 1), constants)
+    np.fill_diagonal(found, 0.0)
+    return found
 
 
-def _counted(near: Floats, far: Floats, constants: Constants) -> Floats:
-    everywhere = constants.everywhere
-    return np.asarray((1.0 - everywhere) * _normal(near) + everywhere * _normal(far))
-
-
-def _normal(near: Floats) -> Floats:
-    return np.asarray(near / np.maximum(near.sum(axis=1, keepdims=True), TINY))
+def _counted(near: Floats, everywhere: float, constants: Constants) -> Floats:
+    """Weights by nearness (n, rows), and a little of an equal weight ``everywhere``."""
+    total = np.maximum(near.sum(axis=1, keepdims=True), TINY)
+    equal = constants.everywhere * everywhere
+    return np.asarray((1.0 - constants.everywhere) * (near / total) + equal)
 
 
 def _weights(nearness: Floats, errors: Floats, constants: Constants) -> Floats:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.fits.distances import Distances
 from icmodel.fits.kernel import Kernel
-from icmodel.fits.mechanism import Mechanism, Modelled, protocols
+from icmodel.fits.mechanism import Mechanism, Modelled
 from icmodel.fits.observations import Sites
 from icmodel.fits.process import Process
 
@@ -25,7 +26,7 @@ OWN_ROWS = 20
 
 def parts_of(sites: Sites) -> dict[str, Ints]:
     """The rows of each protocol with enough of them, and those of all others."""
-    every = protocols(sites)
+    every = sites.by_protocol
     own = {name: rows for name, rows in every.items() if len(rows) >= OWN_ROWS}
     rest = [rows for name, rows in every.items() if name not in own]
     return own | ({REST: np.sort(np.concatenate(rest))} if rest else {})
@@ -42,6 +43,15 @@ class Part:
 
     rows: Ints
     process: Process
+
+
+class Cross(NamedTuple):
+    """What a part needs of the sites it answers: the cost model's prediction there, and the covariance with its rows."""
+
+    where: Ints
+    name: str
+    modelled: Modelled
+    covariance: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,38 +91,46 @@ class ProtocolProcesses:
         """Variance of each row in log time, beyond its stated spread."""
         return self._by_row(lambda one: np.full(len(one.shares), one.kernel.noise * one.scale**2))
 
-    def log_time(self, sites: Sites, modelled: Modelled, distances: Distances) -> Floats:
-        """Log time at some sites, given the cost model's prediction there and the distances from the rows."""
-        return self._predicted(Process.log_time, sites, modelled, distances)
+    def crosses(self, sites: Sites, modelled: Modelled, distances: Distances) -> list[Cross]:
+        """Each part's covariance with the sites it answers.
 
-    def deviation(self, sites: Sites, modelled: Modelled, distances: Distances) -> Floats:
-        """Standard deviation of a new row at such sites."""
-        return self._predicted(Process.deviation, sites, modelled, distances)
-
-    def _predicted(
-        self,
-        tell: Callable[[Process, Modelled, Floats], Floats],
-        sites: Sites,
-        modelled: Modelled,
-        distances: Distances,
-    ) -> Floats:
-        """Evaluate the process of each part at the sites it answers."""
-        found = np.empty(len(sites))
-        for where, part in self._answering(sites):
-            own = modelled.take(where)
-            cross = part.process.covariance(own, distances.part(where, part.rows))
-            found[where] = tell(part.process, own, cross)
+        ``modelled`` is the cost model's prediction at the sites, ``distances`` are those from the rows.
+        """
+        found: list[Cross] = []
+        for where, name in self._answering(sites):
+            part, own = self.parts[name], modelled.take(where)
+            between = distances.part(where, part.rows, part.process.kernel.label_distances)
+            covariance = part.process.covariance(own, between)
+            found.append(Cross(where, name, own, covariance))
         return found
 
-    def _answering(self, sites: Sites) -> Iterator[tuple[Ints, Part]]:
-        """Each part, with the sites it answers."""
+    def log_time(self, crosses: Sequence[Cross]) -> Floats:
+        """Log time at some sites."""
+        return self._predicted(Process.log_time, crosses)
+
+    def deviation(self, crosses: Sequence[Cross]) -> Floats:
+        """Standard deviation of a new row at such sites."""
+        return self._predicted(Process.deviation, crosses)
+
+    def _predicted(
+        self, tell: Callable[[Process, Modelled, Floats], Floats], crosses: Sequence[Cross]
+    ) -> Floats:
+        """Evaluate the process of each part at the sites it answers."""
+        found = np.empty(sum(len(cross.where) for cross in crosses))
+        for cross in crosses:
+            process = self.parts[cross.name].process
+            found[cross.where] = tell(process, cross.modelled, cross.covariance)
+        return found
+
+    def _answering(self, sites: Sites) -> Iterator[tuple[Ints, str]]:
+        """The sites that each part answers, with its name."""
         most = max(self.parts, key=lambda name: len(self.parts[name].rows))
         other = REST if REST in self.parts else most
         found: dict[str, list[Ints]] = {}
-        for name, where in protocols(sites).items():
+        for name, where in sites.by_protocol.items():
             found.setdefault(name if name in self.parts else other, []).append(where)
         for name, places in found.items():
-            yield np.sort(np.concatenate(places)), self.parts[name]
+            yield np.sort(np.concatenate(places)), name
 
     def _by_row(self, value: Callable[[Process], Floats]) -> Floats:
         """A quantity of the processes' rows, in the order of all rows."""

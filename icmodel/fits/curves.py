@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from icmodel.fits.mechanism import SHORTEST_S, configurations
+from icmodel.fits.mechanism import SHORTEST_S
 from icmodel.fits.observations import Sites
 
 Floats = NDArray[np.float64]
@@ -28,19 +29,45 @@ LEAST_POINTS = 2
 """Least points through which a line can be drawn."""
 
 
-def straight(x: Floats, y: Floats, at: Floats) -> Floats:
+class Place(NamedTuple):
+    """Places along x: ``at``, the index of the point to the left of each, and the piece between two points around it.
+
+    Beyond the ends the outer pieces count.  ``beyond`` is how far each place lies from its point, ``step`` the length of
+    its piece.  ``cubic`` are the weights of both values and of both slopes in a cubic piece (Hermite's).
+    """
+
+    at: Floats
+    left: Ints
+    beyond: Floats
+    step: Floats
+    cubic: tuple[Floats, Floats, Floats, Floats]
+
+
+def place(x: Floats, at: Floats) -> Place:
+    """Where some places lie among the points x, ascending."""
+    passed: Ints = (x[..., None, :] <= at[..., :, None]).sum(axis=-1)
+    left = np.clip(passed - 1, 0, x.shape[-1] - 2)
+    first = _take(x, left)
+    beyond, step = at - first, _take(x, left + 1) - first
+    t = beyond / step
+    before, behind = (1 - t) ** 2, t**2
+    values = (1 + 2 * t) * before, behind * (3 - 2 * t)
+    slopes = t * before * step, behind * (t - 1) * step
+    return Place(at, left, beyond, step, values + slopes)
+
+
+def straight(x: Floats, y: Floats, where: Place) -> Floats:
     """Linear interpolation between two neighbours; beyond the ends their value is held."""
-    left = _left(x, at)
-    first = _take(x, left), _take(y, left)
-    slope = (_take(y, left + 1) - first[1]) / (_take(x, left + 1) - first[0])
-    inside = slope * (at - first[0]) + first[1]
+    at, first = where.at, _take(y, where.left)
+    slope = (_take(y, where.left + 1) - first) / where.step
+    inside = slope * where.beyond + first
     return np.where(at >= x[..., -1:], y[..., -1:], np.where(at < x[..., :1], y[..., :1], inside))
 
 
-def monotone(x: Floats, y: Floats, at: Floats) -> Floats:
+def monotone(x: Floats, y: Floats, where: Place) -> Floats:
     """Cubic pieces that do not overshoot (Fritsch and Butland, SIAM J. Sci. Stat. Comput. 5, 1984)."""
     if x.shape[-1] == LEAST_POINTS:
-        return straight(x, y, at)
+        return straight(x, y, where)
     step = np.diff(x)
     slope = np.diff(y) / step
     before, behind = slope[..., :-1], slope[..., 1:]
@@ -50,7 +77,7 @@ def monotone(x: Floats, y: Floats, at: Floats) -> Floats:
     inner = np.where(same, (more + less) / (more / safe[0] + less / safe[1]), 0.0)
     first = _end_slope(step[..., :2], slope[..., :2])
     last = _end_slope(step[..., :-3:-1], slope[..., :-3:-1])
-    return _hermite(x, y, np.concatenate([first, inner, last], axis=-1), at)
+    return _cubic(y, np.concatenate([first, inner, last], axis=-1), where)
 
 
 def _end_slope(step: Floats, slope: Floats) -> Floats:
@@ -62,12 +89,11 @@ def _end_slope(step: Floats, slope: Floats) -> Floats:
     return np.where(found * own <= 0, 0.0, np.where(overshoots, 3 * own, found))
 
 
-def affine_pieces(x: Floats, y: Floats, at: Floats) -> Floats:
+def affine_pieces(x: Floats, y: Floats, where: Place) -> Floats:
     """Time = cost per frame + cost per byte, through the two points around; NaN where a time is not positive."""
-    payload, time, asked = np.exp(x), np.exp(y), np.exp(at)
-    left = _left(x, at)
-    first, rise = _take(payload, left), np.diff(time) / np.diff(payload)
-    found = _take(time, left) + (asked - first) * _take(rise, left)
+    payload, time, asked = np.exp(x), np.exp(y), np.exp(where.at)
+    first, rise = _take(payload, where.left), np.diff(time) / np.diff(payload)
+    found = _take(time, where.left) + (asked - first) * _take(rise, where.left)
     return np.where(found > 0, np.log(np.maximum(found, SHORTEST_S)), np.nan)
 
 
@@ -80,14 +106,14 @@ def on(x: Floats, y: Floats, at: Floats) -> Floats:
     return np.asarray(far + (at - near) * rise / step)
 
 
-def local(x: Floats, y: Floats, at: Floats) -> Floats:
+def local(x: Floats, y: Floats, where: Place) -> Floats:
     """Cubic pieces whose slope at a point is weighted to its straighter side (H. Akima, J. ACM 17, 1970).
 
     The weights are those of the modified method (makima): the mean of both slopes is added, so that level
     pieces stay level.
     """
     if x.shape[-1] == LEAST_POINTS:
-        return straight(x, y, at)
+        return straight(x, y, where)
     slope = np.diff(y) / np.diff(x)
     first, last = slope[..., :1], slope[..., -1:]
     left, right = 2 * first - slope[..., 1:2], 2 * last - slope[..., -2:-1]
@@ -99,30 +125,23 @@ def local(x: Floats, y: Floats, at: Floats) -> Floats:
     safe = np.where(flat, 1.0, sum_)
     one, other = wide[..., 1:-2], wide[..., 2:-1]
     mean = (behind * one + before * other) / safe
-    return _hermite(x, y, np.where(flat, (one + other) / 2, mean), at)
+    return _cubic(y, np.where(flat, (one + other) / 2, mean), where)
 
 
-def _hermite(x: Floats, y: Floats, slope: Floats, at: Floats) -> Floats:
-    """Cubic pieces with given slopes at their ends."""
-    left = _left(x, at)
-    first = _take(x, left)
-    step = _take(x, left + 1) - first
-    t = (at - first) / step
-    from_left = (1 + 2 * t) * (1 - t) ** 2 * _take(y, left)
-    from_left += t * (1 - t) ** 2 * step * _take(slope, left)
-    from_right = t**2 * (3 - 2 * t) * _take(y, left + 1)
-    from_right += t**2 * (t - 1) * step * _take(slope, left + 1)
+def _cubic(y: Floats, slope: Floats, where: Place) -> Floats:
+    """Cubic pieces with given values and slopes at their ends."""
+    left, right = where.left, where.left + 1
+    value_left, value_right, slope_left, slope_right = where.cubic
+    from_left = value_left * _take(y, left)
+    from_left += slope_left * _take(slope, left)
+    from_right = value_right * _take(y, right)
+    from_right += slope_right * _take(slope, right)
     return np.asarray(from_left + from_right)
 
 
-def _left(x: Floats, at: Floats) -> Ints:
-    """Index of the point to the left of each place; the outer piece's beyond the ends."""
-    passed: Ints = (x[..., None, :] <= at[..., :, None]).sum(axis=-1)
-    return np.clip(passed - 1, 0, x.shape[-1] - 2)
-
-
 def _take(values: Floats, where: Ints) -> Floats:
-    return np.take_along_axis(values, where, axis=-1)
+    one = values.ndim == 1  # which takes a tenth of the time
+    return values.take(where) if one else np.take_along_axis(values, where, axis=-1)
 
 
 def affine(x: Floats, y: Floats, at: Floats) -> Floats:
@@ -156,7 +175,7 @@ class Curves:
         logs = np.log(sites.payload_bytes)
         self._curves = {
             key: _curve(rows, np.stack([logs[rows], log_time[rows], modelled[rows]]))
-            for key, rows in curves_of(sites).items()
+            for key, rows in sites.by_curve.items()
         }
         self.errors = _errors(list(self._curves.values()), log_time)
         """Error of each way at each row, (ways, n), when all rows of its payload are left out; NaN
@@ -169,7 +188,7 @@ class Curves:
         """
         found = np.full((len(WAYS), len(sites)), np.nan)
         logs = np.log(sites.payload_bytes)
-        for key, rows in curves_of(sites).items():
+        for key, rows in sites.by_curve.items():
             curve = self._curves.get(key)
             if curve is not None and curve.points.shape[-1] >= LEAST_POINTS:
                 found[:, rows] = _predicted(curve.points, logs[rows], modelled[rows])
@@ -197,17 +216,17 @@ def _curve(rows: Ints, known: Floats) -> _Curve:
 def _predicted(points: Floats, at: Floats, modelled: Floats) -> Floats:
     """Log time in each way at some places of curves, (ways, ..., places)."""
     x, y, own = points
-    off = y - own
+    off, where = y - own, place(x, at)
     below, above = at < x[..., :1], at > x[..., -1:]
     held = modelled + np.where(below, off[..., :1], off[..., -1:])
     outside = below | above
     return np.stack(
         [
-            np.where(outside, held, straight(x, y, at)),
-            affine_pieces(x, y, at),
-            np.where(outside, np.nan, monotone(x, y, at)),
-            np.where(outside, np.nan, monotone(x, y - x, at) + at),
-            np.where(outside, on(x, y, at), local(x, y, at)),
+            np.where(outside, held, straight(x, y, where)),
+            affine_pieces(x, y, where),
+            np.where(outside, np.nan, monotone(x, y, where)),
+            np.where(outside, np.nan, monotone(x, y - x, where) + at),
+            np.where(outside, on(x, y, at), local(x, y, where)),
             affine(x, y, at),
         ]
     )
@@ -234,13 +253,3 @@ def _left_out(points: Floats) -> Floats:
     rest = np.array([np.delete(np.arange(count), k) for k in range(count)])
     at, _, modelled = points[..., None]
     return _predicted(points[..., rest], at, modelled)[..., 0]
-
-
-def curves_of(sites: Sites) -> dict[tuple[tuple[str, ...], float], Ints]:
-    """The sites of each curve: same labels and load."""
-    found: dict[tuple[tuple[str, ...], float], Ints] = {}
-    for labels, members in configurations(sites).items():
-        loads = sites.load_bps[members]
-        for load in np.unique(loads).tolist():
-            found[labels, load] = members[loads == load]
-    return found

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from icmodel.fits.curves import curves_of
 from icmodel.fits.observations import Sites
 
 Floats = NDArray[np.float64]
@@ -17,18 +17,19 @@ Bools = NDArray[np.bool_]
 Group = tuple[int, str]
 """A label column and one of its labels: two sites differ if just one of them has it.  With the label ``""``:
 two sites differ if their labels in the column do."""
+Pairs = TypeVar("Pairs", Floats, Bools)
 NO_CURVE = 2
 """Standing of a site on a curve without two payloads; else −1, 0 or 1: below, between or above its rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Distances:
-    """What kernels need of each pair of sites, computed once; matrices (left, right).
+    """What kernels need of each pair of sites, computed once; matrices (left, right), or vectors of pairs.
 
     ``payload`` and ``broken`` are signed: their weighted sum is one warped axis, since a smooth covariance of
     the sum of two absolute distances need not be one.  ``asked`` is the distance between offered loads, ``carried``
     that between throughputs: in ``asked`` the unlimited load is far from every limit, in ``carried`` close to the
-    greatest.  ``differ`` is 1 where sites differ, and has only the groups in which some do.  ``ends`` is true where
+    greatest.  ``differ`` is 1 where sites differ, and has no group in which all are alike.  ``ends`` is true where
     one site lies inside its curve's payloads and the other at or beyond an end.
     """
 
@@ -39,12 +40,28 @@ class Distances:
     ends: Bools
     differ: Mapping[Group, Floats]
 
-    def part(self, left: Ints, right: Ints) -> Distances:
-        """Distances between subsets of both sites, each in ascending order."""
+    def lower(self) -> Distances:
+        """Vectors of each pair once, of distances from some sites to themselves: the triangle below the diagonal."""
+        rows, columns = np.tril_indices(len(self.payload))
+
+        def pairs(matrix: Pairs) -> Pairs:
+            return matrix[0, columns] if len(matrix) == 1 else matrix[rows, columns]
+
+        return Distances(
+            pairs(self.payload),
+            pairs(self.asked),
+            pairs(self.carried),
+            pairs(self.broken),
+            pairs(self.ends),
+            {group: pairs(differs) for group, differs in self.differ.items()},
+        )
+
+    def part(self, left: Ints, right: Ints, groups: Collection[Group]) -> Distances:
+        """Distances between subsets of both sites, each in ascending order, with some of the groups at least."""
         if (len(left), len(right)) == self.payload.shape:
             return self
 
-        def cut(matrix: Floats) -> Floats:
+        def cut(matrix: Pairs) -> Pairs:
             chosen = matrix[:, right]
             return chosen if len(matrix) == 1 else chosen[left]
 
@@ -53,8 +70,8 @@ class Distances:
             cut(self.asked),
             cut(self.carried),
             cut(self.broken),
-            cut(self.ends.astype(np.float64)) > 0,
-            {group: chosen for group, d in self.differ.items() if (chosen := cut(d)).any()},
+            cut(self.ends),
+            {group: cut(d) for group, d in self.differ.items() if group in groups},
         )
 
 
@@ -79,7 +96,7 @@ class Known:
         self._payload, self._asked, self._carried, self._packets = _axes(sites)
         self._between = {
             key: (sites.payload_bytes[rows].min(), sites.payload_bytes[rows].max())
-            for key, rows in curves_of(sites).items()
+            for key, rows in sites.by_curve.items()
         }
         self._ends = self._standing(sites, own=True)
 
@@ -89,7 +106,7 @@ class Known:
         Where the sites differ in payload alone, one row of offered loads and labels stands for all.
         """
         payload, asked, carried, packets = _axes(sites)
-        rows = 1 if _one_curve(sites) else len(sites)
+        rows = 1 if len(sites.by_curve) == 1 else len(sites)
         first = sites.take(np.arange(rows))
         return Distances(
             payload[:, None] - self._payload,
@@ -97,7 +114,7 @@ class Known:
             np.abs(carried[:, None] - self._carried),
             packets[:, None] - self._packets,
             self._standing(sites)[:, None] != self._ends,
-            dict(self._differ(first)),
+            self._differ(first),
         )
 
     def _standing(self, sites: Sites, *, own: bool = False) -> Ints:
@@ -106,7 +123,7 @@ class Known:
         With ``own`` the sites are the rows themselves: the outer two count as left out, so beyond the ends.
         """
         found = np.full(len(sites), NO_CURVE)
-        for key, where in curves_of(sites).items():
+        for key, where in sites.by_curve.items():
             least, most = self._between.get(key, (0.0, 0.0))
             if least < most:
                 payload = sites.payload_bytes[where]
@@ -115,14 +132,12 @@ class Known:
                 found[where] = above.astype(np.int64) - below
         return found
 
-    def _differ(self, sites: Sites) -> Iterator[tuple[Group, Floats]]:
+    def _differ(self, sites: Sites) -> dict[Group, Floats]:
         """Each group in which some site differs from a known one, with the matrix of where."""
-        for group, own, other in zip(
-            self._groups, self._compared(sites), self._labels, strict=True
-        ):
-            differs = own[:, None] != other
-            if differs.any():
-                yield group, differs.astype(np.float64)
+        differs = self._compared(sites)[:, :, None] != self._labels[:, None]
+        some = differs.any(axis=(1, 2)).tolist()
+        every = zip(self._groups, differs.astype(np.float64), some, strict=True)
+        return {group: matrix for group, matrix, any_ in every if any_}
 
     def _compared(self, sites: Sites) -> Ints:
         """What each group compares, (groups, sites): the label's number, or whether it is the group's label."""
@@ -148,11 +163,3 @@ def _numbers(names: NDArray[np.str_], labels: NDArray[np.str_]) -> Ints:
     """Index of each label among ascending names; −1 for one that is not among them."""
     places = np.minimum(np.searchsorted(names, labels), len(names) - 1)
     return np.where(names[places] == labels, places, -1)
-
-
-def _one_curve(sites: Sites) -> bool:
-    return bool(
-        len(sites) > 1
-        and (sites.load_bps == sites.load_bps[0]).all()
-        and (sites.labels == sites.labels[0]).all()
-    )

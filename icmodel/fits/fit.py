@@ -26,8 +26,8 @@ from icmodel.fits.kernel import (
     Kernel,
     groups_of,
 )
-from icmodel.fits.likelihood import Piece, likeliest
-from icmodel.fits.mechanism import CONSTANT, Mechanism, configurations, possible_kinds
+from icmodel.fits.likelihood import likeliest, piece
+from icmodel.fits.mechanism import CONSTANT, Mechanism, possible_kinds
 from icmodel.fits.observations import Observations, Sites
 from icmodel.fits.process import Process, process, scale_of
 
@@ -88,7 +88,8 @@ class Fit:
     known: Known
     processes: tuple[ProtocolProcesses, ...]
     plain: ProtocolProcesses
-    """The first process before outliers are downweighted: its standard deviation measures the distance from rows."""
+    """The first process before outliers are downweighted: its standard deviation measures the distance from rows.
+    Cost model, kernels and so covariances are the first one's."""
     curves: Curves
     blend: Blend
     widths: Widths
@@ -123,11 +124,10 @@ class Fit:
         distances = self.known.distances(sites)
         modelled = {one: one.at(sites) for one in {each.mechanism for each in self.processes}}
         physics = modelled[self.mechanism]
-        said = [one.log_time(sites, modelled[one.mechanism], distances) for one in self.processes]
+        crosses = [one.crosses(sites, modelled[one.mechanism], distances) for one in self.processes]
+        said = [one.log_time(own) for one, own in zip(self.processes, crosses, strict=True)]
         said += [*self.curves.log_time(sites, physics.log_time)]
-        return Candidates(
-            distances, np.stack(said), self.plain.deviation(sites, physics, distances)
-        )
+        return Candidates(distances, np.stack(said), self.plain.deviation(crosses[0]))
 
     def _at(self, sites: Sites) -> tuple[Floats, Floats, Floats]:
         """Log time, its half-width for the mean of many runs, and the weight of each row at each site."""
@@ -206,7 +206,7 @@ class _Rows:
 
     def _one(self, mechanism: Mechanism, kernel: Kernel, rows: Ints) -> Process:
         own = kernel.on(self.groups[kernel.form])
-        distances = self.distances.part(rows, rows)
+        distances = self.distances.part(rows, rows, own.label_distances)
         return process(mechanism, own, self.observed.take(rows), distances, self.log_time[rows])
 
     def easiest(self, mechanisms: Sequence[Mechanism]) -> Mechanism:
@@ -243,7 +243,7 @@ class _Rows:
             part = sites.take(where)
             distances = Known(part, groups).distances(part)
             shares = modelled.shares[where]
-            pieces.append(Piece(distances, shares, residual[where] / scale, variance[where]))
+            pieces.append(piece(distances, shares, residual[where] / scale, variance[where]))
         prior = Kernel(design.form).on(groups)
         start = None if near is None else near.on(groups)
         return likeliest(prior, pieces, start)
@@ -277,7 +277,7 @@ def robust_variance(found: ProtocolProcesses, variance: Floats) -> Floats:
 def _pieces(sites: Sites) -> list[Ints]:
     """Cut rows into pieces of about ``MOST_ROWS``; a smaller configuration stays in one piece."""
     cut: list[list[int]] = [[]]
-    for members in (part for rows in configurations(sites).values() for part in _parts(rows)):
+    for members in (part for rows in sites.by_configuration.values() for part in _parts(rows)):
         if len(cut[-1]) + len(members) > MOST_ROWS and cut[-1]:
             cut.append([])
         cut[-1].extend(members.tolist())

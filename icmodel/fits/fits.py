@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from icmodel.dataset import Dataset
 from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.fits.kept import Kept
-from icmodel.fits.mechanism import at_limit
 from icmodel.fits.observations import Carrier, Sites, flowing, unlimited
 from icmodel.fits.quantity import FLOWS, PACKETS
 from icmodel.fits.threads import one_thread
@@ -45,6 +44,7 @@ class Fits:
         self.carrier, self.constants = carrier, constants
         self.of = lru_cache(maxsize=None)(self._watched)
         """Maps a metric's name to its fit; ``None`` where it has too few rows."""
+        self._flowing = lru_cache(maxsize=None)(self._at_capacity)
         self._watch = watch
         self._known: set[str] = set()
         self._values: dict[tuple[object, ...], Floats] = {}
@@ -77,10 +77,13 @@ class Fits:
         """
         if metric == "goodput_bps":
             return where
-        found = flowing(where, self.value("goodput_bps", unlimited(where)))
+        found = self._flowing(where)
         if metric.startswith(PACKETS) or not metric.endswith(FLOWS):
             return found
-        return replace(found, frames_per_s=np.where(at_limit(where), 0.0, found.frames_per_s))
+        return replace(found, frames_per_s=np.where(where.at_limit, 0.0, found.frames_per_s))
+
+    def _at_capacity(self, where: Sites) -> Sites:
+        return flowing(where, self.value("goodput_bps", unlimited(where)))
 
     def _watched(self, metric: str) -> FittedMetric | None:
         from icmodel.fits.fitted import (  # a tenth of the time of a prediction without fits

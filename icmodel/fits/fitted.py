@@ -15,7 +15,6 @@ from icmodel.fits.elsewhere import half_width
 from icmodel.fits.fit import CANDIDATES, MOST_ROWS, Fit, fit
 from icmodel.fits.kept import KeptMetric
 from icmodel.fits.likelihood import rounded
-from icmodel.fits.mechanism import at_limit, protocols
 from icmodel.fits.observations import NO_PAYLOAD, Carrier, Sites, observations, unlimited
 from icmodel.fits.quantity import FLOWS, PACKETS, Quantity, quantity
 from icmodel.fits.regimes import LIMITED, OVERLOAD
@@ -43,7 +42,7 @@ class TheoryPackets:
 
     def per_s(self, where: Sites) -> Floats:
         """Packets per second at some sites."""
-        full = at_limit(where)
+        full = where.at_limit
         frame_s = np.exp(self.goodput.at(_at_own_limit(where))[0])
         frames = np.where(full, 1 / frame_s, where.frames_per_s)
         return frames * np.where(full, where.least_packets, where.packets)
@@ -153,7 +152,11 @@ class Fitter:
             return None
         goodput = self.of("goodput_bps")
         said = where.frames_per_s.all() and (where.labels[:, SAID] != NO_PAYLOAD).all()
-        if goodput is None or not said or protocols(where).keys() - protocols(goodput.fit.sites):
+        if (
+            goodput is None
+            or not said
+            or where.by_protocol.keys() - goodput.fit.sites.by_protocol.keys()
+        ):
             return None
         return TheoryPackets(goodput)
 
@@ -197,7 +200,7 @@ def kept_metric(fitted: FittedMetric) -> KeptMetric:
     found = fitted.fit
     costs = {
         name: [rounded(cost) for cost in found.mechanism.costs(name).tolist()]
-        for name in protocols(found.sites)
+        for name in found.sites.by_protocol
     }
     weights = dict(zip(CANDIDATES, map(rounded, found.blend.usual_weights().tolist()), strict=True))
     return KeptMetric(found.hyperparameters, fitted.packets is not None, costs, weights)

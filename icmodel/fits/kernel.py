@@ -30,9 +30,10 @@ NUMBERS = ("costs", "level", "residual", "noise", "length", "load_length", "jump
 
 
 def _smooth(distance: Floats) -> tuple[Floats, Floats]:
-    """Matérn covariance of smoothness 3/2, and its derivative divided by the distance."""
-    falling = np.exp(-ROOT_3 * distance)
-    return (1 + ROOT_3 * distance) * falling, -3.0 * falling
+    """Matérn covariance of smoothness 3/2, and its exponential factor: −3 times that is its derivative over distance."""
+    scaled = ROOT_3 * distance
+    falling = np.exp(-scaled)
+    return (1 + scaled) * falling, falling
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,19 +107,21 @@ def groups_of(sites: Sites) -> dict[str, tuple[Group, ...]]:
 
 
 class Covariance:
-    """The covariance of each pair of sites without noise, and its derivatives over the logs of the numbers.
+    """The covariance of pairs of sites without noise, and its derivatives over the logs of the numbers.
 
     Parameters
     ----------
-    left, right : array (n, costs)
-        Share of each cost in the time (`Modelled.shares`).
+    distances : Distances
+        Those of the pairs, of any shape.
+    shares : array
+        For each pair the sum over all costs of the product of both shares in the time (`Modelled.shares`).
     """
 
-    def __init__(self, kernel: Kernel, distances: Distances, left: Floats, right: Floats) -> None:
+    def __init__(self, kernel: Kernel, distances: Distances, shares: Floats) -> None:
         self.kernel = kernel
         self._distances = distances
         self._warped = distances.payload + kernel.jump * distances.broken
-        self._shares = left @ right.T
+        self._shares = shares
         labels = np.zeros_like(distances.asked)
         for group in self._differing():
             labels += kernel.label_distances[group] * distances.differ[group]
@@ -130,7 +133,7 @@ class Covariance:
         else:
             self._alike = np.exp(-distances.carried / kernel.load_length - labels)
             self._own = self._alike * (kernel.costs * self._shares + kernel.level)
-        self._smooth, self._slope = _smooth(np.sqrt(squares))
+        self._smooth, self._falling = _smooth(np.sqrt(squares))
         self._rest = kernel.residual * self._alike * self._smooth
         self.values: Floats = COMMON * (self._shares + 1.0)
         self.values += self._own
@@ -139,7 +142,7 @@ class Covariance:
     def slopes(self, outer: Floats) -> Floats:
         """Sum over pairs of ``outer`` × the derivative over the log of each number; that of noise is 0."""
         kernel, distances = self.kernel, self._distances
-        bent = outer * kernel.residual * self._alike * self._slope
+        bent = outer * kernel.residual * self._alike * (-3.0 * self._falling)
         found = dict.fromkeys(NUMBERS, 0.0)
         found["residual"] = _sum(outer, self._rest)
         found["length"] = -_sum(bent, (self._warped / kernel.length) ** 2)
@@ -171,4 +174,4 @@ def variance(kernel: Kernel, shares: Floats) -> Floats:
 
 
 def _sum(one: Floats, other: Floats) -> float:
-    return float((one * other).sum())
+    return float(np.vdot(one, other))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from icmodel.fits.kernel import NUMBERS, Covariance, Kernel
 from icmodel.fits.positive import inverted
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 LOWEST = {"costs": 1e-4, "level": 1e-4, "residual": 1e-4, "noise": 1e-8, "jump": 1e-3}
 HIGHEST = {"noise": 1.0, "length": 60.0, "load_length": 60.0, "jump": 8.0}
@@ -30,17 +31,28 @@ NOT_POSITIVE = 1e10
 """Value for a matrix that is not positive definite, so that the search turns back."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """Rows whose likelihood is computed together; the time grows with the cube of their number.
 
-    ``residual`` and ``variance`` are in units of the residual's root mean square and its square.
+    A covariance is symmetric, so ``distances`` and ``shares`` (m,) are those of each pair of rows once: ``places`` (m,)
+    are those of the pairs in a matrix (n, n) without its rows, ``diagonal`` (n,) the pairs of a row with itself.
+    ``residual`` and ``variance`` (n,) are in units of the residual's root mean square and its square.
     """
 
+    places: Ints
+    diagonal: Ints
     distances: Distances
     shares: Floats
     residual: Floats
     variance: Floats
+
+
+def piece(distances: Distances, shares: Floats, residual: Floats, variance: Floats) -> Piece:
+    """A piece of n rows, from the matrices of their distances and the share of each cost in their times (n, costs)."""
+    rows, columns = np.tril_indices(len(residual))
+    places, diagonal = rows * len(residual) + columns, np.flatnonzero(rows == columns)
+    together = (shares @ shares.T).take(places)
+    return Piece(places, diagonal, distances.lower(), together, residual, variance)
 
 
 def likeliest(prior: Kernel, pieces: Sequence[Piece], start: Kernel | None = None) -> Kernel:
@@ -90,16 +102,20 @@ def negative_log_likelihood(kernel: Kernel, piece: Piece) -> tuple[float, Floats
     The gradient is over the logs of the kernel's numbers: ½ Σ (K⁻¹ − w wᵀ) ∘ dK, w = K⁻¹ r
     (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, eq. 5.9).
     """
-    covariance = Covariance(kernel, piece.distances, piece.shares, piece.shares)
-    noisy = covariance.values + np.diag(kernel.noise + piece.variance)
+    count = len(piece.residual)
+    covariance = Covariance(kernel, piece.distances, piece.shares)
+    noisy = np.zeros(count**2)
+    noisy[piece.places] = covariance.values
+    noisy[piece.places[piece.diagonal]] += kernel.noise + piece.variance
     try:
-        inverse, log_root = inverted(noisy)
+        inverse, log_root = inverted(noisy.reshape(count, count))
     except np.linalg.LinAlgError:
         return NOT_POSITIVE, np.zeros(len(kernel.numbers()))
     weights = inverse @ piece.residual
-    outer = 0.5 * (inverse - np.outer(weights, weights))
+    outer = (inverse - np.outer(weights, weights)).take(piece.places)
+    outer[piece.diagonal] *= 0.5  # all other pairs count twice
     slopes = covariance.slopes(outer)
-    slopes[NOISE] = kernel.noise * float(np.trace(outer))
+    slopes[NOISE] = kernel.noise * float(outer[piece.diagonal].sum())
     value = 0.5 * float(piece.residual @ weights) + log_root
     return value, slopes
 

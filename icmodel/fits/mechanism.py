@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.fits.observations import Sites
-from icmodel.fits.regimes import OVERLOAD, UNLIMITED
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -69,7 +68,7 @@ class Mechanism:
     def __init__(self, kind: str, sites: Sites, log_time: Floats) -> None:
         self.kind = kind
         self._of: dict[Working, Floats] = {ANY: _fit(kind, sites, log_time)}
-        for protocol, members in protocols(sites).items():
+        for protocol, members in sites.by_protocol.items():
             if len(members) >= LEAST_ROWS:
                 self._of[protocol, None] = _fit(kind, sites.take(members), log_time[members])
         for working, members in _workings(sites).items():
@@ -106,31 +105,13 @@ class Mechanism:
 
 def _workings(sites: Sites) -> dict[Working, Ints]:
     """The sites of each protocol at the hosts' limit and below it."""
-    full = at_limit(sites)
+    full = sites.at_limit
     found: dict[Working, Ints] = {}
-    for protocol, members in protocols(sites).items():
+    for protocol, members in sites.by_protocol.items():
         for one in (False, True):
             if len(rows := members[full[members] == one]):
                 found[protocol, one] = rows
     return found
-
-
-def at_limit(sites: Sites) -> Bools:
-    """Whether hosts are at their limit: the load is unlimited or in overload."""
-    return np.isin(sites.labels[:, -1], (UNLIMITED, OVERLOAD))
-
-
-def protocols(sites: Sites) -> dict[str, Ints]:
-    """The sites of each protocol, which is the first label."""
-    names = sites.labels[:, 0]
-    return {str(name): np.flatnonzero(names == name) for name in np.unique(names)}
-
-
-def configurations(sites: Sites) -> dict[tuple[str, ...], Ints]:
-    """The sites of each configuration, which is all labels."""
-    unique, inverse = np.unique(sites.labels, axis=0, return_inverse=True)
-    flat = inverse.reshape(-1)
-    return {tuple(row): np.flatnonzero(flat == k) for k, row in enumerate(unique.tolist())}
 
 
 def _features(kind: str, sites: Sites) -> Floats:
@@ -148,7 +129,7 @@ def _features(kind: str, sites: Sites) -> Floats:
 
 def _full_buffer(sites: Sites) -> tuple[Floats, Floats]:
     """Time in which one frame and one byte leave a full buffer in overload [s]."""
-    full = at_limit(sites) & (sites.frames_per_s > 0)
+    full = sites.at_limit & (sites.frames_per_s > 0)
     frame_s = np.divide(1.0, sites.frames_per_s, out=np.zeros(len(sites)), where=full)
     return frame_s, frame_s / sites.payload_bytes
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from icmodel.fits.regimes import (
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 Label = tuple[str, ...]
 Carrier = Callable[[str, Mapping[str, str], Floats], tuple[Floats, Floats, Floats, Floats]]
 """Maps protocol, options and payloads [B] to packets per frame, packets per frame in a stream of full packets,
@@ -33,12 +35,12 @@ FULLEST = 0.97
 """Greatest utilisation of a load below capacity; the capacity itself is known to a few percent."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Sites:
     """Sites at which a metric is known or predicted: columns of equal length n.
 
     ``labels`` (n, columns) names protocol, options, counts, payload or none, and regime; two sites with equal
-    labels differ in payload and load alone.
+    labels are of one configuration, and differ in payload and load alone.
     """
 
     payload_bytes: Floats
@@ -54,6 +56,31 @@ class Sites:
     def __len__(self) -> int:
         return len(self.payload_bytes)
 
+    @cached_property
+    def by_protocol(self) -> dict[str, Ints]:
+        """The sites of each protocol."""
+        return {name: where for (name,), where in _by_labels(self.labels[:, :1]).items()}
+
+    @cached_property
+    def by_configuration(self) -> dict[Label, Ints]:
+        """The sites of each configuration."""
+        return _by_labels(self.labels)
+
+    @cached_property
+    def by_curve(self) -> dict[tuple[Label, float], Ints]:
+        """The sites of each curve: of one configuration and load."""
+        found: dict[tuple[Label, float], Ints] = {}
+        for labels, members in self.by_configuration.items():
+            loads = self.load_bps[members]
+            for load in np.unique(loads).tolist():
+                found[labels, load] = members[loads == load]
+        return found
+
+    @cached_property
+    def at_limit(self) -> Bools:
+        """Whether hosts are at their limit: the load is unlimited or in overload."""
+        return np.isin(self.labels[:, -1], (UNLIMITED, OVERLOAD))
+
     def take(self, where: Ints) -> Sites:
         """Some of the sites."""
         return Sites(
@@ -67,6 +94,15 @@ class Sites:
             self.frames_per_s[where],
             self.queue[where],
         )
+
+
+def _by_labels(labels: NDArray[np.str_]) -> dict[Label, Ints]:
+    """The rows with the same labels."""
+    if len(labels) and (labels == labels[0]).all():
+        return {tuple(labels[0].tolist()): np.arange(len(labels))}
+    unique, inverse = np.unique(labels, axis=0, return_inverse=True)
+    flat = inverse.reshape(-1)
+    return {tuple(row): np.flatnonzero(flat == k) for k, row in enumerate(unique.tolist())}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,30 +144,47 @@ def sites(
     labels: Sequence[Label],
 ) -> Sites:
     """Sites of some payloads and loads, with packets and wire times of each protocol's frames."""
-    packets, least_packets = np.ones_like(payload_bytes), np.ones_like(payload_bytes)
-    wire_s, least_s = np.zeros_like(payload_bytes), np.zeros_like(payload_bytes)
     names = np.array(labels, dtype=np.str_).reshape(len(payload_bytes), -1)
     kinds: dict[Label, list[int]] = {}
     for index, full in enumerate(labels):
         kinds.setdefault(full[: 1 + len(data.option_axes)], []).append(index)
-    for (protocol, *values), members in kinds.items():
-        options = {
-            axis: value for axis, value in zip(data.option_axes, values, strict=True) if value
-        }
-        frame = carrier(protocol, options, payload_bytes[members])
-        packets[members], least_packets[members], wire_s[members], least_s[members] = frame
+    wire = np.empty((4, len(payload_bytes)))
+    for kind, members in kinds.items():
+        wire[:, members] = _wire(data, carrier, kind, payload_bytes[members])
+    return _sites(payload_bytes, load_bps, wire, names)
+
+
+def curve_sites(
+    data: Dataset, carrier: Carrier, payload_bytes: Floats, load_bps: float, label: Label
+) -> Sites:
+    """The same for one configuration and load."""
+    names = np.repeat(np.array([label], dtype=np.str_), len(payload_bytes), axis=0)
+    wire = _wire(data, carrier, label[: 1 + len(data.option_axes)], payload_bytes)
+    return _sites(payload_bytes, np.full(len(payload_bytes), load_bps), wire, names)
+
+
+def _wire(data: Dataset, carrier: Carrier, kind: Label, payload_bytes: Floats) -> Floats:
+    """What the carrier says of the frames of a protocol with some options, (4, n)."""
+    protocol, *values = kind
+    options = {axis: value for axis, value in zip(data.option_axes, values, strict=True) if value}
+    return np.stack(carrier(protocol, options, payload_bytes))
+
+
+def _sites(
+    payload_bytes: Floats, load_bps: Floats, wire: Floats, labels: NDArray[np.str_]
+) -> Sites:
     finite = np.isfinite(load_bps) & (load_bps > 0)
     nothing = np.zeros_like(payload_bytes)
     load = np.where(finite, load_bps, 1.0)
-    wire = packets, least_packets, wire_s, least_s
-    return Sites(payload_bytes, load, *wire, names, nothing, nothing)
+    packets, least_packets, wire_s, least_s = wire
+    return Sites(
+        payload_bytes, load, packets, least_packets, wire_s, least_s, labels, nothing, nothing
+    )
 
 
 def unlimited(where: Sites) -> Sites:
     """The same sites at the unlimited load, throughput not yet known."""
-    labels = where.labels.copy()
-    if len(labels):
-        labels = np.array([[*row[:-1], UNLIMITED] for row in labels.tolist()], dtype=np.str_)
+    labels = np.column_stack([where.labels[:, :-1], np.full(len(where), UNLIMITED)])
     nothing = np.zeros_like(where.payload_bytes)
     load = np.ones_like(where.payload_bytes)
     return replace(where, load_bps=load, labels=labels, frames_per_s=nothing, queue=nothing)

@@ -58,7 +58,7 @@ class Process:
 
     def covariance(self, modelled: Modelled, distances: Distances) -> Floats:
         """Covariance of sites with the rows, from the cost model's prediction there and the distances."""
-        return Covariance(self.kernel, distances, modelled.shares, self.shares).values
+        return Covariance(self.kernel, distances, modelled.shares @ self.shares.T).values
 
     def log_time(self, modelled: Modelled, cross: Floats) -> Floats:
         """Log time at sites with a given covariance with the rows."""
@@ -98,7 +98,7 @@ def process(
     residual = log_time - modelled.log_time
     scale = scale_of(residual)
     shares = modelled.shares
-    covariance = Covariance(kernel, distances, shares, shares).values
+    covariance = Covariance(kernel, distances, shares @ shares.T).values
     noisy = covariance + np.diag(kernel.noise + observed.variance / scale**2)
     inverse, _ = inverted(noisy)
     weights = inverse @ residual / scale

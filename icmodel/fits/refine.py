@@ -20,9 +20,9 @@ from icmodel.fits.observations import (
     Carrier,
     Label,
     Sites,
+    curve_sites,
     flowing,
     label,
-    sites,
 )
 from icmodel.fits.regimes import OVERLOAD, UNLIMITED, regime_of, rows_in_overload
 from icmodel.fits.threads import one_thread
@@ -61,6 +61,7 @@ class Refiner:
         self._drawn = fits.kept.curves
         self._payloads = lru_cache(maxsize=None)(partial(_payloads, fits.data))
         self._known_frames: dict[tuple[Label, bytes], Frames] = {}
+        self._known_sites: dict[tuple[Label, float, bytes], Sites] = {}
 
     def changed(self, hosts: Hosts, carrier: Carrier) -> Refiner:
         """The same fits, drawn for other hosts and another link."""
@@ -176,11 +177,14 @@ class Refiner:
         return ends
 
     def _sites(self, metric: str, curve: Curve, payload: Floats, where: Where) -> Sites:
-        """The sites of a curve at some payloads, on the dataset's link."""
+        """The sites of a curve at some payloads, on the dataset's link; the same for all metrics of a configuration."""
         own = self._label(curve, _regime(metric, curve, where), where)
         load_bps = self._overload_bps(curve) if where.overloaded else curve.load_bps
-        loads = np.full(len(payload), load_bps)
-        return sites(self.data, self.carrier, payload, loads, [own] * len(payload))
+        key = own, load_bps, payload.tobytes()
+        if key not in self._known_sites:
+            found = curve_sites(self.data, self.carrier, payload, load_bps, own)
+            self._known_sites[key] = found
+        return self._known_sites[key]
 
     def _label(self, curve: Curve, regime: str, where: Where) -> Label:
         """The label of a curve's sites."""
@@ -236,9 +240,10 @@ class Refiner:
         assert self.hosts is not None
         key = own, payload.tobytes()
         if key not in self._known_frames:
-            load_bps, labels = np.full(len(payload), math.inf), [own] * len(payload)
-            here = sites(self.data, self.carrier, payload, load_bps, labels)
-            there = sites(self.data, self.changed_carrier, payload, load_bps, labels)
+            here, there = (
+                curve_sites(self.data, carrier, payload, math.inf, own)
+                for carrier in (self.carrier, self.changed_carrier)
+            )
             goodput = self.fits.value("goodput_bps", here)
             full = flowing(here, goodput)
             busy = np.fmax(*(self.fits.value(name, full) for name in BUSY))

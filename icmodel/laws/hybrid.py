@@ -191,9 +191,7 @@ def fit(data: Dataset, watch: Watch | None = None) -> Kept:
     refiner = Refiner(Fits(data, partial(frames_on_wire, data), watch, kept))
     tables = FittedTables(data, refiner)
     for options in measured_options(data):
-        wanted = Wanted(data, options, data.protocols)
-        tables.prepare(wanted)
-        tables.prepare_overload(wanted)
+        tables.draw(Wanted(data, options, data.protocols))
     for metric in data.metrics:
         refiner.fits.is_fitted(metric)
     return kept

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -123,12 +124,28 @@ class FittedTables:
             If the dataset does not have an option.
         """
         shared = self._shared_of(wanted)
+        over = self._overload(shared, wanted)
+        return None if over is None else _tables(shared, wanted, over, "", overload=True)
+
+    def draw(self, wanted: Wanted) -> None:
+        """Draw all curves of both kinds of tables, which are kept.
+
+        Raises
+        ------
+        DatasetError
+            If the dataset does not have an option.
+        """
+        shared = self._shared_of(wanted)
+        _drawn(shared, wanted, shared.rows)
+        if over := self._overload(shared, wanted):
+            _drawn(shared, wanted, over, overload=True)
+
+    def _overload(self, shared: Shared, wanted: Wanted) -> list[Row] | None:
+        """The rows in overload; ``None`` where they lack a metric that other rows have."""
         own = of_protocols(shared.rows, wanted.protocols)
         over = overload_rows(own, self.refiner)
         known, over_known = ({row.point.metric for row in alone(rows)} for rows in (own, over))
-        if not known - set(BY_FLOW) <= over_known:
-            return None
-        return _tables(shared, wanted, over, "", overload=True)
+        return over if known - set(BY_FLOW) <= over_known else None
 
     def _shared_of(self, wanted: Wanted) -> Shared:
         options = tuple(sorted(wanted.options.items()))
@@ -143,27 +160,53 @@ class FittedTables:
         return Shared(self.refiner, wanted, found, self.refiner.knots(every, wanted.options))
 
 
+class Drawn(NamedTuple):
+    """The curves that tables are compiled from.
+
+    ``best`` and ``unlimited`` are goodputs at limited loads too and at the unlimited load alone, ``shared`` those by
+    number of endpoints.
+    """
+
+    best: Curves
+    unlimited: Curves
+    loss: Curves
+    shared: Mapping[int, Curves]
+    metrics: Mapping[str, Curves]
+
+
+def _drawn(shared: Shared, wanted: Wanted, rows: Sequence[Row], *, overload: bool = False) -> Drawn:
+    """Draw the curves of some rows."""
+    data, drawn = wanted.data, partial(shared.drawn, overload=overload)
+    own = of_protocols(rows, wanted.protocols)
+    lone = alone(own)
+
+    def of(metric: str) -> Curves:
+        bare = shared.refiner.draws_all(metric)
+        return drawn(metric, curves_of(data, lone, metric, bare=bare))
+
+    goodput = partial(best_goodput, data, lone, shared.goodput_errors)
+    by_endpoints = shared_goodput(data, own, shared.goodput_errors)
+    return Drawn(
+        drawn("goodput_bps", goodput(limited=True)),
+        drawn("goodput_bps", goodput(limited=False)),
+        of("loss_rate"),
+        {count: drawn("goodput_bps", curves) for count, curves in by_endpoints.items()},
+        {metric: of(metric) for metric in wanted.metrics(lone)},
+    )
+
+
 def _tables(
     shared: Shared, wanted: Wanted, rows: Sequence[Row], instead: str, *, overload: bool = False
 ) -> Prepared:
     """Tables of some rows on the axes of all."""
-    data, refiner, compile_ = wanted.data, shared.refiner, shared.compiler
-    drawn, bare = partial(shared.drawn, overload=overload), refiner.draws_all
-    own = of_protocols(rows, wanted.protocols)
-    lone = alone(own)
-    goodput = partial(best_goodput, data, lone, shared.goodput_errors)
-    best = drawn("goodput_bps", goodput(limited=True))
-    unlimited = drawn("goodput_bps", goodput(limited=False))
-    loss = drawn("loss_rate", curves_of(data, lone, "loss_rate", bare=bare("loss_rate")))
+    refiner, compile_ = shared.refiner, shared.compiler
+    best, unlimited, loss, by_endpoints, metrics = _drawn(shared, wanted, rows, overload=overload)
     tables = flow_tables(compile_, best, unlimited, loss)
-    for count, curves in shared_goodput(data, own, shared.goodput_errors).items():
-        tables[f"{SHARED}{count}"] = compile_.table("goodput_bps", drawn("goodput_bps", curves))
+    for count, curves in by_endpoints.items():
+        tables[f"{SHARED}{count}"] = compile_.table("goodput_bps", curves)
     tables[ACHIEVED] = achieved_table(compile_, refiner.carried(wanted.protocols))
-    metrics = wanted.metrics(lone)
-    for metric in metrics:
-        curves = drawn(metric, curves_of(data, lone, metric, bare=bare(metric)))
-        if metric == "cpu_recv":
-            curves = without_switched(curves, "udp")  # E7
+    for metric, drawn in metrics.items():
+        curves = without_switched(drawn, "udp") if metric == "cpu_recv" else drawn  # E7
         multiple = refiner.fits.is_packet_multiple(metric)
         growing = metric.startswith(GROWING)
         tables[MULTIPLE + metric if multiple else metric] = compile_.table(
@@ -176,8 +219,7 @@ def _tables(
             usable=partial(usable, compile_, curves, best),
         )
     why = {name: instead or shared.found[name].substituted for name in wanted.protocols}
-    link = data.link(wanted.options)
-    made = Tables(compile_, tables, link, with_headers=True)
+    made = Tables(compile_, tables, wanted.data.link(wanted.options), with_headers=True)
     return Prepared(made, wanted, tuple(metrics), shared.rows, why)
 
 
