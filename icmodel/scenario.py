@@ -41,6 +41,8 @@ TEXT_SPELLINGS: Mapping[str, tuple[str, Callable[[str], float]]] = {
 """Parameter without unit suffix -> (SI name, parser of its text with a unit)."""
 REQUESTS = ("rate_fps", "requested_goodput_bps")
 """What limits a request; both say the same."""
+ALONE = {name: one for name, one in POSSIBLE.items() if name not in (*REQUESTS, *WORK)}
+"""What is possible of each parameter that is checked by itself; the application's work checks its own."""
 ROUNDING = 2
 """Last places by which rate × payload × 8 may miss the goodput the rate was made from."""
 
@@ -135,8 +137,8 @@ class Scenario:
     work: ApplicationWork = NO_WORK
 
     def __post_init__(self) -> None:
-        for name, possible in POSSIBLE.items():
-            value = None if name in (*REQUESTS, *WORK) else getattr(self, name)
+        for name, possible in ALONE.items():
+            value = getattr(self, name)
             if value is not None and not _allows(possible, value):
                 raise ScenarioError(possible.refusal(name, value))
         rate = self.rate_fps

@@ -63,7 +63,6 @@ def flow(look: Look) -> Flow:
     load = look.load(opposite(not_achieved))  # E4: "unlimited" where the request is not achieved
     return Flow(
         capacity_bps=interpolated_goodput,
-        receiver_bps=interpolated_goodput,
         share_bps=endpoint_goodput,
         sent_bps=limited_goodput,
         goodput_bps=achieved,

@@ -60,7 +60,8 @@ from icmodel.tables import LOW, VALUE, Load, Look, opposite
 def flow(look: Look) -> Flow:
     """The goodput: the least of the request, the stream's capacity, the wire's bound and the fair share."""
     q, request = look.q, look.q.request_bps
-    best, unlimited = reached(look, BEST, "goodput_bps")
+    found = look.all((BEST, "goodput_bps", ACHIEVED), look.unlimited)
+    (best, unlimited), delivered = reached(look, found[:2]), found[2]
     unlimited_loss, achieved_loss = opposite(benchmarked_loss(look)), opposite(limited_loss(look))
     slack = best * (1 + CLOSE)
     saturated = (request > slack) | np.isinf(request)
@@ -68,16 +69,10 @@ def flow(look: Look) -> Flow:
     capacity = if_else(saturated, unlimited, best)
     receiver = if_else(receiver_overloaded, unlimited, best)
     able = unlimited / np.maximum(1 - unlimited_loss, CLOSE)
-    receiver, share = fair_share(look, receiver, receiver_overloaded, unlimited_loss, able)
-    # A wide interval of loss lets nobody send more than the line takes.
-    able[LOW:] = np.minimum(able[LOW:], q.frames.greatest_bps)
-    sent = if_else(saturated, np.minimum(request, able), request)
-    arriving = if_else(saturated, sent, request * (1 - achieved_loss))
-    offered = if_else(q.lossy, arriving, request)
+    share = fair_share(look, receiver, receiver_overloaded, unlimited_loss, able)
+    sent, offered = sends(look, able, saturated, achieved_loss)
     goodput = np.minimum(offered, share)
-    sent = if_else(q.lossy, sent, goodput)
     not_achieved = saturated | (share * (1 + CLOSE) < request)
-    delivered = look(ACHIEVED, look.unlimited)
     kept = if_else(saturated | (share < offered), 1.0, delivered)
     # A share just below what arrives is no surer than all of it; no window counts more than the wire.
     most = if_else(saturated, np.inf, offered * delivered)
@@ -88,7 +83,6 @@ def flow(look: Look) -> Flow:
         cpu_load = look.load(opposite(saturated))  # E18: the stream's own limit, not its share
     return Flow(
         capacity_bps=capacity,
-        receiver_bps=receiver,
         share_bps=share,
         sent_bps=sent,
         goodput_bps=goodput,
@@ -102,9 +96,28 @@ def flow(look: Look) -> Flow:
     )
 
 
-def reached(look: Look, *tables: str) -> Floats:
-    """Benchmarked goodputs, limited to theory's bound [b/s], (tables, ends, n)."""
-    found = widened(look, tables, look.all(tables, look.unlimited), [BEST] * len(tables))
+def sends(
+    look: Look, able_bps: Floats, saturated: Bools, achieved_loss: Floats
+) -> tuple[Floats, Floats]:
+    """What a lossy sender sends, and what of any sender's request would arrive alone [b/s]; (ends, n), or (n,) for all.
+
+    ``able_bps`` is what an unlimited sender sends.
+    """
+    q, request = look.q, look.q.request_bps
+    if not q.lossy.any():
+        return request, request
+    sent = if_else(saturated, np.minimum(request, able_bps), request)
+    # A wide interval of loss lets nobody send more than the line takes.
+    limited = np.minimum(sent[LOW:], q.frames.greatest_bps)
+    sent[LOW:] = if_else(saturated[LOW:], limited, sent[LOW:])
+    arriving = if_else(saturated, sent, request * (1 - achieved_loss))
+    return sent, if_else(q.lossy, arriving, request)
+
+
+def reached(look: Look, benchmarked: Floats) -> Floats:
+    """Benchmarked goodputs (tables, ends, n), limited to theory's bound [b/s]."""
+    tables = [BEST] * len(benchmarked)
+    found = widened(look, tables, benchmarked)
     return np.asarray(np.minimum(found, look.q.frames.greatest_bps))
 
 

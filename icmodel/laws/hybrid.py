@@ -125,7 +125,7 @@ def asked_too_much(look: Look, over: Look, flow: Flow) -> Bools:
     request, payload = look.q.request_bps, look.q.payload_bytes
     first, last = over.payloads(BEST)
     inside = over.known(BEST) & (first <= payload) & (payload <= last)
-    reached = corrected.reached(over, BEST)[0, VALUE]
+    reached = corrected.reached(over, over.all((BEST,), over.unlimited))[0, VALUE]
     too_much = flow.saturated[VALUE] | (request > reached * FAR)
     return np.asarray(too_much & np.isfinite(request) & inside)
 

@@ -65,9 +65,9 @@ def _told(look: Look, metrics: Sequence[str], flow: Flow, all_at_limit: bool) ->
         below = _below_limit(look, each, own, least, flow)
         each = if_else(between[:, None], below, each)
     each = if_else(full, each, _of_theory(each, own, least))
-    room = _room(look, own, least, flow)
-    crowded = (room < own) & (each > room)
-    if crowded.any():
+    if (least < own).any():
+        room = _room(look, own, least, flow)
+        crowded = (room < own) & (each > room)
         for end, packets in zip(range(look.ends), (room, least, room), strict=False):
             each[:, end] = if_else(crowded[:, end], packets, each[:, end])
     flowing = np.stack([_flowing_bps(look, metric, flow) for metric in metrics])

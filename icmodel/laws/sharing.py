@@ -17,10 +17,10 @@ SHARED = "_shared_goodput_bps_"
 
 def fair_share(
     look: Look, receiver_bps: Floats, overloaded: Bools, unlimited_loss: Floats, able_bps: Floats
-) -> tuple[Floats, Floats]:
-    """What the receiver accepts in total, and this stream's share of it; arrays (ends, n) [b/s].
+) -> Floats:
+    """A stream's share of what the receiver accepts; arrays (ends, n) [b/s].
 
-    The share is max(receiver − others, receiver / n), which is exact max-min for equal others or a single one (E2).
+    It is max(receiver − others, receiver / n), which is exact max-min for equal others or a single one (E2).
     A receiver that loses frames does not distinguish senders, so each gets its proportion of the offered
     load (assumed).  Shares measured at the requested number of endpoints replace receiver / n, and are the
     only ones where the stream was never measured alone.
@@ -36,7 +36,7 @@ def fair_share(
     """
     q = look.q
     if not (q.endpoints > 1).any():
-        return receiver_bps, receiver_bps
+        return receiver_bps
     receiver, part = receiver_bps, receiver_bps / q.endpoints
     crowded = overloaded & (q.others_bps > 0) & (unlimited_loss > 0)
     if crowded.any():
@@ -52,7 +52,7 @@ def fair_share(
                 known = here & ~np.isnan(measured)
                 part = if_else(known, np.fmin(measured, receiver), part)
     share = np.fmax(receiver - q.others_bps, part)
-    return receiver, if_else(q.endpoints > 1, share, receiver)
+    return if_else(q.endpoints > 1, share, receiver)
 
 
 def _receives_less(receiver_bps: Floats, crowded: Bools, loss: Floats, offered: Floats) -> Floats:
