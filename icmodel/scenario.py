@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from icmodel import units
 from icmodel.application import NO_WORK, ApplicationWork, take_work
@@ -47,8 +47,7 @@ ROUNDING = 2
 """Last places by which rate × payload × 8 may miss the goodput the rate was made from."""
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
+class Where(NamedTuple):
     """What a curve is drawn for beside its payloads.
 
     Parameters

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fits_case import sites
-from icmodel.fits.distances import Known
+from icmodel.fits.distances import Distances, Known
 from icmodel.fits.kernel import JOINED, PRODUCT, groups_of
 from icmodel.fits.observations import Sites
 
@@ -62,24 +62,50 @@ def test_sites_that_differ_in_payload_alone_share_a_row_of_the_rest() -> None:
     assert {differ.shape for differ in apart.differ.values()} == {(1, 3)}
 
 
-@pytest.mark.parametrize("where", [WHERE, sites([1, 2, 3], [["tcp", "x"]] * 3)])
-def test_pairs_of_the_lower_triangle_are_those_of_the_matrix(where: Sites) -> None:
-    """Of sites of one curve too, whose loads and labels are one row for all."""
-    apart = Known(where, (*GROUPS[PRODUCT], *GROUPS[JOINED])).distances(where)
-    rows, columns = np.tril_indices(len(where))
-    for name in ("payload", "asked", "carried", "broken", "ends"):
-        matrix = np.broadcast_to(getattr(apart, name), apart.payload.shape)
-        assert getattr(apart.lower(), name).tolist() == matrix[rows, columns].tolist()
+MIXED = replace(
+    sites(
+        [64, 16, 64, 4096, 64, 4096],
+        [["tcp", "x"], ["udp", "x"], ["tcp", "y"], ["udp", "y"], ["udp", "x"], ["tcp", "x"]],
+    ),
+    packets=np.array([1.0, 1.0, 1.0, 2.0, 1.0, 1.0]),
+)
+"""Payloads that repeat, one of them in two packets by one protocol and in one by the other."""
+EVERY = (*GROUPS[PRODUCT], *GROUPS[JOINED])
+
+
+def check_pairs(apart: Distances, count: int) -> None:
+    """Vectors of the lower triangle hold what matrices of distances between the same sites do."""
+    rows, columns = np.tril_indices(count)
+    pairs = apart.of_pairs(rows, columns)
+    for name in ("payload", "broken"):
+        matrix = apart.along(getattr(apart, name))
+        assert pairs.along(getattr(pairs, name)).tolist() == matrix[rows, columns].tolist()
+    for name in ("asked", "carried", "ends"):
+        matrix = np.broadcast_to(getattr(apart, name), (count, count))
+        assert getattr(pairs, name).tolist() == matrix[rows, columns].tolist()
     for group, matrix in apart.differ.items():
-        expected = np.broadcast_to(matrix, apart.payload.shape)[rows, columns]
-        assert apart.lower().differ[group].tolist() == expected.tolist()
+        expected = np.broadcast_to(matrix, (count, count))[rows, columns]
+        assert pairs.differ[group].tolist() == expected.tolist()
 
 
-def test_a_part_has_the_distances_of_its_sites_and_groups() -> None:
-    apart = Known(WHERE, (*GROUPS[PRODUCT], *GROUPS[JOINED])).distances(WHERE)
-    rows = np.array([0, 2])
-    part = apart.part(rows, rows, GROUPS[PRODUCT])
-    assert part.payload.tolist() == apart.payload[np.ix_(rows, rows)].tolist()
-    assert part.ends.tolist() == apart.ends[np.ix_(rows, rows)].tolist()
-    assert set(part.differ) == set(GROUPS[PRODUCT])
-    assert part.differ[0, ""].tolist() == [[0, 1], [1, 0]]
+@pytest.mark.parametrize(
+    "where", [WHERE, MIXED, sites([1, 2, 3], [["tcp", "x"]] * 3), WHERE.take(np.array([1]))]
+)
+def test_vectors_of_pairs_are_those_of_the_matrix(where: Sites) -> None:
+    """Of sites of one curve too, whose loads and labels are one row for all."""
+    check_pairs(Known(where, EVERY).distances(where), len(where))
+
+
+@pytest.mark.parametrize("rows", [[0, 2], [1, 3, 4], [0, 1, 2, 3, 4, 5]])
+def test_a_part_has_the_distances_of_its_sites_and_groups(rows: list[int]) -> None:
+    apart, own = Known(MIXED, EVERY).distances(MIXED), np.array(rows)
+    part = apart.part(own, own, EVERY)
+    for name in ("payload", "broken"):
+        matrix = apart.along(getattr(apart, name))[np.ix_(own, own)]
+        assert part.along(getattr(part, name)).tolist() == matrix.tolist()
+    assert part.ends.tolist() == apart.ends[np.ix_(own, own)].tolist()
+    for group, matrix in apart.differ.items():
+        assert part.differ[group].tolist() == matrix[np.ix_(own, own)].tolist()
+    check_pairs(part, len(rows))
+    some = apart.part(np.array([0, 2]), np.array([0, 2]), GROUPS[PRODUCT])
+    assert set(some.differ) == set(GROUPS[PRODUCT])

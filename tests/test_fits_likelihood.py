@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal
 from fits_case import sites
 from icmodel.fits.distances import Known
 from icmodel.fits.kernel import JOINED, PRODUCT, Covariance, Kernel, groups_of
-from icmodel.fits.likelihood import Piece, likeliest, negative_log_likelihood, piece
+from icmodel.fits.likelihood import Piece, likeliest, negative_log_likelihood, piece_of
 from icmodel.fits.observations import Sites
 
 
@@ -31,7 +31,7 @@ def drawn(form: str, seed: int, noise: float, count: int = 40) -> tuple[Kernel, 
     noisy = covariance(Kernel(form, noise=noise, length=3.0).on(groups), where)
     noisy += noise * np.eye(len(where))
     values = np.linalg.cholesky(noisy) @ random.standard_normal(len(where))
-    rows = piece(
+    rows = piece_of(
         Known(where, groups).distances(where),
         np.ones((len(where), 1)),
         values,

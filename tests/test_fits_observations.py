@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 
 import numpy as np
@@ -48,8 +48,8 @@ def test_the_sites_of_a_curve_are_those_of_many_sites_that_are_alike() -> None:
     payload = np.array([1.0, 1472.0, 1473.0, 65507.0])
     one = curve_sites(data, carrier, payload, 1e9, own)
     many = sites_of(data, carrier, payload, np.full(4, 1e9), [own] * 4)
-    for name in vars(many):
-        assert getattr(one, name).tolist() == getattr(many, name).tolist()
+    for column in fields(many):
+        assert getattr(one, column.name).tolist() == getattr(many, column.name).tolist()
 
 
 def test_unlimited_sites_keep_all_labels_but_the_regime() -> None:

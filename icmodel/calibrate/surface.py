@@ -18,7 +18,7 @@ from icmodel.calibrate.run import Run
 from icmodel.dataset_rows import RATIOS
 from icmodel.fits.distances import Group, Known
 from icmodel.fits.kernel import LABEL_DISTANCE, Covariance, Kernel, variance
-from icmodel.fits.likelihood import likeliest, piece
+from icmodel.fits.likelihood import likeliest, piece_of
 from icmodel.fits.mechanism import CONSTANT, COSTS, QUEUE, Mechanism
 from icmodel.fits.observations import Observations, Sites, flowing
 from icmodel.fits.process import Process, process, scale_of
@@ -182,5 +182,5 @@ def _likeliest(mechanism: Mechanism, sites: Sites, log_time: Floats) -> Kernel:
     residual = log_time[some] - modelled.log_time
     scale = scale_of(residual)
     apart = Known(part, LABELS).distances(part)
-    rows = piece(apart, modelled.shares, residual / scale, np.zeros(len(some)))
+    rows = piece_of(apart, modelled.shares, residual / scale, np.zeros(len(some)))
     return likeliest(PRIOR, [rows])

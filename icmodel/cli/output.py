@@ -9,9 +9,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from icmodel.cli.table import Table as Table
 from icmodel.documents import json_text as json_text
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 GAP = "  "
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """A heading (may be empty) over a table or over lines of text."""
 
     heading: str
@@ -34,8 +33,7 @@ class Section:
 Writer = Callable[[Path], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What a command answers, each form made only when it is asked for.
 
     Parameters
@@ -53,7 +51,7 @@ class Answer:
     sections: Callable[[], Iterable[Section]]
     document: Callable[[], Mapping[str, object]]
     records: Callable[[], Iterable[Mapping[str, object]]] | None = None
-    files: Mapping[str, Writer] = field(default_factory=dict)
+    files: Mapping[str, Writer] = MappingProxyType({})
 
     def endings(self) -> dict[str, Writer]:
         """Every file ending of this answer, with its writer."""

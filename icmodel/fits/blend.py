@@ -94,7 +94,8 @@ def blended(
 
 
 def _near(distances: Distances, constants: Constants) -> Floats:
-    near = np.exp(-np.abs(distances.payload) / constants.octaves - distances.asked)
+    payload = distances.along(-np.abs(distances.payload) / constants.octaves)
+    near = np.exp(payload - distances.asked)
     for (_, label), differs in distances.differ.items():
         if not label:
             near *= np.where(differs, constants.other_label, 1.0)
@@ -109,11 +110,10 @@ def _others(distances: Distances, constants: Constants) -> Floats:
     return found
 
 
-def _counted(near: Floats, everywhere: float, constants: Constants) -> Floats:
-    """Weights by nearness (n, rows), and a little of an equal weight ``everywhere``."""
-    total = np.maximum(near.sum(axis=1, keepdims=True), TINY)
-    equal = constants.everywhere * everywhere
-    return np.asarray((1.0 - constants.everywhere) * (near / total) + equal)
+def _counted(near: Floats, equal: float, constants: Constants) -> Floats:
+    """Weights by nearness (n, rows), and a little of ``equal``, the weight of a row if all count alike."""
+    total, share = np.maximum(near.sum(axis=1, keepdims=True), TINY), constants.everywhere
+    return np.asarray((1.0 - share) * (near / total) + share * equal)
 
 
 def _weights(nearness: Floats, errors: Floats, constants: Constants) -> Floats:

@@ -46,7 +46,10 @@ class Part:
 
 
 class Cross(NamedTuple):
-    """What a part needs of the sites it answers: the cost model's prediction there, and the covariance with its rows."""
+    """What a part needs of the sites it answers: the cost model's prediction there, and the covariance with its rows.
+
+    ``name`` is the part's.  Processes with the same cost model, parts and kernels have the same.
+    """
 
     where: Ints
     name: str

@@ -30,10 +30,10 @@ LEAST_POINTS = 2
 
 
 class Place(NamedTuple):
-    """Places along x: ``at``, the index of the point to the left of each, and the piece between two points around it.
+    """Places along x, and the piece between two points around each; beyond the ends the outer piece.
 
-    Beyond the ends the outer pieces count.  ``beyond`` is how far each place lies from its point, ``step`` the length of
-    its piece.  ``cubic`` are the weights of both values and of both slopes in a cubic piece (Hermite's).
+    ``at`` are the places, ``left`` the index of the point at which a place's piece begins, ``beyond`` its distance
+    from there, ``step`` the length of the piece.  ``cubic`` are the weights of both values and of both slopes in a cubic piece (Hermite's).
     """
 
     at: Floats

@@ -24,41 +24,53 @@ NO_CURVE = 2
 
 @dataclass(frozen=True, slots=True)
 class Distances:
-    """What kernels need of each pair of sites, computed once; matrices (left, right), or vectors of pairs.
+    """What kernels need of each pair of sites, computed once; matrices (left, right), or vectors (pairs,).
 
     ``payload`` and ``broken`` are signed: their weighted sum is one warped axis, since a smooth covariance of
-    the sum of two absolute distances need not be one.  ``asked`` is the distance between offered loads, ``carried``
-    that between throughputs: in ``asked`` the unlimited load is far from every limit, in ``carried`` close to the
-    greatest.  ``differ`` is 1 where sites differ, and has no group in which all are alike.  ``ends`` is true where
-    one site lies inside its curve's payloads and the other at or beyond an end.
+    the sum of two absolute distances need not be one.  Few of them are distinct, and these alone they hold, (left,
+    distinct) or (distinct,); ``column`` (right,) or (pairs,) says which one each right site or pair has.  ``asked`` is
+    the distance between offered loads, ``carried`` that between throughputs: in ``asked`` the unlimited load is far from
+    every limit, in ``carried`` close to the greatest.  ``differ`` is 1 where sites differ; a group that is missing
+    differs nowhere.  ``ends`` is true where one site lies inside its curve's payloads and the other at or beyond an end.
+    Matrices of ``asked`` and ``differ`` may have one row that stands for all.
     """
 
     payload: Floats
+    broken: Floats
+    column: Ints
     asked: Floats
     carried: Floats
-    broken: Floats
     ends: Bools
     differ: Mapping[Group, Floats]
 
-    def lower(self) -> Distances:
-        """Vectors of each pair once, of distances from some sites to themselves: the triangle below the diagonal."""
-        rows, columns = np.tril_indices(len(self.payload))
+    def along(self, numbers: Floats) -> Floats:
+        """Numbers of the distinct distances, for every pair."""
+        return numbers.take(self.column, axis=-1)
+
+    def of_pairs(self, rows: Ints, columns: Ints) -> Distances:
+        """Vectors of some pairs, by their places in matrices of distances from sites to themselves."""
+        width = self.payload.shape[1]
+        row = np.zeros(width, dtype=np.int64)
+        row[self.column] = np.arange(len(self.column))  # any row with these distances
+        every = self.column[rows] * width + self.column[columns]
+        some = np.flatnonzero(np.bincount(every))
 
         def pairs(matrix: Pairs) -> Pairs:
             return matrix[0, columns] if len(matrix) == 1 else matrix[rows, columns]
 
         return Distances(
-            pairs(self.payload),
+            self.payload[row].reshape(-1)[some],
+            self.broken[row].reshape(-1)[some],
+            np.searchsorted(some, every),
             pairs(self.asked),
             pairs(self.carried),
-            pairs(self.broken),
             pairs(self.ends),
             {group: pairs(differs) for group, differs in self.differ.items()},
         )
 
     def part(self, left: Ints, right: Ints, groups: Collection[Group]) -> Distances:
-        """Distances between subsets of both sites, each in ascending order, with some of the groups at least."""
-        if (len(left), len(right)) == self.payload.shape:
+        """Distances between subsets of both sites, each in ascending order, with at least these groups."""
+        if (len(left), len(right)) == (len(self.payload), len(self.column)):
             return self
 
         def cut(matrix: Pairs) -> Pairs:
@@ -66,10 +78,11 @@ class Distances:
             return chosen if len(matrix) == 1 else chosen[left]
 
         return Distances(
-            cut(self.payload),
+            self.payload[left],
+            self.broken[left],
+            self.column[right],
             cut(self.asked),
             cut(self.carried),
-            cut(self.broken),
             cut(self.ends),
             {group: cut(d) for group, d in self.differ.items() if group in groups},
         )
@@ -93,7 +106,9 @@ class Known:
             column: np.unique(sites.labels[:, column]) for column, label in groups if not label
         }
         self._labels = self._compared(sites)
-        self._payload, self._asked, self._carried, self._packets = _axes(sites)
+        payload, self._asked, self._carried, packets = _axes(sites)
+        distinct, self._column = np.unique(payload + 1j * packets, return_inverse=True)
+        self._payload, self._packets = distinct.real, distinct.imag
         self._between = {
             key: (sites.payload_bytes[rows].min(), sites.payload_bytes[rows].max())
             for key, rows in sites.by_curve.items()
@@ -110,9 +125,10 @@ class Known:
         first = sites.take(np.arange(rows))
         return Distances(
             payload[:, None] - self._payload,
+            packets[:, None] - self._packets,
+            self._column,
             np.abs(asked[:rows, None] - self._asked),
             np.abs(carried[:, None] - self._carried),
-            packets[:, None] - self._packets,
             self._standing(sites)[:, None] != self._ends,
             self._differ(first),
         )

@@ -26,7 +26,7 @@ from icmodel.fits.kernel import (
     Kernel,
     groups_of,
 )
-from icmodel.fits.likelihood import likeliest, piece
+from icmodel.fits.likelihood import likeliest, piece_of
 from icmodel.fits.mechanism import CONSTANT, Mechanism, possible_kinds
 from icmodel.fits.observations import Observations, Sites
 from icmodel.fits.process import Process, process, scale_of
@@ -243,7 +243,7 @@ class _Rows:
             part = sites.take(where)
             distances = Known(part, groups).distances(part)
             shares = modelled.shares[where]
-            pieces.append(piece(distances, shares, residual[where] / scale, variance[where]))
+            pieces.append(piece_of(distances, shares, residual[where] / scale, variance[where]))
         prior = Kernel(design.form).on(groups)
         start = None if near is None else near.on(groups)
         return likeliest(prior, pieces, start)

@@ -44,7 +44,9 @@ class Fits:
         self.carrier, self.constants = carrier, constants
         self.of = lru_cache(maxsize=None)(self._watched)
         """Maps a metric's name to its fit; ``None`` where it has too few rows."""
-        self._flowing = lru_cache(maxsize=None)(self._at_capacity)
+        self._flowing = lru_cache(maxsize=256)(
+            self._at_capacity
+        )  # curves are asked with the same Sites
         self._watch = watch
         self._known: set[str] = set()
         self._values: dict[tuple[object, ...], Floats] = {}

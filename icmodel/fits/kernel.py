@@ -30,7 +30,10 @@ NUMBERS = ("costs", "level", "residual", "noise", "length", "load_length", "jump
 
 
 def _smooth(distance: Floats) -> tuple[Floats, Floats]:
-    """Matérn covariance of smoothness 3/2, and its exponential factor: −3 times that is its derivative over distance."""
+    """Matérn covariance of smoothness 3/2, and its factor e^(−√3 d).
+
+    −3 times that factor is the derivative divided by the distance.
+    """
     scaled = ROOT_3 * distance
     falling = np.exp(-scaled)
     return (1 + scaled) * falling, falling
@@ -125,29 +128,36 @@ class Covariance:
         labels = np.zeros_like(distances.asked)
         for group in self._differing():
             labels += kernel.label_distances[group] * distances.differ[group]
-        squares = (self._warped / kernel.length) ** 2
+        self._squares = (self._warped / kernel.length) ** 2
         if kernel.form == JOINED:
+            squares = distances.along(self._squares)
             squares += (distances.carried / kernel.load_length) ** 2
             squares += labels
             self._alike, self._own = np.ones(1), np.zeros(1)
+            smooth, self._falling = _smooth(np.sqrt(squares))
         else:
             self._alike = np.exp(-distances.carried / kernel.load_length - labels)
             self._own = self._alike * (kernel.costs * self._shares + kernel.level)
-        self._smooth, self._falling = _smooth(np.sqrt(squares))
-        self._rest = kernel.residual * self._alike * self._smooth
+            some, self._falling = _smooth(np.sqrt(self._squares))
+            smooth = distances.along(some)
+        self._rest = kernel.residual * self._alike * smooth
         self.values: Floats = COMMON * (self._shares + 1.0)
         self.values += self._own
         self.values += self._rest
 
     def slopes(self, outer: Floats) -> Floats:
-        """Sum over pairs of ``outer`` × the derivative over the log of each number; that of noise is 0."""
+        """Sum over pairs of ``outer`` × the derivative over the log of each number; that of noise is 0.
+
+        All distances have one shape here: no row stands for others.
+        """
         kernel, distances = self.kernel, self._distances
-        bent = outer * kernel.residual * self._alike * (-3.0 * self._falling)
+        falling = self._falling if kernel.form == JOINED else distances.along(self._falling)
+        bent = outer * kernel.residual * self._alike * (-3.0 * falling)
         found = dict.fromkeys(NUMBERS, 0.0)
         found["residual"] = _sum(outer, self._rest)
-        found["length"] = -_sum(bent, (self._warped / kernel.length) ** 2)
-        warped = bent * self._warped / kernel.length**2
-        found["jump"] = kernel.jump * _sum(warped, distances.broken)
+        found["length"] = -_sum(bent, distances.along(self._squares))
+        warped = bent * distances.along(self._warped) / kernel.length**2
+        found["jump"] = kernel.jump * _sum(warped, distances.along(distances.broken))
         if kernel.form == JOINED:
             found["load_length"] = -_sum(bent, (distances.carried / kernel.load_length) ** 2)
             by_label = 0.5 * bent

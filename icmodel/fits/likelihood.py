@@ -34,9 +34,8 @@ NOT_POSITIVE = 1e10
 class Piece(NamedTuple):
     """Rows whose likelihood is computed together; the time grows with the cube of their number.
 
-    A covariance is symmetric, so ``distances`` and ``shares`` (m,) are those of each pair of rows once: ``places`` (m,)
-    are those of the pairs in a matrix (n, n) without its rows, ``diagonal`` (n,) the pairs of a row with itself.
-    ``residual`` and ``variance`` (n,) are in units of the residual's root mean square and its square.
+    A covariance is symmetric, so ``distances`` and ``shares`` (m,) are those of each pair of rows once.  ``places`` (m,)
+    index the pairs in a flattened matrix (n, n), ``diagonal`` (n,) are those of a row with itself.  ``residual`` and ``variance`` (n,) are in units of the residual's root mean square and its square.
     """
 
     places: Ints
@@ -47,12 +46,13 @@ class Piece(NamedTuple):
     variance: Floats
 
 
-def piece(distances: Distances, shares: Floats, residual: Floats, variance: Floats) -> Piece:
+def piece_of(distances: Distances, shares: Floats, residual: Floats, variance: Floats) -> Piece:
     """A piece of n rows, from the matrices of their distances and the share of each cost in their times (n, costs)."""
     rows, columns = np.tril_indices(len(residual))
     places, diagonal = rows * len(residual) + columns, np.flatnonzero(rows == columns)
     together = (shares @ shares.T).take(places)
-    return Piece(places, diagonal, distances.lower(), together, residual, variance)
+    pairs = distances.of_pairs(rows, columns)
+    return Piece(places, diagonal, pairs, together, residual, variance)
 
 
 def likeliest(prior: Kernel, pieces: Sequence[Piece], start: Kernel | None = None) -> Kernel:

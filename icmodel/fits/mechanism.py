@@ -17,7 +17,6 @@ from icmodel.fits.observations import Sites
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 Working = tuple[str, bool | None]
 """A protocol, and whether its hosts are at their limit; ``None`` for both."""
 ANY: Working = ("", None)

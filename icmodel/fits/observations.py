@@ -81,6 +81,19 @@ class Sites:
         """Whether hosts are at their limit: the load is unlimited or in overload."""
         return np.isin(self.labels[:, -1], (UNLIMITED, OVERLOAD))
 
+    @cached_property
+    def twins(self) -> tuple[Ints, ...]:
+        """Groups of sites at the same point, of two or more.
+
+        In overload the offered load changes little, so sites in overload are at one point whatever their load.
+        """
+        load = np.where(self.labels[:, -1] == OVERLOAD, 1.0, self.load_bps)
+        labels = (np.unique(column, return_inverse=True)[1] for column in self.labels.T)
+        points = np.column_stack([self.payload_bytes, load, *labels])
+        _, point, counts = np.unique(points, axis=0, return_inverse=True, return_counts=True)
+        flat = point.reshape(-1)
+        return tuple(np.flatnonzero(flat == k) for k in np.flatnonzero(counts > 1).tolist())
+
     def take(self, where: Ints) -> Sites:
         """Some of the sites."""
         return Sites(
@@ -117,7 +130,9 @@ class Observations:
     state it; 0 where none does."""
 
     def take(self, where: Ints) -> Observations:
-        """Some of the rows."""
+        """Some of the rows, in ascending order."""
+        if len(where) == len(self.values):
+            return self
         values, variance, spread = self.values[where], self.variance[where], self.spread[where]
         return Observations(self.sites.take(where), values, variance, spread)
 
@@ -207,25 +222,6 @@ def flowing(where: Sites, capacity_bps: Floats) -> Sites:
         frames_per_s=np.nan_to_num(carried),
         queue=np.nan_to_num(np.where(limited, rho / (1 - rho), 0.0)),
     )
-
-
-def twins(where: Sites) -> tuple[Ints, ...]:
-    """Groups of sites at the same point, of two or more.
-
-    In overload the offered load changes little, so sites in overload are at one point whatever their load.
-    """
-    over = where.labels[:, -1] == OVERLOAD
-    load = np.where(over, 1.0, where.load_bps)
-    columns = [
-        where.payload_bytes,
-        load,
-        *(np.unique(c, return_inverse=True)[1] for c in where.labels.T),
-    ]
-    _, point, counts = np.unique(
-        np.column_stack(columns), axis=0, return_inverse=True, return_counts=True
-    )
-    flat = point.reshape(-1)
-    return tuple(np.flatnonzero(flat == k) for k in np.flatnonzero(counts > 1).tolist())
 
 
 def observations(data: Dataset, metric: str, carrier: Carrier) -> Observations | None:

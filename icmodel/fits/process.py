@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from icmodel.fits.distances import Distances
 from icmodel.fits.kernel import Covariance, Kernel, variance
 from icmodel.fits.mechanism import Mechanism, Modelled
-from icmodel.fits.observations import Observations, twins
+from icmodel.fits.observations import Observations
 from icmodel.fits.positive import inverted
 
 Floats = NDArray[np.float64]
@@ -102,4 +102,4 @@ def process(
     noisy = covariance + np.diag(kernel.noise + observed.variance / scale**2)
     inverse, _ = inverted(noisy)
     weights = inverse @ residual / scale
-    return Process(mechanism, kernel, scale, shares, inverse, weights, twins(observed.sites))
+    return Process(mechanism, kernel, scale, shares, inverse, weights, observed.sites.twins)

@@ -76,11 +76,11 @@ def paced(look: Look) -> Look:
         by_receiver=by_receiver,
         known=host.known,
     )
-    asking = _asking(look, request, replace(work, pace=pace))
+    asking = _asking(look, request, work._replace(pace=pace))
     arriving = corrected.flow(asking).goodput_bps[VALUE]
     lost = q.lossy & (receiver[VALUE] < arriving)
     pace = pace._replace(by_receiver=by_receiver | lost)
-    return _asking(look, request, replace(work, pace=pace))
+    return _asking(look, request, work._replace(pace=pace))
 
 
 def _asking(look: Look, request_bps: Floats, work: Work) -> Look:

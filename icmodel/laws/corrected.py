@@ -99,17 +99,17 @@ def flow(look: Look) -> Flow:
 def sends(
     look: Look, able_bps: Floats, saturated: Bools, achieved_loss: Floats
 ) -> tuple[Floats, Floats]:
-    """What a lossy sender sends, and what of any sender's request would arrive alone [b/s]; (ends, n), or (n,) for all.
+    """What a lossy sender sends, and what of any sender's request would arrive alone, (ends, n) [b/s].
 
-    ``able_bps`` is what an unlimited sender sends.
+    Where no protocol is lossy both are the request itself, (n,).  ``able_bps`` is what an unlimited sender sends.
     """
     q, request = look.q, look.q.request_bps
     if not q.lossy.any():
         return request, request
-    sent = if_else(saturated, np.minimum(request, able_bps), request)
     # A wide interval of loss lets nobody send more than the line takes.
-    limited = np.minimum(sent[LOW:], q.frames.greatest_bps)
-    sent[LOW:] = if_else(saturated[LOW:], limited, sent[LOW:])
+    ends = np.minimum(able_bps[LOW:], q.frames.greatest_bps)
+    able = np.concatenate([able_bps[:1], ends])
+    sent = if_else(saturated, np.minimum(request, able), request)
     arriving = if_else(saturated, sent, request * (1 - achieved_loss))
     return sent, if_else(q.lossy, arriving, request)
 
@@ -145,8 +145,8 @@ def rows_behind(metric: str) -> str:
 
 
 def cpu(look: Look, metrics: Sequence[str], spent: Floats) -> Floats:
-    """Processing time, given what is spent; of a single process at most the cores it may use."""
-    value = widened(look, metrics, spent)
+    """Processing time (metrics, ends, n) from the original's; of a single process at most the cores it may use."""
+    value = widened(look, metrics, spent).copy()
     counted = look.q.cores_count  # 0 where the dataset does not state it
     one = np.flatnonzero([metric.endswith(ONE_PROCESS) for metric in metrics])
     value[one] = if_else(counted > 0, np.minimum(value[one], counted), value[one])

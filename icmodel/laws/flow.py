@@ -17,11 +17,11 @@ CLOSE = 1e-9
 class Flow(NamedTuple):
     """Goodputs, losses and states of each stream; arrays (ends, n) of value, low and high, goodputs in b/s.
 
-    ``capacity_bps`` is the stream's goodput alone, ``share_bps`` its part of what the receiver accepts of all senders.  ``unlimited_loss`` is the benchmarked loss of an unlimited sender
-    (0 where unknown), ``achieved_loss`` that of an achieved request.  ``saturated``: the request exceeds
-    the capacity; ``receiver_overloaded``: all requests together exceed it;
-    ``not_achieved``: the stream gets less than it requests.  ``latency_load`` and ``cpu_load`` are the
-    loads at which latency and CPU are looked up, each end at the load that belongs to it.
+    ``capacity_bps`` is the stream's goodput alone, ``share_bps`` its part of what the receiver accepts of all
+    senders.  ``unlimited_loss`` is the benchmarked loss of an unlimited sender (0 where unknown), ``achieved_loss`` that
+    of an achieved request.  ``saturated``: the request exceeds the capacity; ``receiver_overloaded``: all requests
+    together exceed it; ``not_achieved``: the stream gets less than it requests.  ``latency_load`` and ``cpu_load`` are
+    the loads at which latency and CPU are looked up, each end at the load that belongs to it.
     """
 
     capacity_bps: Floats

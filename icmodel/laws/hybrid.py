@@ -170,13 +170,11 @@ def law(data: Dataset, fitting: Fitting) -> Law:
         return prepared
 
     tables = FittedTables(data, refiner)
-    over = replace(
-        _law(keeping(tables.prepare_overload)),
+    over = _law(keeping(tables.prepare_overload))._replace(
         answers=overload_answers,
         notes=overload_notes,
     )
-    return replace(
-        _law(keeping(tables.prepare)),
+    return _law(keeping(tables.prepare))._replace(
         overload=Overload(over, asked_too_much),
         for_hosts=partial(_for_hosts, refiner, keeping),
     )
@@ -210,7 +208,7 @@ def measured_options(data: Dataset) -> list[dict[str, str]]:
 def _law(prepared: Preparing) -> Law:
     """The law on tables that a given function prepares."""
     told = Law(prepared, BEST, flow, answers, bases, bounds, notes, nearest_rows)
-    return replace(told, paced=paced)
+    return told._replace(paced=paced)
 
 
 def _for_hosts(

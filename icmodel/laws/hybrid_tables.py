@@ -68,7 +68,7 @@ class Shared:
         where = Where(self.wanted.extend, overload)
         if not self.found[protocol].substituted:
             return where
-        return replace(where, options=self.wanted.options)
+        return where._replace(options=self.wanted.options)
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -163,7 +163,7 @@ class FittedTables:
 class Drawn(NamedTuple):
     """The curves that tables are compiled from.
 
-    ``best`` and ``unlimited`` are goodputs at limited loads too and at the unlimited load alone, ``shared`` those by
+    ``best`` is the best goodput at any load, ``unlimited`` that at the unlimited load, ``shared`` one stream's goodput by
     number of endpoints.
     """
 
@@ -205,8 +205,8 @@ def _tables(
     for count, curves in by_endpoints.items():
         tables[f"{SHARED}{count}"] = compile_.table("goodput_bps", curves)
     tables[ACHIEVED] = achieved_table(compile_, refiner.carried(wanted.protocols))
-    for metric, drawn in metrics.items():
-        curves = without_switched(drawn, "udp") if metric == "cpu_recv" else drawn  # E7
+    for metric, every in metrics.items():
+        curves = without_switched(every, "udp") if metric == "cpu_recv" else every  # E7
         multiple = refiner.fits.is_packet_multiple(metric)
         growing = metric.startswith(GROWING)
         tables[MULTIPLE + metric if multiple else metric] = compile_.table(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from icmodel.arrays import Bools, Floats
@@ -29,8 +28,7 @@ class Fitting(NamedTuple):
     constants: Constants = SHIPPED
 
 
-@dataclass(frozen=True, slots=True)
-class Law:
+class Law(NamedTuple):
     """The steps of one variant, from rows to an answer.
 
     ``prepare`` makes tables; ``goodput`` names the table of the capacity.  For a block of questions bound

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,8 +18,7 @@ from icmodel.tables.curves import alone
 from icmodel.tables.tables import without_goodput
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(NamedTuple):
     """Tables to prepare: some protocols of a dataset at some options.
 
     With ``extend`` they answer beyond the rows' payloads, marked ``extrapolated``; ``only`` are the metrics wanted

@@ -264,7 +264,7 @@ class Look:
 def _squares(squares: Floats, place: Ints, ends: Ints, values: int) -> Floats:
     """Quadratic payload terms of the ends of intervals, (terms, metrics, ends, n); empty if all are 0.
 
-    ``values`` is the number of places of values, which have none.
+    ``ends`` ascend; ``values`` is the number of places of values, which have none.
     """
     if not squares.size:
         return squares

@@ -71,8 +71,7 @@ class Pace(NamedTuple):
         return Pace._make(part[..., where] for part in self)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Work:
+class Work(NamedTuple):
     """Time that the application adds to each frame at the sender and at the receiver [s], (n,).
 
     ``pace`` is the resulting limit of the stream, once it is computed.
