@@ -127,8 +127,13 @@ def _wanted(what: str | None, goodput: str | None) -> tuple[str, float] | None:
     """The parameter to solve for, and the goodput [b/s] to carry."""
     if what is None and goodput is None:
         return None
+    if what is None:
+        raise ScenarioError(
+            f"--goodput is what --solve is to carry: add --solve with one of {', '.join(SOLVABLE)}; what a stream asks "
+            "for is --requested-goodput or --rate"
+        )
     if what not in SOLVABLE:
-        raise ScenarioError(f"--solve {what or 'is missing'}: name one of {', '.join(SOLVABLE)}")
+        raise ScenarioError(f"--solve {what}: name one of {', '.join(SOLVABLE)}")
     if goodput is None:
         raise ScenarioError('--solve needs the goodput to carry: --goodput "3.5 Gb/s"')
     return what, units.parse_bps(goodput)

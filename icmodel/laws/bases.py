@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -84,10 +85,8 @@ def _codes(look: Look, reads: Iterable[Read]) -> dict[tuple[str, int], Codes]:
 
 def weakest(*rules: tuple[Bools, int]) -> Codes:
     """The weakest basis among the rules that hold; the strongest basis where none holds."""
-    found = np.where(rules[0][0], rules[0][1], 0).astype(np.int8)
-    for where, basis in rules[1:]:
-        np.maximum(found, np.where(where, basis, 0).astype(np.int8), out=found)
-    return found
+    codes = [where * np.int8(basis) for where, basis in rules]
+    return reduce(np.maximum, codes)
 
 
 def curve_rules(look: Look, tables: Sequence[str]) -> Codes:

@@ -15,7 +15,9 @@ hosts."""
 
 
 def unmeasured(look: Look) -> Bools:
-    """Where the goodput was not measured at the requested core count, (n,)."""
+    """Where the goodput was not measured at the requested core count, (n,); others are refused unless tables extend."""
+    if not look.tables.extend:
+        return np.zeros(len(look.q), dtype=bool)
     asked, axes = look.q.cores_count, look.tables.axes
     beyond = np.array(axes.cores or (0,), dtype=float).take(look.q.cores) != asked
     for protocol, cores in look.tables.without_goodput:
@@ -41,7 +43,7 @@ def widened(look: Look, tables: Sequence[str], found: Floats, of: Sequence[str] 
     They stay within the limits that the source states.  ``of`` are the tables whose rows give the core count, if
     not the tables themselves.
     """
-    if look.ends == 1 or not look.tables.extend or not (beyond := unmeasured(look)).any():
+    if look.ends == 1 or not (beyond := unmeasured(look)).any():
         return found
     asked, nearest = look.q.cores_count, answering_cores(look, of or tables)
     known = (asked > 0) & (nearest > 0)

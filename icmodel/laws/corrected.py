@@ -196,9 +196,11 @@ def loss_unknown(look: Look, flow: Flow) -> Bools:
     no_goodput = np.asarray(np.isnan(flow.goodput_bps[VALUE]))
     if not look.q.lossy.any():
         return no_goodput
-    said = look.known("loss_rate") | look.known(LIMITED_LOSS)
-    here = np.isnan(look.values(["loss_rate"], look.unlimited)[0]) & flow.saturated[VALUE]
-    return np.asarray((look.q.lossy & (~said | here)) | no_goodput)
+    unsaid = ~(look.known("loss_rate") | look.known(LIMITED_LOSS))
+    saturated = flow.saturated[VALUE]
+    if saturated.any():
+        unsaid |= saturated & np.isnan(look.values(["loss_rate"], look.unlimited)[0])
+    return np.asarray((look.q.lossy & unsaid) | no_goodput)
 
 
 def sent(look: Look, flow: Flow) -> Floats:
@@ -341,8 +343,12 @@ def _flow_rules(look: Look, flow: Flow, less: Bools, by_goodput: Codes) -> dict[
 
 def above_theory(look: Look, flow: Flow) -> Bools:
     """Where the benchmarked goodput that answers exceeds theory's bound and is limited to it, (n,)."""
+    bound = look.q.frames.greatest_bps
+    at_bound = np.asarray(flow.capacity_bps[VALUE] >= bound)
+    if not at_bound.any():
+        return at_bound
     best, unlimited = look.values([BEST, "goodput_bps"], look.unlimited)
-    return np.asarray(if_else(flow.saturated[VALUE], unlimited, best) > look.q.frames.greatest_bps)
+    return np.asarray(if_else(flow.saturated[VALUE], unlimited, best) > bound)
 
 
 def bounds(look: Look, flow: Flow) -> dict[str, float]:

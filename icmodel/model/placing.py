@@ -95,7 +95,7 @@ class Placer:
             others_bps=given["other_goodput_bps"],
             extra_distance_m=if_else(np.isnan(extra), 0.0, extra),
             frames=self._frames(protocol, payload),
-            lossy=np.broadcast_to(of_protocol(self.lossy, protocol), size),
+            lossy=self.lossy.take(protocol),
             work=_work(columns, payload),
         ), refused
 

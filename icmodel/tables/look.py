@@ -178,8 +178,9 @@ class Look:
             else ~known.limited | (known.above_bps == 0)
         )
         packed = self.tables.packed
-        found = packed.basis.reshape(-1).take((on_knot * 2 + on_level) * packed.places + place)
-        return if_else(packed.rows[0].take(place) < 0, 0, found).astype(np.int8)
+        place += (on_knot * 2 + on_level) * packed.places
+        found: Codes = packed.basis.reshape(-1).take(place)
+        return found
 
     def rows(self, metrics: Sequence[str], load: Load) -> list[list[int]]:
         """For a block of one question: the dataset rows used for each metric.

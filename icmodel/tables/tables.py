@@ -167,7 +167,8 @@ class Packed(NamedTuple):
 
     ``coefficients`` (4, 3 · places) are c0, c1, c3 and c4, for value, low and high; ``squares`` (2, 2 · places) are
     c2 and c5 of the ends, empty if all are 0.  ``unlimited`` (2, 3 · cells) and ``unlimited_squares`` (1, 2 · cells)
-    are c0, c1 and c2 of the last slot, all that the unlimited load needs.  ``basis`` and ``rows`` are (4, places).
+    are c0, c1 and c2 of the last slot, all that the unlimited load needs.  ``basis`` and ``rows`` are (4, places), the
+    basis the strongest where there is no row.
     There is a place for each slot, surface and cell, the cells being contiguous; ``cells`` is surfaces times cells, as
     many as the numbers of ``top_load``.
     """
@@ -276,13 +277,16 @@ def _packed(surfaces: Sequence[Surfaces], axes: Axes) -> Packed:
     squares = np.empty((2, 2 if bent else 0, axes.slots, count, axes.cells))
     for to, k in enumerate((2, 5) if bent else ()):
         np.concatenate([one.coefficients[k, LOW:] for one in every], axis=2, out=squares[to])
+    rows = np.concatenate([one.rows for one in every], axis=2).reshape(4, -1)
+    basis = np.concatenate([one.basis for one in every], axis=3).reshape(4, -1)
+    basis *= rows[0] >= 0
     return Packed(
         linear.reshape(4, -1),
         squares.reshape(2, -1),
         linear[:2, :, -1].reshape(2, -1),
         squares[:1, :, -1].reshape(1, -1),
-        np.concatenate([one.basis for one in every], axis=3).reshape(4, -1),
-        np.concatenate([one.rows for one in every], axis=2).reshape(4, -1),
+        basis,
+        rows,
         np.concatenate([one.top_load for one in every]).reshape(-1),
         axes.slots * count * axes.cells,
         count * axes.cells,
