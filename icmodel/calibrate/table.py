@@ -14,7 +14,7 @@ from icmodel.dataset import Dataset, build
 from icmodel.dataset_write import DOCUMENT_FILE, POINTS_FILE, dataset_files
 from icmodel.fold import Settings as Folding
 from icmodel.fold import fold, record_of
-from icmodel.fold.record import RecordDocument
+from icmodel.fold.records import RecordDocument
 
 
 def table(records: Iterable[Record], settings: Settings) -> Dataset:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import math
-from collections.abc import Mapping
+import zlib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from icmodel.documents import json_value
 from icmodel.errors import RecordError
 from icmodel.fold.flags import BUSY
 
@@ -202,23 +206,13 @@ def record_of(line: str) -> Record:
     try:
         document = RecordDocument.model_validate_json(line)
     except ValidationError as error:
-        raise RecordError(f"not a record of icprobe, {_problem(error)}: {HOW_TO_MAKE}") from error
+        problem = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in problem["loc"])
+        said = f"{place} {problem['msg'][0].lower()}{problem['msg'][1:]}".strip()
+        raise RecordError(f"not a record of icprobe, {said}: {HOW_TO_MAKE}") from error
     for key in ("protocol", "payload_bytes", "cores"):
         if key not in document.point:
             raise RecordError(f"not a record of icprobe, point.{key} is missing: {HOW_TO_MAKE}")
-    _check_ranges(document)
-    return Record(line, document)
-
-
-def _problem(error: ValidationError) -> str:
-    problem = error.errors(include_url=False)[0]
-    place = ".".join(str(part) for part in problem["loc"])
-    said = problem["msg"][0].lower() + problem["msg"][1:]
-    return f"{place} {said}" if place else said
-
-
-def _check_ranges(document: RecordDocument) -> None:
-    """Refuse negative results, ratios above 1 and loads that are not positive and finite."""
     for metric, value in document.result.items():
         if value < 0 or (metric == "loss_rate" and value > 1):
             raise RecordError(
@@ -227,3 +221,105 @@ def _check_ranges(document: RecordDocument) -> None:
     load = document.point.get("load_bps", 1.0)
     if isinstance(load, (bool, str)) or not 0 < load < math.inf:
         raise RecordError(f"run {document.run} has load_bps {load!r}: it is above 0, or absent")
+    return Record(line, document)
+
+
+Progress = Callable[[int, int], None]
+"""Called with the number of records read and in total."""
+_GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The records of some files, the number of duplicates, and notes on what was left out."""
+
+    records: tuple[Record, ...]
+    duplicates: int = 0
+    notes: tuple[str, ...] = ()
+
+
+def read_records(files: Iterable[str | Path], progress: Progress | None = None) -> Reading:
+    """The records of all files in order of time, each run once.
+
+    An incomplete last line is left out and noted, since the campaign would repeat that run.
+
+    Parameters
+    ----------
+    files : iterable of paths
+        Plain files, or files compressed by gzip.
+    progress : callable, optional
+        Called after each record with the number of records read and in total.
+
+    Raises
+    ------
+    RecordError
+        If a file cannot be read or a line is no record.
+    """
+    found: dict[str, Record] = {}
+    notes: list[str] = []
+    duplicates = 0
+    opened = [(path, *numbered_lines(path)) for path in map(Path, files)]
+    total, done = sum(len(lines) for _, lines, _ in opened), 0
+    for path, lines, torn in opened:
+        if torn:
+            notes.append(f"{path.name}: the last line was cut while it was written and is left out")
+        for number, line in lines:
+            done += 1
+            if progress is not None:
+                progress(done, total)
+            try:
+                record = record_of(line)
+            except RecordError as error:
+                raise RecordError(f"{path} line {number}: {error}") from error
+            before = found.setdefault(record.run, record)
+            if before.line != line:
+                raise RecordError(
+                    f"{path} line {number}: run {record.run} stands in two forms, one of them was "
+                    "changed; give the file that icprobe wrote"
+                )
+            duplicates += before is not record
+    if not found:
+        raise RecordError(f"there is no record in what was given: {HOW_TO_MAKE}")
+    ordered = sorted(found.values(), key=lambda record: (record.document.started_utc, record.run))
+    return Reading(tuple(ordered), duplicates, tuple(notes))
+
+
+def unpacked(body: bytes, path: Path) -> bytes:
+    """The bytes of a file, decompressed if it is gzip.
+
+    Raises
+    ------
+    RecordError
+        If the gzip data are damaged.
+    """
+    if not body.startswith(_GZIP):
+        return body
+    try:
+        return gzip.decompress(body)
+    except (OSError, EOFError, zlib.error) as error:
+        raise RecordError(f"{path} is damaged gzip ({error}): copy it again") from error
+
+
+def numbered_lines(path: Path) -> tuple[list[tuple[int, str]], bool]:
+    """The non-empty lines with their numbers, and whether an incomplete last one was left out."""
+    try:
+        body = unpacked(path.read_bytes(), path)
+    except OSError as error:
+        raise RecordError(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise RecordError(f"{path} is not UTF-8 ({error.reason}): {HOW_TO_MAKE}") from error
+    lines = text.split("\n")
+    torn = bool(lines[-1].strip()) and not _is_json(lines[-1])
+    kept = lines[:-1] if torn else lines
+    numbered = [(n, line.rstrip("\r")) for n, line in enumerate(kept, start=1) if line.strip()]
+    return numbered, torn and bool(numbered)
+
+
+def _is_json(line: str) -> bool:
+    try:
+        json_value(line)
+    except ValueError:
+        return False
+    return True

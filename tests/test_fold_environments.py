@@ -10,7 +10,7 @@ import pytest
 from fold_case import document, record
 from icmodel.errors import RecordError
 from icmodel.fold import Settings, fold, record_of
-from icmodel.fold.environment import HOST, NOT_COMPARED, SETTING
+from icmodel.fold.axes import HOST, NOT_COMPARED, SETTING
 
 OTHER: dict[str, Any] = {
     "hostname": "other",

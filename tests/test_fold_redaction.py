@@ -15,9 +15,8 @@ import checkout
 from fold_case import document, line, record, write
 from icmodel.errors import RecordError
 from icmodel.fold import Settings, fold_files, read_records, rebuild
-from icmodel.fold.histograms import coarser, merged_buckets
-from icmodel.fold.record import Record, record_of
-from icmodel.fold.withholding import without
+from icmodel.fold.records import Record, record_of
+from icmodel.fold.redaction import coarser, merged_buckets, without
 
 SECRET = 'quiet root="/dev/x y" \\ end'
 
