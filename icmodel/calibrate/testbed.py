@@ -1,18 +1,109 @@
-"""Pairs of hosts on which icprobe can run: network namespaces of a lab, or real hosts over SSH."""
+"""Testbeds: what can be measured, such as two hosts over SSH, a lab or recorded runs."""
 
 from __future__ import annotations
 
 import json
 import shlex
 import socket
+import subprocess
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol, Self
 
+from icmodel.calibrate.runs import Record, Run
+from icmodel.calibrate.settings import Settings
 from icmodel.errors import CalibrationError
-from icmodel.probing.commands import printed
-from icmodel.probing.keys import short_name
-from icmodel.probing.responder import BRIEF_S, RESPONDER, until_told
+from icmodel.probing.commands import ended, printed, reason
+from icmodel.probing.keys import new_key, short_name
+from icmodel.probing.responder import (
+    BRIEF_S,
+    PATIENCE_S,
+    REFUSED,
+    RESPONDER,
+    record_of,
+    responder,
+    until_told,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The reason why these hosts cannot do a run; the run is not tried again."""
+
+    why: str
+
+
+class Testbed(AbstractContextManager["Testbed", None], Protocol):
+    """A system to measure; its context is entered before the first run and left after the last."""
+
+    @property
+    def description(self) -> str:
+        """The system in a few words; a calibration keeps to one system."""
+        ...
+
+    def measure(self, run: Run, repeat: int) -> Record | Refused:
+        """Measure a run once.
+
+        Raises
+        ------
+        MeasurementFailed
+            If the peer or the network failed; the same run may succeed later.
+        """
+        ...
+
+
+class Hosts:
+    """A system of two hosts.
+
+    Parameters
+    ----------
+    probe : Path
+        The icprobe of this machine.
+    pair : Pair
+        The two hosts.
+    settings : Settings
+        The times of a run.
+    folder : Path
+        Folder of the calibration; a key left behind by a killed calibration is replaced.
+    """
+
+    def __init__(self, probe: Path, pair: Pair, settings: Settings, folder: Path) -> None:
+        self.description = pair.description
+        self._probe = probe
+        self._pair = pair
+        self._folder = folder
+        self._stack = ExitStack()
+        self._times = (
+            *("--duration", f"{settings.timing.window_s:g} s"),
+            *("--warmup", f"{settings.timing.warmup_s:g} s"),
+            *("--baseline", f"{settings.timing.baseline_s:g} s"),
+        )
+        self._longest_s = settings.timing.cost_s + PATIENCE_S
+        self._responder: subprocess.Popen[bytes] | None = None
+
+    def measure(self, run: Run, repeat: int) -> Record | Refused:
+        """Run icprobe once; a run that it rejects is refused, provided the responder still runs."""
+        done = ended(self._pair.asking((*run.words(), *self._times)), self._longest_s)
+        if done.returncode == REFUSED and self._responder and self._responder.poll() is None:
+            return Refused(reason(done.stderr))
+        return record_of(done)
+
+    # --- coming and going ---------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            key = stack.enter_context(new_key(self._probe, self._folder))
+            self._pair.up(key)
+            stack.callback(self._pair.down)
+            self._responder = stack.enter_context(responder(self._pair.answering()))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
 
 KEEP_KEY = (
     'umask 077; d="${{TMPDIR:-/tmp}}/{name}"; rm -rf "$d"; '

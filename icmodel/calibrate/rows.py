@@ -1,4 +1,4 @@
-"""The records so far as a dataset in memory, to fit the model between two steps."""
+"""The records of a calibration as a dataset: in memory between two steps, and in their folder."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
-from icmodel.calibrate.run import Record
+from icmodel.calibrate.runs import Record
 from icmodel.calibrate.settings import Settings
+from icmodel.calibrate.state import RECORDS
 from icmodel.dataset import Dataset, build
 from icmodel.dataset_write import DOCUMENT_FILE, POINTS_FILE, dataset_files
 from icmodel.fold import Settings as Folding
-from icmodel.fold import fold, record_of
+from icmodel.fold import fold, read_records, record_of, write_folded
 from icmodel.fold.records import RecordDocument
 
 
@@ -53,3 +54,19 @@ def folding(name: str, settings: Settings) -> Folding:
         most_steal=settings.sampling.most_steal,
         about=burst,
     )
+
+
+def write(folder: Path, settings: Settings) -> Dataset:
+    """Fold the records of a calibration and write the dataset into their folder.
+
+    The same records give the same bytes, however often the calibration was interrupted.
+
+    Raises
+    ------
+    RecordError, DatasetError
+        If a record is damaged, none can be used, or the folder cannot be written.
+    """
+    reading = read_records([folder / RECORDS])
+    chosen = folding(folder.resolve().name, settings)
+    folded = fold(reading.records, chosen, duplicates=reading.duplicates, notes=reading.notes)
+    return write_folded(folder, folded)
