@@ -13,7 +13,7 @@ from typing import Any
 
 from icmodel.errors import NetworkError
 from icmodel.system.checking import check, refusal
-from icmodel.system.document import SystemDocument
+from icmodel.system.document import Streams, SystemDocument
 from icmodel.system.expansion import expand
 from icmodel.system.network import Producer, Stream, System
 from icmodel.system.required import wanted
@@ -36,6 +36,7 @@ MOST_PACKETS = 120
 UDP_LIMIT = 65_507
 FRAME_BITS = 12_304.0
 TRIES = 20
+MAY_FALL_SHORT = "allowed_shortfall_ratio"
 
 
 def system_of(document: Drawn) -> System:
@@ -217,6 +218,11 @@ class _Drawing:
         made["payload_bytes"] = self._payload(made["protocol"])
         if self.chance(0.8):
             made["priority"] = draw.choice(priorities)
+        if (
+            MAY_FALL_SHORT in Streams.model_fields
+            and random.Random(name + self.name).random() < 0.05
+        ):
+            made[MAY_FALL_SHORT] = 0.5
         if self.chance(0.4):
             made["kind"] = draw.choice(("hard", "firm", "soft"))
         self._produce(made, alike)
@@ -402,7 +408,11 @@ def port_loads(system: System, cutting: str = APART) -> dict[str, tuple[float, d
 
 
 def least_loads(
-    system: System, only: Stream | None = None, goodput_bps: float | None = None
+    system: System,
+    only: Stream | None = None,
+    goodput_bps: float | None = None,
+    *,
+    thinned: bool = True,
 ) -> dict[str, float]:
     """The least that surely comes to each port on average, over its rate.
 
@@ -413,6 +423,8 @@ def least_loads(
     ----------
     only : Stream, optional
         Counts alone, at ``goodput_bps`` if that is given.
+    thinned : bool
+        Whether streams behind such a port are left out.
     """
     loads = dict.fromkeys(system.ports, 0.0)
     streams = [some[0] for some in system.copies().values()] if only is None else [only]
@@ -426,7 +438,7 @@ def least_loads(
                 continue
             for port in ways[one.name]:
                 before = one.path[: one.path.index(port)] if port in one.path else one.path
-                if only is not None or not full.intersection(before):
+                if only is not None or not thinned or not full.intersection(before):
                     loads[port] += goodput * least_ratio(system, one) / system.ports[port].rate_bps
         more = {name for name, load in loads.items() if load > 1 + 1e-6}
         if more <= full:
