@@ -47,6 +47,7 @@ LONGEST = (
     "test_docs",
     "test_wheel",
     "test_contradictions",
+    "test_system_contradictions",
     "test_benchmarks",
     "test_cli",
     "test_report",
