@@ -31,6 +31,8 @@ class Train:
         Whether the last packet is full.
     full_packet_bytes : int
         Bytes on the wire of the first packet of a frame that needs more than one [B].
+    last_packet_bytes : array of int64, the same shape
+        Bytes on the wire of the last packet, which is the only one of a frame that needs no more [B].
     """
 
     payload_bytes: NDArray[np.int64]
@@ -38,6 +40,21 @@ class Train:
     wire_bytes: NDArray[np.int64]
     aligned: NDArray[np.bool_]
     full_packet_bytes: int
+    last_packet_bytes: NDArray[np.int64]
+
+    @property
+    def longest_packet_bytes(self) -> NDArray[np.int64]:
+        """Bytes on the wire of the longest packet of each frame: its first [B]."""
+        return np.where(self.packets > 1, self.full_packet_bytes, self.wire_bytes)
+
+    @property
+    def shortest_packet_bytes(self) -> NDArray[np.int64]:
+        """Bytes on the wire of the shortest packet of each frame: its last, or one between first and last [B]."""
+        between = self.wire_bytes - self.full_packet_bytes - self.last_packet_bytes
+        one = between // np.maximum(self.packets - 2, 1)
+        return np.where(
+            self.packets > 2, np.minimum(one, self.last_packet_bytes), self.last_packet_bytes
+        )
 
     @property
     def wire_bits(self) -> NDArray[np.int64]:
@@ -59,8 +76,7 @@ class Train:
         fixed = path.distance_m * path.propagation_s_per_m + path.switches * path.switch_latency_s
         serialised = self.wire_bytes
         if path.switching == "store-and-forward":
-            first = np.where(self.packets > 1, self.full_packet_bytes, self.wire_bytes)
-            serialised = serialised + path.switches * first
+            serialised = serialised + path.switches * self.longest_packet_bytes
         check_positive("line_rate_bps", line_rate_bps)
         return np.asarray(fixed + 8 * serialised / line_rate_bps)
 

@@ -22,7 +22,8 @@ from icmodel.theory.framing import AnyFraming, choice
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-ETHERNET_BYTES = 8 + 14 + 4 + 12  # preamble with start delimiter, header, FCS, gap
+GAP_BYTES = 12
+ETHERNET_BYTES = 8 + 14 + 4 + GAP_BYTES  # preamble with start delimiter, header, FCS, gap
 VLAN_TAG_BYTES = 4
 MIN_PACKET_BYTES = 46
 IP_BYTES = {4: 20, 6: 40}
@@ -93,6 +94,11 @@ class Framing(AnyFraming):
             return None
         return MAX_UDP_PAYLOAD_BYTES[self.ip_version] if self.protocol == "udp" else self.mtu_bytes
 
+    @property
+    def gap_bytes(self) -> int:
+        """Of the gap behind each packet [B]."""
+        return GAP_BYTES
+
     def train(self, payload_bytes: ArrayLike) -> _wire.Train:
         """The packets that frames become; shape of `payload_bytes` [B]."""
         cut = self._cut()
@@ -109,7 +115,8 @@ class Framing(AnyFraming):
             wire = wire + np.maximum(short, 0)
         filled = np.where(uncut, data == cut.whole, (data - cut.last) % cut.full == 0)
         full_packet = cut.header + cut.fragment_header + cut.full + link
-        return _wire.Train(payload, np.asarray(count), np.asarray(wire), filled, full_packet)
+        last = np.asarray(wire - (count - 1) * full_packet)
+        return _wire.Train(payload, np.asarray(count), np.asarray(wire), filled, full_packet, last)
 
     def aligned_payloads(self, up_to_bytes: int) -> NDArray[np.int64]:
         """All payloads up to `up_to_bytes` that fill their packets [B], ascending."""
