@@ -15,7 +15,7 @@ from icmodel.system.network import Stream, System
 from icmodel.system.packing import Packing, packing
 from icmodel.system.prediction import path_times, shares
 from icmodel.system.prediction.asking import Answers, Choice, refusals, spoken
-from icmodel.system.prediction.bounding import REFUSE, Bounded, bounded
+from icmodel.system.prediction.bounding import REFUSE, Bounded, Hosts, bounded, hosts
 from icmodel.system.prediction.judging import judged
 from icmodel.system.prediction.lanes import PORT
 from icmodel.system.prediction.latency import Added, added, held, latencies
@@ -77,7 +77,9 @@ def predict(
     overloaded = got.allocation.arriving > got.allocation.could * OVERLOAD
     shifts = path_times.shifts(system, packed, said)
     bound = (
-        bounded(system, packed, cycles) if worst else Bounded({}, {}, "bounds were not asked for")
+        bounded(system, packed, _hosts(system, packed, got.alone), cycles)
+        if worst
+        else Bounded({}, {}, {}, "bounds were not asked for")
     )
     telling = _Telling(
         system=system,
@@ -145,9 +147,8 @@ class _Telling:
         if self.got.by_window[index] or (by_host and math.isfinite(stream.requested_goodput_bps)):
             by = "its window" if self.got.by_window[index] else f"the host at {part.at}"
             return None, f"{by} lets less pass than is asked for, so that more and more waits"
-        least = path_times.least_s(self.system, self.packed, stream)
         own = path_times.application_s(self.system, stream)
-        bound = self.bound.of(stream, self.got.alone.estimate("latency_max_s", index), least)
+        bound = self.bound.of(stream)
         if bound is None:
             full = "more may come to a port of its path than that can send"
             return None, self.bound.why or full
@@ -214,6 +215,17 @@ class _Telling:
         if not math.isfinite(frame.high):
             return _at_least(sent, stream, frame, goodput)
         return sent_at_once(sent, stream.payload_bytes, frame, goodput)
+
+
+def _hosts(system: System, packed: Packing, alone: Answers) -> dict[str, Hosts]:
+    """What the hosts of each stream add, by what its dataset has of it alone."""
+    found = {}
+    for index, stream in enumerate(system.streams.values()):
+        least, greatest = (alone.estimate(f"latency_{end}_s", index) for end in ("min", "max"))
+        own = hosts(least, greatest, path_times.least_s(system, packed, stream))
+        if own is not None:
+            found[stream.name] = own
+    return found
 
 
 def _at_least(message: Message, stream: Stream, frame: Estimate, goodput: Estimate) -> Estimate:
