@@ -425,6 +425,7 @@ def test_each_link_has_the_functions_of_the_room(link: ModuleType) -> None:
     [
         (Framing("udp"), 1473, 1538, 84, 84),
         (Framing("udp"), 3000, 1538, 1538 - 1480 + 48, 1538 - 1480 + 48),
+        (Framing("udp", 9000), 8968 + 8980, 9038, 9034, 9038),  # fragments are multiples of 8 B
         (Framing("tcp"), 64, 154, 154, 154),
         (roce.Framing(operation="write"), 3 * 1024, 1122, 1106, 1106),  # the first has 16 B more
         (roce.Framing(operation="read"), 3 * 1024, 1110, 1106, 1110),  # first, last 4 B more

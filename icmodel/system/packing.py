@@ -62,7 +62,7 @@ class Packed:
         The end of each packet's bits, after which the next one may begin. The packet has arrived before it: it
         counts in loads and rates, not in a delay.
     frame : Packets
-        A full frame by itself.
+        A frame by itself: a full one, or the only one of a message that is less.
     message : Packets
         All frames of a message, each in packets of its own: the most that a message becomes.
     merged : Packets
@@ -130,16 +130,11 @@ def packing(system: System) -> Packing:
 
 
 def _kind(stream: Stream, interconnect: str, mtu_bytes: int) -> _Kind:
-    made = stream.producer
-    message = float(stream.payload_bytes) if made is None else made.message_bytes
-    single = made is not None and made.kind in AT_ONCE and message <= stream.payload_bytes
+    made, frame = stream.producer, stream.payload_bytes
+    message = frame if made is None else math.ceil(made.message_bytes)
+    single = made is not None and made.kind in AT_ONCE and message <= frame
     return _Kind(
-        stream.protocol,
-        stream.payload_bytes,
-        max(math.ceil(message), 1),
-        single,
-        interconnect,
-        mtu_bytes,
+        stream.protocol, message if single else frame, message, single, interconnect, mtu_bytes
     )
 
 
@@ -150,7 +145,7 @@ def _packed(kind: _Kind, link: Link) -> Packed:
     frame, last = (_carried(kind.protocol, size) for size in (kind.payload_bytes, rest))
     one = _cut(on.framing, link, [(frame, 1)])
     message = _cut(on.framing, link, [(frame, whole), (last, 1)])
-    merged, longest = message, one.longest_bits
+    merged, longest = message, max(one.longest_bits, message.longest_bits)
     shortest = min(one.shortest_bits, message.shortest_bits)
     if on.framing is not None and on.merges and not kind.single:
         full = int(on.framing.aligned_payloads(link.mtu_bytes)[0])

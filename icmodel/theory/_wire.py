@@ -44,17 +44,21 @@ class Train:
 
     @property
     def longest_packet_bytes(self) -> NDArray[np.int64]:
-        """Bytes on the wire of the longest packet of each frame: its first [B]."""
-        return np.where(self.packets > 1, self.full_packet_bytes, self.wire_bytes)
+        """Bytes on the wire of the longest packet of each frame: its first, or its last [B].
+
+        Fragments of IP but the last carry multiples of 8 B, so that may be longer.
+        """
+        longest = np.maximum(self.full_packet_bytes, self.last_packet_bytes)
+        return np.where(self.packets > 1, longest, self.wire_bytes)
 
     @property
     def shortest_packet_bytes(self) -> NDArray[np.int64]:
-        """Bytes on the wire of the shortest packet of each frame: its last, or one between first and last [B]."""
-        between = self.wire_bytes - self.full_packet_bytes - self.last_packet_bytes
-        one = between // np.maximum(self.packets - 2, 1)
-        return np.where(
-            self.packets > 2, np.minimum(one, self.last_packet_bytes), self.last_packet_bytes
-        )
+        """Bytes on the wire of the shortest packet of each frame: its last mostly, or another one [B]."""
+        ends = self.full_packet_bytes + self.last_packet_bytes
+        shorter = np.minimum(self.full_packet_bytes, self.last_packet_bytes)
+        between = (self.wire_bytes - ends) // np.maximum(self.packets - 2, 1)
+        every = np.where(self.packets > 2, np.minimum(between, shorter), shorter)
+        return np.where(self.packets > 1, every, self.wire_bytes)
 
     @property
     def wire_bits(self) -> NDArray[np.int64]:
@@ -76,7 +80,8 @@ class Train:
         fixed = path.distance_m * path.propagation_s_per_m + path.switches * path.switch_latency_s
         serialised = self.wire_bytes
         if path.switching == "store-and-forward":
-            serialised = serialised + path.switches * self.longest_packet_bytes
+            first = np.where(self.packets > 1, self.full_packet_bytes, self.wire_bytes)
+            serialised = serialised + path.switches * first
         check_positive("line_rate_bps", line_rate_bps)
         return np.asarray(fixed + 8 * serialised / line_rate_bps)
 

@@ -178,7 +178,7 @@ def arrival(stream: Stream, packed: Sequence[Packed], line_bps: float) -> bounds
     """
     longest = max(on.longest_bits for on in packed)
     frame = max(on.frame.sum_bits for on in packed)
-    message = max(max(on.message.sum_bits for on in packed), frame)
+    message = max(on.message.sum_bits for on in packed)
     made = stream.producer
     at_once = made is not None and made.kind in AT_ONCE
     burst = max(message if at_once else frame, longest)
@@ -190,7 +190,7 @@ def arrival(stream: Stream, packed: Sequence[Packed], line_bps: float) -> bounds
     if paced:
         return bounds.token_bucket(burst, paced)
     frames = made.message_bytes / stream.payload_bytes
-    number = max(math.ceil(frames), 1)
+    number = math.ceil(frames)
     before = max(number - 2, 0) * (number * frame - message) / number
     steady = max(message, frame * frames) / made.period_s
     return bounds.arrival(
