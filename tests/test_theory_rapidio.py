@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from icmodel.errors import ScenarioError
 from icmodel.theory import rapidio
 from icmodel.theory.rapidio import Framing
+from pipeline import Hop, lone_frame_s
 
 CASES = Path(__file__).parent / "cases" / "theory"
 OPERATIONS = ["swrite", "nwrite", "nwrite_r", "nread", "message"]
@@ -147,6 +148,10 @@ def test_the_slow_twin_agrees(framing: Framing, payload: int) -> None:
     interval = float(rapidio.send_interval_s(payload, framing, 16e9))
     assert goodput * interval == pytest.approx(8 * payload)
     assert goodput <= rapidio.stream_goodput_bps(framing, 16e9) < 16e9
+    stored = rapidio.min_latency_s(
+        payload, framing, 16e9, switches=2, switching="store-and-forward"
+    )
+    assert float(stored) == pytest.approx(lone_frame_s([sizes] * 3, 0, [Hop(16e9)] * 3))
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)

@@ -60,6 +60,11 @@ class RdmaFraming(AnyFraming):
         """Bytes around the data of every packet [B]."""
 
     @property
+    def gap_bytes(self) -> int:
+        """Idle bytes behind every packet, of `packet_bytes` [B]."""
+        return 0
+
+    @property
     def max_payload_bytes(self) -> int:
         """Largest message [B]: 2**31; a datagram is one packet."""
         return self.mtu_bytes if self.operation == "datagram" else MAX_MESSAGE_BYTES
@@ -74,8 +79,17 @@ class RdmaFraming(AnyFraming):
         last = np.where(count > 1, AETH_BYTES, 0) if self.operation == "read" else 0
         wire = filled + count * self.packet_bytes + first + last
         aligned = payload % self.mtu_bytes == 0
-        full_packet = self.packet_bytes + self.mtu_bytes + first
-        return _wire.Train(payload, count, np.asarray(wire), np.asarray(aligned), full_packet)
+        middle = self.packet_bytes + self.mtu_bytes
+        behind = np.asarray(wire - np.where(count > 1, first + (count - 1) * middle, 0))
+        return _wire.Train(
+            payload,
+            count,
+            np.asarray(wire),
+            np.asarray(aligned),
+            middle + first,
+            behind,
+            self.gap_bytes,
+        )
 
     def aligned_payloads(self, up_to_bytes: int) -> NDArray[np.int64]:
         """All payloads up to `up_to_bytes` that fill their packets [B], ascending."""

@@ -31,6 +31,10 @@ class Train:
         Whether the last packet is full.
     full_packet_bytes : int
         Bytes on the wire of the first packet of a frame that needs more than one [B].
+    last_packet_bytes : array of int64, the same shape
+        Bytes on the wire of each frame's last packet [B].
+    gap_bytes : int
+        Idle time behind every packet, counted in its bytes on the wire [B].  A delay ends before it.
     """
 
     payload_bytes: NDArray[np.int64]
@@ -38,6 +42,8 @@ class Train:
     wire_bytes: NDArray[np.int64]
     aligned: NDArray[np.bool_]
     full_packet_bytes: int
+    last_packet_bytes: NDArray[np.int64]
+    gap_bytes: int = 0
 
     @property
     def wire_bits(self) -> NDArray[np.int64]:
@@ -55,12 +61,17 @@ class Train:
         return np.asarray(self.wire_bits / line_rate_bps)
 
     def latency_s(self, line_rate_bps: float, path: Path) -> NDArray[np.float64]:
-        """Propagation + serialisation + switches; each store-and-forward switch adds the time of one packet."""
+        """Propagation + serialisation + switches; each store-and-forward switch adds the time of one packet.
+
+        Serialisation ends with the last bit, before the gap.  Over links of one rate packets follow each other as
+        jobs through a permutation flow shop: sum of all on one link, and the longest on each of the others.
+        """
         fixed = path.distance_m * path.propagation_s_per_m + path.switches * path.switch_latency_s
-        serialised = self.wire_bytes
+        serialised = self.wire_bytes - self.gap_bytes
         if path.switching == "store-and-forward":
-            first = np.where(self.packets > 1, self.full_packet_bytes, self.wire_bytes)
-            serialised = serialised + path.switches * first
+            full = np.where(self.packets > 1, self.full_packet_bytes, 0)
+            longest = np.maximum(full, self.last_packet_bytes)
+            serialised = serialised + path.switches * (longest - self.gap_bytes)
         check_positive("line_rate_bps", line_rate_bps)
         return np.asarray(fixed + 8 * serialised / line_rate_bps)
 

@@ -17,7 +17,8 @@ from icmodel.theory.bounds import *  # noqa: F403 - the functions of every link
 from icmodel.theory.framing import AnyFraming, choice
 
 ETHERNET_BYTES = 14 + 4  # header, FCS
-PREAMBLE_AND_GAP_BYTES = 8 + 12
+GAP_BYTES = 12
+PREAMBLE_AND_GAP_BYTES = 8 + GAP_BYTES
 VLAN_TAG_BYTES = 4
 IP_BYTES = {4: 20, 6: 40}
 UDP_BYTES = 8
@@ -64,3 +65,8 @@ class Framing(_rdma.RdmaFraming):
         link = ETHERNET_BYTES + VLAN_TAG_BYTES * self.vlan_tags
         uncounted = 0 if self.as_counted else PREAMBLE_AND_GAP_BYTES
         return link + network + _rdma.BTH_BYTES + _rdma.ICRC_BYTES + uncounted
+
+    @property
+    def gap_bytes(self) -> int:
+        """Gap behind every packet [B]; counters do not see it."""
+        return 0 if self.as_counted else GAP_BYTES
