@@ -377,14 +377,17 @@ def test_the_slow_twin_agrees(question: tuple[Framing, int]) -> None:
     framing, payload = question
     sizes = packet_sizes(payload, framing)
     assert int(ethernet.packets(payload, framing)) == len(sizes)
+    on_line = [on_the_wire(size, framing) for size in sizes]
+    train = framing.train(payload)
+    ends = train.longest_packet_bytes, train.shortest_packet_bytes, train.last_packet_bytes
+    assert [int(end) for end in ends] == [max(on_line), min(on_line), on_line[-1]]
     assert int(ethernet.wire_bits(payload, framing)) == slow_wire_bits(payload, framing)
     full = sizes[-1] == framing.mtu_bytes
     assert bool(ethernet.aligned(payload, framing)) == full
-    train = [[on_the_wire(size, framing) for size in sizes]] * 4
     for switching in ("cut-through", "store-and-forward"):
         told = ethernet.min_latency_s(payload, framing, 1e9, switches=3, switching=switching)
         hops = [Hop(1e9, through=switching == "cut-through")] * 4
-        played = lone_frame_s(train, 12 if framing.padded else 0, hops)
+        played = lone_frame_s([on_line] * 4, 12 if framing.padded else 0, hops)
         assert float(told) == pytest.approx(played)
 
 

@@ -146,6 +146,9 @@ def test_the_slow_twin_agrees(question: tuple[Framing, int]) -> None:
     framing, payload = question
     sizes = slow_packets(payload, framing)
     assert int(infiniband.packets(payload, framing)) == len(sizes)
+    train = framing.train(payload)
+    ends = train.longest_packet_bytes, train.shortest_packet_bytes, train.last_packet_bytes
+    assert [int(end) for end in ends] == [max(sizes), min(sizes), sizes[-1]]
     assert int(infiniband.wire_bits(payload, framing)) == 8 * sum(sizes)
     assert bool(infiniband.aligned(payload, framing)) == (payload % framing.mtu_bytes == 0)
     interval = float(infiniband.send_interval_s(payload, framing, 32e9))

@@ -142,6 +142,9 @@ def slow_packets(payload: int, framing: Framing) -> list[int]:
 def test_the_slow_twin_agrees(framing: Framing, payload: int) -> None:
     sizes = slow_packets(payload, framing)
     assert int(rapidio.packets(payload, framing)) == len(sizes)
+    train = framing.train(payload)
+    ends = train.longest_packet_bytes, train.shortest_packet_bytes, train.last_packet_bytes
+    assert [int(end) for end in ends] == [max(sizes), min(sizes), sizes[-1]]
     assert int(rapidio.wire_bits(payload, framing)) == 8 * sum(sizes)
     assert bool(rapidio.aligned(payload, framing)) == (payload % 256 == 0)
     goodput = float(rapidio.max_goodput_bps(payload, framing, 16e9))

@@ -60,11 +60,6 @@ class RdmaFraming(AnyFraming):
         """Bytes around the data of every packet [B]."""
 
     @property
-    def gap_bytes(self) -> int:
-        """Idle bytes behind every packet, of `packet_bytes` [B]."""
-        return 0
-
-    @property
     def max_payload_bytes(self) -> int:
         """Largest message [B]: 2**31; a datagram is one packet."""
         return self.mtu_bytes if self.operation == "datagram" else MAX_MESSAGE_BYTES
@@ -89,6 +84,7 @@ class RdmaFraming(AnyFraming):
             middle + first,
             behind,
             self.gap_bytes,
+            first,
         )
 
     def aligned_payloads(self, up_to_bytes: int) -> NDArray[np.int64]:

@@ -35,6 +35,8 @@ class Train:
         Bytes on the wire of each frame's last packet [B].
     gap_bytes : int
         Idle time behind every packet, counted in its bytes on the wire [B].  A delay ends before it.
+    first_header_bytes : int
+        By how much the first of several packets exceeds those between it and the last [B].
     """
 
     payload_bytes: NDArray[np.int64]
@@ -44,6 +46,21 @@ class Train:
     full_packet_bytes: int
     last_packet_bytes: NDArray[np.int64]
     gap_bytes: int = 0
+    first_header_bytes: int = 0
+
+    @property
+    def longest_packet_bytes(self) -> NDArray[np.int64]:
+        """Bytes on the wire of each frame's longest packet [B]."""
+        first = np.where(self.packets > 1, self.full_packet_bytes, 0)
+        return np.maximum(first, self.last_packet_bytes)
+
+    @property
+    def shortest_packet_bytes(self) -> NDArray[np.int64]:
+        """Bytes on the wire of each frame's shortest packet [B]."""
+        between = self.full_packet_bytes - self.first_header_bytes * (self.packets > 2)
+        return np.where(
+            self.packets > 1, np.minimum(between, self.last_packet_bytes), self.last_packet_bytes
+        )
 
     @property
     def wire_bits(self) -> NDArray[np.int64]:
@@ -69,9 +86,7 @@ class Train:
         fixed = path.distance_m * path.propagation_s_per_m + path.switches * path.switch_latency_s
         serialised = self.wire_bytes - self.gap_bytes
         if path.switching == "store-and-forward":
-            full = np.where(self.packets > 1, self.full_packet_bytes, 0)
-            longest = np.maximum(full, self.last_packet_bytes)
-            serialised = serialised + path.switches * (longest - self.gap_bytes)
+            serialised = serialised + path.switches * (self.longest_packet_bytes - self.gap_bytes)
         check_positive("line_rate_bps", line_rate_bps)
         return np.asarray(fixed + 8 * serialised / line_rate_bps)
 

@@ -98,6 +98,11 @@ class Framing(AnyFraming):
             return None
         return MAX_UDP_PAYLOAD_BYTES[self.ip_version] if self.protocol == "udp" else self.mtu_bytes
 
+    @property
+    def gap_bytes(self) -> int:
+        """Gap behind every packet [B]; 0 in IC2012's form, whose latency does not end before it."""
+        return GAP_BYTES if self.padded else 0
+
     def train(self, payload_bytes: ArrayLike) -> _wire.Train:
         """The packets that frames become; shape of `payload_bytes` [B]."""
         cut = self._cut()
@@ -116,9 +121,8 @@ class Framing(AnyFraming):
         filled = np.where(uncut, data == cut.whole, (data - cut.last) % cut.full == 0)
         full_packet = cut.header + cut.fragment_header + cut.full + link
         last = np.asarray(wire - (count - 1) * full_packet)
-        gap = GAP_BYTES if self.padded else 0
         return _wire.Train(
-            payload, np.asarray(count), np.asarray(wire), filled, full_packet, last, gap
+            payload, np.asarray(count), np.asarray(wire), filled, full_packet, last, self.gap_bytes
         )
 
     def aligned_payloads(self, up_to_bytes: int) -> NDArray[np.int64]:
