@@ -452,3 +452,29 @@ def test_each_link_has_the_functions_of_the_room(link: ModuleType) -> None:
         assert getattr(link, name) is getattr(theory, name)
     framing = link.Framing()
     assert theory.max_goodput_bps(256, framing, TEN_G) == link.max_goodput_bps(256, framing, TEN_G)
+
+
+@pytest.mark.parametrize(
+    ("framing", "payload", "longest", "shortest", "last"),
+    [
+        (Framing("udp"), 1473, 1538, 84, 84),
+        (Framing("udp"), 3000, 1538, 1538 - 1480 + 48, 1538 - 1480 + 48),
+        (Framing("tcp"), 64, 154, 154, 154),
+        (roce.Framing(operation="write"), 3 * 1024, 1122, 1106, 1106),  # the first has 16 B more
+        (roce.Framing(operation="read"), 3 * 1024, 1110, 1106, 1110),  # first, last 4 B more
+        (infiniband.Framing(), 4097, 4122, 30, 30),
+        (rapidio.Framing(), 257, 272, 24, 24),
+    ],
+)
+def test_the_longest_the_shortest_and_the_last_packet_of_a_frame(
+    framing: theory.AnyFraming, payload: int, longest: int, shortest: int, last: int
+) -> None:
+    train = framing.train(payload)
+    found = (train.longest_packet_bytes, train.shortest_packet_bytes, train.last_packet_bytes)
+    assert tuple(map(int, found)) == (longest, shortest, last)
+
+
+def test_only_ethernet_has_a_gap_and_port_counters_do_not_see_it() -> None:
+    assert Framing("ethernet").gap_bytes == roce.Framing().gap_bytes == 12
+    assert roce.Framing(as_counted=True).gap_bytes == 0
+    assert infiniband.Framing().gap_bytes == rapidio.Framing().gap_bytes == 0

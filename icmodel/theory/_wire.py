@@ -32,11 +32,9 @@ class Train:
     full_packet_bytes : int
         Bytes on the wire of the first packet of a frame that needs more than one [B].
     last_packet_bytes : array of int64, the same shape
-        Bytes on the wire of each frame's last packet [B].
+        Bytes on the wire of the last packet, which is the only one of a frame that needs no more [B].
     gap_bytes : int
-        Idle time behind every packet, counted in its bytes on the wire [B].  A delay ends before it.
-    first_header_bytes : int
-        By how much the first of several packets exceeds those between it and the last [B].
+        The end of each packet's bytes on the wire, which the next one waits for and a delay does not [B].
     """
 
     payload_bytes: NDArray[np.int64]
@@ -46,21 +44,21 @@ class Train:
     full_packet_bytes: int
     last_packet_bytes: NDArray[np.int64]
     gap_bytes: int = 0
-    first_header_bytes: int = 0
 
     @property
     def longest_packet_bytes(self) -> NDArray[np.int64]:
-        """Bytes on the wire of each frame's longest packet [B]."""
+        """Bytes on the wire of the longest packet of each frame: its first or its last [B]."""
         first = np.where(self.packets > 1, self.full_packet_bytes, 0)
         return np.maximum(first, self.last_packet_bytes)
 
     @property
     def shortest_packet_bytes(self) -> NDArray[np.int64]:
-        """Bytes on the wire of each frame's shortest packet [B]."""
-        between = self.full_packet_bytes - self.first_header_bytes * (self.packets > 2)
-        return np.where(
-            self.packets > 1, np.minimum(between, self.last_packet_bytes), self.last_packet_bytes
-        )
+        """Bytes on the wire of the shortest packet of each frame [B]."""
+        between = self.wire_bytes - self.full_packet_bytes - self.last_packet_bytes
+        middle = between // np.maximum(self.packets - 2, 1)
+        first = np.where(self.packets > 1, self.full_packet_bytes, self.last_packet_bytes)
+        others = np.where(self.packets > 2, np.minimum(first, middle), first)
+        return np.minimum(others, self.last_packet_bytes)
 
     @property
     def wire_bits(self) -> NDArray[np.int64]:

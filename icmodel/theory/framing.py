@@ -45,7 +45,7 @@ class AnyFraming(ABC):
 
     @property
     def gap_bytes(self) -> int:
-        """Idle bytes behind every packet, counted in its bytes on the wire [B]; 0 unless the link has a gap."""
+        """The end of each packet's bytes on the wire, which the next one waits for and no receiver does [B]."""
         return 0
 
     @abstractmethod

@@ -92,11 +92,11 @@ class Framing(AnyFraming):
         payload = _wire.payload_array(payload_bytes, limit, carrier)
         count = _wire.ceil_div(payload, MAX_DATA_BYTES)
         full = int(packet_bytes(MAX_DATA_BYTES, self)) + self.control_symbol_bytes
-        last = _packet_bytes(payload - (count - 1) * MAX_DATA_BYTES, self)
-        wire = (count - 1) * full + last + self.control_symbol_bytes
-        aligned = payload % MAX_DATA_BYTES == 0
-        behind = np.asarray(last + self.control_symbol_bytes)
-        return _wire.Train(payload, count, np.asarray(wire), np.asarray(aligned), full, behind)
+        last = np.asarray(_packet_bytes(payload - (count - 1) * MAX_DATA_BYTES, self))
+        last = last + self.control_symbol_bytes
+        wire = np.asarray((count - 1) * full + last)
+        aligned = np.asarray(payload % MAX_DATA_BYTES == 0)
+        return _wire.Train(payload, count, wire, aligned, full, last)
 
     def aligned_payloads(self, up_to_bytes: int) -> NDArray[np.int64]:
         """All payloads up to `up_to_bytes` that fill their packets [B], ascending."""

@@ -59,14 +59,14 @@ class Framing(_rdma.RdmaFraming):
             )
 
     @property
+    def gap_bytes(self) -> int:
+        """Of the gap behind each packet [B], which port counters do not see."""
+        return 0 if self.as_counted else GAP_BYTES
+
+    @property
     def packet_bytes(self) -> int:
         """Bytes around the data of every packet [B]."""
         network = _rdma.GRH_BYTES if self.version == 1 else IP_BYTES[self.ip_version] + UDP_BYTES
         link = ETHERNET_BYTES + VLAN_TAG_BYTES * self.vlan_tags
         uncounted = 0 if self.as_counted else PREAMBLE_AND_GAP_BYTES
         return link + network + _rdma.BTH_BYTES + _rdma.ICRC_BYTES + uncounted
-
-    @property
-    def gap_bytes(self) -> int:
-        """Gap behind every packet [B]; counters do not see it."""
-        return 0 if self.as_counted else GAP_BYTES
