@@ -20,7 +20,7 @@ class Hop:
 
 
 def lone_frame_s(
-    sizes_bytes: Sequence[Sequence[int]], gap_bytes: int, hops: Sequence[Hop]
+    sizes_bytes: Sequence[Sequence[float]], gap_bytes: float, hops: Sequence[Hop]
 ) -> float:
     """From the first bit of the first packet to the last bit of the last one [s].
 

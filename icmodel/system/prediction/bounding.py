@@ -51,7 +51,7 @@ class Bounded:
         greatest : Estimate
             The greatest latency of the stream alone, as its dataset has it.
         least_s : float
-            Theory's least time of a frame.
+            What of the network is in that latency at least.
         """
         bound = self.network.get(stream.name)
         if bound is None or not math.isfinite(bound.value_s):

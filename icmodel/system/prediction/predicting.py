@@ -86,6 +86,7 @@ def predict(
         way=added(system, got.shared, queued, got.held_back, shifts, overloaded),
         refused=refusals(system, said, got.alone),
         bound=bound,
+        measured_s=path_times.contained_s(system, packed, said),
     )
     streams = telling.streams()
     result = SystemPrediction(
@@ -110,6 +111,7 @@ class _Telling:
     way: Sequence[Added]
     refused: Mapping[int, str]
     bound: Bounded
+    measured_s: Sequence[float]
 
     def streams(self) -> dict[str, StreamPrediction]:
         """Every stream by name."""
@@ -145,9 +147,10 @@ class _Telling:
         if self.got.by_window[index] or (by_host and math.isfinite(stream.requested_goodput_bps)):
             by = "its window" if self.got.by_window[index] else f"the host at {part.at}"
             return None, f"{by} lets less pass than is asked for, so that more and more waits"
-        least = path_times.least_s(self.system, self.packed, stream)
         own = path_times.application_s(self.system, stream)
-        bound = self.bound.of(stream, self.got.alone.estimate("latency_max_s", index), least)
+        bound = self.bound.of(
+            stream, self.got.alone.estimate("latency_max_s", index), self.measured_s[index]
+        )
         if bound is None:
             full = "more may come to a port of its path than that can send"
             return None, self.bound.why or full
