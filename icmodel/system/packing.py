@@ -74,6 +74,10 @@ class Packed:
         The message as one stream of bytes; the same as ``message`` where its frames are not merged.
     longest_bits, shortest_bits : float
         Of all packets that may come, whatever is merged.
+    mean_bits, lacking_bits : float
+        Any n packets in a row have at least ``n * mean - lacking`` bits, whatever is merged: only the last of a
+        frame, or of a run of merged frames, is short, and so are at most one such and a message's last one in a
+        row that no full packets make up for.
     """
 
     ratio: float
@@ -83,6 +87,8 @@ class Packed:
     merged: Packets
     longest_bits: float
     shortest_bits: float
+    mean_bits: float
+    lacking_bits: float
 
     @property
     def packet_bits(self) -> float:
@@ -117,29 +123,18 @@ def packing(system: System) -> Packing:
     """Work out the packets of all streams; those of one kind once."""
     kinds: dict[_Kind, Packed] = {}
     found: dict[tuple[str, str], Packed] = {}
-    for stream in system.streams.values():
-        for link in cut_for(system.links_of(stream)):
-            kind = _kind(stream, link)
+    for copies in system.copies().values():
+        links = dict.fromkeys(link for one in copies for link in system.links_of(one))
+        for link in links:
+            like = (other.mtu_bytes for other in links if other.interconnect == link.interconnect)
+            kind = _kind(copies[0], link.interconnect, min(like))
             if kind not in kinds:
-                kinds[kind] = _packed(kind, link)
-            found[stream.name, link.name] = kinds[kind]
+                kinds[kind] = _packed(kind, replace(link, mtu_bytes=kind.mtu_bytes))
+            found |= {(one.name, link.name): kinds[kind] for one in copies}
     return Packing(found)
 
 
-def cut_for(links: tuple[Link, ...]) -> tuple[Link, ...]:
-    """The links of a path with the MTU that packets on it are cut for: the least of those of their kind."""
-    least: dict[str, int] = {}
-    for link in links:
-        least[link.interconnect] = min(link.mtu_bytes, least.get(link.interconnect, link.mtu_bytes))
-    return tuple(
-        link
-        if link.mtu_bytes == least[link.interconnect]
-        else replace(link, mtu_bytes=least[link.interconnect])
-        for link in links
-    )
-
-
-def _kind(stream: Stream, link: Link) -> _Kind:
+def _kind(stream: Stream, interconnect: str, mtu_bytes: int) -> _Kind:
     made = stream.producer
     message = float(stream.payload_bytes) if made is None else made.message_bytes
     single = made is not None and made.kind in AT_ONCE and message <= stream.payload_bytes
@@ -148,8 +143,8 @@ def _kind(stream: Stream, link: Link) -> _Kind:
         stream.payload_bytes,
         max(math.ceil(message), 1),
         single,
-        link.interconnect,
-        link.mtu_bytes,
+        interconnect,
+        mtu_bytes,
     )
 
 
@@ -160,18 +155,26 @@ def _packed(kind: _Kind, link: Link) -> Packed:
     frame, last = (_carried(kind.protocol, size) for size in (kind.payload_bytes, rest))
     one = _cut(on.framing, link, [(frame, 1)])
     message = _cut(on.framing, link, [(frame, whole), (last, 1)])
-    gap = 8.0 * on.framing.gap_bytes if on.framing else 0.0
-    if not on.merges or kind.single:
-        found = one if whole else message
-        shortest = min(found.shortest_bits, message.shortest_bits)
-        return Packed(ratio, gap, one, message, message, one.longest_bits, shortest)
-    assert on.framing is not None  # frames are merged on Ethernet alone
-    full = int(on.framing.aligned_payloads(link.mtu_bytes)[0])
-    merged = _cut(on.framing, link, _pieces(frame * whole + last, full))
-    least = _least_rest(frame, last, full)
-    shortest = _cut(on.framing, link, [(least, 1)]).shortest_bits
-    longest = _cut(on.framing, link, [(full, 1)]).longest_bits
-    return Packed(ratio, gap, one, message, merged, longest, min(shortest, message.shortest_bits))
+    merged, longest = message, one.longest_bits
+    shortest = min(one.shortest_bits, message.shortest_bits)
+    if on.framing is not None and on.merges and not kind.single:
+        full = int(on.framing.aligned_payloads(link.mtu_bytes)[0])
+        merged = _cut(on.framing, link, _pieces(frame * whole + last, full))
+        ends = [(full, 1), (_least_rest(frame, last, full), 1)]
+        longest = _cut(on.framing, link, ends).longest_bits
+        shortest = min(shortest, _cut(on.framing, link, ends).shortest_bits)
+    mean = min(one.mean_bits, message.mean_bits)
+    return Packed(
+        ratio,
+        8.0 * on.framing.gap_bytes if on.framing else 0.0,
+        one,
+        message,
+        merged,
+        longest,
+        shortest,
+        mean,
+        (2 if rest else 1) * max(mean - shortest, 0.0),
+    )
 
 
 def _pieces(total_bytes: int, piece_bytes: int) -> list[tuple[int, int]]:

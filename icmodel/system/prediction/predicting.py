@@ -14,8 +14,8 @@ from icmodel.model import Model
 from icmodel.system.network import Stream, System
 from icmodel.system.packing import Packing, packing
 from icmodel.system.prediction import path_times, shares
-from icmodel.system.prediction.asking import Answers, Choice, refusals, spoken
-from icmodel.system.prediction.bounding import REFUSE, Bounded, bounded
+from icmodel.system.prediction.asking import Answers, Choice, Spoken, refusals, spoken
+from icmodel.system.prediction.bounding import REFUSE, Bounded, Hosts, bounded, hosts
 from icmodel.system.prediction.judging import judged
 from icmodel.system.prediction.lanes import PORT
 from icmodel.system.prediction.latency import Added, added, held, latencies
@@ -77,7 +77,9 @@ def predict(
     overloaded = got.allocation.arriving > got.allocation.could * OVERLOAD
     shifts = path_times.shifts(system, packed, said)
     bound = (
-        bounded(system, packed, cycles) if worst else Bounded({}, {}, "bounds were not asked for")
+        bounded(system, packed, _hosts(system, packed, said, got.alone), cycles)
+        if worst
+        else Bounded({}, {}, {}, "bounds were not asked for")
     )
     telling = _Telling(
         system=system,
@@ -86,7 +88,6 @@ def predict(
         way=added(system, got.shared, queued, got.held_back, shifts, overloaded),
         refused=refusals(system, said, got.alone),
         bound=bound,
-        measured_s=path_times.contained_s(system, packed, said),
     )
     streams = telling.streams()
     result = SystemPrediction(
@@ -111,7 +112,6 @@ class _Telling:
     way: Sequence[Added]
     refused: Mapping[int, str]
     bound: Bounded
-    measured_s: Sequence[float]
 
     def streams(self) -> dict[str, StreamPrediction]:
         """Every stream by name."""
@@ -148,9 +148,7 @@ class _Telling:
             by = "its window" if self.got.by_window[index] else f"the host at {part.at}"
             return None, f"{by} lets less pass than is asked for, so that more and more waits"
         own = path_times.application_s(self.system, stream)
-        bound = self.bound.of(
-            stream, self.got.alone.estimate("latency_max_s", index), self.measured_s[index]
-        )
+        bound = self.bound.of(stream)
         if bound is None:
             full = "more may come to a port of its path than that can send"
             return None, self.bound.why or full
@@ -217,6 +215,18 @@ class _Telling:
         if not math.isfinite(frame.high):
             return _at_least(sent, stream, frame, goodput)
         return sent_at_once(sent, stream.payload_bytes, frame, goodput)
+
+
+def _hosts(system: System, packed: Packing, said: Spoken, alone: Answers) -> dict[str, Hosts]:
+    """What the hosts of each stream add, by what its dataset has of it alone."""
+    found = {}
+    contained = path_times.contained_s(system, packed, said)
+    for index, stream in enumerate(system.streams.values()):
+        least, greatest = (alone.estimate(f"latency_{end}_s", index) for end in ("min", "max"))
+        own = hosts(least, greatest, contained[index])
+        if own is not None:
+            found[stream.name] = own
+    return found
 
 
 def _at_least(message: Message, stream: Stream, frame: Estimate, goodput: Estimate) -> Estimate:
