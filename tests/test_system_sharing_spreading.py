@@ -26,7 +26,8 @@ def entries(
 
 def later(at: Arrivals, ratio: float = 1.0) -> tuple[float, float]:
     """Mean wait of the first entry with links ``ratio`` times as fast as the port, and at one moment [s]."""
-    over = spread(at, (at.burst_s - at.packet_s) / ratio)
+    coming_s = (at.burst_s - at.packet_s) / ratio
+    over = spread(at, coming_s, coming_s)
     mean = waits(at).mean_s
     return float((mean + over.later_s)[0]), float(mean[0])
 
@@ -82,7 +83,7 @@ def test_over_an_endlessly_fast_link_a_frame_comes_at_one_moment() -> None:
 
 def test_frames_of_one_packet_change_nothing() -> None:
     at = entries([0.2, 0.4], [1, 1])
-    over = spread(at, np.zeros(2))
+    over = spread(at, np.zeros(2), np.zeros(2))
     assert not over.later_s.any()
     assert not over.meanwhile_s.any()
     assert over.variance_ratio.tolist() == [1.0, 1.0]
@@ -90,7 +91,7 @@ def test_frames_of_one_packet_change_nothing() -> None:
 
 def test_of_less_urgent_classes_one_packet_slips_between() -> None:
     at = entries([0.2, 0.5], [12, 12], [5, 0])
-    over = spread(at, np.array([11.0, 11.0]))
+    over = spread(at, np.array([11.0, 11.0]), np.array([11.0, 11.0]))
     assert over.later_s[0] == pytest.approx(0.5 / 0.8)
     assert over.variance_s2[0] == pytest.approx((0.5 / 0.8) ** 2)
     assert over.meanwhile_s.tolist() == pytest.approx([0.0, 11 * 0.2])

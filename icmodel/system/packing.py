@@ -49,6 +49,11 @@ class Packets:
         """Of a packet on average."""
         return self.sum_bits / self.number
 
+    @property
+    def behind_bits(self) -> float:
+        """Of all packets but one, the longest."""
+        return self.sum_bits - self.longest_bits
+
 
 @dataclass(frozen=True, slots=True)
 class Packed:

@@ -3,7 +3,8 @@
 Header, CRC and control symbol bytes: RapidIO 4.0 part 6 annex D and RapidIO 2.2 part 6 table 2-4;
 a packet has one 16-bit CRC up to 80 B of header and data and two above, and is filled to a
 multiple of 4 B. Data is carried in double words of 8 B. One control symbol a packet is counted,
-since it can end one packet and start the next; clock compensation (one sequence in 5000
+since it can end one packet and start the next; a packet is whole when the symbol that ends it has come,
+so that it counts in a delay too. Clock compensation (one sequence in 5000
 characters) and acknowledgements are left out, so a bound stays one.
 """
 

@@ -53,7 +53,7 @@ def hosts(least: Estimate, greatest: Estimate, network_s: float) -> Hosts | None
     least, greatest : Estimate
         The extreme latencies of the stream alone, as its dataset has them [s].
     network_s : float
-        Theory's least time of a frame [s].
+        What of the network is in those latencies at least [s].
     """
     if greatest.absent or not math.isfinite(greatest.high):
         return None

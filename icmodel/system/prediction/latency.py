@@ -228,9 +228,16 @@ def latency(name: str, own: Estimate, mean: Estimate, way: Added) -> Estimate:
     return _told(own, (value, value - below, value + above), way)
 
 
+def later_s(statistic: str, way: Added) -> float:
+    """What queues alone add to a mean or quantile of the latency, or to the greatest [s]."""
+    if statistic == "mean":
+        return way.mean_s
+    return way.quantiles_s[QUANTILES[statistic]] if statistic in QUANTILES else way.once_s
+
+
 def _later(statistic: str, own: Estimate, mean: Estimate, way: Added) -> float:
     """What queues add to a quantile: what goes beyond the means adds up as squares do (assumed)."""
-    wait = way.quantiles_s[QUANTILES[statistic]] if statistic in QUANTILES else way.once_s
+    wait = later_s(statistic, way)
     if mean.absent:
         return wait
     host, queue = own.value - mean.value, wait - way.mean_s

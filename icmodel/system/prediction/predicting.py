@@ -14,7 +14,7 @@ from icmodel.model import Model
 from icmodel.system.network import Stream, System
 from icmodel.system.packing import Packing, packing
 from icmodel.system.prediction import path_times, shares
-from icmodel.system.prediction.asking import Answers, Choice, refusals, spoken
+from icmodel.system.prediction.asking import Answers, Choice, Spoken, refusals, spoken
 from icmodel.system.prediction.bounding import REFUSE, Bounded, Hosts, bounded, hosts
 from icmodel.system.prediction.judging import judged
 from icmodel.system.prediction.lanes import PORT
@@ -77,7 +77,7 @@ def predict(
     overloaded = got.allocation.arriving > got.allocation.could * OVERLOAD
     shifts = path_times.shifts(system, packed, said)
     bound = (
-        bounded(system, packed, _hosts(system, packed, got.alone), cycles)
+        bounded(system, packed, _hosts(system, packed, said, got.alone), cycles)
         if worst
         else Bounded({}, {}, {}, "bounds were not asked for")
     )
@@ -217,12 +217,13 @@ class _Telling:
         return sent_at_once(sent, stream.payload_bytes, frame, goodput)
 
 
-def _hosts(system: System, packed: Packing, alone: Answers) -> dict[str, Hosts]:
+def _hosts(system: System, packed: Packing, said: Spoken, alone: Answers) -> dict[str, Hosts]:
     """What the hosts of each stream add, by what its dataset has of it alone."""
     found = {}
+    contained = path_times.contained_s(system, packed, said)
     for index, stream in enumerate(system.streams.values()):
         least, greatest = (alone.estimate(f"latency_{end}_s", index) for end in ("min", "max"))
-        own = hosts(least, greatest, path_times.least_s(system, packed, stream))
+        own = hosts(least, greatest, contained[index])
         if own is not None:
             found[stream.name] = own
     return found

@@ -10,7 +10,7 @@ import numpy as np
 
 from icmodel.arrays import Floats, Ints
 from icmodel.system.network import Port, Stream, System
-from icmodel.system.packing import Packed, Packing
+from icmodel.system.packing import AT_ONCE, Packed, Packets, Packing
 from icmodel.system.prediction.lanes import INTERFACE, PORT, Shared
 from icmodel.system.schedulers import CreditBased, Fifo, Gates, StrictPriority
 from icmodel.system.sharing.allocation import FULL, Allocation
@@ -18,8 +18,6 @@ from icmodel.system.sharing.loss import NOWHERE
 from icmodel.system.sharing.periodic import Arrivals, waits
 from icmodel.system.sharing.spreading import spread
 
-AT_ONCE = ("burst", "samples")
-"""What is produced and sent at once; a picture or a plain goodput is sent frame by frame, evenly."""
 WHOLE_PORT = (Fifo, StrictPriority)
 """Schedulers whose classes wait for one another; of others each class has a rate of its own."""
 LEAST = 1e-9
@@ -46,7 +44,8 @@ class Queues:
 class _Crossing:
     """A stream at a port: from which port it comes, its packets there, and what the port sends of it.
 
-    ``could_bps`` is what its class could have of the port.
+    ``could_bps`` is what its class could have of the port; ``came_bps`` how fast packets of one frame come, which
+    is that of the slowest line and shaper before.
     """
 
     stream: Stream
@@ -55,6 +54,7 @@ class _Crossing:
     packed: Packed
     wire_bps: float
     could_bps: float
+    came_bps: float
 
     @property
     def whole(self) -> bool:
@@ -74,24 +74,28 @@ class _Crossing:
     @property
     def source(self) -> tuple[str, int, str]:
         """What comes one after the other: streams over one link that is no faster, else the stream."""
-        in_line = self.before is not None and self.before.rate_bps <= self.rate_bps
-        name = self.before.name if self.before is not None and in_line else self.stream.name
-        return *self.server, name
+        if self.before is None or paced_bps(self.before, self.stream) > self.rate_bps:
+            return *self.server, self.stream.name
+        return *self.server, self.before.name
 
     @property
-    def burst_bits(self) -> float:
-        """What the stream sends at once, on the wire [b]."""
-        return burst_bytes(self.stream) * 8 * self.packed.ratio
+    def burst(self) -> Packets:
+        """What the stream sends at once, for which others wait: frames of a message merged where they may be."""
+        return self.packed.merged if sent_at_once(self.stream) else self.packed.frame
 
     @property
-    def arrival_s(self) -> float:
-        """From the first packet of a frame to its last [s], where these come over a link as fast as the port.
+    def frame(self) -> Packets:
+        """The first frame of it, which never waits for its own stream."""
+        return min(self.burst, self.packed.frame, key=lambda one: one.sum_bits)
+
+    def arrival_s(self, packets: Packets) -> float:
+        """From the first of some packets to the last [s], where these come over a link as fast as the port.
 
         0 at the port of its own host, and behind a slower link, on which packets are apart (assumed).
         """
         if self.before is None or self.before.rate_bps < self.rate_bps:
             return 0.0
-        return max(self.burst_bits - self.packed.packet_bits, 0.0) / self.before.rate_bps
+        return packets.behind_bits / self.before.rate_bps
 
     @property
     def priority(self) -> int:
@@ -110,7 +114,9 @@ def queues(system: System, packed: Packing, found: Shared, allocation: Allocatio
         return Queues(none, none, none, none, {})
     at = _arrivals(crossings)
     waited, once = waits(at), _once(at)
-    over = spread(at, np.array([one.arrival_s for one in crossings]))
+    bursts_s = np.array([one.arrival_s(one.burst) for one in crossings])
+    frames_s = np.array([one.arrival_s(one.frame) for one in crossings])
+    over = spread(at, bursts_s, frames_s)
     closed = np.array([_closed(one.port, one.stream.priority) for one in crossings])
     shaped_s = np.array([_shaped_s(one) for one in crossings])
     means = np.maximum(waited.mean_s + over.later_s, 0.0) + closed[:, 0] + shaped_s
@@ -158,6 +164,7 @@ def _crossings(
     """Every stream at every port that sends it; of copies only the first."""
     for k, stream in enumerate(system.streams.values()):
         before: Port | None = None
+        came_bps = math.inf
         for hop, name in _ports(found, k):
             port, usage = system.ports[name], float(found.flows.usage[k, hop])
             if usage > 0:
@@ -168,8 +175,14 @@ def _crossings(
                     packed.of(stream, system.links[port.link]),
                     wire_bps=float(allocation.entering_bps[k, hop]) * usage * full.get(name, 1.0),
                     could_bps=float(allocation.could[found.flows.path[k, hop]]),
+                    came_bps=min(came_bps, port.rate_bps),
                 )
-            before = port
+            before, came_bps = port, min(came_bps, paced_bps(port, stream))
+
+
+def sent_at_once(stream: Stream) -> bool:
+    """Whether a stream sends its whole message at once, and not frame by frame."""
+    return stream.producer is not None and stream.producer.kind in AT_ONCE
 
 
 def burst_bytes(stream: Stream) -> float:
@@ -200,18 +213,25 @@ def _closed(port: Port, priority: int) -> tuple[float, float]:
     return mean, sum(gap**3 for gap in longest) / (3 * cycle) - mean**2
 
 
+def paced_bps(port: Port, stream: Stream) -> float:
+    """The most at which packets of a stream follow each other out of a port [b/s]: its rate, or an idle slope.
+
+    A shaped class earns credit only while it waits, so that packets that come at once follow each other at its idle
+    slope (IEEE 802.1Q-2022 §8.6.8.2).
+    """
+    if not isinstance(port.scheduler, CreditBased):
+        return port.rate_bps
+    return min(port.rate_bps, port.scheduler.idle_slopes_bps.get(stream.priority, math.inf))
+
+
 def _shaped_s(one: _Crossing) -> float:
     """How much later the last packet of a frame leaves than it came, behind a credit-based shaper [s].
 
-    A class earns credit only while it waits, so that packets of one frame follow each other at its idle slope
-    (IEEE 802.1Q-2022 §8.6.8.2).
+    Behind a shaper or a slower line that the frame has passed already it comes no faster than that sends it.
     """
     if not isinstance(one.port.scheduler, CreditBased):
         return 0.0
-    slope_bps = one.port.scheduler.idle_slopes_bps.get(one.stream.priority, math.inf)
-    came_bps = min(one.port.rate_bps, math.inf if one.before is None else one.before.rate_bps)
-    bits = max(one.burst_bits - one.packed.packet_bits, 0.0)
-    return bits * max(1 / slope_bps - 1 / came_bps, 0.0)
+    return one.frame.behind_bits * max(1 / paced_bps(one.port, one.stream) - 1 / one.came_bps, 0.0)
 
 
 def _arrivals(crossings: Sequence[_Crossing]) -> Arrivals:
@@ -221,8 +241,8 @@ def _arrivals(crossings: Sequence[_Crossing]) -> Arrivals:
         source=_numbered([one.source for one in crossings]),
         priority=np.array([one.priority for one in crossings], dtype=np.int64),
         load=np.array([one.wire_bps for one in crossings]) / rate,
-        burst_s=np.array([one.burst_bits for one in crossings]) / rate,
-        packet_s=np.array([one.packed.packet_bits for one in crossings]) / rate,
+        burst_s=np.array([one.burst.sum_bits for one in crossings]) / rate,
+        packet_s=np.array([one.burst.longest_bits for one in crossings]) / rate,
     )
 
 

@@ -47,7 +47,7 @@ class Spread:
     meanwhile_s: Floats
 
 
-def spread(at: Arrivals, arrival_s: Floats) -> Spread:
+def spread(at: Arrivals, arrival_s: Floats, own_s: Floats) -> Spread:
     """What waits change for frames that arrive over a time.
 
     Parameters
@@ -55,7 +55,9 @@ def spread(at: Arrivals, arrival_s: Floats) -> Spread:
     at : Arrivals
         The same entries as for `icmodel.system.sharing.periodic.waits`.
     arrival_s : array (entries,)
-        From the first packet of a frame to its last [s]; 0 where it comes at once.
+        From the first packet of what others wait for, a frame or a message, to its last [s]; 0 where it comes at once.
+    own_s : array (entries,)
+        The same of the frame that waits.
     """
     entries = len(at.port)
     later, ratio, slips, meanwhile = (np.full(entries, value) for value in (0.0, 1.0, 0.0, 0.0))
@@ -66,18 +68,20 @@ def spread(at: Arrivals, arrival_s: Floats) -> Spread:
         asking = at.priority == priority
         load = at.others(np.where(urgent, at.load, 0.0))
         coming = at.others(np.where(urgent, at.load * arrival_s / 2, 0.0))
-        slip = np.where(arrival_s > 0, _slipping(at, priority), 0.0)
-        later[asking] = (load * arrival_s - coming + slip)[asking]
-        slips[asking], meanwhile[asking] = slip[asking], (load * arrival_s)[asking]
-        ratio[asking] = _variance_ratio(at, arrival_s, urgent, asking)[asking]
+        slip = np.where(own_s > 0, _slipping(at, priority), 0.0)
+        later[asking] = (load * own_s - coming + slip)[asking]
+        slips[asking], meanwhile[asking] = slip[asking], (load * own_s)[asking]
+        ratio[asking] = _variance_ratio(at, arrival_s, own_s, urgent, asking)[asking]
     return Spread(later, ratio, slips**2, meanwhile)
 
 
-def _variance_ratio(at: Arrivals, arrival_s: Floats, urgent: Bools, asking: Bools) -> Floats:
+def _variance_ratio(
+    at: Arrivals, arrival_s: Floats, frame_s: Floats, urgent: Bools, asking: Bools
+) -> Floats:
     """The variance for frames that come over a time over that for frames at one moment, in first order."""
     before = at.others(np.where(urgent, at.load * at.burst_s**2 / 3, 0.0))
     ratio = np.ones(len(at.port))
-    alike = _rounded(arrival_s)
+    alike = _rounded(frame_s)
     for own_s in np.unique(alike[asking]):
         after = at.others(np.where(urgent, _square(at, arrival_s, own_s), 0.0))
         here = asking & (alike == own_s) & (before > 0)
@@ -117,10 +121,12 @@ def _slipping(at: Arrivals, priority: int) -> Floats:
     """A packet of less urgent classes that is sent between two packets of a frame that comes over a time [s].
 
     The frame's packets come no faster than the port sends; where the next is late by anything, a packet that
-    waits goes first (assumed: once a frame, and as uncertain as it is long).
+    waits goes first (assumed to be as uncertain as it is long).  Once a frame: from then on the frame's packets queue,
+    as they do if a less urgent one was on the wire when the first came.
     """
     lower = at.priority < priority
     load = np.bincount(at.port, np.where(lower, at.load, 0.0))[at.port]
     left = 1 - np.bincount(at.port, np.where(lower, 0.0, at.load))[at.port]
     waiting = np.clip(np.divide(load, left, out=np.ones_like(load), where=left > 0), 0.0, 1.0)
-    return np.asarray(waiting * at.longest_below_s(priority))
+    on_the_wire = np.clip(load, 0.0, np.maximum(left, 0.0))
+    return np.asarray((1 - on_the_wire) * waiting * at.longest_below_s(priority))
