@@ -78,6 +78,14 @@ class Path:
         """The longest packet of them."""
         return max(flow.max_packet_bits for flow in self.flows)
 
+    def wait_s(self, flow: Flow, hop: int) -> float:
+        """See `Queue.wait_s`; at the first queue that of a packet of the flow after its latest coming, see `before`."""
+        queue, bits = self.hops[hop], flow.min_packet_bits
+        wait = self.propagation.arrivals.wait_s(queue, bits)
+        if hop > 0 or flow.late_s <= 0.0 or not queue.in_order:
+            return wait
+        return min(wait, queue.wait_s(bits, total([self.before(flow), self.others[0]])))
+
     def delay_s(self, flow: Flow, served: Service) -> float:
         """Delay bound of a flow's packets, given the service curve of the whole path.
 

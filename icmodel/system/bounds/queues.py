@@ -91,8 +91,8 @@ class Queue:
             return [left_by_fifo(one, others, own) for one in self.services]
         return [one.minus(others) for one in self.services]
 
-    def wait_s(self, min_packet_bits: float) -> float:
-        """Greatest time from a packet's arrival to the start of its own time on the line.
+    def wait_s(self, min_packet_bits: float, coming: Arrival | None = None) -> float:
+        """Greatest time from a packet's arrival to the start of its own time on the line; of ``coming`` if not of all.
 
         In order, what was there before a packet of l bits is ``alpha - l``, and the packet itself is
         sent at the line's rate once begun (Mohammadpour, Stai, Le Boudec, IEEE Networking Letters 1,
@@ -102,7 +102,8 @@ class Queue:
         if not self.in_order:
             busy = min(busy_s(self.coming, one) for one in self.services)
             return max(0.0, busy - self.server.packet_s(min_packet_bits))
-        before = self.coming.raised(-min_packet_bits if self.server.line_rate_bps else 0.0)
+        every = self.coming if coming is None else coming
+        before = every.raised(-min_packet_bits if self.server.line_rate_bps else 0.0)
         return min(delay_s(before, one) for one in self.services)
 
 

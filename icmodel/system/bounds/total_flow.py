@@ -19,8 +19,7 @@ def total_flow(path: Path) -> dict[str, float]:
     for flow in path.flows:
         bits, delay = flow.min_packet_bits, 0.0
         for index, hop in enumerate(path.hops):
-            wait = path.propagation.arrivals.wait_s(hop, bits)
             passing = hop.server.packet_s(path.onward_bits(index, bits))
-            delay += wait + passing + path.onward_s(index)
+            delay += path.wait_s(flow, index) + passing + path.onward_s(index)
         found[flow.name] = delay
     return found
