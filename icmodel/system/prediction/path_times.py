@@ -8,22 +8,26 @@ rate.  What is added to its answer is the difference between both paths, so noth
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from icmodel.arrays import Floats
 from icmodel.estimate import Estimate, absent
+from icmodel.system.bounds import Bound
 from icmodel.system.network import Stream, System
 from icmodel.system.packing import Packed, Packets, Packing
 from icmodel.system.prediction.asking import Spoken
 from icmodel.system.prediction.latency import Added, later_s
+from icmodel.system.prediction.queues import sent_at_once
 from icmodel.system.sharing.transfer import Run, pipelined_s, storing
 
 SWITCHES, CABLES, APPLICATION = "switches", "cables", "the application"
 CUT_THROUGH = "cut-through"
 CUTTING_KINDS = ("infiniband", "rapidio")
 """Interconnects whose datasets were measured over switches that cut through; on all others they store (assumed)."""
+HOSTS_ADD = "hosts add to it"
 NO_WIRE = "loopback"
 """Kind of a dataset without any wire in its latency."""
 
@@ -76,15 +80,37 @@ def least_s(system: System, packed: Packing, stream: Stream) -> float:
     return system.cables_s(stream) + latencies + _stored_s(system, packed, stream)
 
 
-def latency_by_theory(name: str, least: float, way: Added, why: str) -> Estimate:
-    """A latency that no dataset speaks for: at least theory's time of the frame; hosts may add anything."""
-    statistic = name.removeprefix("latency_").removesuffix("_s")
-    if statistic == "std":
-        return absent(why)
-    if way.why:
-        return Estimate(math.nan, least, math.inf, "theory", f"{why}; {way.why}", ("theory",))
-    value = least + later_s(statistic, way)
-    return Estimate(value, least, math.inf, "theory", f"{why}; hosts add to it", ("theory",))
+def worst_waits_s(system: System, packed: Packing, bounds: Mapping[str, Bound]) -> Floats:
+    """The wait in the network that no frame of each stream exceeds [s], (streams,); infinite without a bound."""
+    return np.array(
+        [
+            max(bounds[name].value_s - least_s(system, packed, stream), 0.0)
+            if name in bounds
+            else math.inf
+            for name, stream in system.streams.items()
+        ]
+    )
+
+
+def latencies_by_theory(
+    system: System, packed: Packing, stream: Stream, way: Added, why: str
+) -> dict[str, Estimate]:
+    """Latencies of a stream that no dataset speaks for: at least theory's times of its frames; hosts may add anything.
+
+    Frames that are sent one by one are as long as each is; of those handed over at once the first one counts, which is full.
+    """
+    full_s, rest_s, frames = _frame_times_s(system, packed, stream)
+    own_s = application_s(system, stream)
+    least = own_s + min(full_s, rest_s)
+    mean = own_s + (full_s if sent_at_once(stream) else ((frames - 1) * full_s + rest_s) / frames)
+    found = {"latency_std_s": absent(why)}
+    for statistic, lone_s in (("mean", mean), ("p99", own_s + full_s), ("max", own_s + full_s)):
+        value, said = (
+            (math.nan, way.why) if way.why else (lone_s + later_s(statistic, way), HOSTS_ADD)
+        )
+        told = Estimate(value, least, math.inf, "theory", f"{why}; {said}", ("theory",))
+        found[f"latency_{statistic}_s"] = told
+    return found
 
 
 # --- paths --------------------------------------------------------------------------------------
@@ -121,9 +147,10 @@ class _Own:
         links = system.links_of(stream)
         ends = min(links[0].rate_bps, links[-1].rate_bps)
         lines = self.switches + 1
-        frame = [packed.of(stream, links[-1])] * lines
         stores = [self.kind not in CUTTING_KINDS] * self.switches
-        return _packets_s(stream, frame, [self.rate_bps or ends] * lines, stores)
+        last = packed.of(stream, links[-1])
+        frames = [_frame(stream, last)] * lines
+        return _packets_s(frames, [self.rate_bps or ends] * lines, stores, [last.gap_bits] * lines)
 
 
 def _answered(spoken: Spoken) -> Iterator[tuple[int, _Own]]:
@@ -150,24 +177,63 @@ def _answered(spoken: Spoken) -> Iterator[tuple[int, _Own]]:
             )
 
 
+def _frame_times_s(system: System, packed: Packing, stream: Stream) -> tuple[float, float, int]:
+    """Times of a full frame and of the last one of a message, where they meet nothing [s], and frames of a message."""
+    full_s = least_s(system, packed, stream)
+    message = 0.0 if stream.producer is None else stream.producer.message_bytes
+    whole, rest = divmod(max(math.ceil(message), 1), stream.payload_bytes)
+    if not whole or not rest:
+        return full_s, full_s, max(whole, 1)
+    links = system.links_of(stream)
+    last = [_last_frame(packed.of(stream, link), whole) for link in links]
+    rest_s = (
+        full_s - _stored_s(system, packed, stream) + _over_links_s(system, packed, stream, last)
+    )
+    return full_s, rest_s, whole + 1
+
+
+def _frame(stream: Stream, packed: Packed) -> Packets:
+    """The packets of a full frame, or of a message that is less than one."""
+    made = stream.producer
+    less = made is not None and made.message_bytes < stream.payload_bytes
+    return packed.message if less else packed.frame
+
+
+def _last_frame(packed: Packed, whole: int) -> Packets:
+    """The packets of what is left of a message behind so many full frames."""
+    message, frame = packed.message, packed.frame
+    number = message.number - whole * frame.number
+    longest = message.last_bits if number == 1 else frame.longest_bits
+    left = message.sum_bits - whole * frame.sum_bits
+    return Packets(number, left, longest, message.last_bits, message.last_bits)
+
+
 def _stored_s(system: System, packed: Packing, stream: Stream) -> float:
     """Time of a frame's packets on the system's lines and in switches that store them [s]."""
     links = system.links_of(stream)
+    frames = [_frame(stream, packed.of(stream, link)) for link in links]
+    return _over_links_s(system, packed, stream, frames)
+
+
+def _over_links_s(
+    system: System, packed: Packing, stream: Stream, frames: Sequence[Packets]
+) -> float:
+    """The same of given packets, by link."""
+    links = system.links_of(stream)
     rates = [link.rate_bps for link in links]
     through = [switch.forwarding == CUT_THROUGH for switch in system.switches_of(stream)]
-    frame = [packed.of(stream, link) for link in links]
-    return _packets_s(stream, frame, rates, storing(through, rates))
+    gaps = [packed.of(stream, link).gap_bits for link in links]
+    return _packets_s(frames, rates, storing(through, rates), gaps)
 
 
 def _packets_s(
-    stream: Stream, packed: Sequence[Packed], rates_bps: Sequence[float], stores: Sequence[bool]
+    frames: Sequence[Packets],
+    rates_bps: Sequence[float],
+    stores: Sequence[bool],
+    gaps_bits: Sequence[float],
 ) -> float:
-    """Time of a frame's packets on lines, given how they are packed on each [s]."""
-    made = stream.producer
-    short = made is not None and made.message_bytes < stream.payload_bytes
-    frames = [one.message if short else one.frame for one in packed]
-    gaps = np.array([one.gap_bits for one in packed])
-    return pipelined_s(_runs(frames), rates_bps, stores, gaps)
+    """Time of a frame's packets on lines, given those on each [s]."""
+    return pipelined_s(_runs(frames), rates_bps, stores, np.array(gaps_bits))
 
 
 def _runs(frames: Sequence[Packets]) -> list[Run]:

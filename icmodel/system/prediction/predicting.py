@@ -31,8 +31,6 @@ from icmodel.system.prediction.throughput import MOST_ENDPOINTS, SAME, Carried, 
 
 OVERLOAD = 1.001
 """A lane asked for this much of what it can carry stays full."""
-BY_THEORY = ("latency_mean_s", "latency_std_s", "latency_p99_s", "latency_max_s")
-"""Latencies of a stream that no dataset speaks for."""
 
 
 def predict(
@@ -81,11 +79,12 @@ def predict(
         if worst
         else Bounded({}, {}, {}, "bounds were not asked for")
     )
+    worst_s = path_times.worst_waits_s(system, packed, bound.network)
     telling = _Telling(
         system=system,
         packed=packed,
         got=got,
-        way=added(system, got.shared, queued, got.held_back, shifts, overloaded),
+        way=added(system, got.shared, queued, got.held_back, shifts, overloaded, worst_s),
         refused=refusals(system, said, got.alone),
         bound=bound,
     )
@@ -191,10 +190,7 @@ class _Telling:
     def _by_theory(
         self, stream: Stream, part: shares.Part, way: Added, why: str
     ) -> dict[str, Estimate]:
-        least = path_times.least_s(self.system, self.packed, stream) + path_times.application_s(
-            self.system, stream
-        )
-        found = {name: path_times.latency_by_theory(name, least, way, why) for name in BY_THEORY}
+        found = path_times.latencies_by_theory(self.system, self.packed, stream, way, why)
         return {"goodput_bps": shares.by_theory(part, why), **found}
 
     def _message_latency(

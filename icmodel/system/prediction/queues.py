@@ -113,14 +113,17 @@ def queues(system: System, packed: Packing, found: Shared, allocation: Allocatio
         none = np.zeros(found.flows.path.shape)
         return Queues(none, none, none, none, {})
     at = _arrivals(crossings)
-    waited, once = waits(at), _once(at)
+    waited = waits(at)
     bursts_s = np.array([one.arrival_s(one.burst) for one in crossings])
     frames_s = np.array([one.arrival_s(one.frame) for one in crossings])
     over = spread(at, bursts_s, frames_s)
     closed = np.array([_closed(one.port, one.stream.priority) for one in crossings])
+    blocked = np.array([_blocked(one, crossings) for one in crossings])
     shaped_s = np.array([_shaped_s(one) for one in crossings])
-    means = np.maximum(waited.mean_s + over.later_s, 0.0) + closed[:, 0] + shaped_s
-    squares = waited.variance_s2 * over.variance_ratio + over.variance_s2 + closed[:, 1]
+    means = np.maximum(waited.mean_s + over.later_s, 0.0) + closed[:, 0] + blocked[:, 0] + shaped_s
+    squares = waited.variance_s2 * over.variance_ratio + over.variance_s2
+    squares += closed[:, 1] + blocked[:, 1]
+    once = _once(at) + closed[:, 2] + blocked[:, 2] + shaped_s
     place = {(one.port.name, one.stream.sent_as): k for k, one in enumerate(crossings)}
     entry = np.full(found.flows.path.shape, NOWHERE)
     for k, stream in enumerate(system.streams.values()):
@@ -187,20 +190,37 @@ def sent_at_once(stream: Stream) -> bool:
 
 def burst_bytes(stream: Stream) -> float:
     """What a stream sends at once [B]: its message where that is produced at once, else a frame."""
-    made = stream.producer
-    if made is None or made.kind not in AT_ONCE:
+    if stream.producer is None or not sent_at_once(stream):
         return float(stream.payload_bytes)
-    return max(made.message_bytes, float(stream.payload_bytes))
+    return max(stream.producer.message_bytes, float(stream.payload_bytes))
 
 
-def _closed(port: Port, priority: int) -> tuple[float, float]:
-    """Mean [s] and variance [s²] of the wait for a gate to open, at a random moment of its cycle."""
+def _blocked(one: _Crossing, crossings: Sequence[_Crossing]) -> tuple[float, float, float]:
+    """Mean [s], variance [s²] and most [s] of the wait for a packet of another class that is on the wire.
+
+    Where each class has a rate of its own; in gates that are open for some, it is in the wait for them.
+    """
+    if one.whole or isinstance(one.port.scheduler, Gates):
+        return 0.0, 0.0, 0.0
+    others = [
+        (other.wire_bps / other.port.rate_bps, other.burst.longest_bits / other.port.rate_bps)
+        for other in crossings
+        if other.port is one.port and other.stream.priority != one.stream.priority
+    ]
+    mean = sum(load * packet_s / 2 for load, packet_s in others)
+    square = sum(load * packet_s**2 / 3 for load, packet_s in others)
+    longest = max((packet_s for _, packet_s in others), default=0.0)
+    return mean, max(square - mean**2, 0.0), longest
+
+
+def _closed(port: Port, priority: int) -> tuple[float, float, float]:
+    """Mean [s], variance [s²] and most [s] of the wait for a gate to open, at a random moment of its cycle."""
     if not isinstance(port.scheduler, Gates):
-        return 0.0, 0.0
+        return 0.0, 0.0, 0.0
     windows = port.scheduler.windows
     first = next((k for k, one in enumerate(windows) if priority in one.priorities), None)
     if first is None:
-        return np.inf, np.inf
+        return np.inf, np.inf, np.inf
     gaps, gap = [], 0.0
     for one in (*windows[first:], *windows[:first]):
         gap = 0.0 if priority in one.priorities else gap + one.duration_s
@@ -210,7 +230,8 @@ def _closed(port: Port, priority: int) -> tuple[float, float]:
     ]
     cycle = port.scheduler.cycle_s
     mean = sum(gap**2 for gap in longest) / (2 * cycle)
-    return mean, sum(gap**3 for gap in longest) / (3 * cycle) - mean**2
+    variance = sum(gap**3 for gap in longest) / (3 * cycle) - mean**2
+    return mean, variance, max(longest, default=0.0)
 
 
 def paced_bps(port: Port, stream: Stream) -> float:
@@ -231,7 +252,8 @@ def _shaped_s(one: _Crossing) -> float:
     """
     if not isinstance(one.port.scheduler, CreditBased):
         return 0.0
-    return one.frame.behind_bits * max(1 / paced_bps(one.port, one.stream) - 1 / one.came_bps, 0.0)
+    bits = one.frame.sum_bits - one.frame.last_bits  # the last packet waits for what is before it
+    return bits * max(1 / paced_bps(one.port, one.stream) - 1 / one.came_bps, 0.0)
 
 
 def _arrivals(crossings: Sequence[_Crossing]) -> Arrivals:
@@ -254,13 +276,16 @@ def _numbered(names: Sequence[Hashable]) -> Ints:
 def _once(at: Arrivals) -> Floats:
     """What an entry waits if all others send at once [s]: bursts no less urgent, and one packet that is.
 
-    Those of its own source come one after the other.
+    Those of its own source come one after the other.  More urgent ones that come meanwhile take their part of the
+    port (leftover service of strict priority, J.-Y. Le Boudec and P. Thiran, Network Calculus, 2001, §2.4).
     """
     found = np.zeros(len(at.port))
     for priority in np.unique(at.priority):
         bursts = at.others(np.where(at.priority >= priority, at.burst_s, 0.0))
+        urgent = at.others(np.where(at.priority > priority, at.load, 0.0))
         here = at.priority == priority
-        found[here] = (bursts + at.longest_below_s(priority))[here]
+        left = np.maximum(1 - urgent, LEAST)
+        found[here] = ((bursts + at.longest_below_s(priority)) / left)[here]
     return found
 
 
