@@ -27,7 +27,7 @@ from icmodel.system import (
     WeightedRoundRobin,
 )
 from icmodel.system.packing import packing
-from icmodel.system.prediction.bounding import Bounded, Hosts, bounded, hosts
+from icmodel.system.prediction.bounding import Bounded, bounded, hosts_s
 from search import times
 from system_case import frozen
 from system_simulation import Play, worst_of
@@ -88,8 +88,8 @@ def sent(
     return Stream(name, name, nodes[0], nodes[-1], made, protocol, payload, path, priority=priority)
 
 
-def bounds_s(system: System, known: dict[str, Hosts] | None = None) -> dict[str, float]:
-    found = bounded(system, packing(system), known or {})
+def bounds_s(system: System, late_s: dict[str, float] | None = None) -> dict[str, float]:
+    found = bounded(system, packing(system), late_s or {})
     assert not found.why
     return {name: bound.value_s for name, bound in found.network.items()}
 
@@ -216,13 +216,10 @@ def test_a_picture_is_bounded_as_even_frames_and_as_a_stream_of_bytes(payload: i
 
 
 def test_hosts_are_what_is_measured_beyond_the_network() -> None:
-    least, greatest = (Estimate(end, end, end, "measured") for end in (50 * US, 400 * US))
-    known, blind = (hosts(one, greatest, 30 * US) for one in (least, absent("unknown")))
-    assert known is not None
-    assert blind is not None
-    assert (known.least_s, known.greatest_s) == pytest.approx((20 * US, 370 * US))
-    assert (blind.least_s, blind.greatest_s) == pytest.approx((0.0, 370 * US))
-    assert hosts(least, absent("unknown"), 30 * US) is None
+    greatest = Estimate(300 * US, 200 * US, 400 * US, "measured")
+    assert hosts_s(greatest, 30 * US) == pytest.approx(370 * US)
+    assert hosts_s(greatest, 500 * US) == 0.0
+    assert hosts_s(absent("unknown"), 30 * US) is None
 
 
 def test_frames_that_a_host_holds_back_come_closer_together() -> None:
@@ -232,8 +229,7 @@ def test_frames_that_a_host_holds_back_come_closer_together() -> None:
     system = star(few, replace(many, producer=Producer("goodput", period, 1472)))
     packet = 1538 * 8 / 1e8
     exact, jittery = (
-        bounds_s(system, {"a": Hosts(0.0, 0.0), "c": Hosts(1e-3, 1e-3 + late)})["a"]
-        for late in (0.0, 2 * period)
+        bounds_s(system, {"a": 0.0, "c": late_s})["a"] for late_s in (0.0, 2 * period)
     )
     assert exact == pytest.approx(2 * FULL / 1e8 + packet, rel=1e-6)
     assert jittery == pytest.approx(exact + 2 * packet * packet / period, rel=0.2)
@@ -245,7 +241,7 @@ def test_a_stream_alone_is_delayed_by_its_own_hosts_once() -> None:
     """However late its packets may be, the last one of them is served as if none had been."""
     lone = sent("x", "a s b", "udp", 1472)
     system = star(replace(lone, producer=Producer("goodput", 1e-3, 1472)))
-    late = bounds_s(system, {"x": Hosts(0.0, 0.1)})["x"]
+    late = bounds_s(system, {"x": 0.1})["x"]
     assert late == pytest.approx(bounds_s(system)["x"], rel=1e-6)
 
 
@@ -287,8 +283,7 @@ def test_no_bound_is_below_what_is_simulated_where_hosts_hold_frames_back() -> N
             for name, one in system.streams.items()
             if one.multicast is None
         }
-        known = {name: Hosts(0.0, late_s) for name, late_s in late.items()}
-        found = bounded(system, packing(system), known)
+        found = bounded(system, packing(system), late)
         run = worst_of(system, seed, 6, Play(holds_s=late))
         for name in found.network:
             bound = found.of(system.streams[name])

@@ -4,7 +4,7 @@ The bound of a stream is that of its packets in the network, given that its prod
 and what its hosts take at most by measurement: the greatest latency its dataset has of such a stream
 alone, less theory's least time of the frame, which the network's bound has in it.  So it rests on
 measurement; where the dataset has no greatest latency, the bound is of the network alone and says so.
-What a host may delay by more than at least comes in the network as much closer together.
+What a host may hold back comes in the network as much closer together.
 """
 
 from __future__ import annotations
@@ -33,67 +33,52 @@ AT_ITS_FIRST_BIT = 0.0
 """Bits of a packet after which a cut-through switch passes it on: its latency has what it must read first (RFC 1242)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hosts:
-    """What the hosts of a stream add to its way at least and at most, as far as measured [s]."""
-
-    least_s: float
-    greatest_s: float
-
-    @property
-    def jitter_s(self) -> float:
-        """By how much more one frame may be late than another [s]."""
-        return self.greatest_s - self.least_s
-
-
-def hosts(least: Estimate, greatest: Estimate, network_s: float) -> Hosts | None:
-    """The hosts of a stream; ``None`` where no greatest latency is known.
+def hosts_s(greatest: Estimate, network_s: float) -> float | None:
+    """The most that the hosts of a stream add to its way [s]; ``None`` where no greatest latency is known.
 
     Parameters
     ----------
-    least, greatest : Estimate
-        The extreme latencies of the stream alone, as its dataset has them [s].
+    greatest : Estimate
+        The greatest latency of the stream alone, as its dataset has it [s].
     network_s : float
-        What of the network is in those latencies at least [s].
+        What of the network is in that latency at least [s].
     """
     if greatest.absent or not math.isfinite(greatest.high):
         return None
-    most_s = max(greatest.high - network_s, 0.0)
-    known_s = 0.0 if least.absent else least.low - network_s
-    return Hosts(min(max(known_s, 0.0), most_s), most_s)
+    return max(greatest.high - network_s, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
     """Bounds of streams and of what queues at ports, by name; why there are none of some.
 
-    ``network`` are the bounds of streams' packets in the network.
+    ``network`` are the bounds of streams' packets in the network, ``hosts_s`` what their hosts add at most, as
+    far as that is known.
     """
 
     network: Mapping[str, bounds.Bound]
     backlog_bytes: Mapping[str, float]
-    hosts: Mapping[str, Hosts]
+    hosts_s: Mapping[str, float]
     why: str = ""
 
     def of(self, stream: Stream) -> LatencyBound | None:
         """The bound of one stream [s], with its hosts where they are known."""
-        bound, own = self.network.get(stream.name), self.hosts.get(stream.name)
+        bound, late_s = self.network.get(stream.name), self.hosts_s.get(stream.name)
         if bound is None or not math.isfinite(bound.value_s):
             return None
-        scope = NETWORK if own is None else MEASURED
-        late_s = 0.0 if own is None else own.greatest_s
-        return LatencyBound(bound.value_s + late_s, bound.method, (*bound.covers, PERIODS, scope))
+        covers = (*bound.covers, PERIODS, NETWORK if late_s is None else MEASURED)
+        return LatencyBound(bound.value_s + (late_s or 0.0), bound.method, covers)
 
 
 def bounded(
-    system: System, packed: Packing, known: Mapping[str, Hosts], cycles: str = REFUSE
+    system: System, packed: Packing, late_s: Mapping[str, float], cycles: str = REFUSE
 ) -> Bounded:
     """The bounds of all streams and ports; none, with the reason, where the network has no bound.
 
     Parameters
     ----------
-    known : mapping
-        The hosts of streams, by their names; others are taken to add nothing.
+    late_s : mapping
+        By stream the most that its hosts add [s]; others are taken to add nothing.
     cycles : str
         What to do where streams wait for each other in a cycle, one of `CYCLES`.
 
@@ -106,7 +91,7 @@ def bounded(
         raise BoundsError(f"cycles are {cycles!r}: take one of {', '.join(CYCLES)}")
     try:
         servers = list(_servers(system, packed))
-        flows = list(_flows(system, packed, known))
+        flows = list(_flows(system, packed, late_s))
         if cycles == FIXED_POINT:
             found = bounds.opened(servers, flows)
         else:
@@ -116,7 +101,7 @@ def bounded(
     methods = bounds.METHODS if len(system.streams) <= EVERY_METHOD else ("total flow",)
     backlogs = found.backlogs_bits().items()
     queued = {name: bits / 8 for name, bits in backlogs if math.isfinite(bits)}
-    return Bounded(found.bounds(methods), queued, known)
+    return Bounded(found.bounds(methods), queued, late_s)
 
 
 def _servers(system: System, packed: Packing) -> Iterator[bounds.Server]:
@@ -141,12 +126,11 @@ def _servers(system: System, packed: Packing) -> Iterator[bounds.Server]:
         )
 
 
-def _flows(system: System, packed: Packing, known: Mapping[str, Hosts]) -> Iterator[bounds.Flow]:
+def _flows(system: System, packed: Packing, late_s: Mapping[str, float]) -> Iterator[bounds.Flow]:
     """The flow of each stream; copies of a multicast set are the same packets."""
     for sent_as, copies in system.copies().items():
         each = [packed.of(one, link) for one in copies for link in system.links_of(one)]
         line_bps = max(system.ports[one.path[0]].rate_bps for one in copies)
-        late = [known[one.name].jitter_s for one in copies if one.name in known]
         for one in copies:
             yield bounds.Flow(
                 name=one.name,
@@ -158,5 +142,5 @@ def _flows(system: System, packed: Packing, known: Mapping[str, Hosts]) -> Itera
                 multicast=None if one.multicast is None else "/".join(sent_as),
                 mean_packet_bits=min(on.mean_bits for on in each),
                 lacking_bits=max(on.lacking_bits for on in each),
-                late_s=max(late, default=0.0),
+                late_s=max(late_s.get(copy.name, 0.0) for copy in copies),
             )

@@ -15,7 +15,7 @@ from icmodel.system.network import Stream, System
 from icmodel.system.packing import Packing, packing
 from icmodel.system.prediction import path_times, shares
 from icmodel.system.prediction.asking import Answers, Choice, Spoken, refusals, spoken
-from icmodel.system.prediction.bounding import REFUSE, Bounded, Hosts, bounded, hosts
+from icmodel.system.prediction.bounding import REFUSE, Bounded, bounded, hosts_s
 from icmodel.system.prediction.judging import judged
 from icmodel.system.prediction.lanes import PORT
 from icmodel.system.prediction.latency import Added, added, held, latencies
@@ -75,7 +75,7 @@ def predict(
     overloaded = got.allocation.arriving > got.allocation.could * OVERLOAD
     shifts = path_times.shifts(system, packed, said)
     bound = (
-        bounded(system, packed, _hosts(system, packed, said, got.alone), cycles)
+        bounded(system, packed, _hosts_s(system, packed, said, got.alone), cycles)
         if worst
         else Bounded({}, {}, {}, "bounds were not asked for")
     )
@@ -213,15 +213,14 @@ class _Telling:
         return sent_at_once(sent, stream.payload_bytes, frame, goodput)
 
 
-def _hosts(system: System, packed: Packing, said: Spoken, alone: Answers) -> dict[str, Hosts]:
-    """What the hosts of each stream add, by what its dataset has of it alone."""
+def _hosts_s(system: System, packed: Packing, said: Spoken, alone: Answers) -> dict[str, float]:
+    """The most that the hosts of each stream add, by what its dataset has of it alone [s]."""
     found = {}
     contained = path_times.contained_s(system, packed, said)
     for index, stream in enumerate(system.streams.values()):
-        least, greatest = (alone.estimate(f"latency_{end}_s", index) for end in ("min", "max"))
-        own = hosts(least, greatest, contained[index])
-        if own is not None:
-            found[stream.name] = own
+        most_s = hosts_s(alone.estimate("latency_max_s", index), contained[index])
+        if most_s is not None:
+            found[stream.name] = most_s
     return found
 
 
