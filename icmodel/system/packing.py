@@ -62,7 +62,8 @@ class Packed:
     Parameters
     ----------
     ratio : float
-        Least bits on the line for each useful bit, in the long run: merged, if frames may be.
+        Least bits on the line for each useful bit, in the long run: of full packets if frames may be merged, else of
+        messages or, where their bytes may come as one stream, of full frames.
     gap_bits : float
         The end of each packet's bits, after which the next one may begin. The packet has arrived before it: it
         counts in loads and rates, not in a delay.
@@ -102,8 +103,8 @@ class _Kind:
 
     protocol: str
     payload_bytes: int
-    message_bytes: int
-    single: bool
+    message_bytes: float
+    at_once: bool
     interconnect: str
     mtu_bytes: int
 
@@ -136,40 +137,48 @@ def packing(system: System) -> Packing:
 
 def _kind(stream: Stream, interconnect: str, mtu_bytes: int) -> _Kind:
     made, frame = stream.producer, stream.payload_bytes
-    message = frame if made is None else math.ceil(made.message_bytes)
-    single = made is not None and made.kind in AT_ONCE and message <= frame
-    return _Kind(
-        stream.protocol, message if single else frame, message, single, interconnect, mtu_bytes
-    )
+    message = float(frame) if made is None else made.message_bytes
+    at_once = made is not None and made.kind in AT_ONCE
+    if at_once:
+        frame = min(frame, math.ceil(message))
+    return _Kind(stream.protocol, frame, message, at_once, interconnect, mtu_bytes)
 
 
 def _packed(kind: _Kind, link: Link) -> Packed:
     on = wire(kind.protocol, link)
-    ratio = wire_ratio(kind.protocol, kind.payload_bytes, link)
-    whole, rest = divmod(kind.message_bytes, kind.payload_bytes)
+    whole, rest = divmod(math.ceil(kind.message_bytes), kind.payload_bytes)
     frame, last = (_carried(kind.protocol, size) for size in (kind.payload_bytes, rest))
     one = _cut(on.framing, link, [(frame, 1)])
     message = _cut(on.framing, link, [(frame, whole), (last, 1)])
-    merged, longest = message, max(one.longest_bits, message.longest_bits)
-    shortest = min(one.shortest_bits, message.shortest_bits)
-    if on.framing is not None and on.merges and not kind.single:
+    merged, seen = message, [one, message]
+    alone = kind.at_once and whole + (rest > 0) == 1
+    if on.framing is not None and on.merges and not alone:
         full = int(on.framing.aligned_payloads(link.mtu_bytes)[0])
         merged = _cut(on.framing, link, _pieces(frame * whole + last, full))
-        ends = [(full, 1), (_least_rest(frame, last, full), 1)]
-        longest = _cut(on.framing, link, ends).longest_bits
-        shortest = min(shortest, _cut(on.framing, link, ends).shortest_bits)
+        runs = [(full, 1), (_least_rest(frame, last, full), 1)]
+        seen.append(_cut(on.framing, link, runs))
+    shortest = min(each.shortest_bits for each in seen)
     mean = min(one.mean_bits, message.mean_bits)
     return Packed(
-        ratio,
-        8.0 * on.framing.gap_bytes if on.framing else 0.0,
-        one,
-        message,
-        merged,
-        longest,
-        shortest,
-        mean,
-        (2 if rest else 1) * max(mean - shortest, 0.0),
+        ratio=_ratio(kind, link, one, message),
+        gap_bits=8.0 * on.framing.gap_bytes if on.framing else 0.0,
+        frame=one,
+        message=message,
+        merged=merged,
+        longest_bits=max(each.longest_bits for each in seen),
+        shortest_bits=shortest,
+        mean_bits=mean,
+        lacking_bits=(2 if rest else 1) * max(mean - shortest, 0.0),
     )
+
+
+def _ratio(kind: _Kind, link: Link, frame: Packets, message: Packets) -> float:
+    """Least bits on the line for each useful bit, see `Packed`."""
+    if wire(kind.protocol, link).merges:
+        return wire_ratio(kind.protocol, kind.payload_bytes, link)
+    of_messages = message.sum_bits / (8 * kind.message_bytes)
+    of_frames = frame.sum_bits / (8 * kind.payload_bytes)
+    return of_messages if kind.at_once else min(of_messages, of_frames)
 
 
 def _pieces(total_bytes: int, piece_bytes: int) -> list[tuple[int, int]]:
