@@ -201,13 +201,20 @@ def latencies(own: Mapping[str, Estimate], way: Added) -> dict[str, Estimate]:
     if way.nothing or not known:
         return found
     value, low, high = (
-        in_order({name: np.array(getattr(one, end)) for name, one in known.items()})
+        in_order(_above_mean({name: np.array(getattr(one, end)) for name, one in known.items()}))
         for end in ("value", "low", "high")
     )
     return found | {
         name: replace(one, value=float(value[name]), low=float(low[name]), high=float(high[name]))
         for name, one in known.items()
     }
+
+
+def _above_mean(values: dict[str, Floats]) -> dict[str, Floats]:
+    """Latencies, no upper quantile of them below the mean."""
+    mean = values.get("latency_mean_s", np.array(-np.inf))
+    upper = {f"latency_{name}_s" for name, share in QUANTILES.items() if share > MEDIAN}
+    return {name: np.maximum(one, mean) if name in upper else one for name, one in values.items()}
 
 
 def latency(name: str, own: Estimate, mean: Estimate, way: Added) -> Estimate:

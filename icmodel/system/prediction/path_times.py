@@ -246,8 +246,11 @@ def _runs(frames: Sequence[Packets]) -> list[Run]:
     last = np.array([one.last_bits for one in cut])
     if number == 1:
         return [Run(1, last)]
-    first = np.array([one.longest_bits for one in cut])
-    rest = np.array([one.sum_bits for one in cut]) - first - last
+    longest, total = (
+        np.array([getattr(one, of) for one in cut]) for of in ("longest_bits", "sum_bits")
+    )
+    first = np.where(longest > last, longest, (total - last) / (number - 1))
+    rest = total - first - last
     between = [Run(number - 2, rest / (number - 2))] if number > 2 else []
     return [Run(1, first), *between, Run(1, last)]
 

@@ -88,14 +88,23 @@ class _Crossing:
         """The first frame of it, which never waits for its own stream."""
         return min(self.burst, self.packed.frame, key=lambda one: one.sum_bits)
 
-    def arrival_s(self, packets: Packets) -> float:
-        """From the first of some packets to the last [s], where these come over a link as fast as the port.
+    @property
+    def burst_comes_s(self) -> float:
+        """From the first packet of what others wait for to its last [s]; 0 at the port of its own host.
 
-        0 at the port of its own host, and behind a slower link, on which packets are apart (assumed).
+        Behind a slower line or a shaper it comes packet by packet with pauses, so that nobody waits for more of it than if
+        it came as fast as it is sent.
         """
-        if self.before is None or self.before.rate_bps < self.rate_bps:
+        if self.before is None:
             return 0.0
-        return packets.behind_bits / self.before.rate_bps
+        return self.burst.behind_bits / max(self.came_bps, self.rate_bps)
+
+    @property
+    def frame_comes_s(self) -> float:
+        """From the first packet of a frame to its last [s], where the port works on it without a pause; else 0."""
+        if self.before is None or self.came_bps < self.rate_bps:
+            return 0.0
+        return self.frame.behind_bits / self.came_bps
 
     @property
     def priority(self) -> int:
@@ -114,9 +123,12 @@ def queues(system: System, packed: Packing, found: Shared, allocation: Allocatio
         return Queues(none, none, none, none, {})
     at = _arrivals(crossings)
     waited = waits(at)
-    bursts_s = np.array([one.arrival_s(one.burst) for one in crossings])
-    frames_s = np.array([one.arrival_s(one.frame) for one in crossings])
-    over = spread(at, bursts_s, frames_s)
+    over = spread(
+        at,
+        np.array([one.burst_comes_s for one in crossings]),
+        np.array([one.frame_comes_s for one in crossings]),
+        np.array([one.came_bps < one.rate_bps for one in crossings]),
+    )
     closed = np.array([_closed(one.port, one.stream.priority) for one in crossings])
     blocked = np.array([_blocked(one, crossings) for one in crossings])
     shaped_s = np.array([_shaped_s(one) for one in crossings])
@@ -178,7 +190,7 @@ def _crossings(
                     packed.of(stream, system.links[port.link]),
                     wire_bps=float(allocation.entering_bps[k, hop]) * usage * full.get(name, 1.0),
                     could_bps=float(allocation.could[found.flows.path[k, hop]]),
-                    came_bps=min(came_bps, port.rate_bps),
+                    came_bps=came_bps,
                 )
             before, came_bps = port, min(came_bps, paced_bps(port, stream))
 
@@ -253,7 +265,8 @@ def _shaped_s(one: _Crossing) -> float:
     if not isinstance(one.port.scheduler, CreditBased):
         return 0.0
     bits = one.frame.sum_bits - one.frame.last_bits  # the last packet waits for what is before it
-    return bits * max(1 / paced_bps(one.port, one.stream) - 1 / one.came_bps, 0.0)
+    came_bps = min(one.came_bps, one.port.rate_bps)
+    return bits * max(1 / paced_bps(one.port, one.stream) - 1 / came_bps, 0.0)
 
 
 def _arrivals(crossings: Sequence[_Crossing]) -> Arrivals:

@@ -52,7 +52,7 @@ class Spread:
     meanwhile_s: Floats
 
 
-def spread(at: Arrivals, arrival_s: Floats, own_s: Floats) -> Spread:
+def spread(at: Arrivals, arrival_s: Floats, own_s: Floats, paused: Bools) -> Spread:
     """What waits change for frames that arrive over a time.
 
     Parameters
@@ -63,6 +63,8 @@ def spread(at: Arrivals, arrival_s: Floats, own_s: Floats) -> Spread:
         From the first packet of what others wait for, a frame or a message, to its last [s]; 0 where it comes at once.
     own_s : array (entries,)
         The same of the frame that waits.
+    paused : array of bool (entries,)
+        Which come over a slower line, so that packets of less urgent classes go between theirs.
     """
     entries = len(at.port)
     later, ratio, slips, meanwhile = (np.full(entries, value) for value in (0.0, 1.0, 0.0, 0.0))
@@ -72,7 +74,8 @@ def spread(at: Arrivals, arrival_s: Floats, own_s: Floats) -> Spread:
         urgent = at.priority >= priority
         asking = at.priority == priority
         load = at.others(np.where(urgent, at.load, 0.0))
-        not_yet = np.where(at.priority > priority, LATE, 1.0) * at.load * arrival_s / 2
+        between = np.where((at.priority > priority) & ~paused, LATE, 1.0)
+        not_yet = between * at.load * arrival_s / 2
         coming = at.others(np.where(urgent, not_yet, 0.0))
         slip = _slipping(at, priority, own_s)
         later[asking] = (load * own_s - coming + slip)[asking]
