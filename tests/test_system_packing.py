@@ -67,11 +67,21 @@ def test_frames_at_once_may_be_merged_and_a_lone_one_is_not() -> None:
     """100 frames of 100 B are 6 full packets and 1312 B; what runs of them leave is a multiple of 4 B."""
     many = packed("tcp", 100, 10_000)
     assert (many.merged.number, many.merged.sum_bits) == (7, 8 * (6 * 1538 + 1402))
-    assert (many.longest_bits, many.shortest_bits) == (8 * 1538, 8 * 94)
+    assert (many.apart.longest_bits, many.apart.shortest_bits) == (8 * 1538, 8 * 94)
     alone = packed("tcp", 100, 100)
     assert alone.merged == alone.message
-    assert (alone.longest_bits, alone.shortest_bits) == (8 * 190, 8 * 190)
-    assert packed("udp", 100, 10_000).longest_bits == 8 * 166
+    assert (alone.apart.longest_bits, alone.apart.shortest_bits) == (8 * 190, 8 * 190)
+    assert packed("udp", 100, 10_000).waiting.longest_bits == 8 * 166
+
+
+@pytest.mark.parametrize("kind", ["burst", "goodput", "image"])
+def test_frames_that_come_one_by_one_are_merged_only_where_they_wait_together(kind: str) -> None:
+    found = packed("tcp", 100, 100, kind)
+    assert (found.apart.longest_bits, found.apart.lacking_bits) == (8 * 190, 0)
+    assert (found.waiting.longest_bits, found.waiting.shortest_bits) == (8 * 1538, 8 * 94)
+    few = packed("tcp", 100, 300)  # at once, so that they are merged, and fill no packet
+    assert few.apart.longest_bits == 8 * 390
+    assert few.waiting.longest_bits == 8 * 1538
 
 
 def test_a_gap_is_ethernets_own() -> None:
@@ -111,9 +121,10 @@ def test_merging_never_makes_more_of_a_message(
     for one in (found.frame, separate, merged):
         assert one.sum_bits <= one.number * one.longest_bits
         assert one.number * one.shortest_bits <= one.sum_bits
-        assert found.shortest_bits <= one.shortest_bits <= one.last_bits <= one.longest_bits
-    assert separate.longest_bits <= found.longest_bits
-    assert merged.longest_bits <= found.longest_bits
+        assert found.apart.shortest_bits <= one.shortest_bits <= one.last_bits <= one.longest_bits
+        assert one.longest_bits <= found.apart.longest_bits
+    assert found.apart.longest_bits <= found.waiting.longest_bits
+    assert found.apart.shortest_bits >= found.waiting.shortest_bits
     least = 8 * math.ceil(message) * found.ratio
     assert merged.sum_bits >= least * (1 - 1e-9) or protocol in ("udp", "ethernet")
 
@@ -127,5 +138,5 @@ def test_no_run_of_merged_frames_leaves_a_shorter_packet(
     ends = [0, *sorted({cut for cut in cuts if cut < frames}), frames]
     for start, end in pairwise(ends):
         run = packed("tcp", (end - start) * payload, (end - start) * payload).frame
-        assert run.longest_bits <= found.longest_bits
-        assert run.shortest_bits >= found.shortest_bits
+        assert run.longest_bits <= found.apart.longest_bits
+        assert run.shortest_bits >= found.apart.shortest_bits

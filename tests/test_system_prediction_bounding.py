@@ -212,6 +212,15 @@ def test_a_picture_is_bounded_as_even_frames_and_as_a_stream_of_bytes(payload: i
             assert seen <= found * (1 + 1e-9)
 
 
+def test_small_frames_of_tcp_that_come_one_by_one_are_full_packets_only_where_they_wait() -> None:
+    """A frame of 100 B needs 28.48 us: every 29 us it is gone before the next comes, every 28 it may not be."""
+    small = sent("a", "a s b", "tcp", 100)
+    for interval_s, packet_bytes in ((29e-6, 190), (28e-6, 1538)):
+        system = star(replace(small, producer=Producer("goodput", interval_s, 100)))
+        right = (2 * 8 * packet_bytes - 2 * 96) / 1e8
+        assert bounds_s(system)["a"] == pytest.approx(right, rel=1e-6)
+
+
 # --- hosts ----------------------------------------------------------------------------------------
 
 
@@ -243,6 +252,15 @@ def test_a_stream_alone_is_delayed_by_its_own_hosts_once() -> None:
     system = star(replace(lone, producer=Producer("goodput", 1e-3, 1472)))
     late = bounds_s(system, {"x": 0.1})["x"]
     assert late == pytest.approx(bounds_s(system)["x"], rel=1e-6)
+
+
+def test_what_a_host_holds_back_for_longer_than_a_period_may_be_merged() -> None:
+    """Frames of 100 B every ms that a host holds for up to 2 ms block others as a full packet, else as their own."""
+    urgent = sent("a", "a s b", "udp", 18, priority=7)
+    small = replace(sent("c", "c s b", "tcp", 100), producer=Producer("goodput", 1e-3, 100))
+    for late_s, packet_bytes in ((0.5e-3, 190), (2e-3, 1538)):
+        found = bounds_s(star(urgent, small, scheduler=StrictPriority()), {"c": late_s})
+        assert found["a"] == pytest.approx((2 * 72 + packet_bytes) * 8 / 1e8)
 
 
 # --- whatever is drawn ----------------------------------------------------------------------------

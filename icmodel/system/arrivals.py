@@ -1,4 +1,4 @@
-"""Arrivals: what the producer of a stream hands over within a time, as an arrival curve."""
+"""Arrivals: what the producer of a stream hands over within a time, as an arrival curve, and how often it does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from icmodel.system.network import Stream
 from icmodel.system.packing import AT_ONCE, Packed
 
 
-def arrival(stream: Stream, packed: Sequence[Packed], line_bps: float) -> bounds.Arrival:
+def arrival(
+    stream: Stream, packed: Sequence[Packed], longest_bits: float, line_bps: float
+) -> bounds.Arrival:
     """What a stream hands over within a time, in bits on the line, whatever is merged.
 
     What is produced at once comes as a message a period. Else frames come evenly: those of a message a period,
@@ -22,15 +24,16 @@ def arrival(stream: Stream, packed: Sequence[Packed], line_bps: float) -> bounds
     ----------
     packed : sequence of Packed
         The stream on its links.
+    longest_bits : float
+        Of its packets, which may be more than a frame where several are merged.
     line_bps : float
         Rate of its first link [b/s].
     """
-    longest = max(on.longest_bits for on in packed)
     frame = max(on.frame.sum_bits for on in packed)
     message = max(on.message.sum_bits for on in packed)
     made = stream.producer
     at_once = made is not None and made.kind in AT_ONCE
-    burst = max(message if at_once else frame, longest)
+    burst = max(message if at_once else frame, longest_bits)
     paced = 0.0 if stream.paced_fps is None else frame * stream.paced_fps
     if made is None:
         return bounds.token_bucket(burst, paced or line_bps)
@@ -48,3 +51,15 @@ def arrival(stream: Stream, packed: Sequence[Packed], line_bps: float) -> bounds
             bounds.TokenBucket(burst + before, steady),
         )
     )
+
+
+def interval_s(stream: Stream) -> float:
+    """Least time from one handing over to the next [s]: of messages at once, else of frames; 0 without limit."""
+    made = stream.producer
+    if made is not None and made.kind in AT_ONCE:
+        return made.period_s
+    if stream.paced_fps is not None:
+        return 1 / stream.paced_fps
+    if made is None:
+        return 0.0
+    return made.period_s / math.ceil(made.message_bytes / stream.payload_bytes)

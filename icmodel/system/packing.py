@@ -1,8 +1,8 @@
 """How a producer's messages become packets on links: the one description that loads, queues, times and bounds share.
 
 A message is cut into frames, and each frame into packets of its own, the last of which may be short. TCP, and what
-runs over it, may instead merge frames: then a run of them is one stream of bytes, cut into full packets and a rest.
-What it does is not known, so both are described.
+runs over it, may instead merge frames that are handed over at once or wait together: then a run of them is one stream of
+bytes, cut into full packets and a rest. What it does is not known, so both are described.
 
 Packets are cut once, at the sender, for the least MTU of the stream's links of one kind (path MTU discovery,
 RFC 1191): switches do not fragment. Bits are those on the line, gap and preamble included.
@@ -56,6 +56,26 @@ class Packets:
 
 
 @dataclass(frozen=True, slots=True)
+class Sizes:
+    """What is sure of packets that come one by one and in a row, in bits on the line.
+
+    Parameters
+    ----------
+    longest_bits, shortest_bits : float
+        Of single packets.
+    mean_bits, lacking_bits : float
+        Any n packets in a row have at least ``n * mean - lacking`` bits: only the last of a frame, or of a run of
+        merged frames, is short, and so are at most one such and a message's last one in a row that no full packets
+        make up for.
+    """
+
+    longest_bits: float
+    shortest_bits: float
+    mean_bits: float
+    lacking_bits: float
+
+
+@dataclass(frozen=True, slots=True)
 class Packed:
     """The packets of a stream on a link.
 
@@ -73,12 +93,8 @@ class Packed:
         All frames of a message, each in packets of its own: the most that a message becomes.
     merged : Packets
         The message as one stream of bytes; the same as ``message`` where its frames are not merged.
-    longest_bits, shortest_bits : float
-        Of all packets that may come, whatever is merged.
-    mean_bits, lacking_bits : float
-        Any n packets in a row have at least ``n * mean - lacking`` bits, whatever is merged: only the last of a
-        frame, or of a run of merged frames, is short, and so are at most one such and a message's last one in a
-        row that no full packets make up for.
+    apart, waiting : Sizes
+        Of all that may come, where frames that are not handed over at once do not wait together, and where they do.
     """
 
     ratio: float
@@ -86,10 +102,8 @@ class Packed:
     frame: Packets
     message: Packets
     merged: Packets
-    longest_bits: float
-    shortest_bits: float
-    mean_bits: float
-    lacking_bits: float
+    apart: Sizes
+    waiting: Sizes
 
     @property
     def packet_bits(self) -> float:
@@ -149,27 +163,31 @@ def _packed(kind: _Kind, link: Link) -> Packed:
     whole, rest = divmod(math.ceil(kind.message_bytes), kind.payload_bytes)
     frame, last = (_carried(kind.protocol, size) for size in (kind.payload_bytes, rest))
     one = _cut(on.framing, link, [(frame, 1)])
-    message = _cut(on.framing, link, [(frame, whole), (last, 1)])
-    merged, seen = message, [one, message]
-    alone = kind.at_once and whole + (rest > 0) == 1
-    if on.framing is not None and on.merges and not alone:
+    message = merged = _cut(on.framing, link, [(frame, whole), (last, 1)])
+    apart, waiting = [one, message], [one, message]
+    if on.framing is not None and on.merges:
         full = int(on.framing.aligned_payloads(link.mtu_bytes)[0])
-        merged = _cut(on.framing, link, _pieces(frame * whole + last, full))
-        runs = [(full, 1), (_least_rest(frame, last, full), 1)]
-        seen.append(_cut(on.framing, link, runs))
-    shortest = min(each.shortest_bits for each in seen)
-    mean = min(one.mean_bits, message.mean_bits)
+        least = _cut(on.framing, link, [(_least_rest(frame, last, full), 1)])
+        waiting += [least, _cut(on.framing, link, [(full, 1)])]
+        if kind.at_once and whole + (rest > 0) > 1:
+            merged = _cut(on.framing, link, _pieces(frame * whole + last, full))
+            apart += [least, merged]
     return Packed(
         ratio=_ratio(kind, link, one, message),
         gap_bits=8.0 * on.framing.gap_bytes if on.framing else 0.0,
         frame=one,
         message=message,
         merged=merged,
-        longest_bits=max(each.longest_bits for each in seen),
-        shortest_bits=shortest,
-        mean_bits=mean,
-        lacking_bits=(2 if rest else 1) * max(mean - shortest, 0.0),
+        apart=_sizes(apart, min(one.mean_bits, message.mean_bits), 2 if rest else 1),
+        waiting=_sizes(waiting, min(one.mean_bits, message.mean_bits), 2 if rest else 1),
     )
+
+
+def _sizes(every: list[Packets], mean_bits: float, short: int) -> Sizes:
+    """Sizes of all packets that may come, of which so many in a row may be short without full ones to make up."""
+    shortest = min(one.shortest_bits for one in every)
+    longest = max(one.longest_bits for one in every)
+    return Sizes(longest, shortest, mean_bits, short * max(mean_bits - shortest, 0.0))
 
 
 def _ratio(kind: _Kind, link: Link, frame: Packets, message: Packets) -> float:

@@ -73,7 +73,8 @@ def _server(system: System, name: str) -> dict[str, object]:
 def _flow(system: System, packed: Packing, name: str, copies: list[Stream]) -> dict[str, object]:
     first = copies[0]
     each = [packed.of(one, link) for one in copies for link in system.links_of(one)]
-    buckets = arrival(first, each, system.ports[first.path[0]].rate_bps).buckets
+    longest = max(on.waiting.longest_bits for on in each)
+    buckets = arrival(first, each, longest, system.ports[first.path[0]].rate_bps).buckets
     found: dict[str, object] = {
         "name": name,
         "path": _path(system, first),
@@ -81,7 +82,7 @@ def _flow(system: System, packed: Packing, name: str, copies: list[Stream]) -> d
             "bursts": [bucket.burst_bits for bucket in buckets],
             "rates": [bucket.rate_bps for bucket in buckets],
         },
-        "max_packet_length": max(on.longest_bits for on in each),
+        "max_packet_length": longest,
     }
     if copies[1:]:
         found["multicast"] = [{"name": one.name, "path": _path(system, one)} for one in copies[1:]]

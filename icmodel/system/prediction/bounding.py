@@ -10,13 +10,13 @@ What a host may hold back comes in the network as much closer together.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from icmodel.errors import BoundsError
 from icmodel.estimate import Estimate
 from icmodel.system import bounds
-from icmodel.system.arrivals import arrival
+from icmodel.system.arrivals import arrival, interval_s
 from icmodel.system.network import Stream, Switch, System
 from icmodel.system.packing import Packing
 from icmodel.system.prediction.result import LatencyBound
@@ -90,18 +90,50 @@ def bounded(
     if cycles not in CYCLES:
         raise BoundsError(f"cycles are {cycles!r}: take one of {', '.join(CYCLES)}")
     try:
-        servers = list(_servers(system, packed))
-        flows = list(_flows(system, packed, late_s))
-        if cycles == FIXED_POINT:
-            found = bounds.opened(servers, flows)
-        else:
-            found = bounds.uncut(bounds.network(servers, flows))
+        found = _opened(system, packed, late_s, cycles)
     except BoundsError as error:
         return Bounded({}, {}, {}, str(error))
     methods = bounds.METHODS if len(system.streams) <= EVERY_METHOD else ("total flow",)
     backlogs = found.backlogs_bits().items()
     queued = {name: bits / 8 for name, bits in backlogs if math.isfinite(bits)}
     return Bounded(found.bounds(methods), queued, late_s)
+
+
+def _opened(
+    system: System, packed: Packing, late_s: Mapping[str, float], cycles: str
+) -> bounds.Opened:
+    """The network of a system whose streams merge no more frames than may wait together.
+
+    Frames of a stream wait together only if one of them is still on its way when the next is handed over. As long as
+    none have, none are merged; so where the bound that this gives is no more than the time between them, none
+    ever are.
+    """
+    servers = list(_servers(system, packed))
+    waiting: frozenset[str] = frozenset()
+    while True:
+        flows = list(_flows(system, packed, late_s, waiting))
+        if cycles == FIXED_POINT:
+            found = bounds.opened(servers, flows)
+        else:
+            found = bounds.uncut(bounds.network(servers, flows))
+        apart = [one for one in _merging(system, packed) if one.name not in waiting]
+        delays = found.bounds(("total flow",)) if apart else {}
+        more = {
+            one.name
+            for one in apart
+            if delays[one.name].value_s + late_s.get(one.name, 0.0) > interval_s(one)
+        }
+        if not more:
+            return found
+        waiting |= more
+
+
+def _merging(system: System, packed: Packing) -> Iterator[Stream]:
+    """Streams whose packets are others where frames wait together."""
+    for stream in system.streams.values():
+        each = (packed.of(stream, link) for link in system.links_of(stream))
+        if any(on.apart != on.waiting for on in each):
+            yield stream
 
 
 def _servers(system: System, packed: Packing) -> Iterator[bounds.Server]:
@@ -126,21 +158,26 @@ def _servers(system: System, packed: Packing) -> Iterator[bounds.Server]:
         )
 
 
-def _flows(system: System, packed: Packing, late_s: Mapping[str, float]) -> Iterator[bounds.Flow]:
-    """The flow of each stream; copies of a multicast set are the same packets."""
+def _flows(
+    system: System, packed: Packing, late_s: Mapping[str, float], waiting: Collection[str]
+) -> Iterator[bounds.Flow]:
+    """The flow of each stream, of some with frames that wait together; copies of a multicast set are the same packets."""
     for sent_as, copies in system.copies().items():
         each = [packed.of(one, link) for one in copies for link in system.links_of(one)]
+        together = any(one.name in waiting for one in copies)
+        sizes = [on.waiting if together else on.apart for on in each]
+        longest = max(one.longest_bits for one in sizes)
         line_bps = max(system.ports[one.path[0]].rate_bps for one in copies)
         for one in copies:
             yield bounds.Flow(
                 name=one.name,
                 path=one.path,
-                arrival=arrival(one, each, line_bps),
+                arrival=arrival(one, each, longest, line_bps),
                 traffic_class=one.priority,
-                max_packet_bits=max(on.longest_bits for on in each),
-                min_packet_bits=min(on.shortest_bits for on in each),
+                max_packet_bits=longest,
+                min_packet_bits=min(of.shortest_bits for of in sizes),
                 multicast=None if one.multicast is None else "/".join(sent_as),
-                mean_packet_bits=min(on.mean_bits for on in each),
-                lacking_bits=max(on.lacking_bits for on in each),
+                mean_packet_bits=min(of.mean_bits for of in sizes),
+                lacking_bits=max(of.lacking_bits for of in sizes),
                 late_s=max(late_s.get(copy.name, 0.0) for copy in copies),
             )
