@@ -28,7 +28,7 @@ from icmodel.system.bounds.unfolded import END, Node, unfolded
 
 MOST_STAGES = 128
 """Stages of a network up to which programmes are solved; flows of greater ones have none."""
-MOST_PROGRAMMES = 9
+MOST_PROGRAMMES = 4
 """Choices of a service at each hop up to which each has a programme of its own."""
 TOLERANCE = 1e-6
 """Relative: a bound is raised by this, as the solver keeps constraints to 1e-7 of their scale."""

@@ -54,9 +54,11 @@ class Path:
         """
         if flow.late_s <= 0.0:
             return self.arrival
-        others = {other.multicast or other.name: other.coming for other in self.flows}
-        others[flow.multicast or flow.name] = flow.arrival
-        return total(list(others.values()))
+        every: dict[object, Arrival] = {}
+        for other in (*self.flows, flow):  # that flow last; copies once
+            sent = (other.name,) if other.multicast is None else other.multicast
+            every[sent] = flow.arrival if other is flow else other.coming
+        return total(list(every.values()))
 
     @cached_property
     def spared(self) -> frozenset[int]:
