@@ -129,7 +129,7 @@ def queues(system: System, packed: Packing, found: Shared, allocation: Allocatio
         np.array([one.frame_comes_s for one in crossings]),
         np.array([one.came_bps < one.rate_bps for one in crossings]),
     )
-    closed = np.array([_closed(one.port, one.stream.priority) for one in crossings])
+    closed = np.array([_closed(one) for one in crossings])
     blocked = np.array([_blocked(one, crossings) for one in crossings])
     shaped_s = np.array([_shaped_s(one) for one in crossings])
     means = np.maximum(waited.mean_s + over.later_s, 0.0) + closed[:, 0] + blocked[:, 0] + shaped_s
@@ -225,20 +225,27 @@ def _blocked(one: _Crossing, crossings: Sequence[_Crossing]) -> tuple[float, flo
     return mean, max(square - mean**2, 0.0), longest
 
 
-def _closed(port: Port, priority: int) -> tuple[float, float, float]:
-    """Mean [s], variance [s²] and most [s] of the wait for a gate to open, at a random moment of its cycle."""
+def _closed(one: _Crossing) -> tuple[float, float, float]:
+    """Mean [s], variance [s²] and most [s] of the wait for a gate to open, at a random moment of its cycle.
+
+    A packet that would not end before the gate closes waits as well (IEEE 802.1Q-2022 §8.6.8.4).
+    """
+    port, priority = one.port, one.stream.priority
     if not isinstance(port.scheduler, Gates):
         return 0.0, 0.0, 0.0
+    guard_s = one.frame.longest_bits / port.rate_bps
     windows = port.scheduler.windows
-    first = next((k for k, one in enumerate(windows) if priority in one.priorities), None)
+    first = next((k for k, each in enumerate(windows) if priority in each.priorities), None)
     if first is None:
         return np.inf, np.inf, np.inf
     gaps, gap = [], 0.0
-    for one in (*windows[first:], *windows[:first]):
-        gap = 0.0 if priority in one.priorities else gap + one.duration_s
+    for window in (*windows[first:], *windows[:first]):
+        gap = 0.0 if priority in window.priorities else gap + window.duration_s
         gaps.append(gap)
     longest = [
-        gap for gap, after in zip(gaps, (*gaps[1:], 0.0), strict=True) if gap > 0 and after == 0
+        gap + guard_s
+        for gap, after in zip(gaps, (*gaps[1:], 0.0), strict=True)
+        if gap > 0 and after == 0
     ]
     cycle = port.scheduler.cycle_s
     mean = sum(gap**2 for gap in longest) / (2 * cycle)
