@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,10 +13,10 @@ from icmodel.arrays import Floats, Ints
 from icmodel.system.network import Port, Stream, System
 from icmodel.system.packing import AT_ONCE, Packed, Packets, Packing
 from icmodel.system.prediction.lanes import INTERFACE, PORT, Shared
-from icmodel.system.schedulers import CreditBased, Fifo, Gates, StrictPriority
+from icmodel.system.schedulers import PRIORITIES, CreditBased, Fifo, Gates, StrictPriority
 from icmodel.system.sharing.allocation import FULL, Allocation
 from icmodel.system.sharing.loss import NOWHERE
-from icmodel.system.sharing.periodic import Arrivals, waits
+from icmodel.system.sharing.periodic import Arrivals, Waits, waits
 from icmodel.system.sharing.spreading import spread
 
 WHOLE_PORT = (Fifo, StrictPriority)
@@ -28,13 +29,16 @@ LEAST = 1e-9
 class Queues:
     """What each stream waits at each hop beside what its dataset measured, and what queues at ports.
 
-    ``mean_s``, ``variance_s2`` and ``burst_s`` are (streams, hops), infinite where a queue grows without
-    end, 0 at hops that are no ports; ``burst_s`` is what all others of the port send at once, each once, and
-    ``meanwhile_s`` what they send while the packets of a frame come. ``backlog_bytes`` is by port.
+    Arrays are (streams, hops), infinite where a queue grows without end, 0 at hops that are no ports.  ``mean_s`` and
+    ``variance_s2`` are of the first frame of what a stream sends at once, ``last_mean_s`` and ``last_variance_s2`` of its
+    last packet; ``burst_s`` is what all others of the port send at once, each once, and ``meanwhile_s`` what they send
+    while the packets of a frame come. ``backlog_bytes`` is by port.
     """
 
     mean_s: Floats
     variance_s2: Floats
+    last_mean_s: Floats
+    last_variance_s2: Floats
     burst_s: Floats
     meanwhile_s: Floats
     backlog_bytes: Mapping[str, float]
@@ -99,12 +103,11 @@ class _Crossing:
             return 0.0
         return self.burst.behind_bits / max(self.came_bps, self.rate_bps)
 
-    @property
-    def frame_comes_s(self) -> float:
-        """From the first packet of a frame to its last [s], where the port works on it without a pause; else 0."""
+    def works_s(self, packets: Packets) -> float:
+        """From the first of some packets to the last [s], where the port works on them without a pause; else 0."""
         if self.before is None or self.came_bps < self.rate_bps:
             return 0.0
-        return self.frame.behind_bits / self.came_bps
+        return packets.behind_bits / self.came_bps
 
     @property
     def priority(self) -> int:
@@ -120,32 +123,62 @@ def queues(system: System, packed: Packing, found: Shared, allocation: Allocatio
     crossings = list(_crossings(system, packed, found, allocation, full))
     if not crossings:
         none = np.zeros(found.flows.path.shape)
-        return Queues(none, none, none, none, {})
+        return Queues(none, none, none, none, none, none, {})
     at = _arrivals(crossings)
+    besides = np.array([_closed(one) for one in crossings]) + _blocked(crossings)
     waited = waits(at)
-    over = spread(
-        at,
-        np.array([one.burst_comes_s for one in crossings]),
-        np.array([one.frame_comes_s for one in crossings]),
-        np.array([one.came_bps < one.rate_bps for one in crossings]),
+    first, last = (
+        _waits(crossings, at, waited, besides, some)
+        for some in ([one.frame for one in crossings], [one.burst for one in crossings])
     )
-    closed = np.array([_closed(one.port, one.stream.priority) for one in crossings])
-    blocked = np.array([_blocked(one, crossings) for one in crossings])
-    shaped_s = np.array([_shaped_s(one) for one in crossings])
-    means = np.maximum(waited.mean_s + over.later_s, 0.0) + closed[:, 0] + blocked[:, 0] + shaped_s
-    squares = waited.variance_s2 * over.variance_ratio + over.variance_s2
-    squares += closed[:, 1] + blocked[:, 1]
-    once = _once(at) + closed[:, 2] + blocked[:, 2] + shaped_s
+    shaped_s = np.array([_shaped_s(one, one.frame) for one in crossings])
+    once = _once(at) + besides[:, 2] + shaped_s
     place = {(one.port.name, one.stream.sent_as): k for k, one in enumerate(crossings)}
     entry = np.full(found.flows.path.shape, NOWHERE)
     for k, stream in enumerate(system.streams.values()):
         for hop, port in _ports(found, k):
             entry[k, hop] = place[port, stream.sent_as]
-    mean, variance, burst, meanwhile = (
-        np.where(entry == NOWHERE, 0.0, of[entry])
-        for of in (means, squares, once, over.meanwhile_s)
+
+    def hops(of: Floats) -> Floats:
+        return np.where(entry == NOWHERE, 0.0, of[entry])
+
+    return Queues(
+        mean_s=hops(first.mean_s),
+        variance_s2=hops(first.variance_s2),
+        last_mean_s=hops(last.mean_s),
+        last_variance_s2=hops(last.variance_s2),
+        burst_s=hops(once),
+        meanwhile_s=hops(first.meanwhile_s),
+        backlog_bytes=_backlogs(crossings, (first.mean_s + last.mean_s) / 2),
     )
-    return Queues(mean, variance, burst, meanwhile, _backlogs(crossings, means))
+
+
+class _Waits(NamedTuple):
+    """Mean [s] and variance [s²] of waits, and what others send meanwhile [s], (crossings,)."""
+
+    mean_s: Floats
+    variance_s2: Floats
+    meanwhile_s: Floats
+
+
+def _waits(
+    crossings: Sequence[_Crossing],
+    at: Arrivals,
+    waited: Waits,
+    besides: Floats,
+    some: Sequence[Packets],
+) -> _Waits:
+    """Waits of the last of some packets of each crossing, given those for bursts at one moment and for all else."""
+    over = spread(
+        at,
+        np.array([one.burst_comes_s for one in crossings]),
+        np.array([one.works_s(packets) for one, packets in zip(crossings, some, strict=True)]),
+        np.array([one.came_bps < one.rate_bps for one in crossings]),
+    )
+    shaped_s = [_shaped_s(one, packets) for one, packets in zip(crossings, some, strict=True)]
+    mean = np.maximum(waited.mean_s + over.later_s, 0.0) + besides[:, 0] + shaped_s
+    variance = waited.variance_s2 * over.variance_ratio + over.variance_s2 + besides[:, 1]
+    return _Waits(mean, variance, over.meanwhile_s)
 
 
 def _ports(found: Shared, stream: int) -> Iterator[tuple[int, str]]:
@@ -207,38 +240,50 @@ def burst_bytes(stream: Stream) -> float:
     return max(stream.producer.message_bytes, float(stream.payload_bytes))
 
 
-def _blocked(one: _Crossing, crossings: Sequence[_Crossing]) -> tuple[float, float, float]:
-    """Mean [s], variance [s²] and most [s] of the wait for a packet of another class that is on the wire.
+def _blocked(crossings: Sequence[_Crossing]) -> Floats:
+    """Mean [s], variance [s²] and most [s] of the wait for a packet of another class on the wire, (crossings, 3).
 
     Where each class has a rate of its own; in gates that are open for some, it is in the wait for them.
     """
-    if one.whole or isinstance(one.port.scheduler, Gates):
-        return 0.0, 0.0, 0.0
-    others = [
-        (other.wire_bps / other.port.rate_bps, other.burst.longest_bits / other.port.rate_bps)
-        for other in crossings
-        if other.port is one.port and other.stream.priority != one.stream.priority
-    ]
-    mean = sum(load * packet_s / 2 for load, packet_s in others)
-    square = sum(load * packet_s**2 / 3 for load, packet_s in others)
-    longest = max((packet_s for _, packet_s in others), default=0.0)
-    return mean, max(square - mean**2, 0.0), longest
+    found: dict[tuple[str, int], Floats] = {}
+    for one in crossings:
+        packet_s = one.burst.longest_bits / one.port.rate_bps
+        load = one.wire_bps / one.port.rate_bps
+        here = found.setdefault((one.port.name, one.stream.priority), np.zeros(3))
+        here[:2] += load * packet_s / 2, load * packet_s**2 / 3
+        here[2] = max(here[2], packet_s)
+    blocked = np.zeros((len(crossings), 3))
+    for row, one in zip(blocked, crossings, strict=True):
+        if one.whole or isinstance(one.port.scheduler, Gates):
+            continue
+        own = one.stream.priority
+        classes = [found.get((one.port.name, k), row) for k in PRIORITIES if k != own]
+        mean, square, longest = np.array(classes).T
+        row[:] = mean.sum(), max(square.sum() - mean.sum() ** 2, 0.0), longest.max()
+    return blocked
 
 
-def _closed(port: Port, priority: int) -> tuple[float, float, float]:
-    """Mean [s], variance [s²] and most [s] of the wait for a gate to open, at a random moment of its cycle."""
+def _closed(one: _Crossing) -> tuple[float, float, float]:
+    """Mean [s], variance [s²] and most [s] of the wait for a gate to open, at a random moment of its cycle.
+
+    A packet that would not end before the gate closes waits as well (IEEE 802.1Q-2022 §8.6.8.4).
+    """
+    port, priority = one.port, one.stream.priority
     if not isinstance(port.scheduler, Gates):
         return 0.0, 0.0, 0.0
+    guard_s = one.frame.longest_bits / port.rate_bps
     windows = port.scheduler.windows
-    first = next((k for k, one in enumerate(windows) if priority in one.priorities), None)
+    first = next((k for k, each in enumerate(windows) if priority in each.priorities), None)
     if first is None:
         return np.inf, np.inf, np.inf
     gaps, gap = [], 0.0
-    for one in (*windows[first:], *windows[:first]):
-        gap = 0.0 if priority in one.priorities else gap + one.duration_s
+    for window in (*windows[first:], *windows[:first]):
+        gap = 0.0 if priority in window.priorities else gap + window.duration_s
         gaps.append(gap)
     longest = [
-        gap for gap, after in zip(gaps, (*gaps[1:], 0.0), strict=True) if gap > 0 and after == 0
+        gap + guard_s
+        for gap, after in zip(gaps, (*gaps[1:], 0.0), strict=True)
+        if gap > 0 and after == 0
     ]
     cycle = port.scheduler.cycle_s
     mean = sum(gap**2 for gap in longest) / (2 * cycle)
@@ -257,14 +302,14 @@ def paced_bps(port: Port, stream: Stream) -> float:
     return min(port.rate_bps, port.scheduler.idle_slopes_bps.get(stream.priority, math.inf))
 
 
-def _shaped_s(one: _Crossing) -> float:
-    """How much later the last packet of a frame leaves than it came, behind a credit-based shaper [s].
+def _shaped_s(one: _Crossing, packets: Packets) -> float:
+    """How much later the last of some packets leaves than it came, behind a credit-based shaper [s].
 
-    Behind a shaper or a slower line that the frame has passed already it comes no faster than that sends it.
+    Behind a shaper or a slower line that they have passed already they come no faster than that sends them.
     """
     if not isinstance(one.port.scheduler, CreditBased):
         return 0.0
-    bits = one.frame.sum_bits - one.frame.last_bits  # the last packet waits for what is before it
+    bits = packets.sum_bits - packets.last_bits  # the last packet waits for what is before it
     came_bps = min(one.came_bps, one.port.rate_bps)
     return bits * max(1 / paced_bps(one.port, one.stream) - 1 / came_bps, 0.0)
 
