@@ -113,7 +113,7 @@ def weights(block: Block, told: Alone, first: int) -> Weights:
     sent: set[tuple[str, tuple[str, str]]] = set()
     for stream, at, sends in zip(streams, place, sending, strict=True):
         offered = np.minimum(told.offered_bps[at], _carried_bps(system, stream, told, at))
-        needed = np.minimum(offered, _needed_bps(system, stream))
+        needed = np.minimum(offered, _needed_bps(system, stream, block))
         for name, usage in _usage(system, stream, told, at, sends):
             if (name, stream.sent_as) not in sent:
                 loads[:, lanes[name]] += offered * usage
@@ -164,17 +164,16 @@ def _carried_bps(system: System, stream: Stream, told: Alone, at: Ints) -> Float
     return np.array([(rates / told.ratios[row]).min() for row in told.rows[at].tolist()])
 
 
-def _needed_bps(system: System, stream: Stream) -> float:
-    """The required goodput of a stream [b/s]; the requested one if nothing is required."""
-    if not system.requirements:
-        return np.inf
+def _needed_bps(system: System, stream: Stream, block: Block) -> Floats:
+    """The goodput that a stream must have [b/s], by variant: what must arrive, or more if the file asks for it."""
     names = (stream.name, stream.group)
     limits = [
         one.requirement.at_least or 0.0
         for one in system.requirements
         if one.stream in names and one.device is None and one.requirement.metric == GOODPUT
     ]
-    return max(limits, default=0.0)
+    made = (with_variant(stream, block.table, one) for one in block.variants)
+    return np.array([max(one.must_arrive_bps, *limits, 0.0) for one in made])
 
 
 def _of_devices(

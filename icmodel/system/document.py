@@ -166,7 +166,8 @@ class Streams(Document):
     A stream goes to each member by ``pairing``; with ``multicast`` each source sends one to all
     of them, copied where their routes part. ``rate``: frames per second of its sender, if it differs from what
     is produced. ``window``: the most bytes of TCP in flight unacknowledged, the lesser of its socket buffers.
-    ``via``: switches on its route, if it is not the shortest.
+    ``via``: switches on its route, if it is not the shortest. ``allowed_shortfall``: share of what is
+    produced that need not arrive; by default all of it must.
     """
 
     name: Name
@@ -185,6 +186,7 @@ class Streams(Document):
     priority: Annotated[int, Field(strict=True, ge=0, le=7)] = 0
     kind: Kind = "soft"
     via: tuple[Name, ...] | None = None
+    allowed_shortfall_ratio: Annotated[float, Field(strict=True, ge=0, le=1)] = 0.0
     description: str = ""
 
     @model_validator(mode="after")
@@ -206,10 +208,15 @@ class Streams(Document):
 
 
 class SystemLimit(Limit):
-    """A requirement: a metric of a stream, or of each of a group, is at least or at most a limit."""
+    """A requirement: a metric of a stream, or of each of a group, is at least or at most a limit.
+
+    The latency of a stream whose messages take several frames is that of the whole ``message``, from its first
+    byte to its last; with ``of = "frame"`` that of a single frame.
+    """
 
     stream: Name | None = None
     device: Name | None = None
+    of: Literal["message", "frame"] = "message"
 
 
 class SystemDocument(Document):

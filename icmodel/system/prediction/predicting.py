@@ -12,15 +12,23 @@ from icmodel.estimate import Estimate, absent
 from icmodel.message import AT_ONCE, Message, sent_at_once
 from icmodel.model import Model
 from icmodel.system.network import Stream, System
+from icmodel.system.overloads import Overload
 from icmodel.system.packing import Packing, packing
 from icmodel.system.prediction import path_times, shares
+from icmodel.system.prediction.arrival import (
+    Arrival,
+    arrival,
+    of_what_arrives,
+    overloaded_streams,
+    without_times,
+)
 from icmodel.system.prediction.asking import Answers, Choice, refusals, spoken
 from icmodel.system.prediction.bounding import REFUSE, Bounded, bounded
 from icmodel.system.prediction.judging import judged
-from icmodel.system.prediction.lanes import PORT
 from icmodel.system.prediction.latency import Added, added, held, latencies
 from icmodel.system.prediction.ports import links
 from icmodel.system.prediction.processors import devices
+from icmodel.system.prediction.queues import AT_ONCE as BURSTS
 from icmodel.system.prediction.queues import queues
 from icmodel.system.prediction.result import (
     LatencyBound,
@@ -33,6 +41,9 @@ OVERLOAD = 1.001
 """A lane asked for this much of what it can carry stays full."""
 BY_THEORY = ("latency_mean_s", "latency_std_s", "latency_p99_s", "latency_max_s")
 """Latencies of a stream that no dataset speaks for."""
+MEAN = "latency_mean_s"
+NO_FRAME = "no latency of a frame is known"
+LOST = "all senders at once lose frames: no message arrives whole"
 
 
 def predict(
@@ -86,6 +97,7 @@ def predict(
         way=added(system, got.shared, queued, got.held_back, shifts, overloaded),
         refused=refusals(system, said, got.alone),
         bound=bound,
+        over=overloaded_streams(system),
     )
     streams = telling.streams()
     result = SystemPrediction(
@@ -110,6 +122,7 @@ class _Telling:
     way: Sequence[Added]
     refused: Mapping[int, str]
     bound: Bounded
+    over: Mapping[str, Sequence[Overload]]
 
     def streams(self) -> dict[str, StreamPrediction]:
         """Every stream by name."""
@@ -126,32 +139,54 @@ class _Telling:
             metrics = self._metrics(index, stream, part)
         else:
             metrics = self._by_theory(stream, part, way, why)
-        metrics[AT_ONCE] = self._message_latency(index, stream, metrics)
-        own = self.got.beside.estimate("goodput_bps", index)
-        code = int(self.got.beside.bottleneck[index])
-        limit, where = shares.bottleneck(code, part, own, metrics["goodput_bps"])
-        if limit == "request" and self.got.by_window[index]:
-            limit = "window"
+        times = self._message_times(index, stream, metrics)
+        metrics[AT_ONCE] = times.get(MEAN, metrics.get(MEAN, absent(NO_FRAME)))
+        limit, where = self._limit(index, part, metrics["goodput_bps"])
+        over = self.over.get(stream.name, ())
+        arrives = arrival(self.system, stream, metrics["goodput_bps"], limit, over)
+        if arrives.grows:
+            metrics, times = (without_times(some, arrives.why) for some in (metrics, times))
+        elif metrics["goodput_bps"].low < stream.produced_bps * (1 - SAME):
+            metrics, times = (of_what_arrives(some) for some in (metrics, times))
         terms = {name: time for name, time in way.shifts_s.items() if time}
         terms |= {f"queue at {port}": time for port, time in way.queues_s.items()}
-        bound, no_bound = self._bound(index, stream, part)
-        return StreamPrediction(stream, metrics, limit, where, terms, bound, no_bound)
+        bound, no_bound = self._bound(index, stream, arrives)
+        return StreamPrediction(
+            stream=stream,
+            metrics=metrics,
+            bottleneck=limit,
+            bottleneck_at=where,
+            terms={} if arrives.grows else terms,
+            latency_bound=bound,
+            no_bound=no_bound,
+            arrival=arrives,
+            message_times=times,
+        )
+
+    def _limit(self, index: int, part: shares.Part, goodput: Estimate) -> tuple[str, str]:
+        """What limits a stream, and where."""
+        own = self.got.beside.estimate("goodput_bps", index)
+        limit, where = shares.bottleneck(int(self.got.beside.bottleneck[index]), part, own, goodput)
+        if limit == "request" and self.got.by_window[index]:
+            limit = "window"
+        return limit, where
 
     def _bound(
-        self, index: int, stream: Stream, part: shares.Part
+        self, index: int, stream: Stream, arrives: Arrival
     ) -> tuple[LatencyBound | None, str]:
         """The latency no frame exceeds, or why there is none."""
-        by_host = part.lane is not None and part.lane[0] != PORT
-        if self.got.by_window[index] or (by_host and math.isfinite(stream.requested_goodput_bps)):
-            by = "its window" if self.got.by_window[index] else f"the host at {part.at}"
-            return None, f"{by} lets less pass than is asked for, so that more and more waits"
+        if arrives.grows:
+            return None, f"what waits grows without limit: {arrives.why}"
         least = path_times.least_s(self.system, self.packed, stream)
         own = path_times.application_s(self.system, stream)
         bound = self.bound.of(stream, self.got.alone.estimate("latency_max_s", index), least)
         if bound is None:
             full = "more may come to a port of its path than that can send"
             return None, self.bound.why or full
-        return replace(bound, value_s=bound.value_s + own), ""
+        at_once = stream.frames_a_message == 1 or (
+            stream.producer is not None and stream.producer.kind in BURSTS
+        )
+        return replace(bound, value_s=bound.value_s + own, whole=at_once), ""
 
     def _metrics(self, index: int, stream: Stream, part: shares.Part) -> dict[str, Estimate]:
         own = {name: self.got.beside.estimate(name, index) for name in self.got.beside.metrics}
@@ -196,28 +231,33 @@ class _Telling:
         found = {name: path_times.latency_by_theory(name, least, way, why) for name in BY_THEORY}
         return {"goodput_bps": shares.by_theory(part, why), **found}
 
-    def _message_latency(
+    def _message_times(
         self, index: int, stream: Stream, metrics: Mapping[str, Estimate]
-    ) -> Estimate:
-        frame = metrics.get("latency_mean_s", absent("no latency of a frame is known"))
+    ) -> dict[str, Estimate]:
+        """Latencies of whole messages of several frames, all that have such sending theirs at once."""
         sent = message(stream)
         if sent is None or self.got.at_once is None:
-            return frame
+            return {}
+        frames = {
+            name: one
+            for name, one in metrics.items()
+            if name.startswith("latency_") and name != "latency_std_s"
+        }
         part = self.got.at_once[index]
         if not part.elastic and part.rate_bps < part.sent_bps * (1 - SAME):
-            return absent("all senders at once lose frames: no message arrives whole")
+            return dict.fromkeys(frames, absent(LOST))
         if index in self.refused:
             goodput = shares.by_theory(part, self.refused[index])
         else:
             fast = self.got.fast.estimate("goodput_bps", index)
             goodput = shares.goodput(fast, part, fast.high)
-        if not math.isfinite(frame.high):
-            return _at_least(sent, stream, frame, goodput)
-        return sent_at_once(sent, stream.payload_bytes, frame, goodput)
+        return {name: _whole(sent, stream, frame, goodput) for name, frame in frames.items()}
 
 
-def _at_least(message: Message, stream: Stream, frame: Estimate, goodput: Estimate) -> Estimate:
-    """A message whose frames have no greatest latency: at least what its bytes take."""
+def _whole(message: Message, stream: Stream, frame: Estimate, goodput: Estimate) -> Estimate:
+    """A latency of a whole message, by that of its last frame; at least what its bytes take if that has no upper end."""
+    if math.isfinite(frame.high):
+        return sent_at_once(message, stream.payload_bytes, frame, goodput)
     if frame.absent or goodput.absent or goodput.high <= 0:
         return frame
     behind = 8 * (message.size_bytes - stream.payload_bytes) / goodput.high
