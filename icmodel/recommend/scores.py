@@ -83,6 +83,7 @@ def scores(number: int, network: Network, tables: Sequence[Weights]) -> Scores:
     full = _fullest([one.loads for one in tables], count)
     for needs, outcome in (
         ([one.needs for one in tables], UNDECIDED_ALONE),
+        ([one.dues for one in tables], UNDECIDED_ALONE),
         ([one.needs[:, :ports] for one in tables], NOT_MET_ALONE),  # theory alone knows the wire
     ):
         held = _fullest(needs, count) > 1 + TOLERANCE
@@ -184,6 +185,7 @@ def undominated(some: Weights) -> Ints:
             some.changes,
             np.unique(some.loads, axis=1),
             np.unique(some.needs, axis=1),
+            np.unique(some.dues, axis=1),
             np.nan_to_num(devices, nan=np.inf),
         ]
     )
