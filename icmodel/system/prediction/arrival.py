@@ -100,6 +100,8 @@ def arrival(
     if goodput.basis == "theory":
         return Arrival(UNDECIDED, f"hosts may let less than {asked} pass: {goodput.why}", late)
     low = units.format_bps(goodput.low, 4)
+    if not by and goodput.why:
+        return Arrival(UNDECIDED, f"no more than {low} surely pass of {asked}: {goodput.why}", late)
     return Arrival(
         UNDECIDED, f"no more than {low} surely pass of {asked} that must arrive{_by(by)}", late
     )

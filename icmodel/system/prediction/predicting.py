@@ -24,7 +24,9 @@ from icmodel.system.prediction.arrival import (
 )
 from icmodel.system.prediction.asking import Answers, Choice, refusals, spoken
 from icmodel.system.prediction.bounding import REFUSE, Bounded, bounded
+from icmodel.system.prediction.buffers import Buffers, buffers
 from icmodel.system.prediction.judging import judged
+from icmodel.system.prediction.lanes import is_elastic
 from icmodel.system.prediction.latency import Added, added, held, latencies
 from icmodel.system.prediction.ports import links
 from icmodel.system.prediction.processors import devices
@@ -42,6 +44,7 @@ OVERLOAD = 1.001
 BY_THEORY = ("latency_mean_s", "latency_std_s", "latency_p99_s", "latency_max_s")
 """Latencies of a stream that no dataset speaks for."""
 MEAN = "latency_mean_s"
+FULL = "more may come to a port of its path than that can send"
 NO_FRAME = "no latency of a frame is known"
 LOST = "all senders at once lose frames: no message arrives whole"
 
@@ -90,13 +93,14 @@ def predict(
     bound = (
         bounded(system, packed, cycles) if worst else Bounded({}, {}, "bounds were not asked for")
     )
+    held = buffers(system, packed, got.shared, got.allocation, queued, bound)
     telling = _Telling(
         system=system,
         packed=packed,
         got=got,
-        way=added(system, got.shared, queued, got.held_back, shifts, overloaded),
+        way=added(system, got.shared, held.queued, got.held_back, shifts, overloaded),
         refused=refusals(system, said, got.alone),
-        bound=bound,
+        held=held,
         over=overloaded_streams(system),
     )
     streams = telling.streams()
@@ -105,7 +109,7 @@ def predict(
         datasets={one.model.data.id: one.model.data.sha256 for one in said.speakers},
         variants=tuple(dict.fromkeys(one.model.variant for one in said.speakers)),
         streams=streams,
-        links=links(system, got.shared, got.allocation, queued, bound),
+        links=links(system, got.shared, got.allocation, held),
         devices=devices(system, streams, got.shared.flows.sent_with),
         notes=tuple(dict.fromkeys(note for one in said.speakers for note in one.notes)),
     )
@@ -121,7 +125,7 @@ class _Telling:
     got: Carried
     way: Sequence[Added]
     refused: Mapping[int, str]
-    bound: Bounded
+    held: Buffers
     over: Mapping[str, Sequence[Overload]]
 
     def streams(self) -> dict[str, StreamPrediction]:
@@ -138,7 +142,7 @@ class _Telling:
         if why is None:
             metrics = self._metrics(index, stream, part)
         else:
-            metrics = self._by_theory(stream, part, way, why)
+            metrics = self._by_theory(index, stream, part, way, why)
         times = self._message_times(index, stream, metrics)
         metrics[AT_ONCE] = times.get(MEAN, metrics.get(MEAN, absent(NO_FRAME)))
         limit, where = self._limit(index, part, metrics["goodput_bps"])
@@ -179,10 +183,10 @@ class _Telling:
             return None, f"what waits grows without limit: {arrives.why}"
         least = path_times.least_s(self.system, self.packed, stream)
         own = path_times.application_s(self.system, stream)
-        bound = self.bound.of(stream, self.got.alone.estimate("latency_max_s", index), least)
+        greatest = self.got.alone.estimate("latency_max_s", index)
+        bound = self.held.bound.of(stream, greatest, least)
         if bound is None:
-            full = "more may come to a port of its path than that can send"
-            return None, self.bound.why or full
+            return None, self.held.bound.why or self._again(stream) or FULL
         at_once = stream.frames_a_message == 1 or (
             stream.producer is not None and stream.producer.kind in BURSTS
         )
@@ -199,10 +203,22 @@ class _Telling:
         elif self.way[index].brim_s:
             own |= self._latencies(self.got.alone, index)
         asked_bps = stream.requested_goodput_bps
+        spill = self.held.spills.get(index)
+        if spill is not None:
+            got = shares.spilled(got, spill)
         found = shares.following(own, got, part, asked_bps) | {"goodput_bps": got}
         if "loss_rate" in own:
             found["loss_rate"] = shares.loss(own["loss_rate"], got, own["goodput_bps"], part)
-        return found | latencies(own, self.way[index])
+        found |= latencies(own, self.way[index])
+        again = self._again(stream)
+        return shares.sent_again(found, again) if again else found
+
+    def _again(self, stream: Stream) -> str:
+        """Why a TCP stream may wait for packets that are sent again; empty if it never does."""
+        full = next((port for port in stream.path if port in self.held.overflowing), "")
+        if not full or not is_elastic(stream):
+            return ""
+        return f"the buffer of {full} may overflow, and what it drops is sent again after a timer"
 
     def _held(self, index: int, got: Estimate) -> dict[str, Estimate]:
         """Latencies of a stream that is held back by others: those it has alone, as fast as it goes, longer."""
@@ -223,13 +239,17 @@ class _Telling:
         return {name: one for name, one in found.items() if not one.absent}
 
     def _by_theory(
-        self, stream: Stream, part: shares.Part, way: Added, why: str
+        self, index: int, stream: Stream, part: shares.Part, way: Added, why: str
     ) -> dict[str, Estimate]:
         least = path_times.least_s(self.system, self.packed, stream) + path_times.application_s(
             self.system, stream
         )
         found = {name: path_times.latency_by_theory(name, least, way, why) for name in BY_THEORY}
-        return {"goodput_bps": shares.by_theory(part, why), **found}
+        goodput, spill = shares.by_theory(part, why), self.held.spills.get(index)
+        return {
+            "goodput_bps": goodput if spill is None else shares.spilled(goodput, spill),
+            **found,
+        }
 
     def _message_times(
         self, index: int, stream: Stream, metrics: Mapping[str, Estimate]
@@ -246,6 +266,11 @@ class _Telling:
         part = self.got.at_once[index]
         if not part.elastic and part.rate_bps < part.sent_bps * (1 - SAME):
             return dict.fromkeys(frames, absent(LOST))
+        if index in self.held.spills:
+            why = (
+                f"all senders at once may lose frames at the buffer of {self.held.spills[index].at}"
+            )
+            return dict.fromkeys(frames, absent(f"{why}: no message need arrive whole"))
         if index in self.refused:
             goodput = shares.by_theory(part, self.refused[index])
         else:
