@@ -87,6 +87,26 @@ def estimated(metric: str, estimate: Estimate) -> str:
     return quantity(metric, estimate.value, _digits(estimate.value, estimate))
 
 
+def compared(metric: str, estimate: Estimate, limit: float) -> str:
+    """A value with the digits that its interval supports, and those that tell it from a limit of `EXACT_DIGITS`."""
+    value = estimate.value
+    if estimate.absent or not math.isfinite(value):
+        return estimated(metric, estimate)
+    digits, shown = _digits(value, estimate), _rounded(limit, EXACT_DIGITS)
+    side = 0.0 if math.isclose(value, limit, rel_tol=1e-9) else math.copysign(1.0, value - limit)
+    while digits < EXACT_DIGITS and side != _side(_rounded(value, digits), shown):
+        digits += 1
+    return quantity(metric, value, digits)
+
+
+def _rounded(value: float, digits: int) -> float:
+    return float(f"{value:.{digits - 1}e}")
+
+
+def _side(value: float, limit: float) -> float:
+    return 0.0 if value == limit else math.copysign(1.0, value - limit)
+
+
 def interval(metric: str, estimate: Estimate) -> str:
     """The 90 % interval; ``exact`` if both ends are equal, empty if there is none.
 

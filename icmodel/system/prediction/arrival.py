@@ -92,7 +92,7 @@ def arrival(
     full = next((one for one in over if not one.within_s and one.beyond_allowed), None)
     if goodput.value < least and full is not None:
         return Arrival(NOT_MET, full.sentence(system), late)
-    by = limit_name(limit)
+    by = "" if limit == "request" else limit_name(limit)
     asked = units.format_bps(stream.must_arrive_bps)
     if goodput.high < least:
         most = units.format_bps(goodput.high, 4)

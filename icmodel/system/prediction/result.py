@@ -85,7 +85,11 @@ class StreamPrediction:
 
 @dataclass(frozen=True, slots=True)
 class PortPrediction:
-    """One direction of a link: what it carries and is asked to, of its rate; the bytes that queue."""
+    """One direction of a link: what passes of its rate, what its streams ask of it, and the bytes that queue.
+
+    ``asked_ratio`` has all that is produced, whether or not it comes so far. Queues are those of what passes; there is
+    no bound where more is asked than the port carries, unless a buffer is stated.
+    """
 
     load_ratio: float
     asked_ratio: float
