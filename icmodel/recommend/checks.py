@@ -111,7 +111,7 @@ def _open(found: SystemPrediction) -> Iterator[Open]:
 def _settling(found: SystemPrediction, one: Judged) -> str:
     """The measurement that would add a row at what was judged; of messages without a time, why they have none."""
     if one.of == MESSAGE and one.verdict.estimate.absent:
-        return one.verdict.why
+        return one.verdict.estimate.why
     names = [name for name, each in found.streams.items() if each.stream.group == one.stream]
     name = one.stream if one.stream in found.streams else names[0]
     stream = found.streams[name].stream

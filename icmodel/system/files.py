@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +80,9 @@ def load_checked(name: str | Path) -> tuple[System, tuple[Finding, ...]]:
         If it is missing or breaks the format, so that there is no system to check.
     """
     path = find_system(name)
-    return read_system(read_file(path, NetworkError), path.name, path.parent)
+    system, findings = read_system(read_file(path, NetworkError), path.name, path.parent)
+    own = path.parent != _folder()
+    return (replace(system, file=path.name) if own else system), findings
 
 
 def read_system(

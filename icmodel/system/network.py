@@ -287,6 +287,8 @@ class Wanted:
 class System:
     """A whole system, by name and in the order of its file.
 
+    ``file`` is the name of its file; empty of a bundled one, and of one made in Python.
+
     Raises
     ------
     NetworkError
@@ -304,6 +306,7 @@ class System:
     source: str = ""
     known_limits: tuple[str, ...] = ()
     usecase: str | None = None
+    file: str = ""
 
     def __post_init__(self) -> None:
         for link in self.links.values():

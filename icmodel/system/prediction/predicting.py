@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from icmodel.dataset import Dataset
+from icmodel.dataset import Dataset, catalogue
 from icmodel.estimate import Estimate, absent
 from icmodel.message import AT_ONCE, Message, sent_at_once
 from icmodel.model import Model
@@ -44,6 +44,8 @@ OVERLOAD = 1.001
 BY_THEORY = ("latency_mean_s", "latency_std_s", "latency_p99_s", "latency_max_s")
 """Latencies of a stream that no dataset speaks for."""
 MEAN = "latency_mean_s"
+OF_MESSAGES = (MEAN, "latency_p99_s", "latency_max_s")
+"""Times of whole messages that are told to be absent where none arrives whole."""
 FULL = "more may come to a port of its path than that can send"
 NO_FRAME = "no latency of a frame is known"
 LOST = "all senders at once lose frames: no message arrives whole"
@@ -112,8 +114,28 @@ def predict(
         links=links(system, got.shared, got.allocation, held),
         devices=devices(system, streams, got.shared.flows.sent_with),
         notes=tuple(dict.fromkeys(note for one in said.speakers for note in one.notes)),
+        asked=dict(_asked(dataset, variant, cycles)),
     )
     return replace(result, judged=judged(result))
+
+
+def _asked(
+    dataset: Model | Dataset | str | Path | Mapping[str, Model] | None,
+    variant: str | None,
+    cycles: str,
+) -> Iterator[tuple[str, str]]:
+    """What is asked for besides the system, as the options of the command line have it."""
+    data: object = dataset
+    if isinstance(dataset, Model):
+        data, variant = dataset.data, dataset.variant
+    if isinstance(data, Dataset):
+        data = data.id if data.id in catalogue() else data.folder
+    if data is not None and not isinstance(data, Mapping):
+        yield "dataset", str(data)
+    if variant is not None:
+        yield "variant", variant
+    if cycles != REFUSE:
+        yield "cycles", cycles
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,12 +287,13 @@ class _Telling:
         }
         part = self.got.at_once[index]
         if not part.elastic and part.rate_bps < part.sent_bps * (1 - SAME):
-            return dict.fromkeys(frames, absent(LOST))
+            return dict.fromkeys((*frames, *OF_MESSAGES), absent(LOST))
         if index in self.held.spills:
             why = (
                 f"all senders at once may lose frames at the buffer of {self.held.spills[index].at}"
             )
-            return dict.fromkeys(frames, absent(f"{why}: no message need arrive whole"))
+            why = f"{why}: no message need arrive whole"
+            return dict.fromkeys((*frames, *OF_MESSAGES), absent(why))
         if index in self.refused:
             goodput = shares.by_theory(part, self.refused[index])
         else:

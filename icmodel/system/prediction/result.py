@@ -180,7 +180,11 @@ def by_requirement(judged: Iterable[Judged]) -> dict[str, list[Judged]]:
 
 @dataclass(frozen=True, slots=True)
 class SystemPrediction:
-    """What a whole system does: its streams, links and devices by name, and the requirements judged."""
+    """What a whole system does: its streams, links and devices by name, and the requirements judged.
+
+    ``asked`` are the dataset, the variant and the treatment of cycles that were asked for, where they are not those
+    of the system.
+    """
 
     system: System
     datasets: Mapping[str, str]
@@ -190,6 +194,7 @@ class SystemPrediction:
     devices: Mapping[str, DevicePrediction]
     judged: tuple[Judged, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    asked: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return (
@@ -214,5 +219,5 @@ class SystemPrediction:
             "title": self.system.title,
             **json_of(self, "datasets", "variants", "streams", "links", "devices"),
             "requirements": json_form(self.judged),
-            **json_of(self, "verdict", "notes"),
+            **json_of(self, "verdict", "notes", "asked"),
         }
