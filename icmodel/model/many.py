@@ -63,8 +63,8 @@ def predict_many(
     groups = [
         (cache, options, where)
         for hosts, there in _host_groups(questions)
-        for cache in [model.changed(hosts)]
-        for options, where in _option_groups(cache.data, questions, there)
+        for options, where in _option_groups(model.data, questions, there)
+        for cache in [model.changed(hosts, options)]
     ]
     only, used = needed(model.data, wanted.metrics), questions.used(model.data.protocols)
     extend = wanted.outside == "extrapolate"

@@ -140,7 +140,7 @@ def _finding(finding: Finding) -> tuple[str, str]:
     value = estimated(metric, estimate)
     by = limit_name(verdict.limiting)
     parts = [
-        f"{verdict.requirement.name}: {metric_name(metric)} {value}{f' ({span})' if span else ''}",
+        f"{finding.title}: {metric_name(metric)} {value}{f' ({span})' if span else ''}",
         finding_rests(finding),
         limit_text(verdict),
         headroom_text(finding),
