@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from icmodel import units
-from icmodel.cli.output import Section, Table
+from icmodel.cli.output import Section, Table, hanging
 from icmodel.report.systems.conclusion import about, value_text
 from icmodel.report.systems.worst import by_group, limits, queue_texts, worst_bound, worst_of
 from icmodel.requirement import SIGNS
@@ -27,6 +27,8 @@ BUSIEST = 3
 """Links and devices that are shown without ``--all``."""
 REQUIREMENTS = 8
 """Requirements that are shown without ``--all``, the worst first."""
+NOTES = 3
+"""Notes that are shown without ``--all``."""
 MORE = "each stream, link and device: --all; all numbers: --json"
 SHOWN = ("goodput_bps", "latency_mean_s", "latency_max_s", "message_latency_s", "loss_rate")
 """Metrics of a group, each of its worst stream."""
@@ -44,8 +46,9 @@ def sections(found: SystemPrediction, *, everything: bool) -> Iterator[Section]:
         _streams(found, everything=everything),
     )
     yield from _busiest(found, everything=everything)
-    if found.notes and everything:
-        yield Section("notes", tuple(f"- {note}" for note in found.notes))
+    if found.notes:
+        shown = found.notes if everything else found.notes[:NOTES]
+        yield Section("notes", hanging(shown))
     if not everything:
         yield Section("", (MORE,))
 

@@ -141,7 +141,10 @@ def _rank(verdict: Verdict) -> float:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A use case on a dataset: the derivation, every candidate judged, and the verdict."""
+    """A use case on a dataset: the derivation, every candidate judged, and the verdict.
+
+    ``notes`` are what else must be known, such as a system of the same name that asks for other rates.
+    """
 
     usecase: UseCase
     model: Model
@@ -149,6 +152,7 @@ class Evaluation:
     derivations: tuple[Derivation, ...]
     candidates: tuple[CandidateResult, ...]
     strict: bool = False
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Evaluation({self.usecase.name!r} on {self.data.id!r}: {self.verdict})"
@@ -199,5 +203,6 @@ class Evaluation:
             "verdict": self.verdict,
             "derivations": [derivation.to_dict() for derivation in self.derivations],
             "candidates": [result.to_dict() for result in self.candidates],
+            "notes": list(self.notes),
             "known_limits": list(usecase.known_limits),
         }

@@ -19,6 +19,7 @@ from icmodel.system.prediction.bounding import REFUSE, Bounded, bounded
 from icmodel.system.prediction.judging import judged
 from icmodel.system.prediction.lanes import PORT
 from icmodel.system.prediction.latency import Added, added, held, latencies
+from icmodel.system.prediction.notes import notes
 from icmodel.system.prediction.ports import links
 from icmodel.system.prediction.processors import devices
 from icmodel.system.prediction.queues import queues
@@ -95,7 +96,7 @@ def predict(
         streams=streams,
         links=links(system, got.shared, got.allocation, queued, bound),
         devices=devices(system, streams, got.shared.flows.sent_with),
-        notes=tuple(dict.fromkeys(note for one in said.speakers for note in one.notes)),
+        notes=notes(system, said),
     )
     return replace(result, judged=judged(result))
 
