@@ -32,6 +32,8 @@ Count = Annotated[int, Field(strict=True, ge=1, le=MOST)]
 """A whole number that is exact as a float."""
 Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+Factor = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False), units.parse_factor]
+"""A number relative to what was measured; its texts have their own parser."""
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
 """A part of a whole, 0 to 100 %."""
 
@@ -117,8 +119,11 @@ class Document(BaseModel):
             )
         if Reference in get_args(cls.model_fields[field].annotation) and is_reference(value):
             return value
+        own = units.parse_factor in cls.model_fields[field].metadata
         try:
-            return units.parse(quantity_kind(field) or "", value)
+            return (
+                units.parse_factor(value) if own else units.parse(quantity_kind(field) or "", value)
+            )
         except UnitError as error:
             raise ValueError(f"{key}: {error}") from error
 

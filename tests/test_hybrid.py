@@ -24,7 +24,7 @@ from fits_case import (
     truth,
 )
 from icmodel.dataset import RATIOS, Point
-from icmodel.errors import OutOfDomain, ScenarioError
+from icmodel.errors import OutOfDomain, UnitError
 from icmodel.fits.achieved import achieved_shares
 from icmodel.fits.fits import Fits
 from icmodel.fits.hosts import ON_WIRE, frames
@@ -406,7 +406,7 @@ def test_only_hybrid_answers_for_other_hosts() -> None:
             options={"queue_pairs": "1"},
             line_rate="25 Gb/s",
         )
-    with pytest.raises(ScenarioError, match="not a ratio"):
+    with pytest.raises(UnitError, match="not a ratio"):
         MODEL.predict(protocol="tcp", payload_bytes=64, cpu_clock="fast")
 
 

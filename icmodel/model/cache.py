@@ -63,6 +63,8 @@ class TableCache:
         OutOfDomain
             If the law or the dataset does not support it.
         """
+        if problem := self.hosts_problem(hosts, options):
+            raise OutOfDomain(problem)
         return self if is_own(self.data, hosts, options) else self._changed(hosts)
 
     def domain(self, protocol: str, options: Options) -> ProtocolDomain:
@@ -94,7 +96,7 @@ class TableCache:
             asked, measured, name = _elsewhere(hosts, self.data.link(dict(options)).line_rate_bps)
             return (
                 f"{self.data.id} was measured {measured}, and the variant {self.variant} knows nothing else: "
-                f"ask --variant hybrid for {asked}, or leave {name} out"
+                f"ask --variant hybrid for {asked}, leave {name} out, or take a dataset that was measured so"
             )
         if hosts.line_rate_bps is not None and self.data.interconnect.line_rate_bps is None:
             return f"{self.data.id} does not say its line rate: leave line_rate out"
@@ -110,8 +112,6 @@ class TableCache:
         )
 
     def _change(self, hosts: Hosts) -> TableCache:
-        if problem := self.hosts_problem(hosts):
-            raise OutOfDomain(problem)
         assert self.law.for_hosts is not None  # as hosts_problem checked
         data, changed = self.law.for_hosts(hosts)
         return TableCache(data, self.variant, changed)

@@ -139,8 +139,6 @@ class Model:
         """Answer a block of one question."""
         prepared = cache.prepared(key)
         tables = prepared.tables
-        for problem in self._problems(asked).values():
-            raise OutOfDomain(problem)
         placer = cache.placer(key)
         q, _ = placer.place(columns_of(asked, tables.axes.protocols), 1)
         self._check_counts(
@@ -165,11 +163,13 @@ class Model:
         return found
 
     def _complete(self, asked: Scenario) -> Scenario:
-        """The scenario with the dataset's default core count filled in."""
+        """The scenario with the dataset's default core count filled in; refused if a parameter is unknown."""
         self._check_protocol(asked.protocol)
         counts = self._tables.domain(asked.protocol, asked.options).cores
         if asked.cores is None and counts:
-            return replace(asked, cores=max(counts))
+            asked = replace(asked, cores=max(counts))
+        for problem in self._problems(asked).values():
+            raise OutOfDomain(problem)
         return asked
 
     def _check_protocol(self, protocol: str) -> None:
@@ -194,14 +194,16 @@ class Model:
             )
 
     def _problems(self, asked: Scenario) -> dict[str, str]:
-        found = problems(self.data, self._tables.domain(asked.protocol, asked.options), asked)
-        if asked.work and (problem := self._tables.work_problem()):
-            found["work"] = problem
+        """Parameters that refuse a scenario, each with its message; those of `DELAYS` last."""
+        found: dict[str, str] = {}
+        domain = self._tables.domain(asked.protocol, asked.options)
         for name in ("line_rate_bps", "cpu_clock_ratio"):
             hosts = replace(Hosts(), **{name: getattr(asked, name)})
             if problem := self._tables.hosts_problem(hosts, asked.options):
                 found[name] = problem
-        return found
+        if asked.work and (problem := self._tables.work_problem()):
+            found["work"] = problem
+        return found | problems(self.data, domain, asked)
 
     def fit_question(self, scenario: Scenario) -> tuple[Scenario, tuple[str, ...]]:
         """The scenario without delays of its path that this dataset does not know, and a note on each.
