@@ -116,6 +116,8 @@ def interval(metric: str, estimate: Estimate) -> str:
     if math.isnan(low) or math.isnan(high):
         return ""
     first, last = (quantity(metric, end, _digits(end, estimate)) for end in (low, high))
+    if math.isinf(low):
+        return "grows without limit"
     if low == high:
         return "exact"
     if math.isinf(high):

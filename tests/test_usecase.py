@@ -634,7 +634,8 @@ def test_what_is_met_on_assumed_rows_is_undecided_if_strict(toy: Dataset) -> Non
     plain, strict = (evaluate(read_usecase(text), toy, strict=one) for one in (False, True))
     assert (plain.verdict, plain.exit_code) == ("met", 0)
     assert (strict.verdict, strict.exit_code) == ("undecided", 3)
-    (found,) = strict.chosen.findings
+    found, arrives = strict.chosen.findings
+    assert (arrives.title, arrives.outcome) == ("what is produced arrives, s", "undecided")
     assert found.rests_on.basis == "assumed"
     assert found.rests_on.sources == ("toy",)
     assert found.rests_on.settle.startswith("measure cpu_recv of tcp at 1000 B, 1 Gb/s")
@@ -645,7 +646,8 @@ def test_what_is_met_on_assumed_rows_is_undecided_if_strict(toy: Dataset) -> Non
 
 
 def test_a_round_trip_is_judged_between_theory_and_the_whole_of_it(toy: Dataset) -> None:
-    scenario = 'protocol = "echo"\npayload = "1000 B"'
+    alone = 'endpoints = 1\nother_goodput = "0 b/s"'
+    scenario = f'protocol = "echo"\npayload = "1000 B"\n{alone}'
     for limit, outcome in (("25 us", "met"), ("15 us", "undecided"), ("0.5 us", "not met")):
         found = judged(
             toy,
@@ -764,7 +766,9 @@ def test_an_evaluation_is_frozen(toy: Dataset) -> None:
 def test_judged_briefly_each_requirement_comes_out_the_same_without_a_remedy() -> None:
     model = Model("ethernet-10g-2012")
     whole = evaluate("imaging", model.data)
-    brief = judge_candidates(whole.usecase, whole.usecase.candidates, model, brief=True)
+    brief = judge_candidates(
+        whole.usecase, whole.usecase.candidates, model, derive(whole.usecase), brief=True
+    )
     for one, other in zip(whole.candidates, brief, strict=True):
         assert [f.verdict for f in one.findings] == [f.verdict for f in other.findings]
         assert not any(finding.remedy for finding in other.findings)
@@ -778,10 +782,16 @@ def test_a_candidate_may_ask_for_another_line_rate_which_hybrid_extrapolates_to(
     for question in said["scenarios"].values():
         question["line_rate"] = "40 Gb/s"
     faster = type(case.candidates[0]).model_validate(said)
-    (told,) = judge_candidates(case, (faster,), Model("ethernet-10g-2012", "hybrid"), brief=True)
+    (told,) = judge_candidates(
+        case, (faster,), Model("ethernet-10g-2012", "hybrid"), derive(case), brief=True
+    )
     assert {answer.scenario.line_rate_bps for answer in told.answers} == {40e9}
     goodput = told.findings[0].verdict.estimate
     assert "extrapolated" in goodput.bases
-    (left,) = judge_candidates(case, (faster,), Model("ethernet-10g-2012"), brief=True)
-    assert {answer.scenario.line_rate_bps for answer in left.answers} == {None}
-    assert any("line_rate" in note for answer in left.answers for note in answer.notes)
+    (left,) = judge_candidates(
+        case, (faster,), Model("ethernet-10g-2012"), derive(case), brief=True
+    )
+    assert {answer.scenario.line_rate_bps for answer in left.answers} == {40e9}
+    assert all("ask --variant hybrid for 40 Gb/s" in answer.why for answer in left.answers)
+    assert all(answer.prediction is None for answer in left.answers)
+    assert left.outcome == "undecided"

@@ -26,6 +26,8 @@ BUSIEST = 3
 """Links and devices that are shown without ``--all``."""
 REQUIREMENTS = 8
 """Requirements that are shown without ``--all``, the worst first."""
+NOTES = 3
+"""Notes that are shown without ``--all``."""
 MORE = "each stream, link and device: --all; all numbers: --json"
 SHOWN = ("goodput_bps", "latency_mean_s", "latency_max_s", "message_latency_s", "loss_rate")
 """Metrics of a group, each of its worst stream."""
@@ -45,8 +47,9 @@ def sections(found: SystemPrediction, *, everything: bool) -> Iterator[Section]:
         _streams(found, everything=everything),
     )
     yield from _busiest(found, everything=everything)
-    if found.notes and everything:
-        yield Section("notes", tuple(f"- {note}" for note in found.notes))
+    if found.notes:
+        shown = found.notes if everything else found.notes[:NOTES]
+        yield Section("notes", hanging(shown))
     if not everything:
         yield Section("", (MORE,))
 

@@ -79,7 +79,7 @@ def finding_text(finding: Finding) -> str:
     rests = (interval(wanted.metric, estimate), finding.rests_on.basis)
     known = ", ".join(part for part in rests if part)
     value = f"{estimated(wanted.metric, estimate)}{f' ({known})' if known else ''}"
-    return f"{wanted.name}: {value}, {limit_text(finding.verdict)}"
+    return f"{finding.title}: {value}, {limit_text(finding.verdict)}"
 
 
 def finding_rests(finding: Finding) -> str:

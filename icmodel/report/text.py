@@ -69,11 +69,21 @@ def _short(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     beyond = Counter(finding.others_beyond for finding in findings if finding.others_beyond)
     for what, count in beyond.items():
         yield "note: ", f"{what} of {plural(count, 'requirement')}"
+    yield from (("note: ", note) for note in evaluation.notes)
+    yield "asked: ", "; ".join(map(_asked, evaluation.chosen.answers))
     if len(evaluation.candidates) > 1:
         others = (f"{SIGNS[one.outcome]} {one.name}" for one in evaluation.candidates)
         yield "candidates: ", ", ".join(others)
     limits = ", ".join(f"{len(told)} of {whose}" for whose, told in _limits(evaluation))
     yield "", f"known limits: {limits}: --why shows them, and what each verdict rests on"
+
+
+def _asked(answer: Answer) -> str:
+    """The question of a stream, with the cores and so the connections that its answer uses."""
+    asked = answer.scenario
+    rate = "as fast as it goes" if asked.rate_fps is None else quantity("rate_fps", asked.rate_fps)
+    cores = "cores as benchmarked" if asked.cores is None else plural(asked.cores, "core")
+    return f"{answer.stream}: {asked.protocol}, {asked.payload_bytes} B a frame, {rate}, {cores}"
 
 
 def _whole(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
@@ -89,6 +99,8 @@ def _whole(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     if len(evaluation.candidates) > 1:
         rows = [(f"{SIGNS[c.outcome]} {c.outcome}", c.name) for c in evaluation.candidates]
         yield from _part("Candidates", _columns(rows))
+    if evaluation.notes:
+        yield from _part("Notes", (("- ", note) for note in evaluation.notes))
     for whose, limits in _limits(evaluation):
         yield from _part(f"Known limits of {whose}", (("- ", limit) for limit in limits))
 
@@ -140,7 +152,7 @@ def _finding(finding: Finding) -> tuple[str, str]:
     value = estimated(metric, estimate)
     by = limit_name(verdict.limiting)
     parts = [
-        f"{verdict.requirement.name}: {metric_name(metric)} {value}{f' ({span})' if span else ''}",
+        f"{finding.title}: {metric_name(metric)} {value}{f' ({span})' if span else ''}",
         finding_rests(finding),
         limit_text(verdict),
         headroom_text(finding),

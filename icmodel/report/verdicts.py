@@ -120,7 +120,7 @@ def gauge(verdict: Verdict) -> Gauge | None:
 def _whys(candidate: CandidateResult) -> Iterator[str]:
     """Reasons of the judged estimates, requirements with the same reason together."""
     reasons = (
-        (why, finding.verdict.requirement.name)
+        (why, finding.title)
         for finding in (*candidate.findings, *candidate.readings)
         for why in (finding.verdict.why, finding.others_beyond)
         if why
@@ -132,13 +132,13 @@ def _whys(candidate: CandidateResult) -> Iterator[str]:
 def _remedies(candidate: CandidateResult) -> Iterator[str]:
     for finding in candidate.findings:
         if finding.remedy:
-            yield f"{finding.verdict.requirement.name}: {finding.remedy}"
+            yield f"{finding.title}: {finding.remedy}"
 
 
 def _settling(candidate: CandidateResult) -> Iterator[str]:
     """Measurements that would replace assumptions, requirements with the same measurement together."""
     needs = (
-        (finding.rests_on.settle, finding.verdict.requirement.name)
+        (finding.rests_on.settle, finding.title)
         for finding in candidate.findings
         if finding.rests_on.settle
     )

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from icmodel.spelling import Count, Document, NotNegative, Positive, Slug, Text
+from icmodel.spelling import Count, Document, Factor, NotNegative, Positive, Slug, Text
 from icmodel.system.choices import ENDS, EVERY_LINK, Choices, Costs
 from icmodel.system.tables import Kind, Name, Names, Pairing, SchedulerTable
 from icmodel.usecase.document import Limit
@@ -114,7 +114,7 @@ class Devices(Nodes):
     interfaces: Count = 1
     cores: Count | None = None
     dataset: Text | None = None
-    cpu_clock_ratio: Positive = 1.0
+    cpu_clock_ratio: Factor = 1.0
     app_send_s: NotNegative = 0.0
     app_recv_s: NotNegative = 0.0
 

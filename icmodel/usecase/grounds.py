@@ -53,10 +53,12 @@ NOTHING = RestsOn("", (), (), "")
 """The evidence if nothing was predicted."""
 
 
-def rests_on(metric: str, estimate: Estimate, prediction: Prediction) -> RestsOn:
-    """The evidence behind the estimate by which a requirement was judged."""
+def rests_on(metric: str, estimate: Estimate, prediction: Prediction | None) -> RestsOn:
+    """The evidence behind the estimate by which a requirement was judged; theory's has no rows."""
     if not estimate.basis:
         return NOTHING
+    if prediction is None:
+        return RestsOn(estimate.basis, estimate.bases or (estimate.basis,), (), "")
     rows = [row for row in prediction.rows if _behind(row, metric) and row.basis == estimate.basis]
     sources = tuple(dict.fromkeys(row.source for row in rows))[:MOST_SOURCES]
     settle = settling(metric, prediction.scenario) if estimate.basis in WEAK else ""

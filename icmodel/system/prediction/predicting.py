@@ -28,6 +28,7 @@ from icmodel.system.prediction.buffers import Buffers, buffers
 from icmodel.system.prediction.judging import judged
 from icmodel.system.prediction.lanes import is_elastic
 from icmodel.system.prediction.latency import Added, added, held, latencies
+from icmodel.system.prediction.notes import notes
 from icmodel.system.prediction.ports import links
 from icmodel.system.prediction.processors import devices
 from icmodel.system.prediction.queues import AT_ONCE as BURSTS
@@ -113,7 +114,7 @@ def predict(
         streams=streams,
         links=links(system, got.shared, got.allocation, held),
         devices=devices(system, streams, got.shared.flows.sent_with),
-        notes=tuple(dict.fromkeys(note for one in said.speakers for note in one.notes)),
+        notes=notes(system, said),
         asked=dict(_asked(dataset, variant, cycles)),
     )
     return replace(result, judged=judged(result))

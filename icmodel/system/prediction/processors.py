@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -25,25 +24,15 @@ def devices(
             if side == "send" and sent_with[index] != index:
                 continue
             device = system.devices[getattr(stream, end)]
-            work[device.name].append((stream, _busy(one, device, side)))
+            work[device.name].append((stream, _busy(one, side)))
     return {name: _device(system.devices[name], some) for name, some in work.items()}
 
 
-def _busy(one: StreamPrediction, device: Device, side: str) -> Estimate:
-    """Busy cores of one side of a stream, the application's own work included: at most those that it may take."""
-    metrics, name = one.metrics, f"cpu_{side}_cores"
-    found = metrics.get(
-        name, absent(f"{metrics['goodput_bps'].why or 'its dataset'} gives no {name}")
-    )
-    own_s = device.app_send_s if side == "send" else device.app_recv_s
-    frames = metrics.get("frames_per_s", absent(""))
-    if found.absent or not own_s or frames.absent:
-        return found
-    most = math.inf if one.stream.cores is None else float(one.stream.cores)
-    added = zip(found.ends, frames.ends, strict=True)
-    value, low, high = (min(busy + own_s * rate, most) for busy, rate in added)
-    bases = (found.basis, "stated")
-    return Estimate(value, low, high, weakest(bases), "with the application's own work", bases)
+def _busy(one: StreamPrediction, side: str) -> Estimate:
+    """Busy cores of one side of a stream, its application's work included."""
+    name = f"cpu_{side}_cores"
+    found = one.metrics.get(name)
+    return found or absent(f"{one.metrics['goodput_bps'].why or 'its dataset'} gives no {name}")
 
 
 def _device(device: Device, work: list[tuple[Stream, Estimate]]) -> DevicePrediction:
