@@ -26,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Hold bounds against simulations, and print a table; 1 if a bound is below one of them."""
     asked = _parser().parse_args(arguments)
     document: Document = {"schema_version": 1, **held(modules().held, asked.systems, asked.seed)}
+    document["whole"] = whole(whole_modules().held, asked.whole, asked.seed)
     document["cases"] = cases()
     document["large"] = [
         timed(flows, ports, scheduler)
@@ -39,13 +40,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def code(document: Document) -> int:
     """Exit code: 1 if any bound is too low."""
-    return 1 if document["broken"] else 0
+    return 1 if document["broken"] or document["whole"]["broken"] else 0
 
 
 def modules() -> ModuleType:
     """Random systems and their simulation, loaded from the tests."""
     from_tests("packet_simulation")
     return from_tests("bounds_systems")
+
+
+def whole_modules() -> ModuleType:
+    """Random whole systems and their simulation, loaded from the tests."""
+    for name in ("simulated_packets", "simulated_ports", "system_simulation", "drawn_systems"):
+        from_tests(name)
+    from_tests("system_contradictions")
+    return from_tests("whole_bounds")
+
+
+def whole(compare: Callable[[int], Any], count: int, seed: int) -> Document:
+    """Bound over greatest simulated value of so many whole systems, by scheduler, forwarding and form."""
+    ratios: dict[tuple[str, str, str], list[float]] = {}
+    broken: list[str] = []
+    unbounded = 0
+    for done in range(count):
+        one = compare(seed + done)
+        broken += one.broken
+        unbounded += one.unbounded
+        for found in one.ratios:
+            for by in ("scheduler", "forwarding", "form"):
+                kind = getattr(found, by)
+                if kind:
+                    ratios.setdefault((found.what, by, kind), []).append(found.ratio)
+        if (done + 1) % 500 == 0:
+            say(f"{done + 1:,} whole systems, {len(broken)} bounds too low")
+    rows = [
+        {"what": what, "by": by, "kind": kind, **spread(found)}
+        for (what, by, kind), found in sorted(ratios.items())
+    ]
+    return {"systems": count, "unbounded": unbounded, "broken": broken, "tightness": rows}
 
 
 def held(compare: Callable[[int], Any], count: int, seed: int) -> Document:
@@ -125,6 +157,7 @@ def text(document: Document) -> str:
         )
     lines += [f"too low: {sentence}" for sentence in document["broken"]]
     lines.append(f"{document['systems']:,} systems, {len(document['broken'])} bounds too low")
+    lines += ["", *_whole(document["whole"])]
     lines += ["", *_saihu(document["cases"]), ""]
     lines += [
         f"{one['flows']:,} flows over {one['ports']:,} ports ({one['hops']:,} hops), "
@@ -132,6 +165,21 @@ def text(document: Document) -> str:
         for one in document["large"]
     ]
     return "\n".join(lines) + "\n"
+
+
+def _whole(document: Document) -> list[str]:
+    """The table of whole systems, and each bound that is too low."""
+    lines = [f"{'whole systems':<10}{'by':>22}  {'count':>24}{'median':>8}{'95th':>8}{'least':>8}"]
+    lines += [
+        f"{row['what']:<10}{row['by']:<12}{row['kind']:<26}{row['count']:>8,}"
+        f"{row['median']:>8.2f}{row['p95']:>8.2f}{row['least']:>8.3f}"
+        for row in document["tightness"]
+    ]
+    lines += [f"too low: {sentence}" for sentence in document["broken"]]
+    counts = (
+        f"{document['systems']:,} whole systems, {document['unbounded']:,} streams without a bound"
+    )
+    return [*lines, f"{counts}, {len(document['broken'])} bounds too low"]
 
 
 def _saihu(cases: Document) -> list[str]:
@@ -150,6 +198,7 @@ def _saihu(cases: Document) -> list[str]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bounds", description=__doc__)
     parser.add_argument("--systems", type=_count, default=10_000, help="random systems")
+    parser.add_argument("--whole", type=_count, default=5_000, help="random whole systems")
     parser.add_argument("--flows", type=_count, default=10_000, help="most of a large network")
     parser.add_argument("--seed", type=int, default=0, help="of the first system")
     parser.add_argument("--json", action="store_true", help="a document instead of tables")

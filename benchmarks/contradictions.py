@@ -1,4 +1,4 @@
-"""Millions of random questions, none answered in contradiction: ``python -m benchmarks.contradictions``."""
+"""Millions of random questions, thousands of random systems, none answered in contradiction: ``python -m benchmarks.contradictions``."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ class Count:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Ask, and print a table; 1 if any answer contradicts another."""
-    asked = _parser().parse_args(arguments)
+    parser = _parser()
+    asked = parser.parse_args(arguments)
+    if unknown := set(asked.rule or ()) - system_rules().RULES.keys():
+        parser.error(f"there is no rule {sorted(unknown)[0]!r}: see tests/system_contradictions.py")
     pairs = [
         (name, variant)
         for name in asked.only or catalogue()
@@ -57,9 +60,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     share = -(-asked.questions // len(pairs))
     counts = [count(name, variant, share, asked.seed) for name, variant in pairs]
-    document: Document = {"schema_version": 1, "counts": [asdict(one) for one in counts]}
-    print(json.dumps(document, indent=2) if asked.json else text(counts), end="")
-    return 1 if any(one.by_rule for one in counts) else 0
+    systems = count_systems(asked.systems, asked.seed, asked.rule)
+    document: Document = {
+        "schema_version": 1,
+        "counts": [asdict(one) for one in counts],
+        "systems": asdict(systems),
+    }
+    printed = text(counts) + systems_text(systems)
+    print(json.dumps(document, indent=2) if asked.json else printed, end="")
+    return 1 if systems.by_rule or any(one.by_rule for one in counts) else 0
 
 
 def count(name: str, variant: str, questions: int, seed: int) -> Count:
@@ -78,6 +87,47 @@ def count(name: str, variant: str, questions: int, seed: int) -> Count:
             f"{name} {variant}: {told.questions:,} questions, {told.contradictions:,} contradictions"
         )
     return told
+
+
+@dataclass
+class Systems:
+    """How many systems were predicted, by which rules, and in how many each was broken."""
+
+    systems: int
+    rules: list[str]
+    by_rule: dict[str, int] = field(default_factory=dict)
+    examples: dict[str, str] = field(default_factory=dict)
+
+
+def count_systems(systems: int, seed: int, rules: Sequence[str] | None = None) -> Systems:
+    """In how many of so many random systems the prediction breaks each rule."""
+    known = system_rules()
+    told = Systems(systems, list(rules or known.RULES))
+    for done in range(systems):
+        found = known.contradictions(seed + done, told.rules)
+        for name in dict.fromkeys(one.rule for one in found):
+            told.by_rule[name] = told.by_rule.get(name, 0) + 1
+            example = next(str(one) for one in found if one.rule == name)
+            told.examples.setdefault(name, example)
+        if (done + 1) % 250 == 0:
+            say(f"{done + 1:,} systems, {sum(told.by_rule.values()):,} rules broken")
+    return told
+
+
+def system_rules() -> ModuleType:
+    """The rules and random systems of the tests, loaded from there."""
+    for name in ("simulated_packets", "simulated_ports", "system_simulation", "drawn_systems"):
+        from_tests(name)
+    return from_tests("system_contradictions")
+
+
+def systems_text(told: Systems) -> str:
+    """A line for each rule that systems break, with an example, and how many systems there were."""
+    lines = []
+    for rule, times in sorted(told.by_rule.items()):
+        lines += [f"    {times:>10,}  {rule}", f"{'':16}{told.examples[rule]}"]
+    broken = f"{len(told.by_rule)} of {len(told.rules)} rules broken"
+    return "\n".join([*lines, f"{told.systems:,} systems, {broken}"]) + "\n"
 
 
 def modules() -> tuple[ModuleType, ModuleType]:
@@ -105,11 +155,17 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m benchmarks.contradictions", description=__doc__
     )
     parser.add_argument("--questions", type=_count, default=2_000_000, help="of all models")
+    parser.add_argument("--systems", type=_none_too, default=5_000, help="random systems")
+    parser.add_argument("--rule", action="append", help="of systems; may be given again")
     parser.add_argument("--only", action="append", choices=catalogue(), help="may be given again")
     parser.add_argument("--variant", action="append", choices=VARIANTS, help="may be given again")
     parser.add_argument("--seed", type=int, default=SEED, help="of the random questions")
     parser.add_argument("--json", action="store_true", help="a document instead of a table")
     return parser
+
+
+def _none_too(word: str) -> int:
+    return 0 if word == "0" else _count(word)
 
 
 def _count(word: str) -> int:

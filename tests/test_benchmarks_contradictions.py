@@ -7,7 +7,16 @@ import json
 import pytest
 
 from benchmarks import contradictions
-from benchmarks.contradictions import Count, count, main, modules, text
+from benchmarks.contradictions import (
+    Count,
+    count,
+    count_systems,
+    main,
+    modules,
+    system_rules,
+    systems_text,
+    text,
+)
 
 
 def test_as_many_questions_are_asked_as_wished_and_the_same_each_time() -> None:
@@ -30,8 +39,11 @@ def test_what_is_found_is_counted_by_rule_with_the_first_as_example() -> None:
 
 def test_the_document_says_what_was_asked(capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["--questions", "60", "--only", "zeromq-1g-2007", "--variant", "appendix-h"]
+    asked += ["--systems", "0"]
     code = main([*asked, "--json"])
-    (one,) = json.loads(capsys.readouterr().out)["counts"]
+    document = json.loads(capsys.readouterr().out)
+    (one,) = document["counts"]
+    assert document["systems"]["systems"] == 0
     assert one["dataset"] == "zeromq-1g-2007"
     assert one["variant"] == "appendix-h"
     assert one["questions"] == 60 + contradictions.WILD
@@ -40,7 +52,19 @@ def test_the_document_says_what_was_asked(capsys: pytest.CaptureFixture[str]) ->
     assert "questions" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("words", [["--questions", "0"], ["--only", "nothing"], ["--variant", "x"]])
+def test_systems_are_counted_by_the_rules_they_break(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = system_rules()
+    monkeypatch.setitem(rules.RULES, "no odd seed", lambda case: ["odd"] * (case.seed % 2))
+    told = count_systems(5, 10, ["no odd seed", "numbers are possible"])
+    assert told.by_rule == {"no odd seed": 2}
+    printed = systems_text(told)
+    assert "no odd seed: seed 11: odd" in printed
+    assert printed.endswith("5 systems, 1 of 2 rules broken\n")
+
+
+@pytest.mark.parametrize(
+    "words", [["--questions", "0"], ["--only", "nothing"], ["--variant", "x"], ["--rule", "x"]]
+)
 def test_a_wrong_question_is_refused(words: list[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(words)

@@ -1,0 +1,726 @@
+"""What predictions of whole systems may never say, looked for in random systems rule by rule.
+
+A rule reads one `Case`, a document with its system, its prediction and what the packet simulator shows of it, and yields
+a sentence for each thing that contradicts it.  `RULES` has them by name, so that each can be asked alone.  Nothing here
+knows how predictions come to their numbers; loads and times that they are held against are the simulator's.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import pairwise
+from typing import Any
+
+from drawn_systems import (
+    DATASETS,
+    Drawn,
+    document,
+    least_loads,
+    lone,
+    port_loads,
+    system_of,
+    toml,
+)
+from icmodel.dataset import load
+from icmodel.errors import IcmodelError
+from icmodel.estimate import Estimate
+from icmodel.model import Model
+from icmodel.requirement import MET, NOT_MET
+from icmodel.system.files import read_system
+from icmodel.system.network import Stream, System
+from icmodel.system.prediction import SystemPrediction, predict
+from icmodel.system.prediction.bounding import NETWORK
+from icmodel.system.prediction.result import PortPrediction, StreamPrediction
+from simulated_packets import carrier
+from system_simulation import Play, Run, phases, simulate, worst_of
+
+SLACK = 1e-9
+"""Relative: sums of what is told and of what is simulated are rounded."""
+NOTHING = 1e-15
+LATENCIES = ("latency_min_s", "latency_mean_s", "latency_p50_s", "latency_p99_s", "latency_max_s")
+ORDERS = (
+    ("latency_min_s", "latency_mean_s", "latency_max_s"),
+    ("latency_min_s", "latency_p50_s", "latency_p99_s", "latency_p999_s", "latency_max_s"),
+)
+PACKETS = 400
+"""Of each simulated run."""
+RUNS = 6
+LONG_S = 10.0
+"""Period of a frame that comes alone."""
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """A rule that the prediction of a system breaks."""
+
+    rule: str
+    seed: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: seed {self.seed}: {self.what}"
+
+
+@cache
+def models() -> dict[str, Model]:
+    """A model of each dataset that drawn systems name."""
+    return {name: Model(load(name)) for name in DATASETS}
+
+
+class Case:
+    """A document, and all that is asked of it, each worked out when it is first needed."""
+
+    def __init__(self, drawn: Drawn, seed: int) -> None:
+        self.document, self.seed = drawn, seed
+
+    @cached_property
+    def system(self) -> System:
+        """The expanded system."""
+        return system_of(self.document)
+
+    @property
+    def measured(self) -> bool:
+        """Whether datasets speak for any of its hosts or links."""
+        links, devices = self.system.links.values(), self.system.devices.values()
+        return any(one.dataset for one in links) or any(one.dataset for one in devices)
+
+    @cached_property
+    def prediction(self) -> SystemPrediction:
+        """What is predicted of it."""
+        return predict(self.system, models() if self.measured else None)
+
+    @cached_property
+    def seen(self) -> Run:
+        """What several runs without losses show, phases looked for that are bad."""
+        return worst_of(self.system, self.seed, RUNS, Play(most_packets=PACKETS))
+
+    @cached_property
+    def least_loads(self) -> dict[str, float]:
+        """The least that is asked of each port on average, over its rate."""
+        return least_loads(self.system)
+
+    @cached_property
+    def full(self) -> set[str]:
+        """Ports that are surely asked for more than they carry, by what surely comes to them."""
+        return {name for name, load in self.least_loads.items() if load > 1 + 1e-6}
+
+    def changed(self, drawn: Drawn) -> Case:
+        """The case of another document with the same seed."""
+        return Case(drawn, self.seed)
+
+    def short(self, one: StreamPrediction) -> bool:
+        """Whether a stream surely gets less than must arrive: by its prediction, or since alone it is too much."""
+        asked, got = must_arrive_bps(one.stream), one.goodput_bps
+        if asked == 0.0:
+            return False
+        alone = least_loads(self.system, one.stream)
+        return got.high < asked * (1 - 1e-6) or any(
+            alone[name] > 1 + 1e-6 for name in one.stream.path
+        )
+
+
+def must_arrive_bps(stream: Stream) -> float:
+    """Goodput below which a stream falls short [b/s]; 0 of an unlimited one, and of one that may fall short."""
+    may: float = getattr(stream, "allowed_shortfall_ratio", 0.0)
+    asked = stream.requested_goodput_bps
+    return 0.0 if math.isinf(asked) or may else asked
+
+
+Rule = Callable[[Case], Iterator[str]]
+RULES: dict[str, Rule] = {}
+
+
+def rule(name: str) -> Callable[[Rule], Rule]:
+    """Enter a rule by its name."""
+
+    def entered(one: Rule) -> Rule:
+        RULES[name] = one
+        return one
+
+    return entered
+
+
+def above(greater: float, less: float, slack: float = SLACK) -> bool:
+    """Whether a number passes another by more than rounding; not where one is absent."""
+    return greater > less + slack * abs(less) + NOTHING
+
+
+def by_theory(one: StreamPrediction) -> bool:
+    """Whether no dataset speaks for a stream, so that its numbers are those of the network alone."""
+    return one.metrics["goodput_bps"].basis == "theory"
+
+
+# --- numbers by themselves --------------------------------------------------------------------
+
+
+@rule("numbers are possible")
+def numbers_are_possible(case: Case) -> Iterator[str]:
+    """low ≤ value ≤ high, there together, not negative; ratios at most 1; goodput at most what is asked."""
+    for name, one in case.prediction.streams.items():
+        for metric, estimate in one.metrics.items():
+            value, low, high = estimate.ends
+            if estimate.absent:
+                continue
+            if not low <= value <= high or low < 0:
+                yield f"{name}: {metric} is {low:g} ≤ {value:g} ≤ {high:g}"
+            if metric == "loss_rate" and high > 1:
+                yield f"{name}: {metric} reaches {high:g}"
+        asked = one.stream.requested_goodput_bps
+        if above(one.goodput_bps.value, asked, 1e-6):
+            yield f"{name}: goodput {one.goodput_bps.value:g} of {asked:g} b/s asked"
+
+
+@rule("latencies are in order")
+def latencies_are_in_order(case: Case) -> Iterator[str]:
+    """least ≤ mean ≤ greatest and least ≤ quantiles ≤ greatest, at value, low and high."""
+    for name, one in case.prediction.streams.items():
+        for chain in ORDERS:
+            known = [metric for metric in chain if not one.metrics.get(metric, NONE).absent]
+            for end, place in (("value", 0), ("low", 1), ("high", 2)):
+                for before, after in pairwise(known):
+                    less, more = one.metrics[before].ends[place], one.metrics[after].ends[place]
+                    if above(less, more):
+                        yield f"{name}: {end} of {before} {less:g} above that of {after} {more:g}"
+
+
+NONE = Estimate(math.nan, math.nan, math.nan, "theory")
+
+
+# --- bounds -----------------------------------------------------------------------------------
+
+
+@rule("no latency is above its bound")
+def no_latency_is_above_its_bound(case: Case) -> Iterator[str]:
+    """Where both cover the same: the network alone, or the hosts too."""
+    for name, one in case.prediction.streams.items():
+        bound = one.latency_bound
+        if bound is None or by_theory(one) != (NETWORK in bound.covers):
+            continue
+        for metric in LATENCIES:
+            value = one.metrics.get(metric, NONE).value
+            if above(value, bound.value_s):
+                yield f"{name}: {metric} {value:g} above the bound {bound.value_s:g} s"
+
+
+@rule("no bound is below a simulation")
+def no_bound_is_below_a_simulation(case: Case) -> Iterator[str]:
+    """No frame takes longer than its stream's bound."""
+    for name, one in case.prediction.streams.items():
+        if one.latency_bound is None:
+            continue
+        seen, bound = case.seen.streams[name], one.latency_bound.value_s
+        if above(seen.frames.greatest_s, bound):
+            most_us = seen.frames.greatest_s * 1e6
+            yield f"{name}: bound {bound * 1e6:.3f} µs, simulated {most_us:.3f} µs"
+        whole = getattr(one.latency_bound, "whole", False)
+        if whole and above(seen.messages.greatest_s, bound):
+            yield f"{name}: bound {bound:g} s, a whole message {seen.messages.greatest_s:g} s"
+
+
+@rule("no bound is below a simulation with the buffers that are said")
+def no_bound_is_below_one_with_buffers(case: Case) -> Iterator[str]:
+    """Frames that arrive where others are lost take no longer than the bound, and no buffer holds more than its bound."""
+    if all(one.buffer_bytes is None for one in case.system.switches.values()):
+        return
+    play = Play(most_packets=PACKETS, drops=True)
+    seen = worst_of(case.system, case.seed, RUNS, play)
+    for name, one in case.prediction.streams.items():
+        most = seen.streams[name].frames.greatest_s
+        if one.latency_bound is not None and above(most, one.latency_bound.value_s):
+            yield f"{name}: bound {one.latency_bound.value_s:g} s, simulated {most:g} s"
+    for name, port in ports_of(case):
+        backlog = seen.backlogs_bytes[name]
+        if port.backlog_bound_bytes is not None and above(backlog, port.backlog_bound_bytes):
+            yield f"{name}: bound {port.backlog_bound_bytes:.1f} B, simulated {backlog:.1f} B"
+
+
+@rule("no backlog is above its bound")
+def no_backlog_is_above_its_bound(case: Case) -> Iterator[str]:
+    """No port has more waiting than its bound; of a port that may lose packets the bound is of what it keeps."""
+    for name, port in ports_of(case):
+        bound, most = port.backlog_bound_bytes, case.seen.backlogs_bytes[name]
+        node = case.system.node(case.system.ports[name].node)
+        end = getattr(node, "buffer_bytes", None) or math.inf
+        if bound is not None and bound < end and above(most, bound):
+            yield f"{name}: backlog bound {bound:.1f} B, simulated {most:.1f} B"
+
+
+def ports_of(case: Case) -> Iterator[tuple[str, PortPrediction]]:
+    """What is predicted of every port, by name."""
+    for link in case.prediction.links.values():
+        yield from link.ports.items()
+
+
+@rule("no bound is below a simulation with hosts that hold frames back")
+def no_bound_is_below_one_with_hosts(case: Case) -> Iterator[str]:
+    """Where bounds have the hosts in them: each may hold a frame between its least and its greatest time."""
+    if not case.measured:
+        return
+    holds = {}
+    for name, one in case.prediction.streams.items():
+        bound = one.latency_bound
+        if bound is None or NETWORK in bound.covers:
+            return
+        alone = case.changed(only(case.document, one.stream)).prediction.streams
+        greatest = next(iter(alone.values())).metrics.get("latency_max_s", NONE).high
+        held = greatest - lone(case.system, one.stream)
+        holds[name] = max(held, 0.0) if math.isfinite(held) else 0.0
+    play = Play(most_packets=PACKETS, holds_s=holds)
+    seen = worst_of(case.system, case.seed, RUNS, play)
+    for name, one in case.prediction.streams.items():
+        most = seen.streams[name].frames.greatest_s
+        if one.latency_bound is not None and above(most, one.latency_bound.value_s):
+            yield f"{name}: bound {one.latency_bound.value_s:g} s, simulated {most:g} s"
+
+
+@rule("more traffic never lowers a bound")
+def more_traffic_never_lowers_a_bound(case: Case) -> Iterator[str]:
+    """A stream that goes away leaves bounds of latency and backlog as they are, or lower."""
+    tables = case.document["streams"]
+    if len(tables) < 2:
+        return
+    gone = random.Random(case.seed).choice(tables)["name"]
+    fewer = case.changed(without(case.document, gone))
+    for name, one in fewer.prediction.streams.items():
+        before = case.prediction.streams[name]
+        if before.stream.path != one.stream.path:
+            return
+        if before.latency_bound is None:
+            continue
+        if one.latency_bound is None:
+            yield f"{name}: bounded beside {gone}, not without: {one.no_bound}"
+        elif above(one.latency_bound.value_s, before.latency_bound.value_s, 1e-6):
+            less, more = before.latency_bound.value_s, one.latency_bound.value_s
+            yield f"{name}: bound {less * 1e6:.3f} µs beside {gone}, {more * 1e6:.3f} µs without"
+
+
+# --- what passes ------------------------------------------------------------------------------
+
+
+@rule("no port passes more than its rate")
+def no_port_passes_more_than_its_rate(case: Case) -> Iterator[str]:
+    """Goodputs together, in the fewest bits that carry them, fit through each port."""
+    passed = dict.fromkeys(case.system.ports, 0.0)
+    for streams in case.system.copies().values():
+        for port in {name for one in streams for name in one.path}:
+            there = [case.prediction.streams[one.name] for one in streams if port in one.path]
+            most = max(one.goodput_bps.value for one in there)
+            asked = least_loads(case.system, there[0].stream, goodput_bps=most)
+            passed[port] += asked[port]
+    for port, used in passed.items():
+        if used > 1 + 1e-6:
+            yield f"{port}: goodputs need {used:.6f} of its rate"
+
+
+@rule("ports are asked for what streams produce")
+def ports_are_asked_for_what_streams_produce(case: Case) -> Iterator[str]:
+    """Between the fewest bits that carry it and a packet a frame, whether or not it comes so far."""
+    if any(math.isinf(one.requested_goodput_bps) for one in case.system.streams.values()):
+        return
+    most = port_loads(case.system)
+    least = least_loads(case.system, thinned=False)
+    for name, port in ports_of(case):
+        low, high, told = least[name], most[name][0], port.asked_ratio
+        if above(low, told, 1e-6) or above(told, high, 1e-6):
+            yield f"{name}: asked for {told:.6f} of its rate, produced {low:.6f} to {high:.6f}"
+
+
+@rule("no verdict is met where a port is full")
+def no_verdict_is_met_where_a_port_is_full(case: Case) -> Iterator[str]:
+    """What is surely asked for too much of a port is not met, and not undecided, unless some of it may fall short."""
+    there = case.system.streams_by_port()
+    full = [name for name in case.full if all(map(must_arrive_bps, there[name]))]
+    if full and case.prediction.verdict != NOT_MET:
+        worst = max(full, key=lambda name: case.least_loads[name])
+        yield f"{case.prediction.verdict}, {case.least_loads[worst]:.3f} of {worst} asked for"
+
+
+@rule("no verdict is met where a stream falls short")
+def no_verdict_is_met_where_a_stream_falls_short(case: Case) -> Iterator[str]:
+    """A stream that surely gets less than it asks for makes the system not met; one that may, not met nor sure."""
+    for name, one in case.prediction.streams.items():
+        asked, got = one.stream.requested_goodput_bps, one.goodput_bps
+        if case.short(one) and case.prediction.verdict != NOT_MET:
+            yield f"{case.prediction.verdict}: {name} gets {got.high:g} of {asked:g} b/s at most"
+        elif (
+            math.isfinite(asked) and got.low < asked * (1 - 1e-6) and case.prediction.verdict == MET
+        ):
+            yield f"met: {name} may get {got.low:g} of {asked:g} b/s"
+
+
+@rule("no latency is met of a stream that falls short")
+def no_latency_is_met_of_a_stream_that_falls_short(case: Case) -> Iterator[str]:
+    """What waits there grows without end."""
+    for one in case.prediction.judged:
+        metric = one.verdict.requirement.metric
+        if one.verdict.outcome != MET or "latency" not in metric:
+            continue
+        short = [s for s in case.prediction.streams.values() if s.stream.name == one.stream]
+        if any(map(case.short, short)):
+            yield f"{one.stream}: {metric} is met, and it gets less than it asks for"
+
+
+@rule("no bound of a stream that falls short")
+def no_bound_of_a_stream_that_falls_short(case: Case) -> Iterator[str]:
+    """Nor a greatest latency or a message's time."""
+    for name, one in case.prediction.streams.items():
+        if not case.short(one):
+            continue
+        if one.latency_bound is not None:
+            yield f"{name}: a bound of {one.latency_bound.value_s:g} s, and it gets less than it asks for"
+        for metric in ("latency_max_s", "message_latency_s"):
+            estimate = one.metrics.get(metric, NONE)
+            if math.isfinite(estimate.high):
+                yield f"{name}: {metric} at most {estimate.high:g} s, and it gets less than it asks for"
+
+
+@rule("no requirement is met that a simulation breaks")
+def no_requirement_is_met_that_a_simulation_breaks(case: Case) -> Iterator[str]:
+    """Greatest latencies that are met are not exceeded; of the network alone, so the hosts would only add."""
+    for one in case.prediction.judged:
+        requirement = one.verdict.requirement
+        if one.verdict.outcome != MET or one.stream not in case.seen.streams:
+            continue
+        seen = case.seen.streams[one.stream]
+        times = seen.messages if getattr(one, "of", "") == "message" else seen.frames
+        if requirement.metric == "latency_max_s" and above(times.greatest_s, requirement.limit):
+            yield f"{one.stream}: {requirement.limit:g} s met, simulated {times.greatest_s:g} s"
+
+
+@rule("losses are within their interval")
+def losses_are_within_their_interval(case: Case) -> Iterator[str]:
+    """Of what no sender holds back, in step: all at once, and spread; where buffers are said.
+
+    Hosts may lose more than the simulation, which has none: as much as they lose of the stream alone.
+    """
+    said = [one for one in case.system.switches.values() if one.buffer_bytes is not None]
+    told = {
+        name: one.metrics.get("loss_rate", NONE) for name, one in case.prediction.streams.items()
+    }
+    if not said or not in_step(case.system) or all(one.absent for one in told.values()):
+        return
+    for way in ("at once", "spread"):
+        starts = phases(case.system, way, case.seed)
+        play = Play(phases_s=starts, drops=True, most_packets=4 * PACKETS)
+        for name, seen in simulate(case.system, play).streams.items():
+            loss, lost = told[name], seen.frames_lost / seen.frames_sent
+            if not loss.absent and above(lost, loss.high, 1e-6):
+                yield f"{name}: {100 * lost:.2f} % lost {way}, at most {100 * loss.high:.2f} % said"
+            if case.full or loss.absent or lost >= loss.low * (1 - 1e-6):
+                continue
+            (alone,) = case.changed(
+                only(case.document, case.system.streams[name])
+            ).prediction.streams.values()
+            if not loss.low <= lost + alone.metrics["loss_rate"].high:
+                yield f"{name}: {100 * lost:.2f} % lost {way}, at least {100 * loss.low:.2f} % said"
+
+
+def in_step(system: System) -> bool:
+    """Whether all streams are of UDP or Ethernet, and have one period, so that a few of them show all."""
+    streams = system.streams.values()
+    periods = {one.producer.period_s if one.producer else math.inf for one in streams}
+    links = [system.links_of(one)[0] for one in streams]
+    held = [
+        carrier(one.protocol, link.interconnect) == "tcp"
+        for one, link in zip(streams, links, strict=True)
+    ]
+    return max(periods) <= min(periods) * (1 + SLACK) < math.inf and not any(held)
+
+
+# --- least times ------------------------------------------------------------------------------
+
+
+@rule("no least is above a simulation")
+def no_least_is_above_a_simulation(case: Case) -> Iterator[str]:
+    """Of the network alone: the low ends of latencies, where all frames are full; else that of the greatest."""
+    for name, one in case.prediction.streams.items():
+        seen = case.seen.streams[name].frames
+        if not by_theory(one) or not seen.count:
+            continue
+        for metric in LATENCIES:
+            low = one.metrics.get(metric, NONE).low
+            times = seen.least_s if all_full(one.stream) else seen.greatest_s
+            if above(low, times):
+                yield f"{name}: {metric} at least {low * 1e6:.3f} µs, simulated {times * 1e6:.3f} µs"
+
+
+def all_full(stream: Stream) -> bool:
+    """Whether every frame has the whole payload."""
+    made = stream.producer
+    return made is None or made.message_bytes % stream.payload_bytes == 0
+
+
+@rule("a lone frame equals its closed form")
+def a_lone_frame_equals_its_closed_form(case: Case) -> Iterator[str]:
+    """One frame of one stream over empty switches, first come, first served: mean and least; the bound of one packet."""
+    stream = random.Random(case.seed).choice(case.document["streams"])
+    alone = case.changed(lone_document(case.document, stream))
+    (one,) = alone.prediction.streams.values()
+    run = simulate(alone.system)
+    (seen,) = run.streams.values()
+    right = seen.frames.greatest_s
+    for metric in ("latency_min_s", "latency_mean_s", "latency_max_s"):
+        estimate = one.metrics.get(metric, NONE)
+        for end, told in (("value", estimate.value), ("low", estimate.low)):
+            if abs(told - right) > 1e-6 * right:
+                yield f"{metric} {end} {told * 1e6:.4f} µs, right {right * 1e6:.4f} µs"
+    bound = one.latency_bound
+    if bound is None:
+        yield f"no bound: {one.no_bound}"
+    elif above(right, bound.value_s) or (
+        seen.packets.count == 1 and abs(bound.value_s - right) > 1e-5 * right
+    ):
+        yield f"bound {bound.value_s * 1e6:.4f} µs, right {right * 1e6:.4f} µs"
+
+
+# --- other ways of asking ---------------------------------------------------------------------
+
+
+@rule("one stream of a system is what predict says")
+def one_stream_is_what_predict_says(case: Case) -> Iterator[str]:
+    """Between two hosts of a dataset over a cable, or over a switch like its own."""
+    draw = random.Random(f"one/{case.seed}")
+    name = draw.choice(sorted(DATASETS))
+    model = models()[name]
+    link = model.data.interconnect
+    payload = draw.choice((64, 1472, draw.randint(1, 1472), draw.randint(1, 65_000)))
+    protocol = draw.choice(("udp", "tcp"))
+    switches = draw.choice((0, 1)) if link.switch_latency_s is not None else 0
+    goodput = 10 ** draw.uniform(4, math.log10(0.5 * DATASETS[name]))
+    made = two_hosts(name, protocol, payload, goodput, switches, link.switch_latency_s or 0.0)
+    if draw.random() < 0.2:
+        made["streams"][0]["produces"] = {"kind": "unlimited"}
+    found = case.changed(made)
+    (one,) = found.prediction.streams.values()
+    rate = one.stream.rate_fps
+    try:
+        alone = model.predict(
+            protocol=protocol, payload_bytes=payload, rate_fps=rate, switches=switches
+        )
+    except IcmodelError as error:
+        if not by_theory(one):
+            yield f"{name}: the system answers what predict refuses: {error}"
+        return
+    asked = one.stream.requested_goodput_bps
+    if math.isfinite(asked) and alone.goodput_bps.high < asked:
+        return  # what is produced does not pass: a system gives no latency of it
+    for metric, estimate in alone.metrics.items():
+        there = one.metrics.get(metric)
+        if there is None or estimate.absent or metric == "message_latency_s":
+            continue
+        if any(abs(a - b) > 1e-9 * abs(b) for a, b in zip(there.ends, estimate.ends, strict=True)):
+            yield f"{name}, {protocol}, {payload} B, {switches} switches: {metric} {there!r}, by predict {estimate!r}"
+
+
+@rule("a default said aloud changes nothing")
+def a_default_said_aloud_changes_nothing(case: Case) -> Iterator[str]:
+    """Every key that may be left out, with its default."""
+    said = case.changed(aloud(case.document))
+    if said.prediction.to_dict() != case.prediction.to_dict():
+        yield "another answer"
+
+
+@rule("documents and answers survive their text")
+def documents_and_answers_survive_their_text(case: Case) -> Iterator[str]:
+    """The system read from the file's text is the same; the answer's JSON has its numbers, and nothing JSON has not."""
+    read, _ = read_system(toml(case.document))
+    if read != case.system:
+        yield "the text of the document is another system"
+    made = json.loads(json.dumps(case.prediction.to_dict(), allow_nan=False))
+    for name, one in case.prediction.streams.items():
+        for metric, estimate in one.metrics.items():
+            told = made["streams"][name][metric]["value"]
+            if told != (None if estimate.absent or math.isinf(estimate.value) else estimate.value):
+                yield f"{name}: {metric} is {told} in JSON, and {estimate.value}"
+
+
+# --- documents that are made of others --------------------------------------------------------
+
+
+def without(drawn: Drawn, stream: str) -> Drawn:
+    """The document without a table of streams, and without what is required of it."""
+    made = copy.deepcopy(drawn)
+    made["streams"] = [one for one in made["streams"] if one["name"] != stream]
+    return required_of_the_rest(made)
+
+
+def only(drawn: Drawn, stream: Stream) -> Drawn:
+    """The document of one stream alone, between the members it joins."""
+    made = copy.deepcopy(drawn)
+    made["streams"] = [one for one in made["streams"] if one["name"] == stream.group]
+    (table,) = made["streams"]
+    for key in ("pairing", "multicast", "count"):
+        table.pop(key, None)
+    table["source"], table["sink"] = stream.source, stream.sink
+    return required_of_the_rest(made)
+
+
+def required_of_the_rest(made: Drawn) -> Drawn:
+    """The document without what is required of streams that it does not have."""
+    left = {one["name"] for one in made["streams"]}
+    kept = [one for one in made.pop("requirements", []) if one["stream"] in left]
+    return made | ({"requirements": kept} if kept else {})
+
+
+def lone_document(drawn: Drawn, stream: Mapping[str, Any]) -> Drawn:
+    """One frame of a stream in a long time, between single hosts, by theory, first come, first served."""
+    made = without(copy.deepcopy(drawn), "")
+    made.pop("requirements", None)
+    for node in (*made["devices"], *made.get("switches", [])):
+        for key in ("count", "scheduler", "ports", "dataset", "app_send_s", "app_recv_s"):
+            node.pop(key, None)
+    for link in made["links"]:
+        link.pop("dataset", None)
+    payload = stream.get("payload_bytes") or stream["produces"]["size_bytes"]
+    produced = {"kind": "burst", "period_s": LONG_S, "size_bytes": payload}
+    kept = {key: stream[key] for key in ("name", "source", "sink", "protocol")}
+    made["streams"] = [{**kept, "produces": produced}]
+    return made
+
+
+def two_hosts(
+    dataset: str, protocol: str, payload: int, goodput_bps: float, switches: int, latency_s: float
+) -> Drawn:
+    """A stream between two hosts of a dataset, over a switch or none."""
+    links: list[dict[str, Any]] = [{"between": ["a", "b"]}]
+    if switches:
+        links = [{"between": ["a", "s"]}, {"between": ["s", "b"]}]
+    made: Drawn = {
+        "schema_version": 1,
+        "name": "two-hosts",
+        "title": "one stream",
+        "source": "drawn",
+        "devices": [{"name": "a"}, {"name": "b"}],
+        "links": [{**one, "rate_bps": DATASETS[dataset], "dataset": dataset} for one in links],
+        "streams": [
+            {
+                "name": "f",
+                "source": "a",
+                "sink": "b",
+                "protocol": protocol,
+                "payload_bytes": payload,
+                "produces": {"kind": "goodput", "goodput_bps": goodput_bps},
+            }
+        ],
+    }
+    if switches:
+        store = {"name": "s", "forwarding": "store-and-forward", "latency_s": latency_s}
+        made["switches"] = [store]
+    return made
+
+
+SAID: Mapping[str, Mapping[str, object]] = {
+    "nodes": {"count": 1, "description": "", "scheduler": {"kind": "fifo"}, "ports": []},
+    "devices": {"interfaces": 1, "cpu_clock_ratio": 1.0, "app_send_s": 0.0, "app_recv_s": 0.0},
+    "links": {"interconnect": "ethernet", "parallel": 1, "length_m": 0.0, "mtu_bytes": 1500},
+    "streams": {"multicast": False, "count": 1, "priority": 0, "kind": "soft", "options": {}},
+    "requirements": {"source": ""},
+}
+"""What may be left out, and then is this."""
+
+
+def aloud(drawn: Drawn) -> Drawn:
+    """The document with every default said."""
+    made = copy.deepcopy(drawn)
+    for part, defaults in SAID.items():
+        parts = ("devices", "switches") if part == "nodes" else (part,)
+        for table in (one for name in parts for one in made.get(name, [])):
+            for key, value in defaults.items():
+                table.setdefault(key, copy.deepcopy(value))
+    for one in made["streams"]:
+        if one["produces"]["kind"] == "burst":
+            one["produces"].setdefault("burst", 1)
+            one.setdefault("payload_bytes", one["produces"]["size_bytes"])
+    return made
+
+
+# --- asking -----------------------------------------------------------------------------------
+
+
+def contradictions(seed: int, rules: Iterable[str] | None = None) -> list[Contradiction]:
+    """What contradicts some rules, or any, in the prediction of the system of a seed."""
+    return broken(Case(document(seed), seed), rules)
+
+
+def broken(case: Case, rules: Iterable[str] | None = None) -> list[Contradiction]:
+    """What contradicts some rules, or any; a defect contradicts all of them."""
+    found = []
+    for name in rules or RULES:
+        try:
+            found += [Contradiction(name, case.seed, what) for what in RULES[name](case)]
+        except Exception as error:
+            found.append(Contradiction(name, case.seed, f"{type(error).__name__}: {error}"))
+    return found
+
+
+def smallest(drawn: Drawn, seed: int, name: str) -> Drawn:
+    """A document that breaks a rule still, with as little in it as taking away one thing after the other leaves."""
+    tried = True
+    while tried:
+        tried = False
+        for fewer in simpler(drawn):
+            try:
+                system_of(fewer)
+            except Exception:
+                continue
+            if broken(Case(fewer, seed), [name]):
+                drawn, tried = fewer, True
+                break
+    return drawn
+
+
+def simpler(drawn: Drawn) -> Iterator[Drawn]:
+    """The document with one thing less: a stream, a node, a requirement, a key, a number nearer to one."""
+    for stream in drawn["streams"][1:] + drawn["streams"][:1]:
+        if len(drawn["streams"]) > 1:
+            yield without(drawn, stream["name"])
+    used = {one[end] for one in drawn["streams"] for end in ("source", "sink")}
+    for part in ("devices", "switches"):
+        for node in drawn.get(part, []):
+            made = copy.deepcopy(drawn)
+            made[part] = [one for one in made[part] if one["name"] != node["name"]]
+            made["links"] = [one for one in made["links"] if node["name"] not in one["between"]]
+            if node["name"] not in used:
+                yield {key: value for key, value in made.items() if value}
+    for part in ("requirements", "streams", "switches", "links", "devices"):
+        for index, table in enumerate(drawn.get(part, [])):
+            for key in OPTIONAL & table.keys():
+                made = copy.deepcopy(drawn)
+                del made[part][index][key]
+                yield made
+            if part == "requirements":
+                made = copy.deepcopy(drawn)
+                del made[part][index]
+                yield {key: value for key, value in made.items() if value}
+            for path, value in numbers(table):
+                made = copy.deepcopy(drawn)
+                place = made[part][index]
+                for step in path[:-1]:
+                    place = place[step]
+                for less in dict.fromkeys((1, value // 2)):
+                    if less < value:
+                        place[path[-1]] = less
+                        yield copy.deepcopy(made)
+
+
+OPTIONAL = {
+    "ports", "scheduler", "buffer_bytes", "mtu_bytes", "parallel", "priority", "kind", "count",
+    "pairing", "multicast", "length_m", "dataset", "within_s", "rate_fps", "window_bytes", "cores",
+    "app_send_s", "app_recv_s",
+}  # fmt: skip
+
+
+def numbers(table: Mapping[str, Any]) -> Iterator[tuple[list[str], int]]:
+    """Whole numbers of a table that may be less, and where they stand."""
+    for key in ("payload_bytes", "count"):
+        if isinstance(table.get(key), int):
+            yield [key], table[key]
+    for key, value in table.get("produces", {}).items():
+        if isinstance(value, int):
+            yield ["produces", key], value
