@@ -25,6 +25,9 @@ HANDLED = ("received_goodput_bps", "sent_goodput_bps")
 """Derived numbers of a device, which follow from all its streams."""
 
 
+NOTHING: Derivations = MappingProxyType({})
+
+
 def derived_anew(usecase: UseCase, document: SystemDocument) -> Derivations:
     """Numbers of a use case, derived from what the system's streams of the same names produce.
 
@@ -72,7 +75,7 @@ def _as_produced(stream: Stream, table: Streams) -> Stream | None:
 
 
 def wanted(
-    document: SystemDocument, usecase: UseCase | None, derived: Derivations
+    document: SystemDocument, usecase: UseCase | None, derived: Derivations = NOTHING
 ) -> tuple[Wanted, ...]:
     """The use case's requirements and the document's own, limits in SI.
 
