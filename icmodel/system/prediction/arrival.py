@@ -72,7 +72,12 @@ def overloaded_streams(system: System) -> Mapping[str, Sequence[Overload]]:
 
 
 def arrival(
-    system: System, stream: Stream, goodput: Estimate, limit: str, over: Sequence[Overload]
+    system: System,
+    stream: Stream,
+    goodput: Estimate,
+    limit: str,
+    over: Sequence[Overload] = (),
+    host: str = "",
 ) -> Arrival:
     """Whether what a stream produces arrives.
 
@@ -82,6 +87,8 @@ def arrival(
         What limits the stream, as bottlenecks are named.
     over : sequence of Overload
         Overloaded ports on its path.
+    host : str
+        Why a host of it surely has too few cores; empty if it has enough, or may have.
     """
     late = next((one.sentence(system) for one in over if one.within_s), "")
     least = stream.must_arrive_bps * SAME
@@ -90,8 +97,8 @@ def arrival(
     if goodput.absent:
         return Arrival(UNDECIDED, goodput.why, late)
     full = next((one for one in over if not one.within_s and one.beyond_allowed), None)
-    if goodput.value < least and full is not None:
-        return Arrival(NOT_MET, full.sentence(system), late)
+    if goodput.value < least and (full is not None or host):
+        return Arrival(NOT_MET, full.sentence(system) if full else host, late)
     by = "" if limit == "request" else limit_name(limit)
     asked = units.format_bps(stream.must_arrive_bps)
     if goodput.high < least:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -49,7 +50,7 @@ class Buffers:
     ----------
     spills : mapping
         By index of stream; only streams that may lose something.
-    overflowing : set of str
+    overflowing : frozenset of str
         Ports whose queue may be greater than their buffer.
     queued : Queues
         Queues that no buffer is less than.
@@ -75,20 +76,20 @@ def buffers(
     sizes = dict(_sizes(system))
     if not sizes:
         return Buffers({}, frozenset(), queued, bound)
-    meetings = [_Meeting(system, packed, found, allocation, name, sizes[name]) for name in sizes]
     drops: dict[int, list[Spill]] = {}
     overflowing = set()
-    for one in meetings:
+    for one in _meetings(system, packed, found, allocation, sizes):
         bits = bound.backlog_bytes.get(one.port.name, math.inf) * 8
-        if one.excess_bits or (math.isfinite(bits) and bits > one.bits) or one.full:
+        if one.full or one.beyond[0] or one.bits < bits < math.inf:
             overflowing.add(one.port.name)
         for index, spill in one.spills(queued, bits):
             drops.setdefault(index, []).append(spill)
+    ports = _ports(system, packed, sizes)
     return Buffers(
         spills={index: _together(some) for index, some in drops.items()},
         overflowing=frozenset(overflowing),
-        queued=_held(system, found, queued, sizes),
-        bound=_within(system, packed, bound, sizes, overflowing),
+        queued=_held(found, ports, queued),
+        bound=_within(system, packed, bound, ports, overflowing),
     )
 
 
@@ -110,105 +111,149 @@ def _together(some: Sequence[Spill]) -> Spill:
 # --- what is dropped --------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class _Crossing:
+    """A stream at a port: its index and hop, what comes of it, and its packets there."""
+
+    index: int
+    hop: int
+    elastic: bool
+    curve: Curve
+    packets: int
+    packet_bits: float
+
+
 @dataclass(frozen=True)
 class _Meeting:
-    """Streams that meet at a port with a buffer of so many bits, on average or all at once."""
+    """Streams that meet at a port with a buffer of so many bits; of copies only the first."""
 
-    system: System
-    packed: Packing
-    found: Shared
-    allocation: Allocation
-    name: str
+    port: Port
     bits: float
-
-    @property
-    def port(self) -> Port:
-        return self.system.ports[self.name]
-
-    @property
-    def curves(self) -> dict[int, Curve]:
-        """What comes of each stream, by index; of copies only the first."""
-        return {index: curve for index, _, curve in self._crossings()}
-
-    def _crossings(self) -> Iterator[tuple[int, int, Curve]]:
-        """Index, hop and curve of each stream at the port."""
-        streams = list(self.system.streams.values())
-        path, usage = self.found.flows.path, self.found.flows.usage
-        for lane, key in enumerate(self.found.keys):
-            if key[:2] != (PORT, self.name):
-                continue
-            for index, hop in np.argwhere(path == lane).tolist():
-                stream = streams[index]
-                before = stream.path[stream.path.index(self.name) - 1]
-                link = self.system.links[self.port.link]
-                burst = 8 * burst_bytes(stream) * self.packed.of(stream, link).ratio
-                rate = float(self.allocation.entering_bps[index, hop] * usage[index, hop])
-                if usage[index, hop] > 0:
-                    peak = self.system.ports[before].rate_bps
-                    yield index, hop, Curve(before, peak, burst, rate)
+    crossings: Sequence[_Crossing]
 
     @property
     def full(self) -> bool:
         """Whether what comes fills the port on average."""
-        return sum(one.rate_bps for one in self.curves.values()) >= FULL * self.port.rate_bps
+        came_bps = sum(one.curve.rate_bps for one in self.crossings)
+        return came_bps >= FULL * self.port.rate_bps
 
-    @property
-    def excess_bits(self) -> float:
-        """What does not fit if all bursts come at once [b]; 0 at a port that is full on average."""
-        return (
-            0.0
-            if self.full
-            else beyond_bits(self.curves.values(), self.port.rate_bps, self.bits)[0]
-        )
+    @cached_property
+    def beyond(self) -> tuple[float, float]:
+        """What does not fit if all bursts come at once, and what came [b]; nothing at a port that is full on average.
+
+        Of each link a packet may stand in the buffer that is not there whole yet.
+        """
+        if self.full:
+            return 0.0, 0.0
+        packets: dict[str, float] = {}
+        for one in self.crossings:
+            link = one.curve.link
+            packets[link] = max(packets.get(link, 0.0), one.packet_bits)
+        curves = [one.curve for one in self.crossings]
+        return beyond_bits(curves, self.port.rate_bps, self.bits - sum(packets.values()))
 
     def spills(self, queued: Queues, bound_bits: float) -> Iterator[tuple[int, Spill]]:
         """What is dropped of each stream that does not give way; what a full port drops shares tell.
 
         Where bursts that come at once fit, and the bound of the queue does not, what is beyond the bound may be lost.
+        A frame is lost with any of its packets.
         """
         if self.full:
             return
         rate = self.port.rate_bps
-        excess, came = beyond_bits(self.curves.values(), rate, self.bits)
+        excess, came = self.beyond
         if not excess and math.isfinite(bound_bits):
             excess = max(bound_bits - self.bits, 0.0)
-            came = max(sum(one.burst_bits for one in self.curves.values()), bound_bits)
-        streams = list(self.system.streams.values())
-        for index, hop, curve in self._crossings():
-            if excess <= 0 or is_elastic(streams[index]):
+            came = sum(one.curve.burst_bits for one in self.crossings)
+        for one in self.crossings:
+            if excess <= 0 or one.elastic:
                 continue
+            curve = one.curve
             own, of = beyond_bits([curve], rate, self.bits)
-            low, high = own / of if of else 0.0, min(excess / came, 1.0)
-            left_s = max(self.bits - own, 0.0) / rate
-            mean, variance = float(queued.mean_s[index, hop]), float(queued.variance_s2[index, hop])
-            value = expected_beyond(mean, variance, left_s, curve.burst_bits / rate)
-            yield index, Spill(min(max(value, low), max(high, low)), low, max(high, low), self.name)
+            low = own / of if of else 0.0
+            high = max(min(one.packets * excess / came, 1.0), low)
+            mean, variance = (
+                float(waits[one.index, one.hop]) for waits in (queued.mean_s, queued.variance_s2)
+            )
+            room_s = max(self.bits - own, 0.0) / rate
+            found = expected_beyond(mean, variance, room_s, curve.burst_bits / rate)
+            value = min(max(one.packets * found, low), high)
+            yield one.index, Spill(value, low, high, self.port.name)
+
+
+def _meetings(
+    system: System,
+    packed: Packing,
+    found: Shared,
+    allocation: Allocation,
+    sizes: Mapping[str, float],
+) -> Iterator[_Meeting]:
+    """The streams of each port with a stated buffer."""
+    usage, at = found.flows.usage, {name: list[_Crossing]() for name in sizes}
+    for index, stream in enumerate(system.streams.values()):
+        for hop, lane in enumerate(found.flows.path[index].tolist()):
+            if lane == NOWHERE or found.keys[lane][0] != PORT or usage[index, hop] <= 0:
+                continue
+            port = system.ports[found.keys[lane][1]]
+            if port.name not in sizes:
+                continue
+            frames = packed.of(stream, system.links[port.link])
+            before = system.ports[stream.path[stream.path.index(port.name) - 1]]
+            burst = 8 * burst_bytes(stream) * frames.ratio
+            rate = float(allocation.entering_bps[index, hop] * usage[index, hop])
+            packets = math.ceil(8 * stream.payload_bytes * frames.ratio / frames.packet_bits)
+            at[port.name].append(
+                _Crossing(
+                    index=index,
+                    hop=hop,
+                    elastic=is_elastic(stream),
+                    curve=Curve(before.name, before.rate_bps, burst, rate),
+                    packets=packets,
+                    packet_bits=frames.packet_bits,
+                )
+            )
+    for name, some in at.items():
+        yield _Meeting(system.ports[name], sizes[name], some)
 
 
 # --- what is held -----------------------------------------------------------------------------
 
 
-def _rate_bps(system: System, port: Port, stream: Stream) -> float | None:
-    """The rate at which a full buffer drains before a frame of a stream; ``None`` if others may overtake it."""
-    if isinstance(port.scheduler, Fifo):
-        return port.rate_bps
-    if not isinstance(port.scheduler, StrictPriority):
-        return None
-    there = (one.priority for one in system.streams.values() if port.name in one.path)
-    return port.rate_bps if stream.priority == max(there) else None
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What may wait at a port: the bits of its buffer, its longest packet [b], and its most urgent priority."""
+
+    port: Port
+    bits: float
+    packet_bits: float
+    urgent: int
+
+    def rate_bps(self, priority: int) -> float | None:
+        """The rate at which a full buffer drains before a frame; ``None`` if others may overtake it."""
+        if isinstance(self.port.scheduler, Fifo):
+            return self.port.rate_bps
+        first = isinstance(self.port.scheduler, StrictPriority) and priority == self.urgent
+        return self.port.rate_bps if first else None
 
 
-def _held(system: System, found: Shared, queued: Queues, sizes: Mapping[str, float]) -> Queues:
+def _ports(system: System, packed: Packing, sizes: Mapping[str, float]) -> dict[str, _Held]:
+    """All ports that send something; without a stated buffer any number of bits may wait."""
+    found = {}
+    for name, streams in system.streams_by_port().items():
+        port = system.ports[name]
+        packets = [packed.of(one, system.links[port.link]).packet_bits for one in streams]
+        urgent = max((one.priority for one in streams), default=0)
+        found[name] = _Held(port, sizes.get(name, math.inf), max(packets, default=0.0), urgent)
+    return found
+
+
+def _held(found: Shared, ports: Mapping[str, _Held], queued: Queues) -> Queues:
     """Queues, none of them greater than the buffer of its port."""
     most = np.full(found.flows.path.shape, np.inf)
-    for index, stream in enumerate(system.streams.values()):
-        for hop, lane in enumerate(found.flows.path[index].tolist()):
-            if lane == NOWHERE or found.keys[lane][0] != PORT or found.keys[lane][1] not in sizes:
-                continue
-            port = system.ports[found.keys[lane][1]]
-            rate = _rate_bps(system, port, stream)
-            if rate is not None:
-                most[index, hop] = sizes[port.name] / rate
+    for lane, (kind, name, priority) in enumerate(found.keys):
+        rate = ports[name].rate_bps(priority) if kind == PORT else None
+        if rate is not None:
+            most[found.flows.path == lane] = ports[name].bits / rate
     endless = np.isinf(queued.mean_s)
     mean = np.where(endless, np.inf, np.minimum(queued.mean_s, most))
     return replace(
@@ -218,9 +263,7 @@ def _held(system: System, found: Shared, queued: Queues, sizes: Mapping[str, flo
         # what waits at a full port is all that its buffer holds, the bursts of others among it
         burst_s=np.where(endless & np.isfinite(most), 0.0, np.minimum(queued.burst_s, most)),
         backlog_bytes={
-            name: min(waiting, sizes[name] / 8)
-            if name in sizes and math.isfinite(waiting)
-            else waiting
+            name: waiting if math.isinf(waiting) else min(waiting, ports[name].bits / 8)
             for name, waiting in queued.backlog_bytes.items()
         },
     )
@@ -237,7 +280,7 @@ def _within(
     system: System,
     packed: Packing,
     bound: Bounded,
-    sizes: Mapping[str, float],
+    ports: Mapping[str, _Held],
     overflowing: set[str],
 ) -> Bounded:
     """Bounds that stated buffers lower, and no bound of TCP where one may overflow."""
@@ -245,45 +288,45 @@ def _within(
         return bound
     network = dict(bound.network)
     for name, stream in system.streams.items():
-        full = next((port for port in stream.path if port in overflowing), None)
+        overflows = not overflowing.isdisjoint(stream.path)
         if is_elastic(stream):
-            if full is not None:
+            if overflows:
                 network.pop(name, None)
             continue
-        held_s = _held_s(system, packed, bound, sizes, stream)
-        known = network.get(name)
-        lost = () if full is None else (ARRIVING,)
-        if held_s < (math.inf if known is None else known.value_s):
-            network[name] = bounds.Bound(
-                held_s, BUFFERS, (*(known.covers if known else ()), ARRIVING)
-            )
-        elif known is not None and lost:
-            network[name] = replace(known, covers=(*known.covers, *lost))
-    backlog = {
-        name: min(bound.backlog_bytes.get(name, math.inf), sizes.get(name, math.inf) / 8)
-        for name in {*bound.backlog_bytes, *sizes}
+        known, held_s = network.get(name), _held_s(system, packed, bound, ports, stream)
+        covers = (*(known.covers if known else ()), ARRIVING)
+        if held_s < (known.value_s if known else math.inf):
+            network[name] = bounds.Bound(held_s, BUFFERS, covers)
+        elif known is not None and overflows:
+            network[name] = replace(known, covers=covers)
+    waiting = {
+        name: min(bound.backlog_bytes.get(name, math.inf), one.bits / 8)
+        for name, one in ports.items()
     }
-    return replace(bound, network=network, backlog_bytes=backlog)
+    known_bytes = {name: most for name, most in waiting.items() if math.isfinite(most)}
+    return replace(bound, network=network, backlog_bytes={**bound.backlog_bytes, **known_bytes})
 
 
 def _held_s(
-    system: System, packed: Packing, bound: Bounded, sizes: Mapping[str, float], stream: Stream
+    system: System,
+    packed: Packing,
+    bound: Bounded,
+    ports: Mapping[str, _Held],
+    stream: Stream,
 ) -> float:
     """The longest time of a frame that arrives, by what waits at most at each port of its path [s].
 
     At a port of one queue a frame waits no longer than all that can stand before it takes, and a packet that is on the
     wire already.
     """
-    if not any(name in sizes for name in stream.path):
+    if all(math.isinf(ports[name].bits) for name in stream.path):
         return math.inf
     total = path_times.least_s(system, packed, stream)
     for name in stream.path:
-        port = system.ports[name]
-        rate = _rate_bps(system, port, stream)
-        waiting = 8 * bound.backlog_bytes.get(name, math.inf)
-        if rate is None or math.isinf(least := min(waiting, sizes.get(name, math.inf))):
+        one = ports[name]
+        rate = one.rate_bps(stream.priority)
+        waiting = min(8 * bound.backlog_bytes.get(name, math.inf), one.bits)
+        if rate is None or math.isinf(waiting):
             return math.inf
-        link = system.links[port.link]
-        there = (one for one in system.streams.values() if name in one.path)
-        total += (least + max(packed.of(one, link).packet_bits for one in there)) / rate
+        total += (waiting + one.packet_bits) / rate
     return total

@@ -30,7 +30,7 @@ from icmodel.system.prediction.lanes import is_elastic
 from icmodel.system.prediction.latency import Added, added, held, latencies
 from icmodel.system.prediction.notes import notes
 from icmodel.system.prediction.ports import links
-from icmodel.system.prediction.processors import devices
+from icmodel.system.prediction.processors import devices, overloaded_hosts
 from icmodel.system.prediction.queues import AT_ONCE as BURSTS
 from icmodel.system.prediction.queues import queues
 from icmodel.system.prediction.result import (
@@ -105,6 +105,7 @@ def predict(
         refused=refusals(system, said, got.alone),
         held=held,
         over=overloaded_streams(system),
+        hosts=overloaded_hosts(system, got.alone, got.shared.flows.sent_with),
     )
     streams = telling.streams()
     result = SystemPrediction(
@@ -150,6 +151,7 @@ class _Telling:
     refused: Mapping[int, str]
     held: Buffers
     over: Mapping[str, Sequence[Overload]]
+    hosts: Mapping[str, str]
 
     def streams(self) -> dict[str, StreamPrediction]:
         """Every stream by name."""
@@ -169,8 +171,8 @@ class _Telling:
         times = self._message_times(index, stream, metrics)
         metrics[AT_ONCE] = times.get(MEAN, metrics.get(MEAN, absent(NO_FRAME)))
         limit, where = self._limit(index, part, metrics["goodput_bps"])
-        over = self.over.get(stream.name, ())
-        arrives = arrival(self.system, stream, metrics["goodput_bps"], limit, over)
+        over, host = self.over.get(stream.name, ()), self.hosts.get(stream.name, "")
+        arrives = arrival(self.system, stream, metrics["goodput_bps"], limit, over, host)
         if arrives.grows:
             metrics, times = (without_times(some, arrives.why) for some in (metrics, times))
         elif metrics["goodput_bps"].low < stream.produced_bps * (1 - SAME):

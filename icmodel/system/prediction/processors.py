@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from icmodel.arrays import Ints
 from icmodel.estimate import Estimate, absent, weakest
 from icmodel.system.network import Device, Stream, System
+from icmodel.system.overloads import TOLERANCE
+from icmodel.system.prediction.asking import Answers
 from icmodel.system.prediction.result import DevicePrediction, StreamPrediction
 
 SIDES = (("source", "send"), ("sink", "recv"))
@@ -26,6 +29,35 @@ def devices(
             device = system.devices[getattr(stream, end)]
             work[device.name].append((stream, _busy(one, side)))
     return {name: _device(system.devices[name], some) for name, some in work.items()}
+
+
+def overloaded_hosts(system: System, alone: Answers, sent_with: Ints) -> dict[str, str]:
+    """Streams of which a host surely has too few cores, by name, each with a sentence.
+
+    What must arrive of all streams of a host together, at the least that the dataset says they take alone.
+    """
+    needed: dict[str, dict[str, float]] = {}
+    for index, stream in enumerate(system.streams.values()):
+        most_bps = float(alone.ends("goodput_bps")[2, index])
+        for end, side in SIDES:
+            if side == "send" and sent_with[index] != index:
+                continue
+            least = float(alone.ends(f"cpu_{side}_cores")[1, index])
+            if least > 0 and most_bps > 0:
+                busy = needed.setdefault(getattr(stream, end), {})
+                busy[stream.name] = least / most_bps * stream.must_arrive_bps
+    found: dict[str, str] = {}
+    for name, busy in needed.items():
+        cores, total = system.devices[name].cores, math.fsum(busy.values())
+        if cores is not None and total > cores * (1 + TOLERANCE):
+            first, *more = busy
+            others = f" and {len(more)} more" if more else ""
+            found |= dict.fromkeys(
+                busy,
+                f"{name} needs at least {total:.4g} busy cores of its {cores} for the stream {first}{others}: "
+                "give it more cores, or the streams less to carry",
+            )
+    return found
 
 
 def _busy(one: StreamPrediction, side: str) -> Estimate:
