@@ -132,36 +132,38 @@ class _Meeting:
     crossings: Sequence[_Crossing]
 
     @property
+    def came_bps(self) -> float:
+        """What comes on average [b/s]."""
+        return sum(one.curve.rate_bps for one in self.crossings)
+
+    @property
     def full(self) -> bool:
         """Whether what comes fills the port on average."""
-        came_bps = sum(one.curve.rate_bps for one in self.crossings)
-        return came_bps >= FULL * self.port.rate_bps
+        return self.came_bps >= FULL * self.port.rate_bps
 
     @cached_property
     def beyond(self) -> tuple[float, float]:
-        """What does not fit if all bursts come at once, and what came [b]; nothing at a port that is full on average.
+        """What does not fit if all bursts come at once, and what came [b].
 
-        Of each link a packet may stand in the buffer that is not there whole yet.
+        Of each link a packet may stand in the buffer that is not there whole yet, and one that is being sent.
         """
-        if self.full:
-            return 0.0, 0.0
         packets: dict[str, float] = {}
         for one in self.crossings:
             link = one.curve.link
             packets[link] = max(packets.get(link, 0.0), one.packet_bits)
         curves = [one.curve for one in self.crossings]
-        return beyond_bits(curves, self.port.rate_bps, self.bits - sum(packets.values()))
+        room_bits = self.bits - sum(packets.values()) - max(packets.values(), default=0.0)
+        return beyond_bits(curves, self.port.rate_bps, room_bits)
 
     def spills(self, queued: Queues, bound_bits: float) -> Iterator[tuple[int, Spill]]:
-        """What is dropped of each stream that does not give way; what a full port drops shares tell.
+        """What is dropped of each stream that does not give way; what an overloaded port drops anyway shares tell.
 
         Where bursts that come at once fit, and the bound of the queue does not, what is beyond the bound may be lost.
         A frame is lost with any of its packets.
         """
-        if self.full:
-            return
         rate = self.port.rate_bps
         excess, came = self.beyond
+        over = self.came_bps > rate * (2 - FULL)
         if not excess and math.isfinite(bound_bits):
             excess = max(bound_bits - self.bits, 0.0)
             came = sum(one.curve.burst_bits for one in self.crossings)
@@ -170,8 +172,8 @@ class _Meeting:
                 continue
             curve = one.curve
             own, of = beyond_bits([curve], rate, self.bits)
-            low = own / of if of else 0.0
-            high = max(min(one.packets * excess / came, 1.0), low)
+            low = own / of if of and not over else 0.0
+            high = max(min(one.packets * excess / came, 1.0) if came > 0 else 1.0, low)
             mean, variance = (
                 float(waits[one.index, one.hop]) for waits in (queued.mean_s, queued.variance_s2)
             )
@@ -201,14 +203,14 @@ def _meetings(
             before = system.ports[stream.path[stream.path.index(port.name) - 1]]
             burst = 8 * burst_bytes(stream) * frames.ratio
             rate = float(allocation.entering_bps[index, hop] * usage[index, hop])
-            packets = math.ceil(8 * stream.payload_bytes * frames.ratio / frames.packet_bits)
+            packets = 8 * stream.payload_bytes * frames.ratio / frames.packet_bits
             at[port.name].append(
                 _Crossing(
                     index=index,
                     hop=hop,
                     elastic=is_elastic(stream),
                     curve=Curve(before.name, before.rate_bps, burst, rate),
-                    packets=packets,
+                    packets=math.ceil(packets * FULL),
                     packet_bits=frames.packet_bits,
                 )
             )
