@@ -56,12 +56,15 @@ class Buffers:
         Queues that no buffer is less than.
     bound : Bounded
         Bounds that no buffer is less than, and none of TCP streams that a full buffer may delay.
+    sizes : mapping
+        Stated buffers [b] by port.
     """
 
     spills: Mapping[int, Spill]
     overflowing: frozenset[str]
     queued: Queues
     bound: Bounded
+    sizes: Mapping[str, float]
 
 
 def buffers(
@@ -75,7 +78,7 @@ def buffers(
     """What stated buffers drop, and what they hold."""
     sizes = dict(_sizes(system))
     if not sizes:
-        return Buffers({}, frozenset(), queued, bound)
+        return Buffers({}, frozenset(), queued, bound, sizes)
     drops: dict[int, list[Spill]] = {}
     overflowing = set()
     for one in _meetings(system, packed, found, allocation, sizes):
@@ -90,6 +93,7 @@ def buffers(
         overflowing=frozenset(overflowing),
         queued=_held(found, ports, queued),
         bound=_within(system, packed, bound, ports, overflowing),
+        sizes=sizes,
     )
 
 

@@ -288,15 +288,15 @@ class _Telling:
             for name, one in metrics.items()
             if name.startswith("latency_") and name != "latency_std_s"
         }
-        part = self.got.at_once[index]
-        if not part.elastic and part.rate_bps < part.sent_bps * (1 - SAME):
-            return dict.fromkeys((*frames, *OF_MESSAGES), absent(LOST))
-        if index in self.held.spills:
-            why = (
-                f"all senders at once may lose frames at the buffer of {self.held.spills[index].at}"
-            )
-            why = f"{why}: no message need arrive whole"
+        part, spill = self.got.at_once[index], self.held.spills.get(index)
+        if spill is not None:
+            why = f"all senders at once may lose frames at the buffer of {spill.at}: no message need arrive whole"
             return dict.fromkeys((*frames, *OF_MESSAGES), absent(why))
+        lossy = not part.elastic and part.rate_bps < part.sent_bps * (1 - SAME)
+        if (
+            lossy and part.at not in self.held.sizes
+        ):  # a stated buffer holds what the others send meanwhile
+            return dict.fromkeys((*frames, *OF_MESSAGES), absent(LOST))
         if index in self.refused:
             goodput = shares.by_theory(part, self.refused[index])
         else:

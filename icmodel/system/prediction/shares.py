@@ -202,8 +202,12 @@ def following(
 
 
 def by_theory(part: Part, why: str) -> Estimate:
-    """Goodput of a stream that no dataset speaks for: at most what its links allow."""
-    return Estimate(part.rate_bps, 0.0, part.rate_bps, "theory", why, ("theory",))
+    """Goodput of a stream that no dataset speaks for: at most what its links allow.
+
+    Of streams without back-pressure that share too little, another may lose all that is too much.
+    """
+    most_bps = part.sent_bps if part.shared and not part.elastic else part.rate_bps
+    return Estimate(part.rate_bps, 0.0, most_bps, "theory", why, ("theory",))
 
 
 def bottleneck(code: int, part: Part, own: Estimate, got: Estimate) -> tuple[str, str]:
