@@ -293,10 +293,11 @@ class _Telling:
             why = f"all senders at once may lose frames at the buffer of {spill.at}: no message need arrive whole"
             return dict.fromkeys((*frames, *OF_MESSAGES), absent(why))
         lossy = not part.elastic and part.rate_bps < part.sent_bps * (1 - SAME)
-        if (
-            lossy and part.at not in self.held.sizes
-        ):  # a stated buffer holds what the others send meanwhile
+        if lossy and part.at not in self.held.sizes:
             return dict.fromkeys((*frames, *OF_MESSAGES), absent(LOST))
+        part = replace(
+            part, elastic=part.elastic or lossy
+        )  # a stated buffer holds what does not fit
         if index in self.refused:
             goodput = shares.by_theory(part, self.refused[index])
         else:
