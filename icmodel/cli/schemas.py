@@ -164,7 +164,7 @@ STREAM = {
     **TEXTS("path"),
     **ESTIMATE("goodput_bps latency_mean_s latency_p99_s message_latency_s loss_rate"),
     "latency_bound_s": _or_null(
-        NUMBER("value") | TEXT("method") | TEXTS("covers") | TRUTH("whole")
+        NUMBER("value") | TEXT("method") | TEXTS("covers") | TRUTH("whole") | UNKNOWN("network_s")
     ),
     **TEXT("no_bound bottleneck bottleneck_at"),
     **UNKNOWN_BY_NAME("terms"),

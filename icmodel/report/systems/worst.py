@@ -12,6 +12,7 @@ from icmodel.system import SystemPrediction
 from icmodel.system.prediction.arrival import OF_TIME
 from icmodel.system.prediction.bounding import NETWORK
 from icmodel.system.prediction.buffers import ARRIVING
+from icmodel.system.prediction.predicting import VIRTUAL
 from icmodel.system.prediction.result import LatencyBound, PortPrediction, StreamPrediction
 from icmodel.wording import limit_name
 
@@ -45,7 +46,10 @@ def bound_scope(bound: LatencyBound) -> str:
     """What a bound is about, if it is not every frame from application to application."""
     if NETWORK in bound.covers:
         return "(network)"
-    return "(arriving)" if ARRIVING in bound.covers else ""
+    said = ["arriving"] if ARRIVING in bound.covers else []
+    if VIRTUAL in bound.covers:
+        said.append(f"network {units.format_seconds(bound.network_s, 3)}")
+    return f"({', '.join(said)})" if said else ""
 
 
 def grows(metric: str, some: Iterable[StreamPrediction]) -> bool:

@@ -22,8 +22,8 @@ from icmodel.system.prediction.arrival import (
     overloaded_streams,
     without_times,
 )
-from icmodel.system.prediction.asking import Answers, Choice, refusals, spoken
-from icmodel.system.prediction.bounding import REFUSE, Bounded, bounded
+from icmodel.system.prediction.asking import Answers, Choice, Spoken, refusals, spoken
+from icmodel.system.prediction.bounding import NETWORK, REFUSE, Bounded, bounded
 from icmodel.system.prediction.buffers import Buffers, buffers
 from icmodel.system.prediction.judging import judged
 from icmodel.system.prediction.lanes import is_elastic
@@ -47,6 +47,7 @@ BY_THEORY = ("latency_mean_s", "latency_std_s", "latency_p99_s", "latency_max_s"
 MEAN = "latency_mean_s"
 OF_MESSAGES = (MEAN, "latency_p99_s", "latency_max_s")
 """Times of whole messages that are told to be absent where none arrives whole."""
+VIRTUAL = "the worst runs of a virtual machine"
 FULL = "more may come to a port of its path than that can send"
 NO_FRAME = "no latency of a frame is known"
 LOST = "all senders at once lose frames: no message arrives whole"
@@ -105,6 +106,7 @@ def predict(
         refused=refusals(system, said, got.alone),
         held=held,
         over=overloaded_streams(system),
+        virtual=frozenset(virtual_hosts(said)),
         hosts=overloaded_hosts(system, got.alone, got.shared.flows.sent_with),
     )
     streams = telling.streams()
@@ -119,6 +121,13 @@ def predict(
         asked=dict(_asked(dataset, variant, cycles)),
     )
     return replace(result, judged=judged(result))
+
+
+def virtual_hosts(said: Spoken) -> Iterator[int]:
+    """Streams whose dataset says that its hosts were virtual machines, by index."""
+    for one in said.speakers:
+        if any("virtual machine" in limit for limit in one.model.data.known_limits):
+            yield from one.streams.tolist()
 
 
 def _asked(
@@ -152,6 +161,7 @@ class _Telling:
     held: Buffers
     over: Mapping[str, Sequence[Overload]]
     hosts: Mapping[str, str]
+    virtual: frozenset[int]
 
     def streams(self) -> dict[str, StreamPrediction]:
         """Every stream by name."""
@@ -215,7 +225,18 @@ class _Telling:
         at_once = stream.frames_a_message == 1 or (
             stream.producer is not None and stream.producer.kind in BURSTS
         )
-        return replace(bound, value_s=bound.value_s + own, whole=at_once), ""
+        network_s = self.held.bound.network[stream.name].value_s
+        covers = bound.covers
+        if index in self.virtual and NETWORK not in covers:
+            covers = (*covers, VIRTUAL)
+        found = replace(
+            bound,
+            value_s=bound.value_s + own,
+            covers=covers,
+            whole=at_once,
+            network_s=network_s,
+        )
+        return found, ""
 
     def _metrics(self, index: int, stream: Stream, part: shares.Part) -> dict[str, Estimate]:
         own = {name: self.got.beside.estimate(name, index) for name in self.got.beside.metrics}

@@ -29,17 +29,19 @@ TOLD = (
 class LatencyBound:
     """A latency [s] that no frame exceeds, how it was found, and the features of the system it covers.
 
-    ``whole``: no whole message exceeds it either, since its frames are sent at once.
+    ``whole``: no whole message exceeds it either, since its frames are sent at once. ``network_s`` is the part of it
+    that the network alone has [s].
     """
 
     value_s: float
     method: str
     covers: tuple[str, ...]
     whole: bool = False
+    network_s: float = math.nan
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        return {"value": self.value_s, **json_of(self, "method", "covers", "whole")}
+        return {"value": self.value_s, **json_of(self, "method", "covers", "whole", "network_s")}
 
 
 @dataclass(frozen=True, slots=True)
