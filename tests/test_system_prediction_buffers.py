@@ -94,7 +94,7 @@ def test_a_buffer_that_holds_all_changes_nothing() -> None:
         assert one.loss_rate == other.loss_rate
         assert one.latency_max_s == other.latency_max_s
         assert one.latency_bound == other.latency_bound
-        assert one.message_latency_s.value == pytest.approx(2 * 3425 * PACKET * 8 / 1e9, rel=0.05)
+        assert one.message_latency_s.value == pytest.approx(2 * 3425 * PACKET * 8 / 1e9, rel=0.15)
 
 
 @pytest.mark.parametrize("count", [1, 3, 4])
