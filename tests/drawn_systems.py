@@ -8,18 +8,18 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from icmodel.errors import NetworkError
 from icmodel.system.checking import check, refusal
 from icmodel.system.document import Streams, SystemDocument
 from icmodel.system.expansion import expand
-from icmodel.system.network import Producer, Stream, System
+from icmodel.system.network import Stream, System
 from icmodel.system.required import wanted
 from icmodel.toml_text import toml_text
 from simulated_packets import APART, CUTTINGS, carrier, cut
-from system_simulation import Play, frames_of, senders, simulate
+from system_simulation import Play, frames_of, senders
 
 Table = dict[str, Any]
 Drawn = dict[str, Any]
@@ -465,20 +465,6 @@ def least_ratio(system: System, stream: Stream) -> float:
         if made.kind == "image"
         else whole / made.message_bytes
     )
-
-
-def lone(system: System, stream: Stream) -> float:
-    """How long the frame of a stream takes if nothing else is sent [s]."""
-    alone = replace(
-        stream,
-        producer=Producer("burst", 1e6, stream.payload_bytes),
-        paced_fps=None,
-        multicast=None,
-    )
-    run = simulate(
-        replace(system, streams={stream.name: alone}, requirements=()), Play(periods=1.0)
-    )
-    return run.streams[stream.name].frames.greatest_s
 
 
 def _class_loads(system: System) -> dict[int, float]:

@@ -4,7 +4,8 @@ It reads a `System` and shares nothing with the bounds, the packing or theory: p
 (`simulated_ports`) have arithmetic of their own.  A line is taken for all of a packet, gap included; a delay ends with the
 packet's last bit.  A switch that stores has a packet with its last bit, one that cuts through with its first, if the next line is no
 faster than the one it came from; its latency comes on top.  A port's buffer counts a packet whole, from its arrival to the
-end of its gap, and drops one that does not fit.  Hosts take no time but what a run holds their frames back.
+end of its gap, and drops one that does not fit.  Hosts take no
+time but that of their applications and what a run holds their frames back.
 """
 
 from __future__ import annotations
@@ -270,6 +271,10 @@ class Simulation:
         self.draw = random.Random(play.seed + 1)
         self.names = list(system.streams)
         self.seen = [Seen() for _ in self.names]
+        self.application_s = [
+            system.devices[one.source].app_send_s + system.devices[one.sink].app_recv_s
+            for one in system.streams.values()
+        ]
         self.lost_frames: list[set[int]] = [set() for _ in self.names]
         self.lost_messages: list[set[int]] = [set() for _ in self.names]
         self.lines = {name: self._line(name) for name in system.ports}
@@ -456,6 +461,7 @@ class Simulation:
             self._arrive(index, unit, last_bit)
 
     def _arrive(self, index: int, unit: _Unit, now: float) -> None:
+        now += self.application_s[index]
         seen, time_s = self.seen[index], now - unit.made_s
         seen.packets.add(time_s)
         lost = self.lost_frames[index]

@@ -11,6 +11,7 @@ from icmodel.errors import BoundsError
 from icmodel.system.bounds import (
     Flow,
     Network,
+    Opened,
     Server,
     backlogs_bits,
     bounds,
@@ -79,6 +80,19 @@ def test_without_a_cycle_bounds_are_what_they_are() -> None:
     net = system(8).network
     found = opened(net.servers.values(), net.flows.values())
     assert found.bounds() == bounds(net)
+
+
+def test_a_packet_whose_first_bit_is_passed_on_needs_a_delay_in_a_cycle() -> None:
+    def ring(delay_s: float) -> Opened:
+        servers = [port(name, RATE, header_bits=0.0, delay_s=delay_s) for name in "ab"]
+        flows = [
+            Flow(path, tuple(path), token_bucket(1e3, 1e3), 0, 1e3, 1e3) for path in ("ab", "ba")
+        ]
+        return opened(servers, flows)
+
+    assert ring(1e-6).bounds()["ab"].value_s < math.inf
+    with pytest.raises(BoundsError, match="in no time"):
+        ring(0.0)
 
 
 def test_a_packet_that_passes_a_cut_in_no_time_is_refused() -> None:

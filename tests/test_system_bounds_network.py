@@ -89,12 +89,6 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         ),
         "copies of 'm' and differ",
     ),
-    "cut-through to a faster line": (
-        lambda: network(
-            [port("x", LINE, header_bits=100.0), port("y", 2 * LINE)], [flow("f", "x y")]
-        ),
-        "from 'x' at 1e+06 b/s cut-through to 'y' at 2e+06 b/s",
-    ),
     "no weight": (
         lambda: network(ports("x", scheduler=WeightedRoundRobin({1: 1})), [flow("f", "x")]),
         "weighted round robin has nothing for that class",
@@ -106,6 +100,10 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "no such analysis": (
         lambda: bounds(network(ports("x"), [flow("f", "x")]), ["magic"]),
         "'magic' is no analysis; take some of total flow",
+    ),
+    "a gap longer than a packet": (
+        lambda: network(ports("x", gap_bits=2 * PACKET), [flow("f", "x")]),
+        "packets of 1000 b, and the gap at 'x' that is part of each has 2000 b",
     ),
     "no analysis": (
         lambda: bounds(network(ports("x"), [flow("f", "x")]), []),
@@ -141,6 +139,37 @@ def test_a_packet_alone_has_its_own_time_as_its_bound() -> None:
         found = bounds_by_method(net, ["total flow"])["total flow"]["f"]
         assert found.value_s == pytest.approx(expected + 15e-6, rel=1e-3)
         assert ("cut-through" in found.covers) == (header is not None)
+
+
+def test_a_packet_is_cut_through_from_link_to_link_and_its_gap_delays_nobody() -> None:
+    """Begun behind x at once to a line that is no faster, stored for one that is; each way less a gap of 100 b."""
+    made = [
+        port("x", LINE, header_bits=0.0, gap_bits=100.0),
+        port("slower", LINE / 2, gap_bits=100.0),
+        port("faster", 2 * LINE, gap_bits=100.0),
+    ]
+    for last, expected in (("slower", 1.8e-3), ("faster", 0.9e-3 + 0.45e-3)):
+        alone = Flow("f", ("x", last), token_bucket(PACKET, 1.0), 0, PACKET, PACKET)
+        for method, each in bounds_by_method(network(made, [alone])).items():
+            assert each["f"].value_s == pytest.approx(expected, rel=1e-3), method
+    both = [
+        Flow(name, ("x", name), token_bucket(PACKET, 1.0), 0, PACKET, PACKET)
+        for name in ("slower", "faster")
+    ]
+    found = best(network(made, both))
+    assert found["slower"] == pytest.approx(1e-3 + 1.8e-3, rel=1e-3)  # behind a packet and its gap
+    assert found["faster"] == pytest.approx(1e-3 + 1.35e-3, rel=1e-3)
+
+
+def test_what_comes_late_comes_closer_together_for_others_alone() -> None:
+    """Its own bound counts from its latest coming; a lesser class waits for what comes at once by then."""
+    late = flow("late", "x", traffic_class=1, late_s=0.05)
+    for scheduler in (None, StrictPriority()):
+        made = ports("x", scheduler=scheduler)
+        apart = best(network(made, [replace(late, late_s=0.0), flow("f", "x")]))
+        found = best(network(made, [late, flow("f", "x")]))
+        assert found["late"] == pytest.approx(apart["late"])
+        assert found["f"] > apart["f"] + 0.9 * 0.05 * 1e5 / LINE
 
 
 def test_copies_count_once_where_they_are_together_and_twice_where_they_meet_again() -> None:

@@ -74,6 +74,26 @@ def test_weighted_round_robin_gives_a_share_of_packets_or_what_others_leave() ->
     assert (rest.rate_bps, rest.latency_s) == pytest.approx((60.0, 55.0 / 60.0))
 
 
+def test_weighted_round_robin_counts_on_packets_in_a_row() -> None:
+    """Packets of 30 and 10 b in turn: n in a row have 20 n - 10 b; q = 2 * 20, Q = 90, e = 10."""
+    mixed = ClassTraffic(token_bucket(40.0, 20.0), 30.0, 10.0, 20.0, 10.0)
+    found = alternatives(WeightedRoundRobin({2: 1, 1: 2, 0: 3}), LINE, 1, {**THREE, 1: mixed})
+    assert len(found) == 3
+    (share,) = found[1].pieces
+    right = 100.0 * 40 / 130, 90.0 * (1 + 10 / 40) / 100.0
+    assert (share.rate_bps, share.latency_s) == pytest.approx(right)
+    for first in (30.0, 10.0):
+        served, sent = 0.0, 0.0
+        for _ in range(
+            60
+        ):  # a turn of the others, then two packets; the curve lies below at each end
+            sent += 90.0
+            assert share.at(sent / 100.0) <= served + 1e-9
+            for packet in (first, 40.0 - first):
+                served, sent = served + packet, sent + packet
+                assert share.at(sent / 100.0) <= served + 1e-9
+
+
 def test_weighted_round_robin_promises_no_share_to_packets_of_any_size() -> None:
     fluid = {1: traffic(40.0, 20.0, 20.0, 0.0), 0: THREE[0]}
     share, rest = alternatives(WeightedRoundRobin({1: 2, 0: 3}), LINE, 1, fluid)

@@ -12,6 +12,7 @@ from icmodel.errors import NetworkError
 from icmodel.system import System, load, read_system
 from icmodel.system.formats import export_system, import_system
 from icmodel.system.formats.saihu_units import Units, factor
+from system_case import Chain
 
 PORTS = {
     "network": {
@@ -345,3 +346,13 @@ def test_a_damaged_file_is_told_in_a_sentence(text: str, said: str, tmp_path: Pa
 def test_a_format_nobody_knows_is_refused() -> None:
     with pytest.raises(NetworkError, match="take one of saihu, node-link"):
         export_system(load("lab-direct"), "dot")
+
+
+def test_saihu_gets_what_is_sent_whatever_tcp_merges() -> None:
+    """Frames of 100 B are 190 B each on the wire, and merged they are packets of 1538 B."""
+    chain = Chain((2,), dataset=None)
+    system = chain.system([chain.stream("a", "h0", "h1", 1000.0, "tcp", 100)])
+    (flow,) = json.loads(export_system(system, "saihu")[0])["flows"]
+    assert flow["arrival_curve"]["bursts"] == [1538 * 8]
+    assert flow["arrival_curve"]["rates"] == [pytest.approx(1000 * 190 * 8)]
+    assert flow["max_packet_length"] == 1538 * 8

@@ -2,6 +2,7 @@
 
 ``document`` (tables, in pydantic) -> ``expansion`` (``groups``, ``routes``) -> ``network`` (the expanded
 system) -> ``checking`` (``loads``, ``overloads``, ``cycles``); ``files`` finds and reads them.
+``packing`` (how messages become packets) -> ``arrivals`` (arrival curves) serve all that follows.
 ``sharing`` (rates of shared resources) -> ``prediction`` (with the datasets of the links) -> ``loaded``.
 """
 

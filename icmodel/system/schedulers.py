@@ -2,6 +2,9 @@
 
 A stream's priority, 0 to 7 with 7 the most urgent (the priority code points of IEEE 802.1Q-2022
 §6.9.3 taken in the order of their numbers), is its class at every port.
+
+What a port chooses among is packets: the frames of Ethernet, with preamble and gap. Within a class the first to come
+goes first; a packet that is being sent is finished, and the next one begins after its gap.
 """
 
 from __future__ import annotations
@@ -46,12 +49,14 @@ class StrictPriority(EveryPriority):
 
 @dataclass(frozen=True, slots=True)
 class WeightedRoundRobin:
-    """Classes take turns; in each turn one sends at most a number of frames.
+    """Classes take turns; in each turn one sends at most a number of packets, however long they are.
+
+    A class that has nothing to send passes its turn, and keeps nothing of it for later.
 
     Parameters
     ----------
     weights : mapping
-        Priority -> frames a turn.
+        Priority -> packets a turn.
     """
 
     weights: Mapping[int, int]
@@ -68,7 +73,10 @@ class WeightedRoundRobin:
 
 @dataclass(frozen=True, slots=True)
 class DeficitRoundRobin:
-    """Classes take turns; each turn gives one a number of bytes, of which the rest is kept while frames wait.
+    """Classes take turns; each turn gives one a number of bytes, of which the rest is kept while packets wait.
+
+    A class whose queue empties loses the rest, as in the algorithm as published; one that kept it would be another
+    scheduler, which may hold others up for longer.
 
     Parameters
     ----------
@@ -92,6 +100,9 @@ class DeficitRoundRobin:
 @dataclass(frozen=True, slots=True)
 class CreditBased(EveryPriority):
     """Strict priority, in which some classes may send only while they have credit.
+
+    Credit that is not negative lets a packet begin, and sending all its bits costs credit, gap and preamble too.
+    Where nothing waits, credit above zero is lost, and credit below zero grows back to it.
 
     Parameters
     ----------
@@ -127,7 +138,10 @@ class Window:
 class Gates:
     """Windows that repeat one after another; within one, strict priority.
 
-    As the gate control list of IEEE 802.1Q-2022 §8.6.8.4 (formerly 802.1Qbv).
+    As the gate control list of IEEE 802.1Q-2022 §8.6.8.4 (formerly 802.1Qbv): a packet begins only if it ends, gap
+    included, before its gate closes, so that none reaches into the next window. A port that lets packets overrun their
+    window is another scheduler; one that closes a guard band before each window is this one with the
+    guard band as a window in which no gate is open.
     """
 
     windows: tuple[Window, ...]

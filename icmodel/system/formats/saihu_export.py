@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from icmodel.system.arrivals import arrival
 from icmodel.system.formats.foreign import FAST_BPS
 from icmodel.system.network import Stream, System
-from icmodel.system.packing import wire_ratio
+from icmodel.system.packing import Packing, packing
 
 NOT_SAID = (
     "schedulers, priorities, buffers, datasets, cores and requirements have no place in Saihu's file: every "
@@ -19,6 +20,7 @@ NOT_SAID = (
 
 def exported(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]:
     """Servers for all ports that send, flows with the bits they have on the wire; and remarks."""
+    packed = packing(system)
     kept = [stream for stream in system.streams.values() if stream.producer is not None]
     used = dict.fromkeys(name for stream in kept for name in _path(system, stream))
     document: dict[str, object] = {
@@ -31,7 +33,7 @@ def exported(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]:
             "rate_unit": "bps",
         },
         "flows": [
-            _flow(system, name, copies)
+            _flow(system, packed, name, copies)
             for (_, name), copies in system.copies().items()
             if copies[0].producer is not None
         ],
@@ -68,18 +70,19 @@ def _server(system: System, name: str) -> dict[str, object]:
     }
 
 
-def _flow(system: System, name: str, copies: list[Stream]) -> dict[str, object]:
+def _flow(system: System, packed: Packing, name: str, copies: list[Stream]) -> dict[str, object]:
     first = copies[0]
-    links = system.links_of(first)
-    ratio = max(wire_ratio(first.protocol, first.payload_bytes, link) for link in links)
-    assert first.producer is not None  # those without are left out
-    message_bits = first.producer.message_bytes * 8 * ratio
-    rate_bps = first.requested_goodput_bps * ratio
+    each = [packed.of(one, link) for one in copies for link in system.links_of(one)]
+    longest = max(on.waiting.longest_bits for on in each)
+    buckets = arrival(first, each, longest, system.ports[first.path[0]].rate_bps).buckets
     found: dict[str, object] = {
         "name": name,
         "path": _path(system, first),
-        "arrival_curve": {"bursts": [message_bits], "rates": [rate_bps]},
-        "max_packet_length": min(first.payload_bytes * 8 * ratio, message_bits),
+        "arrival_curve": {
+            "bursts": [bucket.burst_bits for bucket in buckets],
+            "rates": [bucket.rate_bps for bucket in buckets],
+        },
+        "max_packet_length": longest,
     }
     if copies[1:]:
         found["multicast"] = [{"name": one.name, "path": _path(system, one)} for one in copies[1:]]

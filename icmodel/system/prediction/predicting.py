@@ -13,6 +13,7 @@ from icmodel.message import AT_ONCE, Message, sent_at_once
 from icmodel.model import Model
 from icmodel.system.network import Stream, System
 from icmodel.system.overloads import Overload
+from icmodel.system.packing import AT_ONCE as BURSTS
 from icmodel.system.packing import Packing, packing
 from icmodel.system.prediction import path_times, shares
 from icmodel.system.prediction.arrival import (
@@ -23,7 +24,7 @@ from icmodel.system.prediction.arrival import (
     without_times,
 )
 from icmodel.system.prediction.asking import Answers, Choice, Spoken, refusals, spoken
-from icmodel.system.prediction.bounding import NETWORK, REFUSE, Bounded, bounded
+from icmodel.system.prediction.bounding import NETWORK, REFUSE, Bounded, bounded, hosts_s
 from icmodel.system.prediction.buffers import Buffers, buffers
 from icmodel.system.prediction.judging import judged
 from icmodel.system.prediction.lanes import is_elastic
@@ -31,7 +32,6 @@ from icmodel.system.prediction.latency import Added, added, held, latencies
 from icmodel.system.prediction.notes import notes
 from icmodel.system.prediction.ports import links
 from icmodel.system.prediction.processors import devices, overloaded_hosts
-from icmodel.system.prediction.queues import AT_ONCE as BURSTS
 from icmodel.system.prediction.queues import queues
 from icmodel.system.prediction.result import (
     LatencyBound,
@@ -42,8 +42,6 @@ from icmodel.system.prediction.throughput import MOST_ENDPOINTS, SAME, Carried, 
 
 OVERLOAD = 1.001
 """A lane asked for this much of what it can carry stays full."""
-BY_THEORY = ("latency_mean_s", "latency_std_s", "latency_p99_s", "latency_max_s")
-"""Latencies of a stream that no dataset speaks for."""
 MEAN = "latency_mean_s"
 OF_MESSAGES = (MEAN, "latency_p99_s", "latency_max_s")
 """Times of whole messages that are told to be absent where none arrives whole."""
@@ -95,14 +93,17 @@ def predict(
     overloaded = got.allocation.arriving > got.allocation.could * OVERLOAD
     shifts = path_times.shifts(system, packed, said)
     bound = (
-        bounded(system, packed, cycles) if worst else Bounded({}, {}, "bounds were not asked for")
+        bounded(system, packed, _hosts_s(system, packed, said, got.alone), cycles)
+        if worst
+        else Bounded({}, {}, {}, "bounds were not asked for")
     )
     held = buffers(system, packed, got.shared, got.allocation, queued, bound)
+    worst_s = path_times.worst_waits_s(system, packed, held.bound.network)
     telling = _Telling(
         system=system,
         packed=packed,
         got=got,
-        way=added(system, got.shared, held.queued, got.held_back, shifts, overloaded),
+        way=added(system, got.shared, held.queued, got.held_back, shifts, overloaded, worst_s),
         refused=refusals(system, said, got.alone),
         held=held,
         over=overloaded_streams(system),
@@ -216,10 +217,8 @@ class _Telling:
         """The latency no frame exceeds, or why there is none."""
         if arrives.grows:
             return None, f"what waits grows without limit: {arrives.why}"
-        least = path_times.least_s(self.system, self.packed, stream)
         own = path_times.application_s(self.system, stream)
-        greatest = self.got.alone.estimate("latency_max_s", index)
-        bound = self.held.bound.of(stream, greatest, least)
+        bound = self.held.bound.of(stream)
         if bound is None:
             return None, self.held.bound.why or self._again(stream) or FULL
         at_once = stream.frames_a_message == 1 or (
@@ -287,10 +286,7 @@ class _Telling:
     def _by_theory(
         self, index: int, stream: Stream, part: shares.Part, way: Added, why: str
     ) -> dict[str, Estimate]:
-        least = path_times.least_s(self.system, self.packed, stream) + path_times.application_s(
-            self.system, stream
-        )
-        found = {name: path_times.latency_by_theory(name, least, way, why) for name in BY_THEORY}
+        found = path_times.latencies_by_theory(self.system, self.packed, stream, way, why)
         goodput, spill = shares.by_theory(part, why), self.held.spills.get(index)
         return {
             "goodput_bps": goodput if spill is None else shares.spilled(goodput, spill),
@@ -325,6 +321,17 @@ class _Telling:
             fast = self.got.fast.estimate("goodput_bps", index)
             goodput = shares.goodput(fast, part, fast.high)
         return {name: _whole(sent, stream, frame, goodput) for name, frame in frames.items()}
+
+
+def _hosts_s(system: System, packed: Packing, said: Spoken, alone: Answers) -> dict[str, float]:
+    """The most that the hosts of each stream add, by what its dataset has of it alone [s]."""
+    found = {}
+    contained = path_times.contained_s(system, packed, said)
+    for index, stream in enumerate(system.streams.values()):
+        most_s = hosts_s(alone.estimate("latency_max_s", index), contained[index])
+        if most_s is not None:
+            found[stream.name] = most_s
+    return found
 
 
 def _whole(message: Message, stream: Stream, frame: Estimate, goodput: Estimate) -> Estimate:
