@@ -137,7 +137,7 @@ def test_a_system_that_meets_all_is_told_on_one_screen(says: Any) -> None:
     code, out, _ = says("system imaging")
     assert code == 0
     assert out.startswith("✓ imaging: met")
-    assert len(out.splitlines()) <= 32
+    assert len(out.splitlines()) <= 36
     for text in ("3.539 Gb/s", "25.1 ms", "switch->qfhd-display#1", "(bound), control-4"):
         assert text in out
 
