@@ -152,7 +152,8 @@ def _finding(finding: Finding) -> tuple[str, str]:
     value = estimated(metric, estimate)
     by = limit_name(verdict.limiting)
     parts = [
-        f"{finding.title}: {metric_name(metric)} {value}{f' ({span})' if span else ''}",
+        f"{finding.title}: {metric_name(metric)} "
+        f"{span if finding.grows else value + (f' ({span})' if span else '')}",
         finding_rests(finding),
         limit_text(verdict),
         headroom_text(finding),
