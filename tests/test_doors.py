@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -129,6 +130,58 @@ def test_many_questions_and_sweeps_answer_as_one_does(dataset: str, variant: str
                     continue
                 ends = [float(found[name + end]) for end in ("", "_low", "_high")]
                 assert ends == pytest.approx(one.ends, rel=0, abs=0, nan_ok=True), (question, name)
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize(("dataset", "variant"), [one for one in MODELS if one[1] != "appendix-h"])
+def test_no_goodput_is_above_the_line_rate_that_is_asked(dataset: str, variant: str) -> None:
+    model = model_of(dataset, variant)
+    for question in questions(model, times(30), 31):
+        expected = answer(model, question)
+        rate_bps = question.get("line_rate_bps")
+        if rate_bps is not None and not isinstance(expected, str):
+            goodput = expected.goodput_bps
+            assert goodput.absent or goodput.high <= rate_bps
+
+
+OUTSIDE: tuple[tuple[str, dict[str, Any], str], ...] = (
+    ("ethernet-10g-2012", {"line_rate_bps": 1e9}, "--variant hybrid"),
+    ("ethernet-10g-2012", {"line_rate_bps": 25e9}, "--variant hybrid"),
+    ("ethernet-10g-2012", {"app_send_s": 1e-6}, "--variant hybrid"),
+    ("ethernet-10g-2012", {"app_recv_s": 1e-6}, "--variant hybrid"),
+    ("ethernet-10g-2012", {"cores": 7}, "7 cores are outside"),
+    ("ethernet-10g-2012", {"options": {"nagle": "sometimes"}}, "sometimes"),
+    ("ethernet-10g-2012", {"options": {"colour": "red"}}, "no axis 'colour'"),
+    ("dds-1g", {"cores": 2}, "does not state how many cores"),
+    ("infiniband-qdr-connectx2", {"endpoints": 2}, "no goodput of rc to share"),
+)
+"""Parameters that no door answers, and a part of the reason that all give."""
+
+
+@pytest.mark.parametrize(("dataset", "other", "reason"), OUTSIDE)
+def test_each_parameter_is_refused_alike_through_each_door(
+    dataset: str, other: dict[str, Any], reason: str
+) -> None:
+    model = model_of(dataset, "corrected")
+    protocol = "rc" if dataset.startswith("infiniband") else model.data.default_protocol
+    question: dict[str, Any] = {"protocol": protocol, "payload_bytes": 1448, "rate_fps": 1000.0}
+    if model.core_counts(protocol, {}):
+        question["cores"] = 1
+    question |= other
+    for door in (model.predict, model.predict_many, lambda **q: sweep(model, **q)):
+        with pytest.raises(OutOfDomain, match=reason):
+            door(**question)
+    asked = scenario(**question)
+    if not asked.work.send_s:  # the work of the use case here is the receiver's
+        chosen = evaluate(usecase_of(asked, 1e6), model.data, "corrected").chosen
+        assert chosen.answers[0].prediction is None
+        assert reason in chosen.answers[0].why
+        assert chosen.outcome == "undecided"
+        assert all(reason in one.verdict.why for one in chosen.findings)
+    if dataset == "ethernet-10g-2012" and "options" not in other and not asked.work.send_s:
+        found = system_of(replace(asked, switches=1), f"{dataset}/corrected", 1e10)
+        assert found.verdict == "undecided"
+        assert reason in found.streams["s"].metrics["goodput_bps"].why
 
 
 def test_compare_prints_the_same_numbers_and_refusals(capsys: pytest.CaptureFixture[str]) -> None:
@@ -372,6 +425,48 @@ def test_a_default_said_aloud_changes_nothing() -> None:
         == repr(answer(model, asked | {"line_rate_bps": link.line_rate_bps}))
     )
     assert isinstance(answer(model, asked | {"line_rate_bps": 32e9}), str)
+
+
+LINKS = """
+schema_version = 1
+name = "links"
+title = "one stream"
+source = "made up"
+[[devices]]
+name = "a"
+cores = 8
+[[devices]]
+name = "b"
+cores = 8
+[[links]]
+between = ["a", "b"]
+rate = "10 Gb/s"
+length = "2 m"
+dataset = "ethernet-10g-2012"
+[[streams]]
+name = "s"
+source = "a"
+sink = "b"
+produces = { kind = "goodput", goodput = "21.2 Gb/s" }
+protocol = "tcp"
+payload = "65535 B"
+cores = 4
+[choices.links."*"]
+rate = ["10 Gb/s", "25 Gb/s", "100 Gb/s"]
+"""
+
+
+def test_a_recommendation_fails_no_link_that_its_dataset_does_not_know(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """21.2 Gb/s surely fail on 10 Gb/s; what 25 and 100 Gb/s carry, hosts measured at 10 do not say."""
+    file = tmp_path / "links.toml"
+    file.write_text(LINKS, encoding="utf-8")
+    assert main(["recommend", str(file)]) == 3
+    assert "1 surely fail" in capsys.readouterr().out
+    file.write_text(LINKS.replace('rate = "10 Gb/s"', 'rate = "25 Gb/s"'), encoding="utf-8")
+    assert main(["system", str(file)]) == 3
+    assert "was measured at 10 Gb/s" in " ".join(capsys.readouterr().out.split())
 
 
 FOUR = """
