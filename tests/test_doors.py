@@ -409,6 +409,16 @@ def test_a_system_is_undecided_where_its_dataset_refuses(other: dict[str, Any]) 
     assert found.streams["s"].metrics["goodput_bps"].basis == "theory"
 
 
+@pytest.mark.parametrize("variant", ["corrected", "hybrid"])
+def test_work_of_twenty_cores_is_more_than_one_connection_does(variant: str) -> None:
+    """20 200 frames/s of 1 ms each, on hosts that do not say how many cores they have."""
+    work = replace(NO_WORK, recv_s=1e-3)
+    asked = Scenario("tcp", 1448, 20_200.0, switches=1, work=work)
+    found = system_of(asked, f"ethernet-10g-2012/{variant}", 1e10)
+    assert found.verdict == "not met"
+    assert found.streams["s"].metrics["goodput_bps"].high < 8 * 1448 * 1_100
+
+
 def test_a_default_said_aloud_changes_nothing() -> None:
     model = model_of("infiniband-qdr-connectx2", "corrected")
     options = {"fabric": "roce-10g"} if "fabric" in model.data.option_axes else {}
