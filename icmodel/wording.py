@@ -10,6 +10,8 @@ from icmodel import units
 from icmodel.errors import UnitError
 from icmodel.estimate import Estimate
 
+GROWS = "grows without limit"
+"""What a latency does where less passes than is produced."""
 EXTRAPOLATED = "extrapolated"
 """The basis of estimates outside the data."""
 
@@ -117,7 +119,7 @@ def interval(metric: str, estimate: Estimate) -> str:
         return ""
     first, last = (quantity(metric, end, _digits(end, estimate)) for end in (low, high))
     if math.isinf(low):
-        return "grows without limit"
+        return GROWS
     if low == high:
         return "exact"
     if math.isinf(high):

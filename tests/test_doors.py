@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -129,6 +130,76 @@ def test_many_questions_and_sweeps_answer_as_one_does(dataset: str, variant: str
                     continue
                 ends = [float(found[name + end]) for end in ("", "_low", "_high")]
                 assert ends == pytest.approx(one.ends, rel=0, abs=0, nan_ok=True), (question, name)
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize(("dataset", "variant"), [one for one in MODELS if one[1] != "appendix-h"])
+def test_no_goodput_is_above_the_line_rate_that_is_asked(dataset: str, variant: str) -> None:
+    model = model_of(dataset, variant)
+    for question in questions(model, times(30), 31):
+        expected = answer(model, question)
+        rate_bps = question.get("line_rate_bps")
+        if rate_bps is not None and not isinstance(expected, str):
+            goodput = expected.goodput_bps
+            assert goodput.absent or goodput.high <= rate_bps
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("app_recv_s", [0.0, 1e-6, 0.0]), ("line_rate_bps", [1e10, 25e9, math.nan])],
+)
+def test_of_many_questions_those_that_are_refused_have_no_number(
+    name: str, values: list[float]
+) -> None:
+    model = model_of("ethernet-10g-2012", "corrected")
+    asked: dict[str, Any] = {"protocol": "tcp", "payload_bytes": 1448, "cores": 1}
+    expected = model.predict(**asked).goodput_bps.value
+    asked[name] = np.array(values)
+    found = model.predict_many(**asked, outside="nan")
+    assert np.array_equal(found["goodput_bps"], [expected, math.nan, expected], equal_nan=True)
+    assert math.isnan(float(found["latency_mean_s"][1]))
+    with pytest.raises(OutOfDomain, match=r"1 of 3 questions.*index \(1,\).*--variant hybrid"):
+        model.predict_many(**asked)
+
+
+OUTSIDE: tuple[tuple[str, dict[str, Any], str], ...] = (
+    ("ethernet-10g-2012", {"line_rate_bps": 1e9}, "--variant hybrid"),
+    ("ethernet-10g-2012", {"line_rate_bps": 25e9}, "--variant hybrid"),
+    ("ethernet-10g-2012", {"app_send_s": 1e-6}, "--variant hybrid"),
+    ("ethernet-10g-2012", {"app_recv_s": 1e-6}, "--variant hybrid"),
+    ("ethernet-10g-2012", {"cores": 7}, "7 cores are outside"),
+    ("ethernet-10g-2012", {"options": {"nagle": "sometimes"}}, "sometimes"),
+    ("ethernet-10g-2012", {"options": {"colour": "red"}}, "no axis 'colour'"),
+    ("dds-1g", {"cores": 2}, "does not state how many cores"),
+    ("infiniband-qdr-connectx2", {"endpoints": 2}, "no goodput of rc to share"),
+)
+"""Parameters that no door answers, and a part of the reason that all give."""
+
+
+@pytest.mark.parametrize(("dataset", "other", "reason"), OUTSIDE)
+def test_each_parameter_is_refused_alike_through_each_door(
+    dataset: str, other: dict[str, Any], reason: str
+) -> None:
+    model = model_of(dataset, "corrected")
+    protocol = "rc" if dataset.startswith("infiniband") else model.data.default_protocol
+    question: dict[str, Any] = {"protocol": protocol, "payload_bytes": 1448, "rate_fps": 1000.0}
+    if model.core_counts(protocol, {}):
+        question["cores"] = 1
+    question |= other
+    for door in (model.predict, model.predict_many, lambda **q: sweep(model, **q)):
+        with pytest.raises(OutOfDomain, match=reason):
+            door(**question)
+    asked = scenario(**question)
+    if not asked.work.send_s:  # the work of the use case here is the receiver's
+        chosen = evaluate(usecase_of(asked, 1e6), model.data, "corrected").chosen
+        assert chosen.answers[0].prediction is None
+        assert reason in chosen.answers[0].why
+        assert chosen.outcome == "undecided"
+        assert all(reason in one.verdict.why for one in chosen.findings)
+    if dataset == "ethernet-10g-2012" and "options" not in other and not asked.work.send_s:
+        found = system_of(replace(asked, switches=1), f"{dataset}/corrected", 1e10)
+        assert found.verdict == "undecided"
+        assert reason in found.streams["s"].metrics["goodput_bps"].why
 
 
 def test_compare_prints_the_same_numbers_and_refusals(capsys: pytest.CaptureFixture[str]) -> None:
@@ -356,22 +427,72 @@ def test_a_system_is_undecided_where_its_dataset_refuses(other: dict[str, Any]) 
     assert found.streams["s"].metrics["goodput_bps"].basis == "theory"
 
 
+@pytest.mark.parametrize("variant", ["corrected", "hybrid"])
+def test_work_of_twenty_cores_is_more_than_one_connection_does(variant: str) -> None:
+    """20 200 frames/s of 1 ms each, on hosts that do not say how many cores they have."""
+    work = replace(NO_WORK, recv_s=1e-3)
+    asked = Scenario("tcp", 1448, 20_200.0, switches=1, work=work)
+    found = system_of(asked, f"ethernet-10g-2012/{variant}", 1e10)
+    assert found.verdict == "not met"
+    assert found.streams["s"].metrics["goodput_bps"].high < 8 * 1448 * 1_100
+
+
 def test_a_default_said_aloud_changes_nothing() -> None:
-    model = model_of("infiniband-qdr-connectx2", "corrected")
-    options = {"fabric": "roce-10g"} if "fabric" in model.data.option_axes else {}
-    axis, value = next(
-        key for key in model.data.fabrics if model.data.link(dict([key])).line_rate_bps == 1e10
-    )
-    options = {axis: value}
-    link = model.data.link(options)
-    rows = model.data.select("tcp", options)
-    protocol, size = ("tcp", rows[0].payload_bytes) if rows else ("rc", 64)
-    asked = {"protocol": protocol, "payload_bytes": size, "options": options}
-    assert answer(model, asked) == answer(model, asked | {"line_rate_bps": link.line_rate_bps}) or (
-        repr(answer(model, asked))
-        == repr(answer(model, asked | {"line_rate_bps": link.line_rate_bps}))
-    )
-    assert isinstance(answer(model, asked | {"line_rate_bps": 32e9}), str)
+    """The options choose a link of 25 Gb/s; the dataset's own defaults are another, of 100 Gb/s."""
+    model = Model(load("mpi-infiniband-roce"), "corrected")
+    asked: dict[str, Any] = {
+        "protocol": "mpi",
+        "payload_bytes": 1 << 20,
+        "options": {"partition": "roce-gcc9-openmpi4-ucx"},
+    }
+    plain, aloud = model.predict(**asked), model.predict(**asked, line_rate_bps=25e9)
+    assert all(same(one, aloud.metrics[name]) for name, one in plain.metrics.items())
+    many = model.predict_many(**asked, line_rate_bps=np.array([25e9, math.nan]))
+    assert set(many["goodput_bps"].values.tolist()) == {plain.goodput_bps.value}
+    with pytest.raises(OutOfDomain, match="was measured at 25 Gb/s"):
+        model.predict(**asked, line_rate_bps=100e9)
+
+
+LINKS = """
+schema_version = 1
+name = "links"
+title = "one stream"
+source = "made up"
+[[devices]]
+name = "a"
+cores = 8
+[[devices]]
+name = "b"
+cores = 8
+[[links]]
+between = ["a", "b"]
+rate = "10 Gb/s"
+length = "2 m"
+dataset = "ethernet-10g-2012"
+[[streams]]
+name = "s"
+source = "a"
+sink = "b"
+produces = { kind = "goodput", goodput = "21.2 Gb/s" }
+protocol = "tcp"
+payload = "65535 B"
+cores = 4
+[choices.links."*"]
+rate = ["10 Gb/s", "25 Gb/s", "100 Gb/s"]
+"""
+
+
+def test_a_recommendation_fails_no_link_that_its_dataset_does_not_know(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """21.2 Gb/s surely fail on 10 Gb/s; what 25 and 100 Gb/s carry, hosts measured at 10 do not say."""
+    file = tmp_path / "links.toml"
+    file.write_text(LINKS, encoding="utf-8")
+    assert main(["recommend", str(file)]) == 3
+    assert "1 surely fail" in capsys.readouterr().out
+    file.write_text(LINKS.replace('rate = "10 Gb/s"', 'rate = "25 Gb/s"'), encoding="utf-8")
+    assert main(["system", str(file)]) == 3
+    assert "was measured at 10 Gb/s" in " ".join(capsys.readouterr().out.split())
 
 
 FOUR = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 
@@ -99,6 +100,46 @@ def test_a_prediction_can_have_a_message_among_its_metrics() -> None:
         == message_latency(MODEL, MODEL.predict(PACED), PICTURE)[AT_ONCE].value
     )
     assert AT_ONCE in told.to_dict()
+
+
+def test_nothing_is_told_as_captured_where_less_passes_than_is_captured(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """118 Gb/s are captured, and 10 Gb/s of wire: no 2.2 ms."""
+    asked = ["--payload", "65535 B", "--cores", "4", "--rate", "670000/s"]
+    assert (
+        main(["predict", *asked, "--message", "14.7 MB", "--message-within", "1 ms", "--json"]) == 0
+    )
+    told = json.loads(capsys.readouterr().out)
+    assert told[AT_ONCE]["value"] == pytest.approx(13.65e-3, rel=0.01)
+    assert told[CAPTURED]["value"] is None
+    assert told[CAPTURED]["high"] is None
+    assert "grows without limit" in told[CAPTURED]["why"]
+
+
+@pytest.mark.parametrize(
+    ("goodput", "known"),
+    [((2e9, 1.9e9, 2.1e9), True), ((2e9, 0.9e9, 2.1e9), False), ((0.9e9, 0.8e9, 0.95e9), None)],
+)
+def test_a_captured_message_is_bounded_only_where_surely_all_of_it_passes(
+    goodput: tuple[float, float, float], known: bool | None
+) -> None:
+    frame = Estimate(1e-4, 5e-5, 2e-4, "measured")
+    passing = Estimate(*goodput, "measured")
+    found = as_captured(Message(1e6, 8e-3), 1000, frame, passing)  # 1 Gb/s
+    assert found.absent == (known is None)
+    assert math.isfinite(found.high) == bool(known)
+
+
+def test_a_captured_message_of_which_frames_are_lost_never_arrives_whole() -> None:
+    frame, goodput = Estimate(1e-4, 5e-5, 2e-4, "measured"), Estimate(2e9, 2e9, 2e9, "measured")
+    for loss, absent in (
+        (Estimate(0.1, 0.01, 0.2, "measured"), True),
+        (Estimate(0.1, 0, 0.2, "measured"), False),
+    ):
+        found = as_captured(Message(1e6, 8e-3), 1000, frame, goodput, loss)
+        assert found.absent == absent
+        assert not math.isfinite(found.high)
 
 
 def test_the_command_line_tells_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -267,7 +267,7 @@ COMMANDS: Keys = {
         **TEXT("variant candidate"),
         **TRUTH("strict"),
         "verdict": OUTCOME,
-        **TEXTS("known_limits"),
+        **TEXTS("notes known_limits"),
         "usecase": USECASE,
         "derivations": [DERIVATION],
         "candidates": [CANDIDATE],

@@ -114,7 +114,7 @@ class _Asking:
         return (Row(link, used, tuple(one for one in sources if one is not used), silent),)
 
     def measured(self, carrier: Carrier, link: Link) -> Source:
-        """What a dataset says that was measured on a link, by the variant that knows the application's work if there is any."""
+        """The answer of a dataset that was measured on a link, by the variant that knows the application's work."""
         ground = MEASURED_HERE if carrier.own else PUBLISHED
         works = any(self.case.work(stream.name) for stream in self.case.streams)
         variant = KNOWING if works else carrier.data.default_variant

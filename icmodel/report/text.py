@@ -66,6 +66,9 @@ def _short(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     if readings := evaluation.chosen.readings:
         yield READINGS, ""
         yield from map(_judged, readings)
+    for one in evaluation.chosen.answers:
+        if one.prediction is None:
+            yield "refused: ", f"{one.stream}: {one.why}"
     beyond = Counter(finding.others_beyond for finding in findings if finding.others_beyond)
     for what, count in beyond.items():
         yield "note: ", f"{what} of {plural(count, 'requirement')}"
@@ -135,7 +138,11 @@ def _judged(finding: Finding) -> tuple[str, str]:
     """A requirement, its value and limit; if it is not met, what would meet or decide it."""
     parts = [finding_text(finding)]
     if finding.outcome != MET:
-        mends = finding.remedy if finding.outcome == NOT_MET else finding.rests_on.settle
+        ground = finding.rests_on
+        measure = (
+            ground.settle if ground.weak else ""
+        )  # of a refused stream the reason is told once
+        mends = finding.remedy if finding.outcome == NOT_MET else measure
         parts += [margin_text(finding.verdict), mends]
     return _outcome(finding), "; ".join(part for part in parts if part)
 
@@ -152,7 +159,8 @@ def _finding(finding: Finding) -> tuple[str, str]:
     value = estimated(metric, estimate)
     by = limit_name(verdict.limiting)
     parts = [
-        f"{finding.title}: {metric_name(metric)} {value}{f' ({span})' if span else ''}",
+        f"{finding.title}: {metric_name(metric)} "
+        f"{span if finding.grows else value + (f' ({span})' if span else '')}",
         finding_rests(finding),
         limit_text(verdict),
         headroom_text(finding),

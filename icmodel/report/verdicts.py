@@ -71,7 +71,7 @@ def _overview(evaluation: Evaluation) -> Table:
         rows.append(
             (
                 Cell(one.name, note=JUDGED if one is evaluation.chosen else ""),
-                Cell(verdict.requirement.name, note=margin),
+                Cell(one.decisive.title, note=margin),
                 Cell(said),
                 Cell("", outcome=one.outcome),
             )
@@ -90,7 +90,7 @@ def _finding(finding: Finding) -> tuple[Cell, ...]:
     limiting = "; ".join(part for part in parts if part)
     return (
         Cell(verdict.requirement.name, note=f"{metric_name(metric)} of {about(finding)}"),
-        Cell(value, note=span),
+        Cell(span) if finding.grows else Cell(value, note=span),
         Cell(limit_text(verdict)),
         Cell(margin_text(verdict) or "unknown", note=limiting, gauge=gauge(verdict)),
         Cell("", note=finding_rests(finding), outcome=verdict.outcome),

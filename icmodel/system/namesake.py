@@ -57,14 +57,13 @@ def _differences(case: UseCase, made: Derivations, candidate: str, system: Syste
         other = next((k for k, one in enumerate(requests) if not _same(one, own_bps)), None)
         if other is None:
             continue
-        given = "its own rate" if question.scenario().rate_fps is not None else "the least rate"
-        paced = alike[other].paced_fps is not None
+        own = "rate" if question.scenario().rate_fps is not None else "least rate"
         frames = units.format_quantity("rate_fps", scenario.rate_fps or math.inf)
+        why = "what is produced" if alike[other].paced_fps is None else "its rate"
         yield (
-            f"{name}: the use case {case.name} asks for {units.format_bps(own_bps)} ({given} of its candidate "
-            f"{candidate}, {frames} of {scenario.payload_bytes} B), the system {system.name} for "
-            f"{_text(requests[other])} ({'its own rate' if paced else 'what is produced'}), so that "
-            f"`icmodel evaluate {case.name}` and `icmodel system {system.name}` may come to different verdicts"
+            f"{name}: `icmodel evaluate {case.name}` asks for {units.format_bps(own_bps)} (the {own} of its candidate "
+            f"{candidate}, {frames} of {scenario.payload_bytes} B), `icmodel system {system.name}` for "
+            f"{_text(requests[other])} ({why}): their verdicts may differ"
         )
 
 

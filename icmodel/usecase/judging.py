@@ -73,7 +73,9 @@ def find(ask: Ask, answers: Mapping[str, Answer], model: Model) -> Finding:
     estimate = _estimate(ask, answer, ends, model)
     limiting = _limiting(ask.limit.metric, prediction)
     verdict = _decided(judge(requirement, estimate, limiting))
-    ground = rests_on(ask.limit.metric, estimate, prediction)
+    grows = math.isinf(estimate.low)  # which follows from the goodput
+    about = GOODPUT if grows else ask.limit.metric
+    ground = rests_on(about, estimate, prediction, answer.why)
     if ask.way.strict and verdict.outcome == MET and ground.weak:
         why = f"judged strictly, since it rests on {ground.basis} rows: {ground.settle}"
         verdict = replace(verdict, outcome=UNDECIDED, why=_joined(why, verdict.why))
