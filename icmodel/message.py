@@ -13,6 +13,7 @@ from icmodel import units
 from icmodel.errors import ScenarioError
 from icmodel.estimate import Estimate, Prediction, absent, weakest
 from icmodel.model import Model
+from icmodel.requirement import while_all_passes
 from icmodel.scenario import Scenario
 
 LATENCY = "latency_mean_s"
@@ -45,31 +46,33 @@ class Message:
             )
 
 
-def message_latency(model: Model, asked: Scenario, message: Message) -> dict[str, Estimate]:
+def message_latency(model: Model, prediction: Prediction, message: Message) -> dict[str, Estimate]:
     """Time from sending a message's first byte to the arrival of its last [s], by metric.
 
     Parameters
     ----------
-    asked : Scenario
-        The stream of the message; its rate is the one at which frames are captured.
+    prediction : Prediction
+        Of the stream of the message by this model; its rate is the one at which frames are captured.
 
     Raises
     ------
     OutOfDomain, ScenarioError
-        If the dataset cannot answer the scenario.
+        If the dataset cannot answer the scenario at unlimited rate.
     """
-    frame = model.predict(asked).metrics.get(LATENCY) or absent(
+    metrics, asked = prediction.metrics, prediction.scenario
+    frame = metrics.get(LATENCY) or absent(
         f"{model.data.id} gives no {LATENCY}, only round trips or none"
     )
     found = {AT_ONCE: _at_once(model, asked, message, frame)}
     if message.captured_s is not None:
-        found[CAPTURED] = as_captured(message, asked.payload_bytes, frame)
+        goodput, loss = metrics["goodput_bps"], metrics.get("loss_rate")
+        found[CAPTURED] = as_captured(message, asked.payload_bytes, frame, goodput, loss)
     return found
 
 
 def with_message(model: Model, prediction: Prediction, message: Message) -> Prediction:
     """A prediction with the latency of a whole message among its metrics."""
-    found = message_latency(model, prediction.scenario, message)
+    found = message_latency(model, prediction, message)
     return replace(prediction, metrics={**prediction.metrics, **found})
 
 
@@ -120,26 +123,47 @@ def sent_at_once(
     value, low, high = (
         latency + (bits / reached if reached > 0 else math.inf) for latency, reached in ends
     )
-    if math.isinf(high):
+    if not goodput.low > 0:
         return absent("the interval of the goodput reaches down to nothing: no message may arrive")
     why = (
         f"one frame's latency, and {units.format_bytes(max(message.size_bytes - payload_bytes, 0.0))} "
         f"behind it at {units.format_bps(goodput.value, 4)}"
+        f"{f'; {frame.why}' if math.isinf(high) and frame.why else ''}"
     )
     bases = (frame.basis, goodput.basis, "derived")
     return Estimate(value, low, high, weakest(bases), why, bases)
 
 
-def as_captured(message: Message, payload_bytes: int, frame: Estimate) -> Estimate:
-    """The time from the first full frame to the last one, plus the latency of the last."""
+def as_captured(
+    message: Message,
+    payload_bytes: int,
+    frame: Estimate,
+    goodput: Estimate,
+    loss: Estimate | None = None,
+) -> Estimate:
+    """The time from the first full frame to the last one, plus the latency of the last.
+
+    None where less passes than is captured, or frames are surely lost; without an upper end where that may be.
+
+    Parameters
+    ----------
+    frame : Estimate
+        Latency of one frame [s].
+    goodput, loss : Estimate
+        Goodput [b/s] and loss rate of the stream at the rate that is asked.
+    """
+    assert message.captured_s is not None  # asked only of what is captured
+    if loss is not None and loss.low > 0:
+        share = units.format_ratio(loss.value, 2)
+        return absent(f"{share} of the frames are lost: no message arrives whole")
     if frame.absent:
         return frame
-    assert message.captured_s is not None  # asked only of what is captured
     behind = max(1 - payload_bytes / message.size_bytes, 0.0)
     later = message.captured_s * behind
     why = (
         f"captured within {units.format_seconds(message.captured_s)}, and the last frame's latency"
     )
     bases = (frame.basis, "derived")
-    ends = (frame.value + later, frame.low + later, frame.high + later)
-    return Estimate(*ends, weakest(bases), why, bases)
+    high = frame.high + later if loss is None or not loss.high > 0 else math.inf
+    found = Estimate(frame.value + later, frame.low + later, high, weakest(bases), why, bases)
+    return while_all_passes(found, goodput, 8 * message.size_bytes / message.captured_s)

@@ -134,6 +134,8 @@ def _place(loc: tuple[int | str, ...], kinds: Mapping[str, tuple[str, ...]]) -> 
     for part in loc:
         if isinstance(part, int):
             place += f" no. {part + 1}"
-        elif part not in kinds.get(key, ()) and part != "[key]":
+        elif part in kinds.get(key, ()):
+            key = ""  # a key of the kind's table may have its name
+        elif part != "[key]":
             place, key = f"{place}, {part}" if place else part, part
     return place

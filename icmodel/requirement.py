@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from icmodel import units
 from icmodel.documents import by_field
 from icmodel.errors import UseCaseError
 from icmodel.estimate import Estimate
@@ -14,6 +15,8 @@ NOT_MET = "not met"
 UNDECIDED = "undecided"
 OUTCOMES = (MET, UNDECIDED, NOT_MET)
 """Best first; the worst of several stands for all."""
+ROUNDING = 1e-9
+"""Relative difference up to which a goodput is what is produced."""
 SIGNS = {MET: "✓", NOT_MET: "✗", UNDECIDED: "?"}
 """A sign beside each outcome, so that none is told by its colour alone."""
 
@@ -88,6 +91,8 @@ def judge(requirement: Requirement, estimate: Estimate, limiting: str = "") -> V
 
 
 def _margin(requirement: Requirement, value: float) -> float:
+    if math.isnan(value):
+        return math.nan
     distance = value - requirement.limit
     if requirement.at_most is not None:
         distance = -distance
@@ -97,3 +102,25 @@ def _margin(requirement: Requirement, value: float) -> float:
 def worst(outcomes: list[str]) -> str:
     """The outcome of all together: one *not met* decides, else one *undecided*."""
     return max(outcomes, key=OUTCOMES.index) if outcomes else UNDECIDED
+
+
+def while_all_passes(latency: Estimate, goodput: Estimate, produced_bps: float) -> Estimate:
+    """A latency of what is produced, held to what passes.
+
+    Where less passes than is produced, what waits grows without limit (a queue with a load above 1 has no steady
+    state: L. Kleinrock, Queueing Systems, vol. 1, 1975): infinite, without a value.  Where the interval of
+    the goodput leaves that open, the latency has no upper end.
+    """
+    least_bps = produced_bps * (1 - ROUNDING)
+    if not goodput.low < least_bps:
+        return latency
+    produced = units.format_bps(produced_bps)
+    if goodput.high < least_bps:
+        passes = units.format_bps(goodput.high)
+        why = f"at most {passes} of the {produced} that are produced pass: what waits grows without limit, or is lost"
+        bases = goodput.bases or (goodput.basis,)
+        return Estimate(math.nan, math.inf, math.inf, goodput.basis, why, bases)
+    if goodput.absent or latency.absent:
+        return latency
+    why = f"less than the {produced} that are produced may pass: what waits may grow without limit, or be lost"
+    return replace(latency, high=math.inf, why="; ".join(filter(None, (latency.why, why))))

@@ -12,19 +12,6 @@ from icmodel.application import NO_WORK, ApplicationWork, take_work
 from icmodel.errors import ScenarioError
 from icmodel.possible import OTHERS_WITHOUT_ENDPOINTS, POSSIBLE, WORK, Possible
 
-
-def _parse_clock(text: str) -> float:
-    """Read ``1.5`` or ``150 %``: a clock relative to that of the dataset's hosts."""
-    plain = text.strip()
-    try:
-        return float(plain.removesuffix("%")) / (100 if plain.endswith("%") else 1)
-    except ValueError:
-        raise ScenarioError(
-            f"cpu_clock {text!r} is not a ratio: give the clock relative to that of the dataset's "
-            'hosts, e.g. "1.5" or "150 %"'
-        ) from None
-
-
 TEXT_SPELLINGS: Mapping[str, tuple[str, Callable[[str], float]]] = {
     "payload": ("payload_bytes", units.parse_bytes),
     "rate": ("rate_fps", units.parse_rate),
@@ -32,7 +19,7 @@ TEXT_SPELLINGS: Mapping[str, tuple[str, Callable[[str], float]]] = {
     "other_goodput": ("other_goodput_bps", units.parse_bps),
     "distance": ("distance_m", units.parse_metres),
     "line_rate": ("line_rate_bps", units.parse_bps),
-    "cpu_clock": ("cpu_clock_ratio", _parse_clock),
+    "cpu_clock": ("cpu_clock_ratio", units.parse_factor),
     "app_send": ("app_send_s", units.parse_seconds),
     "app_recv": ("app_recv_s", units.parse_seconds),
     "app_send_per_byte": ("app_send_s_per_byte", units.parse_seconds_per_byte),

@@ -18,6 +18,7 @@ from pydantic_core import CoreSchema
 
 from icmodel import units
 from icmodel.errors import UnitError
+from icmodel.possible import MOST
 
 SLUG_PATTERN = r"^[a-z][a-z0-9-]*$"
 REFERENCE_PATTERN = r"^[a-z][a-z0-9-]*\.[a-z][a-z0-9_-]*$"
@@ -27,9 +28,14 @@ Slug = Annotated[str, StringConstraints(pattern=SLUG_PATTERN)]
 Reference = Annotated[str, StringConstraints(pattern=REFERENCE_PATTERN)]
 """Name of a derived number, such as ``response.interconnect_s``."""
 Text = Annotated[str, StringConstraints(min_length=1)]
-Count = Annotated[int, Field(strict=True, ge=1)]
+Count = Annotated[int, Field(strict=True, ge=1, le=MOST)]
+"""A whole number that is exact as a float."""
 Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+Factor = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False), units.parse_factor]
+"""A number relative to what was measured; its texts have their own parser."""
+Share = Annotated[float, Field(strict=True, ge=0, le=1)]
+"""A part of a whole, 0 to 100 %."""
 
 
 def is_reference(text: str) -> bool:
@@ -113,8 +119,11 @@ class Document(BaseModel):
             )
         if Reference in get_args(cls.model_fields[field].annotation) and is_reference(value):
             return value
+        own = units.parse_factor in cls.model_fields[field].metadata
         try:
-            return units.parse(quantity_kind(field) or "", value)
+            return (
+                units.parse_factor(value) if own else units.parse(quantity_kind(field) or "", value)
+            )
         except UnitError as error:
             raise ValueError(f"{key}: {error}") from error
 

@@ -39,6 +39,8 @@ UNLIMITED = "unlimited"
 LIMITS = ("rate_fps", "requested_goodput_bps")
 """Parameters that may be unlimited, which is represented by infinity."""
 LARGEST_SWEEP = 100_000_000
+LARGEST_RANGE = 1_000_000
+"""Most values of one range, which are kept as a list."""
 BLOCK = 8_192
 """Points answered between two reports of progress."""
 MOST_TRIED = 1000
@@ -255,10 +257,10 @@ def _spaced(name: str, item: str, first: float, last: float, how: str) -> list[f
     """`N` or `Nlog` values from the first to the last; rounded for whole-number parameters."""
     match = _HOW.fullmatch(how.strip())
     count = int(match["count"]) if match else 0
-    if match is None or not 2 <= count <= LARGEST_SWEEP:
+    if match is None or not 2 <= count <= LARGEST_RANGE:
         raise ScenarioError(
-            f"the range {item!r} of {name} ends in {how!r}: write how many values, at least 2, "
-            "such as :25 (equal distances) or :25log (equal ratios)"
+            f"the range {item!r} of {name} ends in {how!r}: write how many values, at least 2 and at "
+            f"most {LARGEST_RANGE}, such as :25 (equal distances) or :25log (equal ratios)"
         )
     if match["log"] and first <= 0:
         raise ScenarioError(f"the range {item!r} of {name} has equal ratios: start it above 0")
@@ -276,6 +278,11 @@ def _known(
     An end beyond the measured range is kept; the model refuses or marks it like any question.
     """
     if name in ("switches", "endpoints"):
+        if last - first >= LARGEST_RANGE:
+            raise ScenarioError(
+                f"the range {item!r} of {name} has more than {LARGEST_RANGE} values: write how many "
+                f"of them, such as {item}:25log"
+            )
         return list(range(int(first), int(last) + 1))
     column = "load_bps" if name == "requested_goodput_bps" else name
     if column not in AXES:

@@ -203,6 +203,18 @@ def parse_ratio(text: str) -> float:
     return float(exact)
 
 
+def parse_factor(text: str) -> float:
+    """Read ``1.5`` or ``150 %``: a number relative to what was measured."""
+    plain = text.strip()
+    try:
+        factor = float(plain.removesuffix("%")) / (100 if plain.endswith("%") else 1)
+    except ValueError:
+        factor = math.nan
+    if not 0 < factor < math.inf:
+        raise UnitError(f'{text!r} is not a ratio above 0: give e.g. "1.5" or "150 %"')
+    return factor
+
+
 QUANTITIES: Mapping[str, Callable[[str], float]] = MappingProxyType(
     {
         "bytes": parse_bytes,

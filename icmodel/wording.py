@@ -10,6 +10,8 @@ from icmodel import units
 from icmodel.errors import UnitError
 from icmodel.estimate import Estimate
 
+GROWS = "grows without limit"
+"""What a latency does where less passes than is produced."""
 EXTRAPOLATED = "extrapolated"
 """The basis of estimates outside the data."""
 
@@ -87,6 +89,26 @@ def estimated(metric: str, estimate: Estimate) -> str:
     return quantity(metric, estimate.value, _digits(estimate.value, estimate))
 
 
+def compared(metric: str, estimate: Estimate, limit: float) -> str:
+    """A value with the digits that its interval supports, and those that tell it from a limit of `EXACT_DIGITS`."""
+    value = estimate.value
+    if estimate.absent or not math.isfinite(value):
+        return estimated(metric, estimate)
+    digits, shown = _digits(value, estimate), _rounded(limit, EXACT_DIGITS)
+    side = 0.0 if math.isclose(value, limit, rel_tol=1e-9) else math.copysign(1.0, value - limit)
+    while digits < EXACT_DIGITS and side != _side(_rounded(value, digits), shown):
+        digits += 1
+    return quantity(metric, value, digits)
+
+
+def _rounded(value: float, digits: int) -> float:
+    return float(f"{value:.{digits - 1}e}")
+
+
+def _side(value: float, limit: float) -> float:
+    return 0.0 if value == limit else math.copysign(1.0, value - limit)
+
+
 def interval(metric: str, estimate: Estimate) -> str:
     """The 90 % interval; ``exact`` if both ends are equal, empty if there is none.
 
@@ -96,6 +118,8 @@ def interval(metric: str, estimate: Estimate) -> str:
     if math.isnan(low) or math.isnan(high):
         return ""
     first, last = (quantity(metric, end, _digits(end, estimate)) for end in (low, high))
+    if math.isinf(low):
+        return GROWS
     if low == high:
         return "exact"
     if math.isinf(high):

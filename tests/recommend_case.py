@@ -9,8 +9,25 @@ from icmodel.system import OpenSystem, find_system, load_open
 
 MODELS = {"ethernet-10g-2012": Model("ethernet-10g-2012")}
 IMAGING = find_system("imaging").read_text("utf-8")
-DRAWN = IMAGING[: IMAGING.index("# What `icmodel recommend")]
-"""The imaging system without its choices."""
+WIDER = (
+    ("interfaces = 3\ncores = 8", "interfaces = 6\ncores = 12"),
+    ("parallel = 3", "parallel = 6"),
+    ('"camera or scanner"\ncount = 3', '"camera or scanner"\ncount = 3\ninterfaces = 2'),
+    ('["capturing-device", "switch"]', '["capturing-device", "switch"]\nparallel = 2'),
+)
+"""An interface for each picture, and cores to take them, so that whole pictures arrive in time."""
+
+
+def widened(text: str) -> str:
+    """The imaging system with what `icmodel recommend imaging` finds that it needs."""
+    for old, new in WIDER:
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+DRAWN = widened(IMAGING[: IMAGING.index("# What `icmodel recommend")])
+"""The imaging system so that it meets all, without its choices."""
 SMALL = """
 [choices.streams.picture]
 protocol = ["tcp", "udp"]
@@ -21,7 +38,7 @@ rate = ["6700/s", "as-produced"]
 priority = [0, 6]
 
 [choices.devices.qfhd-display]
-interfaces = [3, 2]
+interfaces = [6, 5]
 """
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import xarray as xr
 
 from icmodel.cli import grid_files, main
 from icmodel.cli.grid_files import BLOCK, Columns, _cells, columns_of, write_csv, write_parquet
@@ -104,6 +105,24 @@ def test_a_form_whose_extra_is_absent_is_refused_before_anything_is_worked_out(
     assert "needs no_such_module, which is not installed" in said
     assert "icmodel[parquet]" in said
     assert not target.exists()
+
+
+@pytest.mark.parametrize("variant", ["appendix-h", "corrected"])
+@pytest.mark.parametrize("ending", ["csv", "json", "nc", "parquet", "txt"])
+def test_a_sweep_of_one_point_is_written_in_every_form(
+    ending: str, variant: str, tmp_path: Path
+) -> None:
+    target = tmp_path / f"point.{ending}"
+    words = ["--protocol", "tcp", "--payload", "1448 B", "--rate", "1000/s", "--variant", variant]
+    assert main(["sweep", *words, "-o", str(target)]) == 0
+    if ending == "parquet":
+        assert pq.read_table(target).column("goodput_bps").to_pylist() == [11584000.0]
+    elif ending == "nc":
+        assert float(xr.open_dataset(target, engine="h5netcdf")["goodput_bps"]) == 11584000.0
+    else:
+        told = target.read_text(encoding="utf-8")
+        assert ("11.584 Mb/s" if ending == "txt" else "11584000.0") in told
+        assert ending != "csv" or len(told.splitlines()) == 2
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

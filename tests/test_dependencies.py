@@ -165,5 +165,6 @@ def test_the_probe_is_an_extra_and_not_of_the_default_set() -> None:
 def test_the_wheel_requires_no_tool_of_tests_lint_docs_or_benchmarks() -> None:
     project = tomllib.loads((checkout.ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     names = {Requirement(line).name for line in project["project"]["dependencies"]}
-    used = {"numpy", "scipy", "pydantic", "xarray", "typer", "platformdirs", "threadpoolctl"}
+    used = {"numpy", "scipy", "pydantic", "xarray", "typer", "rich"}
+    used |= {"platformdirs", "threadpoolctl"}
     assert names == used

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 
@@ -20,14 +21,14 @@ from icmodel.usecase.files import find_usecase, read_usecase
 
 MODEL = icmodel.Model("ethernet-10g-2012")
 PICTURE = Message(1920 * 1920 * 4, 1 / 30)
-PACED = scenario(protocol="tcp", payload="65535 B", rate="6700/s", cores=4, switches=1)
+PACED = scenario(protocol="tcp", payload="65535 B", rate="6780/s", cores=4, switches=1)
 
 
 def test_a_picture_of_14_7_mb_takes_what_its_bits_take_at_9_4_gbps_and_one_frame_s_latency() -> (
     None
 ):
     frame = MODEL.predict(PACED).latency_mean_s
-    found = message_latency(MODEL, PACED, PICTURE)
+    found = message_latency(MODEL, MODEL.predict(PACED), PICTURE)
     behind = 8 * (PICTURE.size_bytes - 65535) / 9.4e9
     assert found[AT_ONCE].value == pytest.approx(frame.value + behind)
     assert found[AT_ONCE].value == pytest.approx(12.6e-3, rel=0.01)
@@ -36,13 +37,15 @@ def test_a_picture_of_14_7_mb_takes_what_its_bits_take_at_9_4_gbps_and_one_frame
 
 def test_two_pictures_at_one_interface_take_twice_as_long() -> None:
     beside = replace(PACED, endpoints=2, other_goodput_bps=3.6e9)
-    alone, shared = (message_latency(MODEL, one, PICTURE)[AT_ONCE] for one in (PACED, beside))
+    alone, shared = (
+        message_latency(MODEL, MODEL.predict(one), PICTURE)[AT_ONCE] for one in (PACED, beside)
+    )
     assert shared.value == pytest.approx(2 * alone.value, rel=0.02)
 
 
 @given(st.integers(1, 65535))
 def test_a_message_of_one_frame_takes_that_frame_s_latency(size: int) -> None:
-    found = message_latency(MODEL, PACED, Message(size, 1.0))
+    found = message_latency(MODEL, MODEL.predict(PACED), Message(size, 1.0))
     frame = MODEL.predict(PACED).latency_mean_s
     for one in found.values():
         assert (one.value, one.low, one.high) == (frame.value, frame.low, frame.high)
@@ -52,15 +55,20 @@ def test_a_message_of_one_frame_takes_that_frame_s_latency(size: int) -> None:
 def test_the_greater_a_message_the_longer_it_takes_and_its_ends_hold_it(
     size: float, times: float
 ) -> None:
-    small, great = (message_latency(MODEL, PACED, Message(s, 0.1)) for s in (size, size * times))
+    small, great = (
+        message_latency(MODEL, MODEL.predict(PACED), Message(s, 0.1)) for s in (size, size * times)
+    )
     for metric in (AT_ONCE, CAPTURED):
+        if great[metric].absent:  # more is captured than passes
+            assert 8 * size * times / 0.1 > PACED.requested_goodput_bps
+            continue
         assert small[metric].value <= great[metric].value
         assert great[metric].low <= great[metric].value <= great[metric].high
 
 
 def test_a_message_whose_frames_are_lost_gets_no_number() -> None:
     asked = scenario(protocol="udp", payload="65112 B", rate="6800/s", cores=4)
-    at_once = message_latency(MODEL, asked, PICTURE)[AT_ONCE]
+    at_once = message_latency(MODEL, MODEL.predict(asked), PICTURE)[AT_ONCE]
     assert at_once.absent
     assert "no message arrives whole" in at_once.why
 
@@ -68,13 +76,13 @@ def test_a_message_whose_frames_are_lost_gets_no_number() -> None:
 def test_without_a_one_way_latency_there_is_none_of_a_message() -> None:
     model = icmodel.Model("tcp-connectx7")
     asked = scenario(protocol="tcp", payload="128 KiB")
-    found = message_latency(model, asked, PICTURE)
+    found = message_latency(model, model.predict(asked), PICTURE)
     assert all(one.absent and one.why == "only goodput was measured" for one in found.values())
 
 
 def test_what_is_captured_takes_at_least_its_capture() -> None:
     frame = Estimate(1e-4, 5e-5, 2e-4, "measured")
-    found = as_captured(Message(1e6, 1e-2), 1000, frame)
+    found = as_captured(Message(1e6, 1e-2), 1000, frame, Estimate(1e9, 1e9, 1e9, "measured"))
     assert found.value == pytest.approx(1e-4 + 0.999e-2)
     assert found.basis == "derived"
 
@@ -87,8 +95,51 @@ def test_a_message_that_cannot_be_is_refused(wrong: tuple[float, float | None]) 
 
 def test_a_prediction_can_have_a_message_among_its_metrics() -> None:
     told = with_message(MODEL, MODEL.predict(PACED), PICTURE)
-    assert told.metrics[AT_ONCE].value == message_latency(MODEL, PACED, PICTURE)[AT_ONCE].value
+    assert (
+        told.metrics[AT_ONCE].value
+        == message_latency(MODEL, MODEL.predict(PACED), PICTURE)[AT_ONCE].value
+    )
     assert AT_ONCE in told.to_dict()
+
+
+def test_nothing_is_told_as_captured_where_less_passes_than_is_captured(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """118 Gb/s are captured, and 10 Gb/s of wire: no 2.2 ms."""
+    asked = ["--payload", "65535 B", "--cores", "4", "--rate", "670000/s"]
+    assert (
+        main(["predict", *asked, "--message", "14.7 MB", "--message-within", "1 ms", "--json"]) == 0
+    )
+    told = json.loads(capsys.readouterr().out)
+    assert told[AT_ONCE]["value"] == pytest.approx(13.65e-3, rel=0.01)
+    assert told[CAPTURED]["value"] is None
+    assert told[CAPTURED]["high"] is None
+    assert "grows without limit" in told[CAPTURED]["why"]
+
+
+@pytest.mark.parametrize(
+    ("goodput", "known"),
+    [((2e9, 1.9e9, 2.1e9), True), ((2e9, 0.9e9, 2.1e9), False), ((0.9e9, 0.8e9, 0.95e9), None)],
+)
+def test_a_captured_message_is_bounded_only_where_surely_all_of_it_passes(
+    goodput: tuple[float, float, float], known: bool | None
+) -> None:
+    frame = Estimate(1e-4, 5e-5, 2e-4, "measured")
+    passing = Estimate(*goodput, "measured")
+    found = as_captured(Message(1e6, 8e-3), 1000, frame, passing)  # 1 Gb/s
+    assert found.absent == (known is None)
+    assert math.isfinite(found.high) == bool(known)
+
+
+def test_a_captured_message_of_which_frames_are_lost_never_arrives_whole() -> None:
+    frame, goodput = Estimate(1e-4, 5e-5, 2e-4, "measured"), Estimate(2e9, 2e9, 2e9, "measured")
+    for loss, absent in (
+        (Estimate(0.1, 0.01, 0.2, "measured"), True),
+        (Estimate(0.1, 0, 0.2, "measured"), False),
+    ):
+        found = as_captured(Message(1e6, 8e-3), 1000, frame, goodput, loss)
+        assert found.absent == absent
+        assert not math.isfinite(found.high)
 
 
 def test_the_command_line_tells_it(capsys: pytest.CaptureFixture[str]) -> None:

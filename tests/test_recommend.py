@@ -43,21 +43,25 @@ def mended(tmp_path_factory: pytest.TempPathFactory) -> Recommendation:
 # --- the shipped systems ------------------------------------------------------------------------
 
 
-def test_imagings_own_design_meets_all_and_others_take_less_of_the_receivers(
-    imaging: Recommendation,
-) -> None:
+def test_imagings_whole_pictures_need_interfaces_of_their_own(imaging: Recommendation) -> None:
+    """25.1 ms of 17 where two are sent at once over one interface of 9.4 Gb/s, 12.6 ms alone."""
     own = imaging.own
-    assert (imaging.verdict, imaging.exit_code, own.verdict) == (MET, 0, MET)
-    assert own.chosen["picture.protocol"] == "tcp"
-    assert own.chosen["picture.payload"] == "65535 B"
-    assert min(one.cpu_recv_cores for one in imaging.front) < own.cpu_recv_cores
+    assert (imaging.verdict, imaging.exit_code, own.verdict) == (MET, 0, NOT_MET)
+    late = {one.verdict.requirement.name: one.verdict for one in own.open}
+    assert late["pictures arrive in time on average"].estimate.value == pytest.approx(25.1e-3, 2e-3)
+    wider = {
+        "capturing-device.interfaces": "2",
+        "qfhd-display.cores": "12",
+        "qfhd-display.interfaces": "6",
+    }
+    assert [one.changed for one in imaging.mends] == [wider]
     assert all(one.verdict == MET and one.basis for one in imaging.front)
-    assert imaging.mends == ()
+    assert wider in [one.changed for one in imaging.front]
 
 
 def test_what_is_told_of_a_design_is_its_prediction(imaging: Recommendation) -> None:
-    found = predict(load("imaging"), MODELS)
     told = imaging.own
+    found = predict(load("imaging"), MODELS)
     assert told.objective("cpu_cores") == pytest.approx(
         sum(one.cpu_cores.value for one in found.devices.values())
     )
@@ -72,7 +76,8 @@ def test_a_rate_that_is_too_low_is_mended_by_one_that_carries_the_stream(
 ) -> None:
     """TCP at 65535 B carries 3.538944 Gb/s as produced; IC2012's 6700/s are 3.512676 Gb/s."""
     assert mended.own.verdict == NOT_MET
-    worst = mended.own.open[0].verdict
+    whole = "every picture stream arrives whole"
+    worst = next(one.verdict for one in mended.own.open if one.verdict.requirement.name == whole)
     assert worst.estimate.value == 3.512676e9
     assert worst.requirement.limit == 3.538944e9
     assert [one.changed for one in mended.mends] == [{"picture.rate": "as produced"}]
@@ -87,7 +92,8 @@ def test_motion_control_is_impossible_and_the_arithmetic_is_told(motion: Recomme
     said = " ".join(line for one in found.physics for line in one.sentences())
     for number in ("64 kb", "3 µs", "21.33 Gb/s > 10 Gb/s", "50 m of cable", "213.5 ns"):
         assert number in said
-    assert {one.verdict.outcome for one in found.nearest} <= {NOT_MET, UNDECIDED}
+    met = {one.verdict.requirement.name for one in found.nearest if one.verdict.outcome == MET}
+    assert met == {"what is produced arrives"}  # though late
 
 
 LATE = """
@@ -95,6 +101,7 @@ LATE = """
 name = "99 % of pictures within 500 us"
 stream = "picture"
 metric = "latency_p99_s"
+of = "frame"
 at_most = "500 us"
 """
 
@@ -183,7 +190,7 @@ def test_costs_are_shown_where_the_file_has_some(
     assert main(["recommend", str(tmp_path / "own.toml")]) == 0
     out = capsys.readouterr().out
     assert "cost EUR" in out
-    assert " 1700 " in out
+    assert " 2300 " in out
 
 
 def test_progress_counts_what_is_predicted_in_full(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_networks_are_all_combinations_the_files_own_first_then_the_nearest(tmp_
     assert {link.rate_bps for link in last.links.values()} == {40e9}
     assert {switch.latency_s for switch in last.switches.values()} == {1e-6}
     ends = [end for link in last.links.values() for end in link.ends]
-    assert ends.count("qfhd-display") == last.devices["qfhd-display"].interfaces == 2
+    assert ends.count("qfhd-display") == last.devices["qfhd-display"].interfaces == 5
 
 
 def test_without_choices_what_the_datasets_know_is_searched() -> None:

@@ -61,8 +61,9 @@ def test_what_a_score_promises_is_never_less_than_what_is_predicted(
         assert OUTCOMES.index(found.verdict) >= small.scores.outcomes[index], small.design(
             index
         ).changed
-        means = [one.metrics["latency_mean_s"].value for one in found.streams.values()]
-        assert max(means) >= small.scores.objectives[index, LATENCY] * (1 - 1e-9)
+        means = [one.metrics["latency_mean_s"] for one in found.streams.values()]
+        most = max(math.inf if one.absent else one.value for one in means)
+        assert most >= small.scores.objectives[index, LATENCY] * (1 - 1e-9)
 
 
 def test_busy_cores_are_those_predicted_where_nothing_is_held_back(
@@ -70,7 +71,8 @@ def test_busy_cores_are_those_predicted_where_nothing_is_held_back(
 ) -> None:
     compared = 0
     for index, found in enumerate(predicted):
-        if found.verdict != "met" or small.scores.objectives[index, FULLEST] > 1:
+        arriving = all(one.arrival.outcome == MET for one in found.streams.values())
+        if not arriving or small.scores.objectives[index, FULLEST] > 1:
             continue
         cores = math.fsum(one.cpu_cores.value for one in found.devices.values())
         assert small.scores.objectives[index, CORES] == pytest.approx(cores, rel=1e-3)
@@ -116,16 +118,16 @@ def test_the_fullest_is_no_less_than_the_fullest_port(small: Space) -> None:
 
 
 def test_interfaces_and_costs_are_counted(small: Space) -> None:
-    """17 interfaces and links of 10 Gb/s and 25 m, one switch, 15 devices of 8 cores."""
+    """23 interfaces and links of 10 Gb/s and 25 m, one switch, 14 devices of 8 cores and one of 12."""
     own = small.scores.objectives[0]
-    assert own[INTERFACES] == 17
-    assert own[COST] == 17 * (100 + 2 * 10) + 17 * (5 + 25) + 15 * 8 * 10 + 1000
+    assert own[INTERFACES] == 23
+    assert own[COST] == 23 * (100 + 2 * 10) + 23 * (5 + 25) + (14 * 8 + 12) * 10 + 1000
     less = next(
         index
         for index in range(len(small.scores))
         if "qfhd-display.interfaces" in small.design(index).changed
     )
-    assert small.scores.objectives[less, INTERFACES] == 16
+    assert small.scores.objectives[less, INTERFACES] == 22
     assert small.scores.objectives[less, COST] == own[COST] - 120 - 30
 
 

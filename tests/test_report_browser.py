@@ -88,7 +88,7 @@ def test_the_parts_can_be_found(browser: Browser, pages: dict[str, Path]) -> Non
     assert page.get_by_role("img").count() >= 4
     assert page.get_by_role("img").first.get_attribute("aria-label")
     table = page.get_by_role("table", name="Requirements of original")
-    assert table.get_by_role("row").count() == 7
+    assert table.get_by_role("row").count() == 8
     assert "0.74 % short" in table.inner_text()
     page.get_by_role("link", name="Limits of validity").click()
     assert page.url.endswith("#limits")
@@ -98,7 +98,7 @@ def test_the_parts_can_be_found(browser: Browser, pages: dict[str, Path]) -> Non
 def test_tables_stay_tables_on_a_phone(browser: Browser, pages: dict[str, Path]) -> None:
     page, _ = opened(browser, pages["imaging"], WIDTHS["phone"])
     table = page.get_by_role("table", name="Requirements of original")
-    assert table.get_by_role("row").count() == 7
+    assert table.get_by_role("row").count() == 8
     assert table.get_by_role("cell").first.is_visible()
     page.context.close()
 

@@ -266,7 +266,7 @@ def test_marks_count_the_streams_of_a_box(predicted: dict[str, SystemPrediction]
 def test_the_conclusion_names_the_worst(predicted: dict[str, SystemPrediction]) -> None:
     answer = page(predicted["motion-control"], "x.svg").answer
     assert answer.outcome == "not met"
-    assert answer.sentence.startswith("Not met: 2 of 3 requirements are not met; the worst is “")
+    assert answer.sentence.startswith("Not met: 2 of 4 requirements are not met; the worst is “")
     assert "at most 3 µs is needed" in answer.sentence
     answer = page(predicted["lab-two-switches"], "x.svg").answer
     assert answer.outcome == "undecided"

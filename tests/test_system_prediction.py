@@ -40,9 +40,10 @@ PAIR = Chain((3,))
 
 
 def paced(found: System, group: str, rate_fps: float) -> System:
-    """A system in which the streams of a group are sent at a rate."""
+    """A system in which the streams of a group are sent at a rate, which may be up to 1 % less than is produced."""
+    changed = {"paced_fps": rate_fps, "allowed_shortfall_ratio": 0.01}
     streams = {
-        name: replace(one, paced_fps=rate_fps) if one.group == group else one
+        name: replace(one, **changed) if one.group == group else one  # type: ignore[arg-type]
         for name, one in found.streams.items()
     }
     return replace(found, streams=MappingProxyType(streams))
@@ -129,9 +130,11 @@ def test_a_stream_alone_is_what_the_model_says_to_the_bit(
     chain = Chain((1,) * switches if switches > 1 else (2,))
     sink = f"h{max(switches, 2) - 1}"
     one = chain.stream("s", "h0", sink, rate, protocol, payload, cores=cores)
+    one = replace(one, allowed_shortfall_ratio=1.0)  # else there is no latency where less passes
     found = predict(chain.system([one])).streams["s"]
     asked = {"protocol": protocol, "payload_bytes": payload, "rate_fps": rate}
-    expected = MODEL.predict(**asked, switches=switches, cores=cores)  # type: ignore[arg-type]
+    said = cores or 1  # a stream that says nothing is one connection
+    expected = MODEL.predict(**asked, switches=switches, cores=said)  # type: ignore[arg-type]
     assert found.terms == {}
     for name, told in found.metrics.items():
         if name == "message_latency_s":
@@ -173,8 +176,8 @@ def test_unequal_requests_are_shared_max_min() -> None:
 
 def test_a_window_lets_one_window_pass_in_a_round_trip() -> None:
     """64 KiB in twice the latency of a lone frame; without the window the request of 3 Gb/s is carried."""
-    stream = PAIR.stream("a", "h0", "h2", 3e9 / (8 * 1448), payload_bytes=1448)
-    lone = predict(PAIR.system([PAIR.stream("a", "h0", "h2", 1.0, payload_bytes=1448)]))
+    stream = PAIR.stream("a", "h0", "h2", 3e9 / (8 * 1448), payload_bytes=1448, cores=4)
+    lone = predict(PAIR.system([PAIR.stream("a", "h0", "h2", 1.0, payload_bytes=1448, cores=4)]))
     trip_s = 2 * lone.streams["a"].metrics["latency_mean_s"].value
     found = predict(PAIR.system([replace(stream, window_bytes=16384)])).streams["a"]
     goodput = found.metrics["goodput_bps"]
@@ -224,8 +227,8 @@ def test_a_trunk_that_udp_overloads_loses_of_each_the_same_part() -> None:
 
 
 def test_tcp_takes_what_udp_leaves() -> None:
-    udp = PAIR.stream("u", "h0", "h2", 4e5, "udp", 1472)
-    tcp = PAIR.stream("t", "h1", "h2", None)
+    udp = PAIR.stream("u", "h0", "h2", 4e5, "udp", 1472, cores=4)
+    tcp = PAIR.stream("t", "h1", "h2", None, cores=4)
     found = goodputs(predict(PAIR.system([udp, tcp])))
     assert found["u"] == pytest.approx(4e5 * 1472 * 8)
     best = MODEL.predict(protocol="udp", payload_bytes=1472).goodput_bps.value
@@ -348,16 +351,44 @@ def test_a_full_port_is_waited_at_as_long_as_its_buffer_takes_or_nobody_knows() 
 
 
 def test_a_host_is_a_limit_of_what_its_streams_get_together() -> None:
-    """Receiving 9.4 Gb/s over each of two interfaces takes more than the one core the host is said to have."""
+    """Two streams that each fill most of a core do not fit together into the one core of their receiver."""
     chain = Chain((3,), cores=1)
-    one = replace(chain.stream("a", "h0", "h2", 7000.0, "tcp", 1448, cores=4), name="a")
-    busy = MODEL.predict(protocol="tcp", payload_bytes=1448, rate_fps=7000.0, switches=1, cores=4)
-    fits = predict(chain.system([one])).devices["h2"]
+    slow = chain.stream("a", "h0", "h2", 7000.0, "tcp", 1448)
+    busy = MODEL.predict(protocol="tcp", payload_bytes=1448, rate_fps=7000.0, switches=1, cores=1)
+    fits = predict(chain.system([slow])).devices["h2"]
     assert fits.cpu_cores.value == pytest.approx(busy.metrics["cpu_recv_cores"].value)
-    fast = replace(one, paced_fps=8e5)
-    found = predict(chain.system([fast]))
-    assert found.streams["a"].bottleneck == "cpu"
-    assert found.streams["a"].metrics["goodput_bps"].value < fast.requested_goodput_bps
+    full = MODEL.predict(protocol="tcp", payload_bytes=1448, switches=1, cores=1)
+    assert full.cpu_recv_cores.value > 0.5
+    fast = [
+        chain.stream(name, host, "h2", None, "tcp", 1448)
+        for name, host in (("a", "h0"), ("b", "h1"))
+    ]
+    found = predict(chain.system(fast))
+    for one in found.streams.values():
+        assert one.bottleneck == "cpu"
+        assert one.metrics["goodput_bps"].value < full.goodput_bps.value
+    assert found.devices["h2"].cpu_cores.value <= 1.0
+
+
+def test_a_stream_that_asks_for_more_cores_than_its_host_has_is_refused() -> None:
+    chain = Chain((2,), cores=2)
+    found = predict(chain.system([chain.stream("a", "h0", "h1", 1000.0, "tcp", 1448, cores=4)]))
+    goodput = found.streams["a"].metrics["goodput_bps"]
+    assert (goodput.low, goodput.basis) == (0.0, "theory")
+    assert "the stream a asks for 4 cores, and h0 has 2" in goodput.why
+    assert found.verdict == UNDECIDED
+
+
+def test_one_connection_of_many_carries_what_one_carries() -> None:
+    """128 connections reach 227 Gb/s of tcp-connectx7, one 10.4: a stream of 40 Gb/s is not met."""
+    chain = Chain((2,), rate_bps=2e11, dataset="tcp-connectx7", cores=2)
+    rate_fps = 40e9 / (8 * 2**20)
+    for cores, outcome in ((None, NOT_MET), (1, NOT_MET), (128, UNDECIDED)):
+        stream = chain.stream("a", "h0", "h1", rate_fps, "tcp", 2**20, cores=cores)
+        found = rooms.predict(chain.system([stream]))
+        assert found.verdict == outcome
+        told = any("use one" in note for note in found.notes)
+        assert told == (cores is None)
 
 
 @pytest.mark.parametrize("protocol", ["tcp", "udp"])
@@ -366,12 +397,21 @@ def test_a_stream_takes_no_more_cores_than_it_may_for_its_applications_work(prot
     chain = Chain((2,), cores=4)
     system = chain.system([chain.stream("a", "h0", "h1", None, protocol, 1448, cores=1)])
     worked = {name: replace(one, app_recv_s=5e-5) for name, one in system.devices.items()}
-    found = predict(replace(system, devices=MappingProxyType(worked)))
+    worked_on = replace(system, devices=MappingProxyType(worked))
+    found = rooms.predict(worked_on, ETHERNET, "hybrid")
     frames = found.streams["a"].metrics["goodput_bps"].value / (8 * 1448)
     assert 0.9 / 5e-5 < frames < 1 / 5e-5
-    assert found.streams["a"].bottleneck == "cpu"
-    assert found.devices["h1"].cpu_cores.value == pytest.approx(1.0, abs=0.06)
-    assert found.devices["h1"].cpu_cores.value <= 1.0
+    limit = found.streams["a"].bottleneck
+    assert limit in ("cpu", "receiver")
+    assert found.devices["h1"].cpu_cores.value == pytest.approx(1.0, abs=0.1)
+    same = Model(ETHERNET, "hybrid").predict(
+        protocol=protocol, payload_bytes=1448, cores=1, switches=1, app_recv_s=5e-5
+    )
+    for name in ("goodput_bps", "cpu_recv_cores", "loss_rate"):
+        assert found.streams["a"].metrics[name].ends == same.metrics[name].ends
+    refused = predict(worked_on).streams["a"].metrics["goodput_bps"]  # corrected knows no such work
+    assert "--variant hybrid" in refused.why
+    assert refused.high == pytest.approx(8 * 1448 / 5e-5)
 
 
 def test_without_a_dataset_there_is_what_the_wire_allows_and_no_cpu() -> None:
@@ -401,8 +441,9 @@ def test_requirements_are_judged_stream_by_stream() -> None:
     ]
     found = predict(PAIR.system(streams, (Wanted(limit, "a1"), Wanted(asked, "a"))))
     outcomes = [(one.stream, one.verdict.outcome) for one in found.judged]
-    assert [name for name, _ in outcomes] == ["a1", "a1", "a2"]
+    assert [name for name, _ in outcomes] == ["a1", "a1", "a2", "a2"]
     assert outcomes[1] == ("a1", NOT_MET)
+    assert found.judged[3].verdict.requirement.name == "what is produced arrives"
     assert found.verdict == NOT_MET
     assert found.exit_code == 1
 

@@ -28,7 +28,7 @@ receives = {{ s = 1 }}
 [[streams]]
 name = "s"
 kind = "goodput"
-goodput = "200 Mb/s"
+goodput = "100 Mb/s"
 [[requirements]]
 name = "it"
 metric = "goodput_bps"
@@ -38,6 +38,7 @@ name = "a"
 [candidates.scenarios.s]
 protocol = "tcp"
 payload = "1024 B"
+rate = "14000/s"
 """
 
 
@@ -57,7 +58,7 @@ def test_the_work_of_both_ends_is_asked_of_the_model() -> None:
     [answer] = evaluate(case, DATA).candidates[0].answers
     assert answer.scenario.work == work
     assert answer.prediction is not None
-    assert answer.prediction.cpu_send.value > 3e-6 * 200e6 / (8 * 1024)
+    assert answer.prediction.cpu_send.value > 3e-6 * 100e6 / (8 * 1024)
 
 
 def test_too_much_work_makes_a_verdict_fail() -> None:
@@ -67,11 +68,22 @@ def test_too_much_work_makes_a_verdict_fail() -> None:
     assert busy.candidates[0].findings[0].verdict.limiting in ("receiver", "application_recv")
 
 
-def test_another_variant_leaves_it_out_and_says_so() -> None:
+def test_another_variant_refuses_it_as_predict_does_and_names_the_variant_that_answers() -> None:
     case = read_usecase(text('app_send = { s = "3 us" }'))
-    [answer] = evaluate(case, DATA, variant="corrected").candidates[0].answers
-    assert not answer.scenario.work
-    assert any("--variant hybrid" in note for note in answer.notes)
+    found = evaluate(case, DATA, variant="corrected")
+    [answer] = found.chosen.answers
+    assert answer.prediction is None
+    assert "--variant hybrid" in answer.why
+    assert found.verdict == "undecided"
+    assert all("--variant hybrid" in one.verdict.why for one in found.chosen.findings)
+
+
+def test_work_that_no_core_can_do_in_time_is_refused_by_theory_alone() -> None:
+    found = evaluate(read_usecase(text('app_send = { s = "1 ms" }')), DATA, variant="corrected")
+    assert found.verdict == "not met"  # 14000 frames/s of 1 ms each on one core
+    [goodput] = found.chosen.findings
+    assert goodput.verdict.estimate.high == pytest.approx(8 * 1024 / 1e-3)
+    assert goodput.rests_on.basis == "theory"
 
 
 def test_it_is_told_among_the_derived_numbers() -> None:

@@ -36,7 +36,7 @@ Progress = Callable[[int, int], None]
 class Columns:
     """A grid as columns, one row a point: constant parameters, swept ones, and answers.
 
-    The values of ``swept`` repeat over the points, the last parameter fastest.  ``sha256`` is of the dataset's rows.
+    The values of ``swept`` repeat over the points, the last parameter fastest; without any there is one point.  ``sha256`` is of the dataset's rows.
     """
 
     fixed: Mapping[str, object]
@@ -59,7 +59,7 @@ class Columns:
             if progress is not None:
                 progress(start, len(self))
             stop = min(start + BLOCK, len(self))
-            places = np.unravel_index(np.arange(start, stop), self.shape)
+            places = np.unravel_index(np.arange(start, stop), self.shape) if self.shape else ()
             fixed = [np.full(stop - start, value, dtype=object) for value in self.fixed.values()]
             swept = [v[at] for v, at in zip(self.swept.values(), places, strict=True)]
             yield [*fixed, *swept, *(column[start:stop] for column in self.answers.values())]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from icmodel import units
 from icmodel.cli.output import Section, Table, hanging
 from icmodel.grouping import together
-from icmodel.requirement import MET, SIGNS, UNDECIDED, Verdict
-from icmodel.wording import estimated, interval, percent, plural, quantity
+from icmodel.requirement import MET, NOT_MET, SIGNS, UNDECIDED, Verdict
+from icmodel.wording import compared, interval, percent, plural, quantity
 
 if TYPE_CHECKING:
     from icmodel.recommend import Checked, Recommendation
@@ -93,7 +93,13 @@ def _value(verdict: Verdict) -> str:
     """The value and its limit; the interval if it contains the limit."""
     limit, told = verdict.requirement, verdict.estimate
     within = interval(limit.metric, told) or "unknown"
-    value = within if told.absent or verdict.outcome == UNDECIDED else estimated(limit.metric, told)
+    value = (
+        within
+        if told.absent or verdict.outcome == UNDECIDED
+        else compared(limit.metric, told, limit.limit)
+    )
+    if told.absent and verdict.outcome == NOT_MET:
+        value = "grows without limit"
     return f"{value} ({limit.sign} {quantity(limit.metric, limit.limit)})"
 
 

@@ -163,10 +163,15 @@ STREAM = {
     **TEXT("group"),
     **TEXTS("path"),
     **ESTIMATE("goodput_bps latency_mean_s latency_p99_s message_latency_s loss_rate"),
-    "latency_bound_s": _or_null(NUMBER("value") | TEXT("method") | TEXTS("covers")),
+    "latency_bound_s": _or_null(
+        NUMBER("value") | TEXT("method") | TEXTS("covers") | TRUTH("whole") | UNKNOWN("network_s")
+    ),
     **TEXT("no_bound bottleneck bottleneck_at"),
     **UNKNOWN_BY_NAME("terms"),
     **TEXTS("notes"),
+    **NUMBER("allowed_shortfall_ratio"),
+    "arrival": {"outcome": OUTCOME} | TEXT("why late"),
+    "message_times": {"*": ANYTHING},
 }
 JUDGED = VERDICT | UNKNOWN("margin") | TEXT("limiting why")
 DESIGN = {
@@ -262,7 +267,7 @@ COMMANDS: Keys = {
         **TEXT("variant candidate"),
         **TRUTH("strict"),
         "verdict": OUTCOME,
-        **TEXTS("known_limits"),
+        **TEXTS("notes known_limits"),
         "usecase": USECASE,
         "derivations": [DERIVATION],
         "candidates": [CANDIDATE],
@@ -298,6 +303,7 @@ COMMANDS: Keys = {
         "requirements": [ANYTHING],
         "verdict": OUTCOME,
         **TEXTS("notes"),
+        **TEXT_BY_NAME("asked"),
     },
     "system list": ANSWER | {"systems": [SYSTEM]},
     "system show": {

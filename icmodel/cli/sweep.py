@@ -168,6 +168,8 @@ def _notes(model: Model, answers: xarray.Dataset, wanted: list[str]) -> tuple[st
             told = model.predict(scenario(**asked), outside="extrapolate", metrics=wanted)
         except OutOfDomain:
             continue
+        if "cores" not in said and told.scenario.cores is not None:
+            notes[f"without --cores the most that were measured: {told.scenario.cores}"] = None
         notes |= dict.fromkeys(told.notes)
     return tuple(notes)
 

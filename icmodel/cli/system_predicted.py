@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from icmodel import units
-from icmodel.cli.output import Section, Table
+from icmodel.cli.output import Section, Table, hanging
 from icmodel.report.systems.conclusion import about, value_text
-from icmodel.report.systems.worst import by_group, limits, queue_texts, worst_bound, worst_of
-from icmodel.requirement import SIGNS
+from icmodel.report.systems.worst import bound_text, by_group, grows, limits, queue_texts, worst_of
+from icmodel.requirement import MET, OUTCOMES, SIGNS
 from icmodel.system.prediction.result import by_requirement
-from icmodel.wording import percent, quantity
+from icmodel.wording import interval, percent, quantity
 
 if TYPE_CHECKING:
     from icmodel.system import SystemPrediction
@@ -27,6 +26,8 @@ BUSIEST = 3
 """Links and devices that are shown without ``--all``."""
 REQUIREMENTS = 8
 """Requirements that are shown without ``--all``, the worst first."""
+NOTES = 3
+"""Notes that are shown without ``--all``."""
 MORE = "each stream, link and device: --all; all numbers: --json"
 SHOWN = ("goodput_bps", "latency_mean_s", "latency_max_s", "message_latency_s", "loss_rate")
 """Metrics of a group, each of its worst stream."""
@@ -39,13 +40,16 @@ def sections(found: SystemPrediction, *, everything: bool) -> Iterator[Section]:
     title = f"{SIGNS[found.verdict]} {found.system.name}: {found.verdict}"
     yield Section("", (f"{title} ({found.system.title})", f"{named}{variant}"))
     yield Section("requirements", _requirements(found.judged, everything=everything))
+    if why := tuple(_reasons(found, everything=everything)):
+        yield Section("why it does not, or may not, all arrive", hanging(why))
     yield Section(
         "streams" if everything else "streams, the worst of each group",
         _streams(found, everything=everything),
     )
     yield from _busiest(found, everything=everything)
-    if found.notes and everything:
-        yield Section("notes", tuple(f"- {note}" for note in found.notes))
+    if found.notes:
+        shown = found.notes if everything else found.notes[:NOTES]
+        yield Section("notes", hanging(shown))
     if not everything:
         yield Section("", (MORE,))
 
@@ -79,6 +83,21 @@ def _requirement(some: Sequence[Judged]) -> tuple[str, str, str, str]:
     )
 
 
+def _reasons(found: SystemPrediction, *, everything: bool) -> Iterator[str]:
+    """What lets less pass than is produced, or may, for each group: of its worst stream."""
+    for name, some in by_group(found).items():
+        open_ones = [one for one in some if one.arrival.outcome != MET]
+        if open_ones:
+            worst = max(open_ones, key=lambda one: OUTCOMES.index(one.arrival.outcome))
+            more = f" (and {len(open_ones) - 1} more)" if open_ones[1:] else ""
+            yield f"{worst.stream.name if everything else name}: {worst.arrival.why}{more}"
+        elif late := [one for one in some if one.arrival.late]:
+            yield f"{name}: {late[0].arrival.late}"
+        elif short := [one for one in some if one.stream.allowed_shortfall_ratio > 0]:
+            share = percent(max(one.stream.allowed_shortfall_ratio for one in short))
+            yield f"{name}: {share} of what is produced need not arrive; times are of what arrives"
+
+
 # --- streams ----------------------------------------------------------------------------------
 
 
@@ -91,18 +110,19 @@ def _streams(found: SystemPrediction, *, everything: bool) -> Table:
 
 def _group(name: str, some: Sequence[StreamPrediction]) -> tuple[str, ...]:
     goodput, mean, greatest, message, loss = (_worst(metric, some) for metric in SHOWN)
-    bounded = worst_bound(some)
-    found = None if bounded is None else bounded.latency_bound
-    bound = "none" if found is None else units.format_seconds(found.value_s, 3)
     by = " ".join(limits(some)).rstrip()
-    return (name, str(len(some)), goodput, mean, greatest, bound, message, loss, by)
+    return (name, str(len(some)), goodput, mean, greatest, bound_text(some), message, loss, by)
 
 
-def _worst(metric: str, some: Iterable[StreamPrediction]) -> str:
+def _worst(metric: str, some: Sequence[StreamPrediction]) -> str:
     """The least goodput, or the greatest of other metrics; the known end if there is no value."""
+    if grows(metric, some):
+        return "grows"
     worst = worst_of(metric, some)
     if worst is None:
         return "unknown"
+    if metric == "loss_rate" and worst.high > worst.low:
+        return interval(metric, worst)
     text = quantity(metric, worst.value, 4 if metric == "goodput_bps" else 3)
     return f"from {text}" if math.isinf(worst.high) else text
 
@@ -122,20 +142,19 @@ def _busiest(found: SystemPrediction, *, everything: bool) -> Iterator[Section]:
     ports.sort(key=lambda one: (-one[1].asked_ratio, one[0]))
     rows = tuple(_port(name, port) for name, port in ports[:most])
     if rows:
-        columns = ("port", "#load", "#mean queue", "#greatest queue")
         heading = f"ports, {len(rows)} of {len(ports)} that carry something"
-        yield Section(heading, Table(columns, rows))
+        names = ("port", "#passing", "#asked", "#mean queue", "#queue bound")
+        yield Section(heading, Table(names, rows))
     devices = [(name, one) for name, one in found.devices.items() if not one.cpu_cores.absent]
     devices.sort(key=lambda one: (-one[1].cpu_cores.value, one[0]))
     told = tuple(_device(name, one) for name, one in devices[:most])
     if told:
-        columns = ("device", "#CPU", "#busy cores", "#busiest core")
         heading = f"devices, {len(told)} of {len(found.devices)}"
-        yield Section(heading, Table(columns, told))
+        yield Section(heading, Table(("device", "#CPU", "#busy cores", "#busiest core"), told))
 
 
-def _port(name: str, port: PortPrediction) -> tuple[str, str, str, str]:
-    return (name, percent(port.load_ratio), *queue_texts(port))
+def _port(name: str, port: PortPrediction) -> tuple[str, ...]:
+    return (name, percent(port.load_ratio), percent(port.asked_ratio), *queue_texts(port))
 
 
 def _device(name: str, one: DevicePrediction) -> tuple[str, str, str, str]:

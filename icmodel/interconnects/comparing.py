@@ -30,10 +30,18 @@ from icmodel.interconnects.result import (
 )
 from icmodel.model import Model
 from icmodel.requirement import NOT_MET, OUTCOMES, UNDECIDED
-from icmodel.usecase import CandidateResult, Finding, UseCase, judge_candidates, load_usecase
+from icmodel.usecase import (
+    CandidateResult,
+    Finding,
+    UseCase,
+    derive,
+    judge_candidates,
+    load_usecase,
+)
+from icmodel.usecase.derivation import Derivations
 
-EXTRAPOLATING = "hybrid"
-"""The variant that knows another line rate."""
+KNOWING = "hybrid"
+"""The variant that knows another line rate, and the application's work."""
 GOODPUT = "goodput_bps"
 Watch = Callable[[int, int], None]
 
@@ -67,7 +75,7 @@ def compare_interconnects(
     names = catalogue() if datasets is None else datasets
     loaded = [one if isinstance(one, Dataset) else load(one) for one in names]
     known = tuple(carrier for data in loaded for carrier in carriers(data))
-    asking = _Asking(case, known, {}, cache)
+    asking = _Asking(case, derive(case), known, {}, cache)
     rows: list[Row] = []
     links = compared_links(known)
     for number, link in enumerate(links, 1):
@@ -82,6 +90,7 @@ class _Asking:
     """A use case, what may be asked of it, and the models that were made."""
 
     case: UseCase
+    made: Derivations
     known: tuple[Carrier, ...]
     models: dict[tuple[str, str], Model]
     cache: bool
@@ -105,9 +114,11 @@ class _Asking:
         return (Row(link, used, tuple(one for one in sources if one is not used), silent),)
 
     def measured(self, carrier: Carrier, link: Link) -> Source:
-        """What a dataset says that was measured on a link."""
+        """The answer of a dataset that was measured on a link, by the variant that knows the application's work."""
         ground = MEASURED_HERE if carrier.own else PUBLISHED
-        return self.asked(carrier, link, ground, carrier.data.default_variant)
+        works = any(self.case.work(stream.name) for stream in self.case.streams)
+        variant = KNOWING if works else carrier.data.default_variant
+        return self.asked(carrier, link, ground, variant)
 
     def extrapolated(self, link: Link) -> list[Source]:
         """What the nearest line rate of the kind says that answers; nothing where none does."""
@@ -123,7 +134,7 @@ class _Asking:
             and not one.at(link)
         ]
         for *_, carrier in sorted(near, key=lambda one: one[:3]):
-            source = self.asked(carrier, link, EXTRAPOLATED, EXTRAPOLATING)
+            source = self.asked(carrier, link, EXTRAPOLATED, KNOWING)
             if _answers(source.result):
                 return [source]
         return []
@@ -133,7 +144,7 @@ class _Asking:
         rate = link.line_rate_bps if ground == EXTRAPOLATED else None
         choices = measured_choices(self.case, carrier, carrier.on(link), rate)
         results = judge_candidates(
-            self.case, choices, self.model(carrier.data, variant), brief=True
+            self.case, choices, self.model(carrier.data, variant), self.made, brief=True
         )
         own = carrier.link.line_rate_bps
         return _best([Source(ground, carrier.data.id, variant, own, one) for one in results])

@@ -18,17 +18,18 @@ from icmodel.dataset import Interconnect
 from icmodel.estimate import Estimate, absent
 from icmodel.interconnects.choices import theory_choices
 from icmodel.interconnects.links import ETHERNET, Link
-from icmodel.message import AT_ONCE
-from icmodel.requirement import Requirement, judge
+from icmodel.message import AT_ONCE, MESSAGE_METRICS
+from icmodel.requirement import Requirement, judge, while_all_passes
 from icmodel.scenario import Scenario
 from icmodel.tables.wire import Wire
 from icmodel.usecase import Answer, CandidateResult, Derivation, Finding, UseCase, derive
-from icmodel.usecase.derivation import Derivations
+from icmodel.usecase.bound import share_bps
+from icmodel.usecase.derivation import Derivations, produced_bps
 from icmodel.usecase.document import Candidate, ImageStream, Limit
 from icmodel.usecase.evaluation import at_needed_rate
 from icmodel.usecase.grounds import NOTHING, RestsOn
 from icmodel.usecase.hosts import Meeting, interface_derivations, interfaces, meeting
-from icmodel.usecase.limits import requirements
+from icmodel.usecase.limits import required
 
 JUMBO_MTU_BYTES = 9000
 OF_THEORY = RestsOn("theory", ("theory",), (), "")
@@ -65,8 +66,9 @@ def _wire(link: Link) -> Wire:
 
 def _judged(case: UseCase, candidate: Candidate, wire: Wire, made: Derivations) -> CandidateResult:
     bounds, derivations = _bounds(case, candidate, wire, made)
-    limits = zip(case.requirements, requirements(case.requirements, made), strict=True)
-    findings = (_found(case, limit, wanted, bounds, wire) for limit, wanted in limits)
+    findings = (
+        _found(case, limit, wanted, bounds, wire, made) for limit, wanted in required(case, made)
+    )
     return CandidateResult(
         name=candidate.name,
         description=candidate.description,
@@ -94,7 +96,8 @@ def _bounds(
         for name, one in candidate.scenarios.items()
     }
     alone = {name: _goodput_bps(wire, one) for name, one in scenarios.items()}
-    found = interfaces(case, candidate, {name: Fraction(one) for name, one in alone.items()}, made)
+    carried = {name: Fraction(one) for name, one in alone.items() if one}
+    found = interfaces(case, candidate, carried, made)
     bounds = {
         name: _Bounds(
             scenario,
@@ -109,29 +112,45 @@ def _bounds(
 
 
 def _goodput_bps(wire: Wire, asked: Scenario) -> float:
+    """Greatest goodput of such frames [b/s]; none of frames that the protocol cannot carry."""
+    if asked.payload_bytes > _greatest_bytes(wire):
+        return 0.0
     payload = np.array([float(asked.payload_bytes)])
     return float(wire.goodput_bound_bps(payload, wire.serialisation_s(payload))[0])
 
 
+def _greatest_bytes(wire: Wire) -> float:
+    return wire.greatest_payload_bytes() or math.inf
+
+
 def _share_bps(alone_bps: float, crowd: Meeting | None) -> float:
-    """What is left of an interface beside the others, at least an even share (IC2012 §7.1.1)."""
+    """What is left of an interface beside the others."""
     if crowd is None:
         return alone_bps
-    return max(alone_bps - crowd.other_goodput_bps, alone_bps / crowd.endpoints)
+    return share_bps(alone_bps, crowd.endpoints, crowd.other_goodput_bps)
 
 
 def _latency_s(case: UseCase, wire: Wire, asked: Scenario) -> float:
     """The bits of a frame and the cable of the use case [s]; switches add nothing here."""
-    bits = float(wire.lone_frame_s(np.array([float(asked.payload_bytes)]))[0])
+    possible = min(float(asked.payload_bytes), _greatest_bytes(wire))
+    bits = float(wire.lone_frame_s(np.array([possible]))[0])
     per_metre = 0.0 if case.medium is None else case.medium.propagation_s_per_m
     return bits + (asked.distance_m or 0.0) * per_metre
 
 
 def _found(
-    case: UseCase, limit: Limit, wanted: Requirement, bounds: Mapping[str, _Bounds], wire: Wire
+    case: UseCase,
+    limit: Limit,
+    wanted: Requirement,
+    bounds: Mapping[str, _Bounds],
+    wire: Wire,
+    made: Derivations,
 ) -> Finding:
     name = case.stream_of(limit)
     estimate = _estimate(case, limit, bounds[name], wire)
+    if limit.metric.startswith("latency_") or limit.metric in MESSAGE_METRICS:
+        passing = _bound(0.0, bounds[name].goodput_bps, "")
+        estimate = while_all_passes(estimate, passing, produced_bps(case.stream(name), made))
     known = not math.isnan(estimate.low)
     verdict = judge(wanted, estimate, "wire" if known else "")
     return Finding(verdict, name, limit.device or "", 1, rests_on=OF_THEORY if known else NOTHING)
@@ -158,6 +177,13 @@ def _bound(low: float, high: float, why: str) -> Estimate:
 
 def _goodput_why(bounds: _Bounds, wire: Wire) -> Iterator[str]:
     rate, alone = wire.link.line_rate_bps or 0.0, units.format_bps(bounds.alone_bps)
+    if not bounds.alone_bps:
+        asked, most = bounds.scenario, units.format_bytes(_greatest_bytes(wire))
+        yield (
+            f"{asked.protocol} carries at most {most} a frame, and {asked.payload_bytes} B are asked: "
+            "send more and smaller frames"
+        )
+        return
     yield (
         f"of {units.format_bps(rate)} frames of {bounds.scenario.payload_bytes} B carry "
         f"{alone} at most"

@@ -52,7 +52,7 @@ class Source:
         failed = [one for one in self.result.findings if one.outcome == NOT_MET]
         if not failed:
             return self.result.decisive
-        return min(failed, key=lambda one: (BASES.index(one.rests_on.basis), one.verdict.margin))
+        return min(failed, key=_decisiveness)
 
     @property
     def basis(self) -> str:
@@ -83,6 +83,11 @@ class Source:
         """What must be known of its answers, each once."""
         told = [note for answer in self.result.answers for note in (*answer.notes, answer.why)]
         return tuple(dict.fromkeys(note for note in (*told, *self.result.notes) if note))
+
+
+def _decisiveness(failed: Finding) -> tuple[bool, int, float]:
+    """Sort key: latencies that grow without limit last, since they follow from the goodput."""
+    return failed.grows, BASES.index(failed.rests_on.basis), failed.verdict.margin
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,14 +96,16 @@ def _end_bps(look: Look, own_s: Floats, added_s: Floats) -> Floats:
     own_s : array
         Time the end itself needs for a frame, (ends, n).
     added_s : array
-        Time its application adds, (n,); where it is 0 the end is no limit.
+        Time its application adds, (n,); where it is 0 the end is no limit. That time alone bounds the upper end.
     """
     both_s = opposite(own_s) + added_s
     found: Floats = np.maximum(look.q.cores_count, 1) * 8 * look.q.payload_bytes / both_s
     if look.ends == 3:
         longer = both_s[VALUE] / np.maximum(own_s[VALUE], SHORTEST_S)
         wider = np.exp(OF_CHANGE * np.log(np.maximum(longer, 1.0)))
-        found[LOW], found[HIGH] = found[LOW] / wider, found[HIGH] * wider
+        with np.errstate(divide="ignore"):
+            by_work = np.maximum(look.q.cores_count, 1) * 8 * look.q.payload_bytes / added_s
+        found[LOW], found[HIGH] = found[LOW] / wider, np.minimum(found[HIGH] * wider, by_work)
     return np.where(added_s > 0, found, np.inf)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
+from icmodel import units
 from icmodel.dataset import Dataset
 from icmodel.errors import DatasetError, OutOfDomain
 from icmodel.laws import law_of
@@ -54,15 +55,17 @@ class TableCache:
         """The tables for requests in overload, if the law has such tables."""
         return self._overload(key)
 
-    def changed(self, hosts: Hosts) -> TableCache:
-        """The cache for other hosts or another link; itself for the dataset's own.
+    def changed(self, hosts: Hosts, options: Options = ()) -> TableCache:
+        """The cache for other hosts or another link; itself for the dataset's own at these options.
 
         Raises
         ------
         OutOfDomain
             If the law or the dataset does not support it.
         """
-        return self if is_own(self.data, hosts) else self._changed(hosts)
+        if problem := self.hosts_problem(hosts, options):
+            raise OutOfDomain(problem)
+        return self if is_own(self.data, hosts, options) else self._changed(hosts)
 
     def domain(self, protocol: str, options: Options) -> ProtocolDomain:
         """What one protocol of the dataset can be asked.
@@ -85,14 +88,15 @@ class TableCache:
         """What places one question at a time on the tables of a key."""
         return self._placers(key)
 
-    def hosts_problem(self, hosts: Hosts) -> str:
+    def hosts_problem(self, hosts: Hosts, options: Options = ()) -> str:
         """Why other hosts or another link cannot be predicted; empty where they can."""
-        if is_own(self.data, hosts):
+        if is_own(self.data, hosts, options):
             return ""
         if self.law.for_hosts is None:
+            asked, measured, name = _elsewhere(hosts, self.data.link(dict(options)).line_rate_bps)
             return (
-                f"the variant {self.variant} knows the dataset's own hosts and link only: leave "
-                "line_rate and cpu_clock out, or ask the variant hybrid"
+                f"{self.data.id} was measured {measured}, and the variant {self.variant} knows nothing else: "
+                f"ask --variant hybrid for {asked}, leave {name} out, or take a dataset that was measured so"
             )
         if hosts.line_rate_bps is not None and self.data.interconnect.line_rate_bps is None:
             return f"{self.data.id} does not say its line rate: leave line_rate out"
@@ -108,8 +112,6 @@ class TableCache:
         )
 
     def _change(self, hosts: Hosts) -> TableCache:
-        if problem := self.hosts_problem(hosts):
-            raise OutOfDomain(problem)
         assert self.law.for_hosts is not None  # as hosts_problem checked
         data, changed = self.law.for_hosts(hosts)
         return TableCache(data, self.variant, changed)
@@ -151,10 +153,19 @@ Key = tuple[Options, tuple[str, ...], bool, frozenset[str] | None]
 """Options, protocols, whether tables extend beyond the rows' payloads, and the wanted metrics."""
 
 
-def is_own(data: Dataset, hosts: Hosts) -> bool:
-    """Whether hosts and link are the dataset's own, given explicitly or not."""
-    own_rate = hosts.line_rate_bps in (None, data.interconnect.line_rate_bps)
+def is_own(data: Dataset, hosts: Hosts, options: Options = ()) -> bool:
+    """Whether hosts and link are the dataset's own at some options, given explicitly or not."""
+    own_rate = hosts.line_rate_bps in (None, data.link(dict(options)).line_rate_bps)
     return own_rate and hosts.cpu_clock_ratio == 1.0
+
+
+def _elsewhere(hosts: Hosts, own_bps: float | None) -> tuple[str, str, str]:
+    """Other hosts or another link in words: what is asked, what was measured, the parameter."""
+    if hosts.line_rate_bps is None:
+        return f"{hosts.cpu_clock_ratio:g} times the clock", "with its own CPU clock", "cpu_clock"
+    own = "a link whose rate it does not say" if own_bps is None else units.format_bps(own_bps, 4)
+    where = f"on {own}" if own_bps is None else f"at {own}"
+    return units.format_bps(hosts.line_rate_bps, 4), where, "line_rate"
 
 
 def table_cache(data: Dataset, variant: str, fitting: Fitting) -> TableCache:

@@ -63,8 +63,21 @@ def protocol_domain(protocol: str, points: Sequence[Point], link: Interconnect) 
 
 
 def problems(data: Dataset, domain: ProtocolDomain, asked: Scenario) -> dict[str, str]:
-    """Parameters of a scenario without axis or rule in the dataset, each with the message that refuses it."""
+    """Parameters of a scenario without axis or rule in the dataset, each with the message that refuses it.
+
+    None where the dataset has no rows at all at these options, which then refuses the question.
+    """
     found: dict[str, str] = {}
+    if not domain.answered:
+        return found
+    if asked.cores is not None and not domain.cores:
+        found["cores"] = (
+            f"{data.id} does not state how many cores {asked.protocol} used: leave cores out"
+        )
+    if asked.endpoints > 1 and not domain.sharing:
+        found["endpoints"] = (
+            f"{data.id} has no goodput of {asked.protocol} to share: leave endpoints out"
+        )
     if asked.switches < domain.least_switches:
         found["switches"] = (
             f"{data.id} measured {asked.protocol} with switches = {domain.least_switches}: ask for "
@@ -79,14 +92,6 @@ def problems(data: Dataset, domain: ProtocolDomain, asked: Scenario) -> dict[str
         found["distance_m"] = (
             f"{data.id} states no cable length or propagation: leave distance out, or take a "
             "dataset that does"
-        )
-    if asked.cores is not None and not domain.cores:
-        found["cores"] = (
-            f"{data.id} does not state how many cores {asked.protocol} used: leave cores out"
-        )
-    if asked.endpoints > 1 and not domain.sharing:
-        found["endpoints"] = (
-            f"{data.id} has no goodput of {asked.protocol} to share: leave endpoints out"
         )
     return found
 

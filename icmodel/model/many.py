@@ -24,7 +24,7 @@ from icmodel.model.answering import Answered, answered, needed, no_metric, too_m
 from icmodel.model.bottleneck import UNKNOWN
 from icmodel.model.cache import Key, Options, TableCache
 from icmodel.model.columns import QuestionTable, codes, question_table
-from icmodel.model.placing import DEFAULTS, Placer, check, says_work
+from icmodel.model.placing import DEFAULTS, Placer, check, work_of
 from icmodel.scenario import Hosts
 from icmodel.tables import Questions
 from icmodel.units import long_name, unit_of
@@ -57,15 +57,8 @@ def predict_many(
     if wanted.outside not in ("refuse", "nan", "extrapolate"):
         raise ScenarioError(f"outside={wanted.outside!r} is not one of refuse, nan, extrapolate")
     questions = question_table(question, model.data.protocols)
-    if says_work(questions.columns) and (problem := model.work_problem()):
-        raise OutOfDomain(problem)
     out = Output(model.data, wanted, len(questions))
-    groups = [
-        (cache, options, where)
-        for hosts, there in _host_groups(questions)
-        for cache in [model.changed(hosts)]
-        for options, where in _option_groups(cache.data, questions, there)
-    ]
+    groups = list(_groups(model, questions, out))
     only, used = needed(model.data, wanted.metrics), questions.used(model.data.protocols)
     extend = wanted.outside == "extrapolate"
     answered_groups = 0
@@ -77,11 +70,34 @@ def predict_many(
             continue
         key, prepared = found
         answered_groups += 1
-        out.allocate(predicted(prepared.every_metric), prepared.named, cleared=len(groups) > 1)
+        cleared = len(groups) > 1 or bool(out.refused.any())
+        out.allocate(predicted(prepared.every_metric), prepared.named, cleared=cleared)
         _run(_Worker(cache, key, prepared, questions, out), where)
-    if (wanted.outside != "nan" and out.refused.any()) or (groups and not answered_groups):
+    if (wanted.outside != "nan" and out.refused.any()) or (len(questions) and not answered_groups):
         raise OutOfDomain(_refusal(model.data, out.refused, questions, reason))
     return _fold(model, out.columns, questions)
+
+
+def _groups(
+    model: TableCache, questions: QuestionTable, out: Output
+) -> Iterator[tuple[TableCache, Options, Ints | None]]:
+    """Questions that share tables, with their places; those that no tables answer are refused.
+
+    These are questions with work of the application, or on hosts and links, that the variant does not know.
+    """
+    working = work_of(questions.columns, len(questions)) if model.work_problem() else None
+    for hosts, there in _host_groups(questions):
+        if working is not None and working.any():
+            out.refused |= working
+            free = np.flatnonzero(~working)
+            there = free if there is None else np.intersect1d(there, free)
+            if not len(there):
+                continue
+        for options, where in _option_groups(model.data, questions, there):
+            try:
+                yield model.changed(hosts, options), options, where
+            except OutOfDomain:
+                out.refused[... if where is None else where] = True
 
 
 def _first_prepared(cache: TableCache, keys: Iterable[Key]) -> tuple[Key, Prepared] | None:

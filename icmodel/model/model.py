@@ -28,12 +28,14 @@ from icmodel.model.domain import problems
 from icmodel.model.explanation import prediction
 from icmodel.model.placing import columns_of
 from icmodel.scenario import Hosts, Scenario
-from icmodel.tables.wire import wire
+from icmodel.tables.wire import Wire, wire
 
 if TYPE_CHECKING:
     import xarray
 
 REFUSE, EXTRAPOLATE, NAN = "refuse", "extrapolate", "nan"
+DELAYS = ("distance_m", "switches")
+"""Parameters on which the latency alone depends; `Model.fit_question` leaves out what the dataset does not know."""
 BEYOND = 'or use --extrapolate of predict, compare or sweep (in Python outside="extrapolate")'
 """Ending of messages that refuse a question beyond the data; questions refused for other reasons have no such
 option."""
@@ -124,7 +126,7 @@ class Model:
             if metric not in (*ALWAYS, BOTTLENECK, *self.data.metrics):
                 raise OutOfDomain(no_metric(self.data, metric))
         asked = self._complete(asked)
-        cache = self._tables.changed(asked.hosts)
+        cache = self._tables.changed(asked.hosts, asked.options)
         key = cache.wanted(
             asked.options,
             (asked.protocol,),
@@ -137,8 +139,6 @@ class Model:
         """Answer a block of one question."""
         prepared = cache.prepared(key)
         tables = prepared.tables
-        for problem in self._problems(asked).values():
-            raise OutOfDomain(problem)
         placer = cache.placer(key)
         q, _ = placer.place(columns_of(asked, tables.axes.protocols), 1)
         self._check_counts(
@@ -163,16 +163,21 @@ class Model:
         return found
 
     def _complete(self, asked: Scenario) -> Scenario:
-        """The scenario with the dataset's default core count filled in."""
-        if asked.protocol not in self.data.protocols:
-            raise OutOfDomain(
-                f"{self.data.id} has no protocol {asked.protocol!r}: it has "
-                f"{', '.join(self.data.protocols)}"
-            )
+        """The scenario with the dataset's default core count filled in; refused if a parameter is unknown."""
+        self._check_protocol(asked.protocol)
         counts = self._tables.domain(asked.protocol, asked.options).cores
         if asked.cores is None and counts:
-            return replace(asked, cores=max(counts))
+            asked = replace(asked, cores=max(counts))
+        for problem in self._problems(asked).values():
+            raise OutOfDomain(problem)
         return asked
+
+    def _check_protocol(self, protocol: str) -> None:
+        if protocol not in self.data.protocols:
+            raise OutOfDomain(
+                f"{self.data.id} has no protocol {protocol!r}: it has "
+                f"{', '.join(self.data.protocols)}"
+            )
 
     def _check_counts(self, asked: Scenario, greatest: int | None, *, extend: bool) -> None:
         """Refuse an impossible payload, and core counts that were not measured."""
@@ -189,33 +194,52 @@ class Model:
             )
 
     def _problems(self, asked: Scenario) -> dict[str, str]:
-        found = problems(self.data, self._tables.domain(asked.protocol, asked.options), asked)
-        if asked.work and (problem := self._tables.work_problem()):
-            found["work"] = problem
+        """Parameters that refuse a scenario, each with its message; those of `DELAYS` last."""
+        found: dict[str, str] = {}
+        domain = self._tables.domain(asked.protocol, asked.options)
         for name in ("line_rate_bps", "cpu_clock_ratio"):
             hosts = replace(Hosts(), **{name: getattr(asked, name)})
-            if problem := self._tables.hosts_problem(hosts):
+            if problem := self._tables.hosts_problem(hosts, asked.options):
                 found[name] = problem
-        return found
+        if asked.work and (problem := self._tables.work_problem()):
+            found["work"] = problem
+        return found | problems(self.data, domain, asked)
 
     def fit_question(self, scenario: Scenario) -> tuple[Scenario, tuple[str, ...]]:
-        """The scenario without parameters for which this dataset has no axis or rule, and a note on each."""
-        known = tuple(pair for pair in scenario.options if pair[0] in self.data.option_axes)
-        asked = replace(scenario, options=known)
-        problems = self._problems(asked)
-        least_switches = self._tables.domain(asked.protocol, asked.options).least_switches
-        blank: dict[str, object] = {"distance_m": None, "cores": None, "endpoints": 1}
-        blank |= {"line_rate_bps": None, "cpu_clock_ratio": 1.0, "work": NO_WORK}
-        blank["switches"] = least_switches
+        """The scenario without delays of its path that this dataset does not know, and a note on each.
+
+        This is the rule of every door (``evaluate``, ``system``, ``compare``, ``recommend``, ``sweep``): a
+        parameter that :meth:`predict` refuses refuses the stream.  Two may be left out, since only the
+        latency depends on them and the caller makes that safe: ``distance_m`` where the dataset states
+        no cable, and ``switches`` of which it has neither rows nor a latency.  A system adds their delays
+        by itself; an evaluation opens the latency's interval (`icmodel.usecase.answering`).
+
+        Raises
+        ------
+        OutOfDomain
+            As :meth:`predict` does, for a line rate, a CPU clock, the application's work, cores, endpoints or
+            an option that the variant or the dataset does not know.
+        """
+        self._check_protocol(scenario.protocol)
+        problems = self._problems(scenario)
+        for name, problem in problems.items():
+            if name not in DELAYS:
+                raise OutOfDomain(problem)
+        domain = self._tables.domain(scenario.protocol, scenario.options)
+        known = min(max(scenario.switches, domain.least_switches), domain.most_switches)
+        blank = {"distance_m": None, "switches": int(known)}
         changed = {name: blank[name] for name in problems}
-        if "endpoints" in changed:
-            changed["other_goodput_bps"] = 0.0
-        unknown = [
-            f"{self.data.id} has no axis {axis}: {axis} = {value} was left out"
-            for axis, value in scenario.options
-            if (axis, value) not in known
-        ]
-        return replace(asked, **changed), (*problems.values(), *unknown)  # type: ignore[arg-type]
+        return replace(scenario, **changed), tuple(problems.values())  # type: ignore[arg-type]
+
+    def core_counts(self, protocol: str, options: Mapping[str, str]) -> tuple[int, ...]:
+        """Core counts at which the goodput of a protocol was measured; empty where the dataset states none.
+
+        Raises
+        ------
+        OutOfDomain
+            If the dataset does not have an option.
+        """
+        return self._tables.domain(protocol, tuple(sorted(options.items()))).cores
 
     def rows(self, protocol: str, options: Mapping[str, str]) -> Rows:
         """The rows that answer a protocol at some options, and the reason if they are of other options.
@@ -231,13 +255,11 @@ class Model:
 
     def least_latency_s(self, scenario: Scenario) -> float | None:
         """Theory's minimum one-way latency [s]; ``None`` where the link's rate is not known."""
-        data = self._tables.changed(scenario.hosts).data
-        link = data.link(dict(scenario.options))
+        path = self._wire(scenario)
+        link = path.link
         if link.line_rate_bps is None:
             return None
-        payload = np.array([float(scenario.payload_bytes)])
-        path = wire(data, scenario.protocol, dict(scenario.options))
-        bits = float(path.lone_frame_s(payload)[0])
+        bits = float(path.lone_frame_s(np.array([float(scenario.payload_bytes)]))[0])
         distance = link.cable_length_m if scenario.distance_m is None else scenario.distance_m
         switches = scenario.switches * (link.switch_latency_s or 0.0)
         return bits + (distance or 0.0) * (link.propagation_s_per_m or 0.0) + switches
@@ -259,7 +281,7 @@ class Model:
         if problem := self.work_problem():
             raise OutOfDomain(problem)
         asked = self._complete(replace(scenario, work=NO_WORK))
-        cache = self._tables.changed(asked.hosts)
+        cache = self._tables.changed(asked.hosts, asked.options)
         found = self._answer(cache, cache.wanted(asked.options, (asked.protocol,)), asked)
         told = host_times(found.look, found.flow)
         sender, receiver = (
@@ -271,12 +293,31 @@ class Model:
         return sender, receiver
 
     def greatest_goodput_bps(self, scenario: Scenario) -> float | None:
-        """Theory's bound on the goodput [b/s]; ``None`` where the link's rate is not known."""
-        data = self._tables.changed(scenario.hosts).data
-        path = wire(data, scenario.protocol, dict(scenario.options))
+        """Theory's bound on the goodput [b/s], in any variant; ``None`` where nothing bounds it.
+
+        The wire at the rate that is asked bounds it, and the application's work, since a core handles a frame
+        (bottleneck law: P. J. Denning, J. P. Buzen, ACM Computing Surveys 10, 1978).
+        """
+        path = self._wire(scenario)
         payload = np.array([float(scenario.payload_bytes)])
-        bound = float(path.goodput_bound_bps(payload, path.serialisation_s(payload))[0])
+        work = scenario.work
+        busy_s = max(
+            work.sending_s(scenario.payload_bytes), work.receiving_s(scenario.payload_bytes)
+        )
+        by_work = math.inf
+        if busy_s and scenario.cores is not None:
+            by_work = scenario.cores * 8 * scenario.payload_bytes / busy_s
+        bound = min(
+            float(path.goodput_bound_bps(payload, path.serialisation_s(payload))[0]), by_work
+        )
         return bound if math.isfinite(bound) else None
+
+    def _wire(self, scenario: Scenario) -> Wire:
+        """The wire of a scenario at the line rate that is asked, which theory knows in any variant."""
+        path = wire(self.data, scenario.protocol, dict(scenario.options))
+        if scenario.line_rate_bps is None:
+            return path
+        return Wire(scenario.protocol, replace(path.link, line_rate_bps=scenario.line_rate_bps))
 
     # --- many questions -----------------------------------------------------------------------
 

@@ -161,6 +161,15 @@ def says_work(columns: Mapping[str, Column]) -> bool:
     return any(name in columns and columns[name].any() for name in WORK)
 
 
+def work_of(columns: Mapping[str, Column], size: int) -> Bools:
+    """The questions in which the application adds work, (n,)."""
+    found = np.zeros(size, dtype=bool)
+    for name in WORK:
+        if name in columns:
+            found |= columns[name].astype(bool)
+    return found
+
+
 def _request(columns: Mapping[str, Column], payload: Floats) -> Floats:
     """Rate × payload × 8 [b/s], equal to Scenario's to the last bit; infinite is unlimited."""
     asked = next((name for name in words.REQUESTS if name in columns), None)

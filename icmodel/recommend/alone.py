@@ -15,12 +15,11 @@ import numpy as np
 from icmodel.arrays import Floats, Ints
 from icmodel.estimate import Estimate
 from icmodel.recommend.variants import Speakers, Variant
-from icmodel.requirement import OUTCOMES, Requirement
+from icmodel.requirement import OUTCOMES
 from icmodel.system import Device, Link, Port, Stream, Switch, System, Wanted, predict
 from icmodel.system.document import Streams
 from icmodel.system.packing import packing
 from icmodel.system.prediction import SystemPrediction
-from icmodel.system.prediction.judging import carried
 from icmodel.system.prediction.lanes import is_elastic
 from icmodel.system.prediction.processors import SIDES
 from icmodel.system.prediction.result import Judged
@@ -39,12 +38,12 @@ class Asked:
     stream: Stream
 
     @property
-    def limits(self) -> tuple[Requirement, ...]:
-        """The requirements about this stream: the system's, or that the requested goodput arrives."""
+    def limits(self) -> tuple[Wanted, ...]:
+        """The system's requirements about this stream."""
         names = (self.stream.name, self.stream.group)
-        wanted = self.system.requirements or carried(self.system)
+        wanted = self.system.requirements
         return tuple(
-            one.requirement for one in wanted if one.device is None and one.stream in names
+            replace(one, stream="") for one in wanted if one.device is None and one.stream in names
         )
 
     @property
@@ -125,7 +124,8 @@ def alone(asked: Sequence[Asked], speakers: Speakers | None) -> Alone:
 
 def _by_bound(asked: Asked) -> bool:
     """Whether a bound may decide: for a hard limit on the greatest latency."""
-    return any(one.kind == "hard" and one.metric == "latency_max_s" for one in asked.limits)
+    limits = (one.requirement for one in asked.limits)
+    return any(one.kind == "hard" and one.metric == "latency_max_s" for one in limits)
 
 
 # --- the system in which nothing meets ----------------------------------------------------------
@@ -158,7 +158,7 @@ def _apart(asked: Sequence[Asked]) -> System:
                 multicast=None,
             )
         streams[name] = replace(streams[name], producer=None, paced_fps=None)
-        wanted += [Wanted(limit, str(index)) for limit in one.limits]
+        wanted += [replace(limit, stream=str(index)) for limit in one.limits]
     return System(
         name="alone",
         title="each stream by itself",
@@ -197,8 +197,7 @@ def _told(
         for name in names
     ]
     judged: dict[str, list[Judged]] = {name: [] for name in names}
-    limited = any(one.limits for one in asked)  # else it is judged by what nobody asks for
-    for one in found.judged if limited else ():
+    for one in found.judged:
         judged[one.stream].append(one)
     able = np.array([_able_bps(found, name) for name in names])
     return Alone(

@@ -15,6 +15,7 @@ from icmodel.recommend.variants import Speakers
 from icmodel.requirement import MET, UNDECIDED
 from icmodel.scenario import Scenario
 from icmodel.system import SystemPrediction, predict
+from icmodel.system.network import MESSAGE
 from icmodel.system.prediction.result import Judged, by_requirement
 from icmodel.usecase.grounds import settling
 
@@ -108,7 +109,9 @@ def _open(found: SystemPrediction) -> Iterator[Open]:
 
 
 def _settling(found: SystemPrediction, one: Judged) -> str:
-    """The measurement that would add a row at what was judged."""
+    """The measurement that would add a row at what was judged; of messages without a time, why they have none."""
+    if one.of == MESSAGE and one.verdict.estimate.absent:
+        return one.verdict.estimate.why
     names = [name for name, each in found.streams.items() if each.stream.group == one.stream]
     name = one.stream if one.stream in found.streams else names[0]
     stream = found.streams[name].stream

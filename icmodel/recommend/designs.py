@@ -19,7 +19,7 @@ from icmodel.recommend.weights import Block, Weights, weights
 from icmodel.system import OpenSystem, System, check
 from icmodel.system.checking import refusal
 from icmodel.system.choices import Choices, StreamChoices
-from icmodel.system.prediction.judging import carried
+from icmodel.system.prediction.arrival import always_required
 
 MOST_DESIGNS = 1_000_000
 """Greatest number of scored designs."""
@@ -180,7 +180,7 @@ def _own(file: OpenSystem) -> System:
         raise NetworkError(f"{file.file}: {wrong}")
     if not own.streams:
         raise NetworkError(f"{file.file} has no streams: draw some before designs are searched")
-    if not (own.requirements or carried(own)):
+    if not (own.requirements or always_required(own)):
         raise NetworkError(
             f"{file.file} requires nothing, and its streams send as fast as they go: give it "
             "requirements before designs are searched"

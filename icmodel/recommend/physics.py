@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 from icmodel import units
 from icmodel.estimate import json_of
-from icmodel.system import Stream, System
+from icmodel.system import Stream, System, Wanted
+from icmodel.system.prediction.arrival import whole_message
 
 SAMPLES = "samples"
 LATENCIES = ("message_latency_s", "latency_max_s")
-"""Metrics that the last message of a cycle decides; the second one if a message is one frame."""
+"""Metrics that the last message of a cycle decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ def _late(system: System) -> Iterator[TooLate]:
         about = {
             one.sent_as: one
             for one in system.streams.values()
-            if wanted.stream in (one.name, one.group) and _one_cycle(one, limit.metric)
+            if wanted.stream in (one.name, one.group) and _one_cycle(one, wanted)
         }
         total = sum(map(_bits, about.values()))
         for port, streams in at.items():
@@ -123,12 +124,10 @@ def _late(system: System) -> Iterator[TooLate]:
                 yield late
 
 
-def _one_cycle(stream: Stream, metric: str) -> bool:
-    """Whether all messages of the group are made at the same time, and the metric includes their waiting."""
+def _one_cycle(stream: Stream, wanted: Wanted) -> bool:
+    """Whether all messages of the group are made at the same time, and the requirement includes their waiting."""
     made = stream.producer
-    if made is None or made.kind != SAMPLES:
-        return False
-    return metric == "message_latency_s" or made.message_bytes <= stream.payload_bytes
+    return made is not None and made.kind == SAMPLES and whole_message(stream, wanted)
 
 
 def _bits(stream: Stream) -> float:

@@ -27,7 +27,7 @@ LEFT_OUT = (
 class Open:
     """A requirement that a design does not meet with certainty, for the stream or device that meets it least.
 
-    ``settle`` is the measurement that would decide it.
+    ``settle`` is the measurement that would decide it, or why none would.
     """
 
     verdict: Verdict

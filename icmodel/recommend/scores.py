@@ -78,11 +78,16 @@ def scores(number: int, network: Network, tables: Sequence[Weights]) -> Scores:
     """
     sizes = [len(one.variants) for one in tables]
     count = math.prod(sizes)
-    loads, needs = _lanes(tables)
+    ports = len(network.system.ports)
     outcomes = _over(np.maximum, [one.outcomes for one in tables], count)
-    full = _fullest(loads, count)
-    held = _fullest(needs, count) > 1 + TOLERANCE
-    outcomes = np.maximum(outcomes, np.where(held, UNDECIDED_ALONE, MET_ALONE))
+    full = _fullest([one.loads for one in tables], count)
+    for needs, outcome in (
+        ([one.needs for one in tables], UNDECIDED_ALONE),
+        ([one.dues for one in tables], UNDECIDED_ALONE),
+        ([one.needs[:, :ports] for one in tables], NOT_MET_ALONE),  # theory alone knows the wire
+    ):
+        held = _fullest(needs, count) > 1 + TOLERANCE
+        outcomes = np.maximum(outcomes, np.where(held, outcome, MET_ALONE))
     outcomes = np.maximum(outcomes, _devices(network.system, tables, count))
     if too_late(network.system):
         outcomes = np.full(count, NOT_MET_ALONE)
@@ -109,21 +114,18 @@ def _over(join: np.ufunc, parts: Sequence[np.ndarray], count: int) -> np.ndarray
     return found
 
 
-def _lanes(tables: Sequence[Weights]) -> tuple[list[list[Floats]], list[list[Floats]]]:
-    """Loads and needs by lane and table; equal lanes are included once."""
-    told = []
-    for some in ([one.loads for one in tables], [one.needs for one in tables]):
-        together = np.unique(np.concatenate(some), axis=1).T
-        ends = np.cumsum([len(one) for one in some])[:-1]
-        told.append([np.split(lane, ends) for lane in together])
-    return told[0], told[1]
+def _fullest(some: Sequence[Floats], count: int) -> Floats:
+    """Utilisation of the fullest lane of each design, (designs,).
 
-
-def _fullest(lanes: Sequence[list[Floats]], count: int) -> Floats:
-    """Utilisation of the fullest lane of each design, (designs,)."""
+    Parameters
+    ----------
+    some : sequence of array (variants, lanes)
+        Loads by table; equal lanes are included once.
+    """
     full = np.zeros(count)
-    for parts in lanes:
-        np.maximum(full, _over(np.add, parts, count), out=full)
+    ends = np.cumsum([len(one) for one in some])[:-1]
+    for lane in np.unique(np.concatenate(some), axis=1).T:
+        np.maximum(full, _over(np.add, np.split(lane, ends), count), out=full)
     return full
 
 
@@ -183,6 +185,7 @@ def undominated(some: Weights) -> Ints:
             some.changes,
             np.unique(some.loads, axis=1),
             np.unique(some.needs, axis=1),
+            np.unique(some.dues, axis=1),
             np.nan_to_num(devices, nan=np.inf),
         ]
     )

@@ -39,7 +39,7 @@ class Variant:
             "protocol": self.protocol,
             "payload": "as produced" if payload is None else units.format_bytes(payload),
             "rate": "as produced" if rate is None else units.format_rate(rate),
-            "cores": "the most measured" if self.cores is None else str(self.cores),
+            "cores": "one connection" if self.cores is None else str(self.cores),
             "priority": str(self.priority),
         }
 

@@ -15,8 +15,9 @@ from icmodel.estimate import absent
 from icmodel.recommend.alone import Alone, Asked, with_variant
 from icmodel.recommend.networks import Network
 from icmodel.recommend.variants import Variant
-from icmodel.system import Stream, System
+from icmodel.system import Stream, System, Wanted
 from icmodel.system.document import Streams
+from icmodel.system.prediction.arrival import LATE, whole_message
 from icmodel.system.prediction.lanes import sent_with
 from icmodel.system.prediction.processors import SIDES
 
@@ -41,6 +42,8 @@ class Weights:
         Share of each port, interface and processor that its streams request.
     needs : array (variants, lanes)
         The same for the least goodput that requirements demand.
+    dues : array (variants, lanes)
+        The same for the goodput at which whole messages, all sent at once, keep the limits on their time.
     devices : array (variants, requirements of devices, 2)
         What it adds to the low and the high end of each, NaN if unknown.
     """
@@ -52,6 +55,7 @@ class Weights:
     changes: Ints
     loads: Floats
     needs: Floats
+    dues: Floats
     devices: Floats
 
     def picked(self, some: Ints) -> Weights:
@@ -108,16 +112,19 @@ def weights(block: Block, told: Alone, first: int) -> Weights:
     system, streams, count = block.network.system, block.streams, len(block.variants)
     place = (first + np.arange(len(streams) * count)).reshape(len(streams), count)
     lanes = _lanes(system)
-    loads, needs = (np.zeros((count, len(lanes))) for _ in range(2))
+    loads, needs, dues = (np.zeros((count, len(lanes))) for _ in range(3))
     sending = sent_with(streams) == np.arange(len(streams))
     sent: set[tuple[str, tuple[str, str]]] = set()
     for stream, at, sends in zip(streams, place, sending, strict=True):
         offered = np.minimum(told.offered_bps[at], _carried_bps(system, stream, told, at))
-        needed = np.minimum(offered, _needed_bps(system, stream))
+        chosen = [with_variant(stream, block.table, one) for one in block.variants]
+        needed = np.minimum(offered, _needed_bps(system, chosen))
+        due = np.array([_due_bps(system, one) for one in chosen])
         for name, usage in _usage(system, stream, told, at, sends):
             if (name, stream.sent_as) not in sent:
                 loads[:, lanes[name]] += offered * usage
                 needs[:, lanes[name]] += needed * usage
+                dues[:, lanes[name]] += due * usage
             if name in stream.path:  # a copy is sent once, and received by each
                 sent.add((name, stream.sent_as))
     cores = told.cpu["send"][0, place[sending]].sum(axis=0) + told.cpu["recv"][0, place].sum(axis=0)
@@ -130,6 +137,7 @@ def weights(block: Block, told: Alone, first: int) -> Weights:
         changes=np.array([len(one.changed(own)) for one in block.variants]),
         loads=loads,
         needs=needs,
+        dues=dues,
         devices=_of_devices(system, streams, told, place, sending),
     )
 
@@ -164,17 +172,38 @@ def _carried_bps(system: System, stream: Stream, told: Alone, at: Ints) -> Float
     return np.array([(rates / told.ratios[row]).min() for row in told.rows[at].tolist()])
 
 
-def _needed_bps(system: System, stream: Stream) -> float:
-    """The required goodput of a stream [b/s]; the requested one if nothing is required."""
-    if not system.requirements:
-        return np.inf
+def _about(system: System, stream: Stream) -> list[Wanted]:
+    """The system's requirements about a stream."""
     names = (stream.name, stream.group)
+    return [one for one in system.requirements if one.stream in names and one.device is None]
+
+
+def _needed_bps(system: System, chosen: Sequence[Stream]) -> Floats:
+    """The goodput that a stream must have [b/s], by variant: what must arrive, or more if the file asks for it."""
     limits = [
         one.requirement.at_least or 0.0
-        for one in system.requirements
-        if one.stream in names and one.device is None and one.requirement.metric == GOODPUT
+        for one in _about(system, chosen[0])
+        if one.requirement.metric == GOODPUT
     ]
-    return max(limits, default=0.0)
+    return np.array([max(one.must_arrive_bps, *limits, 0.0) for one in chosen])
+
+
+def _due_bps(system: System, stream: Stream) -> float:
+    """The goodput at which a message of several frames keeps the limits on its time [b/s].
+
+    Streams that share a lane while all send at once have shares of it that add up to it, so that one of them is
+    late if these goodputs do not.
+    """
+    if stream.producer is None or stream.frames_a_message <= 1:
+        return 0.0
+    limits = [
+        one.requirement.at_most
+        for one in _about(system, stream)
+        if one.requirement.metric in LATE and one.requirement.at_most and whole_message(stream, one)
+    ]
+    limits += [] if stream.producer.within_s is None else [stream.producer.within_s]
+    behind = 8 * (stream.producer.message_bytes - stream.payload_bytes)
+    return max((behind / limit for limit in limits), default=0.0)
 
 
 def _of_devices(

@@ -9,6 +9,7 @@ from icmodel.report.blocks import Conclusion
 from icmodel.requirement import MET, NOT_MET, Verdict
 from icmodel.usecase import CandidateResult, Evaluation, Finding
 from icmodel.wording import (
+    GROWS,
     estimated,
     interval,
     limit_name,
@@ -27,14 +28,14 @@ def conclude(evaluation: Evaluation) -> Conclusion:
     change = least_change(evaluation)
     parts = (
         ("Candidate", chosen.name),
-        ("Decided by", verdict.requirement.name),
+        ("Decided by", decided.title),
         ("Margin", margin_text(verdict)),
         ("Limited by", limit_name(verdict.limiting)),
         ("Rests on", rests_text(chosen)),
         ("To settle it", settling(chosen)),
         ("What would do", change),
     )
-    reason = f"{_count(chosen)} “{verdict.requirement.name}”: {_reason(decided)}"
+    reason = f"{_count(chosen)} “{decided.title}”: {_reason(decided)}"
     on = f", {rested}" if (rested := rests_text(chosen)) else ""
     sentence = f"{chosen.outcome.capitalize()}{on}: {reason}{f'; {change}' if change else ''}."
     return Conclusion(chosen.outcome, sentence, tuple(part for part in parts if part[1]))
@@ -53,8 +54,13 @@ def _count(candidate: CandidateResult) -> str:
 
 
 def _weakest(candidate: CandidateResult) -> list[Finding]:
-    """Those findings with the outcome that have the weakest basis; none if nothing was predicted."""
-    decided = [one for one in candidate.findings if one.outcome == candidate.outcome]
+    """Those findings with the outcome that have the weakest basis; none if nothing was predicted.
+
+    Latencies that grow without limit follow from the goodput, which stands for them.
+    """
+    decided = [
+        one for one in candidate.findings if one.outcome == candidate.outcome and not one.grows
+    ]
     bases = [one.rests_on.basis for one in decided if one.rests_on.basis]
     return [one for one in decided if bases and one.rests_on.basis == weakest(bases)]
 
@@ -78,8 +84,10 @@ def finding_text(finding: Finding) -> str:
     wanted, estimate = finding.verdict.requirement, finding.verdict.estimate
     rests = (interval(wanted.metric, estimate), finding.rests_on.basis)
     known = ", ".join(part for part in rests if part)
+    if finding.grows:
+        return f"{finding.title}: {GROWS}, {limit_text(finding.verdict)}"
     value = f"{estimated(wanted.metric, estimate)}{f' ({known})' if known else ''}"
-    return f"{wanted.name}: {value}, {limit_text(finding.verdict)}"
+    return f"{finding.title}: {value}, {limit_text(finding.verdict)}"
 
 
 def finding_rests(finding: Finding) -> str:

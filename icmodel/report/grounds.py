@@ -127,6 +127,7 @@ def limits(evaluation: Evaluation) -> Iterator[Block]:
     for title, found in (
         ("Beyond the data", _extrapolated(chosen)),
         (f"Notes on {chosen.name}", _notes(chosen)),
+        ("Notes", evaluation.notes),
         ("Known limits of the dataset", evaluation.data.known_limits),
         ("Known limits of the use case", evaluation.usecase.known_limits),
     ):

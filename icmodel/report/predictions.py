@@ -90,6 +90,13 @@ def asked(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "others ask for", quantity("other_goodput_bps", scenario.other_goodput_bps)
     if scenario.distance_m is not None:
         yield "distance", quantity("distance_m", scenario.distance_m)
+    if scenario.line_rate_bps is not None:
+        yield "line rate", quantity("line_rate_bps", scenario.line_rate_bps)
+    if scenario.cpu_clock_ratio != 1:
+        yield "CPU clock", f"{scenario.cpu_clock_ratio:g} times that of the dataset's hosts"
+    for name, value in scenario.work.to_dict().items():
+        if value:
+            yield name, quantity(name, value)
     yield from scenario.options
 
 

@@ -66,14 +66,27 @@ def _short(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     if readings := evaluation.chosen.readings:
         yield READINGS, ""
         yield from map(_judged, readings)
+    for one in evaluation.chosen.answers:
+        if one.prediction is None:
+            yield "refused: ", f"{one.stream}: {one.why}"
     beyond = Counter(finding.others_beyond for finding in findings if finding.others_beyond)
     for what, count in beyond.items():
         yield "note: ", f"{what} of {plural(count, 'requirement')}"
+    yield from (("note: ", note) for note in evaluation.notes)
+    yield "asked: ", "; ".join(map(_asked, evaluation.chosen.answers))
     if len(evaluation.candidates) > 1:
         others = (f"{SIGNS[one.outcome]} {one.name}" for one in evaluation.candidates)
         yield "candidates: ", ", ".join(others)
     limits = ", ".join(f"{len(told)} of {whose}" for whose, told in _limits(evaluation))
     yield "", f"known limits: {limits}: --why shows them, and what each verdict rests on"
+
+
+def _asked(answer: Answer) -> str:
+    """The question of a stream, with the cores and so the connections that its answer uses."""
+    asked = answer.scenario
+    rate = "as fast as it goes" if asked.rate_fps is None else quantity("rate_fps", asked.rate_fps)
+    cores = "cores as benchmarked" if asked.cores is None else plural(asked.cores, "core")
+    return f"{answer.stream}: {asked.protocol}, {asked.payload_bytes} B a frame, {rate}, {cores}"
 
 
 def _whole(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
@@ -89,6 +102,8 @@ def _whole(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     if len(evaluation.candidates) > 1:
         rows = [(f"{SIGNS[c.outcome]} {c.outcome}", c.name) for c in evaluation.candidates]
         yield from _part("Candidates", _columns(rows))
+    if evaluation.notes:
+        yield from _part("Notes", (("- ", note) for note in evaluation.notes))
     for whose, limits in _limits(evaluation):
         yield from _part(f"Known limits of {whose}", (("- ", limit) for limit in limits))
 
@@ -123,7 +138,11 @@ def _judged(finding: Finding) -> tuple[str, str]:
     """A requirement, its value and limit; if it is not met, what would meet or decide it."""
     parts = [finding_text(finding)]
     if finding.outcome != MET:
-        mends = finding.remedy if finding.outcome == NOT_MET else finding.rests_on.settle
+        ground = finding.rests_on
+        measure = (
+            ground.settle if ground.weak else ""
+        )  # of a refused stream the reason is told once
+        mends = finding.remedy if finding.outcome == NOT_MET else measure
         parts += [margin_text(finding.verdict), mends]
     return _outcome(finding), "; ".join(part for part in parts if part)
 
@@ -140,7 +159,8 @@ def _finding(finding: Finding) -> tuple[str, str]:
     value = estimated(metric, estimate)
     by = limit_name(verdict.limiting)
     parts = [
-        f"{verdict.requirement.name}: {metric_name(metric)} {value}{f' ({span})' if span else ''}",
+        f"{finding.title}: {metric_name(metric)} "
+        f"{span if finding.grows else value + (f' ({span})' if span else '')}",
         finding_rests(finding),
         limit_text(verdict),
         headroom_text(finding),

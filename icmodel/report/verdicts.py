@@ -71,7 +71,7 @@ def _overview(evaluation: Evaluation) -> Table:
         rows.append(
             (
                 Cell(one.name, note=JUDGED if one is evaluation.chosen else ""),
-                Cell(verdict.requirement.name, note=margin),
+                Cell(one.decisive.title, note=margin),
                 Cell(said),
                 Cell("", outcome=one.outcome),
             )
@@ -90,7 +90,7 @@ def _finding(finding: Finding) -> tuple[Cell, ...]:
     limiting = "; ".join(part for part in parts if part)
     return (
         Cell(verdict.requirement.name, note=f"{metric_name(metric)} of {about(finding)}"),
-        Cell(value, note=span),
+        Cell(span) if finding.grows else Cell(value, note=span),
         Cell(limit_text(verdict)),
         Cell(margin_text(verdict) or "unknown", note=limiting, gauge=gauge(verdict)),
         Cell("", note=finding_rests(finding), outcome=verdict.outcome),
@@ -120,7 +120,7 @@ def gauge(verdict: Verdict) -> Gauge | None:
 def _whys(candidate: CandidateResult) -> Iterator[str]:
     """Reasons of the judged estimates, requirements with the same reason together."""
     reasons = (
-        (why, finding.verdict.requirement.name)
+        (why, finding.title)
         for finding in (*candidate.findings, *candidate.readings)
         for why in (finding.verdict.why, finding.others_beyond)
         if why
@@ -132,13 +132,13 @@ def _whys(candidate: CandidateResult) -> Iterator[str]:
 def _remedies(candidate: CandidateResult) -> Iterator[str]:
     for finding in candidate.findings:
         if finding.remedy:
-            yield f"{finding.verdict.requirement.name}: {finding.remedy}"
+            yield f"{finding.title}: {finding.remedy}"
 
 
 def _settling(candidate: CandidateResult) -> Iterator[str]:
     """Measurements that would replace assumptions, requirements with the same measurement together."""
     needs = (
-        (finding.rests_on.settle, finding.verdict.requirement.name)
+        (finding.rests_on.settle, finding.title)
         for finding in candidate.findings
         if finding.rests_on.settle
     )

@@ -12,7 +12,13 @@ from itertools import pairwise
 
 from icmodel import units
 from icmodel.system.cycles import port_cycle
-from icmodel.system.datasets import Fault, datasets_of, other_kinds, silent_streams
+from icmodel.system.datasets import (
+    Fault,
+    datasets_of,
+    misspelt_streams,
+    other_kinds,
+    silent_streams,
+)
 from icmodel.system.groups import MOST_NAMES
 from icmodel.system.network import Device, Stream, System
 from icmodel.system.overloads import overloads
@@ -109,7 +115,11 @@ def _unfit_datasets(system: System) -> tuple[Finding, ...]:
         *_told("contradictory", "dataset", missing),
         *_told("contradictory", "link", other_kinds(system, known)),
     )
-    return found or tuple(_told("contradictory", "stream", silent_streams(system, known)))
+    return (
+        found
+        or tuple(_told("contradictory", "stream", silent_streams(system, known)))
+        or tuple(_told("contradictory", "stream", misspelt_streams(system, known)))
+    )
 
 
 def _unknown_wanted(system: System) -> Iterator[Fault]:

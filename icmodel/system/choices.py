@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from icmodel.spelling import Count, Document, NotNegative, Positive, Text
-from icmodel.system.tables import Name, Priority, SchedulerTable
+from icmodel.system.tables import Name, Parts, Priority, SchedulerTable
 
 ALIGNED, AS_PRODUCED, WHOLE_MESSAGES = "aligned", "as-produced", "whole-messages"
 EVERY_LINK = "*"
@@ -27,7 +27,7 @@ class StreamChoices(Document):
     protocol: tuple[Text, ...] = ()
     payload_bytes: tuple[Count | Literal["aligned"], ...] = ()
     rate_fps: tuple[Positive | Literal["as-produced", "whole-messages"], ...] = ()
-    cores: tuple[Count, ...] = ()
+    cores: tuple[Parts, ...] = ()
     priority: tuple[Priority, ...] = ()
 
 
@@ -37,8 +37,8 @@ class DeviceChoices(Document):
     ``interfaces``: number of parallel cables from each device to its only neighbour.
     """
 
-    cores: tuple[Count, ...] = ()
-    interfaces: tuple[Count, ...] = ()
+    cores: tuple[Parts, ...] = ()
+    interfaces: tuple[Parts, ...] = ()
 
 
 class SwitchChoices(Document):

@@ -1,15 +1,21 @@
-"""Datasets of a system: whether they exist, fit the kind of their links, and have the streams' protocols."""
+"""Datasets of a system: whether they exist, fit the kind of their links, and have the streams' protocols.
+
+Also protocols that neither they nor any bundled dataset has, if they are like one that is known.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
-from icmodel.dataset import find, read_document
+from icmodel.dataset import catalogue, find, read_document
 from icmodel.errors import DatasetError
 from icmodel.system.network import System
 
+COMMON = {"tcp", "udp", "ethernet"}
+"""Protocols that theory itself tells apart."""
 Fault = tuple[object, float, str]
 """Key by which faults are grouped, severity, and sentence."""
 
@@ -68,8 +74,33 @@ def silent_streams(system: System, known: Mapping[str, Voice]) -> Iterator[Fault
         data = [known[name] for name in names if name is not None and name in known]
         if data and not any(stream.protocol in one.protocols for one in data):
             have = "; ".join(f"{one.id} has {', '.join(one.protocols)}" for one in data)
+            near = _nearest(stream.protocol, (name for one in data for name in one.protocols))
+            meant = f"is {near} meant, or else " if near else ""
             text = (
                 f"the stream {stream.name} speaks {stream.protocol}, of which no dataset on its way "
-                f"has rows ({have}): name a protocol or a dataset that fits"
+                f"has rows ({have}): {meant}name a protocol or a dataset that fits"
             )
             yield stream.group, 0.0, text
+
+
+def misspelt_streams(system: System, known: Mapping[str, Voice]) -> Iterator[Fault]:
+    """Streams whose protocol nobody knows, and which is like one that is known."""
+    asked = {stream.protocol for stream in system.streams.values()} - COMMON
+    if not asked:
+        return
+    voices = (*known.values(), *map(_voice, catalogue()))
+    there = COMMON | {name for one in voices for name in one.protocols}
+    for stream in system.streams.values():
+        if stream.protocol in there:
+            continue
+        if near := _nearest(stream.protocol, there):
+            text = (
+                f"the stream {stream.name} speaks {stream.protocol}, which no dataset knows: is {near} "
+                f"meant? Known are {', '.join(sorted(there))}"
+            )
+            yield stream.group, 0.0, text
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    """The known name that is most like another; empty if none is."""
+    return next(iter(get_close_matches(name.lower(), sorted(set(known)), 1)), "")

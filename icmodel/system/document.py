@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from icmodel.spelling import Count, Document, NotNegative, Positive, Slug, Text
+from icmodel.spelling import Count, Document, Factor, NotNegative, Positive, Share, Slug, Text
 from icmodel.system.choices import ENDS, EVERY_LINK, Choices, Costs
-from icmodel.system.tables import Kind, Name, Names, Pairing, SchedulerTable
+from icmodel.system.tables import Kind, Name, Names, Pairing, Parts, SchedulerTable
 from icmodel.usecase.document import Limit
 
 SCHEMA_VERSION = 1
@@ -98,7 +98,7 @@ class Nodes(Document):
     """A group of equal nodes: ``camera`` with ``count = 6`` is ``camera-1`` to ``camera-6``."""
 
     name: Name
-    count: Count = 1
+    count: Parts = 1
     description: str = ""
     scheduler: SchedulerTable | None = None
     ports: tuple[PortTable, ...] = ()
@@ -111,10 +111,10 @@ class Devices(Nodes):
     ``app_send`` and ``app_recv``: time that its application adds to a frame.
     """
 
-    interfaces: Count = 1
-    cores: Count | None = None
+    interfaces: Parts = 1
+    cores: Parts | None = None
     dataset: Text | None = None
-    cpu_clock_ratio: Positive = 1.0
+    cpu_clock_ratio: Factor = 1.0
     app_send_s: NotNegative = 0.0
     app_recv_s: NotNegative = 0.0
 
@@ -144,7 +144,7 @@ class Links(Document):
 
     between: Annotated[tuple[Name, ...], Field(min_length=2, max_length=2)]
     pairing: Pairing | None = None
-    parallel: Count = 1
+    parallel: Parts = 1
     rate_bps: Positive
     length_m: NotNegative = 0.0
     medium: Literal["copper", "fibre"] | None = None
@@ -166,7 +166,8 @@ class Streams(Document):
     A stream goes to each member by ``pairing``; with ``multicast`` each source sends one to all
     of them, copied where their routes part. ``rate``: frames per second of its sender, if it differs from what
     is produced. ``window``: the most bytes of TCP in flight unacknowledged, the lesser of its socket buffers.
-    ``via``: switches on its route, if it is not the shortest.
+    ``via``: switches on its route, if it is not the shortest. ``allowed_shortfall``: share of what is
+    produced that need not arrive; by default all of it must.
     """
 
     name: Name
@@ -174,17 +175,18 @@ class Streams(Document):
     sink: Names
     pairing: Pairing | None = None
     multicast: bool = False
-    count: Count = 1
+    count: Parts = 1
     produces: ProducerTable
     protocol: Text
     payload_bytes: Count | None = None
     rate_fps: Positive | None = None
     window_bytes: Count | None = None
-    cores: Count | None = None
+    cores: Parts | None = None
     options: dict[Text, Text] = Field(default_factory=dict)
     priority: Annotated[int, Field(strict=True, ge=0, le=7)] = 0
     kind: Kind = "soft"
     via: tuple[Name, ...] | None = None
+    allowed_shortfall_ratio: Share = 0.0
     description: str = ""
 
     @model_validator(mode="after")
@@ -206,10 +208,15 @@ class Streams(Document):
 
 
 class SystemLimit(Limit):
-    """A requirement: a metric of a stream, or of each of a group, is at least or at most a limit."""
+    """A requirement: a metric of a stream, or of each of a group, is at least or at most a limit.
+
+    The latency of a stream whose messages take several frames is that of the whole ``message``, from its first
+    byte to its last; with ``of = "frame"`` that of a single frame.
+    """
 
     stream: Name | None = None
     device: Name | None = None
+    of: Literal["message", "frame"] = "message"
 
 
 class SystemDocument(Document):

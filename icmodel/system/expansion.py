@@ -18,7 +18,15 @@ from icmodel.system.document import (
     Switches,
     SystemDocument,
 )
-from icmodel.system.groups import Groups, Pairs, groups, link_pairs, members, stream_pairs
+from icmodel.system.groups import (
+    Groups,
+    Pairs,
+    check_number,
+    groups,
+    link_pairs,
+    members,
+    stream_pairs,
+)
 from icmodel.system.network import Device, Link, Port, Stream, Switch, System, Wanted
 from icmodel.system.packing import wire
 from icmodel.system.produced import frame_bytes, producer
@@ -30,6 +38,8 @@ from icmodel.theory import AnyFraming, ethernet, infiniband, rapidio, roce
 _MTUS = {"ethernet": 1500, "infiniband": 4096, "roce": 4096, "rapidio": 256, "plain": 1500}
 """MTU [B] where a table of links states none, the same as `icmodel.tables.wire` assumes for a dataset."""
 
+Sets = list[tuple[str, tuple[str, ...]]]
+"""Sources, each with the sinks of one stream."""
 T = TypeVar("T", Device, Switch, Link, Port, Stream)
 _MEDIA = {"copper": ethernet.PROPAGATION_S_PER_M, "fibre": infiniband.PROPAGATION_S_PER_M}
 _USUAL: Mapping[str, type[AnyFraming]] = {
@@ -110,12 +120,11 @@ def _own_scheduler(table: Nodes) -> Scheduler:
 
 def _links(tables: Iterable[Links], named: Groups) -> Iterator[Link]:
     """A link for each pair of members and each parallel cable, numbered where a pair has several."""
-    pairs = [
-        (pair, table)
-        for no, table in enumerate(tables, 1)
-        for pair in _joined(table, named, f"links no. {no}")
-        for _ in range(table.parallel)
-    ]
+    pairs: list[tuple[tuple[str, str], Links]] = []
+    for no, table in enumerate(tables, 1):
+        joined = _joined(table, named, f"links no. {no}")
+        check_number(len(pairs) + len(joined) * table.parallel, "links")
+        pairs += [(pair, table) for pair in joined for _ in range(table.parallel)]
     count = Counter(frozenset(pair) for pair, _ in pairs)
     so_far: Counter[frozenset[str]] = Counter()
     for pair, table in pairs:
@@ -196,9 +205,13 @@ def _routed(
     tables: Iterable[Streams], named: Groups, known: Map, cables: Cables
 ) -> Iterator[Stream]:
     lost: list[Stream] = []
+    count = 0
     for table in tables:
+        sets = _sets(table, named)
+        count += sum(len(sinks) for _, sinks in sets) * table.count
+        check_number(count, "streams")
         via = None if table.via is None else named.of_all(table.via, f"the stream {table.name}")
-        for stream in _streams(table, named):
+        for stream in _streams(table, sets):
             _check_ends(stream, known)
             ends = stream.source, stream.sink
             way = known.way(*ends) if via is None else given_way(known, stream, via)
@@ -215,18 +228,18 @@ def _routed(
         )
 
 
-def _streams(table: Streams, named: Groups) -> Iterator[Stream]:
+def _streams(table: Streams, sets: Sets) -> Iterator[Stream]:
     """The streams of a table, without routes; numbered if there are several."""
-    sets = _sets(table, named)
-    numbered = members(table.name, len(sets))
-    for name, (source, sinks) in zip(numbered, sets, strict=True):
+    every = [one for one in sets for _ in range(table.count)]
+    numbered = members(table.name, len(every))
+    for name, (source, sinks) in zip(numbered, every, strict=True):
         for sink in sinks:
             own = f"{name}/{sink}" if table.multicast else name
             yield _stream(table, (source, sink), own, name if table.multicast else None)
 
 
-def _sets(table: Streams, named: Groups) -> list[tuple[str, tuple[str, ...]]]:
-    """Each source with the sinks of one of its streams: one, or all of a multicast set."""
+def _sets(table: Streams, named: Groups) -> Sets:
+    """Each source with the sinks of one of its streams: one, or all of a multicast set; of ``count`` once."""
     where = f"the stream {table.name}"
     sources, sinks = named.of_all(table.source, where), named.of_all(table.sink, where)
     pairing = table.pairing or ("each" if table.multicast else None)
@@ -235,11 +248,11 @@ def _sets(table: Streams, named: Groups) -> list[tuple[str, tuple[str, ...]]]:
     except NetworkError as error:
         raise NetworkError(f"{where}: {error}") from error
     if not table.multicast:
-        return [(source, (sink,)) for source, sink in pairs for _ in range(table.count)]
+        return [(source, (sink,)) for source, sink in pairs]
     of: dict[str, list[str]] = {}
     for source, sink in pairs:
         of.setdefault(source, []).append(sink)
-    return [(source, tuple(to)) for source, to in of.items() for _ in range(table.count)]
+    return [(source, tuple(to)) for source, to in of.items()]
 
 
 def _stream(table: Streams, ends: tuple[str, str], name: str, multicast: str | None) -> Stream:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,10 @@ from icmodel.system.checking import Finding, check, refusal
 from icmodel.system.document import PRODUCERS, SCHEMA_VERSION, SystemDocument
 from icmodel.system.expansion import expand
 from icmodel.system.network import System
-from icmodel.system.required import wanted
+from icmodel.system.required import derived_anew, wanted
 from icmodel.system.tables import SCHEDULERS
 from icmodel.usecase import UseCase, load_usecase, usecase_names
+from icmodel.usecase.derivation import Derivations
 
 FORM = Form(
     SystemDocument,
@@ -79,7 +80,9 @@ def load_checked(name: str | Path) -> tuple[System, tuple[Finding, ...]]:
         If it is missing or breaks the format, so that there is no system to check.
     """
     path = find_system(name)
-    return read_system(read_file(path, NetworkError), path.name, path.parent)
+    system, findings = read_system(read_file(path, NetworkError), path.name, path.parent)
+    own = path.parent != _folder()
+    return (replace(system, file=path.name) if own else system), findings
 
 
 def read_system(
@@ -111,11 +114,14 @@ class OpenSystem:
     ----------
     file : str
         Name in messages.
+    derived : mapping
+        Numbers of the use case, derived from what the system's streams produce.
     """
 
     document: SystemDocument
     usecase: UseCase | None
     file: str
+    derived: Derivations = field(default_factory=dict)
 
     def system(self) -> System:
         """Groups expanded, streams on their routes.
@@ -126,7 +132,7 @@ class OpenSystem:
             If groups do not pair, or a stream has no route.
         """
         try:
-            return expand(self.document, wanted(self.document, self.usecase))
+            return expand(self.document, wanted(self.document, self.usecase, self.derived))
         except IcmodelError as error:
             raise NetworkError(f"{self.file}: {error}") from error
 
@@ -146,7 +152,9 @@ def load_open(name: str | Path) -> OpenSystem:
 def _read(text: str, file: str, folder: Path) -> OpenSystem:
     document = read_text(text, file, FORM)
     try:
-        return OpenSystem(document, _usecase(document, folder), file)
+        usecase = _usecase(document, folder)
+        derived = {} if usecase is None else derived_anew(usecase, document)
+        return OpenSystem(document, usecase, file, derived)
     except IcmodelError as error:
         raise NetworkError(f"{file}: {error}") from error
 

@@ -8,10 +8,25 @@ from difflib import get_close_matches
 from itertools import combinations, permutations, product
 
 from icmodel.errors import NetworkError
+from icmodel.system.tables import MOST_PARTS
 
 Pairs = list[tuple[str, str]]
 MOST_NAMES = 8
 """Greatest number of names in a message."""
+
+
+def check_number(count: int, what: str) -> None:
+    """Refuse more parts of a kind than a system can have, before they are made.
+
+    Raises
+    ------
+    NetworkError
+        If there are more than `MOST_PARTS`.
+    """
+    if count > MOST_PARTS:
+        raise NetworkError(
+            f"the system has {count} {what}, at most {MOST_PARTS} are possible: take fewer"
+        )
 
 
 def members(name: str, count: int) -> tuple[str, ...]:
@@ -54,7 +69,9 @@ def groups(counts: Iterable[tuple[str, int]]) -> Groups:
         If two groups, or a group and a member of another, have the same name.
     """
     found: dict[str, tuple[str, ...]] = {}
-    for name, count in counts:
+    given = list(counts)
+    check_number(sum(count for _, count in given), "devices and switches")
+    for name, count in given:
         own = members(name, count)
         for one in dict.fromkeys((name, *own)):
             if one in found:
@@ -75,6 +92,7 @@ def link_pairs(first: tuple[str, ...], second: tuple[str, ...], pairing: str | N
         As `stream_pairs`.
     """
     if first == second and pairing == "each":
+        check_number(len(first) * (len(first) - 1) // 2, "pairs of one group")
         return list(combinations(first, 2))
     return _no_own(_pairs(first, second, pairing))
 
@@ -89,6 +107,7 @@ def stream_pairs(first: tuple[str, ...], second: tuple[str, ...], pairing: str |
         member with itself.
     """
     if first == second and pairing == "each":
+        check_number(len(first) * (len(first) - 1), "pairs of one group")
         return list(permutations(first, 2))
     return _no_own(_pairs(first, second, pairing))
 
@@ -107,6 +126,7 @@ def _pairs(first: tuple[str, ...], second: tuple[str, ...], pairing: str | None)
     if pairing in ("one-to-one", "spread"):
         n = max(len(first), len(second))
         return [(first[i % len(first)], second[i % len(second)]) for i in range(n)]
+    check_number(len(first) * len(second), "pairs of two groups")
     return list(product(first, second))
 
 

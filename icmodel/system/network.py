@@ -19,6 +19,8 @@ from icmodel.system.schedulers import PRIORITIES, Fifo, Scheduler
 
 FORWARDING = ("store-and-forward", "cut-through")
 KINDS = ("hard", "firm", "soft")
+MESSAGE, FRAME = JUDGED_OF = ("message", "frame")
+"""Subjects of a latency requirement: the whole message, or a single frame of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +186,8 @@ class Stream:
         The most that is on its way unacknowledged [B], of TCP; ``None``: more than limits it.
     options : mapping
         Options of the scenario, such as ``nagle``, as its dataset names them.
+    allowed_shortfall_ratio : float
+        Share of what is produced that need not arrive, 0 to 1.
     """
 
     name: str
@@ -201,6 +205,7 @@ class Stream:
     paced_fps: float | None = None
     window_bytes: float | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+    allowed_shortfall_ratio: float = 0.0
 
     def __post_init__(self) -> None:
         _check_among(f"kind of the stream {self.name}", self.kind, KINDS)
@@ -210,6 +215,11 @@ class Stream:
             )
         if self.payload_bytes < 1:
             raise NetworkError(f"the stream {self.name} has no payload: give it at least 1 B")
+        if not 0 <= self.allowed_shortfall_ratio <= 1:
+            raise NetworkError(
+                f"the stream {self.name} may fall short by {self.allowed_shortfall_ratio:g}: give a "
+                "share from 0 to 1"
+            )
 
     @property
     def rate_fps(self) -> float | None:
@@ -232,6 +242,26 @@ class Stream:
             return self.paced_fps * self.payload_bytes * 8
         return math.inf if self.producer is None else self.producer.goodput_bps
 
+    @property
+    def produced_bps(self) -> float:
+        """Goodput that carries all that is produced and sent [b/s]; 0 if the sender is unlimited."""
+        if self.producer is None and self.paced_fps is None:
+            return 0.0
+        made_bps = 0.0 if self.producer is None else self.producer.goodput_bps
+        return max(self.requested_goodput_bps, made_bps)
+
+    @property
+    def must_arrive_bps(self) -> float:
+        """Least goodput that brings what must arrive [b/s]; 0 if the sender is unlimited."""
+        return self.produced_bps * (1 - self.allowed_shortfall_ratio)
+
+    @property
+    def frames_a_message(self) -> int:
+        """Number of frames that one message takes; 1 of an unlimited sender."""
+        if self.producer is None:
+            return 1
+        return math.ceil(self.producer.message_bytes / self.payload_bytes)
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -243,16 +273,21 @@ class Wanted:
         A stream, or a group of streams each of which must meet it.
     device : str, optional
         A device, or a group of devices each of which must meet it with all streams it handles.
+    of : str
+        Subject of a latency: ``message``, or ``frame`` for a single frame of it.
     """
 
     requirement: Requirement
     stream: str
     device: str | None = None
+    of: str = MESSAGE
 
 
 @dataclass(frozen=True, slots=True)
 class System:
     """A whole system, by name and in the order of its file.
+
+    ``file`` is the name of its file; empty of a bundled one, and of one made in Python.
 
     Raises
     ------
@@ -271,6 +306,7 @@ class System:
     source: str = ""
     known_limits: tuple[str, ...] = ()
     usecase: str | None = None
+    file: str = ""
 
     def __post_init__(self) -> None:
         for link in self.links.values():

@@ -24,19 +24,37 @@ class Overload:
         Of all its streams, or of those of one priority.
     asked_bps, most_bps : float
         The load, and the most that the port can send [b/s].
-    when : str
-        The priority or the time in which messages are due; empty for the average of all streams.
+    within_s : float
+        Time in which messages are due [s] that exceeds the rate; 0 if the average does.
+    priority : int, optional
+        The priority whose share of the port is exceeded; ``None`` for all streams of the port.
     """
 
     load: Load
     asked_bps: float
     most_bps: float
-    when: str
+    within_s: float = 0.0
+    priority: int | None = None
 
     @property
     def ratio(self) -> float:
         """Load over the most that the port can send."""
         return self.asked_bps / self.most_bps
+
+    @property
+    def beyond_allowed(self) -> bool:
+        """Whether the port cannot even send what must arrive, on average."""
+        shares = zip(self.load.streams, self.load.rates_bps, strict=True)
+        must = sum(rate * (1 - stream.allowed_shortfall_ratio) for stream, rate in shares)
+        return _beyond(must, self.most_bps)
+
+    @property
+    def when(self) -> str:
+        """The priority, or the time in which messages are due; empty for the average of all streams."""
+        if self.within_s:
+            time = units.format_seconds(self.within_s, 4)
+            return f" within {time} where all messages come at once"
+        return "" if self.priority is None else f" at the priority {self.priority}"
 
     def sentence(self, system: System) -> str:
         """A sentence with names, load and rate, and what to do."""
@@ -61,10 +79,9 @@ def overloads(system: System) -> Iterator[Overload]:
 def _overload(load: Load) -> Iterator[Overload]:
     rate = load.port.rate_bps
     if _beyond(load.mean_bps, rate):
-        yield Overload(load, load.mean_bps, rate, "")
+        yield Overload(load, load.mean_bps, rate)
     elif _beyond(load.due_bps, rate):
-        when = f" within {units.format_seconds(load.due_s, 4)} where all messages come at once"
-        yield Overload(load, load.due_bps, rate, when)
+        yield Overload(load, load.due_bps, rate, within_s=load.due_s)
     else:
         yield from _of_priorities(load)
 
@@ -81,7 +98,7 @@ def _of_priorities(load: Load) -> Iterator[Overload]:
         streams, rates = zip(*here, strict=True)
         own = replace(load, streams=streams, rates_bps=rates, mean_bps=sum(rates))
         if _beyond(own.mean_bps, most):
-            yield Overload(own, own.mean_bps, most, f" at the priority {priority}")
+            yield Overload(own, own.mean_bps, most, priority=priority)
 
 
 def _beyond(asked_bps: float, most_bps: float) -> bool:

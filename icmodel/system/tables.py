@@ -15,6 +15,9 @@ Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
 Priority = Annotated[int, Field(ge=0, le=7)]
 Pairing = Literal["each", "one-to-one", "spread"]
 Kind = Literal["hard", "firm", "soft"]
+MOST_PARTS = 100_000
+"""Greatest number of nodes, links and streams of a system, each, and of the cores of a device."""
+Parts = Annotated[int, Field(strict=True, ge=1, le=MOST_PARTS)]
 
 
 def _as_list(given: Any) -> Any:

@@ -5,11 +5,12 @@
 ``result``.
 """
 
-from icmodel.usecase.derivation import Derivation, derive
+from icmodel.usecase.derivation import Derivation, Derivations, derive
 from icmodel.usecase.document import UseCase
 from icmodel.usecase.evaluation import evaluate, judge_candidates
 from icmodel.usecase.files import (
     find_usecase,
+    load_derived,
     load_usecase,
     new_usecase_text,
     read_usecase,
@@ -22,6 +23,7 @@ __all__ = [
     "Answer",
     "CandidateResult",
     "Derivation",
+    "Derivations",
     "Evaluation",
     "Finding",
     "UseCase",
@@ -30,6 +32,7 @@ __all__ = [
     "evaluate",
     "find_usecase",
     "judge_candidates",
+    "load_derived",
     "load_usecase",
     "new_usecase_text",
     "read_usecase",

@@ -29,6 +29,11 @@ class Ends:
     stated: tuple[StatedLimit, ...] = ()
 
 
+def share_bps(alone_bps: float, endpoints: int, others_bps: float) -> float:
+    """Most [b/s] that an interface leaves one stream beside the others: at least an even share (IC2012 §7.1.1)."""
+    return max(alone_bps - others_bps, alone_bps / endpoints)
+
+
 def stated_limits(data: Dataset, protocol: str) -> tuple[StatedLimit, ...]:
     """The limits of a protocol's latency that the dataset's source states."""
     return tuple(

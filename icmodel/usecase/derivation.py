@@ -29,6 +29,7 @@ from icmodel.usecase.document import (
 )
 
 MEDIUM_DELAY = "medium.delay_s"
+ARRIVING = "arriving_goodput_bps"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,12 @@ def _add(
     made: dict[str, Derivation], name: str, value: Fraction | int, formula: str, meaning: str
 ) -> Fraction:
     """Add a number to those derived, and return it exactly."""
-    number: float = value if isinstance(value, int) else float(value)
+    try:
+        number: float = value if isinstance(value, int) else float(value)
+    except OverflowError:
+        raise UseCaseError(
+            f"{name} is {formula}, which is beyond all numbers: give smaller ones"
+        ) from None
     made[name] = Derivation(name, number, formula, meaning)
     return Fraction(value)
 
@@ -197,10 +203,25 @@ def _derive_stream(stream: Stream, sources: tuple[int, str], made: dict[str, Der
     _add(made, f"{stream.name}.count", count, formula, "sources at the same time")
     if isinstance(stream, SampleStream):
         _derive_samples(stream, count, made)
+        _derive_arriving(stream, made)
         return
     one = _derive_image(stream, made) if isinstance(stream, ImageStream) else _plain(stream, made)
     total = f"{count} × {units.format_bps(float(one))}"
     _add(made, f"{stream.name}.total_goodput_bps", count * one, total, "all streams together")
+    _derive_arriving(stream, made)
+
+
+def _derive_arriving(stream: Stream, made: dict[str, Derivation]) -> None:
+    """The goodput that must arrive, where the file allows less than all."""
+    if stream.allowed_shortfall_ratio:
+        needed, allowed = needed_goodput(stream.name, made), stream.allowed_shortfall_ratio
+        _add(
+            made,
+            f"{stream.name}.{ARRIVING}",
+            exact(needed.value) * (1 - exact(allowed)),
+            f"{needed.text} × (1 − {units.format_ratio(allowed)})",
+            "goodput of one stream that must arrive",
+        )
 
 
 def _plain(stream: GoodputStream, made: dict[str, Derivation]) -> Fraction:
@@ -348,3 +369,19 @@ def needed_goodput(stream: str, made: Derivations) -> Derivation:
     """Goodput required of one scenario: of one stream, or of one connection at its distance."""
     distant = f"{stream}.goodput_at_distance_bps"
     return made[distant if distant in made else f"{stream}.goodput_bps"]
+
+
+def arriving_goodput(stream: str, made: Derivations) -> Derivation:
+    """Goodput of one scenario that must arrive: all that is produced, but for the allowed shortfall."""
+    return made.get(f"{stream}.{ARRIVING}") or needed_goodput(stream, made)
+
+
+def produced_bps(stream: Stream, made: Derivations) -> float:
+    """Goodput [b/s] below which what one scenario produces waits longer and longer.
+
+    Samples that must be there within a time, whose cycle is not said, may have any time after that: 0.
+    """
+    if isinstance(stream, SampleStream):
+        each = made[f"{stream.name}.goodput_bps"].value if stream.cycle_hz is not None else 0.0
+        return each * (1 - stream.allowed_shortfall_ratio)
+    return arriving_goodput(stream.name, made).value

@@ -18,6 +18,7 @@ from icmodel.spelling import (
     NotNegative,
     Positive,
     Reference,
+    Share,
     Slug,
     Text,
 )
@@ -97,17 +98,23 @@ class Device(Document):
             raise ValueError(f"the work of {self.name} on {stream}: {error}") from error
 
 
-class ImageStream(Document):
-    """Pictures of a size, a depth and a rate; a device sends or receives whole streams."""
+class Produced(Document):
+    """A stream; all that it produces must arrive, but for ``allowed_shortfall`` of it, 0 to 100 %."""
 
     name: Slug
+    count: Count | None = None
+    allowed_shortfall_ratio: Share = 0.0
+    description: str = ""
+
+
+class ImageStream(Produced):
+    """Pictures of a size, a depth and a rate; a device sends or receives whole streams."""
+
     kind: Literal["image"]
     width_px: Count
     height_px: Count
     depth_bits: Positive
     rate_hz: Positive
-    count: Count | None = None
-    description: str = ""
 
     @property
     def picture(self) -> Message:
@@ -115,22 +122,19 @@ class ImageStream(Document):
         return Message(self.width_px * self.height_px * self.depth_bits / 8, 1 / self.rate_hz)
 
 
-class SampleStream(Document):
+class SampleStream(Produced):
     """Samples that must all arrive within a time; a device sends or receives single samples.
 
     ``connections`` share them; ``imbalance`` is how much more than its even share one connection
     may carry (100 % is twice the share).
     """
 
-    name: Slug
     kind: Literal["samples"]
     size_bits: Positive
     within_s: Positive | Reference | None = None
     cycle_hz: Positive | None = None
-    count: Count | None = None
     connections: Count = 1
     imbalance_ratio: NotNegative = 0.0
-    description: str = ""
 
     @model_validator(mode="after")
     def _one_time(self) -> SampleStream:
@@ -142,14 +146,11 @@ class SampleStream(Document):
         return self
 
 
-class GoodputStream(Document):
+class GoodputStream(Produced):
     """A stream whose goodput is simply known."""
 
-    name: Slug
     kind: Literal["goodput"]
     goodput_bps: Positive
-    count: Count | None = None
-    description: str = ""
 
 
 Stream = Annotated[ImageStream | SampleStream | GoodputStream, Field(discriminator="kind")]
@@ -221,8 +222,9 @@ class Limit(Document):
 class Question(Document):
     """The parameters of the scenario a candidate asks for one stream.
 
-    ``endpoints`` and ``other_goodput`` follow from the devices where they are not given. ``line_rate``
-    is that of another link than the dataset's, which the variant ``hybrid`` extrapolates to.
+    ``endpoints`` and ``other_goodput`` follow from the devices where they are not given. Without ``cores``
+    a stream is one connection, of one core. ``line_rate`` is that of another link than the dataset's, which
+    the variant ``hybrid`` extrapolates to.
     """
 
     protocol: Text

@@ -12,9 +12,9 @@ from icmodel import units
 from icmodel.dataset import Dataset
 from icmodel.errors import UseCaseError
 from icmodel.model import Model
-from icmodel.requirement import Requirement
 from icmodel.scenario import Scenario
 from icmodel.solve import REFUSALS, least_rate_fps
+from icmodel.usecase.answering import as_one_connection, with_delays
 from icmodel.usecase.derivation import (
     MEDIUM_DELAY,
     Derivation,
@@ -22,9 +22,10 @@ from icmodel.usecase.derivation import (
     derive,
     exact,
     needed_goodput,
+    produced_bps,
 )
 from icmodel.usecase.document import Candidate, ImageStream, Limit, UseCase
-from icmodel.usecase.files import load_usecase
+from icmodel.usecase.files import load_derived
 from icmodel.usecase.hosts import (
     Interfaces,
     Meeting,
@@ -35,7 +36,7 @@ from icmodel.usecase.hosts import (
     meeting,
 )
 from icmodel.usecase.judging import Ask, Way, find, sum_derivation
-from icmodel.usecase.limits import requirements
+from icmodel.usecase.limits import Judged, required, requirements
 from icmodel.usecase.result import Answer, CandidateResult, Evaluation, Wish
 
 
@@ -71,14 +72,17 @@ def evaluate(
         If one of them is missing or damaged, or there is no such candidate. A question the
         dataset cannot answer is no error: its requirements are undecided, with the reason.
     """
-    case = usecase if isinstance(usecase, UseCase) else load_usecase(usecase)
+    if isinstance(usecase, UseCase):
+        case, made = usecase, derive(usecase)
+    else:
+        case, made = load_derived(usecase)
     model = Model(data, variant, cache=cache)
     return Evaluation(
         usecase=case,
         model=model,
         candidate=_chosen(case, candidate),
-        derivations=tuple(derive(case).values()),
-        candidates=judge_candidates(case, case.candidates, model, strict=strict),
+        derivations=tuple(made.values()),
+        candidates=judge_candidates(case, case.candidates, model, made, strict=strict),
         strict=strict,
     )
 
@@ -87,6 +91,7 @@ def judge_candidates(
     case: UseCase,
     candidates: Iterable[Candidate],
     model: Model,
+    made: Derivations,
     *,
     strict: bool = False,
     brief: bool = False,
@@ -95,19 +100,22 @@ def judge_candidates(
 
     Parameters
     ----------
+    made : mapping of Derivation
+        What follows from the use case, as `derive` gives it.
     strict : bool
         As of `evaluate`.
     brief : bool
         Judge the requirements alone, which takes a tenth of the time: no change is looked for that
         would mend a goodput that is not met, and no metric predicted that no requirement needs.
     """
-    made = derive(case)
-    limits = case.requirements if brief else (*case.requirements, *case.readings)
-    judged = tuple(zip(limits, requirements(limits, made), strict=True))
-    metrics = _needed_metrics(limits, model.data) if brief else None
+    must = required(case, made)
+    read = () if brief else case.readings
+    beside = tuple(zip(read, requirements(read, made), strict=True))
+    metrics = _needed_metrics((limit for limit, _ in must), model.data) if brief else None
     way = Way(strict, brief)
     return tuple(
-        _judge_candidate(_Asked(case, one, model, made, metrics), judged, way) for one in candidates
+        _judge_candidate(_Asked(case, one, model, made, metrics), must, beside, way)
+        for one in candidates
     )
 
 
@@ -141,17 +149,26 @@ class _Asked:
     metrics: tuple[str, ...] | None = None
 
 
-def _judge_candidate(
-    asked: _Asked, judged: tuple[tuple[Limit, Requirement], ...], way: Way
-) -> CandidateResult:
+def _judge_candidate(asked: _Asked, must: Judged, read: Judged, way: Way) -> CandidateResult:
     case, candidate = asked.case, asked.candidate
     found, met, answers = _answers(asked)
     findings = tuple(
-        find(Ask(case, candidate, limit, requirement, way), answers, asked.model)
-        for limit, requirement in judged
+        find(
+            Ask(
+                case=case,
+                candidate=candidate,
+                limit=limit,
+                requirement=wanted,
+                produced_bps=produced_bps(case.stream(case.stream_of(limit)), asked.made),
+                way=way,
+            ),
+            answers,
+            asked.model,
+        )
+        for limit, wanted in (*must, *read)
     )
     sums = tuple(sum_derivation(finding) for finding in findings if finding.streams > 1)
-    decide = len(case.requirements)
+    decide = len(must)
     return CandidateResult(
         name=candidate.name,
         description=candidate.description,
@@ -185,9 +202,12 @@ def _answers(
     """The interfaces of each device, the streams that share them, and each stream's prediction."""
     case, candidate, made = asked.case, asked.candidate, asked.made
     scenarios = {
-        stream.name: replace(
-            at_needed_rate(candidate.scenarios[stream.name].scenario(), stream.name, made),
-            work=case.work(stream.name),
+        stream.name: as_one_connection(
+            replace(
+                at_needed_rate(candidate.scenarios[stream.name].scenario(), stream.name, made),
+                work=case.work(stream.name),
+            ),
+            asked.model,
         )
         for stream in case.streams
         if stream.name in candidate.scenarios
@@ -227,6 +247,8 @@ def _answer(of: _Asked, stream: str, asked: Scenario, crowd: Meeting | None = No
     try:
         scenario, notes = model.fit_question(asked)
         prediction = model.predict(scenario, metrics=of.metrics)
+        least_s = model.least_latency_s(replace(scenario, switches=asked.switches))
+        prediction = with_delays(prediction, asked, case.medium, least_s)
         notes = (*notes, *prediction.notes, *_distance_note(case, asked, made))
     except REFUSALS as refusal:
         meant = of.candidate.dataset

@@ -10,7 +10,7 @@ from icmodel.dataset import shipped
 from icmodel.errors import IcmodelError, UseCaseError
 from icmodel.reading import Form, read_file, read_text
 from icmodel.spelling import SLUG_PATTERN
-from icmodel.usecase.derivation import derive
+from icmodel.usecase.derivation import Derivations, derive
 from icmodel.usecase.document import SCHEMA_VERSION, UseCase
 from icmodel.usecase.limits import requirements
 from icmodel.usecase.template import TEMPLATE
@@ -58,8 +58,13 @@ def load_usecase(name: str | Path) -> UseCase:
     UseCaseError
         If it is missing or breaks the format; the message names file, key and what is allowed.
     """
+    return load_derived(name)[0]
+
+
+def load_derived(name: str | Path) -> tuple[UseCase, Derivations]:
+    """A use case as of `load_usecase`, and the numbers that follow from it."""
     path = find_usecase(name)
-    return read_usecase(read_file(path, UseCaseError), path.name)
+    return _derived(read_file(path, UseCaseError), path.name)
 
 
 def read_usecase(text: str, file: str = "the use case") -> UseCase:
@@ -70,12 +75,17 @@ def read_usecase(text: str, file: str = "the use case") -> UseCase:
     UseCaseError
         As `load_usecase`.
     """
+    return _derived(text, file)[0]
+
+
+def _derived(text: str, file: str) -> tuple[UseCase, Derivations]:
     usecase = read_text(text, file, FORM)
     try:
-        requirements((*usecase.requirements, *usecase.readings), derive(usecase))
+        made = derive(usecase)
+        requirements((*usecase.requirements, *usecase.readings), made)
     except IcmodelError as error:
         raise UseCaseError(f"{file}: {error}") from error
-    return usecase
+    return usecase, made
 
 
 def usecase_schema() -> dict[str, Any]:

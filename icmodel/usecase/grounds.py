@@ -24,8 +24,8 @@ FLOWS = ("goodput_bps", "sent_bps", "shortfall_bps", "loss_rate", "frames_per_s"
 class RestsOn:
     """The evidence behind a verdict: its weakest basis, all bases, and the sources of the weakest.
 
-    ``settle`` is the measurement that would replace the weakest; empty unless it is weaker than
-    interpolated.
+    ``settle`` is the measurement that would replace the weakest, or why a stream is refused and what would answer
+    it; empty unless it is weaker than interpolated.
     """
 
     basis: str
@@ -53,8 +53,15 @@ NOTHING = RestsOn("", (), (), "")
 """The evidence if nothing was predicted."""
 
 
-def rests_on(metric: str, estimate: Estimate, prediction: Prediction) -> RestsOn:
-    """The evidence behind the estimate by which a requirement was judged."""
+def rests_on(
+    metric: str, estimate: Estimate, prediction: Prediction | None, refusal: str = ""
+) -> RestsOn:
+    """The evidence behind the estimate by which a requirement was judged.
+
+    Of a stream that is refused it is theory's at most, and the refusal says what would answer.
+    """
+    if prediction is None:
+        return RestsOn(estimate.basis, estimate.bases or (estimate.basis,), (), refusal)
     if not estimate.basis:
         return NOTHING
     rows = [row for row in prediction.rows if _behind(row, metric) and row.basis == estimate.basis]

@@ -10,11 +10,13 @@ from icmodel import units
 from icmodel.estimate import Estimate, Prediction, absent, weakest
 from icmodel.message import MESSAGE_METRICS, message_latency
 from icmodel.model import Model
-from icmodel.requirement import MET, UNDECIDED, Requirement, Verdict, judge
-from icmodel.usecase.bound import Ends, estimate_for, stated_limits
+from icmodel.requirement import MET, UNDECIDED, Requirement, Verdict, judge, while_all_passes
+from icmodel.usecase.answering import ends_of
+from icmodel.usecase.bound import Ends, estimate_for
 from icmodel.usecase.derivation import Derivation
 from icmodel.usecase.document import Candidate, ImageStream, Limit, UseCase
 from icmodel.usecase.grounds import others_beyond, rests_on
+from icmodel.usecase.limits import GOODPUT
 from icmodel.usecase.remedy import with_remedy
 from icmodel.usecase.result import Answer, Finding
 
@@ -36,12 +38,16 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A requirement of a use case for one candidate, as in the document and in SI."""
+    """A requirement of a use case for one candidate, as in the document and in SI.
+
+    ``produced_bps`` is the goodput [b/s] below which what its stream produces waits longer and longer.
+    """
 
     case: UseCase
     candidate: Candidate
     limit: Limit
     requirement: Requirement
+    produced_bps: float
     way: Way = Way()
 
     @property
@@ -57,16 +63,19 @@ class Ask:
 
 
 def find(ask: Ask, answers: Mapping[str, Answer], model: Model) -> Finding:
-    """The verdict on one requirement; *undecided*, with the reason, if nothing was predicted."""
+    """The verdict on one requirement; of a stream that is refused by theory alone, with the reason."""
     answer = answers.get(ask.stream)
-    if answer is None or answer.prediction is None:
+    if answer is None:
         silent = f"the candidate asks nothing of the stream {ask.stream}: give it a scenario"
-        return _finding(ask, judge(ask.requirement, absent(answer.why if answer else silent)))
+        return _finding(ask, judge(ask.requirement, absent(silent)))
     prediction, requirement = answer.prediction, ask.requirement
-    estimate = _estimate(ask, answer, prediction, model)
+    ends = ends_of(answer, ask.limit.metric, model)
+    estimate = _estimate(ask, answer, ends, model)
     limiting = _limiting(ask.limit.metric, prediction)
     verdict = _decided(judge(requirement, estimate, limiting))
-    ground = rests_on(ask.limit.metric, estimate, prediction)
+    grows = math.isinf(estimate.low)  # which follows from the goodput
+    about = GOODPUT if grows else ask.limit.metric
+    ground = rests_on(about, estimate, prediction, answer.why)
     if ask.way.strict and verdict.outcome == MET and ground.weak:
         why = f"judged strictly, since it rests on {ground.basis} rows: {ground.settle}"
         verdict = replace(verdict, outcome=UNDECIDED, why=_joined(why, verdict.why))
@@ -76,11 +85,13 @@ def find(ask: Ask, answers: Mapping[str, Answer], model: Model) -> Finding:
         rests_on=ground,
         others_beyond=others_beyond(model.data, requirement, answer.scenario) if met else "",
     )
-    if ask.limit.metric != "goodput_bps" or requirement.at_least is None or estimate.absent:
+    if ask.limit.metric != GOODPUT or requirement.at_least is None or prediction is None:
         return finding
     if finding.outcome == MET:
         return _with_headroom(finding, prediction)
-    return finding if ask.way.brief else with_remedy(finding, answer.scenario, model)
+    if ask.way.brief or estimate.absent:
+        return finding
+    return with_remedy(finding, answer.scenario, model)
 
 
 def _with_headroom(finding: Finding, prediction: Prediction) -> Finding:
@@ -103,41 +114,18 @@ def _finding(ask: Ask, verdict: Verdict) -> Finding:
     return Finding(verdict, ask.stream, ask.limit.device or "", ask.streams)
 
 
-def _estimate(ask: Ask, answer: Answer, prediction: Prediction, model: Model) -> Estimate:
-    metric, scenario = ask.limit.metric, prediction.scenario
+def _estimate(ask: Ask, answer: Answer, ends: Ends, model: Model) -> Estimate:
+    """The number that is judged; a latency is none where less passes than is produced."""
+    metric, prediction = ask.limit.metric, answer.prediction
     stream = ask.case.stream(ask.stream)
     if metric in MESSAGE_METRICS and isinstance(stream, ImageStream):
-        return message_latency(model, scenario, stream.picture)[metric]
-    ends = Ends(
-        metrics=prediction.metrics,
-        least_latency_s=model.least_latency_s(scenario),
-        greatest_goodput_bps=model.greatest_goodput_bps(scenario),
-        stated=stated_limits(model.data, scenario.protocol),
-    )
-    one = estimate_for(metric, ends)
-    if _is_latency(metric):
-        one = _with_cable(one, _unknown_cable(answer), ask.case)
+        found = {} if prediction is None else message_latency(model, prediction, stream.picture)
+        one = found.get(metric, answer.refused)
+    else:
+        one = estimate_for(metric, ends)
+    if _is_latency(metric) or metric in MESSAGE_METRICS:
+        one = while_all_passes(one, estimate_for(GOODPUT, ends), ask.produced_bps)
     return _of_all(one, metric, ask.streams)
-
-
-def _unknown_cable(answer: Answer) -> float:
-    """Length [m] of the cable in the request that the dataset has no delay for."""
-    left_out = answer.scenario.distance_m is None and answer.asked.distance_m is not None
-    return (answer.asked.distance_m or 0.0) if left_out else 0.0
-
-
-def _with_cable(one: Estimate, metres: float, case: UseCase) -> Estimate:
-    """A latency with the delay of such a cable added to its upper end, at the medium's speed."""
-    if case.medium is None or not metres or math.isnan(one.high):
-        return one
-    delay = metres * case.medium.propagation_s_per_m
-    said = (
-        f"the upper end has {units.format_seconds(delay)} for {units.format_metres(metres)} of "
-        "cable, which this dataset does not know"
-    )
-    bases = (*(one.bases or (one.basis,)), "derived")
-    why = _joined(one.why, said)
-    return Estimate(one.value, one.low, one.high + delay, weakest(bases), why, bases)
 
 
 def _is_latency(metric: str) -> bool:
@@ -155,6 +143,8 @@ def _decided(verdict: Verdict) -> Verdict:
         return verdict
     met, at_least = verdict.outcome == MET, requirement.at_least is not None
     end = estimate.low if met == at_least else estimate.high
+    if math.isinf(end):
+        return verdict
     at_end = replace(estimate, value=end)
     return replace(verdict, margin=judge(requirement, at_end).margin)
 
@@ -175,9 +165,9 @@ def _of_all(one: Estimate, metric: str, times: int) -> Estimate:
     )
 
 
-def _limiting(metric: str, prediction: Prediction) -> str:
+def _limiting(metric: str, prediction: Prediction | None) -> str:
     """What limits a metric: the bottleneck, the longest latency term or the CPU; empty for messages."""
-    if metric in MESSAGE_METRICS:
+    if metric in MESSAGE_METRICS or prediction is None:
         return ""
     if metric.startswith("latency_"):
         return max(prediction.terms, key=lambda name: prediction.terms[name], default="")

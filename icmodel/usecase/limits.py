@@ -8,8 +8,49 @@ from icmodel import units
 from icmodel.errors import UnitError, UseCaseError
 from icmodel.requirement import Requirement
 from icmodel.spelling import is_reference, quantity_kind
-from icmodel.usecase.derivation import Derivations, lookup
-from icmodel.usecase.document import Limit
+from icmodel.usecase.derivation import Derivations, arriving_goodput, lookup
+from icmodel.usecase.document import Limit, UseCase
+
+GOODPUT = "goodput_bps"
+
+
+ARRIVES = "what is produced arrives"
+"""The requirement that every stream has."""
+Judged = tuple[tuple[Limit, Requirement], ...]
+"""Requirements as in the document and in SI."""
+
+
+def required(case: UseCase, made: Derivations) -> Judged:
+    """The requirements of a use case, and of every stream that what is produced arrives.
+
+    The second is left out where the file itself requires that goodput, or allows that nothing arrives.
+    """
+    own = tuple(zip(case.requirements, requirements(case.requirements, made), strict=True))
+    implied = [
+        Limit(
+            name=ARRIVES,
+            metric=GOODPUT,
+            at_least=least.name,
+            kind="firm",
+            stream=stream.name,
+            source="required of every stream; allowed_shortfall lets some of it be lost",
+        )
+        for stream in case.streams
+        for least in (arriving_goodput(stream.name, made),)
+        if least.value > 0 and not _requires(case, own, stream.name, least.value)
+    ]
+    return (*own, *zip(implied, requirements(implied, made), strict=True))
+
+
+def _requires(case: UseCase, own: Judged, stream: str, goodput_bps: float) -> bool:
+    """Whether a requirement of the file demands a goodput of a stream."""
+    return any(
+        limit.metric == GOODPUT
+        and case.stream_of(limit) == stream
+        and wanted.at_least is not None
+        and wanted.at_least >= goodput_bps
+        for limit, wanted in own
+    )
 
 
 def requirements(limits: Iterable[Limit], made: Derivations) -> tuple[Requirement, ...]:

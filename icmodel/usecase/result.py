@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from icmodel.dataset import Dataset
 from icmodel.documents import by_field
-from icmodel.estimate import Prediction
+from icmodel.estimate import Estimate, Prediction, absent
 from icmodel.model import Model
 from icmodel.requirement import MET, NOT_MET, UNDECIDED, Verdict, worst
 from icmodel.scenario import Scenario
 from icmodel.usecase.derivation import Derivation
 from icmodel.usecase.document import UseCase
 from icmodel.usecase.grounds import NOTHING, RestsOn
+from icmodel.usecase.limits import ARRIVES
 
 SCHEMA_VERSION = 1
 
@@ -22,8 +23,8 @@ SCHEMA_VERSION = 1
 class Answer:
     """The prediction for one stream of a candidate; without one ``why`` gives the reason.
 
-    ``asked`` is the scenario of the document, ``scenario`` the one predicted, without parameters
-    that the dataset does not have.
+    ``asked`` is the scenario of the document, ``scenario`` the one predicted, without delays of the path
+    that the dataset does not know.
     """
 
     stream: str
@@ -33,6 +34,11 @@ class Answer:
     why: str
     notes: tuple[str, ...]
     derivations: tuple[Derivation, ...]
+
+    @property
+    def refused(self) -> Estimate:
+        """What is known of a metric without a prediction: the reason why there is none."""
+        return absent(self.why)
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
@@ -63,6 +69,17 @@ class Finding:
     def outcome(self) -> str:
         """met, not met or undecided."""
         return self.verdict.outcome
+
+    @property
+    def grows(self) -> bool:
+        """Whether it is a latency that grows without limit, since less passes than is produced."""
+        return math.isinf(self.verdict.estimate.low)
+
+    @property
+    def title(self) -> str:
+        """The name of the requirement; of one that every stream has, with the stream."""
+        name = self.verdict.requirement.name
+        return f"{name}, {self.stream}" if name == ARRIVES else name
 
     def to_dict(self) -> dict[str, object]:
         """JSON form: the verdict's, with stream and device."""
@@ -105,7 +122,7 @@ class CandidateResult:
     def decisive(self) -> Finding:
         """The finding that decides: of those with the worst outcome, the one with the least margin."""
         deciding = [one for one in self.findings if one.outcome == self.outcome]
-        return min(deciding, key=lambda one: _rank(one.verdict))
+        return min(deciding, key=lambda one: (one.grows, _rank(one.verdict)))
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
@@ -117,13 +134,17 @@ class CandidateResult:
 
 def _rank(verdict: Verdict) -> float:
     """Margins in order; what cannot be met narrowly, or has no number, comes last."""
-    relative = verdict.requirement.limit and not math.isnan(verdict.margin)
-    return verdict.margin if relative or verdict.outcome == NOT_MET else math.inf
+    if math.isnan(verdict.margin):
+        return math.inf
+    return verdict.margin if verdict.requirement.limit or verdict.outcome == NOT_MET else math.inf
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A use case on a dataset: the derivation, every candidate judged, and the verdict."""
+    """A use case on a dataset: the derivation, every candidate judged, and the verdict.
+
+    ``notes`` are what else must be known, such as a system of the same name that asks for other rates.
+    """
 
     usecase: UseCase
     model: Model
@@ -131,6 +152,7 @@ class Evaluation:
     derivations: tuple[Derivation, ...]
     candidates: tuple[CandidateResult, ...]
     strict: bool = False
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Evaluation({self.usecase.name!r} on {self.data.id!r}: {self.verdict})"
@@ -181,5 +203,6 @@ class Evaluation:
             "verdict": self.verdict,
             "derivations": [derivation.to_dict() for derivation in self.derivations],
             "candidates": [result.to_dict() for result in self.candidates],
+            "notes": list(self.notes),
             "known_limits": list(usecase.known_limits),
         }

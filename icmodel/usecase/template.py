@@ -44,6 +44,7 @@ receives = { video = 1 }
 #   kind = "image":   width_px, height_px, depth, rate          -> video.goodput_bps
 #   kind = "samples": size, within (or cycle), connections, ... -> STREAM.goodput_bps
 #   kind = "goodput": goodput
+# All of it must arrive; allowed_shortfall = "5 %" says how much of it need not.
 [[streams]]
 name = "video"
 kind = "image"

@@ -8,10 +8,11 @@ from collections import Counter
 from icmodel.report.blocks import Conclusion
 from icmodel.report.conclusion import limit_text, margin_text
 from icmodel.report.systems.seen import NOT_JUDGED, outcomes
-from icmodel.requirement import MET, OUTCOMES, UNDECIDED
+from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED
 from icmodel.system import SystemPrediction
+from icmodel.system.network import MESSAGE
 from icmodel.system.prediction.result import Judged, by_requirement
-from icmodel.wording import estimated, interval, limit_name, metric_name, plural, quantity
+from icmodel.wording import compared, interval, limit_name, metric_name, plural, quantity
 
 BOUND_DIGITS = 3
 
@@ -54,13 +55,17 @@ def about(one: Judged) -> str:
 
 
 def value_text(one: Judged) -> str:
-    """The judged value, or else its known end."""
-    metric, estimate = one.verdict.requirement.metric, one.verdict.estimate
+    """The judged value, or else its known end; of a whole message so marked."""
+    verdict = one.verdict
+    metric, estimate = verdict.requirement.metric, verdict.estimate
+    whole = f" (whole {MESSAGE})" if one.of == MESSAGE else ""
+    if estimate.absent and verdict.outcome == NOT_MET:
+        return "grows without limit"
     if estimate.absent or math.isinf(estimate.high):
-        return interval(metric, estimate) or "unknown"
+        return f"{interval(metric, estimate) or 'unknown'}{whole}"
     if one.by_bound:
         return f"{quantity(metric, estimate.value, BOUND_DIGITS)} (bound)"
-    return estimated(metric, estimate)
+    return compared(metric, estimate, verdict.requirement.limit) + whole
 
 
 def reason(one: Judged) -> str:
@@ -70,6 +75,8 @@ def reason(one: Judged) -> str:
     name, span = metric_name(metric), interval(metric, estimate)
     if not span:
         return verdict.why or f"no {name} is known"
+    if estimate.low == estimate.high and verdict.outcome != MET and verdict.why:
+        return verdict.why  # the number alone does not say it
     needed = f"where {limit_text(verdict)} is needed"
     if verdict.outcome == UNDECIDED:
         within = "" if span.startswith(("at least", "about", "exact")) else "within "

@@ -62,7 +62,9 @@ def command(found: SystemPrediction) -> str:
     """The command that repeats this prediction; files are given by their names."""
     name = found.system.name
     own = "" if name in system_names() else ".toml"
-    return shlex.join(["icmodel", "system", f"{name}{own}", "-o", f"{name}.html"])
+    options = [part for key, value in found.asked.items() for part in (f"--{key}", value)]
+    file = found.system.file or f"{name}{own}"
+    return shlex.join(["icmodel", "system", file, *options, "-o", f"{name}.html"])
 
 
 def _drawing(found: SystemPrediction, of: Seen, picture: str) -> Iterator[Block]:

@@ -12,10 +12,17 @@ from icmodel.report.blocks import Block, Cell, Fold, Items, Table, Text
 from icmodel.report.conclusion import limit_text
 from icmodel.report.systems.conclusion import about, margin, value_text
 from icmodel.report.systems.seen import NOT_JUDGED, Seen, SeenBox, SeenCable, outcomes
-from icmodel.report.systems.worst import by_group, limits, queue_texts, worst_bound, worst_of
+from icmodel.report.systems.worst import (
+    bound_text,
+    by_group,
+    grows,
+    limits,
+    queue_texts,
+    worst_bound,
+    worst_of,
+)
 from icmodel.requirement import MET, OUTCOMES, worst
 from icmodel.system import SystemPrediction
-from icmodel.system.prediction.bounding import NETWORK
 from icmodel.system.prediction.result import Judged, StreamPrediction, by_requirement
 from icmodel.wording import estimated, interval, metric_name, percent, plural
 
@@ -137,6 +144,8 @@ def _outcome(some: Iterable[str]) -> Cell:
 
 def _cell(metric: str, some: Sequence[StreamPrediction]) -> Cell:
     """The worst value of some streams, with its ends and basis."""
+    if grows(metric, some):
+        return Cell("grows", note="less passes than is produced")
     one = worst_of(metric, some)
     return Cell("unknown") if one is None else estimate_cell(metric, one)
 
@@ -155,9 +164,7 @@ def _bound(some: Sequence[StreamPrediction]) -> Cell:
     one = worst_bound(some)
     if one is None or one.latency_bound is None:
         return Cell("none")
-    found = one.latency_bound
-    hosts = ", network alone" if NETWORK in found.covers else ""
-    return Cell(units.format_seconds(found.value_s, 3), note=f"{found.method}{hosts}")
+    return Cell(bound_text(some), note=one.latency_bound.method)
 
 
 def bounds(found: SystemPrediction) -> Iterator[Block]:
@@ -179,7 +186,7 @@ def links(of: Seen) -> Table:
     """The cables of the drawing, each by its busiest port."""
     return Table(
         "Links as they are drawn, each by its busiest port, the busiest first",
-        ("link", "#rate", "#load", "#asked for", "#mean queue", "#greatest queue"),
+        ("link", "#rate", "#passing", "#asked for", "#mean queue", "#queue bound"),
         tuple(map(_link, sorted(of.cables, key=lambda one: -one.port.asked_ratio))),
     )
 

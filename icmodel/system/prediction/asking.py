@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from icmodel.application import ApplicationWork
 from icmodel.arrays import Floats, Ints
 from icmodel.dataset import Dataset
 from icmodel.errors import IcmodelError, OutOfDomain
@@ -17,6 +18,7 @@ from icmodel.laws.metrics import ALWAYS
 from icmodel.model import Model
 from icmodel.scenario import Scenario
 from icmodel.system.network import Stream, System
+from icmodel.wording import plural
 
 if TYPE_CHECKING:
     import xarray
@@ -54,14 +56,13 @@ class Speaker:
     """A dataset with some options, the streams it speaks for, and their questions.
 
     ``streams`` are indices in the system's order; ``columns`` the questions without what else meets
-    them; ``sharing`` is where the dataset has a rule for that.
+    them.
     """
 
     model: Model
     options: Mapping[str, str]
     streams: Ints
     columns: Mapping[str, Floats]
-    sharing: Floats
     notes: tuple[str, ...]
 
 
@@ -121,12 +122,11 @@ def spoken(system: System, choice: Choice) -> Spoken:
     speakers = []
     for (name, options), members in groups.items():
         model = models[name] = chosen or models.get(name) or choice.model(name)
-        known = [k for k in members if streams[k].protocol in model.data.protocols]
-        for k in set(members) - set(known):
-            silent[k] = f"{model.data.id} has no protocol {streams[k].protocol}: theory alone"
+        fitted, notes = _fitted(system, model, {k: streams[k] for k in members}, dict(options))
+        silent |= {k: why for k, why in fitted.items() if isinstance(why, str)}
+        known = {k: one for k, one in fitted.items() if isinstance(one, Scenario)}
         if known:
-            spoken_for = {k: streams[k] for k in known}
-            speakers.append(_speaker(system, model, dict(options), spoken_for))
+            speakers.append(_speaker(model, dict(options), known, notes))
     return Spoken(len(streams), tuple(speakers), silent)
 
 
@@ -137,65 +137,109 @@ def dataset_of(system: System, stream: Stream) -> str | None:
     return next((name for name in (*hosts, *links) if name is not None), None)
 
 
-def _speaker(
-    system: System, model: Model, options: Mapping[str, str], streams: Mapping[int, Stream]
-) -> Speaker:
-    """The questions of some streams, without what the dataset has no axis or rule for."""
-    fitted: dict[Scenario, tuple[Scenario, tuple[str, ...]]] = {}
-    asked, sharing = [], []
+def _fitted(
+    system: System, model: Model, streams: Mapping[int, Stream], options: Mapping[str, str]
+) -> tuple[Mapping[int, Scenario | str], tuple[str, ...]]:
+    """What a dataset is asked of each stream, or why it refuses; and notes on all of them.
+
+    As `Model.fit_question` has it, nothing is left out but delays, which the system adds by itself.
+    """
+    kinds: dict[Scenario, Scenario | str] = {}
+    found: dict[int, Scenario | str] = {}
     notes: dict[str, None] = {}
-    for stream in streams.values():
+    for k, stream in streams.items():
         one = _scenario(system, model, stream, options)
         kind = _kind(one)
-        if kind not in fitted:
-            fitted[kind] = model.fit_question(kind)
-            notes |= dict.fromkeys(fitted[kind][1])
-        asked.append(_row(model, stream, one, fitted[kind][0]))
-        sharing.append(fitted[kind][0].endpoints > 1)
-    columns = {name: np.array([row[name] for row in asked]) for name in asked[0]}
-    known = dict(fitted[next(iter(fitted))][0].options)
-    return Speaker(model, known, np.array(list(streams)), columns, np.array(sharing), tuple(notes))
+        if kind not in kinds:
+            try:
+                kinds[kind], told = model.fit_question(kind)
+                notes |= dict.fromkeys(told)
+            except IcmodelError as refused:
+                kinds[kind] = str(refused)
+        fit = kinds[kind]
+        few = few_cores(system, stream, one)
+        found[k] = few or (fit if isinstance(fit, str) else _as_fitted(one, fit))
+        if stream.cores is None and one.cores is not None:
+            notes[f"streams that say no cores use one, by {model.data.id}: one connection"] = None
+    return found, tuple(notes)
+
+
+def few_cores(system: System, stream: Stream, asked: Scenario) -> str:
+    """Why a stream cannot use the cores that are asked for it: its hosts have fewer; empty where they have them."""
+    ends = (system.devices[end] for end in (stream.source, stream.sink))
+    counts = {device.name: device.cores for device in ends if device.cores is not None}
+    name = min(counts, key=lambda one: counts[one], default="")
+    if asked.cores is None or not name or asked.cores <= counts[name]:
+        return ""
+    return (
+        f"the stream {stream.name} asks for {plural(asked.cores, 'core')}, and {name} has "
+        f"{counts[name]}: give the stream at most that many"
+    )
 
 
 def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str, str]) -> Scenario:
+    """What is asked of a stream; without cores it is one connection, where the dataset counts them."""
     links = system.links_of(stream)
     rate = min(links[0].rate_bps, links[-1].rate_bps)
-    own = model.data.link(options).line_rate_bps if not options else None
-    own = own or model.data.interconnect.line_rate_bps
+    own = model.data.link(options).line_rate_bps
     length = sum(link.length_m for link in links)
-    clock = min(system.devices[end].cpu_clock_ratio for end in (stream.source, stream.sink))
+    source, sink = (system.devices[end] for end in (stream.source, stream.sink))
     return Scenario(
         protocol=stream.protocol,
         payload_bytes=stream.payload_bytes,
         rate_fps=stream.rate_fps,
-        cores=stream.cores,
+        cores=stream.cores or _one_core(model, stream.protocol, options),
         switches=len(stream.path) - 1,
         distance_m=length or None,
         options=tuple(sorted(options.items())),
         line_rate_bps=None if own is None or rate == own else rate,
-        cpu_clock_ratio=clock,
+        cpu_clock_ratio=min(source.cpu_clock_ratio, sink.cpu_clock_ratio),
+        work=ApplicationWork(source.app_send_s, sink.app_recv_s),
     )
+
+
+def _one_core(model: Model, protocol: str, options: Mapping[str, str]) -> int | None:
+    try:
+        return 1 if model.core_counts(protocol, options) else None
+    except IcmodelError:
+        return None
 
 
 def _kind(one: Scenario) -> Scenario:
     """A scenario that stands for all that a dataset has the same axes and rules for."""
     distance_m = None if one.distance_m is None else 1.0
-    return replace(one, payload_bytes=1, rate_fps=None, endpoints=2, distance_m=distance_m)
+    return replace(one, payload_bytes=1, rate_fps=None, distance_m=distance_m)
 
 
-def _row(model: Model, stream: Stream, one: Scenario, fitted: Scenario) -> dict[str, float]:
+def _as_fitted(one: Scenario, kind: Scenario) -> Scenario:
+    """A scenario without the delays that are left out of its kind."""
+    distance_m = None if kind.distance_m is None else one.distance_m
+    return replace(one, switches=kind.switches, distance_m=distance_m)
+
+
+def _speaker(
+    model: Model, options: Mapping[str, str], asked: Mapping[int, Scenario], notes: tuple[str, ...]
+) -> Speaker:
+    """The questions of some streams as columns."""
+    rows = [_row(model, one) for one in asked.values()]
+    columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    return Speaker(model, options, np.array(list(asked)), columns, notes)
+
+
+def _row(model: Model, one: Scenario) -> dict[str, float]:
     def said(value: float | None) -> float:
         return np.nan if value is None else float(value)
 
     return {
-        "protocol": model.data.protocols.index(stream.protocol),
+        "protocol": model.data.protocols.index(one.protocol),
         "payload_bytes": float(one.payload_bytes),
         "rate_fps": np.inf if one.rate_fps is None else one.rate_fps,
-        "cores": said(fitted.cores),
-        "switches": float(fitted.switches),
-        "distance_m": said(None if fitted.distance_m is None else one.distance_m),
-        "line_rate_bps": said(fitted.line_rate_bps),
-        "cpu_clock_ratio": fitted.cpu_clock_ratio,
+        "cores": said(one.cores),
+        "switches": float(one.switches),
+        "distance_m": said(one.distance_m),
+        "line_rate_bps": said(one.line_rate_bps),
+        "cpu_clock_ratio": one.cpu_clock_ratio,
+        **one.work.to_dict(),
     }
 
 
@@ -211,7 +255,6 @@ def ask(spoken: Spoken, changed: Mapping[str, Floats]) -> Answers:
         columns = {**speaker.columns}
         columns |= {name: values[speaker.streams] for name, values in changed.items()}
         if "endpoints" in columns:
-            columns["endpoints"] = np.where(speaker.sharing, columns["endpoints"], 1.0)
             alone = columns["endpoints"] == 1
             columns["other_goodput_bps"] = np.where(alone, 0.0, columns["other_goodput_bps"])
         questions: dict[str, object] = {**columns, "protocol": columns["protocol"].astype(np.int64)}
@@ -252,24 +295,22 @@ def _metrics(found: xarray.Dataset) -> Iterator[str]:
 
 def refusals(system: System, spoken: Spoken, answers: Answers) -> dict[int, str]:
     """Why a dataset answers nothing of a stream it speaks for, by index; alike streams are asked once."""
-    reasons: dict[tuple[object, ...], str] = {}
+    reasons: dict[Scenario, str] = {}
     streams, found = list(system.streams.values()), dict(spoken.silent)
     goodput = answers.value("goodput_bps")
     for speaker in spoken.speakers:
         for k in speaker.streams[np.isnan(goodput[speaker.streams])].tolist():
             one = streams[k]
-            kind = (one.protocol, one.payload_bytes, one.cores, len(one.path))
-            if kind not in reasons:
-                reasons[kind] = _refusal(system, speaker, one)
-            found[k] = reasons[kind]
+            asked = replace(_scenario(system, speaker.model, one, speaker.options), rate_fps=None)
+            if asked not in reasons:
+                reasons[asked] = _refusal(speaker, asked)
+            found[k] = reasons[asked]
     return found
 
 
-def _refusal(system: System, speaker: Speaker, stream: Stream) -> str:
+def _refusal(speaker: Speaker, scenario: Scenario) -> str:
     try:
-        asked, _ = speaker.model.fit_question(
-            _scenario(system, speaker.model, stream, speaker.options)
-        )
+        asked, _ = speaker.model.fit_question(scenario)
         speaker.model.predict(asked, metrics=())  # goodput alone says why
     except IcmodelError as error:
         return str(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -143,22 +144,20 @@ def _cores(
 ) -> Iterator[Hop | None]:
     """The cores of one end: all of a host that says how many it has, and those that the stream may take.
 
-    A dataset knows the second limit for the program that measured; where an application works on frames
-    besides, its work is added here.
+    A dataset that speaks for the stream counts its application's work, and holds it to its own cores.  Of others
+    only that work is known: a core handles one frame at a time.
     """
     device = system.devices[stream.source if side == "send" else stream.sink]
     own_s = device.app_send_s if side == "send" else device.app_recv_s
     goodput = float(alone.value("goodput_bps")[index])
-    frames = goodput / (8 * stream.payload_bytes)
-    busy = float(alone.value(f"cpu_{side}_cores")[index]) + own_s * frames
-    if not busy > 0 or not goodput > 0:
+    busy = float(alone.value(f"cpu_{side}_cores")[index])
+    used = busy / goodput if busy > 0 and goodput > 0 else own_s / (8 * stream.payload_bytes)
+    if not used > 0:
         yield from (None, None)
         return
-    used = busy / goodput
     yield None if device.cores is None else ((PROCESSOR, device.name, 0), used)
-    own_cores = stream.cores if own_s else None
     own = OWN_CORES, f"{device.name} for {stream.name}", 0
-    yield None if own_cores is None else (own, used / own_cores)
+    yield (own, used / (stream.cores or 1)) if math.isnan(goodput) else None
 
 
 def _lanes(system: System, streams: Sequence[Stream], keys: Sequence[Lane]) -> Lanes:

@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from icmodel.dataset import Dataset
+from icmodel.dataset import Dataset, catalogue
 from icmodel.estimate import Estimate, absent
 from icmodel.message import AT_ONCE, Message, sent_at_once
 from icmodel.model import Model
 from icmodel.system.network import Stream, System
+from icmodel.system.overloads import Overload
+from icmodel.system.packing import AT_ONCE as BURSTS
 from icmodel.system.packing import Packing, packing
 from icmodel.system.prediction import path_times, shares
+from icmodel.system.prediction.arrival import (
+    Arrival,
+    arrival,
+    of_what_arrives,
+    overloaded_streams,
+    without_times,
+)
 from icmodel.system.prediction.asking import Answers, Choice, Spoken, refusals, spoken
-from icmodel.system.prediction.bounding import REFUSE, Bounded, bounded, hosts_s
+from icmodel.system.prediction.bounding import NETWORK, REFUSE, Bounded, bounded, hosts_s
+from icmodel.system.prediction.buffers import Buffers, buffers
 from icmodel.system.prediction.judging import judged
-from icmodel.system.prediction.lanes import PORT
+from icmodel.system.prediction.lanes import is_elastic
 from icmodel.system.prediction.latency import Added, added, held, latencies
+from icmodel.system.prediction.notes import notes
 from icmodel.system.prediction.ports import links
-from icmodel.system.prediction.processors import devices
+from icmodel.system.prediction.processors import devices, overloaded_hosts
 from icmodel.system.prediction.queues import queues
 from icmodel.system.prediction.result import (
     LatencyBound,
@@ -31,6 +42,13 @@ from icmodel.system.prediction.throughput import MOST_ENDPOINTS, SAME, Carried, 
 
 OVERLOAD = 1.001
 """A lane asked for this much of what it can carry stays full."""
+MEAN = "latency_mean_s"
+OF_MESSAGES = (MEAN, "latency_p99_s", "latency_max_s")
+"""Times of whole messages that are told to be absent where none arrives whole."""
+VIRTUAL = "the worst runs of a virtual machine"
+FULL = "more may come to a port of its path than that can send"
+NO_FRAME = "no latency of a frame is known"
+LOST = "all senders at once lose frames: no message arrives whole"
 
 
 def predict(
@@ -79,14 +97,18 @@ def predict(
         if worst
         else Bounded({}, {}, {}, "bounds were not asked for")
     )
-    worst_s = path_times.worst_waits_s(system, packed, bound.network)
+    held = buffers(system, packed, got.shared, got.allocation, queued, bound)
+    worst_s = path_times.worst_waits_s(system, packed, held.bound.network)
     telling = _Telling(
         system=system,
         packed=packed,
         got=got,
-        way=added(system, got.shared, queued, got.held_back, shifts, overloaded, worst_s),
+        way=added(system, got.shared, held.queued, got.held_back, shifts, overloaded, worst_s),
         refused=refusals(system, said, got.alone),
-        bound=bound,
+        held=held,
+        over=overloaded_streams(system),
+        virtual=frozenset(virtual_hosts(said)),
+        hosts=overloaded_hosts(system, got.alone, got.shared.flows.sent_with),
     )
     streams = telling.streams()
     result = SystemPrediction(
@@ -94,11 +116,38 @@ def predict(
         datasets={one.model.data.id: one.model.data.sha256 for one in said.speakers},
         variants=tuple(dict.fromkeys(one.model.variant for one in said.speakers)),
         streams=streams,
-        links=links(system, got.shared, got.allocation, queued, bound),
+        links=links(system, got.shared, got.allocation, held),
         devices=devices(system, streams, got.shared.flows.sent_with),
-        notes=tuple(dict.fromkeys(note for one in said.speakers for note in one.notes)),
+        notes=notes(system, said),
+        asked=dict(_asked(dataset, variant, cycles)),
     )
     return replace(result, judged=judged(result))
+
+
+def virtual_hosts(said: Spoken) -> Iterator[int]:
+    """Streams whose dataset says that its hosts were virtual machines, by index."""
+    for one in said.speakers:
+        if any("virtual machine" in limit for limit in one.model.data.known_limits):
+            yield from one.streams.tolist()
+
+
+def _asked(
+    dataset: Model | Dataset | str | Path | Mapping[str, Model] | None,
+    variant: str | None,
+    cycles: str,
+) -> Iterator[tuple[str, str]]:
+    """What is asked for besides the system, as the options of the command line have it."""
+    data: object = dataset
+    if isinstance(dataset, Model):
+        data, variant = dataset.data, dataset.variant
+    if isinstance(data, Dataset):
+        data = data.id if data.id in catalogue() else data.folder
+    if data is not None and not isinstance(data, Mapping):
+        yield "dataset", str(data)
+    if variant is not None:
+        yield "variant", variant
+    if cycles != REFUSE:
+        yield "cycles", cycles
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +159,10 @@ class _Telling:
     got: Carried
     way: Sequence[Added]
     refused: Mapping[int, str]
-    bound: Bounded
+    held: Buffers
+    over: Mapping[str, Sequence[Overload]]
+    hosts: Mapping[str, str]
+    virtual: frozenset[int]
 
     def streams(self) -> dict[str, StreamPrediction]:
         """Every stream by name."""
@@ -126,32 +178,64 @@ class _Telling:
         if why is None:
             metrics = self._metrics(index, stream, part)
         else:
-            metrics = self._by_theory(stream, part, way, why)
-        metrics[AT_ONCE] = self._message_latency(index, stream, metrics)
-        own = self.got.beside.estimate("goodput_bps", index)
-        code = int(self.got.beside.bottleneck[index])
-        limit, where = shares.bottleneck(code, part, own, metrics["goodput_bps"])
-        if limit == "request" and self.got.by_window[index]:
-            limit = "window"
+            metrics = self._by_theory(index, stream, part, way, why)
+        times = self._message_times(index, stream, metrics)
+        metrics[AT_ONCE] = times.get(MEAN, metrics.get(MEAN, absent(NO_FRAME)))
+        limit, where = self._limit(index, part, metrics["goodput_bps"])
+        over, host = self.over.get(stream.name, ()), self.hosts.get(stream.name, "")
+        arrives = arrival(self.system, stream, metrics["goodput_bps"], limit, over, host)
+        if arrives.grows:
+            metrics, times = (without_times(some, arrives.why) for some in (metrics, times))
+        elif metrics["goodput_bps"].low < stream.produced_bps * (1 - SAME):
+            metrics, times = (of_what_arrives(some) for some in (metrics, times))
         terms = {name: time for name, time in way.shifts_s.items() if time}
         terms |= {f"queue at {port}": time for port, time in way.queues_s.items()}
-        bound, no_bound = self._bound(index, stream, part)
-        return StreamPrediction(stream, metrics, limit, where, terms, bound, no_bound)
+        bound, no_bound = self._bound(index, stream, arrives)
+        return StreamPrediction(
+            stream=stream,
+            metrics=metrics,
+            bottleneck=limit,
+            bottleneck_at=where,
+            terms={} if arrives.grows else terms,
+            latency_bound=bound,
+            no_bound=no_bound,
+            arrival=arrives,
+            message_times=times,
+        )
+
+    def _limit(self, index: int, part: shares.Part, goodput: Estimate) -> tuple[str, str]:
+        """What limits a stream, and where."""
+        own = self.got.beside.estimate("goodput_bps", index)
+        limit, where = shares.bottleneck(int(self.got.beside.bottleneck[index]), part, own, goodput)
+        if limit == "request" and self.got.by_window[index]:
+            limit = "window"
+        return limit, where
 
     def _bound(
-        self, index: int, stream: Stream, part: shares.Part
+        self, index: int, stream: Stream, arrives: Arrival
     ) -> tuple[LatencyBound | None, str]:
         """The latency no frame exceeds, or why there is none."""
-        by_host = part.lane is not None and part.lane[0] != PORT
-        if self.got.by_window[index] or (by_host and math.isfinite(stream.requested_goodput_bps)):
-            by = "its window" if self.got.by_window[index] else f"the host at {part.at}"
-            return None, f"{by} lets less pass than is asked for, so that more and more waits"
+        if arrives.grows:
+            return None, f"what waits grows without limit: {arrives.why}"
         own = path_times.application_s(self.system, stream)
-        bound = self.bound.of(stream)
+        bound = self.held.bound.of(stream)
         if bound is None:
-            full = "more may come to a port of its path than that can send"
-            return None, self.bound.why or full
-        return replace(bound, value_s=bound.value_s + own), ""
+            return None, self.held.bound.why or self._again(stream) or FULL
+        at_once = stream.frames_a_message == 1 or (
+            stream.producer is not None and stream.producer.kind in BURSTS
+        )
+        network_s = self.held.bound.network[stream.name].value_s
+        covers = bound.covers
+        if index in self.virtual and NETWORK not in covers:
+            covers = (*covers, VIRTUAL)
+        found = replace(
+            bound,
+            value_s=bound.value_s + own,
+            covers=covers,
+            whole=at_once,
+            network_s=network_s,
+        )
+        return found, ""
 
     def _metrics(self, index: int, stream: Stream, part: shares.Part) -> dict[str, Estimate]:
         own = {name: self.got.beside.estimate(name, index) for name in self.got.beside.metrics}
@@ -164,10 +248,22 @@ class _Telling:
         elif self.way[index].brim_s:
             own |= self._latencies(self.got.alone, index)
         asked_bps = stream.requested_goodput_bps
+        spill = self.held.spills.get(index)
+        if spill is not None:
+            got = shares.spilled(got, spill)
         found = shares.following(own, got, part, asked_bps) | {"goodput_bps": got}
         if "loss_rate" in own:
             found["loss_rate"] = shares.loss(own["loss_rate"], got, own["goodput_bps"], part)
-        return found | latencies(own, self.way[index])
+        found |= latencies(own, self.way[index])
+        again = self._again(stream)
+        return shares.sent_again(found, again) if again else found
+
+    def _again(self, stream: Stream) -> str:
+        """Why a TCP stream may wait for packets that are sent again; empty if it never does."""
+        full = next((port for port in stream.path if port in self.held.overflowing), "")
+        if not full or not is_elastic(stream):
+            return ""
+        return f"the buffer of {full} may overflow, and what it drops is sent again after a timer"
 
     def _held(self, index: int, got: Estimate) -> dict[str, Estimate]:
         """Latencies of a stream that is held back by others: those it has alone, as fast as it goes, longer."""
@@ -188,29 +284,43 @@ class _Telling:
         return {name: one for name, one in found.items() if not one.absent}
 
     def _by_theory(
-        self, stream: Stream, part: shares.Part, way: Added, why: str
+        self, index: int, stream: Stream, part: shares.Part, way: Added, why: str
     ) -> dict[str, Estimate]:
         found = path_times.latencies_by_theory(self.system, self.packed, stream, way, why)
-        return {"goodput_bps": shares.by_theory(part, why), **found}
+        goodput, spill = shares.by_theory(part, why), self.held.spills.get(index)
+        return {
+            "goodput_bps": goodput if spill is None else shares.spilled(goodput, spill),
+            **found,
+        }
 
-    def _message_latency(
+    def _message_times(
         self, index: int, stream: Stream, metrics: Mapping[str, Estimate]
-    ) -> Estimate:
-        frame = metrics.get("latency_mean_s", absent("no latency of a frame is known"))
+    ) -> dict[str, Estimate]:
+        """Latencies of whole messages of several frames, all that have such sending theirs at once."""
         sent = message(stream)
         if sent is None or self.got.at_once is None:
-            return frame
-        part = self.got.at_once[index]
-        if not part.elastic and part.rate_bps < part.sent_bps * (1 - SAME):
-            return absent("all senders at once lose frames: no message arrives whole")
+            return {}
+        frames = {
+            name: one
+            for name, one in metrics.items()
+            if name.startswith("latency_") and name != "latency_std_s"
+        }
+        part, spill = self.got.at_once[index], self.held.spills.get(index)
+        if spill is not None:
+            why = f"all senders at once may lose frames at the buffer of {spill.at}: no message need arrive whole"
+            return dict.fromkeys((*frames, *OF_MESSAGES), absent(why))
+        lossy = not part.elastic and part.rate_bps < part.sent_bps * (1 - SAME)
+        if lossy and part.at not in self.held.sizes:
+            return dict.fromkeys((*frames, *OF_MESSAGES), absent(LOST))
+        part = replace(
+            part, elastic=part.elastic or lossy
+        )  # a stated buffer holds what does not fit
         if index in self.refused:
             goodput = shares.by_theory(part, self.refused[index])
         else:
             fast = self.got.fast.estimate("goodput_bps", index)
             goodput = shares.goodput(fast, part, fast.high)
-        if not math.isfinite(frame.high):
-            return _at_least(sent, stream, frame, goodput)
-        return sent_at_once(sent, stream.payload_bytes, frame, goodput)
+        return {name: _whole(sent, stream, frame, goodput) for name, frame in frames.items()}
 
 
 def _hosts_s(system: System, packed: Packing, said: Spoken, alone: Answers) -> dict[str, float]:
@@ -224,8 +334,10 @@ def _hosts_s(system: System, packed: Packing, said: Spoken, alone: Answers) -> d
     return found
 
 
-def _at_least(message: Message, stream: Stream, frame: Estimate, goodput: Estimate) -> Estimate:
-    """A message whose frames have no greatest latency: at least what its bytes take."""
+def _whole(message: Message, stream: Stream, frame: Estimate, goodput: Estimate) -> Estimate:
+    """A latency of a whole message, by that of its last frame; at least what its bytes take if that has no upper end."""
+    if math.isfinite(frame.high):
+        return sent_at_once(message, stream.payload_bytes, frame, goodput)
     if frame.absent or goodput.absent or goodput.high <= 0:
         return frame
     behind = 8 * (message.size_bytes - stream.payload_bytes) / goodput.high

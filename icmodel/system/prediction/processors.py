@@ -9,6 +9,8 @@ from dataclasses import replace
 from icmodel.arrays import Ints
 from icmodel.estimate import Estimate, absent, weakest
 from icmodel.system.network import Device, Stream, System
+from icmodel.system.overloads import TOLERANCE
+from icmodel.system.prediction.asking import Answers
 from icmodel.system.prediction.result import DevicePrediction, StreamPrediction
 
 SIDES = (("source", "send"), ("sink", "recv"))
@@ -25,25 +27,44 @@ def devices(
             if side == "send" and sent_with[index] != index:
                 continue
             device = system.devices[getattr(stream, end)]
-            work[device.name].append((stream, _busy(one, device, side)))
+            work[device.name].append((stream, _busy(one, side)))
     return {name: _device(system.devices[name], some) for name, some in work.items()}
 
 
-def _busy(one: StreamPrediction, device: Device, side: str) -> Estimate:
-    """Busy cores of one side of a stream, the application's own work included: at most those that it may take."""
-    metrics, name = one.metrics, f"cpu_{side}_cores"
-    found = metrics.get(
-        name, absent(f"{metrics['goodput_bps'].why or 'its dataset'} gives no {name}")
-    )
-    own_s = device.app_send_s if side == "send" else device.app_recv_s
-    frames = metrics.get("frames_per_s", absent(""))
-    if found.absent or not own_s or frames.absent:
-        return found
-    most = math.inf if one.stream.cores is None else float(one.stream.cores)
-    added = zip(found.ends, frames.ends, strict=True)
-    value, low, high = (min(busy + own_s * rate, most) for busy, rate in added)
-    bases = (found.basis, "stated")
-    return Estimate(value, low, high, weakest(bases), "with the application's own work", bases)
+def overloaded_hosts(system: System, alone: Answers, sent_with: Ints) -> dict[str, str]:
+    """Streams of which a host surely has too few cores, by name, each with a sentence.
+
+    What must arrive of all streams of a host together, at the least that the dataset says they take alone.
+    """
+    needed: dict[str, dict[str, float]] = {}
+    for index, stream in enumerate(system.streams.values()):
+        most_bps = float(alone.ends("goodput_bps")[2, index])
+        for end, side in SIDES:
+            if side == "send" and sent_with[index] != index:
+                continue
+            least = float(alone.ends(f"cpu_{side}_cores")[1, index])
+            if least > 0 and most_bps > 0:
+                busy = needed.setdefault(getattr(stream, end), {})
+                busy[stream.name] = least / most_bps * stream.must_arrive_bps
+    found: dict[str, str] = {}
+    for name, busy in needed.items():
+        cores, total = system.devices[name].cores, math.fsum(busy.values())
+        if cores is not None and total > cores * (1 + TOLERANCE):
+            first, *more = busy
+            others = f" and {len(more)} more" if more else ""
+            found |= dict.fromkeys(
+                busy,
+                f"{name} needs at least {total:.4g} busy cores of its {cores} for the stream {first}{others}: "
+                "give it more cores, or the streams less to carry",
+            )
+    return found
+
+
+def _busy(one: StreamPrediction, side: str) -> Estimate:
+    """Busy cores of one side of a stream, its application's work included."""
+    name = f"cpu_{side}_cores"
+    found = one.metrics.get(name)
+    return found or absent(f"{one.metrics['goodput_bps'].why or 'its dataset'} gives no {name}")
 
 
 def _device(device: Device, work: list[tuple[Stream, Estimate]]) -> DevicePrediction:

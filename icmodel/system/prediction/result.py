@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from icmodel.estimate import Estimate, absent, json_form, json_of
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED, Verdict, worst
 from icmodel.system.network import Stream, System
+from icmodel.system.prediction.arrival import Arrival
 
 SCHEMA_VERSION = 1
 TOLD = (
@@ -26,15 +27,21 @@ TOLD = (
 
 @dataclass(frozen=True, slots=True)
 class LatencyBound:
-    """A latency [s] that no frame exceeds, how it was found, and the features of the system it covers."""
+    """A latency [s] that no frame exceeds, how it was found, and the features of the system it covers.
+
+    ``whole``: no whole message exceeds it either, since its frames are sent at once. ``network_s`` is the part of it
+    that the network alone has [s].
+    """
 
     value_s: float
     method: str
     covers: tuple[str, ...]
+    whole: bool = False
+    network_s: float = math.nan
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        return {"value": self.value_s, "method": self.method, "covers": list(self.covers)}
+        return {"value": self.value_s, **json_of(self, "method", "covers", "whole", "network_s")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +49,9 @@ class StreamPrediction:
     """What one stream gets.
 
     ``terms`` are what its mean latency has beside its dataset's part [s]; ``bottleneck_at`` the lane that
-    limits it, empty where none does; ``no_bound`` why there is no bound on its latency.
+    limits it, empty where none does; ``no_bound`` why there is no bound on its latency. ``arrival`` says whether
+    what it produces arrives; ``message_times`` are the latencies of whole messages of several frames, under the
+    names of a frame's.
     """
 
     stream: Stream
@@ -53,6 +62,8 @@ class StreamPrediction:
     latency_bound: LatencyBound | None = None
     no_bound: str = ""
     notes: tuple[str, ...] = ()
+    arrival: Arrival = field(default_factory=Arrival)
+    message_times: Mapping[str, Estimate] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> Estimate:
         """A metric by its name."""
@@ -69,12 +80,18 @@ class StreamPrediction:
             **{name: one.to_dict() for name, one in {**told, **self.metrics}.items()},
             "latency_bound_s": json_form(self.latency_bound),
             **json_of(self, "no_bound", "bottleneck", "bottleneck_at", "terms", "notes"),
+            "allowed_shortfall_ratio": self.stream.allowed_shortfall_ratio,
+            **json_of(self, "arrival", "message_times"),
         }
 
 
 @dataclass(frozen=True, slots=True)
 class PortPrediction:
-    """One direction of a link: what it carries and is asked to, of its rate; the bytes that queue."""
+    """One direction of a link: what passes of its rate, what its streams ask of it, and the bytes that queue.
+
+    ``asked_ratio`` has all that is produced, whether or not it comes so far. Queues are those of what passes; there is
+    no bound where more is asked than the port carries, unless a buffer is stated.
+    """
 
     load_ratio: float
     asked_ratio: float
@@ -129,12 +146,17 @@ class DevicePrediction:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A requirement judged for one stream or device."""
+    """A requirement judged for one stream or device.
+
+    ``of``: whether a time is that of a whole ``message`` of several frames, or of a single ``frame`` of it; empty
+    where there is no difference.
+    """
 
     verdict: Verdict
     stream: str
     device: str = ""
     by_bound: bool = False
+    of: str = ""
 
     @property
     def badness(self) -> tuple[int, float]:
@@ -145,7 +167,7 @@ class Judged:
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        return {**self.verdict.to_dict(), **json_of(self, "stream", "device", "by_bound")}
+        return {**self.verdict.to_dict(), **json_of(self, "stream", "device", "by_bound", "of")}
 
 
 def by_requirement(judged: Iterable[Judged]) -> dict[str, list[Judged]]:
@@ -160,7 +182,11 @@ def by_requirement(judged: Iterable[Judged]) -> dict[str, list[Judged]]:
 
 @dataclass(frozen=True, slots=True)
 class SystemPrediction:
-    """What a whole system does: its streams, links and devices by name, and the requirements judged."""
+    """What a whole system does: its streams, links and devices by name, and the requirements judged.
+
+    ``asked`` are the dataset, the variant and the treatment of cycles that were asked for, where they are not those
+    of the system.
+    """
 
     system: System
     datasets: Mapping[str, str]
@@ -170,6 +196,7 @@ class SystemPrediction:
     devices: Mapping[str, DevicePrediction]
     judged: tuple[Judged, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    asked: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return (
@@ -194,5 +221,5 @@ class SystemPrediction:
             "title": self.system.title,
             **json_of(self, "datasets", "variants", "streams", "links", "devices"),
             "requirements": json_form(self.judged),
-            **json_of(self, "verdict", "notes"),
+            **json_of(self, "verdict", "notes", "asked"),
         }

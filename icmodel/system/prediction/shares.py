@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from icmodel import units
 from icmodel.estimate import BOTTLENECKS, Estimate, absent
+from icmodel.system.prediction.buffers import Spill
 from icmodel.system.prediction.derived import derived
 from icmodel.system.prediction.lanes import HOSTS, INTERFACE, Shared, meeting
 from icmodel.system.sharing.allocation import Allocation
@@ -123,6 +125,23 @@ def goodput(own: Estimate, part: Part, most_bps: float = math.inf) -> Estimate:
     )
 
 
+def spilled(got: Estimate, spill: Spill) -> Estimate:
+    """A goodput less what full buffers drop."""
+    kept = (1 - spill.value, 1 - spill.high, 1 - spill.low)
+    why = f"the buffer of {spill.at} drops {units.format_ratio(spill.low, 2)} to {units.format_ratio(spill.high, 2)}"
+    made = (end * part for end, part in zip(got.ends, kept, strict=True))
+    return got if got.absent else derived(got, made, ("derived", "assumed"), why)
+
+
+def sent_again(found: Mapping[str, Estimate], why: str) -> dict[str, Estimate]:
+    """Metrics of a stream whose packets may be dropped and sent again: its greatest latency has no upper end."""
+    greatest = found.get("latency_max_s", absent(""))
+    if greatest.absent:
+        return dict(found)
+    made = (greatest.value, greatest.low, math.inf)
+    return {**found, "latency_max_s": derived(greatest, made, ("assumed",), why)}
+
+
 def windowed(got: Estimate) -> Estimate:
     """A goodput that the stream's window allows: the reason beside it."""
     return got if got.absent else derived(got, got.ends, ("assumed",), BY_WINDOW)
@@ -145,7 +164,7 @@ def _unevenly(part: Part) -> tuple[float, float]:
 def loss(own: Estimate, got: Estimate, own_goodput: Estimate, part: Part) -> Estimate:
     """The dataset's loss rate; of a stream that is held back, what does not arrive of what is sent."""
     sent = part.sent_bps
-    held = part.crowded or got.value < own_goodput.value * SAME
+    held = part.crowded or got.low < own_goodput.low * SAME or got.value < own_goodput.value * SAME
     if part.elastic or own.absent or got.absent or not held or sent <= 0:
         return own
     lost = [min(max(1 - end / sent, 0.0), 1.0) for end in (got.value, got.high, got.low)]
@@ -183,8 +202,12 @@ def following(
 
 
 def by_theory(part: Part, why: str) -> Estimate:
-    """Goodput of a stream that no dataset speaks for: at most what its links allow."""
-    return Estimate(part.rate_bps, 0.0, part.rate_bps, "theory", why, ("theory",))
+    """Goodput of a stream that no dataset speaks for: at most what its links allow.
+
+    Of streams without back-pressure that share too little, another may lose all that is too much.
+    """
+    most_bps = part.sent_bps if part.shared and not part.elastic else part.rate_bps
+    return Estimate(part.rate_bps, 0.0, most_bps, "theory", why, ("theory",))
 
 
 def bottleneck(code: int, part: Part, own: Estimate, got: Estimate) -> tuple[str, str]:

@@ -17,7 +17,7 @@ import numpy as np
 from icmodel.arrays import Bools, Floats, Ints
 from icmodel.system.sharing.disciplines import Discipline
 from icmodel.system.sharing.loss import NOWHERE, passing
-from icmodel.system.sharing.maxmin import Crossings, max_min
+from icmodel.system.sharing.maxmin import Crossings, Shares, max_min
 
 ROUNDS = 20
 """Most rounds in which classes of ports are granted what others leave."""
@@ -156,6 +156,7 @@ def _shared(flows: Flows, could: Floats) -> Allocation:
     way = flows.crossings(flows.elastic, slice(None))
     offered = np.where(flows.elastic, flows.offered_bps, 0.0)
     shares = max_min(np.maximum(could - asked, 0.0), way, offered, flows.weights)
+    shares = _as_sent(shares, flows.sent_with)
     elastic = way.per_link(shares.rate_bps, len(could))
     rate = np.where(flows.elastic, shares.rate_bps, arriving[:, -1])
     at_worst = _worst(flows.path, part, begun.limiting[flows.sent_with])
@@ -169,6 +170,14 @@ def _shared(flows: Flows, could: Floats) -> Allocation:
         could=could,
         entering_bps=arriving[:, :-1] + shares.rate_bps[:, None] * flows.elastic[:, None],
     )
+
+
+def _as_sent(shares: Shares, sent_with: Ints) -> Shares:
+    """Shares in which no copy gets more than what it is a copy of."""
+    sent_bps = shares.rate_bps[sent_with]
+    less = sent_bps < shares.rate_bps
+    limiting = np.where(less, shares.limiting[sent_with], shares.limiting)
+    return Shares(np.minimum(shares.rate_bps, sent_bps), limiting)
 
 
 def _worst(path: Ints, part: Floats, otherwise: Ints) -> Ints:

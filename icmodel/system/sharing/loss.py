@@ -8,6 +8,10 @@ senders share a receiver evenly; for unequal ones the rule is assumed.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 import numpy as np
 
 from icmodel.arrays import Bools, Floats, Ints
@@ -59,3 +63,77 @@ def _arriving(offered_bps: Floats, path: Ints, here: Bools, part: Floats) -> Flo
     """What arrives at each hop of each flow, and behind the last, (flows, hops + 1)."""
     kept = np.where(here, part[path], 1.0)
     return offered_bps[:, None] * np.cumprod(np.pad(kept, ((0, 0), (1, 0)), constant_values=1.0), 1)
+
+
+# --- stated buffers ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """What comes of a flow: a burst, then an average rate, over a link that lets no more pass than its peak.
+
+    Parameters
+    ----------
+    link : str
+        What it comes over; flows of one link come one after the other.
+    peak_bps : float
+        Rate of that link [b/s].
+    burst_bits, rate_bps : float
+        What comes at once [b], and on average [b/s].
+    """
+
+    link: str
+    peak_bps: float
+    burst_bits: float
+    rate_bps: float
+
+
+def beyond_bits(
+    curves: Iterable[Curve], rate_bps: float, buffer_bits: float
+) -> tuple[float, float]:
+    """What does not fit into a buffer if all bursts come at once, and what came until then [b].
+
+    The queue is the greatest vertical distance between what comes, a token bucket behind each link, and what is
+    served (R. L. Cruz, A calculus for network delay, part I, IEEE Trans. Information Theory 37, 1991).  As it is
+    concave in time, it is greatest where a link has brought its burst.
+    """
+    links: dict[str, list[Curve]] = {}
+    for one in curves:
+        links.setdefault(one.link, []).append(one)
+    sums = [
+        (some[0].peak_bps, sum(one.burst_bits for one in some), sum(one.rate_bps for one in some))
+        for some in links.values()
+    ]
+    ends = [burst / (peak - rate) for peak, burst, rate in sums if peak > rate]
+    queue, came = 0.0, 0.0
+    for end in ends:
+        total = sum(min(peak * end, burst + rate * end) for peak, burst, rate in sums)
+        if total - rate_bps * end > queue:
+            queue, came = total - rate_bps * end, total
+    return max(queue - buffer_bits, 0.0), came
+
+
+def expected_beyond(mean_s: float, variance_s2: float, room_s: float, burst_s: float) -> float:
+    """The share of a burst that finds a full buffer, by how long it waits in one without an end.
+
+    The wait has the distribution of `icmodel.system.sharing.waiting`: beyond the time that the buffer holds, an
+    exponential tail, of which the burst loses as much as there is, at most itself (assumed).
+
+    Parameters
+    ----------
+    room_s : float
+        Time to send what the buffer holds [s].
+    burst_s : float
+        Time that the burst takes at the port [s].
+    """
+    if not 0 < mean_s < math.inf or burst_s <= 0:
+        return 0.0
+    std = math.sqrt(variance_s2)
+    if std >= mean_s:
+        waited = min(2 * mean_s**2 / (variance_s2 + mean_s**2), 1.0)
+        tail_s, later = mean_s / waited, room_s
+    else:
+        waited, tail_s, later = 1.0, std, max(room_s - (mean_s - std), 0.0)
+    if tail_s <= 0:
+        return 1.0 if mean_s > room_s else 0.0
+    return waited * math.exp(-later / tail_s) * tail_s / burst_s * -math.expm1(-burst_s / tail_s)

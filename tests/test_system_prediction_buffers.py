@@ -1,0 +1,235 @@
+"""Stated buffers: what they drop, and what they hold, by hand and against the packet simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement
+from icmodel.system import (
+    Fifo,
+    Producer,
+    Scheduler,
+    Stream,
+    StrictPriority,
+    System,
+    SystemPrediction,
+    Wanted,
+)
+from icmodel.system import predict as predicted
+from icmodel.system.prediction.bounding import NETWORK
+from icmodel.system.prediction.buffers import ARRIVING, BUFFERS
+from icmodel.system.sharing.loss import Curve, beyond_bits, expected_beyond
+from search import times
+from system_case import Chain
+from system_simulation import Play, phases, simulate
+
+CAMERA = Producer("burst", 0.2, 3425 * 1464)
+LOST = Requirement("no packet lost", "loss_rate", at_most=0.0)
+PACKET = 1464 + 66
+
+
+def cameras(
+    buffer_bytes: float | None, count: int = 2, protocol: str = "udp", made: Producer = CAMERA
+) -> System:
+    """Cameras of the lab that send at once through one port of a switch."""
+    chain = Chain(
+        (count + 1,), rate_bps=1e9, trunk_bps=1e9, dataset="lab-1g-2026", buffer_bytes=buffer_bytes
+    )
+    streams = [
+        replace(chain.stream(f"c{k}", f"h{k}", f"h{count}", None, protocol, 1464), producer=made)
+        for k in range(count)
+    ]
+    return chain.system(streams, tuple(Wanted(LOST, one.name) for one in streams))
+
+
+@cache
+def answer(buffer_bytes: float | None, count: int = 2, protocol: str = "udp") -> SystemPrediction:
+    return predicted(cameras(buffer_bytes, count, protocol))
+
+
+def test_two_cameras_may_lose_up_to_45_percent_at_a_small_buffer() -> None:
+    """5.24 MB of each at 1 Gb/s into 1 Gb/s: 5.24 must wait and 0.51 fit, of 10.48 that come."""
+    found = answer(512e3)
+    bits = 3425 * PACKET
+    one = found.streams["c0"]
+    assert one.loss_rate.low == pytest.approx(0.0, abs=1e-12)
+    assert one.loss_rate.high == pytest.approx((bits - 512e3) / (2 * bits), abs=0.02)
+    assert 0 < one.loss_rate.value < one.loss_rate.high
+    assert found.verdict == UNDECIDED
+    judged = {each.verdict.requirement.name: each.verdict for each in found.judged}
+    assert judged["no packet lost"].outcome == UNDECIDED
+    assert judged["what is produced arrives"].outcome == UNDECIDED
+    assert "buffer of s0->h2" in judged["what is produced arrives"].why
+
+
+def test_what_a_buffer_holds_is_the_most_that_waits() -> None:
+    """4.1 ms at 1 Gb/s, where 42 would wait without it: queue, greatest latency and bound."""
+    found, endless = answer(512e3), answer(None)
+    port = found.links["h2<->s0"].ports["s0->h2"]
+    assert port.backlog_bound_bytes == 512e3
+    assert port.backlog_mean_bytes.value <= 512e3
+    one, other = found.streams["c0"], endless.streams["c0"]
+    held = 512e3 * 8 / 1e9
+    alone = predicted(cameras(512e3, 1)).streams["c0"]
+    assert one.latency_max_s.value <= alone.latency_max_s.value + held * 1.001
+    assert one.latency_bound is not None
+    assert other.latency_bound is not None
+    assert one.latency_bound.method == BUFFERS
+    assert ARRIVING in one.latency_bound.covers
+    assert one.latency_max_s.value <= one.latency_bound.value_s < other.latency_bound.value_s
+    assert one.message_latency_s.absent
+    assert "no message need arrive whole" in one.message_latency_s.why
+
+
+def test_a_buffer_that_holds_all_changes_nothing() -> None:
+    found, endless = answer(100e6), answer(None)
+    for name, one in found.streams.items():
+        other = endless.streams[name]
+        assert one.loss_rate == other.loss_rate
+        assert one.latency_max_s == other.latency_max_s
+        assert one.latency_bound == other.latency_bound
+        assert one.message_latency_s.value == pytest.approx(2 * 3425 * PACKET * 8 / 1e9, rel=0.15)
+
+
+@pytest.mark.parametrize("count", [1, 3, 4])
+def test_more_cameras_lose_more_and_a_single_one_nothing(count: int) -> None:
+    """Of n at once over links as fast as the port, n − 1 of n bursts must wait."""
+    loss = answer(512e3, count).streams["c0"].loss_rate
+    bits = 3425 * PACKET
+    expected = ((count - 1) * bits - 512e3) / (count * bits) if count > 1 else 0.0
+    assert loss.high == pytest.approx(expected, abs=0.01)
+
+
+def test_a_buffer_for_ten_times_as_much_is_ten_times_as_large() -> None:
+    """Loss is a share: everything ten times as large, the same."""
+    big = Producer("burst", 2.0, 10 * CAMERA.message_bytes)
+    found = predicted(cameras(512e4, made=big)).streams["c0"].loss_rate
+    assert found.high == pytest.approx(answer(512e3).streams["c0"].loss_rate.high, abs=0.01)
+
+
+def test_a_burst_from_a_faster_link_is_lost_however_phases_are() -> None:
+    """100 packets at 10 Gb/s into 1 Gb/s: 90 of them wait, 10 fit; the rest is surely lost."""
+    chain = Chain((1, 1), rate_bps=1e10, trunk_bps=1e9, dataset=None, buffer_bytes=10 * 1538.0)
+    stream = replace(
+        chain.stream("a", "h0", "h1", None, "udp", 1472), producer=Producer("burst", 0.1, 147200)
+    )
+    found = predicted(chain.system([stream]))
+    assert found.verdict == NOT_MET
+    assert found.streams["a"].goodput_bps.high == pytest.approx(147200 * 8 / 0.1 * 0.2, rel=0.01)
+
+
+def test_tcp_gives_way_without_a_figure_of_loss_and_without_a_bound() -> None:
+    one = answer(512e3, 2, "tcp").streams["c0"]
+    assert one.loss_rate.high == 0
+    assert one.latency_bound is None
+    assert "sent again" in one.no_bound
+    assert one.latency_max_s.high == float("inf")
+    hard = Requirement("in time", "latency_max_s", at_most=10.0, kind="hard")
+    system = replace(cameras(512e3, 2, "tcp"), requirements=(Wanted(hard, "c0"),))
+    late = next(each for each in predicted(system).judged if each.verdict.requirement is hard)
+    assert late.verdict.outcome == UNDECIDED
+
+
+def test_a_port_that_stays_full_bounds_what_arrives_by_its_buffer() -> None:
+    """Twice what the port carries, a half of which may be lost: what arrives has waited 100 kB at most."""
+    chain = Chain((3,), dataset=None, buffer_bytes=1e5)
+    streams = [
+        replace(chain.stream(f"f{k}", f"h{k}", "h2", 8e5, "udp", 1472), allowed_shortfall_ratio=0.6)
+        for k in (0, 1)
+    ]
+    found = predicted(chain.system(streams))
+    for one in found.streams.values():
+        assert not one.arrival.grows
+        assert one.latency_bound is not None
+        assert 8e-5 <= one.latency_bound.value_s <= 10e-5  # and the way itself
+    assert found.links["h2<->s0"].ports["s0->h2"].backlog_bound_bytes == 1e5
+    strict = [replace(one, allowed_shortfall_ratio=0.0) for one in streams]
+    assert predicted(chain.system(strict)).verdict == NOT_MET
+
+
+# --- formulas ------------------------------------------------------------------------------------
+
+
+def test_what_does_not_fit_by_hand() -> None:
+    """Two bursts of 1 Mb over links as fast as the port: 1 Mb waits after 1 ms, of 2 that came."""
+    curves = [Curve(name, 1e9, 1e6, 0.0) for name in "ab"]
+    assert beyond_bits(curves, 1e9, 4e5) == pytest.approx((6e5, 2e6))
+    assert beyond_bits(curves[:1], 1e9, 0.0) == (0.0, 0.0)
+    assert beyond_bits([curves[0], replace(curves[0], link="a")], 1e9, 0.0) == (0.0, 0.0)
+    steady = [*curves, Curve("c", 1e9, 0.0, 1e8)]
+    assert beyond_bits(steady, 1e9, 0.0)[0] == pytest.approx(1.1e6)
+
+
+def test_the_share_that_finds_a_full_buffer_is_a_share() -> None:
+    assert expected_beyond(0.0, 0.0, 1.0, 1.0) == 0
+    assert expected_beyond(1.0, 1.0, 0.0, 1e-9) == pytest.approx(1.0)
+    assert expected_beyond(1.0, 0.0, 0.5, 1.0) == 1
+    shares = [expected_beyond(4e-3, 1e-4, room, 0.04) for room in (0.0, 4e-3, 4e-2, 0.4)]
+    assert shares == sorted(shares, reverse=True)
+    assert all(0 <= share <= 1 for share in shares)
+
+
+# --- any bursts in step --------------------------------------------------------------------------
+
+
+SCHEDULERS: tuple[Scheduler, ...] = (Fifo(), StrictPriority())
+
+
+@st.composite
+def bursts(draw: st.DrawFn) -> System:
+    """Up to four bursts of datagrams in step through one port with a buffer."""
+    count = draw(st.integers(1, 4))
+    chain = Chain(
+        (count + 1,),
+        rate_bps=draw(st.sampled_from([1e8, 1e9])),
+        trunk_bps=1e9,
+        dataset=None,
+        scheduler=draw(st.sampled_from(SCHEDULERS)),
+        buffer_bytes=draw(st.sampled_from([4000.0, 16_000.0, 64_000.0])),
+    )
+    payload = draw(st.sampled_from([100, 1472, 1473, 4000]))
+    streams: list[Stream] = []
+    for k in range(count):
+        made = Producer("burst", 0.05, payload * draw(st.integers(1, 60)))
+        stream = chain.stream(
+            f"f{k}", f"h{k}", f"h{count}", None, "udp", payload, priority=draw(st.integers(0, 1))
+        )
+        streams.append(replace(stream, producer=made))
+    return chain.system(streams)
+
+
+def lost(system: System, way: str) -> Mapping[str, float]:
+    play = Play(phases_s=phases(system, way, 1), drops=True, most_packets=300)
+    seen = simulate(system, play).streams
+    return {name: one.frames_lost / one.frames_sent for name, one in seen.items()}
+
+
+ANY = settings(max_examples=times(8), suppress_health_check=[HealthCheck.too_slow])
+
+
+@ANY
+@given(bursts())
+def test_what_a_simulation_loses_is_within_what_is_said(system: System) -> None:
+    """At once no more than the high end in all, spread no less than the low end, and no *met* beside a loss."""
+    found = predicted(system)
+    at_once, spread = lost(system, "at once"), lost(system, "spread")
+    for name, one in found.streams.items():
+        got, asked = one.goodput_bps, one.stream.requested_goodput_bps
+        if at_once[name] > 0 or spread[name] > 0:
+            assert one.arrival.outcome != MET
+        assert got.high >= asked * (1 - spread[name]) * (1 - 1e-6) or got.high >= asked * (
+            1 - at_once[name]
+        ) * (1 - 1e-6)
+    for name, bound in ((name, one.latency_bound) for name, one in found.streams.items()):
+        if bound is None or NETWORK not in bound.covers:
+            continue
+        play = Play(phases_s=phases(system, "at once", 1), drops=True, most_packets=300)
+        greatest = simulate(system, play).streams[name].frames.greatest_s
+        if system.streams[name].payload_bytes in (1472, 100):  # packets of one size
+            assert greatest <= bound.value_s * (1 + 1e-9)
