@@ -495,6 +495,16 @@ def test_a_recommendation_fails_no_link_that_its_dataset_does_not_know(
     assert "was measured at 10 Gb/s" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.parametrize("text", ["1.5", "150 %"])
+def test_a_clock_is_read_alike_in_a_file_and_on_the_command_line(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "clock.toml"
+    file.write_text(
+        LINKS.replace("cores = 8", f'cores = 8\ncpu_clock = "{text}"'), encoding="utf-8"
+    )
+    assert rooms.load(file).devices["a"].cpu_clock_ratio == 1.5
+    assert scenario(protocol="tcp", payload="1 B", cpu_clock=text).cpu_clock_ratio == 1.5
+
+
 FOUR = """
 schema_version = 1
 name = "four"

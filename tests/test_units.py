@@ -268,3 +268,16 @@ def test_every_prefix_is_its_power_before_every_unit(
         else:
             with pytest.raises(UnitError):
                 parse(f"3 {prefix}{unit}")
+
+
+@pytest.mark.parametrize(
+    ("text", "factor"), [("1.5", 1.5), ("150 %", 1.5), ("0.01", 0.01), ("1 %", 0.01)]
+)
+def test_a_factor_is_a_number_or_in_percent(text: str, factor: float) -> None:
+    assert units.parse_factor(text) == pytest.approx(factor)
+
+
+@pytest.mark.parametrize("text", ["fast", "0", "-1", "nan", "inf", "1.5 GHz", "0 %"])
+def test_a_factor_is_above_0_and_has_no_unit(text: str) -> None:
+    with pytest.raises(UnitError, match="not a ratio"):
+        units.parse_factor(text)
