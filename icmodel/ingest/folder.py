@@ -110,6 +110,7 @@ def _result(result: Result) -> dict[str, object]:
         "sender": result.hosts.sender,
         "receiver": result.hosts.receiver,
         "streams": result.streams,
+        "assumed": [one.label for one in result.assumed],
         "protocol": labels.protocol,
         "payload_bytes": labels.payload_bytes,
         "load_bps": "inf" if labels.load_bps == float("inf") else labels.load_bps,

@@ -1,0 +1,194 @@
+"""Plain text of a file: without what terminals, mails and log collectors put around a tool's lines.
+
+All readers get their text from here, so none of them knows a prompt, a quote mark or a time stamp.
+The number of lines never changes: a line that is taken away stays as an empty one, so that messages
+name the line a person sees.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+
+_BREAKS = re.compile(r"\r+\n|\r")
+"""Line ends of Windows and serial consoles; a lone one begins a progress line anew."""
+_ESCAPES = re.compile(
+    r"(?:\x1b|\^\[|␛)\[[0-?]*[ -/]*[@-~]"  # colours and cursor movements (ECMA-48, 5.4)
+    r"|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)"  # window titles
+    r"|\x1b[()][0-9A-Z]|\[[0-9]{1,3}(?:;[0-9]{1,3})*m"  # character sets; colours that lost their escape
+)
+_OVERTYPED = re.compile(r"[^\n\x08]\x08")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b-\u200d\u2060\ufeff]")
+_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|nbsp|#[0-9]+);")
+_TAG = re.compile(r"<ntttcp|<\?xml")
+
+_TIME = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
+_STAMP = (
+    rf"(?:\d{{4}}-\d\d-\d\d[T ]{_TIME}(?:Z| ?[+-]\d\d:?\d\d)?|[A-Z][a-z]{{2}} [ \d]\d {_TIME}|{_TIME}"
+    r"|\d{10}\.\d{3,9})"
+)
+SURE = (
+    re.compile(r"[ \t]*(?:>[ \t]?)+"),  # a quote in a mail
+    re.compile(rf"{_STAMP} (?P<who>[\w.-]+ [\w@.:/-]+\[\d+\]): ?"),  # journalctl, syslog
+    re.compile(rf"\[?{_STAMP}\]?(?:[ \t]|$)"),  # ts, kubectl --timestamps, docker -t, CI
+    re.compile(r"\[(?P<who>pod/[\w./-]+)\] ?"),  # kubectl --prefix
+    re.compile(r"(?P<who>[\w.-]+[-_.]\d+) +\| ?"),  # docker compose, docker service
+    re.compile(r"\[(?P<who>\d+,\d+)\]<std(?:out|err)>:? ?"),  # mpirun --tag-output
+)
+"""Prefixes that no tool prints itself; a ``who`` tells whose line it is."""
+LIKELY = (
+    re.compile(r"(?P<who>[\w.-]+) +\| ?"),  # docker compose with container_name
+    re.compile(r"[ \t]*(?P<who>\d+): ?"),  # srun --label
+    re.compile(r"[ \t]*\d+\t"),  # cat -n
+    re.compile(r"[|│] ?"),
+)
+"""Prefixes that are taken for one if half of the lines have them."""
+NAMED = re.compile(r"(?P<who>[\w.-]+): ?")
+"""A host or task in front of each line (pdsh, clush, gh run view), which looks like a tool's name."""
+
+_JOB = re.compile(
+    r"\[\d+\](?:[+-]|  )? *(?:\d+|(?:Done|Exit|Running|Stopped|Terminated|Killed|Hangup)\b.*)$"
+)
+"""A shell's word on a job in the background."""
+_FENCE = re.compile(
+    r"[ \t]*(?:```+|~~~+)[\w-]*[ \t]*$|[ \t]*(?:</?(?:pre|code)>|\{(?:code|noformat)\})+$"
+)
+_PROMPT = re.compile(
+    r"(?:\([\w.-]+\) )?"
+    r"(?:\[[^\]\n]*@[^\]\n]*\]|[\w.-]+@[\w.-]+(?::[^\s#$%>]*| [^\s#$%>]+)?|[\w.-]+:/\S*|(?:PS )?[A-Z]:\\[^>\n]*)"
+    r" ?[#$%>](?: |(?=[\w.])|$)"
+)
+_DECIMAL = re.compile(r"(?<![\w.,])[0-9]+,[0-9]+(?![0-9,]|\.[0-9])")
+_THOUSANDS = re.compile(r"[0-9]{1,3},[0-9]{3}")
+_POINT = re.compile(r"(?<![\w.,/#-])[0-9]+\.[0-9]+(?![\w.,-])")
+
+
+def decoded(body: bytes) -> str:
+    """The text of some bytes, with line feeds between its lines: UTF-8, UTF-16 or Windows-1252."""
+    if body[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        text = body.decode("utf-16", errors="replace")
+    elif body.count(0) * 4 > len(body):
+        little = body[1::2].count(0) >= body[::2].count(0)
+        text = body.decode("utf-16-le" if little else "utf-16-be", errors="replace")
+    else:
+        try:
+            text = body.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            text = body.decode("cp1252", errors="replace")
+    return _BREAKS.sub("\n", text)
+
+
+def plain(text: str) -> list[str]:
+    """The plain text of each source of lines in a file, most often one.
+
+    Lines of several pods, services or ranks that a collector wrote into one file are parted again.
+    """
+    return _streams(_printed(text).split("\n"), (*SURE, *_likely(text)))
+
+
+def named_apart(text: str) -> list[str]:
+    """The same with a name and a colon, or any other text, that most lines begin with taken for a prefix."""
+    lines = text.split("\n")
+    filled = [line for line in lines if line.strip()]
+    if filled and sum(NAMED.match(line) is not None for line in filled) * 2 > len(filled):
+        return _streams(lines, (NAMED,))
+    common = _common(filled) if len(filled) > 1 else ""
+    return ["\n".join(_dedented([line.removeprefix(common) for line in lines]))]
+
+
+def _printed(text: str) -> str:
+    """A text as a terminal shows it."""
+    text = _ESCAPES.sub("", text)
+    while "\x08" in text and _OVERTYPED.search(text):
+        text = _OVERTYPED.sub("", text)
+    text = _CONTROLS.sub("", text)
+    if _ENTITY.search(text) and not _TAG.search(text):
+        text = html.unescape(text)
+    return text.replace("\xa0", " ")
+
+
+def _likely(text: str) -> tuple[re.Pattern[str], ...]:
+    filled = [line for line in text.split("\n") if line.strip()]
+    return tuple(
+        pattern
+        for pattern in LIKELY
+        if sum(pattern.match(line) is not None for line in filled) * 2 > len(filled)
+    )
+
+
+def _streams(lines: Sequence[str], prefixes: Sequence[re.Pattern[str]]) -> list[str]:
+    """The lines without prefixes and wrappings, those of each source apart from the others'."""
+    bare: list[tuple[str, str]] = [_bare(line, prefixes) for line in lines]
+    sources = list(dict.fromkeys(who for who, line in bare if who and line.strip()))
+    if len(sources) < 2:
+        streams = [[line for _, line in bare]]
+    else:
+        streams = [[line if who == one else "" for who, line in bare] for one in sources]
+        streams.append([line if not who else "" for who, line in bare])
+    return ["\n".join(_dedented([_unwrapped(line) for line in stream])) for stream in streams]
+
+
+def _bare(line: str, prefixes: Sequence[re.Pattern[str]]) -> tuple[str, str]:
+    """Whose line it is, and the line without any of the prefixes."""
+    who: list[str] = []
+    while found := next((m for p in prefixes if (m := p.match(line)) and m.end()), None):
+        who.append(found.groupdict().get("who") or "")
+        line = line[found.end() :]
+    return "/".join(filter(None, who)), line
+
+
+def _unwrapped(line: str) -> str:
+    """A line without what a shell or a mark-up adds; its prompt becomes ``$``."""
+    if _JOB.match(line.strip()) or _FENCE.match(line):
+        return ""
+    return _PROMPT.sub("$ ", line, count=1) if _PROMPT.match(line) else line
+
+
+def _dedented(lines: Sequence[str]) -> list[str]:
+    """The lines, each block of indented ones moved to the left."""
+    moved: list[str] = []
+    block: list[str] = []
+    for line in [*lines, "end"]:
+        if not line.strip() or line[0] in " \t":
+            block.append(line)
+            continue
+        depth = len(_common([_indent(one) for one in block if one.strip()]))
+        moved += [one[depth:] for one in block]
+        moved.append(line)
+        block = []
+    return moved[:-1]
+
+
+def _common(texts: Sequence[str]) -> str:
+    """The longest text that all of some texts begin with: the one of the first and the last in order."""
+    first, last = min(texts, default=""), max(texts, default="")
+    ends = (k for k, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)
+    return first[: next(ends, len(first))]
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def with_points(text: str, *, thousands: bool) -> str:
+    """A text whose decimal commas, if most of its numbers have one, are points.
+
+    Parameters
+    ----------
+    thousands
+        Whether the tool parts thousands by commas: then such numbers stay.
+    """
+    commas = [
+        found[0]
+        for found in _DECIMAL.finditer(text)
+        if not (thousands and _THOUSANDS.fullmatch(found[0]))
+    ]
+    if len(commas) <= len(_POINT.findall(text)):
+        return text
+    return _DECIMAL.sub(
+        lambda found: (
+            found[0] if thousands and _THOUSANDS.fullmatch(found[0]) else found[0].replace(",", ".")
+        ),
+        text,
+    )
