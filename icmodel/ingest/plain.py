@@ -18,7 +18,6 @@ _ESCAPES = re.compile(
     r"|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)"  # window titles
     r"|\x1b[()][0-9A-Z]|\[[0-9]{1,3}(?:;[0-9]{1,3})*m"  # character sets; colours that lost their escape
 )
-_OVERTYPED = re.compile(r"[^\n\x08]\x08")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b-\u200d\u2060\ufeff]")
 _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|nbsp|#[0-9]+);")
 _TAG = re.compile(r"<ntttcp|<\?xml")
@@ -33,13 +32,15 @@ SURE = (
     re.compile(rf"{_STAMP} (?P<who>[\w.-]+ [\w@.:/-]+\[\d+\]): ?"),  # journalctl, syslog
     re.compile(rf"\[?{_STAMP}\]?(?:[ \t]|$)"),  # ts, kubectl --timestamps, docker -t, CI
     re.compile(r"\[(?P<who>pod/[\w./-]+)\] ?"),  # kubectl --prefix
-    re.compile(r"(?P<who>[\w.-]+[-_.]\d+) +\| ?"),  # docker compose, docker service
-    re.compile(r"\[(?P<who>\d+,\d+)\]<std(?:out|err)>:? ?"),  # mpirun --tag-output
+    re.compile(
+        r"(?P<who>[\w.-]+[-_.]\d+(?:\.\w+@[\w.-]+)?) +\| ?"
+    ),  # docker compose, docker service
+    re.compile(r"\[(?P<who>\d+,\d+)\]<std(?:out|err)>:"),  # mpirun --tag-output
 )
 """Prefixes that no tool prints itself; a ``who`` tells whose line it is."""
 LIKELY = (
     re.compile(r"(?P<who>[\w.-]+) +\| ?"),  # docker compose with container_name
-    re.compile(r"[ \t]*(?P<who>\d+): ?"),  # srun --label
+    re.compile(r"[ \t]*(?P<who>\d+):(?: |$)"),  # srun --label
     re.compile(r"[ \t]*\d+\t"),  # cat -n
     re.compile(r"[|│] ?"),
 )
@@ -84,7 +85,14 @@ def plain(text: str) -> list[str]:
 
     Lines of several pods, services or ranks that a collector wrote into one file are parted again.
     """
-    return _streams(_printed(text).split("\n"), (*SURE, *_likely(text)))
+    lines = [_bare("", line, SURE) for line in _printed(text).split("\n")]
+    filled = [line for _, line in lines if line.strip()]
+    likely = [
+        p for p in LIKELY if sum(p.match(line) is not None for line in filled) * 2 > len(filled)
+    ]
+    if likely:
+        lines = [_bare(who, line, [*likely, *SURE]) for who, line in lines]
+    return [_finished(one) for one in _apart(lines)]
 
 
 def named_apart(text: str) -> list[str]:
@@ -92,50 +100,55 @@ def named_apart(text: str) -> list[str]:
     lines = text.split("\n")
     filled = [line for line in lines if line.strip()]
     if filled and sum(NAMED.match(line) is not None for line in filled) * 2 > len(filled):
-        return _streams(lines, (NAMED,))
+        named = [_bare("", line, (NAMED,)) for line in lines]
+        return [again for one in _apart(named) for again in plain(one)]
     common = _common(filled) if len(filled) > 1 else ""
-    return ["\n".join(_dedented([line.removeprefix(common) for line in lines]))]
+    return plain("\n".join(line.removeprefix(common) for line in lines)) if common else []
 
 
 def _printed(text: str) -> str:
     """A text as a terminal shows it."""
     text = _ESCAPES.sub("", text)
-    while "\x08" in text and _OVERTYPED.search(text):
-        text = _OVERTYPED.sub("", text)
+    if "\x08" in text:
+        text = _overtyped(text)
     text = _CONTROLS.sub("", text)
     if _ENTITY.search(text) and not _TAG.search(text):
         text = html.unescape(text)
     return text.replace("\xa0", " ")
 
 
-def _likely(text: str) -> tuple[re.Pattern[str], ...]:
-    filled = [line for line in text.split("\n") if line.strip()]
-    return tuple(
-        pattern
-        for pattern in LIKELY
-        if sum(pattern.match(line) is not None for line in filled) * 2 > len(filled)
-    )
+def _overtyped(text: str) -> str:
+    """A text without what its backspaces erase."""
+    kept: list[str] = []
+    for character in text:
+        if character != "\x08":
+            kept.append(character)
+        elif kept and kept[-1] != "\n":
+            kept.pop()
+    return "".join(kept)
 
 
-def _streams(lines: Sequence[str], prefixes: Sequence[re.Pattern[str]]) -> list[str]:
-    """The lines without prefixes and wrappings, those of each source apart from the others'."""
-    bare: list[tuple[str, str]] = [_bare(line, prefixes) for line in lines]
+def _finished(text: str) -> str:
+    """A text without mark-up, shell jobs and indentation."""
+    return "\n".join(_dedented([_unwrapped(line) for line in text.split("\n")]))
+
+
+def _apart(bare: Sequence[tuple[str, str]]) -> list[str]:
+    """The text of each source apart from the others', whose lines stay as empty ones."""
     sources = list(dict.fromkeys(who for who, line in bare if who and line.strip()))
     if len(sources) < 2:
-        streams = [[line for _, line in bare]]
-    else:
-        streams = [[line if who == one else "" for who, line in bare] for one in sources]
-        streams.append([line if not who else "" for who, line in bare])
-    return ["\n".join(_dedented([_unwrapped(line) for line in stream])) for stream in streams]
+        return ["\n".join(line for _, line in bare)]
+    return ["\n".join(line if who == one else "" for who, line in bare) for one in [*sources, ""]]
 
 
-def _bare(line: str, prefixes: Sequence[re.Pattern[str]]) -> tuple[str, str]:
-    """Whose line it is, and the line without any of the prefixes."""
-    who: list[str] = []
-    while found := next((m for p in prefixes if (m := p.match(line)) and m.end()), None):
-        who.append(found.groupdict().get("who") or "")
+def _bare(who: str, line: str, prefixes: Sequence[re.Pattern[str]]) -> tuple[str, str]:
+    """Whose line it is, and the line without prefixes, each of which it may have once."""
+    left = list(prefixes)
+    while found := next((m for p in left if (m := p.match(line)) and m.end()), None):
+        who = "/".join(filter(None, (who, found.groupdict().get("who"))))
         line = line[found.end() :]
-    return "/".join(filter(None, who)), line
+        left.remove(found.re)
+    return who, line
 
 
 def _unwrapped(line: str) -> str:

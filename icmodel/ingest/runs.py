@@ -36,8 +36,10 @@ def runs_of(source: Source, tool: str | None) -> list[tuple[Reader, Source]]:
         If no reader knows the text, or several do.
     """
     streams = plain(source.text)
-    named = [text for stream in streams for text in named_apart(stream)]
-    found = _known(source, streams, tool) or _known(source, named, tool)
+    found = _known(source, streams, tool)
+    if not found:
+        named = [text for stream in streams for text in named_apart(stream)]
+        found = _known(source, named, tool)
     if not found and tool is not None:  # whose reader says what is missing
         return [(READERS[tool], replace(source, text="\n".join(streams)))]
     if not found:

@@ -65,8 +65,6 @@ def read(source: Source) -> list[Result]:
         raise NotTakenError(
             f"it has {', '.join(names)}, which are no measurement of one stream: ingest PingPong or Uniband"
         )
-    if len({(block.title[1], _processes(block)) for block in taken}) < len(taken):
-        raise RecordError("it has the same benchmark twice: keep each run in a file of its own")
     for block in taken:
         _check_whole(block, int(told(_LONGEST, text) or 0))
     notes = tuple(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from icmodel.errors import RecordError
@@ -37,7 +37,7 @@ def is_csv(text: str) -> bool:
 
 
 def of_csv(source: Source) -> list[Result]:
-    """The results of some lines: one for each direction.
+    """The results of some lines: one for each run and direction.
 
     Raises
     ------
@@ -54,7 +54,22 @@ def of_csv(source: Source) -> list[Result]:
             )
     if len({len(row) for row in rows}) > 1:
         raise RecordError("its lines have not all as many fields: one was cut off")
-    streams = _whole(rows)
+    return [result for streams in _runs(_whole(rows)) for result in _of_run(source, streams)]
+
+
+def _runs(streams: Sequence[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
+    """The streams of each run: an id that comes again begins the next."""
+    run: list[Sequence[str]] = []
+    for row in streams:
+        if row[5] in {one[5] for one in run}:
+            yield run
+            run = []
+        run.append(row)
+    yield run
+
+
+def _of_run(source: Source, streams: Sequence[Sequence[str]]) -> list[Result]:
+    """The results of one run: one for each direction."""
     for row in streams:
         _check(row)
     sent, received = _directions(streams)

@@ -50,10 +50,10 @@ Document = Mapping[str, object]
 
 def recognises(text: str) -> bool:
     """Whether a text looks like output of iperf3."""
-    json_like = _OPENS.search(text) and (_JSON.search(text) or _EVENT.search(text))
     failed = all(key.search(text) for key in _FAILED)
+    json_like = _OPENS.search(text) and (failed or _JSON.search(text) or _EVENT.search(text))
     is_text = _TEXT.search(text) and "/sec" in text and not _OLDER.search(text)
-    return bool(json_like or failed or is_text)
+    return bool(json_like or is_text)
 
 
 def read(source: Source) -> list[Result]:

@@ -36,6 +36,7 @@ from icmodel.ingest.source import Source, number
 NAME = "ntttcp"
 PROGRAM = r"ntttcp(?! +for )"
 _XML = re.compile(r"(?:^|>)\s*<ntttcp([sr])\b", re.M)
+_WHOLE = re.compile(r"(<(ntttcp[sr])\b.*</\2>)", re.S)
 _CONSOLE = re.compile(r"NTTTCP for Linux ([0-9.]+)", re.I)
 _WINDOWS = re.compile(r"^[ \t]*Copyright Version ([0-9.]+)[ \t]*$", re.M)
 _CONNECTIONS = re.compile(r"(\d+) connections (?:created|tested)")
@@ -102,7 +103,7 @@ def _of_xml(source: Source) -> Result:
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise RecordError("its XML declares entities, which NTttcp never writes")
     try:
-        root = ElementTree.fromstring(text.strip())
+        root = ElementTree.fromstring(told(_WHOLE, text) or text.strip())
     except ElementTree.ParseError as error:
         raise RecordError(f"it is not valid XML ({error}): it is cut off or changed") from error
 

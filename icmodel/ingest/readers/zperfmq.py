@@ -24,7 +24,8 @@ Document = Mapping[str, object]
 
 def recognises(text: str) -> bool:
     """Whether a text looks like zperfmq's JSON."""
-    return all(re.search(rf'"{key}"\s*:', text) for key in ("time_us", "noos"))
+    keys = all(re.search(rf'"{key}"\s*:', text) for key in ("time_us", "noos"))
+    return keys and re.search(r"^[ \t]*[{\[]", text, re.M) is not None
 
 
 def read(source: Source) -> list[Result]:
