@@ -15,7 +15,8 @@ from icmodel.ingest.gather import TABLE, Axis, Found, gather, in_cores
 from icmodel.ingest.labels import Labels, fill, labels_of, merge, refuse_unmatched
 from icmodel.ingest.mapping import ColumnMap
 from icmodel.ingest.readers import check_tool, table
-from icmodel.ingest.result import NotTakenError, Refusal, Result, Taken
+from icmodel.ingest.readers.two_way import APART
+from icmodel.ingest.result import Ends, NotTakenError, Refusal, Result, Taken
 from icmodel.ingest.runs import runs_of
 from icmodel.ingest.source import Source, read_source
 from icmodel.ingest.wire import just_above, stated_link
@@ -235,7 +236,7 @@ def _results(
     once = _once(found)
     for problem in unlike(once):
         raise RecordError(problem)
-    return _as_repeats(once), refused
+    return _as_repeats(_both_ways(once)), refused
 
 
 def _reads(
@@ -276,6 +277,22 @@ def _misfit(result: Result, said: Given) -> str:
                 "payload in a file of its own, and leave its label out or correct it"
             )
     return ""
+
+
+def _both_ways(results: Sequence[Result]) -> Sequence[Result]:
+    """The results, with a note if they are of both directions and may have loaded each other."""
+    ways = {
+        result.hosts
+        for result in results
+        if not set(APART.items()) & set(result.labels.options.items())
+    }
+    if not any(Ends(*reversed(hosts)) in ways for hosts in ways if any(hosts)):
+        return results
+    note = (
+        "results of both directions stand in one file: if they ran at the same time, each loaded the other's way, "
+        "so measure one after another"
+    )
+    return [replace(results[0], notes=(*results[0].notes, note)), *results[1:]]
 
 
 def _as_repeats(results: Sequence[Result]) -> tuple[Result, ...]:
