@@ -18,7 +18,15 @@ from icmodel.cli import main
 from icmodel.dataset import Interconnect, load
 from icmodel.dataset_check import check_dataset
 from icmodel.errors import DatasetError, RecordError
-from icmodel.ingest import About, Labels, ingest, read_labels, read_labels_file, write_ingested
+from icmodel.ingest import (
+    About,
+    Labels,
+    dataset_of,
+    ingest,
+    read_labels,
+    read_labels_file,
+    write_ingested,
+)
 from icmodel.ingest.source import read_source
 from ingest_cases import CASES, in_files, numbers, results
 
@@ -288,6 +296,19 @@ def test_what_nobody_says_of_the_link_is_a_known_limit(tmp_path: Path) -> None:
 def test_perftest_says_its_link(tmp_path: Path) -> None:
     write_ingested(ingest([CASES / "perftest" / "write_bw_mib.txt"]), tmp_path / "ib", ABOUT)
     assert check_dataset(tmp_path / "ib").interconnect.kind == "infiniband"
+
+
+def test_a_dataset_in_memory_is_the_one_that_is_written(tmp_path: Path) -> None:
+    got = ingest([CASES / "iperf3" / name for name in ("tcp.json", "udp.json")])
+    here = dataset_of(got, tmp_path / "mine", ABOUT)
+    assert not (tmp_path / "mine").exists()
+    write_ingested(got, tmp_path / "mine", ABOUT)
+    written = check_dataset(tmp_path / "mine")
+    assert (here.sha256, here.points, here.option_defaults) == (
+        written.sha256,
+        written.points,
+        written.option_defaults,
+    )
 
 
 # --- the command ------------------------------------------------------------------------------
