@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import checkout
 from icmodel.dataset import Point
-from icmodel.errors import RecordError
-from icmodel.ingest import Ingested, ingest
+from icmodel.errors import OutOfDomain, RecordError
+from icmodel.ingest import About, Ingested, dataset_of, ingest
 from icmodel.ingest.readers.two_way import SUMS
+from icmodel.model import Model
 from ingest_cases import results
 
 FOUND = checkout.ROOT / "tests" / "cases" / "ingest_found"
@@ -84,6 +86,29 @@ def test_a_paced_run_is_no_capacity() -> None:
         loads = {point.load_bps for point in ingest([FOUND / name]).points}
         assert loads, name
         assert all(load is not None and load < 1e11 for load in loads), name
+
+
+@pytest.mark.parametrize("variant", ["corrected", "hybrid"])
+def test_a_dataset_of_paced_runs_answers_up_to_their_rate_and_says_no_capacity(
+    variant: str, tmp_path: Path
+) -> None:
+    """At 1 Mb/s by default, a run is no "as fast as it goes: 1.05 Mb/s, measured"."""
+    got = ingest([FOUND / "iperf3-udp-default.json"])
+    model = Model(dataset_of(got, tmp_path / "paced", About()), variant)
+    below = model.predict(protocol="udp", payload="1448 B", rate="80/s")
+    assert below.goodput_bps.value == pytest.approx(80 * 1448 * 8)
+    for rate in (None, 800.0):
+        with pytest.raises(OutOfDomain, match="at limited rates only, which say no capacity"):
+            model.predict(protocol="udp", payload="1448 B", rate_fps=rate)
+
+
+def test_a_run_that_missed_its_limit_is_a_capacity(tmp_path: Path) -> None:
+    """A limit above what the way carries limits nothing."""
+    text = (FOUND / "iperf3-udp-default.json").read_text(encoding="utf-8")
+    file = tmp_path / "over.json"
+    file.write_text(text.replace('"target_bitrate": 1048576', '"target_bitrate": 10485760'))
+    model = Model(dataset_of(ingest([file]), tmp_path / "over", About()), "corrected")
+    assert model.predict(protocol="udp", payload="1448 B").goodput_bps.value == 1048352.0
 
 
 def test_both_ends_of_ntttcp_land_in_one_row() -> None:
