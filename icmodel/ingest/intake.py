@@ -309,15 +309,19 @@ def _as_repeats(results: Sequence[Result]) -> tuple[Result, ...]:
 
 
 def _once(results: Iterable[Result]) -> list[Result]:
-    """The results without duplicates."""
+    """The results without duplicates, and of each run with an id the one end that tells most."""
     seen: dict[object, Result] = {}
     for result in results:
-        seen.setdefault(_content(result), result)
+        key = _content(result)
+        if key not in seen or len(result.numbers) > len(seen[key].numbers):
+            seen[key] = result
     return list(seen.values())
 
 
 def _content(result: Result) -> object:
     """What two results have in common if both ends, or one end twice, wrote the same run."""
+    if result.origin.run:
+        return result.origin.tool, result.origin.run, result.hosts
     numbers = tuple((one.metric, one.value, one.low, one.high) for one in result.numbers)
     return result.origin.tool, result.labels.place, result.hosts, numbers
 

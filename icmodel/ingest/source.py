@@ -19,6 +19,7 @@ from icmodel.ingest.plain import decoded
 
 LARGEST_BYTES = 256 * 2**20
 TOO_DEEP = "its JSON is nested deeper than any tool writes"
+_WORD = re.compile(r"[^\W_]")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
@@ -72,9 +73,9 @@ class Source:
 
     @property
     def place(self) -> str:
-        """Where the run begins, for messages."""
-        blank = len(self.text) - len(self.text.lstrip())
-        line = f"line {self.line_at(blank)}"
+        """Where the run begins, for messages: at its first line of words."""
+        word = _WORD.search(self.text)
+        line = f"line {self.line_at(word.start() if word else 0)}"
         return f"run {self.run} at {line}" if self.run else line
 
 
