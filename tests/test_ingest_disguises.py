@@ -6,6 +6,7 @@ import html
 import tempfile
 import tomllib
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import pytest
 
 from icmodel.errors import RecordError
 from icmodel.ingest import Ingested, Labels, ingest, read_labels
-from ingest_cases import CASES
+from icmodel.ingest.result import Result
+from ingest_cases import CASES, in_files, results
 
 RIGHT: Mapping[str, Any] = tomllib.loads((CASES / "right.toml").read_text(encoding="utf-8"))
 SAMPLES = sorted(
@@ -151,3 +153,37 @@ def test_a_sample_twice_under_headings_is_read_twice(name: str) -> None:
         for body in (text, f"# Monday\n\n{text}\n\n## Tuesday:\n\n{text}")
     )
     assert seen(twice) == seen(once)
+
+
+PAIRS = [
+    (one, two)
+    for one, two in pairwise(READABLE)
+    if one.partition("/")[0] == two.partition("/")[0] and labels(one) == labels(two)
+]
+
+
+@pytest.mark.parametrize(("one", "two"), PAIRS)
+def test_two_samples_in_one_file_are_read_as_by_themselves(
+    one: str, two: str, tmp_path: Path
+) -> None:
+    """Unless they are of one point, differ, and so cannot be repeats."""
+    texts = [(CASES / name).read_text(encoding="utf-8-sig") for name in (one, two)]
+    body = f"=== first ===\n{texts[0]}\n=== second ===\n{texts[1]}"
+    [both] = in_files(tmp_path, {"both.txt": body})
+    alone = {key(result) for name in (one, two) for result in results(taken_file(name))}
+    assert said(both, labels(one)) in (alone, "no repeats")
+
+
+def said(file: Path, labels: Labels) -> set[str] | str:
+    try:
+        return {key(result) for result in results(ingest([file], labels=labels))}
+    except RecordError as error:
+        return "no repeats" if "no repeats" in str(error) else str(error)
+
+
+def taken_file(name: str) -> Ingested:
+    return ingest([CASES / name], labels=labels(name))
+
+
+def key(result: Result) -> str:
+    return str((result.labels.place, result.hosts, result.streams, result.numbers))

@@ -41,10 +41,12 @@ SURE = (
 LIKELY = (
     re.compile(r"(?P<who>[\w.-]+) +\| ?"),  # docker compose with container_name
     re.compile(r"[ \t]*(?P<who>\d+):(?: |$)"),  # srun --label
-    re.compile(r"[ \t]*\d+\t"),  # cat -n
     re.compile(r"[|│] ?"),
 )
-"""Prefixes that are taken for one if half of the lines have them."""
+"""Prefixes that are taken for one if several lines in a row have them."""
+COUNTED = re.compile(r"[ \t]*(\d+)\t")
+"""The number of a line, as cat -n writes it."""
+IN_A_ROW = 3
 NAMED = re.compile(r"(?P<who>[\w.-]+): ?")
 """A host or task in front of each line (pdsh, clush, gh run view), which looks like a tool's name."""
 
@@ -86,12 +88,12 @@ def plain(text: str) -> list[str]:
     Lines of several pods, services or ranks that a collector wrote into one file are parted again.
     """
     lines = [_bare("", line, SURE) for line in _printed(text).split("\n")]
-    filled = [line for _, line in lines if line.strip()]
-    likely = [
-        p for p in LIKELY if sum(p.match(line) is not None for line in filled) * 2 > len(filled)
-    ]
+    likely = [pattern for pattern in LIKELY if _is_likely(pattern, lines)]
     if likely:
         lines = [_bare(who, line, [*likely, *SURE]) for who, line in lines]
+    numbers = [COUNTED.match(line) for _, line in lines if line.strip()]
+    if numbers and all(found and int(found[1]) == k for k, found in enumerate(numbers, start=1)):
+        lines = [(who, COUNTED.sub("", line, count=1)) for who, line in lines]
     return [_finished(one) for one in _apart(lines)]
 
 
@@ -104,6 +106,16 @@ def named_apart(text: str) -> list[str]:
         return [again for one in _apart(named) for again in plain(one)]
     common = _common(filled) if len(filled) > 1 else ""
     return plain("\n".join(line.removeprefix(common) for line in lines)) if common else []
+
+
+def _is_likely(pattern: re.Pattern[str], lines: Sequence[tuple[str, str]]) -> bool:
+    """Whether enough lines in a row begin with a prefix; empty ones between them do not count."""
+    row, filled = 0, [line for _, line in lines if line.strip()]
+    for line in filled:
+        row = row + 1 if pattern.match(line) else 0
+        if row >= min(IN_A_ROW, len(filled)):
+            return True
+    return False
 
 
 def _printed(text: str) -> str:

@@ -65,7 +65,8 @@ def read(source: Source) -> list[Result]:
         raise NotTakenError(
             f"it has {', '.join(names)}, which are no measurement of one stream: ingest PingPong or Uniband"
         )
-    for block in taken:
+    first = {(block.title[1], _processes(block)): block for block in reversed(taken)}
+    for block in first.values():  # one that comes again has lost its own head
         _check_whole(block, int(told(_LONGEST, text) or 0))
     notes = tuple(
         f"{name} is not taken: it {'loads both directions at once' if is_sum(NAME, name) else 'is none of one stream'}"

@@ -80,12 +80,16 @@ def read(source: Source) -> list[Result]:
         If the run failed or was cut off.
     """
     text = source.text
-    if is_csv(text):
-        return of_csv(source)
+    lines = of_csv(source) if is_csv(text) else []
+    if lines and not _START.search(text):
+        return lines
     if failed := _FAILED.search(text):
         raise RecordError(f"{source.place}: the run failed: iperf says “{failed[0].strip()}”")
     head = _Head.of(source)
-    return [result for group in _groups(source) for result in _results(source, head, group)]
+    return [
+        *(result for group in _groups(source) for result in _results(source, head, group)),
+        *lines,
+    ]
 
 
 @dataclass(frozen=True, slots=True)

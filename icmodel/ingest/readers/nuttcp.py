@@ -35,6 +35,8 @@ _PARSED = re.compile(r"^\s*megabytes=(?P<mb>[0-9.]+) real_seconds=(?P<s>[0-9.]+)
 _CPU = re.compile(r"(?P<tx>\d+) %TX\s+(?P<rx>\d+) %RX")
 _DROPS = re.compile(r"(?P<drop>\d+) /\s*(?P<pkt>\d+) drop/pkt(?:\s+(?P<loss>[0-9.]+) %loss)?")
 _COMMAND = re.compile(r"(?:^|\s)nuttcp\s+(?P<options>-.*)$")
+_HEADING = re.compile(r"[ \t]*[#=*~]")
+"""A line behind which a command typed before says nothing."""
 _LENGTH = re.compile(r"-l\s*(?P<size>\d+)(?P<unit>[kKmM]?)\b")
 _RATE = re.compile(r"-R(?:u|(?:i\s*)?(?P<rate>\d+(?:\.\d+)?)(?P<unit>[kKmMgG]?))\b")
 """A rate limit; 0 and u are none."""
@@ -63,6 +65,8 @@ def read(source: Source) -> list[Result]:
     for number, text in source.numbered():
         if found := _COMMAND.search(text):
             told = _told(found["options"])
+        elif _HEADING.match(text):
+            told = _Told()
         line = _line(text, number)
         if line is not None:
             results.append(_result(line, told))
