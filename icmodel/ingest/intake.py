@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from icmodel.dataset import Interconnect, Point
 from icmodel.errors import RecordError
@@ -76,6 +77,14 @@ class Given:
     labels: Labels = field(default_factory=Labels)
     by_file: Mapping[str, Labels] = field(default_factory=dict)
     link: Interconnect | None = None
+
+
+class Said(NamedTuple):
+    """What is said of one run: labels of its own, labels of all files, and the link with its line rate."""
+
+    own: Labels
+    general: Labels
+    link: Interconnect | None
 
 
 def ingest(
@@ -214,8 +223,10 @@ def _results(
     found: list[Result] = []
     refused: list[str] = []
     misfits: list[str] = []
-    for run, read in _reads(source, tool, columns):
-        said = _said_of(run, given)
+    runs = _reads(source, tool, columns)
+    link = stated_link("\n".join(run.text for run, _ in runs), given.link)
+    for run, read in runs:
+        said = Said(_own_labels(run, given.by_file), given.labels, link)
         try:
             results = read()
             misfits += filter(None, (_misfit(result, said) for result in results))
@@ -248,12 +259,10 @@ def _reads(
     return [(run, partial(reader.read, run)) for reader, run in runs_of(source, tool)]
 
 
-def _said_of(run: Source, given: Given) -> Given:
-    """What a person says of a run, and the line rate that its text states."""
-    by_name = labels_of(run.name, given.by_file)
-    if run.run:
-        by_name = merge(by_name, labels_of(f"{run.name}#{run.run}", given.by_file), OF_RUN)
-    return Given(given.labels, {run.name: by_name}, stated_link(run.text, given.link))
+def _own_labels(run: Source, by_file: Mapping[str, Labels]) -> Labels:
+    """The labels of a file, and of the run in it."""
+    own = labels_of(run.name, by_file)
+    return merge(own, labels_of(f"{run.name}#{run.run}", by_file), OF_RUN) if run.run else own
 
 
 def _placed(run: Source, reason: str) -> str:
@@ -261,10 +270,9 @@ def _placed(run: Source, reason: str) -> str:
     return f"{run.place}: {reason}" if run.run and not reason.startswith(run.place) else reason
 
 
-def _misfit(result: Result, said: Given) -> str:
+def _misfit(result: Result, said: Said) -> str:
     """The reason why a labelled payload cannot be that of a result; empty if it can."""
-    (by_name,) = said.by_file.values()
-    for labels, who in ((by_name, OF_FILE), (said.labels, OF_ALL)):
+    for labels, who in ((said.own, OF_FILE), (said.general, OF_ALL)):
         payload = labels.payload_bytes
         if (
             result.limits.payloads
@@ -326,7 +334,7 @@ def _content(result: Result) -> object:
     return result.origin.tool, result.labels.place, result.hosts, numbers
 
 
-def _labelled(result: Result, given: Given) -> Result:
+def _labelled(result: Result, said: Said) -> Result:
     """A result with the labels that a person gives, that follow, and that are assumed, checked.
 
     Raises
@@ -334,9 +342,8 @@ def _labelled(result: Result, given: Given) -> Result:
     RecordError
         If a label is missing, or the result is impossible.
     """
-    (by_name,) = given.by_file.values()
-    labels = merge(result.labels, by_name, OF_FILE)
-    known, general = labels.host_cores, given.labels
+    labels = merge(result.labels, said.own, OF_FILE)
+    known, general = labels.host_cores, said.general
     notes = list(result.notes)
     if known is not None and general.host_cores not in (None, known):
         notes.append(
@@ -360,9 +367,9 @@ def _labelled(result: Result, given: Given) -> Result:
                 "--labels"
             )
     whole = replace(result, labels=labels, assumed=assumed)
-    for problem in problems(whole, given.link):
+    for problem in problems(whole, said.link):
         raise RecordError(f"{result.origin.place}: {problem}")
-    return _with_cores(replace(whole, notes=(*notes, *just_above(whole, given.link))))
+    return _with_cores(replace(whole, notes=(*notes, *just_above(whole, said.link))))
 
 
 def _with_cores(result: Result) -> Result:

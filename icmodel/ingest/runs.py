@@ -53,18 +53,12 @@ def runs_of(source: Source, tool: str | None) -> list[tuple[Reader, Source]]:
 
 def _known(source: Source, streams: Sequence[str], tool: str | None) -> list[tuple[Reader, Source]]:
     """The runs of the streams that are output of a tool."""
+    names = [tool] if tool is not None else list(READERS)
     found = []
     for text in streams:
         pointed = with_points(text, thousands=False)
-        names = [tool] if tool is not None else list(READERS)
-        known = next(
-            (
-                some
-                for t in (text, pointed)
-                if (some := [n for n in names if READERS[n].recognises(t)])
-            ),
-            [],
-        )
+        known = [name for name in names if READERS[name].recognises(text)]
+        known = known or [name for name in names if READERS[name].recognises(pointed)]
         if len(known) > 1:
             raise RecordError(
                 f"it holds output of {' and '.join(known)}, and only one of them could be taken: keep "

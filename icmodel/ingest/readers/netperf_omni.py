@@ -83,7 +83,7 @@ def _columns(lines: Sequence[str]) -> dict[str, str]:
     """Omni's columns of names over several lines; only the two that need no guess are read."""
     rows = [line.split() for line in lines if line.strip()]
     if len(rows) >= 3 and rows[0] == ["Throughput", "Throughput"] and rows[1] == ["Units"]:
-        return {"THROUGHPUT": rows[-1][0], "THROUGHPUT_UNITS": " ".join(rows[-1][1:])}
+        return {"THROUGHPUT": rows[2][0], "THROUGHPUT_UNITS": " ".join(rows[2][1:])}
     return {}
 
 
