@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 import tempfile
 import tomllib
 from collections.abc import Callable, Mapping
@@ -16,6 +17,7 @@ from icmodel.errors import RecordError
 from icmodel.ingest import Ingested, Labels, ingest, read_labels
 from icmodel.ingest.result import Result
 from ingest_cases import CASES, in_files, results
+from test_ingest_corpus import DAMAGED, damaged
 
 RIGHT: Mapping[str, Any] = tomllib.loads((CASES / "right.toml").read_text(encoding="utf-8"))
 SAMPLES = sorted(
@@ -187,3 +189,41 @@ def taken_file(name: str) -> Ingested:
 
 def key(result: Result) -> str:
     return str((result.labels.place, result.hosts, result.streams, result.numbers))
+
+
+POINTED = [
+    name
+    for name in SAMPLES
+    if not name.endswith((".json", ".jsonl", ".xml", ".csv"))
+    and "csv" not in name
+    and not name.startswith("zperfmq/")
+]
+"""Outputs for people, whose numbers a tool prints with the comma of a language's decimals."""
+
+
+@pytest.mark.parametrize("name", POINTED)
+def test_a_sample_reads_the_same_with_decimal_commas(name: str) -> None:
+    text = (CASES / name).read_text(encoding="utf-8-sig")
+    commas = re.sub(r"(?<![\w.#])(\d+)\.(\d+)(?!\d|\.\d)", r"\1,\2", text)
+    assert seen(taken(commas.encode(), name)) == seen(taken(text.encode(), name))
+
+
+@pytest.mark.parametrize(
+    "damage", DAMAGED, ids=[f"{damage['file']}: {damage['what']}" for damage in DAMAGED]
+)
+def test_what_is_damaged_is_refused_by_name_in_a_disguise_too(
+    damage: Mapping[str, Any], tmp_path: Path
+) -> None:
+    file = damaged(damage, tmp_path)
+    text = file.read_text(encoding="utf-8")
+    for what in (
+        "quoted",
+        "indented",
+        "journalctl",
+        "docker compose logs -t",
+        "utf-16",
+        "a prompt",
+    ):
+        file.write_bytes(DISGUISES[what](text))
+        with pytest.raises(RecordError, match=re.escape(damage["why"])):
+            ingest([file], labels=labels(str(damage["file"])))
