@@ -83,6 +83,7 @@ DISGUISES: Mapping[str, Callable[[str], bytes]] = {
     "docker compose logs of a name": each(lambda _: "perf_client  | "),
     "docker compose logs -t": each(lambda k: f"client-1  | 2026-11-25T{clock(k)}.1Z "),
     "docker service logs": each(lambda _: "perf_client.1.q5h2@host-a    | "),
+    "gh run view --log": each(lambda k: f"bench\tmeasure it\t2026-11-25T{clock(k)}.1234567Z "),
     "a log in brackets": each(lambda k: f"[2026-11-25 {clock(k)}] "),
     "srun --label": each(lambda _: "0: "),
     "mpirun --tag-output": each(lambda _: "[1,0]<stdout>:"),

@@ -47,6 +47,8 @@ def test_encodings_and_line_ends_are_one(body: bytes) -> None:
         ("[1] 4711", ""),
         ("[1]+  Done                    iperf3 -s", ""),
         ("[2]-  Exit 1                  iperf3 -s", ""),
+        ("[1]  + 4711 done       iperf3 -s", ""),
+        ("build\trun iperf3\t2026-11-03T08:15:00.1234567Z text", "text"),
         ("```console", ""),
         ("</pre>", ""),
         ("alice@host-a:~/dir$ iperf3 -s", "$ iperf3 -s"),

@@ -29,6 +29,7 @@ _STAMP = (
 )
 SURE = (
     re.compile(r"[ \t]*(?:>[ \t]?)+"),  # a quote in a mail
+    re.compile(rf"[^\t]+\t[^\t]+\t(?={_STAMP}[ \t])"),  # job and step of a CI
     re.compile(rf"{_STAMP} (?P<who>[\w.-]+ [\w@.:/-]+\[\d+\]): ?"),  # journalctl, syslog
     re.compile(rf"\[?{_STAMP}\]?(?:[ \t]|$)"),  # ts, kubectl --timestamps, docker -t, CI
     re.compile(r"\[(?P<who>pod/[\w./-]+)\] ?"),  # kubectl --prefix
@@ -51,7 +52,8 @@ NAMED = re.compile(r"(?P<who>[\w.-]+): ?")
 """A host or task in front of each line (pdsh, clush, gh run view), which looks like a tool's name."""
 
 _JOB = re.compile(
-    r"\[\d+\](?:[+-]|  )? *(?:\d+|(?:Done|Exit|Running|Stopped|Terminated|Killed|Hangup)\b.*)$"
+    r"\[\d+\][ +-]*(?:\d+ *|(?:\d+ +)?(?:done|exit|running|stopped|terminated|killed|hangup|suspended)\b.*)$",
+    re.I,
 )
 """A shell's word on a job in the background."""
 _FENCE = re.compile(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from xml.etree import ElementTree
 
@@ -72,6 +72,8 @@ _COLUMN = re.compile("|".join(re.escape(one) for one in sorted(_COLUMNS, key=len
 _TOTALS = re.compile(r"^[ \t]*#+ +Totals: +#+[ \t]*$", re.M)
 _THREAD_ROW = re.compile(r"^[ \t]*\d+((?:[ \t]+[0-9.]+){3})[ \t]*$", re.M)
 _CELLS = re.compile(r"[ \t]*[0-9.]+(?:[ \t]+[0-9.]+)*[ \t]*")
+FRAMES = 0.01
+"""How far packets times their average size and the bytes may lie apart."""
 SLACK = 5e-3
 """How far the rate and bytes over seconds may lie apart beside what is rounded."""
 
@@ -194,13 +196,15 @@ def _assumed(*, udp: bool) -> tuple[Assumed, ...]:
 # --- console ----------------------------------------------------------------------------------
 
 
-def _sends(source: Source, command: Command) -> bool:
-    """Whether the sender wrote a text."""
+def _sends(source: Source, command: Command, carries: str = "") -> bool:
+    """Whether the sender wrote a text; ``carries`` says which of its packets held the bytes."""
     roles = [
         word[:2] for word in command.words if re.fullmatch(r"-[sr]\S*", word) and word[:3] != "-sb"
     ]
-    if not roles and "connections created in" in source.text:
+    if not roles and ("connections created in" in source.text or carries == "sent"):
         return True  # who connects is who sends
+    if not roles and carries == "received":
+        return False
     if not roles:
         raise RecordError(
             f"{source.place}: it does not say which end wrote it: keep the command line in the file, or use -x"
@@ -262,7 +266,7 @@ def _of_windows(source: Source, version: str) -> Result:
     said = _printed(cells["Throughput(MB/s)"], "Throughput(MB/s)", 8 * 2**20)
     rate = _flow(moved, _printed(cells["realtime(s)"], "realtime(s)"), said)
     command = command_of(source, PROGRAM)
-    sends = _sends(source, command)
+    sends = _sends(source, command, _carries(cells, moved))
     numbers = [_rate_of(rate, sends=sends)]
     if "Avg. CPU %" in cells:
         side = SENDER if sends else RECEIVER
@@ -284,6 +288,18 @@ def _of_windows(source: Source, version: str) -> Result:
         payloads=payloads,
         assumed=(Assumed("payload_bytes", 2**16, "-l"),),
     )
+
+
+def _carries(cells: Mapping[str, str], moved: Printed) -> str:
+    """Whether the packets sent or received are the bytes over the average frame; empty if both or none are."""
+    frame = float(cells["Avg Frame Size"])
+    counts = {
+        way: float(cells.get(f"Packets {way.capitalize()}", 0)) for way in ("sent", "received")
+    }
+    fitting = [
+        way for way, count in counts.items() if abs(count * frame / moved.value - 1) < FRAMES
+    ]
+    return fitting[0] if len(fitting) == 1 else ""
 
 
 def _totals(lines: Sequence[str], place: str) -> dict[str, str]:
