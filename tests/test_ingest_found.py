@@ -46,7 +46,10 @@ def place(point: Point, got: Ingested) -> dict[str, object]:
 @pytest.mark.parametrize("name", READ)
 def test_a_found_file_is_read_as_a_person_reads_it(name: str) -> None:
     entry, got = TABLE[name], ingest([FOUND / name])
-    assert got.refused == ()
+    reasons = [one.reason for one in got.refused]
+    not_taken = entry.get("not_taken", [])
+    assert len(reasons) == len(not_taken)
+    assert all(said in reason for said, reason in zip(not_taken, reasons, strict=True))
     assert len(got.points) == entry["count"]
     for row in entry["rows"]:
         said = {metric: value for metric, value in row.items() if metric != "at"}

@@ -19,6 +19,8 @@ from icmodel.ingest.plain import decoded
 
 LARGEST_BYTES = 256 * 2**20
 TOO_DEEP = "its JSON is nested deeper than any tool writes"
+_OPENS = re.compile(r"^[ \t]*(?:\{|\[(?=\s*(?:[\[{\"]|$)))", re.M)
+"""How an object begins, or a list of objects, lists or texts; iperf3's text begins lines with a number in brackets."""
 _WORD = re.compile(r"[^\W_]")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
@@ -121,7 +123,7 @@ def documents(text: str) -> Iterator[dict[str, object] | list[object]]:
     """
     decoder = json.JSONDecoder(parse_constant=_no_constant)
     at = 0
-    while (found := re.compile(r"^[ \t]*[{\[]", re.M).search(text, at)) is not None:
+    while (found := _OPENS.search(text, at)) is not None:
         start = found.end() - 1
         try:
             document, at = decoder.raw_decode(text, start)

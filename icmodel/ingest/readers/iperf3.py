@@ -20,7 +20,16 @@ from icmodel.ingest.readers.command import Command, command_of
 from icmodel.ingest.readers.pacing import Pace, pace_of
 from icmodel.ingest.readers.sections import Layout
 from icmodel.ingest.readers.two_way import APART
-from icmodel.ingest.result import RECEIVER, SENDER, Ends, Limits, Number, Origin, Result
+from icmodel.ingest.result import (
+    RECEIVER,
+    SENDER,
+    Ends,
+    Limits,
+    NotTakenError,
+    Number,
+    Origin,
+    Result,
+)
 from icmodel.ingest.source import Source, documents, real, shifted, table, tables, text_of
 
 NAME = "iperf3"
@@ -65,7 +74,7 @@ def read(source: Source) -> list[Result]:
         If it is text, broken, or a run that failed.
     """
     if _TEXT.search(source.text) and not _OPENS.search(source.text):
-        raise RecordError(
+        raise NotTakenError(
             "it is iperf3's text, which rounds to three digits and names no sides: run iperf3 "
             "with -J and ingest the JSON"
         )
@@ -80,7 +89,11 @@ def read(source: Source) -> list[Result]:
             "again"
         )
     command = command_of(source, NAME)
-    return [_result(way, source.place, command) for run in runs for way in _ways(run)]
+    results = [_result(way, source.place, command) for run in runs for way in _ways(run)]
+    if _TEXT.search(source.text):
+        note = f"{source.place}: lines of iperf3's text stand beside its JSON, which alone is taken"
+        results[0] = replace(results[0], notes=(*results[0].notes, note))
+    return results
 
 
 def _streamed(events: Sequence[Document]) -> Iterator[Document]:

@@ -16,7 +16,7 @@ from icmodel.ingest.printed import MICRO, printed
 from icmodel.ingest.readers.agreement import check_rate
 from icmodel.ingest.readers.command import command_of
 from icmodel.ingest.readers.sections import Layout, told
-from icmodel.ingest.result import BOTH, SENDER, Assumed, Ends, Number, Origin, Result
+from icmodel.ingest.result import BOTH, SENDER, Assumed, Ends, NotTakenError, Number, Origin, Result
 from icmodel.ingest.source import Source, number
 
 NAME = "sockperf"
@@ -77,6 +77,10 @@ def read(source: Source) -> list[Result]:
         return [_throughput(source, text)]
     if _MEAN.search(text):
         return [_latency(source, text)]
+    if "[SERVER]" in text:
+        raise NotTakenError(
+            "it is the output of a server, which measures nothing: ingest its client's"
+        )
     raise RecordError(
         "it has neither a latency nor a message rate: the run of sockperf failed or was cut off"
     )
