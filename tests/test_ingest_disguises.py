@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import random
 import re
 import tempfile
 import tomllib
@@ -17,6 +18,7 @@ from icmodel.errors import RecordError
 from icmodel.ingest import Ingested, Labels, ingest, read_labels
 from icmodel.ingest.result import Result
 from ingest_cases import CASES, in_files, results
+from search import times
 from test_ingest_corpus import DAMAGED, damaged
 
 RIGHT: Mapping[str, Any] = tomllib.loads((CASES / "right.toml").read_text(encoding="utf-8"))
@@ -228,3 +230,27 @@ def test_what_is_damaged_is_refused_by_name_in_a_disguise_too(
         file.write_bytes(DISGUISES[what](text))
         with pytest.raises(RecordError, match=re.escape(damage["why"])):
             ingest([file], labels=labels(str(damage["file"])))
+
+
+ENCODED = {what for what in DISGUISES if what.startswith(("utf-16", "windows-1252", "byte order"))}
+INNER = sorted(
+    {*DISGUISES}
+    - ENCODED
+    - {"a progress line", "any other prefix", "pdsh", "crlf", "serial console"}
+)
+"""Disguises that another may be put around, such as an indented quote of a log."""
+
+
+@pytest.mark.sampled
+def test_a_sample_in_two_disguises_reads_the_same() -> None:
+    rng = random.Random(28)
+    long = [name for name in READABLE if (CASES / name).read_bytes().count(b"\n") > 3]
+    for _ in range(times(150)):
+        name, inner, outer = rng.choice(long), rng.choice(INNER), rng.choice(sorted(DISGUISES))
+        text = (CASES / name).read_text(encoding="utf-8-sig")
+        disguised = DISGUISES[outer](DISGUISES[inner](text).decode().replace("\r\n", "\n"))
+        assert seen(taken(disguised, name)) == seen(taken(text.encode(), name)), (
+            name,
+            inner,
+            outer,
+        )

@@ -30,22 +30,22 @@ _STAMP = (
 SURE = (
     re.compile(r"[ \t]*(?:>[ \t]?)+"),  # a quote in a mail
     re.compile(rf"[^\t]+\t[^\t]+\t(?={_STAMP}[ \t])"),  # job and step of a CI
-    re.compile(rf"{_STAMP} (?P<who>[\w.-]+ [\w@.:/-]+\[\d+\]): ?"),  # journalctl, syslog
-    re.compile(rf"\[?{_STAMP}\]?(?:[ \t]|$)"),  # ts, kubectl --timestamps, docker -t, CI
-    re.compile(r"\[(?P<who>pod/[\w./-]+)\] ?"),  # kubectl --prefix
+    re.compile(rf"[ \t]*{_STAMP} (?P<who>[\w.-]+ [\w@.:/-]+\[\d+\]): ?"),  # journalctl, syslog
+    re.compile(rf"[ \t]*\[?{_STAMP}\]?(?:[ \t]|$)"),  # ts, kubectl --timestamps, docker -t, CI
+    re.compile(r"[ \t]*\[(?P<who>pod/[\w./-]+)\] ?"),  # kubectl --prefix
     re.compile(
-        r"(?P<who>[\w.-]+[-_.]\d+(?:\.\w+@[\w.-]+)?) +\| ?"
+        r"[ \t]*(?P<who>[\w.-]+[-_.]\d+(?:\.\w+@[\w.-]+)?) +\| ?"
     ),  # docker compose, docker service
-    re.compile(r"\[(?P<who>\d+,\d+)\]<std(?:out|err)>:"),  # mpirun --tag-output
+    re.compile(r"[ \t]*\[(?P<who>\d+,\d+)\]<std(?:out|err)>:"),  # mpirun --tag-output
 )
 """Prefixes that no tool prints itself; a ``who`` tells whose line it is."""
 LIKELY = (
-    re.compile(r"(?P<who>[\w.-]+) +\| ?"),  # docker compose with container_name
+    re.compile(r"[ \t]*(?P<who>[\w.-]+) +\| ?"),  # docker compose with container_name
     re.compile(r"[ \t]*(?P<who>\d+):(?: |$)"),  # srun --label
-    re.compile(r"[|│] ?"),
+    re.compile(r"[ \t]*[|│] ?"),
 )
 """Prefixes that are taken for one if several lines in a row have them."""
-COUNTED = re.compile(r"[ \t]*(\d+)\t")
+COUNTED = re.compile(r"[ \t]*(\d+)(?:\t|$)")
 """The number of a line, as cat -n writes it."""
 IN_A_ROW = 3
 NAMED = re.compile(r"(?P<who>[\w.-]+): ?")
@@ -89,13 +89,14 @@ def plain(text: str) -> list[str]:
 
     Lines of several pods, services or ranks that a collector wrote into one file are parted again.
     """
-    lines = [_bare("", line, SURE) for line in _printed(text).split("\n")]
-    likely = [pattern for pattern in LIKELY if _is_likely(pattern, lines)]
-    if likely:
-        lines = [_bare(who, line, [*likely, *SURE]) for who, line in lines]
-    numbers = [COUNTED.match(line) for _, line in lines if line.strip()]
-    if numbers and all(found and int(found[1]) == k for k, found in enumerate(numbers, start=1)):
-        lines = [(who, COUNTED.sub("", line, count=1)) for who, line in lines]
+    lines = [("", line) for line in _printed(text).split("\n")]
+    more = True
+    while more:
+        lines = [_bare(who, line, SURE) for who, line in lines]
+        likely = [pattern for pattern in LIKELY if _is_likely(pattern, lines)]
+        likely += [COUNTED] if _are_counted(lines) else []
+        lines = [_bare(who, line, likely) for who, line in lines] if likely else lines
+        more = bool(likely)
     return [_finished(one) for one in _apart(lines)]
 
 
@@ -104,9 +105,14 @@ def named_apart(text: str) -> list[str]:
     lines = text.split("\n")
     filled = [line for line in lines if line.strip()]
     if filled and sum(NAMED.match(line) is not None for line in filled) * 2 > len(filled):
-        named = [_bare("", line, (NAMED,)) for line in lines]
+        found = ((NAMED.match(line), line) for line in lines)
+        named = [(one["who"], line[one.end() :]) if one else ("", line) for one, line in found]
         return [again for one in _apart(named) for again in plain(one)]
     common = _common(filled) if len(filled) > 1 else ""
+    words, space, _ = common.rpartition(
+        " "
+    )  # behind it may stand a time that differs in its last digits
+    common = words + space or common
     return plain("\n".join(line.removeprefix(common) for line in lines)) if common else []
 
 
@@ -143,8 +149,8 @@ def _overtyped(text: str) -> str:
 
 
 def _finished(text: str) -> str:
-    """A text without mark-up, shell jobs and indentation."""
-    return "\n".join(_dedented([_unwrapped(line) for line in text.split("\n")]))
+    """A text without indentation, mark-up, prompts and shell jobs."""
+    return "\n".join(_unwrapped(line) for line in _dedented(text.split("\n")))
 
 
 def _apart(bare: Sequence[tuple[str, str]]) -> list[str]:
@@ -155,13 +161,19 @@ def _apart(bare: Sequence[tuple[str, str]]) -> list[str]:
     return ["\n".join(line if who == one else "" for who, line in bare) for one in [*sources, ""]]
 
 
+def _are_counted(lines: Sequence[tuple[str, str]]) -> bool:
+    """Whether several lines begin with a number, one after the other."""
+    filled = [line for _, line in lines if line.strip()]
+    numbers = [int(found[1]) for line in filled if (found := COUNTED.match(line))]
+    enough = 0 < min(IN_A_ROW, len(filled)) <= len(numbers)
+    return enough and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
 def _bare(who: str, line: str, prefixes: Sequence[re.Pattern[str]]) -> tuple[str, str]:
-    """Whose line it is, and the line without prefixes, each of which it may have once."""
-    left = list(prefixes)
-    while found := next((m for p in left if (m := p.match(line)) and m.end()), None):
+    """Whose line it is, and the line without prefixes."""
+    while found := next((m for p in prefixes if (m := p.match(line))), None):
         who = "/".join(filter(None, (who, found.groupdict().get("who"))))
         line = line[found.end() :]
-        left.remove(found.re)
     return who, line
 
 
