@@ -236,7 +236,7 @@ ENCODED = {what for what in DISGUISES if what.startswith(("utf-16", "windows-125
 INNER = sorted(
     {*DISGUISES}
     - ENCODED
-    - {"a progress line", "any other prefix", "pdsh", "crlf", "serial console"}
+    - {"a progress line", "any other prefix", "pdsh", "crlf", "serial console", "as html"}
 )
 """Disguises that another may be put around, such as an indented quote of a log."""
 

@@ -29,7 +29,7 @@ _STAMP = (
 )
 SURE = (
     re.compile(r"[ \t]*(?:>[ \t]?)+"),  # a quote in a mail
-    re.compile(rf"[^\t]+\t[^\t]+\t(?={_STAMP}[ \t])"),  # job and step of a CI
+    re.compile(rf"[ \t]*[^\t]+\t[^\t]+\t(?={_STAMP}[ \t])"),  # job and step of a CI
     re.compile(rf"[ \t]*{_STAMP} (?P<who>[\w.-]+ [\w@.:/-]+\[\d+\]): ?"),  # journalctl, syslog
     re.compile(rf"[ \t]*\[?{_STAMP}\]?(?:[ \t]|$)"),  # ts, kubectl --timestamps, docker -t, CI
     re.compile(r"[ \t]*\[(?P<who>pod/[\w./-]+)\] ?"),  # kubectl --prefix
