@@ -57,6 +57,7 @@ LONGEST = (
     "test_probe_ends",
     "test_calibrate_hosts",
     "test_benchmarks_probe",
+    "test_ingest_disguises",
     "test_model_twin",
     "test_model_properties",
     "test_cli_fit",
