@@ -26,6 +26,7 @@ from icmodel.dataset import load
 from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.fits.distances import Known
 from icmodel.fits.fit import Candidates
+from icmodel.fits.quantity import DIRECT, PER_FRAME, Quantity
 
 WANTED = replace(middle(BLEND), power=10.0, octaves=0.7, root=0.25)
 
@@ -52,11 +53,14 @@ def test_evidence_is_the_blend_of_what_was_told_without_the_row() -> None:
     where, asked = sites([16, 64, 256, 1024]), sites([512])
     errors = np.array([[1e-9] * 4, [0.1] * 4])
     told = Candidates(Known(where, ()).distances(asked), np.array([[1.0], [1.1]]), np.ones(1))
-    one = Evidence(errors, told, np.array([1.0]), np.array([2.0]), sign=1)
+    known, truth, scales = Known(where, ()), np.array([1.0]), np.array([2.0])
+    one = Evidence(known, errors, told, truth, scales, Quantity(DIRECT, 0.0))
     assert one.off(Constants(power=10.0)) == pytest.approx(0.0, abs=1e-9)
-    assert one.off(Constants(power=0.0)) == pytest.approx(2 * np.expm1(0.05))
-    slower = replace(one, sign=-1)
-    assert slower.off(Constants(power=0.0)) == pytest.approx(-2 * np.expm1(-0.05))
+    assert one.off(Constants(power=0.0, lean=0.0)) == pytest.approx(2 * np.expm1(0.05))
+    slower = replace(one, quantity=Quantity(PER_FRAME, 0.0))
+    assert slower.off(Constants(power=0.0, lean=0.0)) == pytest.approx(-2 * np.expm1(-0.05))
+    leaning = 0.05 - np.log(np.cosh(2.0 * 0.05))
+    assert one.off(Constants(power=0.0, lean=2.0)) == pytest.approx(2 * np.expm1(leaning), rel=1e-6)
 
 
 def test_each_dataset_is_left_to_the_others_and_what_is_gathered_is_kept(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fits_case import sites
-from icmodel.fits.blend import Blend, blend
+from icmodel.fits.blend import Blend, blend, sizes
 from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.fits.distances import Known
 from icmodel.fits.observations import Sites
@@ -23,7 +23,7 @@ def nearness(known: Known, constants: Constants, asked: Sites) -> np.ndarray:
     """How much each known row counts at one site."""
     rows = len(known.sites)
     nothing = np.zeros((1, rows))
-    blended = Blend(nothing, nothing[0], nothing[0], nothing, constants)
+    blended = Blend(nothing, nothing[0], nothing[0], nothing, constants=constants)
     return np.asarray(blended.nearness(known.distances(asked))[0])
 
 
@@ -108,11 +108,44 @@ def test_with_a_lower_root_a_wild_row_decides_less() -> None:
     told = []
     for root in (0.25, 2.0):
         constants = Constants(octaves=1e9, other_end=1.0, root=root)
-        blended = blend(LABEL_DISTANCE, np.stack([wild, np.full(8, 0.05)]), constants)
+        blended = blend(LABEL_DISTANCE, np.stack([wild, np.full(8, 0.05)]), constants=constants)
         near = blended.nearness(KNOWN.distances(sites([48])))
         told.append(blended.at(np.array([[1.0], [2.0]]), near)[0][0])
     assert told[0] < 1.01
     assert told[1] > 1.9
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_errors_count_as_the_metrics_relative_errors(sign: int) -> None:
+    """A value three times too high is off by 200 %, one three times too low by 67 %, whatever the time does."""
+    high, low = np.full(8, -sign * np.log(3)), np.full(8, sign * np.log(3))
+    assert sizes(np.stack([high, low]), sign) == pytest.approx(np.array([[2.0] * 8, [2 / 3] * 8]))
+    blended = blend(LABEL_DISTANCE, np.stack([high, low]), sign)
+    told, _ = blended.at(np.array([[1.0], [2.0]]), blended.nearness(KNOWN.distances(sites([48]))))
+    assert told[0] == pytest.approx((1 + 2 * 3**SHIPPED.power) / (1 + 3**SHIPPED.power))
+
+
+def test_errors_of_a_ratio_count_as_they_are() -> None:
+    assert sizes(np.array([-0.7, 0.7]), 0) == pytest.approx([0.7, 0.7])
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("off", [1e-6, 0.01, 0.5, 3.0, 900.0])
+def test_a_value_is_the_harmonic_mean_of_where_errors_reach(sign: int, off: float) -> None:
+    """As far off from either end, relative to it; of the time of a rate the value is the other way round."""
+    blended = blend(LABEL_DISTANCE, np.full((1, 8), off), sign, Constants(lean=1.5))
+    lean = blended.lean(blended.nearness(KNOWN.distances(sites([48]))))[0]
+    low, high = np.exp(-1.5 * off), np.exp(min(1.5 * off, 700.0))
+    assert sign * lean <= 0.0
+    assert abs(lean) <= 1.5 * off
+    if off < 100:
+        assert np.exp(sign * lean) == pytest.approx(2 / (1 / low + 1 / high))
+        assert np.exp(sign * lean) / low - 1 == pytest.approx(1 - np.exp(sign * lean) / high)
+
+
+def test_the_value_of_a_ratio_is_the_middle() -> None:
+    blended = blend(LABEL_DISTANCE, np.full((1, 8), 0.5), 0, Constants(lean=1.5))
+    assert blended.lean(blended.nearness(KNOWN.distances(sites([48]))))[0] == 0.0
 
 
 def test_how_far_candidates_are_apart_is_their_mean_distance_from_the_blend() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +82,17 @@ class Candidates:
     deviation: Floats
 
 
+class Told(NamedTuple):
+    """Log time at some sites, the half-width of its 90 % interval, and what to add to the log time for the value.
+
+    The interval lies evenly about the log time; the value, whose relative error is to be small, lies a little lower.
+    """
+
+    log_time: Floats
+    half: Floats
+    lean: Floats
+
+
 @dataclass(frozen=True, slots=True)
 class Fit:
     """A fitted metric in log time: the candidates, their blend and its intervals."""
@@ -109,15 +121,14 @@ class Fit:
         """The kind of cost model and the kernels' numbers."""
         return Hyperparameters(self.mechanism.kind, tuple(one.kernels for one in self.processes))
 
-    def at(self, sites: Sites) -> tuple[Floats, Floats]:
-        """Log time at some sites, and the half-width of its 90 % interval for one new run."""
-        log_time, half, near = self._at(sites)
-        return log_time, self.widths.of_run(half, near)
+    def at(self, sites: Sites) -> Told:
+        """What is told of some sites, with the interval of one new run."""
+        told, near = self._at(sites)
+        return told._replace(half=self.widths.of_run(told.half, near))
 
-    def mean_at(self, sites: Sites) -> tuple[Floats, Floats]:
-        """Log time at some sites, and the half-width of its 90 % interval for the mean of many runs."""
-        log_time, half, _ = self._at(sites)
-        return log_time, half
+    def mean_at(self, sites: Sites) -> Told:
+        """The same with the interval of the mean of many runs."""
+        return self._at(sites)[0]
 
     def candidates(self, sites: Sites) -> Candidates:
         """What each candidate predicts at some sites."""
@@ -129,12 +140,13 @@ class Fit:
         said += [*self.curves.log_time(sites, physics.log_time)]
         return Candidates(distances, np.stack(said), self.plain.deviation(crosses[0]))
 
-    def _at(self, sites: Sites) -> tuple[Floats, Floats, Floats]:
-        """Log time, its half-width for the mean of many runs, and the weight of each row at each site."""
+    def _at(self, sites: Sites) -> tuple[Told, Floats]:
+        """What is told, with the interval of the mean of many runs, and the weight of each row at each site."""
         found = self.candidates(sites)
         near = self.blend.nearness(found.distances)
         log_time, disagreement = self.blend.at(found.log_time, near)
-        return log_time, self.widths.of_mean(near, found.deviation, disagreement), near
+        half = self.widths.of_mean(near, found.deviation, disagreement)
+        return Told(log_time, half, self.blend.lean(near)), near
 
 
 def fit(
@@ -142,6 +154,7 @@ def fit(
     log_time: Floats,
     like: Fit | None = None,
     known: Hyperparameters | None = None,
+    sign: int = 0,
     constants: Constants = SHIPPED,
 ) -> Fit:
     """Fit the log times of a metric's rows.
@@ -157,6 +170,8 @@ def fit(
         ignored for at most ``MOST_ROWS`` rows.
     known : Hyperparameters, optional
         Found before for the same rows: there is no search.
+    sign : int
+        How relative errors of the metric go with errors in log time (`Quantity.sign`).
     constants : Constants
         Weights of the blend and scale of the intervals.
     """
@@ -176,9 +191,8 @@ def fit(
             rows = rows.with_robust_variance(plain)
         processes.append(rows.through(mechanism, kernels))
     curves = Curves(observed.sites, log_time, physics.at(observed.sites).log_time)
-    blended = blend(
-        rows.distances, np.stack([one.errors for one in processes] + [*curves.errors]), constants
-    )
+    errors = np.stack([one.errors for one in processes] + [*curves.errors])
+    blended = blend(rows.distances, errors, sign, constants)
     fitted = physics.parameters + len(NUMBERS) + len(rows.groups[PRODUCT])
     beyond = np.sqrt(np.maximum(observed.spread**2 - observed.variance, 0.0))
     measured = widths(blended, plain.deviations, beyond, fitted)
