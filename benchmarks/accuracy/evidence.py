@@ -80,6 +80,7 @@ class Beside:
 
     evidence: Evidence
     deviations: Floats
+    steps: Floats
     spread: Floats
     chosen: int
 
@@ -87,10 +88,11 @@ class Beside:
         """How far the blend is off at the rows, and the half-widths of its intervals there, in log time."""
         own, predicted = self.evidence, self.evidence.predicted
         blend_ = own.blend(constants)
-        width = widths(blend_, self.deviations, self.spread, self.chosen)
+        width = widths(blend_, self.deviations, self.steps, self.spread, self.chosen)
         near = blend_.nearness(predicted.distances)
         log_time, disagreement = blend_.at(predicted.log_time, near)
-        half = width.of_run(width.of_mean(near, predicted.deviation, disagreement), near)
+        mean = width.of_mean(near, predicted.deviation, disagreement, predicted.step)
+        half = width.of_run(mean, near)
         return np.abs(log_time - own.truth), half
 
 
@@ -120,7 +122,8 @@ def evidences(data: Dataset) -> Evidences:
             if found := _evidence(fits, metric, fold):
                 one, fit = found
                 width = fit.widths
-                breaks.append(Beside(one, width.deviations, width.spread, width.chosen))
+                steps = fit.curves.steps
+                breaks.append(Beside(one, width.deviations, steps, width.spread, width.chosen))
     return Evidences(points, breaks)
 
 

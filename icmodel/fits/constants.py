@@ -34,6 +34,8 @@ class Constants:
         high by a factor is a greater relative error than too low by the same.
     doubt : float
         Weight of the candidates' disagreement in an interval's scale; the errors nearby have weight 1.
+    step : float
+        Weight there of the step between the two rows around a site, as far as the mechanism does not explain it.
     """
 
     octaves: float = 1.5
@@ -43,7 +45,8 @@ class Constants:
     root: float = 0.5
     power: float = 5.0
     lean: float = 1.5
-    doubt: float = 12.0
+    doubt: float = 6.0
+    step: float = 0.3
 
 
 SHIPPED = Constants()

@@ -74,12 +74,13 @@ class Candidates:
     """What the candidates predict at n sites.
 
     ``log_time`` (candidates, n) is NaN where one makes no prediction; ``deviation`` (n,) is the standard
-    deviation of the first process, a measure of how far a site lies from the rows.
+    deviation of the first process, a measure of how far a site lies from the rows; ``step`` (n,) is the step of the curve there.
     """
 
     distances: Distances
     log_time: Floats
     deviation: Floats
+    step: Floats
 
 
 class Told(NamedTuple):
@@ -137,15 +138,17 @@ class Fit:
         physics = modelled[self.mechanism]
         crosses = [one.crosses(sites, modelled[one.mechanism], distances) for one in self.processes]
         said = [one.log_time(own) for one, own in zip(self.processes, crosses, strict=True)]
-        said += [*self.curves.log_time(sites, physics.log_time)]
-        return Candidates(distances, np.stack(said), self.plain.deviation(crosses[0]))
+        ways, step = self.curves.log_time(sites, physics.log_time)
+        return Candidates(
+            distances, np.stack([*said, *ways]), self.plain.deviation(crosses[0]), step
+        )
 
     def _at(self, sites: Sites) -> tuple[Told, Floats]:
         """What is told, with the interval of the mean of many runs, and the weight of each row at each site."""
         found = self.candidates(sites)
         near = self.blend.nearness(found.distances)
         log_time, disagreement = self.blend.at(found.log_time, near)
-        half = self.widths.of_mean(near, found.deviation, disagreement)
+        half = self.widths.of_mean(near, found.deviation, disagreement, found.step)
         return Told(log_time, half, self.blend.lean(near)), near
 
 
@@ -195,7 +198,7 @@ def fit(
     blended = blend(rows.distances, errors, sign, constants)
     fitted = physics.parameters + len(NUMBERS) + len(rows.groups[PRODUCT])
     beyond = np.sqrt(np.maximum(observed.spread**2 - observed.variance, 0.0))
-    measured = widths(blended, plain.deviations, beyond, fitted)
+    measured = widths(blended, plain.deviations, curves.steps, beyond, fitted)
     return Fit(rows.known, tuple(processes), plain, curves, blended, measured)
 
 
