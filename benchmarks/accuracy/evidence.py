@@ -65,11 +65,11 @@ class Evidence:
         return blend(between, self.errors, self.quantity.sign, constants)
 
     def off(self, constants: Constants) -> Floats:
-        """The errors of the blend's value at the rows, as the benchmark counts them."""
+        """The errors of the blend at the rows, as the benchmark counts them."""
         blend_ = self.blend(constants)
         near = blend_.nearness(self.predicted.distances)
         log_time, _ = blend_.at(self.predicted.log_time, near)
-        over = log_time + blend_.lean(near) - self.truth
+        over = log_time - self.truth
         falls = self.quantity.falls
         return np.asarray(self.scales * np.abs(np.expm1(-over if falls else over)))
 

@@ -46,19 +46,9 @@ class Blend:
         """
         return blended(predicted, self._sizes, nearness, self.constants)
 
-    def lean(self, nearness: Floats) -> Floats:
-        """What to add to the blend's log time, so that the value's greatest relative error is least.
-
-        If errors in log reach to both sides by h, the value that is as far off from either end, relative to it, is the
-        ends' harmonic mean: it lies below the middle by the factor cosh h.  h is a multiple of the usual error nearby.
-        """
-        usual = _typical(nearness, np.abs(self.errors)[None], self.constants.root)[:, 0]
-        half = self.constants.lean * usual
-        return np.asarray(-self.sign * (np.logaddexp(half, -half) - np.log(2.0)))
-
     @property
     def _sizes(self) -> Floats:
-        return sizes(self.candidates, self.sign)
+        return sizes(self.candidates, self.sign, self.constants)
 
     def nearness(self, distances: Distances) -> Floats:
         """Weight of each known row at each site, (n, rows); the weights of a site sum to 1."""
@@ -86,15 +76,19 @@ def blend(
     candidate makes one everywhere.
     """
     others = _others(distances, constants)
-    off, disagreement = blended(candidates, sizes(candidates, sign), others, constants)
+    off, disagreement = blended(candidates, sizes(candidates, sign, constants), others, constants)
     return Blend(candidates, off, disagreement, others, sign, constants)
 
 
-def sizes(errors: Floats, sign: int) -> Floats:
-    """How much errors in log time count: as relative errors of the metric; of a ratio as they are."""
+def sizes(errors: Floats, sign: int, constants: Constants) -> Floats:
+    """How much errors in log time count: as relative errors of the metric or steeper; of a ratio as they are.
+
+    So where rows differ by factors a candidate counts that is seldom too high by a factor.
+    """
     if sign == 0:
         return np.abs(errors)
-    return np.abs(np.expm1(np.minimum(-sign * errors, MOST_ERROR)))
+    steep = constants.steep
+    return np.abs(np.expm1(np.minimum(-sign * steep * errors, MOST_ERROR))) / steep
 
 
 def blended(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,17 +82,6 @@ class Candidates:
     step: Floats
 
 
-class Told(NamedTuple):
-    """Log time at some sites, the half-width of its 90 % interval, and what to add to the log time for the value.
-
-    The interval lies evenly about the log time; the value, whose relative error is to be small, lies a little lower.
-    """
-
-    log_time: Floats
-    half: Floats
-    lean: Floats
-
-
 @dataclass(frozen=True, slots=True)
 class Fit:
     """A fitted metric in log time: the candidates, their blend and its intervals."""
@@ -122,14 +110,15 @@ class Fit:
         """The kind of cost model and the kernels' numbers."""
         return Hyperparameters(self.mechanism.kind, tuple(one.kernels for one in self.processes))
 
-    def at(self, sites: Sites) -> Told:
-        """What is told of some sites, with the interval of one new run."""
-        told, near = self._at(sites)
-        return told._replace(half=self.widths.of_run(told.half, near))
+    def at(self, sites: Sites) -> tuple[Floats, Floats]:
+        """Log time at some sites, and the half-width of its 90 % interval for one new run."""
+        log_time, half, near = self._at(sites)
+        return log_time, self.widths.of_run(half, near)
 
-    def mean_at(self, sites: Sites) -> Told:
-        """The same with the interval of the mean of many runs."""
-        return self._at(sites)[0]
+    def mean_at(self, sites: Sites) -> tuple[Floats, Floats]:
+        """Log time at some sites, and the half-width of its 90 % interval for the mean of many runs."""
+        log_time, half, _ = self._at(sites)
+        return log_time, half
 
     def candidates(self, sites: Sites) -> Candidates:
         """What each candidate predicts at some sites."""
@@ -143,13 +132,13 @@ class Fit:
             distances, np.stack([*said, *ways]), self.plain.deviation(crosses[0]), step
         )
 
-    def _at(self, sites: Sites) -> tuple[Told, Floats]:
-        """What is told, with the interval of the mean of many runs, and the weight of each row at each site."""
+    def _at(self, sites: Sites) -> tuple[Floats, Floats, Floats]:
+        """Log time, its half-width for the mean of many runs, and the weight of each row at each site."""
         found = self.candidates(sites)
         near = self.blend.nearness(found.distances)
         log_time, disagreement = self.blend.at(found.log_time, near)
         half = self.widths.of_mean(near, found.deviation, disagreement, found.step)
-        return Told(log_time, half, self.blend.lean(near)), near
+        return log_time, half, near
 
 
 def fit(

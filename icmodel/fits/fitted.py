@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from icmodel.dataset import Dataset
 from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.fits.elsewhere import half_width
-from icmodel.fits.fit import CANDIDATES, MOST_ROWS, Fit, Told, fit
+from icmodel.fits.fit import CANDIDATES, MOST_ROWS, Fit, fit
 from icmodel.fits.kept import KeptMetric
 from icmodel.fits.likelihood import rounded
 from icmodel.fits.observations import NO_PAYLOAD, Carrier, Sites, observations, unlimited
@@ -51,7 +51,7 @@ class TheoryPackets:
         """Half-width of their logarithm: 0 where the whole offered load is carried."""
         flows_bps = 8 * where.payload_bytes * where.frames_per_s
         limited = where.labels[:, REGIME] == LIMITED
-        half = self.goodput.fit.mean_at(_at_own_limit(where)).half
+        _, half = self.goodput.fit.mean_at(_at_own_limit(where))
         return np.where(limited & (flows_bps >= ALL * where.load_bps), 0.0, half)
 
 
@@ -74,27 +74,26 @@ class FittedMetric:
     packets: TheoryPackets | None = None
     """Theory's packets, of which this metric is fitted as a multiple."""
 
-    def at(self, where: Sites) -> Told:
-        """What is told of some sites, with the interval of one new run."""
-        told = self.fit.at(where)
+    def at(self, where: Sites) -> tuple[Floats, Floats]:
+        """Log time at some sites, and the half-width of a 90 % interval for one new run."""
+        log_time, half = self.fit.at(where)
         if self.packets is not None:
-            told = told._replace(half=np.hypot(told.half, self.packets.half(where)))
+            half = np.hypot(half, self.packets.half(where))
         if self.over is None:
-            return told
-        other = self.over.fit.mean_at(where)
-        half = np.hypot(told.half, other.half)
-        return Told(told.log_time + other.log_time, half, told.lean + other.lean)
+            return log_time, half
+        other, beside = self.over.fit.mean_at(where)
+        return log_time + other, np.hypot(half, beside)
 
     def log_time(self, values: Floats, where: Sites) -> Floats:
         """The fit's log time that corresponds to given values of the metric at some sites."""
         if self.packets is not None:
             values = values / self.packets.per_s(where)
         log_time = self.quantity.log_time(values, where.payload_bytes)
-        return log_time if self.over is None else log_time - self.over.at(where).log_time
+        return log_time if self.over is None else log_time - self.over.at(where)[0]
 
     def value(self, where: Sites) -> Floats:
         """The metric, or its multiple of theory's packets, at some sites."""
-        return self.quantity.value(self.at(where).log_time, where.payload_bytes)
+        return self.quantity.value(self.at(where)[0], where.payload_bytes)
 
     def elsewhere(self) -> float:
         """Half-width, in log time, to add for a configuration without rows."""
@@ -136,7 +135,7 @@ class Fitter:
         over = self._median(metric, measure)
         log_time = measure.log_time(values, observed.sites.payload_bytes)
         if over is not None:
-            log_time = log_time - over.at(observed.sites).log_time
+            log_time = log_time - over.at(observed.sites)[0]
         like = None if known else self._like(metric, over, len(observed.sites))
         numbers = known.hyperparameters if known else None
         found = fit(observed, log_time, like, numbers, measure.sign, self.constants)

@@ -1,9 +1,9 @@
 """Width of intervals: conformal prediction from leave-one-out errors, scaled locally.
 
 Split conformal prediction takes the 90 % rank of |error| / scale over the rows.  The scale is the mean error of
-rows nearby plus the weighted disagreement of the candidates and the weighted step of the curve, times the distance of the site from the rows
-relative to theirs from each other.  So a new row of the same kind is covered with 90 %, whatever the
-distribution of errors.  Between two rows that hide a break all errors nearby are small, but the
+rows nearby plus the weighted disagreement of the candidates and the weighted step of the curve, times the
+distance of the site from the rows relative to theirs from each other.  So a new row of the same kind is covered
+with 90 %, whatever the distribution of errors.  Between two rows that hide a break all errors nearby are small, but the
 candidates disagree, or the curve rises by more than the mechanism explains.
 """
 

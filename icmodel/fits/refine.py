@@ -33,7 +33,6 @@ from icmodel.tables.curve import Curve
 from icmodel.tables.wire import wire
 
 if TYPE_CHECKING:
-    from icmodel.fits.fit import Told
     from icmodel.fits.fitted import FittedMetric
 
 Floats = NDArray[np.float64]
@@ -160,14 +159,13 @@ class Refiner:
         assert fitted is not None  # only fitted metrics are drawn
         regime = _regime(metric, curve, where)
         there = self.fits.flowing(metric, self._sites(metric, curve, payload, where))
-        told = fitted.at(there)
+        log_time, half = fitted.at(there)
         own = where.options is None
         if not own:
-            told = told._replace(half=np.hypot(told.half, fitted.elsewhere()))
+            half = np.hypot(half, fitted.elsewhere())
         if metric == "goodput_bps" and own:
-            change = self._to_rows(fitted, curve, payload, told, where)
-            told = told._replace(log_time=told.log_time + change)
-        ends = self._interval(fitted, metric, curve, payload, told)
+            log_time = log_time + self._to_rows(fitted, curve, payload, log_time, half, where)
+        ends = self._interval(fitted, metric, curve, payload, (log_time, half))
         if fitted.packets is not None and regime in (UNLIMITED, OVERLOAD):
             ends = _at_least_full_packets(ends, curve, payload)
         if own:
@@ -204,13 +202,14 @@ class Refiner:
         metric: str,
         curve: Curve,
         payload: Floats,
-        told: Told,
+        log_times: tuple[Floats, Floats],
     ) -> Floats:
-        """Value, low and high from what is told, with the uncertainty of rows and sessions."""
-        log_time, half, lean = told
+        """Value, low and high from log times and half-widths, with the uncertainty of rows and sessions."""
+        log_time, half = log_times
         measure = fitted.quantity
-        changes = np.clip(lean, -half, half), -half, half
-        value, one, other = (measure.value(log_time + change, payload) for change in changes)
+        value, one, other = (
+            measure.value(log_time + sign * half, payload) for sign in (0.0, -1.0, 1.0)
+        )
         if metric in RATIOS:  # an extrapolated fit can exceed 1
             value, one, other = (np.minimum(number, 1.0) for number in (value, one, other))
         low, high = (other, one) if measure.falls else (one, other)
@@ -278,7 +277,8 @@ class Refiner:
         fitted: FittedMetric,
         curve: Curve,
         payload: Floats,
-        told: Told,
+        log_time: Floats,
+        half: Floats,
         where: Where,
     ) -> Floats:
         """Correction of a goodput's log time to those of its rows that the fit of this regime did not use.
@@ -290,8 +290,8 @@ class Refiner:
         loads = [self.data.points[row].load_bps for row in curve.rows.tolist()]
         limited = np.array([load is not None and math.isfinite(load) for load in loads])
         reached = fitted.quantity.log_time(curve.ends[0], curve.payload_bytes)
-        change = reached - told.log_time[own]
-        other = ~limited if where.overloaded else limited & (change < -told.half[own])
+        change = reached - log_time[own]
+        other = ~limited if where.overloaded else limited & (change < -half[own])
         change = np.where(other, change, 0.0)
         return np.interp(np.log(payload), np.log(curve.payload_bytes), change)
 
