@@ -45,8 +45,9 @@ BLEND: Grid = {
     "everywhere": (0.02, 0.1, 0.3),
     "root": (0.25, 0.5, 1.0),
     "power": (3.0, 5.0, 10.0),
+    "steep": (1.0, 3.0, 5.0),
 }
-INTERVALS: Grid = {"doubt": (0.0, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0)}
+INTERVALS: Grid = {"doubt": (0.0, 1.0, 3.0, 6.0, 12.0), "step": (0.0, 0.1, 0.3, 1.0)}
 GAIN = 0.02
 """A step of the search must gain 2 % at least: less is the luck of these folds."""
 LEAST_ERROR, LEAST_TAIL = 1e-3, 1e-4
