@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from icmodel.arrays import Bools, Floats, if_else
-from icmodel.dataset import Dataset
+from icmodel.dataset import Dataset, Interconnect
 from icmodel.fits.fits import Fits, Watch
 from icmodel.fits.kept import Kept
 from icmodel.fits.refine import Refiner
@@ -218,8 +218,19 @@ def _for_hosts(
     data = refiner.data
     changes = hosts.texts(data.interconnect.line_rate_bps)
     if (rate := hosts.line_rate_bps) is not None:
-        fabrics = {key: replace(link, line_rate_bps=rate) for key, link in data.fabrics.items()}
-        link = replace(data.interconnect, line_rate_bps=rate)
+        fabrics = {key: _at_rate(link, rate) for key, link in data.fabrics.items()}
+        link = _at_rate(data.interconnect, rate)
         data = replace(data, interconnect=link, fabrics=fabrics)
     changed = refiner.changed(hosts, partial(frames_on_wire, data))
     return data, _law(keeping(FittedTables(data, changed, changes).prepare))
+
+
+def _at_rate(link: Interconnect, rate_bps: float) -> Interconnect:
+    """A link at another rate; a token bucket passes at once what its rate brings in the same time (assumed).
+
+    That is what it is as deep as: a timer that comes late by this time loses no capacity.
+    """
+    burst_bytes = link.burst_bytes
+    if burst_bytes and link.line_rate_bps is not None:
+        burst_bytes *= rate_bps / link.line_rate_bps
+    return replace(link, line_rate_bps=rate_bps, burst_bytes=burst_bytes)

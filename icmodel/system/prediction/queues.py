@@ -14,6 +14,7 @@ from icmodel.system.packing import Packed, Packing
 from icmodel.system.prediction.lanes import INTERFACE, PORT, Shared
 from icmodel.system.schedulers import CreditBased, Fifo, Gates, StrictPriority
 from icmodel.system.sharing.allocation import FULL, Allocation
+from icmodel.system.sharing.buckets import behind_buckets
 from icmodel.system.sharing.loss import NOWHERE
 from icmodel.system.sharing.periodic import Arrivals, waits
 from icmodel.system.sharing.spreading import spread
@@ -46,7 +47,7 @@ class Queues:
 class _Crossing:
     """A stream at a port: from which port it comes, its packets there, and what the port sends of it.
 
-    ``could_bps`` is what its class could have of the port.
+    ``could_bps`` is what its class could have of the port, ``bucket_bits`` what passes it at once.
     """
 
     stream: Stream
@@ -55,6 +56,7 @@ class _Crossing:
     packed: Packed
     wire_bps: float
     could_bps: float
+    bucket_bits: float = 0.0
 
     @property
     def whole(self) -> bool:
@@ -91,7 +93,13 @@ class _Crossing:
         """
         if self.before is None or self.before.rate_bps < self.rate_bps:
             return 0.0
-        return max(self.burst_bits - self.packed.packet_bits, 0.0) / self.before.rate_bps
+        at_once = max(self.packed.packet_bits, self.bucket_bits)
+        return max(self.burst_bits - at_once, 0.0) / self.before.rate_bps
+
+    @property
+    def spare_s(self) -> float:
+        """What a frame leaves of the port's bucket, as time of its rate [s]."""
+        return max(self.bucket_bits - self.burst_bits, 0.0) / self.rate_bps
 
     @property
     def priority(self) -> int:
@@ -113,8 +121,13 @@ def queues(system: System, packed: Packing, found: Shared, allocation: Allocatio
     over = spread(at, np.array([one.arrival_s for one in crossings]))
     closed = np.array([_closed(one.port, one.stream.priority) for one in crossings])
     shaped_s = np.array([_shaped_s(one) for one in crossings])
-    means = np.maximum(waited.mean_s + over.later_s, 0.0) + closed[:, 0] + shaped_s
-    squares = waited.variance_s2 * over.variance_ratio + over.variance_s2 + closed[:, 1]
+    means, squares = behind_buckets(
+        np.maximum(waited.mean_s + over.later_s, 0.0),
+        waited.variance_s2 * over.variance_ratio + over.variance_s2,
+        once + over.meanwhile_s,
+        np.array([one.spare_s for one in crossings]),
+    )
+    means, squares = means + closed[:, 0] + shaped_s, squares + closed[:, 1]
     place = {(one.port.name, one.stream.sent_as): k for k, one in enumerate(crossings)}
     entry = np.full(found.flows.path.shape, NOWHERE)
     for k, stream in enumerate(system.streams.values()):
@@ -168,6 +181,7 @@ def _crossings(
                     packed.of(stream, system.links[port.link]),
                     wire_bps=float(allocation.entering_bps[k, hop]) * usage * full.get(name, 1.0),
                     could_bps=float(allocation.could[found.flows.path[k, hop]]),
+                    bucket_bits=8 * system.links[port.link].burst_bytes,
                 )
             before = port
 
