@@ -98,8 +98,13 @@ class _Crossing:
 
     @property
     def spare_s(self) -> float:
-        """What a frame leaves of the port's bucket, as time of its rate [s]."""
+        """What a frame leaves of the port's full bucket, as time of its rate [s]."""
         return max(self.bucket_bits - self.burst_bits, 0.0) / self.rate_bps
+
+    @property
+    def at_once_s(self) -> float:
+        """What a full bucket lets pass of a frame at once, as time of the port's rate [s]."""
+        return min(self.bucket_bits, self.burst_bits) / self.rate_bps
 
     @property
     def priority(self) -> int:
@@ -121,13 +126,14 @@ def queues(system: System, packed: Packing, found: Shared, allocation: Allocatio
     over = spread(at, np.array([one.arrival_s for one in crossings]))
     closed = np.array([_closed(one.port, one.stream.priority) for one in crossings])
     shaped_s = np.array([_shaped_s(one) for one in crossings])
+    empty = np.bincount(at.port, at.load)[at.port] >= FULL  # buckets of ports that never rest
     means, squares = behind_buckets(
         np.maximum(waited.mean_s + over.later_s, 0.0),
         waited.variance_s2 * over.variance_ratio + over.variance_s2,
-        once + over.meanwhile_s,
-        np.array([one.spare_s for one in crossings]),
+        np.where(empty, 0.0, [one.spare_s for one in crossings]),
     )
-    means, squares = means + closed[:, 0] + shaped_s, squares + closed[:, 1]
+    whole_s = np.where(empty, [one.at_once_s for one in crossings], 0.0)
+    means, squares = means + closed[:, 0] + shaped_s + whole_s, squares + closed[:, 1]
     place = {(one.port.name, one.stream.sent_as): k for k, one in enumerate(crossings)}
     entry = np.full(found.flows.path.shape, NOWHERE)
     for k, stream in enumerate(system.streams.values()):
@@ -135,7 +141,7 @@ def queues(system: System, packed: Packing, found: Shared, allocation: Allocatio
             entry[k, hop] = place[port, stream.sent_as]
     mean, variance, burst, meanwhile = (
         np.where(entry == NOWHERE, 0.0, of[entry])
-        for of in (means, squares, once, over.meanwhile_s)
+        for of in (means, squares, once, over.meanwhile_s + whole_s)
     )
     return Queues(mean, variance, burst, meanwhile, _backlogs(crossings, means))
 

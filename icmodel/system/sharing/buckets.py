@@ -7,9 +7,7 @@ import numpy as np
 from icmodel.arrays import Floats
 
 
-def behind_buckets(
-    mean_s: Floats, variance_s2: Floats, most_s: Floats, spare_s: Floats
-) -> tuple[Floats, Floats]:
+def behind_buckets(mean_s: Floats, variance_s2: Floats, spare_s: Floats) -> tuple[Floats, Floats]:
     """Mean [s] and variance [s²] of the waits at ports that are token buckets, (n,).
 
     A bucket of depth b delays by what a link of its rate would queue, less b, where that is more: the backlog of a
@@ -21,8 +19,6 @@ def behind_buckets(
     ----------
     mean_s, variance_s2 : array
         Of the wait at a link of the same rate.
-    most_s : array
-        The longest wait there [s].
     spare_s : array
         Time in which the rate fills what the frame leaves of the bucket [s]; 0 for a link.
     """
@@ -35,7 +31,6 @@ def behind_buckets(
     fixed = np.where(std >= mean, 0.0, mean - std)
     gap = np.maximum(fixed - spare, 0.0)
     over = chance * np.exp(-np.maximum(spare - fixed, 0.0) / scale)
-    over = np.where(spare >= most_s[here], 0.0, over)
     found_mean[here] = over * (gap + scale)
     square = over * (gap**2 + 2 * gap * scale + 2 * scale**2)
     found_variance[here] = np.maximum(square - found_mean[here] ** 2, 0.0)
