@@ -87,6 +87,8 @@ def _known(result: Mapping[str, Any]) -> Mapping[str, Any]:
 def text(campaign: Campaign) -> str:
     """The summary and the table, as Markdown."""
     found, bounds = rows(campaign)
+    if not found:
+        return "Not measured yet.\n"
     return "\n".join([*_summary(campaign, found, bounds), "", *_table(found)]) + "\n"
 
 

@@ -263,21 +263,28 @@ class Refiner:
             self._known_frames[key] = replace(found, saturated=self._saturated(found))
         return self._known_frames[key]
 
+    @property
+    def _rate_ratio(self) -> float:
+        """Line rate over the dataset's own; 1 where either is unknown."""
+        own_bps = self.data.interconnect.line_rate_bps
+        rate_bps = None if self.hosts is None else self.hosts.line_rate_bps
+        return 1.0 if own_bps is None or rate_bps is None else rate_bps / own_bps
+
+    @property
+    def knows_buffers(self) -> bool:
+        """Whether the wire is slower than the dataset's own, and buffers of senders are documented."""
+        return self.data.interconnect.kind == "ethernet" and self._rate_ratio < 1
+
     def _saturated(self, frame: Frames) -> Saturated | None:
-        """Buffers of a saturated stream; ``None`` where the wire is no slower or they are unknown."""
-        assert self.hosts is not None
-        link, rate = self.data.interconnect, self.hosts.line_rate_bps
+        """Buffers of a saturated stream; ``None`` where they are unknown, or the wire is no slower."""
         protocol = str(frame.new.labels[0, 0])
-        if link.kind != "ethernet" or protocol not in SENDERS:
-            return None
-        if rate is None or link.line_rate_bps is None or rate >= link.line_rate_bps:
+        if not self.knows_buffers or protocol not in SENDERS:
             return None
         payload = frame.new.payload_bytes
         packet = payload / frame.new.least_packets
         memory = memory_by_rows(self.data, protocol, float(packet.max()))
         ahead = np.maximum(frame.there_s / frame.here_s, 1.0)
-        ratio = rate / link.line_rate_bps
-        return saturated(SENDERS[protocol], payload, packet, memory, ahead, ratio)
+        return saturated(SENDERS[protocol], payload, packet, memory, ahead, self._rate_ratio)
 
     def _between_sessions(self, metric: str, value: Floats) -> Floats:
         """Standard deviation between the means of sessions, at given values of a metric and in its unit."""

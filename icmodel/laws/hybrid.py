@@ -15,6 +15,7 @@ import numpy as np
 
 from icmodel.arrays import Bools, Floats, if_else
 from icmodel.dataset import Dataset, Interconnect
+from icmodel.fits.buffers import SENDERS
 from icmodel.fits.fits import Fits, Watch
 from icmodel.fits.kept import Kept
 from icmodel.fits.refine import Refiner
@@ -145,6 +146,15 @@ def overload_notes(
     yield from not_achieved_note(flow, asked, instead)
 
 
+def slower_notes(
+    look: Look, flow: Flow, asked: Scenario, needed: Mapping[str, float]
+) -> Iterator[str]:
+    """The same on a slower wire, where buffers of saturated streams are assumed."""
+    yield from notes(look, flow, asked, needed)
+    if asked.protocol in SENDERS and flow.saturated[VALUE][0]:
+        yield "latency is what a sender's buffers hold, over the goodput; their sizes are Linux's defaults (assumed)"
+
+
 def _notes(look: Look, flow: Flow, asked: Scenario, needed: Mapping[str, float]) -> Iterator[str]:
     yield from sharing_notes(look, flow, asked)
     yield from work_notes(look, asked)
@@ -222,7 +232,8 @@ def _for_hosts(
         link = _at_rate(data.interconnect, rate)
         data = replace(data, interconnect=link, fabrics=fabrics)
     changed = refiner.changed(hosts, partial(frames_on_wire, data))
-    return data, _law(keeping(FittedTables(data, changed, changes).prepare))
+    law = _law(keeping(FittedTables(data, changed, changes).prepare))
+    return data, law._replace(notes=slower_notes) if changed.knows_buffers else law
 
 
 def _at_rate(link: Interconnect, rate_bps: float) -> Interconnect:
