@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icmodel.system.sharing.buckets import behind_buckets
+from icmodel.system.sharing.waiting import quantile_s
 
 
 def test_a_link_is_a_bucket_without_depth() -> None:
@@ -48,3 +49,10 @@ def test_a_deeper_bucket_never_lets_wait_longer(
     assert told[0] >= told[1] * (1 - 1e-9)
     assert told[1] >= told[2] * (1 - 1e-9)
     assert told[2] >= 0
+
+
+def test_what_hardly_ever_waits_does_not_wait() -> None:
+    mean, variance = behind_buckets(np.array([1e-6]), np.array([1e-12]), np.array([1e-3]))
+    assert mean[0] == 0
+    assert variance[0] == 0
+    assert quantile_s(mean, variance, 0.99)[0] == 0

@@ -6,6 +6,9 @@ import numpy as np
 
 from icmodel.arrays import Floats
 
+SELDOM = 1e-9
+"""Waits that fewer frames than this part have count as none."""
+
 
 def behind_buckets(mean_s: Floats, variance_s2: Floats, spare_s: Floats) -> tuple[Floats, Floats]:
     """Mean [s] and variance [s²] of the waits at ports that are token buckets, (n,).
@@ -31,6 +34,7 @@ def behind_buckets(mean_s: Floats, variance_s2: Floats, spare_s: Floats) -> tupl
     fixed = np.where(std >= mean, 0.0, mean - std)
     gap = np.maximum(fixed - spare, 0.0)
     over = chance * np.exp(-np.maximum(spare - fixed, 0.0) / scale)
+    over = np.where(over < SELDOM, 0.0, over)
     found_mean[here] = over * (gap + scale)
     square = over * (gap**2 + 2 * gap * scale + 2 * scale**2)
     found_variance[here] = np.maximum(square - found_mean[here] ** 2, 0.0)
