@@ -18,6 +18,8 @@ from icmodel.verify.copying import copied
 from icmodel.verify.folder import LEAST_OVERLAP, Pass
 from icmodel.wording import quantity
 
+WIDEST = 10.0
+"""The upper end of an interval over the lower one, above which it says little."""
 NAMES = {
     "goodput_bps": "goodput",
     "latency_mean_s": "mean latency",
@@ -94,10 +96,10 @@ def text(campaign: Campaign) -> str:
 
 def _summary(campaign: Campaign, found: Sequence[Row], bounds: Sequence[Bounded]) -> Iterator[str]:
     yield (
-        "| metric | numbers | inside their 90 % intervals | median width, greatest over least | median error | "
+        "| metric | numbers | inside their 90 % intervals | greatest over least, median | at most 10 | median error | "
         "95 % below | within the aim |"
     )
-    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
     for metric, name in NAMES.items():
         some = [row for row in found if row.metric == metric and row.compared.judged]
         if some:
@@ -123,9 +125,12 @@ def _line(name: str, some: Sequence[Row], aim: float | None) -> str:
     within = "–" if aim is None else f"{sum(one <= aim for one in off)} within {100 * aim:g} %"
     middle = "–" if name == "all" else units.format_ratio(median(off), 3)
     most = "–" if name == "all" else units.format_ratio(off[int(0.95 * (len(off) - 1))], 3)
-    width = "–" if name in ("all", "loss") else f"{median(_width(row) for row in some):.3g}"
+    widths = [_width(row) for row in some]
+    width, narrow = f"{median(widths):.3g}", str(sum(one <= WIDEST for one in widths))
+    if name in ("all", "loss"):
+        width, narrow = "–", "–"
     share = units.format_ratio(inside / len(some), 3)
-    return f"| {name} | {len(some)} | {inside} ({share}) | {width} | {middle} | {most} | {within} |"
+    return f"| {name} | {len(some)} | {inside} ({share}) | {width} | {narrow} | {middle} | {most} | {within} |"
 
 
 def _width(row: Row) -> float:

@@ -8,6 +8,8 @@ from icmodel.arrays import Floats
 
 SELDOM = 1e-9
 """Waits that fewer frames than this part have count as none."""
+SHORTEST_S = 1e-15
+"""Shorter mean waits are left as they are [s]."""
 
 
 def behind_buckets(mean_s: Floats, variance_s2: Floats, spare_s: Floats) -> tuple[Floats, Floats]:
@@ -26,7 +28,7 @@ def behind_buckets(mean_s: Floats, variance_s2: Floats, spare_s: Floats) -> tupl
         Time in which the rate fills what the frame leaves of the bucket [s]; 0 for a link.
     """
     found_mean, found_variance = mean_s.copy(), variance_s2.copy()
-    here = np.flatnonzero((spare_s > 0) & (mean_s > 0) & np.isfinite(mean_s))
+    here = np.flatnonzero((spare_s > 0) & (mean_s > SHORTEST_S) & np.isfinite(mean_s))
     mean, variance, spare = mean_s[here], variance_s2[here], spare_s[here]
     std = np.sqrt(variance)
     chance = np.minimum(2 * mean**2 / (variance + mean**2), 1.0)
