@@ -42,6 +42,22 @@ def test_a_datagram_socket_holds_between_half_and_all_of_its_memory() -> None:
     assert sender.level("std") == pytest.approx(0.5 / math.sqrt(12))
 
 
+@pytest.mark.parametrize("packets", [1, 2, 5, 12, 23])
+def test_frames_of_several_packets_find_what_a_socket_played_holds(packets: int) -> None:
+    """A writer that goes on at half writes frames whole until the socket is full; the wire sends on."""
+    full, level, found = 92.4, 0.0, []
+    for _ in range(2000):
+        before = level
+        if level >= full:
+            level = full / 2
+        level += packets
+        found.append(max(before, full / 2) + packets)
+    half = math.ceil(full / 2 / packets)
+    assert np.mean(found[200:]) == pytest.approx(full / 2 + packets * (half + 3) / 2, rel=0.02)
+    expected = SENDERS["udp"].level("mean") * full + SENDERS["udp"].own_frames * packets
+    assert np.mean(found[200:]) == pytest.approx(expected, rel=0.12)
+
+
 @given(st.floats(1e-9, 600.0))
 def test_a_level_is_the_mean_of_a_queue_with_two_ends(ahead: float) -> None:
     """∫ x e^(θx) dx / ∫ e^(θx) dx over [0, 1], by sums."""

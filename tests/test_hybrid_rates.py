@@ -39,8 +39,8 @@ def asked(
 def test_saturated_datagrams_wait_for_three_quarters_of_the_socket(
     payload: int, memory: int
 ) -> None:
-    """Little's law on 212 992 B of `wmem_default`, and one and a half frames on the way."""
-    held = (0.75 * 212_992 / memory + 1.5) * payload
+    """Little's law on 212 992 B of `wmem_default`, and one and three quarters of a frame on the way."""
+    held = (0.75 * 212_992 / memory + 1.75) * payload
     for rate_bps in (1e8, 5e7, 1e7):
         told = asked("udp", payload, rate_bps)
         assert told.latency_mean_s.value == pytest.approx(

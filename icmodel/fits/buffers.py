@@ -98,8 +98,13 @@ class Sender:
 
 
 STREAM_BYTES = PER_WINDOW * START_PACKETS * float(datagram_memory(np.array(1448.0)))
-DATAGRAM = Sender(212_992, 1 / 2, 1.5)
-"""Datagrams: ``net.core.wmem_default``; a writer goes on at half (``sock_writeable``), and its frame may exceed the buffer."""
+DATAGRAM = Sender(212_992, 1 / 2, 1.75)
+"""Datagrams: ``net.core.wmem_default``; a writer goes on at half (``sock_writeable``).
+
+A frame of k packets is written whole if there is room for its first.  So m = ⌈half / k⌉ frames are written after each
+pause, which find half + j k packets before them, j = 1 to m: on average half + k (m + 1) / 2, and k of their own.  With m
+half a frame more than half / k on average, that is three quarters of the buffer and 1.75 frames.
+"""
 SENDERS = {
     "tcp": Sender(STREAM_BYTES, 2 / 3, 1.0, autotuned=True),
     "udp": DATAGRAM,
