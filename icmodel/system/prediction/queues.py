@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from icmodel.arrays import Floats, Ints
+from icmodel.arrays import Bools, Floats, Ints
 from icmodel.system.network import Port, Stream, System
 from icmodel.system.packing import AT_ONCE, Packed, Packets, Packing
 from icmodel.system.prediction.lanes import INTERFACE, PORT, Shared
 from icmodel.system.schedulers import PRIORITIES, CreditBased, Fifo, Gates, StrictPriority
 from icmodel.system.sharing.allocation import FULL, Allocation
+from icmodel.system.sharing.buckets import behind_buckets
 from icmodel.system.sharing.loss import NOWHERE
 from icmodel.system.sharing.periodic import Arrivals, Waits, waits
 from icmodel.system.sharing.spreading import spread
@@ -49,7 +50,7 @@ class _Crossing:
     """A stream at a port: from which port it comes, its packets there, and what the port sends of it.
 
     ``could_bps`` is what its class could have of the port; ``came_bps`` how fast packets of one frame come, which
-    is that of the slowest line and shaper before.
+    is that of the slowest line and shaper before; ``bucket_bits`` what passes the port at once.
     """
 
     stream: Stream
@@ -59,6 +60,7 @@ class _Crossing:
     wire_bps: float
     could_bps: float
     came_bps: float
+    bucket_bits: float = 0.0
 
     @property
     def whole(self) -> bool:
@@ -101,13 +103,25 @@ class _Crossing:
         """
         if self.before is None:
             return 0.0
-        return self.burst.behind_bits / max(self.came_bps, self.rate_bps)
+        return self._behind_bits(self.burst) / max(self.came_bps, self.rate_bps)
 
     def works_s(self, packets: Packets) -> float:
         """From the first of some packets to the last [s], where the port works on them without a pause; else 0."""
         if self.before is None or self.came_bps < self.rate_bps:
             return 0.0
-        return packets.behind_bits / self.came_bps
+        return self._behind_bits(packets) / self.came_bps
+
+    def _behind_bits(self, packets: Packets) -> float:
+        """Of all packets but the longest, or but those that a full bucket lets pass at once."""
+        return max(packets.sum_bits - max(packets.longest_bits, self.bucket_bits), 0.0)
+
+    def spare_s(self, packets: Packets) -> float:
+        """What some packets leave of the port's full bucket, as time of its rate [s]."""
+        return max(self.bucket_bits - packets.sum_bits, 0.0) / self.rate_bps
+
+    def at_once_s(self, packets: Packets) -> float:
+        """What a full bucket lets pass of some packets at once, as time of the port's rate [s]."""
+        return min(self.bucket_bits, packets.sum_bits) / self.rate_bps
 
     @property
     def priority(self) -> int:
@@ -127,8 +141,9 @@ def queues(system: System, packed: Packing, found: Shared, allocation: Allocatio
     at = _arrivals(crossings)
     besides = np.array([_closed(one) for one in crossings]) + _blocked(crossings)
     waited = waits(at)
+    empty = np.bincount(at.port, at.load)[at.port] >= FULL  # buckets of ports that never rest
     first, last = (
-        _waits(crossings, at, waited, besides, some)
+        _waits(crossings, at, waited, besides, empty, some)
         for some in ([one.frame for one in crossings], [one.burst for one in crossings])
     )
     shaped_s = np.array([_shaped_s(one, one.frame) for one in crossings])
@@ -166,9 +181,13 @@ def _waits(
     at: Arrivals,
     waited: Waits,
     besides: Floats,
+    empty: Bools,
     some: Sequence[Packets],
 ) -> _Waits:
-    """Waits of the last of some packets of each crossing, given those for bursts at one moment and for all else."""
+    """Waits of the last of some packets of each crossing, given those for bursts at one moment and for all else.
+
+    ``empty`` are the crossings of ports whose buckets are empty.
+    """
     over = spread(
         at,
         np.array([one.burst_comes_s for one in crossings]),
@@ -176,9 +195,15 @@ def _waits(
         np.array([one.came_bps < one.rate_bps for one in crossings]),
     )
     shaped_s = [_shaped_s(one, packets) for one, packets in zip(crossings, some, strict=True)]
-    mean = np.maximum(waited.mean_s + over.later_s, 0.0) + besides[:, 0] + shaped_s
-    variance = waited.variance_s2 * over.variance_ratio + over.variance_s2 + besides[:, 1]
-    return _Waits(mean, variance, over.meanwhile_s)
+    pairs = list(zip(crossings, some, strict=True))
+    mean, variance = behind_buckets(
+        np.maximum(waited.mean_s + over.later_s, 0.0),
+        waited.variance_s2 * over.variance_ratio + over.variance_s2,
+        np.where(empty, 0.0, [one.spare_s(packets) for one, packets in pairs]),
+    )
+    whole_s = np.where(empty, [one.at_once_s(packets) for one, packets in pairs], 0.0)
+    mean = mean + besides[:, 0] + shaped_s + whole_s
+    return _Waits(mean, variance + besides[:, 1], over.meanwhile_s + whole_s)
 
 
 def _ports(found: Shared, stream: int) -> Iterator[tuple[int, str]]:
@@ -224,6 +249,7 @@ def _crossings(
                     wire_bps=float(allocation.entering_bps[k, hop]) * usage * full.get(name, 1.0),
                     could_bps=float(allocation.could[found.flows.path[k, hop]]),
                     came_bps=came_bps,
+                    bucket_bits=8 * system.links[port.link].burst_bytes,
                 )
             before, came_bps = port, min(came_bps, paced_bps(port, stream))
 
