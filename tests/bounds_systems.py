@@ -123,9 +123,8 @@ def drawn(
 ) -> tuple[list[Server], list[Flow]]:
     """Ports and flows of a kind; ``turns`` may lead flows otherwise before they get their rates."""
     ports = [f"p{index}" for index in range(draw.randint(1, 6))]
-    cut = draw.random() < 0.2
-    line = draw.choice(LINES_BPS)
-    lines = {name: line if cut else draw.choice(LINES_BPS) for name in ports}
+    lines = {name: draw.choice(LINES_BPS) for name in ports}
+    gap = draw.choice((0.0, 0.0, 96.0))
     flows = _loaded(draw, turns(list(_flows(draw, ports))), lines)
     servers = [
         port(
@@ -133,7 +132,8 @@ def drawn(
             lines[name],
             _scheduler(draw, kind, lines[name], [flow for flow in flows if name in flow.path]),
             delay_s=draw.choice((0.0, 1e-6, 1e-4)),
-            header_bits=draw.choice((176.0, 512.0)) if cut else None,
+            header_bits=draw.choice((None, None, 0.0, 176.0, 512.0)),
+            gap_bits=gap,
         )
         for name in ports
     ]

@@ -446,7 +446,7 @@ class _Question:
         )
         path = wire(self.data, asked.protocol, dict(asked.options))
         size = np.array([float(self.payload)])
-        self.serialisation = float(path.serialisation_s(size)[0])
+        self.lone_frame_s = float(path.lone_frame_s(size)[0])
         self.bound = float(path.goodput_bound_bps(size, path.serialisation_s(size))[0])
 
     # --- finding rows -------------------------------------------------------------------------
@@ -847,11 +847,7 @@ class _Question:
     def least_latency_s(self) -> float:
         """Serialisation and propagation over the cable the benchmark had."""
         cable = self.link.cable_length_m or 0.0
-        propagation = cable * (self.link.propagation_s_per_m or 0.0)
-        if not self.link.burst_bytes or self.link.line_rate_bps is None:
-            return self.serialisation + propagation
-        at_once = 8 * self.link.burst_bytes / self.link.line_rate_bps
-        return max(self.serialisation - at_once, 0.0) + propagation
+        return self.lone_frame_s + cable * (self.link.propagation_s_per_m or 0.0)
 
     def extra_distance_m(self) -> float:
         cable, asked = self.link.cable_length_m, self.asked.distance_m

@@ -326,9 +326,7 @@ class _Run:
         if isinstance(taken, Packet):
             port.busy = True
             self.at(now + taken.bits / port.choice.line_bps, self.finish, port, taken)
-            header = port.server.header_bits
-            if header is not None:
-                self.pass_on(now + min(header, taken.bits) / port.choice.line_bps, port, taken)
+            self.pass_on(now, port, taken)
         elif taken < NEVER:
             self.at(max(taken, math.nextafter(now, NEVER)), self.start, port)
 
@@ -336,14 +334,17 @@ class _Run:
         port.busy = False
         port.here_bits -= packet.bits
         port.choice.sent(packet, now)
-        if port.server.header_bits is None:
-            self.pass_on(now, port, packet)
-        for flow in packet.flows:
-            if packet.hop == len(flow.path) - 1:
-                delay = now + port.server.delay_s - packet.made_s
-                self.seen.delays_s.setdefault(flow.name, []).append(delay)
         self.start(now, port)
 
     def pass_on(self, now: float, port: Port, packet: Packet) -> None:
+        """Copies begin their way from a packet's start, or from its last bit before the gap."""
+        line, header = port.choice.line_bps, port.server.header_bits
+        whole = now + (packet.bits - port.server.gap_bits) / line + port.server.delay_s
         for copy in packet.copies():
-            self.at(now + port.server.delay_s, self.arrive, copy)
+            there = self.ports[copy.flows[0].path[copy.hop]].choice.line_bps
+            early = header is not None and there <= line
+            known = now + min(header or 0.0, packet.bits) / line + port.server.delay_s
+            self.at(known if early else whole, self.arrive, copy)
+        for flow in packet.flows:
+            if packet.hop == len(flow.path) - 1:
+                self.seen.delays_s.setdefault(flow.name, []).append(whole - packet.made_s)

@@ -99,7 +99,7 @@ def test_total_flow_gives_the_delays_and_backlogs_of_dnc(case: dict[str, Any], o
     for bounded, name, delay, backlog in rows:
         flow = net.flows[name]
         queues = [found.queue(flow, server) for server in flow.path]
-        most = max(backlog_bits(queue.coming, queue.service) for queue in queues)
+        most = max(backlog_bits(queue.coming, queue.services[0]) for queue in queues)
         if bounded in SETS:
             assert ours[name].value_s == pytest.approx(delay, rel=EXACT)
             assert most == pytest.approx(backlog, rel=EXACT)
@@ -111,7 +111,7 @@ def test_separate_flow_gives_the_delays_and_backlogs_of_dnc(case: dict[str, Any]
     rows = dnc_rows(case, "SFA", "ARBITRARY")
     assert rows
     for bounded, name, delay, backlog in rows:
-        served = left_over(lines[name])
+        (served,) = left_over(lines[name])
         if bounded in SETS:
             assert lines[name].delay_s(lines[name].flows[0], served) == pytest.approx(
                 delay, rel=EXACT
@@ -168,7 +168,7 @@ def test_separate_flow_in_order_with_the_flow_left_out_upstream_is_that_of_dnc(
             hop.left_for(line.arrival, arrivals.without(hop, own, spared))
             for hop, own in zip(line.hops, line.own, strict=True)
         ]
-        served = in_a_row(left)
+        served = in_a_row([curve for (curve,) in left])
         assert delay_s(line.arrival, served) == pytest.approx(delay, rel=EXACT)
         assert backlog_bits(line.arrival, served) == pytest.approx(backlog, rel=EXACT)
 

@@ -89,12 +89,6 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         ),
         "copies of 'm' and differ",
     ),
-    "cut-through to a faster line": (
-        lambda: network(
-            [port("x", LINE, header_bits=100.0), port("y", 2 * LINE)], [flow("f", "x y")]
-        ),
-        "from 'x' at 1e+06 b/s cut-through to 'y' at 2e+06 b/s",
-    ),
     "no weight": (
         lambda: network(ports("x", scheduler=WeightedRoundRobin({1: 1})), [flow("f", "x")]),
         "weighted round robin has nothing for that class",
@@ -106,6 +100,10 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "no such analysis": (
         lambda: bounds(network(ports("x"), [flow("f", "x")]), ["magic"]),
         "'magic' is no analysis; take some of total flow",
+    ),
+    "a gap longer than a packet": (
+        lambda: network(ports("x", gap_bits=2 * PACKET), [flow("f", "x")]),
+        "packets of 1000 b, and the gap at 'x' that is part of each has 2000 b",
     ),
     "no analysis": (
         lambda: bounds(network(ports("x"), [flow("f", "x")]), []),

@@ -26,7 +26,8 @@ def entries(
 
 def later(at: Arrivals, ratio: float = 1.0) -> tuple[float, float]:
     """Mean wait of the first entry with links ``ratio`` times as fast as the port, and at one moment [s]."""
-    over = spread(at, (at.burst_s - at.packet_s) / ratio)
+    coming_s = (at.burst_s - at.packet_s) / ratio
+    over = spread(at, coming_s, coming_s, np.zeros(len(at.load), dtype=bool))
     mean = waits(at).mean_s
     return float((mean + over.later_s)[0]), float(mean[0])
 
@@ -82,15 +83,28 @@ def test_over_an_endlessly_fast_link_a_frame_comes_at_one_moment() -> None:
 
 def test_frames_of_one_packet_change_nothing() -> None:
     at = entries([0.2, 0.4], [1, 1])
-    over = spread(at, np.zeros(2))
+    over = spread(at, np.zeros(2), np.zeros(2), np.zeros(2, dtype=bool))
     assert not over.later_s.any()
     assert not over.meanwhile_s.any()
     assert over.variance_ratio.tolist() == [1.0, 1.0]
 
 
 def test_of_less_urgent_classes_one_packet_slips_between() -> None:
+    """Unless one is on the wire when the frame comes (a half), and where a packet of it is late (a half)."""
     at = entries([0.2, 0.5], [12, 12], [5, 0])
-    over = spread(at, np.array([11.0, 11.0]))
-    assert over.later_s[0] == pytest.approx(0.5 / 0.8)
-    assert over.variance_s2[0] == pytest.approx((0.5 / 0.8) ** 2)
+    coming_s = np.array([11.0, 11.0])
+    over = spread(at, coming_s, coming_s, np.array([False, False]))
+    slips = 0.5 * 0.5 * (0.5 + 11 * 0.5 / 12)
+    assert over.later_s[0] == pytest.approx(slips)
+    assert over.variance_s2[0] == pytest.approx(slips**2)
     assert over.meanwhile_s.tolist() == pytest.approx([0.0, 11 * 0.2])
+
+
+def test_behind_a_more_urgent_frame_half_of_those_wait_for_packets_still_to_come() -> None:
+    """Of a frame that comes as fast as it is sent; with pauses in it, none do."""
+    at = entries([0.2, 0.01], [12, 1], [5, 0])
+    over = [
+        spread(at, np.array([11.0, 0.0]), np.zeros(2), np.array([paused, False])).later_s[1]
+        for paused in (False, True)
+    ]
+    assert over == pytest.approx([-0.2 * 11 / 4, -0.2 * 11 / 2])

@@ -11,7 +11,7 @@ import pytest
 
 from icmodel.arrays import Floats
 from icmodel.system.sharing.periodic import Arrivals, waits
-from icmodel.system.sharing.transfer import pipelined_s
+from icmodel.system.sharing.transfer import Run, pipelined_s
 from icmodel.system.sharing.waiting import quantile_s
 from queueing import Service, of_frames, priorities, random_arrivals
 
@@ -173,9 +173,9 @@ CHUNK_BITS = 8 * 2**20
 @pytest.mark.parametrize("row", rows("transfer_times.csv"), ids=lambda row: str(row["topology"]))
 def test_transfer_times_of_astra(row: dict[str, str]) -> None:
     hops, rate = int(row["hops"]), float(row["rate_gib_per_s"]) * 2**30 * 8
-    packet = CHUNK_BITS if row["kind"] == "whole-chunks" else 0
-    latencies = [float(row["latency_ns"]) * 1e-9] * hops
-    found = pipelined_s(CHUNK_BITS, packet, [rate] * hops, latencies)
+    stores = [row["kind"] == "whole-chunks"] * (hops - 1)
+    chunk = Run(1, np.full(hops, CHUNK_BITS))
+    found = pipelined_s([chunk], [rate] * hops, stores) + hops * float(row["latency_ns"]) * 1e-9
     assert found * 1e9 == pytest.approx(
         float(row["time_ns"]), abs=hops
     )  # each hop is cut to whole ns
@@ -190,5 +190,5 @@ def test_an_all_gather_of_astra_is_the_work_of_its_busiest_link() -> None:
 
 def test_packets_pipeline_over_unequal_hops() -> None:
     """Ten packets of 1 s over hops of 1 s, 2 s and 0.5 s a packet: the slowest sends them in a row."""
-    found = pipelined_s(10.0, 1.0, [1.0, 0.5, 2.0, np.inf], [0.1, 0.1, 0.1, 0.0])
-    assert found == pytest.approx(0.3 + 20 + 1 + 0.5)
+    found = pipelined_s([Run(10, np.ones(4))], [1.0, 0.5, 2.0, np.inf], [True] * 3)
+    assert found == pytest.approx(20 + 1 + 0.5)

@@ -88,7 +88,7 @@ def questions(payload: Floats, request: Floats, cores: int = 1, switches: int = 
         endpoints=zero + 1,
         others_bps=zero,
         extra_distance_m=zero,
-        frames=Frames(np.stack([zero, zero + np.inf, zero + 1, zero + 1])),
+        frames=Frames(np.stack([zero, zero + np.inf, zero + 1, zero + 1, zero])),
         lossy=zero > 0,
     )
 

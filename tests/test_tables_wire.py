@@ -12,10 +12,13 @@ from icmodel.dataset import Interconnect
 from icmodel.tables.wire import Wire
 
 
-def test_of_a_wire_a_lone_frame_takes_its_serialisation() -> None:
+def test_a_lone_frame_is_there_with_its_last_bit_and_a_rate_keeps_the_gap() -> None:
     wire = Wire("udp", Interconnect("ethernet", 1e9, 1500))
     payload = np.array([1472.0])
-    assert wire.lone_frame_s(payload) == pytest.approx(8 * 1538 / 1e9)
+    assert wire.lone_frame_s(payload) == pytest.approx(8 * 1526 / 1e9)
+    assert wire.serialisation_s(payload) == pytest.approx(8 * 1538 / 1e9)
+    bound = wire.goodput_bound_bps(payload, wire.serialisation_s(payload))
+    assert bound == pytest.approx(1472 / 1538 * 1e9)
 
 
 def test_what_a_bucket_holds_passes_at_once_and_the_rest_at_the_line_rate() -> None:
@@ -23,7 +26,7 @@ def test_what_a_bucket_holds_passes_at_once_and_the_rest_at_the_line_rate() -> N
     small, great = bucket.lone_frame_s(np.array([1472.0, 65_507.0]))
     assert small == 0.0
     whole = bucket.serialisation_s(np.array([65_507.0]))[0]
-    assert great == pytest.approx(whole - 8 * 15_380 / 1e9)
+    assert great == pytest.approx(whole - 8 * (12 + 15_380) / 1e9)
     assert bucket.goodput_bound_bps(np.array([1472.0]), np.array([8 * 1538e-9])) == pytest.approx(
         1472e9 / 1538
     )

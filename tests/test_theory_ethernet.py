@@ -19,6 +19,7 @@ from icmodel import theory
 from icmodel.errors import ScenarioError
 from icmodel.theory import bounds, ethernet, infiniband, rapidio, roce
 from icmodel.theory.ethernet import Framing
+from pipeline import Hop, lone_frame_s
 
 CASES = Path(__file__).parent / "cases" / "theory"
 TEN_G = 10e9
@@ -78,11 +79,14 @@ def test_a_stream_of_largest_datagrams_can_beat_all_aligned_ones() -> None:
 
 
 def test_the_tcp_minimum_latency_of_table_8_2_is_wire_bits_and_one_metre() -> None:
-    latency = ethernet.min_latency_s(65535, Framing("tcp"), TEN_G, distance_m=1.0)
+    original = Framing("tcp", padded=False)
+    latency = ethernet.min_latency_s(65535, original, TEN_G, distance_m=1.0)
     assert int(ethernet.packets(65535, Framing("tcp"))) == 46
     assert int(ethernet.wire_bits(65535, Framing("tcp"))) == 557400
     assert float(latency) == pytest.approx(55.74e-6 + 4.27e-9, abs=1e-15)
     assert f"{1e6 * latency:.2f}" == "55.74"
+    without_gap = ethernet.min_latency_s(65535, Framing("tcp"), TEN_G, distance_m=1.0)
+    assert float(latency - without_gap) == pytest.approx(9.6e-9)
 
 
 def test_table_6_3_in_bits() -> None:
@@ -189,15 +193,35 @@ def test_latency_terms_add_up() -> None:
     )
     cut = latency(switches=2)
     stored = latency(switches=2, switching="store-and-forward")
-    assert float(cut) == pytest.approx(50 * 4.27e-9 + whole + 2 * 5.9e-6)
-    assert float(stored - cut) == pytest.approx(2 * first)
+    gap = 96 / TEN_G
+    assert float(cut) == pytest.approx(50 * 4.27e-9 + whole - gap + 2 * 5.9e-6)
+    assert float(stored - cut) == pytest.approx(2 * (first - gap))
 
 
 def test_a_switch_that_stores_repeats_a_lone_packet_whole() -> None:
     stored = ethernet.min_latency_s(
         100, Framing("ethernet"), 1e9, switches=1, switching="store-and-forward"
     )
-    assert float(stored) == pytest.approx(2 * 138 * 8 / 1e9)
+    assert float(stored) == pytest.approx(2 * (138 - 12) * 8 / 1e9)
+
+
+def test_a_hop_of_profinet_costs_what_its_makers_publish() -> None:
+    """A tagged frame of 54 B: 10.72 µs a hop at 100 Mb/s with switches of 4 µs."""
+    hop = partial(ethernet.min_latency_s, 54, Framing("ethernet", vlan_tags=1), 100e6)
+    stored = [
+        float(hop(switches=n, switch_latency_s=4e-6, switching="store-and-forward")) for n in (1, 2)
+    ]
+    assert stored[1] - stored[0] == pytest.approx(10.72e-6)
+    assert stored[0] == pytest.approx(10.72e-6 + 6.72e-6)
+
+
+@pytest.mark.parametrize("tags", [0, 1, 2])
+def test_the_least_frame_has_64_bytes_with_its_tags(tags: int) -> None:
+    framing = Framing("ethernet", vlan_tags=tags)
+    least = 46 - 4 * tags
+    bits = ethernet.wire_bits([1, least, least + 1], framing).tolist()
+    assert bits == [8 * 84, 8 * 84, 8 * 85]
+    assert 1 / float(ethernet.send_interval_s(1, framing, TEN_G)) == pytest.approx(14880952, abs=1)
 
 
 # Refusals: one sentence that says what is allowed.
@@ -338,8 +362,14 @@ def slow_wire_bits(payload: int, framing: Framing) -> int:
     total = 0
     for size in packet_sizes(payload, framing):
         assert size <= framing.mtu_bytes
-        total += 38 + 4 * framing.vlan_tags + (max(size, 46) if framing.padded else size)
+        total += on_the_wire(size, framing)
     return 8 * total
+
+
+def on_the_wire(size: int, framing: Framing) -> int:
+    """Preamble, frame of at least 64 B with its tags, and gap."""
+    frame = 14 + 4 * framing.vlan_tags + size + 4
+    return 8 + (max(frame, 64) if framing.padded else frame) + 12
 
 
 @given(question=questions())
@@ -347,16 +377,18 @@ def test_the_slow_twin_agrees(question: tuple[Framing, int]) -> None:
     framing, payload = question
     sizes = packet_sizes(payload, framing)
     assert int(ethernet.packets(payload, framing)) == len(sizes)
+    on_line = [on_the_wire(size, framing) for size in sizes]
+    train = framing.train(payload)
+    ends = train.longest_packet_bytes, train.shortest_packet_bytes, train.last_packet_bytes
+    assert [int(end) for end in ends] == [max(on_line), min(on_line), on_line[-1]]
     assert int(ethernet.wire_bits(payload, framing)) == slow_wire_bits(payload, framing)
     full = sizes[-1] == framing.mtu_bytes
     assert bool(ethernet.aligned(payload, framing)) == full
-    first = 8 * (38 + 4 * framing.vlan_tags + sizes[0])
-    if len(sizes) > 1:
-        cut = ethernet.min_latency_s(payload, framing, 1e9, switches=3)
-        stored = ethernet.min_latency_s(
-            payload, framing, 1e9, switches=3, switching="store-and-forward"
-        )
-        assert float(stored - cut) == pytest.approx(3 * first / 1e9)
+    for switching in ("cut-through", "store-and-forward"):
+        told = ethernet.min_latency_s(payload, framing, 1e9, switches=3, switching=switching)
+        hops = [Hop(1e9, through=switching == "cut-through")] * 4
+        played = lone_frame_s([on_line] * 4, 12 if framing.padded else 0, hops)
+        assert float(told) == pytest.approx(played)
 
 
 @given(question=questions(), step=st.integers(1, 3000))
@@ -379,7 +411,9 @@ def test_goodput_is_under_the_stream_and_the_stream_under_the_line(
     assert stream < line_rate
     interval = float(ethernet.send_interval_s(payload, framing, line_rate))
     assert goodput * interval == pytest.approx(8 * payload)
-    assert float(ethernet.min_latency_s(payload, framing, line_rate)) == pytest.approx(interval)
+    gap = 96 / line_rate if framing.padded else 0.0
+    latency = float(ethernet.min_latency_s(payload, framing, line_rate))
+    assert latency == pytest.approx(interval - gap)
 
 
 @given(framing=framings(), up_to=st.integers(1, 70000))
@@ -418,3 +452,29 @@ def test_each_link_has_the_functions_of_the_room(link: ModuleType) -> None:
         assert getattr(link, name) is getattr(theory, name)
     framing = link.Framing()
     assert theory.max_goodput_bps(256, framing, TEN_G) == link.max_goodput_bps(256, framing, TEN_G)
+
+
+@pytest.mark.parametrize(
+    ("framing", "payload", "longest", "shortest", "last"),
+    [
+        (Framing("udp"), 1473, 1538, 84, 84),
+        (Framing("udp"), 3000, 1538, 1538 - 1480 + 48, 1538 - 1480 + 48),
+        (Framing("tcp"), 64, 154, 154, 154),
+        (roce.Framing(operation="write"), 3 * 1024, 1122, 1106, 1106),  # the first has 16 B more
+        (roce.Framing(operation="read"), 3 * 1024, 1110, 1106, 1110),  # first, last 4 B more
+        (infiniband.Framing(), 4097, 4122, 30, 30),
+        (rapidio.Framing(), 257, 272, 24, 24),
+    ],
+)
+def test_the_longest_the_shortest_and_the_last_packet_of_a_frame(
+    framing: theory.AnyFraming, payload: int, longest: int, shortest: int, last: int
+) -> None:
+    train = framing.train(payload)
+    found = (train.longest_packet_bytes, train.shortest_packet_bytes, train.last_packet_bytes)
+    assert tuple(map(int, found)) == (longest, shortest, last)
+
+
+def test_only_ethernet_has_a_gap_and_port_counters_do_not_see_it() -> None:
+    assert Framing("ethernet").gap_bytes == roce.Framing().gap_bytes == 12
+    assert roce.Framing(as_counted=True).gap_bytes == 0
+    assert infiniband.Framing().gap_bytes == rapidio.Framing().gap_bytes == 0

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from icmodel.errors import ScenarioError
 from icmodel.theory import infiniband
 from icmodel.theory.infiniband import Framing
+from pipeline import Hop, lone_frame_s
 
 CASES = Path(__file__).parent / "cases" / "theory"
 MTUS = [256, 512, 1024, 2048, 4096]
@@ -145,12 +146,19 @@ def test_the_slow_twin_agrees(question: tuple[Framing, int]) -> None:
     framing, payload = question
     sizes = slow_packets(payload, framing)
     assert int(infiniband.packets(payload, framing)) == len(sizes)
+    train = framing.train(payload)
+    ends = train.longest_packet_bytes, train.shortest_packet_bytes, train.last_packet_bytes
+    assert [int(end) for end in ends] == [max(sizes), min(sizes), sizes[-1]]
     assert int(infiniband.wire_bits(payload, framing)) == 8 * sum(sizes)
     assert bool(infiniband.aligned(payload, framing)) == (payload % framing.mtu_bytes == 0)
     interval = float(infiniband.send_interval_s(payload, framing, 32e9))
     goodput = float(infiniband.max_goodput_bps(payload, framing, 32e9))
     assert goodput * interval == pytest.approx(8 * payload)
     assert goodput <= infiniband.stream_goodput_bps(framing, 32e9) < 32e9
+    stored = infiniband.min_latency_s(
+        payload, framing, 32e9, switches=2, switching="store-and-forward"
+    )
+    assert float(stored) == pytest.approx(lone_frame_s([sizes] * 3, 0, [Hop(32e9)] * 3))
 
 
 @given(question=questions())

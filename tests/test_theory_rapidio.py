@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from icmodel.errors import ScenarioError
 from icmodel.theory import rapidio
 from icmodel.theory.rapidio import Framing
+from pipeline import Hop, lone_frame_s
 
 CASES = Path(__file__).parent / "cases" / "theory"
 OPERATIONS = ["swrite", "nwrite", "nwrite_r", "nread", "message"]
@@ -141,12 +142,19 @@ def slow_packets(payload: int, framing: Framing) -> list[int]:
 def test_the_slow_twin_agrees(framing: Framing, payload: int) -> None:
     sizes = slow_packets(payload, framing)
     assert int(rapidio.packets(payload, framing)) == len(sizes)
+    train = framing.train(payload)
+    ends = train.longest_packet_bytes, train.shortest_packet_bytes, train.last_packet_bytes
+    assert [int(end) for end in ends] == [max(sizes), min(sizes), sizes[-1]]
     assert int(rapidio.wire_bits(payload, framing)) == 8 * sum(sizes)
     assert bool(rapidio.aligned(payload, framing)) == (payload % 256 == 0)
     goodput = float(rapidio.max_goodput_bps(payload, framing, 16e9))
     interval = float(rapidio.send_interval_s(payload, framing, 16e9))
     assert goodput * interval == pytest.approx(8 * payload)
     assert goodput <= rapidio.stream_goodput_bps(framing, 16e9) < 16e9
+    stored = rapidio.min_latency_s(
+        payload, framing, 16e9, switches=2, switching="store-and-forward"
+    )
+    assert float(stored) == pytest.approx(lone_frame_s([sizes] * 3, 0, [Hop(16e9)] * 3))
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)

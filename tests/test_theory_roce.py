@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from icmodel.errors import ScenarioError
 from icmodel.theory import roce
 from icmodel.theory.roce import Framing
+from pipeline import Hop, lone_frame_s
 
 CASES = Path(__file__).parent / "cases" / "theory"
 
@@ -86,8 +87,8 @@ def test_latency_terms_add_up() -> None:
     )
     cut = latency(switches=3)
     stored = latency(switches=3, switching="store-and-forward")
-    assert float(cut) == pytest.approx(50e-9 + 690e-9 + (2000 + 2 * 82 + 16) * 8 / 25e9)
-    assert float(stored - cut) == pytest.approx(3 * (1024 + 82 + 16) * 8 / 25e9)
+    assert float(cut) == pytest.approx(50e-9 + 690e-9 + (2000 + 2 * 82 + 16 - 12) * 8 / 25e9)
+    assert float(stored - cut) == pytest.approx(3 * (1024 + 82 + 16 - 12) * 8 / 25e9)
 
 
 @st.composite
@@ -132,12 +133,18 @@ def test_the_slow_twin_agrees(question: tuple[Framing, int]) -> None:
     framing, payload = question
     sizes = slow_packets(payload, framing)
     assert int(roce.packets(payload, framing)) == len(sizes)
+    train = framing.train(payload)
+    ends = train.longest_packet_bytes, train.shortest_packet_bytes, train.last_packet_bytes
+    assert [int(end) for end in ends] == [max(sizes), min(sizes), sizes[-1]]
     assert int(roce.wire_bits(payload, framing)) == 8 * sum(sizes)
     assert bool(roce.aligned(payload, framing)) == (payload % framing.mtu_bytes == 0)
     goodput = float(roce.max_goodput_bps(payload, framing, 25e9))
     interval = float(roce.send_interval_s(payload, framing, 25e9))
     assert goodput * interval == pytest.approx(8 * payload)
     assert goodput <= roce.stream_goodput_bps(framing, 25e9) < 25e9
+    stored = roce.min_latency_s(payload, framing, 25e9, switches=2, switching="store-and-forward")
+    played = lone_frame_s([sizes] * 3, 0 if framing.as_counted else 12, [Hop(25e9)] * 3)
+    assert float(stored) == pytest.approx(played)
 
 
 @given(question=questions(), step=st.integers(1, 5000))

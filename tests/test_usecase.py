@@ -70,7 +70,7 @@ mtu_bytes = 1500
 meaning = "useful bytes"
 unit = "B"
 """
-WIRE_S = (1000 + 20 + 32 + 38) * 8 / 10e9
+WIRE_S = (1000 + 20 + 32 + 38 - 12) * 8 / 10e9
 """A TCP frame of 1000 B on the wire: IP, TCP with timestamps, Ethernet."""
 
 

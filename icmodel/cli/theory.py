@@ -124,8 +124,9 @@ def ethernet(
 ) -> None:
     """TCP, UDP with IP fragmentation, and frames straight on Ethernet.
 
-    Preamble and gap are counted. With --unpadded short packets stay short, as in the theory of
-    the dataset ethernet-10g-2012; real wires fill them to 46 B.
+    Preamble and gap are counted; a least latency ends before the last gap. With --unpadded short
+    frames stay short and the last gap counts, as in the theory of the dataset ethernet-10g-2012;
+    real wires fill frames to 64 B, VLAN tags included.
 
     \b
     icmodel theory ethernet --protocol udp --payload "1472 B, 1473 B"

@@ -155,8 +155,8 @@ def _frames(look: Look, protocol: Ints, payload: Floats) -> Frames:
         wire, here = look.tables.wires[index], protocol == index
         possible = np.minimum(payload[here], wire.greatest_payload_bytes() or np.inf)
         greatest[here] = wire.goodput_bound_bps(possible, wire.serialisation_s(possible))
-    one = np.ones_like(payload)
-    return Frames(np.stack([np.zeros_like(payload), greatest, one, one]))
+    none, one = np.zeros_like(payload), np.ones_like(payload)
+    return Frames(np.stack([none, greatest, one, one, none]))
 
 
 def _line_s(at_bytes: Floats, told_s: Floats, payload_bytes: Floats) -> Floats:

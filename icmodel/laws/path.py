@@ -9,7 +9,6 @@ import numpy as np
 
 from icmodel.arrays import Floats, if_else
 from icmodel.tables import Look
-from icmodel.tables.wire import less_burst
 
 
 @lru_cache(maxsize=256)
@@ -51,7 +50,7 @@ def least_s(look: Look) -> Floats:
     """Theory's least one-way time over the measured cable [s], (n,): a lone frame's, and propagation."""
     link = look.tables.link
     propagation = (link.cable_length_m or 0.0) * (link.propagation_s_per_m or 0.0)
-    return less_burst(link, look.q.frames.wire_s) + propagation
+    return look.q.frames.lone_s + propagation
 
 
 def add_path(found: Floats, metrics: Sequence[str], path_s: Floats) -> None:

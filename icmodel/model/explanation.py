@@ -19,7 +19,6 @@ from icmodel.laws.path import switches_s
 from icmodel.model.answering import Answered
 from icmodel.scenario import Scenario
 from icmodel.tables import VALUE
-from icmodel.tables.wire import less_burst
 from icmodel.units import format_bps
 
 CODES = {basis: code for code, basis in enumerate(BASES)}
@@ -128,7 +127,7 @@ class Explained:
         link, q = self.tables.link, self.look.q
         extra = float(q.extra_distance_m[0]) if self.answer.law.adds_cable else 0.0
         terms = {
-            "serialisation": float(less_burst(link, q.frames.wire_s)[0]),
+            "serialisation": float(q.frames.lone_s[0]),
             "propagation": ((link.cable_length_m or 0.0) + extra)
             * (link.propagation_s_per_m or 0.0),
             "switches": float(switches_s(self.look, ["latency_mean_s"])[0, 0]),

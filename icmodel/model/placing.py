@@ -113,7 +113,7 @@ class Placer:
 
     def _theory(self, protocol: Ints, payload: Floats) -> Frames:
         possible = np.minimum(payload, of_protocol(self.greatest, protocol))
-        found = Frames(np.empty((4, len(payload))))
+        found = Frames(np.empty((5, len(payload))))
         for index, wire in enumerate(self.tables.wires):
             here = np.flatnonzero(protocol == index)
             if len(here):
@@ -122,6 +122,7 @@ class Placer:
                 found.greatest_bps[here] = wire.goodput_bound_bps(asked, seconds)
                 found.packets[here] = wire.packets(asked)
                 found.least_packets[here] = wire.least_packets(asked)
+                found.lone_s[here] = wire.lone_frame_s(asked)
         return found
 
 

@@ -1,62 +1,225 @@
-"""How the frames of streams are packed on links: bits on the wire, worked out once for frames that are alike."""
+"""How a producer's messages become packets on links: the one description that loads, queues, times and bounds share.
+
+A message is cut into frames, and each frame into packets of its own, the last of which may be short. TCP, and what
+runs over it, may instead merge frames: then a run of them is one stream of bytes, cut into full packets and a rest.
+What it does is not known, so both are described.
+
+Packets are cut once, at the sender, for the least MTU of the stream's links of one kind (path MTU discovery,
+RFC 1191): switches do not fragment. Bits are those on the line, gap and preamble included.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from icmodel import theory
 from icmodel.dataset import Interconnect
 from icmodel.system.network import Link, Stream, System
-from icmodel.tables.wire import Wire
+from icmodel.tables.wire import ZEROMQ, Wire
+from icmodel.theory import AnyFraming, Train, zmtp
 
-Kind = tuple[str, int, str, int]
-"""Protocol, payload, interconnect and MTU."""
+AT_ONCE = ("burst", "samples")
+"""What is produced and handed over at once; a picture or a plain goodput is sent frame by frame, evenly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packets:
+    """Packets one after the other: their number, and their bits on the line.
+
+    Parameters
+    ----------
+    sum_bits : float
+        Of all together.
+    longest_bits, shortest_bits, last_bits : float
+        Of single packets.
+    """
+
+    number: int
+    sum_bits: float
+    longest_bits: float
+    shortest_bits: float
+    last_bits: float
+
+    @property
+    def mean_bits(self) -> float:
+        """Of a packet on average."""
+        return self.sum_bits / self.number
+
+    @property
+    def behind_bits(self) -> float:
+        """Of all packets but one, the longest."""
+        return self.sum_bits - self.longest_bits
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Bits on the wire for each useful bit, at least, and of the largest packet of a frame."""
+    """The packets of a stream on a link.
+
+    Parameters
+    ----------
+    ratio : float
+        Least bits on the line for each useful bit, in the long run: merged, if frames may be.
+    gap_bits : float
+        The end of each packet's bits, after which the next one may begin. The packet has arrived before it: it
+        counts in loads and rates, not in a delay.
+    frame : Packets
+        A full frame by itself.
+    message : Packets
+        All frames of a message, each in packets of its own: the most that a message becomes.
+    merged : Packets
+        The message as one stream of bytes; the same as ``message`` where its frames are not merged.
+    longest_bits, shortest_bits : float
+        Of all packets that may come, whatever is merged.
+    mean_bits, lacking_bits : float
+        Any n packets in a row have at least ``n * mean - lacking`` bits, whatever is merged: only the last of a
+        frame, or of a run of merged frames, is short, and so are at most one such and a message's last one in a
+        row that no full packets make up for.
+    """
 
     ratio: float
-    packet_bits: float
+    gap_bits: float
+    frame: Packets
+    message: Packets
+    merged: Packets
+    longest_bits: float
+    shortest_bits: float
+    mean_bits: float
+    lacking_bits: float
+
+    @property
+    def packet_bits(self) -> float:
+        """Longest packet of a frame by itself."""
+        return self.frame.longest_bits
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """All that the packets of a stream on a link depend on."""
+
+    protocol: str
+    payload_bytes: int
+    message_bytes: int
+    single: bool
+    interconnect: str
+    mtu_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """The packets of every kind of frame on every kind of link of a system."""
+    """The packets of every stream on every link of its path."""
 
-    known: Mapping[Kind, Packed]
+    known: Mapping[tuple[str, str], Packed]
 
     def of(self, stream: Stream, link: Link) -> Packed:
-        """The frames of a stream on a link of its path."""
-        return self.known[_kind(stream, link)]
+        """The packets of a stream on a link of its path."""
+        return self.known[stream.name, link.name]
 
 
 def packing(system: System) -> Packing:
-    """Work out all kinds of frames on the links they pass."""
-    found: dict[Kind, Packed] = {}
-    for stream in system.streams.values():
-        for link in system.links_of(stream):
-            kind = _kind(stream, link)
-            if kind not in found:
-                found[kind] = _packed(stream, link)
+    """Work out the packets of all streams; those of one kind once."""
+    kinds: dict[_Kind, Packed] = {}
+    found: dict[tuple[str, str], Packed] = {}
+    for copies in system.copies().values():
+        links = dict.fromkeys(link for one in copies for link in system.links_of(one))
+        for link in links:
+            like = (other.mtu_bytes for other in links if other.interconnect == link.interconnect)
+            kind = _kind(copies[0], link.interconnect, min(like))
+            if kind not in kinds:
+                kinds[kind] = _packed(kind, replace(link, mtu_bytes=kind.mtu_bytes))
+            found |= {(one.name, link.name): kinds[kind] for one in copies}
     return Packing(found)
 
 
-def _kind(stream: Stream, link: Link) -> Kind:
-    return stream.protocol, stream.payload_bytes, link.interconnect, link.mtu_bytes
+def _kind(stream: Stream, interconnect: str, mtu_bytes: int) -> _Kind:
+    made = stream.producer
+    message = float(stream.payload_bytes) if made is None else made.message_bytes
+    single = made is not None and made.kind in AT_ONCE and message <= stream.payload_bytes
+    return _Kind(
+        stream.protocol,
+        stream.payload_bytes,
+        max(math.ceil(message), 1),
+        single,
+        interconnect,
+        mtu_bytes,
+    )
 
 
-def _packed(stream: Stream, link: Link) -> Packed:
-    ratio = wire_ratio(stream.protocol, stream.payload_bytes, link)
-    framing = wire(stream.protocol, link).framing
-    if framing is None:
-        return Packed(ratio, 8.0 * min(stream.payload_bytes, link.mtu_bytes))
-    train = framing.train(stream.payload_bytes)
-    return Packed(ratio, 8.0 * min(float(train.wire_bytes), float(train.full_packet_bytes)))
+def _packed(kind: _Kind, link: Link) -> Packed:
+    on = wire(kind.protocol, link)
+    ratio = wire_ratio(kind.protocol, kind.payload_bytes, link)
+    whole, rest = divmod(kind.message_bytes, kind.payload_bytes)
+    frame, last = (_carried(kind.protocol, size) for size in (kind.payload_bytes, rest))
+    one = _cut(on.framing, link, [(frame, 1)])
+    message = _cut(on.framing, link, [(frame, whole), (last, 1)])
+    merged, longest = message, one.longest_bits
+    shortest = min(one.shortest_bits, message.shortest_bits)
+    if on.framing is not None and on.merges and not kind.single:
+        full = int(on.framing.aligned_payloads(link.mtu_bytes)[0])
+        merged = _cut(on.framing, link, _pieces(frame * whole + last, full))
+        ends = [(full, 1), (_least_rest(frame, last, full), 1)]
+        longest = _cut(on.framing, link, ends).longest_bits
+        shortest = min(shortest, _cut(on.framing, link, ends).shortest_bits)
+    mean = min(one.mean_bits, message.mean_bits)
+    return Packed(
+        ratio,
+        8.0 * on.framing.gap_bytes if on.framing else 0.0,
+        one,
+        message,
+        merged,
+        longest,
+        shortest,
+        mean,
+        (2 if rest else 1) * max(mean - shortest, 0.0),
+    )
+
+
+def _pieces(total_bytes: int, piece_bytes: int) -> list[tuple[int, int]]:
+    """Sizes of pieces [B] and their numbers: all alike, and a rest."""
+    whole, rest = divmod(total_bytes, piece_bytes)
+    return [(piece_bytes, whole), (rest, 1)]
+
+
+def _least_rest(frame_bytes: int, rest_bytes: int, full_bytes: int) -> int:
+    """Fewest bytes of a packet, whatever frames are merged: what runs of frames leave behind full packets [B].
+
+    Runs repeat after so many frames as a full packet has bytes; the last frame may end any of them.
+    """
+    runs = frame_bytes % full_bytes * np.arange(full_bytes, dtype=np.int64)
+    rests = np.concatenate((runs, runs + rest_bytes)) % full_bytes
+    return int(min(rests[rests > 0], default=full_bytes))
+
+
+def _carried(protocol: str, payload_bytes: int) -> int:
+    """Bytes of a frame with its own header [B]; of none 0."""
+    if protocol != ZEROMQ or payload_bytes == 0:
+        return payload_bytes
+    return int(zmtp.framed_bytes(payload_bytes))
+
+
+def _cut(framing: AnyFraming | None, link: Link, pieces: list[tuple[int, int]]) -> Packets:
+    """The packets of pieces that are each cut by themselves, given their sizes [B] and numbers."""
+    there = [(size, number) for size, number in pieces if size and number]
+    trains = [(_train(framing, link, size), number) for size, number in there]
+    return Packets(
+        sum(int(train.packets) * number for train, number in trains),
+        8.0 * sum(int(train.wire_bytes) * number for train, number in trains),
+        8.0 * max(int(train.longest_packet_bytes) for train, _ in trains),
+        8.0 * min(int(train.shortest_packet_bytes) for train, _ in trains),
+        8.0 * int(trains[-1][0].last_packet_bytes),
+    )
+
+
+def _train(framing: AnyFraming | None, link: Link, payload_bytes: int) -> Train:
+    """The packets of a frame; on a plain link its bytes alone, cut at the MTU."""
+    if framing is not None:
+        return framing.train(payload_bytes)
+    size, mtu = np.array(payload_bytes, dtype=np.int64), link.mtu_bytes
+    last = (size - 1) % mtu + 1
+    return Train(size, -(-size // mtu), size, np.asarray(last == mtu), mtu, last)
 
 
 def wire(protocol: str, link: Link) -> Wire:

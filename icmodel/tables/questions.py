@@ -13,8 +13,8 @@ from icmodel.arrays import Bools, Floats, Ints
 class Frames:
     """Theory's numbers for each question's frame, each looked up when first needed.
 
-    ``columns`` (4, m) are the time of a frame on the wire [s], the greatest goodput [b/s], the packets of a frame by
-    itself, and its packets within a stream of full ones; ``place`` (n,) is each question's column, ``None`` for all.
+    ``columns`` (5, m) are the time for which a frame occupies the wire [s], the greatest goodput [b/s], the packets
+    of a frame by itself, its packets within a stream of full ones, and the least delay of a lone frame [s]; ``place`` (n,) is each question's column, ``None`` for all.
     """
 
     columns: Floats
@@ -22,7 +22,7 @@ class Frames:
 
     @cached_property
     def wire_s(self) -> Floats:
-        """Time of the frame on the wire [s], (n,)."""
+        """Time for which the frame occupies the wire, gap included [s], (n,)."""
         return self._of(0)
 
     @cached_property
@@ -39,6 +39,11 @@ class Frames:
     def least_packets(self) -> Floats:
         """Packets of a frame within a stream of full packets, (n,)."""
         return self._of(3)
+
+    @cached_property
+    def lone_s(self) -> Floats:
+        """Least time from the first to the last bit of a lone frame [s], (n,)."""
+        return self._of(4)
 
     def take(self, where: Ints) -> Frames:
         """Frames of some of the questions."""

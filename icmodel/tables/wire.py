@@ -77,19 +77,26 @@ class Wire:
         return self.link.kind == "ethernet" and self.protocol not in FRAMED
 
     def serialisation_s(self, payload_bytes: Floats) -> Floats:
-        """Time [s] the bits of a frame take on the wire, shape of the payloads [B]."""
+        """Time [s] for which a frame occupies the wire, gap included, shape of the payloads [B].
+
+        Rates follow from it; a delay is `lone_frame_s`.
+        """
         rate, framing = self.link.line_rate_bps, self.framing
         if rate is None or framing is None:
             return np.zeros_like(payload_bytes)
         return theory.send_interval_s(self._carried(payload_bytes), framing, rate)
 
     def lone_frame_s(self, payload_bytes: Floats) -> Floats:
-        """Least time [s] on the wire of a frame that comes alone, shape of the payloads [B].
+        """Least time [s] from first to last bit of a frame that comes alone, shape of the payloads [B].
 
-        A token bucket passes a burst of its depth at once: traffic of burst σ and rate ρ (R. L. Cruz,
-        A calculus for network delay, IEEE Trans. Information Theory 37, 1991).
+        It ends before the gap behind the last packet.  A token bucket passes a burst of its depth at once: traffic of
+        burst σ and rate ρ (R. L. Cruz, A calculus for network delay, IEEE Trans. Information Theory 37, 1991).
         """
-        return less_burst(self.link, self.serialisation_s(payload_bytes))
+        rate, framing = self.link.line_rate_bps, self.framing
+        if rate is None or framing is None:
+            return np.zeros_like(payload_bytes)
+        whole_s = theory.min_latency_s(self._carried(payload_bytes), framing, rate)
+        return np.maximum(whole_s - 8 * (self.link.burst_bytes or 0) / rate, 0.0)
 
     def packets(self, payload_bytes: Floats) -> Floats:
         """Packets per frame, shape of the payloads [B]; 1 without theory."""
@@ -149,13 +156,6 @@ class Wire:
         return ethernet.Framing("ethernet", self.link.mtu_bytes or 1500)
 
 
-def less_burst(link: Interconnect, serialisation_s: Floats) -> Floats:
-    """Serialisation [s] that remains when a burst passes at once."""
-    if not link.burst_bytes or link.line_rate_bps is None:
-        return serialisation_s
-    return np.maximum(serialisation_s - 8 * link.burst_bytes / link.line_rate_bps, 0.0)
-
-
 def wire(
     data: Dataset, protocol: str, options: Mapping[str, str], *, with_headers: bool = False
 ) -> Wire:
@@ -166,14 +166,13 @@ def wire(
 def frames_on_wire(
     data: Dataset, protocol: str, options: Mapping[str, str], payload_bytes: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Packets, least packets, wire time [s] and least interval [s] of frames with their headers.
+    """Packets, least packets, delay on the wire [s] and least interval [s] of frames with their headers.
 
-    For payloads that are too large the greatest possible one counts.  The wire time is that of a frame alone, less
+    For payloads that are too large the greatest possible one counts.  The delay is that of a frame alone, less
     a burst.  Least packets and interval are those of a merged stream, which may be below those of a frame alone.
     """
     path = wire(data, protocol, options, with_headers=True)
     possible = np.minimum(payload_bytes, path.greatest_payload_bytes() or np.inf)
-    wire_s = path.serialisation_s(possible)
-    least_s = payload_bytes * 8 / path.goodput_bound_bps(possible, wire_s)
+    bound_bps = path.goodput_bound_bps(possible, path.serialisation_s(possible))
     packets = path.packets(possible), path.least_packets(possible)
-    return *packets, less_burst(path.link, wire_s), least_s
+    return *packets, path.lone_frame_s(possible), payload_bytes * 8 / bound_bps

@@ -71,11 +71,12 @@ class RdmaFraming(AnyFraming):
         count = _wire.ceil_div(payload, self.mtu_bytes)
         filled = _wire.ceil_div(payload, WORD_BYTES) * WORD_BYTES
         first = FIRST_PACKET_BYTES[self.operation]
-        last = np.where(count > 1, AETH_BYTES, 0) if self.operation == "read" else 0
-        wire = filled + count * self.packet_bytes + first + last
-        aligned = payload % self.mtu_bytes == 0
-        full_packet = self.packet_bytes + self.mtu_bytes + first
-        return _wire.Train(payload, count, np.asarray(wire), np.asarray(aligned), full_packet)
+        ending = np.where(count > 1, AETH_BYTES, 0) if self.operation == "read" else 0
+        wire = np.asarray(filled + count * self.packet_bytes + first + ending)
+        aligned = np.asarray(payload % self.mtu_bytes == 0)
+        full = self.packet_bytes + self.mtu_bytes + first
+        before = (count - 1) * (self.packet_bytes + self.mtu_bytes) + np.where(count > 1, first, 0)
+        return _wire.Train(payload, count, wire, aligned, full, wire - before, self.gap_bytes)
 
     def aligned_payloads(self, up_to_bytes: int) -> NDArray[np.int64]:
         """All payloads up to `up_to_bytes` that fill their packets [B], ascending."""

@@ -31,6 +31,10 @@ class Train:
         Whether the last packet is full.
     full_packet_bytes : int
         Bytes on the wire of the first packet of a frame that needs more than one [B].
+    last_packet_bytes : array of int64, the same shape
+        Bytes on the wire of the last packet, which is the only one of a frame that needs no more [B].
+    gap_bytes : int
+        The end of each packet's bytes on the wire, which the next one waits for and a delay does not [B].
     """
 
     payload_bytes: NDArray[np.int64]
@@ -38,6 +42,23 @@ class Train:
     wire_bytes: NDArray[np.int64]
     aligned: NDArray[np.bool_]
     full_packet_bytes: int
+    last_packet_bytes: NDArray[np.int64]
+    gap_bytes: int = 0
+
+    @property
+    def longest_packet_bytes(self) -> NDArray[np.int64]:
+        """Bytes on the wire of the longest packet of each frame: its first or its last [B]."""
+        first = np.where(self.packets > 1, self.full_packet_bytes, 0)
+        return np.maximum(first, self.last_packet_bytes)
+
+    @property
+    def shortest_packet_bytes(self) -> NDArray[np.int64]:
+        """Bytes on the wire of the shortest packet of each frame [B]."""
+        between = self.wire_bytes - self.full_packet_bytes - self.last_packet_bytes
+        middle = between // np.maximum(self.packets - 2, 1)
+        first = np.where(self.packets > 1, self.full_packet_bytes, self.last_packet_bytes)
+        others = np.where(self.packets > 2, np.minimum(first, middle), first)
+        return np.minimum(others, self.last_packet_bytes)
 
     @property
     def wire_bits(self) -> NDArray[np.int64]:
@@ -55,12 +76,15 @@ class Train:
         return np.asarray(self.wire_bits / line_rate_bps)
 
     def latency_s(self, line_rate_bps: float, path: Path) -> NDArray[np.float64]:
-        """Propagation + serialisation + switches; each store-and-forward switch adds the time of one packet."""
+        """Propagation + serialisation + switches; each store-and-forward switch adds the time of one packet.
+
+        Serialisation ends with the last bit, before the gap.  Over links of one rate packets follow each other as
+        jobs through a permutation flow shop: sum of all on one link, and the longest on each of the others.
+        """
         fixed = path.distance_m * path.propagation_s_per_m + path.switches * path.switch_latency_s
-        serialised = self.wire_bytes
+        serialised = self.wire_bytes - self.gap_bytes
         if path.switching == "store-and-forward":
-            first = np.where(self.packets > 1, self.full_packet_bytes, self.wire_bytes)
-            serialised = serialised + path.switches * first
+            serialised = serialised + path.switches * (self.longest_packet_bytes - self.gap_bytes)
         check_positive("line_rate_bps", line_rate_bps)
         return np.asarray(fixed + 8 * serialised / line_rate_bps)
 

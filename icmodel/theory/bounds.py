@@ -74,8 +74,9 @@ def min_latency_s(
 ) -> NDArray[np.float64]:
     """Least one-way latency: propagation, all bits of the frame, and the switches [s].
 
-    Counted as in IC2012 §6.2, with the last gap. A switch adds its latency; one that stores and
-    forwards receives the whole first packet before it sends. The default propagation is that of the
+    It ends with the last bit of the frame, before the gap that only the next packet waits for; IC2012 §6.2, and
+    Ethernet's framing with ``padded=False``, have that gap in. A switch adds its latency; one that stores and
+    forwards receives a whole packet before it sends. The default propagation is that of the
     link's usual cable. Of a read only the answer is counted, not the request before it.
     """
     if propagation_s_per_m is None:

@@ -2,8 +2,10 @@
 
 Bytes around a packet, preamble and gap included, as in IC2012 §6 ("High speed local area
 interconnects", tables 6-1 and 6-3), its equations reconstructed from the numbers it prints;
-IPv6 and its fragment header: RFC 8200; VLAN tag: IEEE 802.1Q. With ``padded=False`` this is what
-IC2012 prints, which ignores Ethernet's 46 B minimum. The line rate is the MAC's: 1 to 400 Gb/s.
+IPv6 and its fragment header: RFC 8200; VLAN tag: IEEE 802.1Q. A frame has at least 64 B between
+preamble and gap, tags included (minFrameSize, IEEE 802.3-2022 §3.2.8 and §4A.4.2). With ``padded=False``
+this is what IC2012 prints, which ignores that minimum and has the last gap in its latency. The line
+rate is the MAC's: 1 to 400 Gb/s.
 """
 
 from __future__ import annotations
@@ -22,9 +24,11 @@ from icmodel.theory.framing import AnyFraming, choice
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-ETHERNET_BYTES = 8 + 14 + 4 + 12  # preamble with start delimiter, header, FCS, gap
+GAP_BYTES = 12
+ETHERNET_BYTES = 8 + 14 + 4 + GAP_BYTES  # preamble with start delimiter, header, FCS, gap
 VLAN_TAG_BYTES = 4
 MIN_PACKET_BYTES = 46
+"""Least bytes behind the header of an untagged frame; tags take theirs from it."""
 IP_BYTES = {4: 20, 6: 40}
 FRAGMENT_HEADER_BYTES = {4: 0, 6: 8}
 UDP_BYTES = 8
@@ -63,9 +67,10 @@ class Framing(AnyFraming):
     timestamps : bool
         The TCP timestamp option, 12 B a packet.
     vlan_tags : 0, 1 or 2
-        4 B each; they do not count towards the 46 B minimum.
+        4 B each, which count towards the least frame.
     padded : bool
-        Short packets are padded to 46 B, as on every wire; IC2012's theory does not pad.
+        Short frames are padded to 64 B, as on every wire, and a latency ends before the last gap.  IC2012's
+        theory, without either, is the other form.
     """
 
     propagation_s_per_m: ClassVar[float] = PROPAGATION_S_PER_M
@@ -74,7 +79,7 @@ class Framing(AnyFraming):
     ip_version: int = choice(4, "4 or 6.", (4, 6))
     timestamps: bool = choice(True, "TCP timestamps, 12 B a packet.")
     vlan_tags: int = choice(0, "VLAN tags: 0, 1 or 2.", (0, 1, 2))
-    padded: bool = choice(True, "Fill short packets to 46 B.")
+    padded: bool = choice(True, "Fill short frames to 64 B.")
 
     def __post_init__(self) -> None:
         AnyFraming.__post_init__(self)
@@ -93,6 +98,11 @@ class Framing(AnyFraming):
             return None
         return MAX_UDP_PAYLOAD_BYTES[self.ip_version] if self.protocol == "udp" else self.mtu_bytes
 
+    @property
+    def gap_bytes(self) -> int:
+        """Gap behind every packet [B]; 0 in IC2012's form, whose latency does not end before it."""
+        return GAP_BYTES if self.padded else 0
+
     def train(self, payload_bytes: ArrayLike) -> _wire.Train:
         """The packets that frames become; shape of `payload_bytes` [B]."""
         cut = self._cut()
@@ -105,11 +115,15 @@ class Framing(AnyFraming):
         link = ETHERNET_BYTES + VLAN_TAG_BYTES * self.vlan_tags
         wire = data + count * (header + link)
         if self.padded:
-            short = MIN_PACKET_BYTES - header - (data - (count - 1) * cut.full)
+            least = MIN_PACKET_BYTES - VLAN_TAG_BYTES * self.vlan_tags
+            short = least - header - (data - (count - 1) * cut.full)
             wire = wire + np.maximum(short, 0)
         filled = np.where(uncut, data == cut.whole, (data - cut.last) % cut.full == 0)
         full_packet = cut.header + cut.fragment_header + cut.full + link
-        return _wire.Train(payload, np.asarray(count), np.asarray(wire), filled, full_packet)
+        last = np.asarray(wire - (count - 1) * full_packet)
+        return _wire.Train(
+            payload, np.asarray(count), np.asarray(wire), filled, full_packet, last, self.gap_bytes
+        )
 
     def aligned_payloads(self, up_to_bytes: int) -> NDArray[np.int64]:
         """All payloads up to `up_to_bytes` that fill their packets [B], ascending."""

@@ -43,6 +43,11 @@ class AnyFraming(ABC):
     def max_payload_bytes(self) -> int | None:
         """Largest frame [B]; ``None`` where the protocol has no limit."""
 
+    @property
+    def gap_bytes(self) -> int:
+        """The end of each packet's bytes on the wire, which the next one waits for and no receiver does [B]."""
+        return 0
+
     @abstractmethod
     def train(self, payload_bytes: ArrayLike) -> Train:
         """The packets of frames; shape of `payload_bytes` [B].

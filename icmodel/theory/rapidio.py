@@ -3,7 +3,8 @@
 Header, CRC and control symbol bytes: RapidIO 4.0 part 6 annex D and RapidIO 2.2 part 6 table 2-4;
 a packet has one 16-bit CRC up to 80 B of header and data and two above, and is filled to a
 multiple of 4 B. Data is carried in double words of 8 B. One control symbol a packet is counted,
-since it can end one packet and start the next; clock compensation (one sequence in 5000
+since it can end one packet and start the next; a packet is whole when the symbol that ends it has come,
+so that it counts in a delay too. Clock compensation (one sequence in 5000
 characters) and acknowledgements are left out, so a bound stays one.
 """
 
@@ -91,10 +92,11 @@ class Framing(AnyFraming):
         payload = _wire.payload_array(payload_bytes, limit, carrier)
         count = _wire.ceil_div(payload, MAX_DATA_BYTES)
         full = int(packet_bytes(MAX_DATA_BYTES, self)) + self.control_symbol_bytes
-        last = _packet_bytes(payload - (count - 1) * MAX_DATA_BYTES, self)
-        wire = (count - 1) * full + last + self.control_symbol_bytes
-        aligned = payload % MAX_DATA_BYTES == 0
-        return _wire.Train(payload, count, np.asarray(wire), np.asarray(aligned), full)
+        last = np.asarray(_packet_bytes(payload - (count - 1) * MAX_DATA_BYTES, self))
+        last = last + self.control_symbol_bytes
+        wire = np.asarray((count - 1) * full + last)
+        aligned = np.asarray(payload % MAX_DATA_BYTES == 0)
+        return _wire.Train(payload, count, wire, aligned, full, last)
 
     def aligned_payloads(self, up_to_bytes: int) -> NDArray[np.int64]:
         """All payloads up to `up_to_bytes` that fill their packets [B], ascending."""

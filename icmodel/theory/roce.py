@@ -17,7 +17,8 @@ from icmodel.theory.bounds import *  # noqa: F403 - the functions of every link
 from icmodel.theory.framing import AnyFraming, choice
 
 ETHERNET_BYTES = 14 + 4  # header, FCS
-PREAMBLE_AND_GAP_BYTES = 8 + 12
+GAP_BYTES = 12
+PREAMBLE_AND_GAP_BYTES = 8 + GAP_BYTES
 VLAN_TAG_BYTES = 4
 IP_BYTES = {4: 20, 6: 40}
 UDP_BYTES = 8
@@ -56,6 +57,11 @@ class Framing(_rdma.RdmaFraming):
             raise ScenarioError(
                 "RoCE version 1 has no IP version 6: leave ip_version out or use version 2"
             )
+
+    @property
+    def gap_bytes(self) -> int:
+        """Of the gap behind each packet [B], which port counters do not see."""
+        return 0 if self.as_counted else GAP_BYTES
 
     @property
     def packet_bytes(self) -> int:

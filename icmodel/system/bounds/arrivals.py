@@ -159,7 +159,10 @@ class Arrivals:
         coming = self._of(numbers, spared, reach)
         others = self._without(queue, numbers | gone, spared, reach)
         begun = [self._stages[number].max_packet_bits for number in gone]
-        left = queue.left_for(coming, others.raised(max(begun, default=0.0)))
-        by_bits = output(coming, left).raised(max(stage.max_packet_bits for stage in stages))
+        longest = max(stage.max_packet_bits for stage in stages)
+        found = [
+            output(coming, left).raised(longest)
+            for left in queue.left_for(coming, others.raised(max(begun, default=0.0)))
+        ]
         wait = self.wait_s(queue, min(stage.min_packet_bits for stage in stages))
-        return by_bits if wait == NEVER else least(by_bits, coming.advanced(wait))
+        return least(*found, *([] if wait == NEVER else [coming.advanced(wait)]))

@@ -171,7 +171,7 @@ def _parts(flow: Flow, cuts: Cuts, servers: Mapping[str, Server]) -> Iterator[Fl
     begin = 0
     for hop, link in enumerate(pairwise(flow.path), 1):
         if link in cuts:
-            _check_time(flow, servers[link[0]])
+            _check_time(flow, *(servers[name] for name in link))
             yield _part(flow, begin, hop)
             begin = hop
     yield _part(flow, begin, len(flow.path))
@@ -186,8 +186,9 @@ def _part(flow: Flow, begin: int, end: int) -> Flow:
     return replace(flow, name=name, path=flow.path[begin:end], multicast=copies)
 
 
-def _check_time(flow: Flow, server: Server) -> None:
-    if server.delay_s <= 0.0 and server.packet_s(flow.min_packet_bits) <= 0.0:
+def _check_time(flow: Flow, server: Server, following: Server) -> None:
+    sent_s = server.packet_s(server.onward_bits(flow.min_packet_bits, following))
+    if sent_s + server.onward_s(following) <= 0.0:
         raise BoundsError(
             f"flow {flow.name!r} goes round in a cycle by {server.name!r}, which it may pass in no time; "
             "give the server a delay, or its line a rate and the flow a shortest packet"

@@ -20,14 +20,16 @@ import numpy as np
 
 from icmodel.arrays import Floats
 from icmodel.system.bounds.arrivals import Numbers
-from icmodel.system.bounds.curves import NEVER
+from icmodel.system.bounds.curves import NEVER, Service
 from icmodel.system.bounds.network import Flow
-from icmodel.system.bounds.paths import Path, passed_on_bits
+from icmodel.system.bounds.paths import Path, choices
 from icmodel.system.bounds.total_flow import total_flow
 from icmodel.system.bounds.unfolded import END, Node, unfolded
 
 MOST_STAGES = 128
 """Stages of a network up to which programmes are solved; flows of greater ones have none."""
+MOST_PROGRAMMES = 9
+"""Choices of a service at each hop up to which each has a programme of its own."""
 TOLERANCE = 1e-6
 """Relative: a bound is raised by this, as the solver keeps constraints to 1e-7 of their scale."""
 
@@ -52,17 +54,22 @@ def linear_programme(path: Path) -> dict[str, float]:
         return dict.fromkeys(by_total_flow, NEVER)
     like = {flow.min_packet_bits: flow for flow in path.flows}
     delays = {
-        bits: Programme(path, flow).delay_s(by_total_flow[flow.name]) for bits, flow in like.items()
+        bits: min(
+            Programme(path, flow, services).delay_s(by_total_flow[flow.name])
+            for services in choices([hop.services for hop in path.hops], MOST_PROGRAMMES)
+        )
+        for bits, flow in like.items()
     }
     return {flow.name: delays[flow.min_packet_bits] for flow in path.flows}
 
 
 @dataclass(frozen=True)
 class Programme:
-    """The linear programme of a flow on its path."""
+    """The linear programme of a flow on its path, given what each of its hops serves."""
 
     path: Path
     flow: Flow
+    services: Sequence[Service]
 
     @cached_property
     def last(self) -> Node:
@@ -74,7 +81,7 @@ class Programme:
         if within_s == NEVER or not all(hop.in_order for hop in self.path.hops):
             return NEVER
         *_, first = self.last.back()
-        rate = max(hop.service.rate_bps for hop in self.path.hops)
+        rate = max(each.rate_bps for each in self.services)
         rows = [row for node in self.last.back() for row in self._rows(node)]
         greatest = solved(rows, first.fifo[first.outputs[0]], within_s, rate * within_s)
         return greatest * (1.0 + TOLERANCE)
@@ -94,9 +101,10 @@ class Programme:
         for out, came in node.fifo.items():
             own = self._own(node, out)
             bits = self.flow.min_packet_bits if own else node.queue.traffic.min_packet_bits
-            longest = waits.wait_s(node.queue, bits) + server.packet_s(self._passed(node, bits))
+            passing = server.packet_s(self.path.onward_bits(node.hop, bits))
+            longest = waits.wait_s(node.queue, bits) + passing + self.path.onward_s(node.hop)
             yield Row([(out, 1.0), (came, -1.0)], -server.delay_s)
-            yield Row([(came, 1.0), (out, -1.0)], server.delay_s + longest)
+            yield Row([(came, 1.0), (out, -1.0)], longest)
         for out, start in node.starts.items():
             yield Row([(out, 1.0), (start, -1.0)], -server.delay_s)
         for later, earlier in node.order:
@@ -108,12 +116,12 @@ class Programme:
         for out, start in node.starts.items():
             if self._own(node, out):
                 own = self.flow.min_packet_bits if server.line_rate_bps else 0.0
-                more, late = -own, server.packet_s(self._passed(node, own))
+                more, late = -own, server.packet_s(self.path.onward_bits(node.hop, own))
             else:
-                more, late = passed_on_bits(server, queue.traffic.max_packet_bits), 0.0
+                more, late = self.path.onward_bits(node.hop, queue.traffic.max_packet_bits), 0.0
             bits = come(node, node.parts, start, 1.0) + come(node, node.parts, node.fifo[out], -1.0)
-            for piece in queue.service.pieces:
-                idle = server.delay_s + late + piece.latency_s
+            for piece in self.services[node.hop].pieces:
+                idle = self.path.onward_s(node.hop) + late + piece.latency_s
                 ages: Terms = [(start, piece.rate_bps), (out, -piece.rate_bps)]
                 yield Row([*ages, *bits], piece.rate_bps * idle + more)
 
@@ -137,10 +145,6 @@ class Programme:
             passing = node.queue.links[link] & node.passing
             if passing or (link is not None and len(parts) > 1):
                 yield node.queue.links[link], partial(over, node, link)
-
-    def _passed(self, node: Node, bits: float) -> float:
-        """Bits of a packet that leave before it is at the next queue, or at the end."""
-        return bits if node is self.last else passed_on_bits(node.queue.server, bits)
 
 
 def entered(

@@ -6,9 +6,8 @@ and seconds throughout.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from typing import TypeVar
@@ -35,10 +34,12 @@ class Server:
         Rate at which bits leave, so that what comes behind this server comes no faster, and a
         packet that has begun is sent without a pause. None: not known, both are left out.
     header_bits
-        A cut-through switch behind the link passes a packet on after so many bits, to lines that are
-        no faster, or it would run dry. None: store-and-forward.
+        A cut-through switch behind the link passes a packet on after so many bits to lines that are no
+        faster, and stores it for others, or it would run dry. None: store-and-forward to all.
     delay_s
         What every packet needs from here to the next queue, or to the end: propagation, switching.
+    gap_bits
+        The last bits of each packet, which the line needs before the next one and no receiver waits for.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Server:
     line_rate_bps: float | None = None
     header_bits: float | None = None
     delay_s: float = 0.0
+    gap_bits: float = 0.0
 
     def __post_init__(self) -> None:
         line = self.line_rate_bps
@@ -71,6 +73,24 @@ class Server:
         """Seconds that the line needs for a packet; 0 if the line's rate is not known."""
         return bits / self.line_rate_bps if self.line_rate_bps else 0.0
 
+    def cuts_through(self, following: Server | None) -> bool:
+        """Whether a packet is passed on to another server before it is whole."""
+        if self.header_bits is None or following is None:
+            return False
+        comes, goes = self.line_rate_bps, following.line_rate_bps
+        return comes is not None and goes is not None and goes <= comes
+
+    def onward_bits(self, bits: float, following: Server | None) -> float:
+        """Bits of a packet that are sent before another server has it, or the end: all, or the header."""
+        if self.header_bits is None or not self.cuts_through(following):
+            return bits
+        return min(self.header_bits, bits)
+
+    def onward_s(self, following: Server | None) -> float:
+        """From when those bits are sent to when another server has the packet, or the end; less the gap of all bits."""
+        whole = not self.cuts_through(following)
+        return self.delay_s - (self.packet_s(self.gap_bits) if whole else 0.0)
+
 
 def port(
     name: str,
@@ -80,6 +100,7 @@ def port(
     delay_s: float = 0.0,
     pause_s: float = 0.0,
     header_bits: float | None = None,
+    gap_bits: float = 0.0,
 ) -> Server:
     """The server of one direction of a link that sends whenever something waits.
 
@@ -89,12 +110,12 @@ def port(
         Propagation and the switching time that each packet needs, in s.
     pause_s
         What the port may pause at most before it sends, in s.
-    header_bits
+    header_bits, gap_bits
         See `Server`.
     """
     curve = Service((RateLatency(line_rate_bps, pause_s),))
     chosen = Fifo() if scheduler is None else scheduler
-    return Server(name, curve, chosen, line_rate_bps, header_bits, delay_s)
+    return Server(name, curve, chosen, line_rate_bps, header_bits, delay_s, gap_bits)
 
 
 @dataclass(frozen=True)
@@ -106,11 +127,15 @@ class Flow:
     path
         Names of the servers, in order, none twice.
     arrival
-        Arrival curve at the first queue; a packet counts as a whole when it is there.
+        Arrival curve of what is made; a packet counts as a whole.
+    late_s
+        A packet comes to the first queue up to so much later than it is made, in order; bounds count from then on.
     traffic_class
         Schedulers' class; of two priorities the greater number goes first.
     max_packet_bits, min_packet_bits
         Longest and shortest packet as the line carries it, gap and preamble included. 0: fluid.
+    mean_packet_bits, lacking_bits
+        Any n of its packets in a row have at least ``n * mean - lacking`` bits; 0: only the shortest is known.
     multicast
         Flows of one such name are copies of the same packets: on the servers that their paths have
         in common from the beginning they are there once.
@@ -123,6 +148,9 @@ class Flow:
     max_packet_bits: float = 0.0
     min_packet_bits: float = 0.0
     multicast: str | None = None
+    mean_packet_bits: float = 0.0
+    lacking_bits: float = 0.0
+    late_s: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.path or len(set(self.path)) < len(self.path):
@@ -136,6 +164,11 @@ class Flow:
                 f"{self.max_packet_bits:g} b and bursts of {self.arrival.burst_bits:g} b; the shortest "
                 "is no longer than the longest, which fits the burst"
             )
+
+    @property
+    def coming(self) -> Arrival:
+        """Arrival curve at the first queue, where packets may come closer together than they are made."""
+        return self.arrival.advanced(self.late_s)
 
 
 @dataclass(frozen=True)
@@ -181,7 +214,6 @@ def network(servers: Iterable[Server], flows: Iterable[Flow]) -> Network:
     flow_by_name = _named("flow", flows)
     for flow in flow_by_name.values():
         _check(flow, by_name)
-        _check_cut_through(flow, by_name)
     _check_copies(flow_by_name.values())
     return Network(by_name, flow_by_name, _order(by_name, flow_by_name.values()))
 
@@ -206,16 +238,10 @@ def _check(flow: Flow, servers: Mapping[str, Server]) -> None:
                 f"flow {flow.name!r} of class {flow.traffic_class} passes {name!r}, whose "
                 f"{servers[name].scheduler.name} has nothing for that class; give it a share above 0"
             )
-
-
-def _check_cut_through(flow: Flow, servers: Mapping[str, Server]) -> None:
-    for here, there in pairwise(servers[name] for name in flow.path):
-        comes, goes = here.line_rate_bps, there.line_rate_bps
-        if here.header_bits is not None and not (comes and goes and goes <= comes):
+        if servers[name].gap_bits > flow.min_packet_bits:
             raise BoundsError(
-                f"flow {flow.name!r} goes from {here.name!r} at {comes or math.nan:g} b/s cut-through to "
-                f"{there.name!r} at {goes or math.nan:g} b/s; a packet is passed on before it is whole "
-                "only to a line that is known and no faster, so make it store-and-forward"
+                f"flow {flow.name!r} has packets of {flow.min_packet_bits:g} b, and the gap at {name!r} "
+                f"that is part of each has {servers[name].gap_bits:g} b; give longer packets or no gap"
             )
 
 
@@ -225,8 +251,8 @@ def _check_copies(flows: Iterable[Flow]) -> None:
         if flow.multicast is None:
             continue
         other = first.setdefault(flow.multicast, flow)
-        same = ("arrival", "traffic_class", "max_packet_bits", "min_packet_bits")
-        if any(getattr(flow, name) != getattr(other, name) for name in same):
+        same = replace(other, name=flow.name, path=flow.path)
+        if flow != same:
             raise BoundsError(
                 f"flows {other.name!r} and {flow.name!r} are copies of {flow.multicast!r} and differ in "
                 "arrival curve, class or packets; make them alike or no copies"

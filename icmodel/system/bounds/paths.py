@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 from icmodel.system.bounds.curves import Arrival, Service, total
 from icmodel.system.bounds.deviations import delay_s
 from icmodel.system.bounds.network import Flow, Server
 from icmodel.system.bounds.propagation import Propagation
 from icmodel.system.bounds.queues import Queue
+
+MOST_CHOICES = 64
+"""Choices of a service at each hop up to which all are tried."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,18 @@ class Path:
         """What may come of all of them together at the first queue."""
         return total([self.hops[0].stages[number].arrival for number in sorted(self.own[0])])
 
+    def before(self, flow: Flow) -> Arrival:
+        """What may come of them all, that flow as if each of its packets were as late as any may be.
+
+        Packets that come earlier are served no later than those would be, so a service curve bounds how long
+        after its latest coming each has left.
+        """
+        if flow.late_s <= 0.0:
+            return self.arrival
+        others = {other.multicast or other.name: other.coming for other in self.flows}
+        others[flow.multicast or flow.name] = flow.arrival
+        return total(list(others.values()))
+
     @cached_property
     def spared(self) -> frozenset[int]:
         """Their stages where no server keeps an order; see `Arrivals`."""
@@ -70,8 +86,29 @@ class Path:
         """
         last = self.hops[-1].server
         own = flow.min_packet_bits if last.line_rate_bps else 0.0
-        fixed = math.fsum(hop.server.delay_s for hop in self.hops)
-        return delay_s(self.arrival.raised(-own), served) + last.packet_s(own) + fixed
+        fixed = math.fsum(self.onward_s(hop) for hop in range(len(self.hops)))
+        return delay_s(self.before(flow).raised(-own), served) + last.packet_s(own) + fixed
+
+    def onward_bits(self, hop: int, bits: float) -> float:
+        """See `Server.onward_bits`."""
+        return self.hops[hop].server.onward_bits(bits, self._following(hop))
+
+    def onward_s(self, hop: int) -> float:
+        """See `Server.onward_s`."""
+        return self.hops[hop].server.onward_s(self._following(hop))
+
+    def _following(self, hop: int) -> Server | None:
+        return self.hops[hop + 1].server if hop + 1 < len(self.hops) else None
+
+
+def choices(
+    services: Sequence[Sequence[Service]], most: int = MOST_CHOICES
+) -> list[tuple[Service, ...]]:
+    """A service for each hop: all choices, or if they are more than ``most``, those that choose alike everywhere."""
+    if math.prod(map(len, services)) <= most:
+        return list(product(*services))
+    longest = max(map(len, services))
+    return [tuple(each[min(k, len(each) - 1)] for each in services) for k in range(longest)]
 
 
 def paths(propagation: Propagation) -> Iterator[Path]:
@@ -82,10 +119,3 @@ def paths(propagation: Propagation) -> Iterator[Path]:
         together.setdefault((flow.traffic_class, *flow.path, *alone), []).append(flow)
     for flows in together.values():
         yield Path(tuple(flows), propagation)
-
-
-def passed_on_bits(server: Server, max_packet_bits: float) -> float:
-    """Bits of a packet that must be there before it is passed on: all, or the header."""
-    if server.header_bits is None:
-        return max_packet_bits
-    return min(server.header_bits, max_packet_bits)

@@ -12,12 +12,11 @@ first common server on::
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from icmodel.system.bounds.curves import Arrival, RateLatency, Service, TokenBucket, service
-from icmodel.system.bounds.paths import Path, passed_on_bits
-from icmodel.system.bounds.queues import Queue
+from icmodel.system.bounds.paths import Path, choices
 
 
 def pay_once(path: Path) -> dict[str, float]:
@@ -48,13 +47,10 @@ def left_at_once(path: Path) -> list[Service]:
     the flattest one.
     """
     across = list(_across(path))
-    if not all(hop.service.pieces for hop in path.hops) or not all(
-        each.arrival.buckets for each in across
-    ):
+    if not all(each.arrival.buckets for each in across):
         return [Service(())]
-    curves = []
-    for place in (0, -1):
-        hops = [_piece(hop, path, place) for hop in path.hops]
+    curves = [Service(())]
+    for hops in choices([list(_pieces(path, index)) for index in range(len(path.hops))]):
         passed = [math.fsum(hop.latency_s for hop in hops[each.hops]) for each in across]
         cheapest = [_cheapest(each, time) for each, time in zip(across, passed, strict=True)]
         flattest = [each.arrival.buckets[-1] for each in across]
@@ -63,7 +59,7 @@ def left_at_once(path: Path) -> list[Service]:
     return curves
 
 
-def _left(hops: list[RateLatency], across: list[_Crossing], buckets: list[TokenBucket]) -> Service:
+def _left(hops: Sequence[Service], across: list[_Crossing], buckets: list[TokenBucket]) -> Service:
     rates, latencies = [hop.rate_bps for hop in hops], [hop.latency_s for hop in hops]
     waited = []
     for each, bucket in zip(across, buckets, strict=True):
@@ -79,12 +75,15 @@ def _cheapest(crossing: _Crossing, passed_s: float) -> TokenBucket:
     return min(crossing.arrival.buckets, key=lambda bucket: bucket.at(passed_s))
 
 
-def _piece(hop: Queue, path: Path, place: int) -> RateLatency:
-    """A piece of a hop's curve, less one packet of the class where it is passed on."""
-    if hop is path.hops[-1]:
-        return hop.service.pieces[place]
-    bits = passed_on_bits(hop.server, hop.traffic.max_packet_bits)
-    return hop.service.less(bits).pieces[place]
+def _pieces(path: Path, index: int) -> Iterator[Service]:
+    """The first and the fastest piece of each curve of a hop, less one packet of the class where it is passed on."""
+    hop = path.hops[index]
+    last = index == len(path.hops) - 1
+    bits = 0.0 if last else path.onward_bits(index, hop.traffic.max_packet_bits)
+    for curve in hop.services:
+        left = curve.less(bits)
+        for place in {0, len(left.pieces) - 1} if left.pieces else ():
+            yield Service((left.pieces[place],))
 
 
 def _across(path: Path) -> Iterator[_Crossing]:

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from icmodel.system.bounds.arrivals import Arrivals
-from icmodel.system.bounds.curves import Service, total
-from icmodel.system.bounds.deviations import backlog_bits, delay_s
+from icmodel.system.bounds.curves import total
+from icmodel.system.bounds.deviations import backlog_bits
 from icmodel.system.bounds.network import Flow, Network, Server
 from icmodel.system.bounds.queues import Queue, Stage
 from icmodel.system.bounds.schedulers import alternatives, has_classes, pauses
-from icmodel.system.bounds.traffic import Traffic
 
 _REACHES = ((64, 64), (2_000, 1))
 
@@ -86,7 +85,8 @@ class _Plan:
 
     def stage(self, arrivals: Arrivals) -> Stage:
         copies = self.flows[0].multicast is not None
-        sources = [flow.arrival for flow in (self.flows[:1] if copies else self.flows)]
+        sent = self.flows[:1] if copies else self.flows
+        sources = [flow.coming for flow in sent]
         return Stage(
             self.number,
             self.before,
@@ -95,6 +95,8 @@ class _Plan:
             total(sources) if self.before is None else arrivals.behind(self.before),
             max(flow.max_packet_bits for flow in self.flows),
             min(flow.min_packet_bits for flow in self.flows),
+            min(max(flow.mean_packet_bits, flow.min_packet_bits) for flow in self.flows),
+            math.fsum(flow.lacking_bits for flow in sent),
         )
 
 
@@ -107,17 +109,12 @@ def _queues(server: Server, plans: list[_Plan], arrivals: Arrivals) -> dict[int,
     for each in stages.values():
         arrivals.add(each.values())
     coming = {own: arrivals.of(frozenset(each)) for own, each in stages.items()}
-    idle = {own: Queue(server, each, coming[own], Service(())) for own, each in stages.items()}
+    idle = {own: Queue(server, each, coming[own], ()) for own, each in stages.items()}
     traffic = {own: queue.traffic for own, queue in idle.items()}
     return {
-        own: Queue(server, each, coming[own], _best(server, own, traffic))
-        for own, each in stages.items()
+        own: replace(queue, services=alternatives(server.scheduler, server.service, own, traffic))
+        for own, queue in idle.items()
     }
-
-
-def _best(server: Server, own: int, traffic: Traffic) -> Service:
-    curves = alternatives(server.scheduler, server.service, own, traffic)
-    return min(curves, key=lambda curve: delay_s(traffic[own].arrival, curve))
 
 
 def _class_at(server: Server, flow: Flow) -> int:

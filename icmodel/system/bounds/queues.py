@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,16 +35,22 @@ class Stage:
     arrival: Arrival
     max_packet_bits: float
     min_packet_bits: float
+    mean_packet_bits: float = 0.0
+    lacking_bits: float = 0.0
 
 
 @dataclass(frozen=True)
 class Queue:
-    """The stages of one class at one server, what comes of them all, and what they get."""
+    """The stages of one class at one server, what comes of them all, and what they get.
+
+    Each of ``services`` is sound by itself. A bound is the least of those that they give, so that one more
+    flow never changes a choice to a lower bound.
+    """
 
     server: Server
     stages: Mapping[int, Stage]
     coming: Arrival
-    service: Service
+    services: tuple[Service, ...]
 
     @cached_property
     def links(self) -> dict[str | None, frozenset[int]]:
@@ -58,6 +65,8 @@ class Queue:
             self.coming,
             max(stage.max_packet_bits for stage in stages),
             min(stage.min_packet_bits for stage in stages),
+            min(max(stage.mean_packet_bits, stage.min_packet_bits) for stage in stages),
+            math.fsum(stage.lacking_bits for stage in stages),
         )
 
     @cached_property
@@ -73,13 +82,14 @@ class Queue:
         A packet counts whole from its arrival to its last bit's departure: one packet more than the
         curves say (the packetizer; Le Boudec and Thiran, theorem 1.7.1).
         """
-        return backlog_bits(self.coming, self.service) + self.traffic.max_packet_bits
+        waiting = min(backlog_bits(self.coming, one) for one in self.services)
+        return waiting + self.traffic.max_packet_bits
 
-    def left_for(self, own: Arrival, others: Arrival) -> Service:
-        """What others in the queue leave to a part of it."""
+    def left_for(self, own: Arrival, others: Arrival) -> list[Service]:
+        """What others in the queue leave to a part of it, of each of the services."""
         if self.in_order:
-            return left_by_fifo(self.service, others, own)
-        return self.service.minus(others)
+            return [left_by_fifo(one, others, own) for one in self.services]
+        return [one.minus(others) for one in self.services]
 
     def wait_s(self, min_packet_bits: float) -> float:
         """Greatest time from a packet's arrival to the start of its own time on the line.
@@ -90,11 +100,10 @@ class Queue:
         the time on it is part of the wait.
         """
         if not self.in_order:
-            return max(
-                0.0, busy_s(self.coming, self.service) - self.server.packet_s(min_packet_bits)
-            )
-        own = min_packet_bits if self.server.line_rate_bps else 0.0
-        return delay_s(self.coming.raised(-own), self.service)
+            busy = min(busy_s(self.coming, one) for one in self.services)
+            return max(0.0, busy - self.server.packet_s(min_packet_bits))
+        before = self.coming.raised(-min_packet_bits if self.server.line_rate_bps else 0.0)
+        return min(delay_s(before, one) for one in self.services)
 
 
 def by_link(stages: Iterable[Stage]) -> dict[str | None, frozenset[int]]:

@@ -8,7 +8,7 @@ itself; whoever uses them picks one, and never takes the greatest of two.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -59,8 +59,8 @@ def alternatives(
         case StrictPriority():
             return (_by_priority(line, own, traffic),)
         case WeightedRoundRobin(weights=weights):
-            turns = _packets_in_turn(weights, line, own, traffic)
-            return turns, _after_the_others(line, own, traffic)
+            shares = _packets_in_turn(weights, line, own, traffic)
+            return *shares, _after_the_others(line, own, traffic)
         case DeficitRoundRobin(quanta_bytes=quanta):
             quanta_bits = {name: 8.0 * quantum for name, quantum in quanta.items()}
             turns = _bits_in_turn(quanta_bits, line, own, traffic)
@@ -83,19 +83,28 @@ def _by_priority(line: Service, own: int, traffic: Traffic) -> Service:
 
 def _packets_in_turn(
     weights: Mapping[int, int], line: Service, own: int, traffic: Traffic
-) -> Service:
+) -> Iterator[Service]:
     """The share of a class that in each turn sends up to its weight in packets.
 
     With ``q = w * shortest own packet`` and ``Q`` the sum of ``w * longest packet`` of the others:
     ``q/(q + Q) * [beta - Q]+``, strict for any traffic of the others (Bouillard, Boyer, Le Corronc
     2018, §8.2.4; p whole turns of one's own leave p + 1 to each other).
+
+    And where n own packets in a row have at least ``n * m - e`` bits: with s bits sent, p is at most
+    ``(s + e)/(w m)``, and the line had sent no more than ``s + (p + 1) Q``; so with ``q = w m``
+    ``q/(q + Q) * [beta - Q (1 + e/q)]+``, by the same reasoning.
     """
-    turn = weights[own] * traffic[own].min_packet_bits
+    mine = traffic[own]
     others = math.fsum(
         weights[name] * each.max_packet_bits for name, each in traffic.items() if name != own
     )
+    turn = weights[own] * mine.min_packet_bits
     share = turn / (turn + others) if turn > 0.0 else float(len(traffic) == 1)
-    return _scaled(line.less(others), share)
+    yield _scaled(line.less(others), share)
+    if mine.mean_packet_bits > mine.min_packet_bits:
+        turn = weights[own] * mine.mean_packet_bits
+        waited = others * (1.0 + mine.lacking_bits / turn)
+        yield _scaled(line.less(waited), turn / (turn + others))
 
 
 def _bits_in_turn(

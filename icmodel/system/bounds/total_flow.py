@@ -7,7 +7,7 @@ DISCO network calculator* (VALUETOOLS 2006). With line shaping it is TFA++ (Mifd
 
 from __future__ import annotations
 
-from icmodel.system.bounds.paths import Path, passed_on_bits
+from icmodel.system.bounds.paths import Path
 
 
 def total_flow(path: Path) -> dict[str, float]:
@@ -18,9 +18,9 @@ def total_flow(path: Path) -> dict[str, float]:
     found = {}
     for flow in path.flows:
         bits, delay = flow.min_packet_bits, 0.0
-        for hop in path.hops:
+        for index, hop in enumerate(path.hops):
             wait = path.propagation.arrivals.wait_s(hop, bits)
-            passing = bits if hop is path.hops[-1] else passed_on_bits(hop.server, bits)
-            delay += wait + hop.server.packet_s(passing) + hop.server.delay_s
+            passing = hop.server.packet_s(path.onward_bits(index, bits))
+            delay += wait + passing + path.onward_s(index)
         found[flow.name] = delay
     return found

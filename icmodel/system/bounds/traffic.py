@@ -10,11 +10,13 @@ from icmodel.system.bounds.curves import Arrival
 
 @dataclass(frozen=True, slots=True)
 class ClassTraffic:
-    """What comes in one class at a port: arrival curve, longest and shortest packet in bits."""
+    """What comes in one class at a port: arrival curve, and its packets as `Flow` has them, in bits."""
 
     arrival: Arrival
     max_packet_bits: float
     min_packet_bits: float
+    mean_packet_bits: float = 0.0
+    lacking_bits: float = 0.0
 
 
 Traffic = Mapping[int, ClassTraffic]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from icmodel import units
-from icmodel.arrays import Bools
+from icmodel.arrays import Bools, Floats
 from icmodel.estimate import Estimate, absent
 from icmodel.fits.buffers import GROWTH, HELD
 from icmodel.laws.order import in_order
@@ -28,6 +28,7 @@ BRIM = 0.1
 """By how much a buffer that is called full may be less (assumed)."""
 RULES = ("derived", "assumed")
 """What a latency rests on, besides its dataset's, where a way adds to it."""
+MEDIAN = 0.5
 RUNS = 0.95
 """The phases of a run are its own: its mean wait is below this quantile of waits in 95 % of runs."""
 
@@ -46,6 +47,8 @@ class Added:
         Of all queues together: mean and deviation of the wait, and all bursts of others, each once.
     quantiles_s : mapping
         Wait that a share of frames does not exceed [s], by share.
+    worst_s : float
+        The wait that no frame exceeds, by its bound in the network [s]; infinite where it has none.
     full_s, brim_s : float
         Time to drain the buffers of full ports on the way [s], 0 where none is full: those that are anywhere
         between empty and full, and those that are asked for more than they send and stay full.
@@ -61,6 +64,7 @@ class Added:
     std_s: float
     once_s: float
     quantiles_s: Mapping[float, float]
+    worst_s: float = math.inf
     full_s: float = 0.0
     brim_s: float = 0.0
     meanwhile_s: float = 0.0
@@ -80,8 +84,13 @@ def added(
     held_back: Bools,
     shifts_s: tuple[Mapping[str, float], ...],
     overloaded: Bools,
+    worst_s: Floats,
 ) -> list[Added]:
     """What the way of each stream adds.
+
+    Means and quantiles of waits are found for phases that are independent, port by port, and add up as if ports were
+    independent, too; where they are not, that may be more than can be.  So a mean wait is no longer than the worst over
+    all phases, no quantile longer than the greatest wait, and no upper one shorter than the mean, since phases of a run last.
 
     Parameters
     ----------
@@ -90,14 +99,18 @@ def added(
         of a request that is not achieved.
     overloaded : array of bool (lanes,)
         Which are asked for more than they carry by what does not give way, and stay full.
+    worst_s : array (streams,)
+        The wait that no frame of each exceeds [s]; infinite where nobody knows.
     """
     endless = np.isinf(queued.mean_s)
-    mean = np.where(endless, 0.0, queued.mean_s).sum(axis=1)
+    mean = np.minimum(np.where(endless, 0.0, queued.mean_s).sum(axis=1), worst_s)
     variance = np.where(endless, 0.0, queued.variance_s2).sum(axis=1)
+    once = np.clip(queued.burst_s.sum(axis=1), mean, worst_s)
+    std = np.minimum(np.sqrt(variance), once).tolist()
     quantiles = {
-        share: quantile_s(mean, variance, share).tolist() for share in (*QUANTILES.values(), RUNS)
+        share: np.clip(quantile_s(mean, variance, share), mean * (share > MEDIAN), once).tolist()
+        for share in (*QUANTILES.values(), RUNS)
     }
-    once, std = queued.burst_s.sum(axis=1).tolist(), np.sqrt(variance).tolist()
     answered = []
     for k in range(len(mean)):
         giving_way = bool(held_back[k] and found.flows.elastic[k])
@@ -117,7 +130,8 @@ def added(
                 queues_s=_by_port(found, queued, k),
                 mean_s=float(mean[k]),
                 std_s=std[k],
-                once_s=once[k],
+                once_s=float(once[k]),
+                worst_s=float(worst_s[k]),
                 quantiles_s={share: of[k] for share, of in quantiles.items()},
                 full_s=drain,
                 brim_s=brim,
@@ -203,13 +217,20 @@ def latencies(own: Mapping[str, Estimate], way: Added) -> dict[str, Estimate]:
     if way.nothing or not known:
         return found
     value, low, high = (
-        in_order({name: np.array(getattr(one, end)) for name, one in known.items()})
+        in_order(_above_mean({name: np.array(getattr(one, end)) for name, one in known.items()}))
         for end in ("value", "low", "high")
     )
     return found | {
         name: replace(one, value=float(value[name]), low=float(low[name]), high=float(high[name]))
         for name, one in known.items()
     }
+
+
+def _above_mean(values: dict[str, Floats]) -> dict[str, Floats]:
+    """Latencies, no upper quantile of them below the mean."""
+    mean = values.get("latency_mean_s", np.array(-np.inf))
+    upper = {f"latency_{name}_s" for name, share in QUANTILES.items() if share > MEDIAN}
+    return {name: np.maximum(one, mean) if name in upper else one for name, one in values.items()}
 
 
 def latency(name: str, own: Estimate, mean: Estimate, way: Added) -> Estimate:
@@ -232,8 +253,9 @@ def latency(name: str, own: Estimate, mean: Estimate, way: Added) -> Estimate:
     if statistic == "min":
         return _told(own, (value, low, high), way)
     if statistic == "max":
-        most = way.once_s + way.full_s + way.brim_s + way.meanwhile_s
-        return _told(own, (value + most, low, high + most), way)
+        full = way.full_s + way.brim_s + way.meanwhile_s
+        worst = max(way.once_s, way.worst_s) if math.isfinite(way.worst_s) else way.once_s
+        return _told(own, (value + way.once_s + full, low, high + worst + full), way)
     wait = way.mean_s if statistic == "mean" else _later(statistic, own, mean, way)
     wait += way.meanwhile_s
     value = value + wait + way.full_s / 2 + way.brim_s
@@ -244,9 +266,16 @@ def latency(name: str, own: Estimate, mean: Estimate, way: Added) -> Estimate:
     return _told(own, (value, value - below, value + above), way)
 
 
+def later_s(statistic: str, way: Added) -> float:
+    """What queues alone add to a mean or quantile of the latency, or to the greatest [s]."""
+    if statistic == "mean":
+        return way.mean_s
+    return way.quantiles_s[QUANTILES[statistic]] if statistic in QUANTILES else way.once_s
+
+
 def _later(statistic: str, own: Estimate, mean: Estimate, way: Added) -> float:
     """What queues add to a quantile: what goes beyond the means adds up as squares do (assumed)."""
-    wait = way.quantiles_s[QUANTILES[statistic]] if statistic in QUANTILES else way.once_s
+    wait = later_s(statistic, way)
     if mean.absent:
         return wait
     host, queue = own.value - mean.value, wait - way.mean_s

@@ -16,8 +16,8 @@ from icmodel.model import Model
 from icmodel.system.network import Stream, System
 from icmodel.system.packing import Packing, packing
 from icmodel.system.prediction import path_times, shares
-from icmodel.system.prediction.asking import Answers, Choice, refusals, spoken
-from icmodel.system.prediction.bounding import REFUSE, Bounded, bounded
+from icmodel.system.prediction.asking import Answers, Choice, Spoken, refusals, spoken
+from icmodel.system.prediction.bounding import REFUSE, Bounded, Hosts, bounded, hosts
 from icmodel.system.prediction.judging import judged
 from icmodel.system.prediction.lanes import PORT
 from icmodel.system.prediction.latency import Added, added, held, latencies
@@ -33,8 +33,6 @@ from icmodel.system.prediction.throughput import MOST_ENDPOINTS, SAME, Carried, 
 
 OVERLOAD = 1.001
 """A lane asked for this much of what it can carry stays full."""
-BY_THEORY = ("latency_mean_s", "latency_std_s", "latency_p99_s", "latency_max_s")
-"""Latencies of a stream that no dataset speaks for."""
 
 
 def predict(
@@ -79,13 +77,16 @@ def predict(
     overloaded = got.allocation.arriving > got.allocation.could * OVERLOAD
     shifts = path_times.shifts(system, packed, said)
     bound = (
-        bounded(system, packed, cycles) if worst else Bounded({}, {}, "bounds were not asked for")
+        bounded(system, packed, _hosts(system, packed, said, got.alone), cycles)
+        if worst
+        else Bounded({}, {}, {}, "bounds were not asked for")
     )
+    worst_s = path_times.worst_waits_s(system, packed, bound.network)
     telling = _Telling(
         system=system,
         packed=packed,
         got=got,
-        way=added(system, got.shared, queued, got.held_back, shifts, overloaded),
+        way=added(system, got.shared, queued, got.held_back, shifts, overloaded, worst_s),
         refused=refusals(system, said, got.alone),
         bound=bound,
     )
@@ -147,9 +148,8 @@ class _Telling:
         if self.got.by_window[index] or (by_host and math.isfinite(stream.requested_goodput_bps)):
             by = "its window" if self.got.by_window[index] else f"the host at {part.at}"
             return None, f"{by} lets less pass than is asked for, so that more and more waits"
-        least = path_times.least_s(self.system, self.packed, stream)
         own = path_times.application_s(self.system, stream)
-        bound = self.bound.of(stream, self.got.alone.estimate("latency_max_s", index), least)
+        bound = self.bound.of(stream)
         if bound is None:
             full = "more may come to a port of its path than that can send"
             return None, self.bound.why or full
@@ -194,10 +194,7 @@ class _Telling:
     def _by_theory(
         self, stream: Stream, part: shares.Part, way: Added, why: str
     ) -> dict[str, Estimate]:
-        least = path_times.least_s(self.system, self.packed, stream) + path_times.application_s(
-            self.system, stream
-        )
-        found = {name: path_times.latency_by_theory(name, least, way, why) for name in BY_THEORY}
+        found = path_times.latencies_by_theory(self.system, self.packed, stream, way, why)
         return {"goodput_bps": shares.by_theory(part, why), **found}
 
     def _message_latency(
@@ -218,6 +215,18 @@ class _Telling:
         if not math.isfinite(frame.high):
             return _at_least(sent, stream, frame, goodput)
         return sent_at_once(sent, stream.payload_bytes, frame, goodput)
+
+
+def _hosts(system: System, packed: Packing, said: Spoken, alone: Answers) -> dict[str, Hosts]:
+    """What the hosts of each stream add, by what its dataset has of it alone."""
+    found = {}
+    contained = path_times.contained_s(system, packed, said)
+    for index, stream in enumerate(system.streams.values()):
+        least, greatest = (alone.estimate(f"latency_{end}_s", index) for end in ("min", "max"))
+        own = hosts(least, greatest, contained[index])
+        if own is not None:
+            found[stream.name] = own
+    return found
 
 
 def _at_least(message: Message, stream: Stream, frame: Estimate, goodput: Estimate) -> Estimate:

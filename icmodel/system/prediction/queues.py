@@ -10,7 +10,7 @@ import numpy as np
 
 from icmodel.arrays import Floats, Ints
 from icmodel.system.network import Port, Stream, System
-from icmodel.system.packing import Packed, Packing
+from icmodel.system.packing import AT_ONCE, Packed, Packets, Packing
 from icmodel.system.prediction.lanes import INTERFACE, PORT, Shared
 from icmodel.system.schedulers import CreditBased, Fifo, Gates, StrictPriority
 from icmodel.system.sharing.allocation import FULL, Allocation
@@ -19,8 +19,6 @@ from icmodel.system.sharing.loss import NOWHERE
 from icmodel.system.sharing.periodic import Arrivals, waits
 from icmodel.system.sharing.spreading import spread
 
-AT_ONCE = ("burst", "samples")
-"""What is produced and sent at once; a picture or a plain goodput is sent frame by frame, evenly."""
 WHOLE_PORT = (Fifo, StrictPriority)
 """Schedulers whose classes wait for one another; of others each class has a rate of its own."""
 LEAST = 1e-9
@@ -47,7 +45,8 @@ class Queues:
 class _Crossing:
     """A stream at a port: from which port it comes, its packets there, and what the port sends of it.
 
-    ``could_bps`` is what its class could have of the port, ``bucket_bits`` what passes it at once.
+    ``could_bps`` is what its class could have of the port; ``came_bps`` how fast packets of one frame come, which
+    is that of the slowest line and shaper before; ``bucket_bits`` what passes the port at once, and every one before.
     """
 
     stream: Stream
@@ -56,6 +55,7 @@ class _Crossing:
     packed: Packed
     wire_bps: float
     could_bps: float
+    came_bps: float
     bucket_bits: float = 0.0
 
     @property
@@ -76,35 +76,51 @@ class _Crossing:
     @property
     def source(self) -> tuple[str, int, str]:
         """What comes one after the other: streams over one link that is no faster, else the stream."""
-        in_line = self.before is not None and self.before.rate_bps <= self.rate_bps
-        name = self.before.name if self.before is not None and in_line else self.stream.name
-        return *self.server, name
+        if self.before is None or paced_bps(self.before, self.stream) > self.rate_bps:
+            return *self.server, self.stream.name
+        return *self.server, self.before.name
 
     @property
-    def burst_bits(self) -> float:
-        """What the stream sends at once, on the wire [b]."""
-        return burst_bytes(self.stream) * 8 * self.packed.ratio
+    def burst(self) -> Packets:
+        """What the stream sends at once, for which others wait: frames of a message merged where they may be."""
+        return self.packed.merged if sent_at_once(self.stream) else self.packed.frame
 
     @property
-    def arrival_s(self) -> float:
-        """From the first packet of a frame to its last [s], where these come over a link as fast as the port.
+    def frame(self) -> Packets:
+        """The first frame of it, which never waits for its own stream."""
+        return min(self.burst, self.packed.frame, key=lambda one: one.sum_bits)
 
-        0 at the port of its own host, and behind a slower link, on which packets are apart (assumed).
+    @property
+    def burst_comes_s(self) -> float:
+        """From the first packet of what others wait for to its last [s]; 0 at the port of its own host.
+
+        Behind a slower line or a shaper it comes packet by packet with pauses, so that nobody waits for more of it than if
+        it came as fast as it is sent.
         """
-        if self.before is None or self.before.rate_bps < self.rate_bps:
+        if self.before is None:
             return 0.0
-        at_once = max(self.packed.packet_bits, self.bucket_bits)
-        return max(self.burst_bits - at_once, 0.0) / self.before.rate_bps
+        return self._behind_bits(self.burst) / max(self.came_bps, self.rate_bps)
+
+    @property
+    def frame_comes_s(self) -> float:
+        """From the first packet of a frame to its last [s], where the port works on it without a pause; else 0."""
+        if self.before is None or self.came_bps < self.rate_bps:
+            return 0.0
+        return self._behind_bits(self.frame) / self.came_bps
+
+    def _behind_bits(self, sent: Packets) -> float:
+        """What comes behind the first packet, or behind what passes at once [b]."""
+        return min(sent.behind_bits, max(sent.sum_bits - self.bucket_bits, 0.0))
 
     @property
     def spare_s(self) -> float:
-        """What a frame leaves of the port's full bucket, as time of its rate [s]."""
-        return max(self.bucket_bits - self.burst_bits, 0.0) / self.rate_bps
+        """What a burst leaves of the port's full bucket, as time of its rate [s]."""
+        return max(self.bucket_bits - self.burst.sum_bits, 0.0) / self.rate_bps
 
     @property
     def at_once_s(self) -> float:
         """What a full bucket lets pass of a frame at once, as time of the port's rate [s]."""
-        return min(self.bucket_bits, self.burst_bits) / self.rate_bps
+        return min(self.bucket_bits, self.frame.sum_bits) / self.rate_bps
 
     @property
     def priority(self) -> int:
@@ -122,9 +138,15 @@ def queues(system: System, packed: Packing, found: Shared, allocation: Allocatio
         none = np.zeros(found.flows.path.shape)
         return Queues(none, none, none, none, {})
     at = _arrivals(crossings)
-    waited, once = waits(at), _once(at)
-    over = spread(at, np.array([one.arrival_s for one in crossings]))
-    closed = np.array([_closed(one.port, one.stream.priority) for one in crossings])
+    waited = waits(at)
+    over = spread(
+        at,
+        np.array([one.burst_comes_s for one in crossings]),
+        np.array([one.frame_comes_s for one in crossings]),
+        np.array([one.came_bps < one.rate_bps for one in crossings]),
+    )
+    closed = np.array([_closed(one) for one in crossings])
+    blocked = np.array([_blocked(one, crossings) for one in crossings])
     shaped_s = np.array([_shaped_s(one) for one in crossings])
     empty = np.bincount(at.port, at.load)[at.port] >= FULL  # buckets of ports that never rest
     means, squares = behind_buckets(
@@ -133,7 +155,12 @@ def queues(system: System, packed: Packing, found: Shared, allocation: Allocatio
         np.where(empty, 0.0, [one.spare_s for one in crossings]),
     )
     whole_s = np.where(empty, [one.at_once_s for one in crossings], 0.0)
-    means, squares = means + closed[:, 0] + shaped_s + whole_s, squares + closed[:, 1]
+    means = means + closed[:, 0] + blocked[:, 0] + shaped_s + whole_s
+    squares = squares + closed[:, 1] + blocked[:, 1]
+    once = _once(at) + closed[:, 2] + blocked[:, 2] + shaped_s
+    once += np.where(
+        np.isfinite(means), whole_s, 0.0
+    )  # at full ports it counts as what comes meanwhile
     place = {(one.port.name, one.stream.sent_as): k for k, one in enumerate(crossings)}
     entry = np.full(found.flows.path.shape, NOWHERE)
     for k, stream in enumerate(system.streams.values()):
@@ -177,6 +204,7 @@ def _crossings(
     """Every stream at every port that sends it; of copies only the first."""
     for k, stream in enumerate(system.streams.values()):
         before: Port | None = None
+        came_bps = math.inf
         for hop, name in _ports(found, k):
             port, usage = system.ports[name], float(found.flows.usage[k, hop])
             if usage > 0:
@@ -187,51 +215,91 @@ def _crossings(
                     packed.of(stream, system.links[port.link]),
                     wire_bps=float(allocation.entering_bps[k, hop]) * usage * full.get(name, 1.0),
                     could_bps=float(allocation.could[found.flows.path[k, hop]]),
+                    came_bps=came_bps,
                     bucket_bits=8 * system.links[port.link].burst_bytes,
                 )
-            before = port
+            before, came_bps = port, min(came_bps, paced_bps(port, stream))
+
+
+def sent_at_once(stream: Stream) -> bool:
+    """Whether a stream sends its whole message at once, and not frame by frame."""
+    return stream.producer is not None and stream.producer.kind in AT_ONCE
 
 
 def burst_bytes(stream: Stream) -> float:
     """What a stream sends at once [B]: its message where that is produced at once, else a frame."""
-    made = stream.producer
-    if made is None or made.kind not in AT_ONCE:
+    if stream.producer is None or not sent_at_once(stream):
         return float(stream.payload_bytes)
-    return max(made.message_bytes, float(stream.payload_bytes))
+    return max(stream.producer.message_bytes, float(stream.payload_bytes))
 
 
-def _closed(port: Port, priority: int) -> tuple[float, float]:
-    """Mean [s] and variance [s²] of the wait for a gate to open, at a random moment of its cycle."""
+def _blocked(one: _Crossing, crossings: Sequence[_Crossing]) -> tuple[float, float, float]:
+    """Mean [s], variance [s²] and most [s] of the wait for a packet of another class that is on the wire.
+
+    Where each class has a rate of its own; in gates that are open for some, it is in the wait for them.
+    """
+    if one.whole or isinstance(one.port.scheduler, Gates):
+        return 0.0, 0.0, 0.0
+    others = [
+        (other.wire_bps / other.port.rate_bps, other.burst.longest_bits / other.port.rate_bps)
+        for other in crossings
+        if other.port is one.port and other.stream.priority != one.stream.priority
+    ]
+    mean = sum(load * packet_s / 2 for load, packet_s in others)
+    square = sum(load * packet_s**2 / 3 for load, packet_s in others)
+    longest = max((packet_s for _, packet_s in others), default=0.0)
+    return mean, max(square - mean**2, 0.0), longest
+
+
+def _closed(one: _Crossing) -> tuple[float, float, float]:
+    """Mean [s], variance [s²] and most [s] of the wait for a gate to open, at a random moment of its cycle.
+
+    A packet that would not end before the gate closes waits as well (IEEE 802.1Q-2022 §8.6.8.4).
+    """
+    port, priority = one.port, one.stream.priority
     if not isinstance(port.scheduler, Gates):
-        return 0.0, 0.0
+        return 0.0, 0.0, 0.0
+    guard_s = one.frame.longest_bits / port.rate_bps
     windows = port.scheduler.windows
-    first = next((k for k, one in enumerate(windows) if priority in one.priorities), None)
+    first = next((k for k, each in enumerate(windows) if priority in each.priorities), None)
     if first is None:
-        return np.inf, np.inf
+        return np.inf, np.inf, np.inf
     gaps, gap = [], 0.0
-    for one in (*windows[first:], *windows[:first]):
-        gap = 0.0 if priority in one.priorities else gap + one.duration_s
+    for window in (*windows[first:], *windows[:first]):
+        gap = 0.0 if priority in window.priorities else gap + window.duration_s
         gaps.append(gap)
     longest = [
-        gap for gap, after in zip(gaps, (*gaps[1:], 0.0), strict=True) if gap > 0 and after == 0
+        gap + guard_s
+        for gap, after in zip(gaps, (*gaps[1:], 0.0), strict=True)
+        if gap > 0 and after == 0
     ]
     cycle = port.scheduler.cycle_s
     mean = sum(gap**2 for gap in longest) / (2 * cycle)
-    return mean, sum(gap**3 for gap in longest) / (3 * cycle) - mean**2
+    variance = sum(gap**3 for gap in longest) / (3 * cycle) - mean**2
+    return mean, variance, max(longest, default=0.0)
+
+
+def paced_bps(port: Port, stream: Stream) -> float:
+    """The most at which packets of a stream follow each other out of a port [b/s]: its rate, or an idle slope.
+
+    A shaped class earns credit only while it waits, so that packets that come at once follow each other at its idle
+    slope (IEEE 802.1Q-2022 §8.6.8.2).
+    """
+    if not isinstance(port.scheduler, CreditBased):
+        return port.rate_bps
+    return min(port.rate_bps, port.scheduler.idle_slopes_bps.get(stream.priority, math.inf))
 
 
 def _shaped_s(one: _Crossing) -> float:
     """How much later the last packet of a frame leaves than it came, behind a credit-based shaper [s].
 
-    A class earns credit only while it waits, so that packets of one frame follow each other at its idle slope
-    (IEEE 802.1Q-2022 §8.6.8.2).
+    Behind a shaper or a slower line that the frame has passed already it comes no faster than that sends it.
     """
     if not isinstance(one.port.scheduler, CreditBased):
         return 0.0
-    slope_bps = one.port.scheduler.idle_slopes_bps.get(one.stream.priority, math.inf)
-    came_bps = min(one.port.rate_bps, math.inf if one.before is None else one.before.rate_bps)
-    bits = max(one.burst_bits - one.packed.packet_bits, 0.0)
-    return bits * max(1 / slope_bps - 1 / came_bps, 0.0)
+    bits = one.frame.sum_bits - one.frame.last_bits  # the last packet waits for what is before it
+    came_bps = min(one.came_bps, one.port.rate_bps)
+    return bits * max(1 / paced_bps(one.port, one.stream) - 1 / came_bps, 0.0)
 
 
 def _arrivals(crossings: Sequence[_Crossing]) -> Arrivals:
@@ -241,8 +309,8 @@ def _arrivals(crossings: Sequence[_Crossing]) -> Arrivals:
         source=_numbered([one.source for one in crossings]),
         priority=np.array([one.priority for one in crossings], dtype=np.int64),
         load=np.array([one.wire_bps for one in crossings]) / rate,
-        burst_s=np.array([one.burst_bits for one in crossings]) / rate,
-        packet_s=np.array([one.packed.packet_bits for one in crossings]) / rate,
+        burst_s=np.array([one.burst.sum_bits for one in crossings]) / rate,
+        packet_s=np.array([one.burst.longest_bits for one in crossings]) / rate,
     )
 
 
@@ -254,13 +322,16 @@ def _numbered(names: Sequence[Hashable]) -> Ints:
 def _once(at: Arrivals) -> Floats:
     """What an entry waits if all others send at once [s]: bursts no less urgent, and one packet that is.
 
-    Those of its own source come one after the other.
+    Those of its own source come one after the other.  More urgent ones that come meanwhile take their part of the
+    port (leftover service of strict priority, J.-Y. Le Boudec and P. Thiran, Network Calculus, 2001, §2.4).
     """
     found = np.zeros(len(at.port))
     for priority in np.unique(at.priority):
         bursts = at.others(np.where(at.priority >= priority, at.burst_s, 0.0))
+        urgent = at.others(np.where(at.priority > priority, at.load, 0.0))
         here = at.priority == priority
-        found[here] = (bursts + at.longest_below_s(priority))[here]
+        left = np.maximum(1 - urgent, LEAST)
+        found[here] = ((bursts + at.longest_below_s(priority)) / left)[here]
     return found
 
 

@@ -32,10 +32,10 @@ def behind_buckets(mean_s: Floats, variance_s2: Floats, spare_s: Floats) -> tupl
     mean, variance, spare = mean_s[here], variance_s2[here], spare_s[here]
     std = np.sqrt(variance)
     chance = np.minimum(2 * mean**2 / (variance + mean**2), 1.0)
-    scale = np.maximum(np.where(std >= mean, mean / chance, std), np.finfo(float).tiny)
+    scale = np.where(std >= mean, mean / chance, std)
     fixed = np.where(std >= mean, 0.0, mean - std)
     gap = np.maximum(fixed - spare, 0.0)
-    over = chance * np.exp(-np.maximum(spare - fixed, 0.0) / scale)
+    over = chance * np.exp(-np.maximum(spare - fixed, 0.0) / np.maximum(scale, SELDOM * mean))
     over = np.where(over < SELDOM, 0.0, over)
     found_mean[here] = over * (gap + scale)
     square = over * (gap**2 + 2 * gap * scale + 2 * scale**2)

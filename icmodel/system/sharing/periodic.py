@@ -13,6 +13,11 @@ J. W. Roberts and J. T. Virtamo, The superposition of periodic cell arrival stre
 IEEE Trans. Communications 39, 1991), and for many small ones that of Pollaczek and Khinchine, since then
 Π (1 + ρ_j t) is e^{ρt}.  The square follows in the same way.  For unlike periods it is an approximation
 (some 10 % low in simulations).
+
+A stream with a shorter period sends several times while the burst of another is served, and these queue.  The kth of
+them waits for what is left of the burst, a time b, after k periods T in which the port gained T − p on the stream's own
+bursts, a time p each.  So their mean wait is as for one alone where none comes before T − p, and longer by 1 / (1 − p/T)
+where b is long beside that (as of a fluid); between, as for the part of b beyond T − p (assumed).
 """
 
 from __future__ import annotations
@@ -94,8 +99,9 @@ def waits(at: Arrivals) -> Waits:
         low, low_square = _on_the_wire(at, int(priority), asking, before.load)
         idle = np.maximum(1 - urgent.load, 1 - FULL)
         held_up = before.residual_s + low
-        here = held_up * before.growth / idle
-        square = (
+        behind = _behind_own(at, asking, before)
+        here = held_up * before.growth * behind / idle
+        square = behind * (
             (before.square_s2 + low_square) * before.square_growth / idle**2
             + 2 * held_up * before.pairs_s / idle**2
             + 2 * held_up * urgent.pairs_s * before.growth / idle
@@ -159,6 +165,15 @@ def _ladder(at: Arrivals, some: Bools, asking: Ints, nodes: tuple[Floats, Floats
         square_growth=_ratio(found[1], square_s2, 1.0),
         pairs_s=_ratio(pairs, residual, 0.0),
     )
+
+
+def _behind_own(at: Arrivals, asking: Ints, before: _Ladder) -> Floats:
+    """By how much a stream's own bursts that queue behind others make their mean wait longer, (asking,)."""
+    load, burst_s = at.load[asking], at.burst_s[asking]
+    others_s = 1.5 * _ratio(before.square_s2, before.residual_s, 0.0)  # Σ ρ b² / Σ ρ b
+    gained_s = np.divide(burst_s, load, out=np.full(len(load), np.inf), where=load > 0) - burst_s
+    beyond = 1 - np.divide(gained_s, others_s, out=np.full(len(load), 1.0), where=others_s > 0)
+    return np.asarray(1 / (1 - np.minimum(load, FULL) * np.clip(beyond, 0.0, 1.0)))
 
 
 def _ratio(one: Floats, other: Floats, otherwise: float) -> Floats:

@@ -1,0 +1,131 @@
+"""How messages become packets: known answers, and what holds of all of them."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from icmodel.system import Link, Producer, Stream
+from icmodel.system.network import Port, System
+from icmodel.system.packing import Packed, packing
+from system_case import Chain, frozen
+
+LINE = Chain((2,), dataset=None)
+
+
+def packed(
+    protocol: str, payload_bytes: int, message_bytes: float, kind: str = "burst", **link: object
+) -> Packed:
+    """The packets of a message on a link."""
+    made = Link("a<->b", ("a", "b"), 1e8, **link)  # type: ignore[arg-type]
+    stream = Stream(
+        "x", "x", "a", "b", Producer(kind, 0.01, message_bytes), protocol, payload_bytes, ("a->b",)
+    )
+    return of(stream, made)
+
+
+def of(stream: Stream, *links: Link) -> Packed:
+    """The packets of a stream on the first of the links of its path."""
+    chain = LINE.system([])
+    ports = {
+        f"{a}->{b}": Port(f"{a}->{b}", one.name, a, b, 1e8) for one in links for a, b in [one.ends]
+    }
+    devices = {name: chain.devices["h0"] for one in links for name in one.ends}
+    system = System(
+        "x", "", devices, {}, frozen({one.name: one for one in links}), ports, {"x": stream}
+    )
+    return packing(system).of(stream, links[0])
+
+
+@pytest.mark.parametrize(
+    ("protocol", "payload", "message", "bytes_of"),
+    [
+        # of a message: number, sum, longest, shortest, last [B]
+        ("udp", 1472, 1472, (1, 1538, 1538, 1538, 1538)),
+        ("udp", 1472, 1473, (2, 1622, 1538, 84, 84)),
+        ("udp", 1473, 20 * 1473, (40, 20 * 1622, 1538, 84, 84)),
+        ("udp", 18, 18, (1, 84, 84, 84, 84)),
+        ("tcp", 2000, 2000, (2, 1538 + 642, 1538, 642, 642)),
+        ("tcp", 100, 10_000, (100, 19_000, 190, 190, 190)),
+        ("ethernet", 1500, 4000, (3, 2 * 1538 + 1038, 1538, 1038, 1038)),
+        ("zeromq", 2000, 2000, (2, 1538 + 651, 1538, 651, 651)),  # 9 B of its own header
+    ],
+)
+def test_a_message_becomes_packets_frame_by_frame(
+    protocol: str, payload: int, message: int, bytes_of: tuple[int, ...]
+) -> None:
+    found = packed(protocol, payload, message).message
+    bits = (found.sum_bits, found.longest_bits, found.shortest_bits, found.last_bits)
+    assert (found.number, *(one / 8 for one in bits)) == bytes_of
+
+
+def test_frames_at_once_may_be_merged_and_a_lone_one_is_not() -> None:
+    """100 frames of 100 B are 6 full packets and 1312 B; what runs of them leave is a multiple of 4 B."""
+    many = packed("tcp", 100, 10_000)
+    assert (many.merged.number, many.merged.sum_bits) == (7, 8 * (6 * 1538 + 1402))
+    assert (many.longest_bits, many.shortest_bits) == (8 * 1538, 8 * 94)
+    alone = packed("tcp", 100, 100)
+    assert alone.merged == alone.message
+    assert (alone.longest_bits, alone.shortest_bits) == (8 * 190, 8 * 190)
+    assert packed("udp", 100, 10_000).longest_bits == 8 * 166
+
+
+def test_a_gap_is_ethernets_own() -> None:
+    assert packed("udp", 100, 100).gap_bits == 96
+    assert packed("udp", 100, 100, interconnect="roce", mtu_bytes=1024).gap_bits == 96
+    for kind, mtu in (("infiniband", 4096), ("plain", 1500)):
+        assert packed("udp", 100, 100, interconnect=kind, mtu_bytes=mtu).gap_bits == 0
+
+
+def test_on_a_plain_link_bytes_are_cut_at_the_mtu() -> None:
+    found = packed("udp", 4000, 9000, interconnect="plain").message
+    assert (found.number, found.sum_bits) == (3 + 3 + 1, 8 * 9000)
+    assert (found.longest_bits, found.shortest_bits) == (8 * 1500, 8 * 1000)
+
+
+def test_packets_are_cut_once_for_the_least_mtu_of_the_way() -> None:
+    large = Link("a<->b", ("a", "b"), 1e8, mtu_bytes=9000)
+    small = Link("b<->c", ("b", "c"), 1e8)
+    made = Producer("burst", 0.01, 8000)
+    stream = Stream("x", "x", "a", "c", made, "udp", 8000, ("a->b", "b->c"))
+    whole = Stream("x", "x", "a", "b", made, "udp", 8000, ("a->b",))
+    assert of(stream, large, small).frame.number == 6
+    assert of(whole, large).frame.number == 1
+
+
+PROTOCOLS = st.sampled_from(("udp", "tcp", "ethernet", "zeromq"))
+
+
+@given(PROTOCOLS, st.integers(1, 1500), st.floats(1, 1e6), st.sampled_from((1500, 9000)))
+def test_merging_never_makes_more_of_a_message(
+    protocol: str, payload: int, message: float, mtu: int
+) -> None:
+    found = packed(protocol, payload, message, mtu_bytes=mtu)
+    separate, merged = found.message, found.merged
+    assert merged.number <= separate.number
+    assert merged.sum_bits <= separate.sum_bits
+    for one in (found.frame, separate, merged):
+        assert one.sum_bits <= one.number * one.longest_bits
+        assert one.number * one.shortest_bits <= one.sum_bits
+        assert found.shortest_bits <= one.shortest_bits <= one.last_bits <= one.longest_bits
+    assert separate.longest_bits <= found.longest_bits
+    assert merged.longest_bits <= found.longest_bits
+    least = 8 * math.ceil(message) * found.ratio
+    assert merged.sum_bits >= least * (1 - 1e-9) or protocol in ("udp", "ethernet")
+
+
+@given(st.integers(1, 3000), st.integers(1, 50), st.lists(st.integers(1, 50), max_size=5))
+def test_no_run_of_merged_frames_leaves_a_shorter_packet(
+    payload: int, frames: int, cuts: list[int]
+) -> None:
+    """However frames fall into runs, no packet is outside the shortest and the longest."""
+    found = packed("tcp", payload, frames * payload)
+    ends = [0, *sorted({cut for cut in cuts if cut < frames}), frames]
+    for start, end in pairwise(ends):
+        run = packed("tcp", (end - start) * payload, (end - start) * payload).frame
+        assert run.longest_bits <= found.longest_bits
+        assert run.shortest_bits >= found.shortest_bits
