@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,11 +13,11 @@ from icmodel.arrays import Floats, Ints
 from icmodel.system.network import Port, Stream, System
 from icmodel.system.packing import AT_ONCE, Packed, Packets, Packing
 from icmodel.system.prediction.lanes import INTERFACE, PORT, Shared
-from icmodel.system.schedulers import CreditBased, Fifo, Gates, StrictPriority
+from icmodel.system.schedulers import PRIORITIES, CreditBased, Fifo, Gates, StrictPriority
 from icmodel.system.sharing.allocation import FULL, Allocation
 from icmodel.system.sharing.buckets import behind_buckets
 from icmodel.system.sharing.loss import NOWHERE
-from icmodel.system.sharing.periodic import Arrivals, waits
+from icmodel.system.sharing.periodic import Arrivals, Waits, waits
 from icmodel.system.sharing.spreading import spread
 
 WHOLE_PORT = (Fifo, StrictPriority)
@@ -29,13 +30,16 @@ LEAST = 1e-9
 class Queues:
     """What each stream waits at each hop beside what its dataset measured, and what queues at ports.
 
-    ``mean_s``, ``variance_s2`` and ``burst_s`` are (streams, hops), infinite where a queue grows without
-    end, 0 at hops that are no ports; ``burst_s`` is what all others of the port send at once, each once, and
-    ``meanwhile_s`` what they send while the packets of a frame come. ``backlog_bytes`` is by port.
+    Arrays are (streams, hops), infinite where a queue grows without end, 0 at hops that are no ports.  ``mean_s`` and
+    ``variance_s2`` are of the first frame of what a stream sends at once, ``last_mean_s`` and ``last_variance_s2`` of its
+    last packet; ``burst_s`` is what all others of the port send at once, each once, and ``meanwhile_s`` what they send
+    while the packets of a frame come. ``backlog_bytes`` is by port.
     """
 
     mean_s: Floats
     variance_s2: Floats
+    last_mean_s: Floats
+    last_variance_s2: Floats
     burst_s: Floats
     meanwhile_s: Floats
     backlog_bytes: Mapping[str, float]
@@ -101,26 +105,23 @@ class _Crossing:
             return 0.0
         return self._behind_bits(self.burst) / max(self.came_bps, self.rate_bps)
 
-    @property
-    def frame_comes_s(self) -> float:
-        """From the first packet of a frame to its last [s], where the port works on it without a pause; else 0."""
+    def works_s(self, packets: Packets) -> float:
+        """From the first of some packets to the last [s], where the port works on them without a pause; else 0."""
         if self.before is None or self.came_bps < self.rate_bps:
             return 0.0
-        return self._behind_bits(self.frame) / self.came_bps
+        return self._behind_bits(packets) / self.came_bps
 
-    def _behind_bits(self, sent: Packets) -> float:
+    def _behind_bits(self, packets: Packets) -> float:
         """What comes behind the first packet, or behind what passes at once [b]."""
-        return min(sent.behind_bits, max(sent.sum_bits - self.bucket_bits, 0.0))
+        return min(packets.behind_bits, max(packets.sum_bits - self.bucket_bits, 0.0))
 
-    @property
-    def spare_s(self) -> float:
-        """What a burst leaves of the port's full bucket, as time of its rate [s]."""
-        return max(self.bucket_bits - self.burst.sum_bits, 0.0) / self.rate_bps
+    def spare_s(self, packets: Packets) -> float:
+        """What some packets leave of the port's full bucket, as time of its rate [s]."""
+        return max(self.bucket_bits - packets.sum_bits, 0.0) / self.rate_bps
 
-    @property
-    def at_once_s(self) -> float:
-        """What a full bucket lets pass of a frame at once, as time of the port's rate [s]."""
-        return min(self.bucket_bits, self.frame.sum_bits) / self.rate_bps
+    def at_once_s(self, packets: Packets) -> float:
+        """What a full bucket lets pass of some packets at once, as time of the port's rate [s]."""
+        return min(self.bucket_bits, packets.sum_bits) / self.rate_bps
 
     @property
     def priority(self) -> int:
@@ -136,41 +137,75 @@ def queues(system: System, packed: Packing, found: Shared, allocation: Allocatio
     crossings = list(_crossings(system, packed, found, allocation, full))
     if not crossings:
         none = np.zeros(found.flows.path.shape)
-        return Queues(none, none, none, none, {})
+        return Queues(none, none, none, none, none, none, {})
     at = _arrivals(crossings)
+    besides = np.array([_closed(one) for one in crossings]) + _blocked(crossings)
     waited = waits(at)
-    over = spread(
-        at,
-        np.array([one.burst_comes_s for one in crossings]),
-        np.array([one.frame_comes_s for one in crossings]),
-        np.array([one.came_bps < one.rate_bps for one in crossings]),
+    first, last = (
+        _waits(crossings, at, waited, besides, some)
+        for some in ([one.frame for one in crossings], [one.burst for one in crossings])
     )
-    closed = np.array([_closed(one) for one in crossings])
-    blocked = np.array([_blocked(one, crossings) for one in crossings])
-    shaped_s = np.array([_shaped_s(one) for one in crossings])
-    empty = np.bincount(at.port, at.load)[at.port] >= FULL  # buckets of ports that never rest
-    means, squares = behind_buckets(
-        np.maximum(waited.mean_s + over.later_s, 0.0),
-        waited.variance_s2 * over.variance_ratio + over.variance_s2,
-        np.where(empty, 0.0, [one.spare_s for one in crossings]),
+    shaped_s = np.array([_shaped_s(one, one.frame) for one in crossings])
+    once = (
+        _once(at)
+        + besides[:, 2]
+        + shaped_s
+        + np.where(np.isfinite(first.mean_s), first.whole_s, 0.0)
     )
-    whole_s = np.where(empty, [one.at_once_s for one in crossings], 0.0)
-    means = means + closed[:, 0] + blocked[:, 0] + shaped_s + whole_s
-    squares = squares + closed[:, 1] + blocked[:, 1]
-    once = _once(at) + closed[:, 2] + blocked[:, 2] + shaped_s
-    once += np.where(
-        np.isfinite(means), whole_s, 0.0
-    )  # at full ports it counts as what comes meanwhile
     place = {(one.port.name, one.stream.sent_as): k for k, one in enumerate(crossings)}
     entry = np.full(found.flows.path.shape, NOWHERE)
     for k, stream in enumerate(system.streams.values()):
         for hop, port in _ports(found, k):
             entry[k, hop] = place[port, stream.sent_as]
-    mean, variance, burst, meanwhile = (
-        np.where(entry == NOWHERE, 0.0, of[entry])
-        for of in (means, squares, once, over.meanwhile_s + whole_s)
+
+    def hops(of: Floats) -> Floats:
+        return np.where(entry == NOWHERE, 0.0, of[entry])
+
+    return Queues(
+        mean_s=hops(first.mean_s),
+        variance_s2=hops(first.variance_s2),
+        last_mean_s=hops(last.mean_s),
+        last_variance_s2=hops(last.variance_s2),
+        burst_s=hops(once),
+        meanwhile_s=hops(first.meanwhile_s + first.whole_s),
+        backlog_bytes=_backlogs(crossings, (first.mean_s + last.mean_s) / 2),
     )
-    return Queues(mean, variance, burst, meanwhile, _backlogs(crossings, means))
+
+
+class _Waits(NamedTuple):
+    """Mean [s] and variance [s²] of waits, what others send meanwhile, and what empty buckets add [s], (crossings,)."""
+
+    mean_s: Floats
+    variance_s2: Floats
+    meanwhile_s: Floats
+    whole_s: Floats
+
+
+def _waits(
+    crossings: Sequence[_Crossing],
+    at: Arrivals,
+    waited: Waits,
+    besides: Floats,
+    some: Sequence[Packets],
+) -> _Waits:
+    """Waits of the last of some packets of each crossing, given those for bursts at one moment and for all else."""
+    over = spread(
+        at,
+        np.array([one.burst_comes_s for one in crossings]),
+        np.array([one.works_s(packets) for one, packets in zip(crossings, some, strict=True)]),
+        np.array([one.came_bps < one.rate_bps for one in crossings]),
+    )
+    shaped_s = [_shaped_s(one, packets) for one, packets in zip(crossings, some, strict=True)]
+    each = list(zip(crossings, some, strict=True))
+    empty = np.bincount(at.port, at.load)[at.port] >= FULL  # buckets of ports that never rest
+    mean, variance = behind_buckets(
+        np.maximum(waited.mean_s + over.later_s, 0.0),
+        waited.variance_s2 * over.variance_ratio + over.variance_s2,
+        np.where(empty, 0.0, [one.spare_s(packets) for one, packets in each]),
+    )
+    whole_s = np.where(empty, [one.at_once_s(packets) for one, packets in each], 0.0)
+    mean, variance = mean + besides[:, 0] + shaped_s + whole_s, variance + besides[:, 1]
+    return _Waits(mean, variance, over.meanwhile_s, whole_s)
 
 
 def _ports(found: Shared, stream: int) -> Iterator[tuple[int, str]]:
@@ -233,22 +268,27 @@ def burst_bytes(stream: Stream) -> float:
     return max(stream.producer.message_bytes, float(stream.payload_bytes))
 
 
-def _blocked(one: _Crossing, crossings: Sequence[_Crossing]) -> tuple[float, float, float]:
-    """Mean [s], variance [s²] and most [s] of the wait for a packet of another class that is on the wire.
+def _blocked(crossings: Sequence[_Crossing]) -> Floats:
+    """Mean [s], variance [s²] and most [s] of the wait for a packet of another class on the wire, (crossings, 3).
 
     Where each class has a rate of its own; in gates that are open for some, it is in the wait for them.
     """
-    if one.whole or isinstance(one.port.scheduler, Gates):
-        return 0.0, 0.0, 0.0
-    others = [
-        (other.wire_bps / other.port.rate_bps, other.burst.longest_bits / other.port.rate_bps)
-        for other in crossings
-        if other.port is one.port and other.stream.priority != one.stream.priority
-    ]
-    mean = sum(load * packet_s / 2 for load, packet_s in others)
-    square = sum(load * packet_s**2 / 3 for load, packet_s in others)
-    longest = max((packet_s for _, packet_s in others), default=0.0)
-    return mean, max(square - mean**2, 0.0), longest
+    found: dict[tuple[str, int], Floats] = {}
+    for one in crossings:
+        packet_s = one.burst.longest_bits / one.port.rate_bps
+        load = one.wire_bps / one.port.rate_bps
+        here = found.setdefault((one.port.name, one.stream.priority), np.zeros(3))
+        here[:2] += load * packet_s / 2, load * packet_s**2 / 3
+        here[2] = max(here[2], packet_s)
+    blocked = np.zeros((len(crossings), 3))
+    for row, one in zip(blocked, crossings, strict=True):
+        if one.whole or isinstance(one.port.scheduler, Gates):
+            continue
+        own = one.stream.priority
+        classes = [found.get((one.port.name, k), row) for k in PRIORITIES if k != own]
+        mean, square, longest = np.array(classes).T
+        row[:] = mean.sum(), max(square.sum() - mean.sum() ** 2, 0.0), longest.max()
+    return blocked
 
 
 def _closed(one: _Crossing) -> tuple[float, float, float]:
@@ -290,14 +330,14 @@ def paced_bps(port: Port, stream: Stream) -> float:
     return min(port.rate_bps, port.scheduler.idle_slopes_bps.get(stream.priority, math.inf))
 
 
-def _shaped_s(one: _Crossing) -> float:
-    """How much later the last packet of a frame leaves than it came, behind a credit-based shaper [s].
+def _shaped_s(one: _Crossing, packets: Packets) -> float:
+    """How much later the last of some packets leaves than it came, behind a credit-based shaper [s].
 
-    Behind a shaper or a slower line that the frame has passed already it comes no faster than that sends it.
+    Behind a shaper or a slower line that they have passed already they come no faster than that sends them.
     """
     if not isinstance(one.port.scheduler, CreditBased):
         return 0.0
-    bits = one.frame.sum_bits - one.frame.last_bits  # the last packet waits for what is before it
+    bits = packets.sum_bits - packets.last_bits  # the last packet waits for what is before it
     came_bps = min(one.came_bps, one.port.rate_bps)
     return bits * max(1 / paced_bps(one.port, one.stream) - 1 / came_bps, 0.0)
 
