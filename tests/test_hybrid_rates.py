@@ -17,7 +17,6 @@ from icmodel.theory import ethernet, send_interval_s
 LAB = Model(icmodel.load("lab-1g-2026"), "hybrid")
 MADE_UP = Model(lab(), "hybrid")
 OWN_BPS = 1e9
-PAYLOADS = {"tcp": 65_535, "udp": 65_507, "ethernet": 1500, "zeromq": 65_535}
 
 
 def asked(
@@ -115,7 +114,9 @@ def drawn(model: Model, of: int, size: float) -> tuple[str, int, float]:
     protocol = model.data.protocols[of % len(model.data.protocols)]
     rate_bps = model.data.interconnect.line_rate_bps
     assert rate_bps is not None
-    return protocol, round(64 * (PAYLOADS[protocol] / 64) ** size), rate_bps
+    rows = model.data.of_metric("goodput_bps")
+    most = max(row.payload_bytes or 0 for row in rows if row.protocol == protocol)
+    return protocol, round(64 * (most / 64) ** size), rate_bps
 
 
 @EACH

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from icmodel.dataset import Dataset, Point
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 HELD = 0.25
 """By how much the bytes that a sender holds may differ from those worked out (assumed)."""
@@ -122,16 +123,16 @@ class Saturated:
     ----------
     full_bytes : array (3, n)
         Payload bytes in full buffers [B]: value, low and high.
-    kept : array (3, 1)
-        Memory on this wire over that on the dataset's own.
     filled : array (n,)
         How far the buffers have filled, from what they held on the dataset's own wire, 0 to 1.
+    at_sender : array of bool (n,)
+        Whether the own wire was the limit already, so that what waited there did so at the sender.
     """
 
     sender: Sender
     full_bytes: Floats
-    kept: Floats
     filled: Floats
+    at_sender: Bools
 
     def latency_s(
         self, statistic: str, own_s: Floats, payload: Floats, own: Floats, new: Floats
@@ -149,7 +150,10 @@ class Saturated:
         frames = 0.0 if statistic == "std" else self.sender.own_frames * payload
         full = self.sender.level(statistic) * self.full_bytes + frames
         held = own_s * own
-        held = np.minimum(held, frames) + np.maximum(held - frames, 0.0) * self.kept
+        if not (
+            self.sender.autotuned or statistic in LEVELS
+        ):  # a fixed buffer that is larger than documented
+            full = np.where(self.at_sender, np.maximum(full, held), full)
         found = (held + (full - held) * self.filled) / new
         if statistic in LEVELS:
             found[2] += own_s[2] * self.filled
@@ -165,6 +169,7 @@ def saturated(
     memory_bytes: float,
     ahead: Floats,
     rate_ratio: float,
+    at_sender: Bools,
 ) -> Saturated:
     """Buffers of a saturated stream on a slower wire.
 
@@ -182,20 +187,22 @@ def saturated(
         Time a frame takes on this wire over what it took on the own one at full speed, at least 1.
     rate_ratio : float
         New line rate over the own one, at most 1.
+    at_sender : array of bool
+        Whether the own wire was the limit already.
     """
     exponents = (GROWTH, 1.0, 0.0) if sender.autotuned else (0.0, 0.0, 0.0)
     least = min(sender.memory_bytes, memory_bytes)
-    memories = np.array([max(memory_bytes * rate_ratio**one, least) for one in exponents])
-    unsure = np.array([1.0, 1 - HELD, 1 + HELD])
+    memories = [max(memory_bytes * rate_ratio**one, least) for one in exponents]
+    unsure = (1.0, 1 - HELD, 1 + HELD)
     full = np.stack(
         [
-            sender.content_bytes(payload, packet, memory) * factor
+            sender.content_bytes(payload, packet, np.array(memory)) * factor
             for memory, factor in zip(memories, unsure, strict=True)
         ]
     )
     packets = np.maximum(full[0] / packet, 1.0)
     level = level_of(packets * np.log(ahead))
-    return Saturated(sender, full, (memories / memory_bytes)[:, None], 2 * level - 1)
+    return Saturated(sender, full, 2 * level - 1, at_sender)
 
 
 def level_of(ahead: Floats) -> Floats:

@@ -16,7 +16,7 @@ from icmodel.dataset import RATIOS, Dataset, Point
 from icmodel.fits.achieved import achieved_shares
 from icmodel.fits.buffers import SENDERS, Saturated, memory_by_rows, saturated
 from icmodel.fits.fits import Fits
-from icmodel.fits.hosts import Frames, changed, frames, widening
+from icmodel.fits.hosts import ON_WIRE, Frames, changed, frames, widening
 from icmodel.fits.kept import KEY_BYTES
 from icmodel.fits.observations import (
     Carrier,
@@ -284,7 +284,9 @@ class Refiner:
         packet = payload / frame.new.least_packets
         memory = memory_by_rows(self.data, protocol, float(packet.max()))
         ahead = np.maximum(frame.there_s / frame.here_s, 1.0)
-        return saturated(SENDERS[protocol], payload, packet, memory, ahead, self._rate_ratio)
+        at_sender = frame.here_s <= ON_WIRE * frame.old.least_s
+        sender, ratio = SENDERS[protocol], self._rate_ratio
+        return saturated(sender, payload, packet, memory, ahead, ratio, at_sender)
 
     def _between_sessions(self, metric: str, value: Floats) -> Floats:
         """Standard deviation between the means of sessions, at given values of a metric and in its unit."""
