@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from icmodel.arrays import Bools, Floats, Ints
+from icmodel.arrays import Floats, Ints
 from icmodel.system.network import Port, Stream, System
 from icmodel.system.packing import AT_ONCE, Packed, Packets, Packing
 from icmodel.system.prediction.lanes import INTERFACE, PORT, Shared
@@ -50,7 +50,7 @@ class _Crossing:
     """A stream at a port: from which port it comes, its packets there, and what the port sends of it.
 
     ``could_bps`` is what its class could have of the port; ``came_bps`` how fast packets of one frame come, which
-    is that of the slowest line and shaper before; ``bucket_bits`` what passes the port at once.
+    is that of the slowest line and shaper before; ``bucket_bits`` what passes the port at once, and every one before.
     """
 
     stream: Stream
@@ -112,8 +112,8 @@ class _Crossing:
         return self._behind_bits(packets) / self.came_bps
 
     def _behind_bits(self, packets: Packets) -> float:
-        """Of all packets but the longest, or but those that a full bucket lets pass at once."""
-        return max(packets.sum_bits - max(packets.longest_bits, self.bucket_bits), 0.0)
+        """What comes behind the first packet, or behind what passes at once [b]."""
+        return min(packets.behind_bits, max(packets.sum_bits - self.bucket_bits, 0.0))
 
     def spare_s(self, packets: Packets) -> float:
         """What some packets leave of the port's full bucket, as time of its rate [s]."""
@@ -141,13 +141,17 @@ def queues(system: System, packed: Packing, found: Shared, allocation: Allocatio
     at = _arrivals(crossings)
     besides = np.array([_closed(one) for one in crossings]) + _blocked(crossings)
     waited = waits(at)
-    empty = np.bincount(at.port, at.load)[at.port] >= FULL  # buckets of ports that never rest
     first, last = (
-        _waits(crossings, at, waited, besides, empty, some)
+        _waits(crossings, at, waited, besides, some)
         for some in ([one.frame for one in crossings], [one.burst for one in crossings])
     )
     shaped_s = np.array([_shaped_s(one, one.frame) for one in crossings])
-    once = _once(at) + besides[:, 2] + shaped_s
+    once = (
+        _once(at)
+        + besides[:, 2]
+        + shaped_s
+        + np.where(np.isfinite(first.mean_s), first.whole_s, 0.0)
+    )
     place = {(one.port.name, one.stream.sent_as): k for k, one in enumerate(crossings)}
     entry = np.full(found.flows.path.shape, NOWHERE)
     for k, stream in enumerate(system.streams.values()):
@@ -163,17 +167,18 @@ def queues(system: System, packed: Packing, found: Shared, allocation: Allocatio
         last_mean_s=hops(last.mean_s),
         last_variance_s2=hops(last.variance_s2),
         burst_s=hops(once),
-        meanwhile_s=hops(first.meanwhile_s),
+        meanwhile_s=hops(first.meanwhile_s + first.whole_s),
         backlog_bytes=_backlogs(crossings, (first.mean_s + last.mean_s) / 2),
     )
 
 
 class _Waits(NamedTuple):
-    """Mean [s] and variance [s²] of waits, and what others send meanwhile [s], (crossings,)."""
+    """Mean [s] and variance [s²] of waits, what others send meanwhile, and what empty buckets add [s], (crossings,)."""
 
     mean_s: Floats
     variance_s2: Floats
     meanwhile_s: Floats
+    whole_s: Floats
 
 
 def _waits(
@@ -181,13 +186,9 @@ def _waits(
     at: Arrivals,
     waited: Waits,
     besides: Floats,
-    empty: Bools,
     some: Sequence[Packets],
 ) -> _Waits:
-    """Waits of the last of some packets of each crossing, given those for bursts at one moment and for all else.
-
-    ``empty`` are the crossings of ports whose buckets are empty.
-    """
+    """Waits of the last of some packets of each crossing, given those for bursts at one moment and for all else."""
     over = spread(
         at,
         np.array([one.burst_comes_s for one in crossings]),
@@ -195,15 +196,16 @@ def _waits(
         np.array([one.came_bps < one.rate_bps for one in crossings]),
     )
     shaped_s = [_shaped_s(one, packets) for one, packets in zip(crossings, some, strict=True)]
-    pairs = list(zip(crossings, some, strict=True))
+    each = list(zip(crossings, some, strict=True))
+    empty = np.bincount(at.port, at.load)[at.port] >= FULL  # buckets of ports that never rest
     mean, variance = behind_buckets(
         np.maximum(waited.mean_s + over.later_s, 0.0),
         waited.variance_s2 * over.variance_ratio + over.variance_s2,
-        np.where(empty, 0.0, [one.spare_s(packets) for one, packets in pairs]),
+        np.where(empty, 0.0, [one.spare_s(packets) for one, packets in each]),
     )
-    whole_s = np.where(empty, [one.at_once_s(packets) for one, packets in pairs], 0.0)
-    mean = mean + besides[:, 0] + shaped_s + whole_s
-    return _Waits(mean, variance + besides[:, 1], over.meanwhile_s + whole_s)
+    whole_s = np.where(empty, [one.at_once_s(packets) for one, packets in each], 0.0)
+    mean, variance = mean + besides[:, 0] + shaped_s + whole_s, variance + besides[:, 1]
+    return _Waits(mean, variance, over.meanwhile_s, whole_s)
 
 
 def _ports(found: Shared, stream: int) -> Iterator[tuple[int, str]]:
