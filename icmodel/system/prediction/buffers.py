@@ -179,7 +179,8 @@ class _Meeting:
             low = own / of if of and not over else 0.0
             high = max(min(one.packets * excess / came, 1.0) if came > 0 else 1.0, low)
             mean, variance = (
-                float(waits[one.index, one.hop]) for waits in (queued.mean_s, queued.variance_s2)
+                float(waits[one.index, one.hop])
+                for waits in (queued.last_mean_s, queued.last_variance_s2)
             )
             room_s = max(self.bits - own, 0.0) / rate
             found = expected_beyond(mean, variance, room_s, curve.burst_bits / rate)
@@ -261,11 +262,14 @@ def _held(found: Shared, ports: Mapping[str, _Held], queued: Queues) -> Queues:
         if rate is not None:
             most[found.flows.path == lane] = ports[name].bits / rate
     endless = np.isinf(queued.mean_s)
-    mean = np.where(endless, np.inf, np.minimum(queued.mean_s, most))
+    first = np.where(endless, np.inf, np.minimum(queued.mean_s, most))
+    last = np.where(endless, np.inf, np.minimum(queued.last_mean_s, most))
     return replace(
         queued,
-        mean_s=mean,
-        variance_s2=np.where(endless, np.inf, _at_most(queued.variance_s2, mean, most)),
+        mean_s=first,
+        variance_s2=np.where(endless, np.inf, _at_most(queued.variance_s2, first, most)),
+        last_mean_s=last,
+        last_variance_s2=np.where(endless, np.inf, _at_most(queued.last_variance_s2, last, most)),
         # what waits at a full port is all that its buffer holds, the bursts of others among it
         burst_s=np.where(endless & np.isfinite(most), 0.0, np.minimum(queued.burst_s, most)),
         backlog_bytes={
