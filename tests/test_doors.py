@@ -561,3 +561,12 @@ def test_what_is_produced_must_arrive_beside_every_other_requirement(
     if outcome == "not met":
         assert in_time.grows
         assert found.chosen.decisive.title == "what is produced arrives, s"
+
+
+@pytest.mark.parametrize(("goodput", "outcome"), [("2 Gb/s", "met"), ("4 Gb/s", "not met")])
+def test_streams_that_leave_over_one_interface_share_it(goodput: str, outcome: str) -> None:
+    """Four streams of 4 Gb/s from one interface of 10 Gb/s, each to a display of its own."""
+    text = FOUR.replace("GOODPUT", goodput).replace("SHORTFALL", "")
+    text = text.replace("count = 4\nsends = { s = 1 }", "interfaces = 1\nsends = { s = 4 }")
+    text = text.replace("interfaces = 1\nreceives = { s = 4 }", "count = 4\nreceives = { s = 1 }")
+    assert evaluate(read_usecase(text), "ethernet-10g-2012").verdict == outcome
