@@ -599,7 +599,7 @@ def examples() -> Iterator[str]:
                 yield " ".join(line.split())
 
 
-JUDGES = re.compile(" (evaluate|recommend|verify|compare --usecase) ")
+JUDGES = re.compile(" (evaluate|recommend|verify|compare --usecase|system imaging) ")
 
 
 def examples_no_document_shows() -> list[str]:

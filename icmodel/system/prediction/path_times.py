@@ -109,7 +109,7 @@ def latencies_by_theory(
     full_s, rest_s, frames = _frame_times_s(system, packed, stream)
     own_s = application_s(system, stream)
     least = own_s + min(full_s, rest_s)
-    mean = own_s + (full_s if sent_at_once(stream) else ((frames - 1) * full_s + rest_s) / frames)
+    mean = own_s + full_s + (0.0 if sent_at_once(stream) else (rest_s - full_s) / frames)
     found = {"latency_std_s": absent(why)}
     for statistic, lone_s in (("mean", mean), ("p99", own_s + full_s), ("max", own_s + full_s)):
         value, said = (
