@@ -8,12 +8,13 @@ from drawn_systems import document
 from icmodel.system.network import Stream, System
 from icmodel.system.prediction.bounding import NETWORK
 from simulated_packets import carrier, cut
-from system_contradictions import Case, broken
+from system_contradictions import ARRIVING, Case, broken, ports_of
 
 BROKEN = (
     "no bound is below a simulation",
     "no backlog is above its bound",
     "no bound is below a simulation with hosts that hold frames back",
+    "no bound is below a simulation with the buffers that are said",
 )
 MIXED = "mixed"
 
@@ -22,7 +23,7 @@ MIXED = "mixed"
 class Tightness:
     """Bound over simulated, of a stream's delay or a port's backlog.
 
-    Bounds that have hosts in them are left out, since nothing simulates those.  ``scheduler`` is that of its ports beside first come, first served, ``forwarding`` that of its switches, ``form`` how
+    Bounds that have hosts in them or stated buffers are left out, since these runs have neither.  ``scheduler`` is that of its ports beside first come, first served, ``forwarding`` that of its switches, ``form`` how
     its frames are packets.
     """
 
@@ -51,15 +52,19 @@ def held(seed: int) -> Held:
         most = case.seen.streams[name].frames.greatest_s
         if one.latency_bound is None:
             unbounded += 1
-        elif most > 0 and NETWORK in one.latency_bound.covers:
+        elif (
+            most > 0
+            and NETWORK in one.latency_bound.covers
+            and ARRIVING not in one.latency_bound.covers
+        ):
             kinds = _kinds(case.system, one.stream)
             found.append(Tightness("delay", *kinds, one.latency_bound.value_s / most))
-    for link in case.prediction.links.values():
-        for name, port in link.ports.items():
-            most = case.seen.backlogs_bytes[name]
-            if port.backlog_bound_bytes is not None and most > 0:
-                kind = case.system.ports[name].scheduler.kind
-                found.append(Tightness("backlog", kind, "", "", port.backlog_bound_bytes / most))
+    for name, port in ports_of(case):
+        most, node = case.seen.backlogs_bytes[name], case.system.node(case.system.ports[name].node)
+        lossless = getattr(node, "buffer_bytes", None) is None
+        if lossless and port.backlog_bound_bytes is not None and most > 0:
+            kind = case.system.ports[name].scheduler.kind
+            found.append(Tightness("backlog", kind, "", "", port.backlog_bound_bytes / most))
     return Held(found, unbounded, [str(one) for one in broken(case, BROKEN)])
 
 
