@@ -190,7 +190,12 @@ class _Telling:
             metrics, times = (of_what_arrives(some) for some in (metrics, times))
         terms = {name: time for name, time in way.shifts_s.items() if time}
         terms |= {f"queue at {port}": time for port, time in way.queues_s.items()}
-        bound, no_bound = self._bound(index, stream, arrives)
+        least_bps = stream.produced_bps if part.elastic else stream.must_arrive_bps
+        short = metrics["goodput_bps"].value < least_bps * (1 - SAME)
+        if short and limit != "request" and not arrives.grows and index not in self.held.spills:
+            bound, no_bound = None, f"less may pass than is asked for: {arrives.why or limit}"
+        else:
+            bound, no_bound = self._bound(index, stream, arrives)
         return StreamPrediction(
             stream=stream,
             metrics=metrics,
