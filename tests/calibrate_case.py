@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.chooser.ready import Ready
 from benchmarks.chooser.synthetic import TUNING, Synthetic
 from icmodel.calibrate import Refused, Run, Settings, calibrate
-from icmodel.calibrate.run import Record
+from icmodel.calibrate.runs import Record
 from icmodel.errors import MeasurementFailed
 
 LIMITS = {"window_s": 0.3, "warmup_s": 0.1, "baseline_s": 0.1}
@@ -32,7 +32,7 @@ def settings(**more: Any) -> Settings:
 
 
 @dataclass
-class System(Ready):
+class Simulated(Ready):
     """A synthetic system that can be cut off, can fail, and refuses some runs."""
 
     cut_after: int = 1 << 30
@@ -53,7 +53,7 @@ class System(Ready):
         return Synthetic(TUNING, 5).measure(run, repeat)
 
 
-class Slow(System):
+class Slow(Simulated):
     """A system whose runs take long enough to be killed in between."""
 
     def measure(self, run: Run, repeat: int) -> Record | Refused:

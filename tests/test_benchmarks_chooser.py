@@ -17,9 +17,9 @@ from benchmarks.chooser.contest import Outcome, contest, errors, ratio, spread
 from benchmarks.chooser.strategies import STRATEGIES, even_grid
 from benchmarks.chooser.synthetic import TRUTHS, TUNING, Noise, Synthetic, Truth
 from icmodel.calibrate.grid import packets
-from icmodel.calibrate.run import Run
+from icmodel.calibrate.runs import Run
 from icmodel.calibrate.settings import Settings
-from icmodel.calibrate.system import Refused
+from icmodel.calibrate.testbed import Refused
 
 SIZES = (32, 1448, 1449, 9000, 65507)
 LOADS = (1e6, 1e9, math.inf)

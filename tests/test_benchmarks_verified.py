@@ -7,39 +7,46 @@ from pathlib import Path
 
 import pytest
 
-import checkout
-from benchmarks.verified.__main__ import MEASURED, PREDICTED
-from benchmarks.verified.systems import DATASET, SLOWER, all_asked, asking
+from benchmarks.verified.__main__ import PAGE, main
+from benchmarks.verified.systems import CAMPAIGNS, MEETING, RATES, Campaign, asking
 from benchmarks.verified.table import rows, text
 from icmodel.dataset import load as load_dataset
 from icmodel.system import load
 
-PAGE = Path(checkout.ROOT) / "docs" / "background" / "verified.md"
+EACH = pytest.mark.parametrize("campaign", CAMPAIGNS.values(), ids=CAMPAIGNS)
 
 
-def test_every_system_was_predicted_and_measured() -> None:
-    names = {one.name for one in all_asked()}
-    for folder in (PREDICTED, MEASURED):
-        assert {place.stem for place in folder.glob("*.json")} == names
+@EACH
+def test_every_system_was_predicted_and_measured(campaign: Campaign) -> None:
+    names = {one.name for one in campaign.asked()}
+    assert {place.stem for place in campaign.predicted.glob("*.json")} == names
+    measured = {place.stem for place in campaign.measured.glob("*.json")}
+    assert measured == names or (campaign is RATES and not measured)
 
 
-def test_what_was_measured_names_the_prediction_made_before() -> None:
+@EACH
+def test_what_was_measured_names_the_prediction_made_before(campaign: Campaign) -> None:
     """`rows` compares hashes; the times in both say the order."""
-    found, bounds = rows(PREDICTED, MEASURED)
-    assert len(found) >= 100
+    found, bounds = rows(campaign)
+    measured = [
+        one for one in campaign.asked() if (campaign.measured / f"{one.name}.json").exists()
+    ]
+    assert len(found) >= 3 * len(measured)
     assert not any(one.held is False for one in bounds)
-    for one in all_asked():
-        made = json.loads((PREDICTED / f"{one.name}.json").read_bytes())["made_utc"]
-        told = json.loads((MEASURED / f"{one.name}.json").read_bytes())
+    for one in measured:
+        made = json.loads((campaign.predicted / f"{one.name}.json").read_bytes())["made_utc"]
+        told = json.loads((campaign.measured / f"{one.name}.json").read_bytes())
         for each in told["passes"]:
             assert all(result["started_utc"] > made for result in each["streams"].values())
 
 
 def test_the_page_tells_what_the_files_hold() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    summary, _, table = text(PREDICTED, MEASURED).partition("\n\n| system")
+    summary, _, table = text(MEETING).partition("\n\n| system")
     assert summary in page
     assert table in page
+    if RATES.measured.exists():
+        assert text(RATES) in page
 
 
 def test_requests_replace_those_of_the_file() -> None:
@@ -48,5 +55,30 @@ def test_requests_replace_those_of_the_file() -> None:
     assert asked == pytest.approx([1e6, float("inf"), 2e6])
 
 
-def test_the_hosts_were_measured_at_the_rate_of_the_copy() -> None:
-    assert load_dataset(DATASET).interconnect.line_rate_bps == 1e8 / SLOWER
+def test_hosts_were_measured_at_the_rate_of_the_copy_and_at_twice_and_ten_times_that() -> None:
+    own = load_dataset(MEETING.dataset).interconnect.line_rate_bps
+    links = [link for one in MEETING.asked() for link in one.system.links.values()]
+    assert {link.rate_bps / MEETING.slower for link in links} == {own}
+    own = load_dataset(RATES.dataset).interconnect.line_rate_bps
+    assert own is not None
+    links = [link for one in RATES.asked() for link in one.system.links.values()]
+    assert {own / link.rate_bps for link in links} == {2.0, 10.0}
+
+
+def test_at_least_sixty_streams_are_predicted_at_other_rates() -> None:
+    assert sum(len(one.system.streams) for one in RATES.asked()) >= 60
+
+
+def test_a_table_goes_between_its_marks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- meeting: begin -->\nold\n<!-- meeting: end -->\nbehind\n")
+    monkeypatch.setattr("benchmarks.verified.__main__.PAGE", page)
+    main(["table", "--page"])
+    told = capsys.readouterr().out
+    assert page.read_text() == (
+        f"before\n<!-- meeting: begin -->\n{told}<!-- meeting: end -->\nbehind\n"
+    )
+    with pytest.raises(SystemExit, match="no marks of the campaign rates"):
+        main(["table", "--page", "--campaign", "rates"])

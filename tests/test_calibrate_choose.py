@@ -10,7 +10,6 @@ import pytest
 
 from benchmarks.chooser.replay import Replay
 from benchmarks.chooser.synthetic import TRUTHS, TUNING, Synthetic
-from icmodel.calibrate.capacity import FEW, carried, edges, overloaded
 from icmodel.calibrate.choose import Decision, Purpose, choose
 from icmodel.calibrate.grid import (
     breaks,
@@ -24,13 +23,23 @@ from icmodel.calibrate.grid import (
     payloads,
     pilot,
 )
-from icmodel.calibrate.observed import Observed, observed, scaled
-from icmodel.calibrate.run import Run, run_of
+from icmodel.calibrate.rows import table
+from icmodel.calibrate.runs import Observed, Run, observed, run_of, scaled
 from icmodel.calibrate.score import scores
 from icmodel.calibrate.settings import Grid, Settings
-from icmodel.calibrate.surface import CARRIED, LABELS, Axes, Surface, surface, surfaces
-from icmodel.calibrate.system import Refused
-from icmodel.calibrate.table import table
+from icmodel.calibrate.surface import (
+    CARRIED,
+    FEW,
+    LABELS,
+    Axes,
+    Surface,
+    carried,
+    edges,
+    overloaded,
+    surface,
+    surfaces,
+)
+from icmodel.calibrate.testbed import Refused
 from icmodel.errors import RecordError
 from icmodel.fits.distances import Known
 from icmodel.fits.observations import Observations

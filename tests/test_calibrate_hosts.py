@@ -16,13 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from icmodel.calibrate.calibration import Wish
-from icmodel.calibrate.hosts import Hosts
-from icmodel.calibrate.pair import LabPair, Link, SshPair
-from icmodel.calibrate.run import Run, run_of
+from icmodel.calibrate.calibration import Request
+from icmodel.calibrate.runs import Run, run_of
 from icmodel.calibrate.settings import Settings
 from icmodel.calibrate.state import RECORDS
-from icmodel.calibrate.system import Refused
+from icmodel.calibrate.testbed import Hosts, LabPair, Link, Refused, SshPair
 from icmodel.cli import main
 from icmodel.dataset import load
 from icmodel.errors import CalibrationError, MeasurementFailed, MeasuringError
@@ -222,7 +220,7 @@ def test_what_a_topology_says_holds_unless_it_is_given(lab: Path, tmp_path: Path
     assert LabPair(lab, "direct-jumbo", tmp_path).link().mtu_bytes == 9000
     free = LabPair(lab, "direct", tmp_path).link()
     assert free == Link(None, None, 1500)
-    wish = Wish(tmp_path / "one", words={"line_rate_bps": 2e7, "mtu_bytes": None})
+    wish = Request(tmp_path / "one", words={"line_rate_bps": 2e7, "mtu_bytes": None})
     made = wish.settings("a lab", Link(1e9, 125_000, 9000)).setup
     assert (made.line_rate_bps, made.burst_bytes, made.mtu_bytes) == (2e7, 125_000, 9000)
     bare = wish.settings("hosts", Link()).setup

@@ -16,16 +16,15 @@ from typing import Any
 import pytest
 
 from benchmarks.chooser.synthetic import TUNING
-from calibrate_case import System, settings
+from calibrate_case import Simulated, settings
 from icmodel.calibrate import Progress, Refused, Result, Run, calibrate
 from icmodel.calibrate.calibration import Calibration
 from icmodel.calibrate.grid import candidates
-from icmodel.calibrate.observed import stolen
 from icmodel.calibrate.planner import Planner
-from icmodel.calibrate.run import Record, run_of
+from icmodel.calibrate.rows import write
+from icmodel.calibrate.runs import Record, run_of, stolen
 from icmodel.calibrate.score import Score
 from icmodel.calibrate.state import RECORDS, REFUSED, SETTINGS, Done
-from icmodel.calibrate.written import write
 from icmodel.cli.calibrate import _sections
 from icmodel.cli.output import plain
 from icmodel.cli.watching import watching
@@ -42,7 +41,7 @@ def made(folder: Path) -> dict[str, bytes]:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A calibration that nobody cut off."""
     folder = tmp_path_factory.mktemp("whole") / "lab"
-    result = calibrate(System(), settings(), folder)
+    result = calibrate(Simulated(), settings(), folder)
     assert (result.reason, len(result.records)) == ("budget", 46)
     write(folder, settings())
     return folder
@@ -51,7 +50,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # --- disturbed --------------------------------------------------------------------------------
 
 
-class Disturbed(System):
+class Disturbed(Simulated):
     """A system of whose first two repeats the hypervisor takes a tenth of the sender's core."""
 
     def measure(self, run: Run, repeat: int) -> Record:
@@ -114,7 +113,7 @@ def test_once_an_error_was_told_it_is_known(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_runs_that_flags_spoilt_are_counted(tmp_path: Path) -> None:
-    whole_run = System().measure(Run("udp", 1000), 0)
+    whole_run = Simulated().measure(Run("udp", 1000), 0)
     assert not isinstance(whole_run, Refused)
     spoilt = {**whole_run, "flags": ["incomplete"]}
     stand = progress(2)
@@ -128,7 +127,7 @@ def test_runs_that_flags_spoilt_are_counted(tmp_path: Path) -> None:
 def test_undisturbed_runs_are_no_news(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     limits = settings(most_steal=0.01, budget_s=20.0)
     with watching() as watch:
-        result = calibrate(System(), limits, tmp_path / "lab", watch)
+        result = calibrate(Simulated(), limits, tmp_path / "lab", watch)
     assert result.progress.disturbed == 0
     assert "disturbed" not in capsys.readouterr().err
 
@@ -152,8 +151,8 @@ def test_cut_off_after_any_run_the_same_dataset_comes_out(
 ) -> None:
     folder = tmp_path / "lab"
     with pytest.raises(KeyboardInterrupt):
-        calibrate(System(cut_after), settings(), folder)
-    calibrate(System(), settings(), folder)
+        calibrate(Simulated(cut_after), settings(), folder)
+    calibrate(Simulated(), settings(), folder)
     write(folder, settings())
     assert made(folder) == made(whole)
 
@@ -162,10 +161,10 @@ def test_cut_off_again_and_again_with_torn_lines(whole: Path, tmp_path: Path) ->
     folder = tmp_path / "lab"
     for _ in range(6):
         with pytest.raises(KeyboardInterrupt):
-            calibrate(System(6), settings(), folder)
+            calibrate(Simulated(6), settings(), folder)
         with (folder / RECORDS).open("ab") as file:
             file.write(b'{"point": {"protoc')
-    calibrate(System(), settings(), folder)
+    calibrate(Simulated(), settings(), folder)
     write(folder, settings())
     assert made(folder) == made(whole)
 
@@ -176,15 +175,15 @@ def test_a_greater_budget_goes_on_where_the_smaller_one_ended(whole: Path, tmp_p
         short = settings(budget_s=budget_s)
         if budget_s < 1.0:
             with pytest.raises(CalibrationError, match="no time for one run"):
-                calibrate(System(), short, folder)
+                calibrate(Simulated(), short, folder)
         else:
-            assert len(calibrate(System(), short, folder).records) == int(budget_s)
+            assert len(calibrate(Simulated(), short, folder).records) == int(budget_s)
     write(folder, settings())
     assert made(folder) == made(whole)
 
 
 def test_what_is_done_is_not_measured_again(whole: Path) -> None:
-    system = System()
+    system = Simulated()
     assert calibrate(system, settings(), whole).reason == "budget"
     assert system.asked == []
 
@@ -210,7 +209,7 @@ def test_killed_at_any_moment_the_same_dataset_comes_out(whole: Path, tmp_path: 
     for runs in (0, 7, 33):
         with another_process(folder, runs):
             pass
-    calibrate(System(), settings(), folder)
+    calibrate(Simulated(), settings(), folder)
     write(folder, settings())
     assert made(folder) == made(whole)
 
@@ -219,13 +218,13 @@ def test_two_processes_do_not_calibrate_into_one_folder(tmp_path: Path) -> None:
     folder = tmp_path / "lab"
     busy = pytest.raises(MeasuringError, match="another process is measuring into")
     with another_process(folder, 1), busy:
-        calibrate(System(), settings(), folder)
-    assert calibrate(System(), settings(budget_s=5), folder).reason == "budget"
+        calibrate(Simulated(), settings(), folder)
+    assert calibrate(Simulated(), settings(budget_s=5), folder).reason == "budget"
 
 
 def test_killed_before_its_settings_stood_there_a_folder_is_taken_anew(tmp_path: Path) -> None:
     (tmp_path / SETTINGS).with_suffix(".new").write_text("{", encoding="utf-8")
-    assert len(calibrate(System(), settings(budget_s=1), tmp_path).records) == 1
+    assert len(calibrate(Simulated(), settings(budget_s=1), tmp_path).records) == 1
 
 
 # --- what ends it -----------------------------------------------------------------------------
@@ -234,7 +233,7 @@ def test_killed_before_its_settings_stood_there_a_folder_is_taken_anew(tmp_path:
 def test_it_ends_at_the_stated_error_and_tells_it_on_the_way(tmp_path: Path) -> None:
     told: list[Progress] = []
     asked = settings(error_ratio=0.5, budget_s=300.0, metrics=("goodput_bps", "cpu_send"))
-    result = calibrate(System(), asked, tmp_path / "lab", told.append)
+    result = calibrate(Simulated(), asked, tmp_path / "lab", told.append)
     assert result.reason == "error"
     assert 0 <= result.progress.error <= 0.5
     assert result.progress.spent_s == len(result.records) < 300
@@ -268,15 +267,15 @@ def test_records_say_the_step_they_were_chosen_in(whole: Path) -> None:
 
 
 def test_a_failure_is_tried_once_more_and_then_said(tmp_path: Path) -> None:
-    assert len(calibrate(System(failures=1), settings(budget_s=2), tmp_path / "a").records) == 2
+    assert len(calibrate(Simulated(failures=1), settings(budget_s=2), tmp_path / "a").records) == 2
     with pytest.raises(MeasurementFailed, match="the cable is out"):
-        calibrate(System(failures=2), settings(budget_s=2), tmp_path / "b")
-    assert len(calibrate(System(), settings(budget_s=2), tmp_path / "b").records) == 2
+        calibrate(Simulated(failures=2), settings(budget_s=2), tmp_path / "b")
+    assert len(calibrate(Simulated(), settings(budget_s=2), tmp_path / "b").records) == 2
 
 
 def test_a_refused_run_costs_nothing_and_is_not_asked_again(tmp_path: Path) -> None:
     refused = Run("udp", 65507, 9e9)
-    system = System(refused=frozenset({refused}))
+    system = Simulated(refused=frozenset({refused}))
     result: Result = calibrate(system, settings(budget_s=34), tmp_path / "lab")
     assert system.asked.count(refused) == 1
     assert {one.run for one in result.refused} == {refused}
@@ -285,7 +284,7 @@ def test_a_refused_run_costs_nothing_and_is_not_asked_again(tmp_path: Path) -> N
 
 
 def test_a_run_whose_records_are_spoilt_is_given_up(tmp_path: Path) -> None:
-    class Unsteady(System):
+    class Unsteady(Simulated):
         def measure(self, run: Run, repeat: int) -> Record | Refused:
             record = super().measure(run, repeat)
             spoilt = run.payload_bytes == 32 and not isinstance(record, Refused)
@@ -297,7 +296,7 @@ def test_a_run_whose_records_are_spoilt_is_given_up(tmp_path: Path) -> None:
 
 
 def test_hosts_that_refuse_everything_are_said(tmp_path: Path) -> None:
-    class Refusing(System):
+    class Refusing(Simulated):
         def measure(self, run: Run, repeat: int) -> Record | Refused:
             return Refused("no such interface")
 
@@ -309,16 +308,16 @@ def test_hosts_that_refuse_everything_are_said(tmp_path: Path) -> None:
 
 def test_another_calibration_s_folder_is_refused(whole: Path, tmp_path: Path) -> None:
     with pytest.raises(CalibrationError, match="other settings"):
-        calibrate(System(), settings(seed=2), whole)
+        calibrate(Simulated(), settings(seed=2), whole)
     with pytest.raises(CalibrationError, match="of 'made up'"):
-        calibrate(System(description="other"), settings(), whole)
+        calibrate(Simulated(description="other"), settings(), whole)
     (tmp_path / "note.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(CalibrationError, match="not empty"):
-        calibrate(System(), settings(), tmp_path)
+        calibrate(Simulated(), settings(), tmp_path)
 
 
 def test_where_nothing_was_measured_other_settings_may_take_the_folder(tmp_path: Path) -> None:
-    class Refusing(System):
+    class Refusing(Simulated):
         def measure(self, run: Run, repeat: int) -> Record | Refused:
             return Refused("no such interface")
 
@@ -328,7 +327,7 @@ def test_where_nothing_was_measured_other_settings_may_take_the_folder(tmp_path:
     # Put right: the same runs are asked again, with the same settings or with others.
     shutil.copytree(tmp_path / "lab", tmp_path / "other")
     for name, wish in (("lab", settings(budget_s=3)), ("other", settings(budget_s=3, seed=2))):
-        made = calibrate(System(), wish, tmp_path / name)
+        made = calibrate(Simulated(), wish, tmp_path / name)
         assert made.records
         assert not made.refused
         assert not (tmp_path / name / REFUSED).exists()
@@ -338,17 +337,17 @@ def test_where_nothing_was_measured_other_settings_may_take_the_folder(tmp_path:
 def test_damaged_settings_are_said(body: str, tmp_path: Path) -> None:
     (tmp_path / SETTINGS).write_text(body, encoding="utf-8")
     with pytest.raises(CalibrationError, match=r"loop\.json cannot be read"):
-        calibrate(System(), settings(), tmp_path)
+        calibrate(Simulated(), settings(), tmp_path)
 
 
 def test_damaged_records_are_said(tmp_path: Path) -> None:
     folder = tmp_path / "lab"
-    calibrate(System(), settings(budget_s=3), folder)
+    calibrate(Simulated(), settings(budget_s=3), folder)
     good = (folder / RECORDS).read_bytes()
     for bad, said in ((b"{\n", "line 1 is no JSON"), (b'{"plan": {}}\n', "of no calibration")):
         (folder / RECORDS).write_bytes(bad + good)
         with pytest.raises(CalibrationError, match=said):
-            calibrate(System(), settings(), folder)
+            calibrate(Simulated(), settings(), folder)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.chooser.synthetic import TUNING, Noise, Synthetic
 from icmodel.calibrate import Progress, Run, Settings, calibrate
 from icmodel.calibrate.grid import candidates, ends
-from icmodel.calibrate.table import table
+from icmodel.calibrate.rows import table
 from icmodel.calibrate.verdict import (
     asked_runs,
     own_runs,

@@ -495,6 +495,16 @@ def test_a_recommendation_fails_no_link_that_its_dataset_does_not_know(
     assert "was measured at 10 Gb/s" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.parametrize("text", ["1.5", "150 %"])
+def test_a_clock_is_read_alike_in_a_file_and_on_the_command_line(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "clock.toml"
+    file.write_text(
+        LINKS.replace("cores = 8", f'cores = 8\ncpu_clock = "{text}"'), encoding="utf-8"
+    )
+    assert rooms.load(file).devices["a"].cpu_clock_ratio == 1.5
+    assert scenario(protocol="tcp", payload="1 B", cpu_clock=text).cpu_clock_ratio == 1.5
+
+
 FOUR = """
 schema_version = 1
 name = "four"
@@ -551,3 +561,12 @@ def test_what_is_produced_must_arrive_beside_every_other_requirement(
     if outcome == "not met":
         assert in_time.grows
         assert found.chosen.decisive.title == "what is produced arrives, s"
+
+
+@pytest.mark.parametrize(("goodput", "outcome"), [("2 Gb/s", "met"), ("4 Gb/s", "not met")])
+def test_streams_that_leave_over_one_interface_share_it(goodput: str, outcome: str) -> None:
+    """Four streams of 4 Gb/s from one interface of 10 Gb/s, each to a display of its own."""
+    text = FOUR.replace("GOODPUT", goodput).replace("SHORTFALL", "")
+    text = text.replace("count = 4\nsends = { s = 1 }", "interfaces = 1\nsends = { s = 4 }")
+    text = text.replace("interfaces = 1\nreceives = { s = 4 }", "count = 4\nreceives = { s = 1 }")
+    assert evaluate(read_usecase(text), "ethernet-10g-2012").verdict == outcome

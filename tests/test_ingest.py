@@ -18,7 +18,15 @@ from icmodel.cli import main
 from icmodel.dataset import Interconnect, load
 from icmodel.dataset_check import check_dataset
 from icmodel.errors import DatasetError, RecordError
-from icmodel.ingest import About, Labels, ingest, read_labels, read_labels_file, write_ingested
+from icmodel.ingest import (
+    About,
+    Labels,
+    dataset_of,
+    ingest,
+    read_labels,
+    read_labels_file,
+    write_ingested,
+)
 from icmodel.ingest.source import read_source
 from ingest_cases import CASES, in_files, numbers, results
 
@@ -140,7 +148,7 @@ def test_a_tool_can_be_named(tmp_path: Path) -> None:
 
 def test_a_missing_label_is_named_with_its_option() -> None:
     with pytest.raises(RecordError, match="--payload"):
-        ingest([CASES / "sockperf" / "ping_pong_udp.txt"])
+        ingest([CASES / "nuttcp" / "udp_parse_slow.txt"])
 
 
 def test_a_label_never_overrules_the_file() -> None:
@@ -247,7 +255,7 @@ def test_a_round_trip_and_half_of_one_stay_two_metrics(tmp_path: Path) -> None:
 
 
 def test_the_account_names_every_file_and_who_counted(tmp_path: Path) -> None:
-    files = [CASES / "iperf3" / name for name in ("tcp.json", "bidir.json")]
+    files = [CASES / "iperf3" / name for name in ("tcp.json", "unreachable.json")]
     write_ingested(ingest(files), tmp_path / "mine", ABOUT)
     account = json.loads((tmp_path / "mine" / "ingested.json").read_text())
     [taken], [refused] = account["files"], account["refused"]
@@ -258,8 +266,8 @@ def test_the_account_names_every_file_and_who_counted(tmp_path: Path) -> None:
         "cpu_send_process_cores": "sender",
         "cpu_recv_process_cores": "receiver",
     }
-    assert refused["file"] == "bidir.json"
-    assert "bidir.json" in (tmp_path / "mine" / "README.md").read_text()
+    assert refused["file"] == "unreachable.json"
+    assert "unreachable.json" in (tmp_path / "mine" / "README.md").read_text()
 
 
 def test_no_path_of_the_machine_is_written(tmp_path: Path) -> None:
@@ -288,6 +296,19 @@ def test_what_nobody_says_of_the_link_is_a_known_limit(tmp_path: Path) -> None:
 def test_perftest_says_its_link(tmp_path: Path) -> None:
     write_ingested(ingest([CASES / "perftest" / "write_bw_mib.txt"]), tmp_path / "ib", ABOUT)
     assert check_dataset(tmp_path / "ib").interconnect.kind == "infiniband"
+
+
+def test_a_dataset_in_memory_is_the_one_that_is_written(tmp_path: Path) -> None:
+    got = ingest([CASES / "iperf3" / name for name in ("tcp.json", "udp.json")])
+    here = dataset_of(got, tmp_path / "mine", ABOUT)
+    assert not (tmp_path / "mine").exists()
+    write_ingested(got, tmp_path / "mine", ABOUT)
+    written = check_dataset(tmp_path / "mine")
+    assert (here.sha256, here.points, here.option_defaults) == (
+        written.sha256,
+        written.points,
+        written.option_defaults,
+    )
 
 
 # --- the command ------------------------------------------------------------------------------
@@ -327,17 +348,17 @@ def test_the_readme_says_the_command_that_makes_the_folder_again(
 def test_a_refused_file_is_named_and_ends_with_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    files = [str(CASES / "iperf3" / name) for name in ("tcp.json", "bidir.json")]
+    files = [str(CASES / "iperf3" / name) for name in ("tcp.json", "unreachable.json")]
     assert main(["ingest", *files, "-o", str(tmp_path / "mine")]) == 2
-    assert "bidir.json: both ends sent at once" in capsys.readouterr().out
+    assert "unreachable.json: the run failed" in capsys.readouterr().out
     assert check_dataset(tmp_path / "mine").points
 
 
 def test_nothing_to_take_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    case = str(CASES / "iperf3" / "bidir.json")
+    case = str(CASES / "iperf3" / "unreachable.json")
     assert main(["ingest", case, "-o", str(tmp_path / "mine")]) == 2
     said = capsys.readouterr().err
-    assert said.startswith("icmodel: bidir.json: both ends sent at once")
+    assert said.startswith("icmodel: unreachable.json: the run failed")
     assert not (tmp_path / "mine").exists()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -17,7 +18,8 @@ from icmodel.ingest.readers.agreement import (
     check_share,
     over,
 )
-from icmodel.ingest.readers.sections import rows, sections, unlabelled
+from icmodel.ingest.readers.sections import rows, sections
+from icmodel.ingest.source import Source
 
 TITLE, ROW = re.compile(r"^# (\w+)$", re.M), re.compile(r"^\d+ [0-9.]+$")
 
@@ -57,14 +59,14 @@ def test_counts_and_shares_are_held_against_their_parts() -> None:
 
 
 def test_sections_begin_at_their_titles_and_know_their_lines() -> None:
-    text = unlabelled("0: # one\n0: 1 2.5\n0: # two\n0: 8 1\n0: 16 2\n")
-    first, second = sections(TITLE, text)
+    text = "# one\n1 2.5\n# two\n8 1\n16 2\n"
+    first, second = sections(TITLE, Source(Path("one.txt"), b"", text))
     assert [(row.size, row.line) for row in rows(first, ROW, "one")] == [(1, 2)]
     assert [(row.size, row.line) for row in rows(second, ROW, "two")] == [(8, 4), (16, 5)]
 
 
 @pytest.mark.parametrize("broken", ["8", "-8 1", "nan 1", "8 1 1"])
 def test_a_line_that_was_a_row_is_refused(broken: str) -> None:
-    [section] = sections(TITLE, f"# one\n4 1\n{broken}\n")
+    [section] = sections(TITLE, Source(Path("one.txt"), b"", f"# one\n4 1\n{broken}\n"))
     with pytest.raises(RecordError, match=r"line 3: .* is no row of “one”"):
         list(rows(section, ROW, "one"))

@@ -20,7 +20,8 @@ from icmodel.errors import RecordError
 from icmodel.ingest import Labels, ingest
 from icmodel.ingest.readers import READERS
 from icmodel.ingest.result import Number
-from icmodel.ingest.source import Source, documents, shifted
+from icmodel.ingest.runs import runs_of
+from icmodel.ingest.source import Source, documents, read_source, shifted
 from ingest_cases import CASES, numbers, read, results, sides
 from search import times
 
@@ -131,7 +132,6 @@ def test_iperf3_json_printed_twice_counts_once(tmp_path: Path) -> None:
 
 
 IPERF3_REFUSED = {
-    "bidir.json": "both ends sent at once",
     "unreachable.json": "unable to connect to server",
     "no_end_no_error.json": "ended before it measured",
     "stream_cut.jsonl": "without an end event",
@@ -472,7 +472,7 @@ def test_qperf_a_test_of_another_payload_than_the_label_is_not_taken() -> None:
     assert numbers(got) == {"goodput_bps": 1.02e9 * 8, "frames_per_s": 15.6e3}
     [said] = [note for note in got.notes if "not taken" in note]
     assert said.startswith(
-        "qperf: two_payloads.txt: not taken: test 2: tcp_lat says loc_send_bytes 25 KB for "
+        "qperf: two_payloads.txt: not taken: run 2 at line 8: tcp_lat says loc_send_bytes 25 KB for "
         "loc_send_msgs 25,000, which is payload_bytes 1, the label of all files says 65536: "
     )
 
@@ -481,7 +481,9 @@ def test_qperf_a_label_within_the_digits_of_bytes_a_message_holds() -> None:
     for payload_bytes in (65440, 65760):
         assert "goodput_bps" in numbers(read("qperf/two_payloads.txt", payload_bytes=payload_bytes))
     for payload_bytes in (65439, 65761, 64):
-        with pytest.raises(RecordError, match=r"test 1: .* 65440 to 65760, the label of all files"):
+        with pytest.raises(
+            RecordError, match=r"run 1 at line 1: .* 65440 to 65760, the label of all files"
+        ):
             read("qperf/two_payloads.txt", payload_bytes=payload_bytes)
 
 
@@ -489,10 +491,19 @@ def test_qperf_bytes_a_message_are_the_payload_where_they_are_a_single_one(tmp_p
     file = changed(tmp_path, "qperf/two_payloads.txt", lambda text: text[text.index("tcp_lat") :])
     got = ingest([file])
     assert numbers(got, payload_bytes=1) == {"rtt_half_mean_s": 40e-6}
+    assert not any("assumed" in note for note in got.notes)
     with pytest.raises(RecordError, match=r"payload_bytes 1, the label of the file says 2:"):
         ingest([file], by_file={"two_*": Labels(payload_bytes=2)})
-    with pytest.raises(RecordError, match="test 1: it does not say its payload_bytes"):
-        read("qperf/two_payloads.txt")
+
+
+def test_qperf_takes_the_default_size_where_its_bytes_allow_it(tmp_path: Path) -> None:
+    got = read("qperf/two_payloads.txt")
+    assert numbers(got, payload_bytes=65536)["goodput_bps"] == 1.02e9 * 8
+    assert any("payload_bytes 65536 is assumed: the default of qperf" in n for n in got.notes)
+    assert any(p.source.endswith("payload_bytes assumed") for p in got.points)
+    other = changed(tmp_path, "qperf/two_payloads.txt", lambda t: t.replace("2.05 GB", "1.05 GB"))
+    with pytest.raises(RecordError, match="run 1 at line 1: it does not say its payload_bytes"):
+        ingest([other])
 
 
 def test_qperf_tests_of_two_payloads_with_the_same_latency_are_two_results(tmp_path: Path) -> None:
@@ -529,7 +540,7 @@ def test_qperf_bytes_a_message_that_contradict_its_message_size_are_refused(
     def mixed(text: str) -> str:
         return text.replace("1 KiB (1,024)", "2 KiB (2,048)", 1)
 
-    with pytest.raises(RecordError, match=r"test 1: tcp_bw says .* msg_size says 2048"):
+    with pytest.raises(RecordError, match=r"run 1 at line 1: tcp_bw says .* msg_size says 2048"):
         ingest([changed(tmp_path, "qperf/verbose.txt", mixed)])
 
 
@@ -615,7 +626,7 @@ def test_osu_7_says_what_it_validated_and_its_tail() -> None:
 @pytest.mark.parametrize(
     ("name", "change", "why"),
     [
-        ("bibw.txt", None, "sums both directions"),
+        ("bibw.txt", None, "is the sum of both directions, no goodput of one stream: run osu_bw"),
         ("allreduce.txt", None, "no measurement of one stream"),
         ("cut.txt", None, "no rows"),
         ("latency_7.txt", ("Pass\n4", "Fail\n4"), "not those that were sent"),
@@ -634,10 +645,13 @@ def test_osu_that_is_none_of_one_stream_or_was_changed_is_refused(
         ingest([file])
 
 
-def test_osu_twice_in_a_file_is_refused(tmp_path: Path) -> None:
-    file = changed(tmp_path, "osu/bw.txt", lambda text: text + text)
-    with pytest.raises(RecordError, match="two rows of one size"):
-        ingest([file])
+def test_osu_twice_in_a_file_are_two_runs_of_one_point(tmp_path: Path) -> None:
+    file = changed(tmp_path, "osu/bw.txt", lambda text: text + text.replace("6.52", "6.54"))
+    [point] = [p for p in ingest([file]).points if p.payload_bytes == 1]
+    assert point.value == pytest.approx(6.53 * 8e6)
+    assert point.n == 2
+    twice = changed(tmp_path, "osu/bw.txt", lambda text: text + text)
+    assert {point.n for point in ingest([twice]).points} == {1}  # the same run, kept twice
 
 
 # --- Intel MPI Benchmarks ---------------------------------------------------------------------
@@ -666,7 +680,9 @@ def test_imb_of_both_directions_is_left_and_said_so() -> None:
     got = read("imb/mixed.txt")
     assert numbers(got) == numbers(read("imb/pingpong.txt"))
     assert any("Sendrecv is not taken" in note for note in results(got)[0].notes)
-    with pytest.raises(RecordError, match="it has Sendrecv, which load both directions or several"):
+    with pytest.raises(
+        RecordError, match=r"“Sendrecv” is the sum of both directions, .*: run Uniband or PingPong"
+    ):
         read("imb/sendrecv.txt")
 
 
@@ -700,8 +716,12 @@ def test_iperf2_at_the_client_counts_what_was_handed_over() -> None:
 
 def test_iperf2_says_its_write_size_with_e_alone() -> None:
     assert numbers(read("iperf2/tcp_e.txt"), payload_bytes=1448) == {"goodput_bps": 3.2e9}
-    with pytest.raises(RecordError, match="payload"):
-        read("iperf2/tcp.txt")
+    got = read("iperf2/tcp.txt")
+    assert {point.payload_bytes for point in got.points} == {131072}
+    assert any(
+        "payload_bytes 131072 is assumed: the default of iperf2, which -l sets" in n
+        for n in got.notes
+    )
 
 
 def test_iperf2_mbytes_are_2_to_the_20_and_of_intervals_the_whole_counts() -> None:
@@ -743,10 +763,21 @@ def test_iperf2_latency_of_clocks_that_may_differ_is_not_taken() -> None:
     assert any("clocks" in note for note in results(got)[0].notes)
 
 
-@pytest.mark.parametrize("name", ["dual.txt", "full.txt"])
-def test_iperf2_both_ways_at_once_is_refused(name: str) -> None:
-    with pytest.raises(RecordError, match="both ends sent at once"):
-        read(f"iperf2/{name}", payload_bytes=1448)
+@pytest.mark.parametrize(
+    ("name", "sent", "received"), [("dual.txt", 2.11e9, 2.83e9), ("full.txt", 2.15e9, 2.19e9)]
+)
+def test_iperf2_both_ways_at_once_are_each_by_itself(
+    name: str, sent: float, received: float
+) -> None:
+    got = read(f"iperf2/{name}", payload_bytes=1448)
+    ways = {result.hosts: result for result in results(got)}
+    assert {hosts: one.numbers[0].value for hosts, one in ways.items()} == {
+        ("10.77.0.1", "10.77.0.2"): sent,
+        ("10.77.0.2", "10.77.0.1"): received,
+    }
+    assert {result.numbers[0].side for result in ways.values()} == {"sender", "receiver"}
+    assert {axis.name: axis.default for axis in got.axes}["duplex"] == "both"
+    assert len(got.points) == 2
 
 
 @pytest.mark.parametrize(
@@ -769,10 +800,7 @@ def test_iperf2_that_was_changed_or_failed_is_refused(
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_a_case_is_recognised_as_of_its_tool(path: Path) -> None:
-    text = path.read_text(encoding="utf-8-sig")
-    assert next(name for name, reader in READERS.items() if reader.recognises(text)) == (
-        path.parent.name
-    )
+    assert {reader.NAME for reader, _ in runs_of(read_source(path), None)} == {path.parent.name}
 
 
 PROSE = """\

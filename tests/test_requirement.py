@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from icmodel.errors import UseCaseError
 from icmodel.estimate import Estimate, absent
-from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED, Requirement, judge, worst
+from icmodel.requirement import (
+    MET,
+    NOT_MET,
+    OUTCOMES,
+    UNDECIDED,
+    Requirement,
+    judge,
+    while_all_passes,
+    worst,
+)
 
 AT_LEAST = Requirement("stream", "goodput_bps", at_least=100.0)
 AT_MOST = Requirement("budget", "latency_mean_s", at_most=100.0)
@@ -106,3 +115,30 @@ def test_the_json_form_is_plain() -> None:
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert document["outcome"] == MET
     assert document["requirement"] == AT_MOST.to_dict()
+
+
+ENDS = st.tuples(*[st.floats(1e3, 1e12)] * 3).map(sorted)
+
+
+@given(ENDS, st.floats(1e3, 1e12))
+def test_no_latency_is_met_where_less_passes_than_is_produced(
+    ends: list[float], produced_bps: float
+) -> None:
+    low, value, high = ends
+    goodput = Estimate(value, low, high, "measured")
+    latency = Estimate(1e-3, 5e-4, 2e-3, "measured")
+    held = while_all_passes(latency, goodput, produced_bps)
+    outcome = judge(Requirement("in time", "latency_mean_s", at_most=1.0), held).outcome
+    if high < produced_bps * (1 - 1e-9):
+        assert (outcome, held.absent) == (NOT_MET, True)
+        assert "grows without limit" in held.why
+    elif low < produced_bps * (1 - 1e-9):
+        assert (outcome, held.ends[:2], held.high) == (UNDECIDED, latency.ends[:2], math.inf)
+    else:
+        assert held == latency
+
+
+def test_an_unknown_goodput_leaves_a_latency_as_it_is() -> None:
+    latency = Estimate(1e-3, 5e-4, 2e-3, "measured")
+    for goodput in (absent("unknown"), Estimate(math.nan, 0.0, 1e9, "theory")):
+        assert while_all_passes(latency, goodput, 5e8) == latency

@@ -174,6 +174,23 @@ def test_unequal_requests_are_shared_max_min() -> None:
     assert found.streams["f0"].bottleneck == "request"
 
 
+@pytest.mark.parametrize(("part", "met"), [(0.98, False), (0.7, False), (0.5, True)])
+def test_a_paced_stream_near_its_fair_share_may_get_less_beside_a_greedy_one(
+    part: float, met: bool
+) -> None:
+    """Two TCP streams divide a link as unevenly as ten did in a published run: 0.66 of the fair share at least."""
+    chain = Chain((3,))
+    fair_bps = 4.7e9
+    streams = [
+        chain.stream("paced", "h0", "h2", part * fair_bps / 8 / 65535),
+        chain.stream("greedy", "h1", "h2", None),
+    ]
+    found = predict(chain.system(streams)).streams["paced"].metrics["goodput_bps"]
+    assert found.value == pytest.approx(part * fair_bps, rel=1e-6)
+    assert found.low == pytest.approx(min(part, 0.62 / 0.94) * fair_bps, rel=0.02)
+    assert (found.low >= found.value * (1 - 1e-9)) is met
+
+
 def test_a_window_lets_one_window_pass_in_a_round_trip() -> None:
     """64 KiB in twice the latency of a lone frame; without the window the request of 3 Gb/s is carried."""
     stream = PAIR.stream("a", "h0", "h2", 3e9 / (8 * 1448), payload_bytes=1448, cores=4)

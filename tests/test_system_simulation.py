@@ -500,6 +500,17 @@ def test_a_host_holds_frames_back_and_keeps_their_order() -> None:
     )
 
 
+def test_applications_add_their_time() -> None:
+    made = document_of(
+        "ab",
+        [],
+        [{"between": ["a", "b"], "rate_bps": 1e8}],
+        [{"name": "f", "source": "a", "sink": "b", **FRAME}],
+    )
+    made["devices"] = [{"name": "a", "app_send_s": 1e-3}, {"name": "b", "app_recv_s": 2e-3}]
+    assert greatest(simulate(system_of(made)), "f") == pytest.approx(3e-3 + (FULL - GAP) * LINE_S)
+
+
 def test_an_unlimited_sender_fills_its_first_link() -> None:
     stream = {
         "name": "a",

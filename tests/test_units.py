@@ -9,8 +9,42 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import checkout
 from icmodel import units
 from icmodel.errors import UnitError
+
+SPELLINGS = [
+    line.split("\t")
+    for line in (checkout.ROOT / "tests" / "cases" / "units.tsv")
+    .read_text(encoding="utf-8")
+    .splitlines()
+]
+"""Kind, text in quotes, and its value in SI or why it is refused: icprobe's tests read the same table."""
+SHARED = {
+    "bytes": units._BYTES,
+    "bps": units._BPS,
+    "fps": units._FPS,
+    "s": units._SECONDS,
+    "ratio": units._RATIO,
+}
+
+
+@pytest.mark.parametrize(("kind", "quoted", "truth"), SPELLINGS)
+def test_every_spelling_is_read_as_icprobe_reads_it(kind: str, quoted: str, truth: str) -> None:
+    text, reason = quoted[1:-1], truth.removeprefix("refused: ")
+    if reason == truth:
+        assert float(units.parse(kind, text)) == float(truth)
+        return
+    with pytest.raises(UnitError) as caught:
+        units.parse(kind, text)
+    assert reason in str(caught.value)
+    assert "write a number and one unit of" in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", SHARED)
+def test_the_table_of_spellings_has_every_unit(kind: str) -> None:
+    told = {quoted[1:-1] for name, quoted, truth in SPELLINGS if name == kind}
+    assert {f"3 {unit}" for unit in SHARED[kind].factors} <= told
 
 
 @pytest.mark.parametrize(
@@ -268,3 +302,16 @@ def test_every_prefix_is_its_power_before_every_unit(
         else:
             with pytest.raises(UnitError):
                 parse(f"3 {prefix}{unit}")
+
+
+@pytest.mark.parametrize(
+    ("text", "factor"), [("1.5", 1.5), ("150 %", 1.5), ("0.01", 0.01), ("1 %", 0.01)]
+)
+def test_a_factor_is_a_number_or_in_percent(text: str, factor: float) -> None:
+    assert units.parse_factor(text) == pytest.approx(factor)
+
+
+@pytest.mark.parametrize("text", ["fast", "0", "-1", "nan", "inf", "1.5 GHz", "0 %"])
+def test_a_factor_is_above_0_and_has_no_unit(text: str) -> None:
+    with pytest.raises(UnitError, match="not a ratio"):
+        units.parse_factor(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cProfile
 import dataclasses
 import hashlib
 import json
@@ -800,3 +801,11 @@ def test_a_candidate_may_ask_for_another_line_rate_which_hybrid_extrapolates_to(
     assert all("ask --variant hybrid for 40 Gb/s" in answer.why for answer in left.answers)
     assert all(answer.prediction is None for answer in left.answers)
     assert left.outcome == "undecided"
+
+
+def test_what_follows_from_a_use_case_is_derived_once() -> None:
+    profile = cProfile.Profile()
+    profile.runcall(evaluate, "imaging", "ethernet-10g-2012")
+    profile.create_stats()
+    calls = {name: count for (_, _, name), (count, *_) in profile.stats.items()}
+    assert calls["derive"] == 1

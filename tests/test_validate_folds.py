@@ -13,19 +13,21 @@ from hypothesis import strategies as st
 
 from icmodel.dataset import Dataset, Point, load
 from icmodel.errors import DatasetError
-from icmodel.validate.breaks import next_to_break, step
 from icmodel.validate.folds import (
     counts,
+    curve,
     held_out,
     leave_a_break_out,
     leave_a_curve_out,
     leave_break_sizes_out,
     leave_one_out,
+    next_to_break,
+    place,
     runs_of,
     scored,
+    step,
     training,
 )
-from icmodel.validate.places import curve, place
 from validate_case import LOADS, METRICS, PAYLOADS, law
 
 

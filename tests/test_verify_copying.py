@@ -108,3 +108,10 @@ def test_a_system_without_streams_is_refused() -> None:
 def test_what_is_unlimited_stays_so() -> None:
     copy = copy_of("lab-two-senders", 5.0)
     assert {one.requested_goodput_bps for one in copy.system.streams.values()} == {math.inf}
+
+
+@pytest.mark.parametrize(("slower", "depth"), [(1.0, 12_500), (5.0, 3076), (0.2, 62_500)])
+def test_links_are_buckets_as_deep_as_the_lab_s(slower: float, depth: float) -> None:
+    """A millisecond of the rate, and two packets at least (calibration/src/lab/shaping.rs)."""
+    links = copy_of("lab-chain", slower).system.links.values()
+    assert {link.burst_bytes for link in links} == {depth}

@@ -17,7 +17,7 @@ from icmodel.dataset_coverage import FILE, PROMISED, Kinds, coverage_text
 from icmodel.errors import DatasetError
 from icmodel.model import VARIANTS
 from icmodel.validate import Wishes, validate
-from icmodel.validate.keep import KINDS, coverages
+from icmodel.validate.document import KINDS, coverages
 from icmodel.validate.validation import HELD_OUT
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "coverage.md"

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from icmodel.dataset import Dataset, Point
 from icmodel.estimate import Estimate, absent
-from icmodel.validate.folds import Fold
-from icmodel.validate.places import curve
+from icmodel.validate.folds import Fold, curve
 
 Floats = NDArray[np.float64]
 

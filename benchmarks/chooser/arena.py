@@ -12,9 +12,9 @@ import numpy as np
 from benchmarks.chooser.replay import Replay
 from benchmarks.chooser.synthetic import Noise, Synthetic, Truth
 from icmodel.calibrate.grid import candidates, ends, loads, payload_limit
-from icmodel.calibrate.run import Record, Run, run_of
+from icmodel.calibrate.runs import Record, Run, run_of
 from icmodel.calibrate.settings import METRICS, Settings
-from icmodel.calibrate.system import Refused
+from icmodel.calibrate.testbed import Refused
 from icmodel.fold.flags import spoilers
 
 REPEATS = 3

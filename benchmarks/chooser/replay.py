@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from benchmarks.chooser.ready import Ready
-from icmodel.calibrate.run import Record, Run, run_of
-from icmodel.calibrate.system import Refused
+from icmodel.calibrate.runs import Record, Run, run_of
+from icmodel.calibrate.testbed import Refused
 
 
 class Replay(Ready):

@@ -13,7 +13,7 @@ from benchmarks.chooser.arena import Arena, Turn
 from icmodel.calibrate.choose import Purpose
 from icmodel.calibrate.grid import domain
 from icmodel.calibrate.planner import Planner
-from icmodel.calibrate.run import Record, Run
+from icmodel.calibrate.runs import Record, Run
 
 BATCH = 16
 """Runs that are chosen at a time here: each as if those before had been measured."""

@@ -10,8 +10,8 @@ import numpy as np
 
 from benchmarks.chooser.ready import Ready
 from icmodel.calibrate.grid import packets
-from icmodel.calibrate.run import Record, Run
-from icmodel.calibrate.system import Refused
+from icmodel.calibrate.runs import Record, Run
+from icmodel.calibrate.testbed import Refused
 
 HOST = {"hostname": "made up"}
 

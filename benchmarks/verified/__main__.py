@@ -2,7 +2,8 @@
 
 `predict` writes the prediction of every system into ``predicted/``, to be committed before anything is
 measured; `measure` builds and plays the systems and writes what they did into ``measured/``, in pieces of
-``--minutes``; `table` prints both.
+``--minutes``; `table` prints both, with ``--page`` into docs/background/verified.md as well.  ``--campaign rates``
+takes the systems at other rates than measured.
 """
 
 from __future__ import annotations
@@ -16,15 +17,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.verified.systems import DATASET, HERE, SLOWER, Asked, all_asked
+from benchmarks.verified.systems import CAMPAIGNS, HERE, Asked, Campaign
 from benchmarks.verified.table import text
 from icmodel.verify import Verification, Wish, verify
 from icmodel.verify.folder import PREDICTION, Folder
 
-PREDICTED, MEASURED = HERE / "predicted", HERE / "measured"
-REPEATS = 5
-ABOUT_S = 40.0
-"""Time of one system's passes."""
+PAGE = HERE.parents[1] / "docs" / "background" / "verified.md"
+ABOUT_S = 8.0
+"""Time of one pass of a system, its network built."""
 KEPT = ("goodput_bps", "latency_mean_s", "latency_p99_s", "latency_max_s", "loss_rate")
 CPU = ("cpu_send_process_cores", "cpu_recv_process_cores")
 
@@ -32,52 +32,72 @@ CPU = ("cpu_send_process_cores", "cpu_recv_process_cores")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Predict, measure or tell."""
     asked = _parser().parse_args(arguments)
+    campaign, work = CAMPAIGNS[asked.campaign], asked.work / asked.campaign
     if asked.what == "table":
-        print(text(PREDICTED, MEASURED), end="")
+        told = text(campaign)
+        print(told, end="")
+        if asked.page:
+            _put(PAGE, asked.campaign, told)
         return 0
     if asked.what == "predict":
-        for one in all_asked():
-            _predict(one, asked.work)
+        campaign.predicted.mkdir(exist_ok=True)
+        for one in campaign.asked():
+            verify(one.system, work / one.name, _wish(campaign, 0))
+            stored = work / one.name / PREDICTION
+            shutil.copy(stored, campaign.predicted / f"{one.name}.json")
         return 0
-    return _measure(asked.work, 60 * asked.minutes)
+    return _measure(campaign, work, 60 * asked.minutes)
+
+
+def _put(page: Path, campaign: str, told: str) -> None:
+    """Replace what stands in a page between the marks of a campaign."""
+    begin, end = (f"<!-- {campaign}: {edge} -->\n" for edge in ("begin", "end"))
+    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
+    _, found, behind = rest.partition(end)
+    if not found:
+        raise SystemExit(f"{page} has no marks of the campaign {campaign}: add {begin}{end}")
+    page.write_text(before + begin + told + end + behind, encoding="utf-8")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.verified", description=__doc__)
     parser.add_argument("what", choices=("predict", "measure", "table"))
+    parser.add_argument("--campaign", choices=tuple(CAMPAIGNS), default="meeting")
     parser.add_argument("--work", type=Path, help="folder of the records", default=Path("verified"))
+    parser.add_argument("--page", action="store_true", help=f"put the table into {PAGE.name} too")
     parser.add_argument("--minutes", type=float, default=1e9, help="begin no system after these")
     return parser
 
 
-def _wish(repeats: int) -> Wish:
-    return Wish(dataset=str(DATASET), slower=SLOWER, repeats=repeats)
+def _wish(campaign: Campaign, repeats: int) -> Wish:
+    return Wish(dataset=campaign.dataset, slower=campaign.slower, repeats=repeats)
 
 
-def _predict(one: Asked, work: Path) -> None:
-    verify(one.system, work / one.name, _wish(0))
-    PREDICTED.mkdir(exist_ok=True)
-    shutil.copy(work / one.name / PREDICTION, PREDICTED / f"{one.name}.json")
-
-
-def _measure(work: Path, limit_s: float) -> int:
+def _measure(campaign: Campaign, work: Path, limit_s: float) -> int:
     """Measure the systems that are not measured yet, as long as there is time; 1 if some are left."""
     begun_s = time.monotonic()
-    for one in all_asked():
-        place = MEASURED / f"{one.name}.json"
+    for one in campaign.asked():
+        place = campaign.measured / f"{one.name}.json"
         if place.exists():
             continue
-        if time.monotonic() - begun_s + ABOUT_S > limit_s:
+        if time.monotonic() - begun_s + ABOUT_S * campaign.repeats > limit_s:
             return 1
-        folder = work / one.name
-        folder.mkdir(parents=True, exist_ok=True)
-        if not (folder / PREDICTION).exists():
-            raise SystemExit(f"{folder} has no prediction: run `predict` first, and commit it")
-        found = verify(one.system, folder, _wish(REPEATS))
-        MEASURED.mkdir(exist_ok=True)
+        found = verify(one.system, _folder(campaign, one, work), _wish(campaign, campaign.repeats))
+        campaign.measured.mkdir(exist_ok=True)
         place.write_text(json.dumps(_told(found), indent=1) + "\n", encoding="utf-8")
         print(repr(found), flush=True)
     return 0
+
+
+def _folder(campaign: Campaign, one: Asked, work: Path) -> Path:
+    """The folder of a verification, which begins with the prediction that is committed."""
+    folder, made = work / one.name, campaign.predicted / f"{one.name}.json"
+    if not made.exists():
+        raise SystemExit(f"{made} is missing: run `predict` first, and commit it")
+    if not (folder / PREDICTION).exists():
+        verify(one.system, folder, _wish(campaign, 0))
+        shutil.copy(made, folder / PREDICTION)
+    return folder
 
 
 def _told(found: Verification) -> Mapping[str, Any]:

@@ -7,11 +7,10 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.verified.systems import SLOWER, Asked, all_asked
+from benchmarks.verified.systems import Asked, Campaign
 from icmodel import units
 from icmodel.verify import comparing
 from icmodel.verify.comparing import Bounded, Compared
@@ -19,8 +18,8 @@ from icmodel.verify.copying import copied
 from icmodel.verify.folder import LEAST_OVERLAP, Pass
 from icmodel.wording import quantity
 
-AIMS = {"goodput_bps": 0.1, "latency_mean_s": 0.2}
-"""By how much a median may differ from its prediction."""
+WIDEST = 10.0
+"""The upper end of an interval over the lower one, above which it says little."""
 NAMES = {
     "goodput_bps": "goodput",
     "latency_mean_s": "mean latency",
@@ -46,24 +45,24 @@ class Row:
         return abs(self.compared.ratio - 1)
 
 
-def rows(predicted: Path, measured: Path) -> tuple[list[Row], list[Bounded]]:
+def rows(campaign: Campaign) -> tuple[list[Row], list[Bounded]]:
     """Every number and every bound of all systems that were measured."""
     found: list[Row] = []
     bounds: list[Bounded] = []
-    for one in all_asked():
-        if (measured / f"{one.name}.json").exists():
-            said, passes = _read(one, predicted, measured)
-            system = copied(one.system, slower=SLOWER, members=None, dataset="").system
+    for one in campaign.asked():
+        if (campaign.measured / f"{one.name}.json").exists():
+            said, passes = _read(one, campaign)
+            system = copied(one.system, slower=campaign.slower, members=None, dataset="").system
             for stream, metrics in comparing.streams(system, said, passes).items():
                 found += [Row(one.name, stream, name, value) for name, value in metrics.items()]
             bounds += comparing.bounds(system, said, passes).values()
     return found, bounds
 
 
-def _read(one: Asked, predicted: Path, measured: Path) -> tuple[Mapping[str, Any], list[Pass]]:
+def _read(one: Asked, campaign: Campaign) -> tuple[Mapping[str, Any], list[Pass]]:
     """The prediction that was made first, and the passes that count."""
-    body = (predicted / f"{one.name}.json").read_bytes()
-    told = json.loads((measured / f"{one.name}.json").read_bytes())
+    body = (campaign.predicted / f"{one.name}.json").read_bytes()
+    told = json.loads((campaign.measured / f"{one.name}.json").read_bytes())
     assert told["prediction_sha256"] == hashlib.sha256(body).hexdigest(), one.name
     passes = [
         Pass(
@@ -87,22 +86,29 @@ def _known(result: Mapping[str, Any]) -> Mapping[str, Any]:
 # --- telling ----------------------------------------------------------------------------------
 
 
-def text(predicted: Path, measured: Path) -> str:
+def text(campaign: Campaign) -> str:
     """The summary and the table, as Markdown."""
-    found, bounds = rows(predicted, measured)
-    return "\n".join([*_summary(found, bounds), "", *_table(found)]) + "\n"
+    found, bounds = rows(campaign)
+    if not found:
+        return "Not measured yet.\n"
+    return "\n".join([*_summary(campaign, found, bounds), "", *_table(found)]) + "\n"
 
 
-def _summary(found: Sequence[Row], bounds: Sequence[Bounded]) -> Iterator[str]:
-    yield "| metric | numbers | inside their 90 % intervals | median error | 95 % below | within the aim |"
-    yield "| --- | --- | --- | --- | --- | --- |"
+def _summary(campaign: Campaign, found: Sequence[Row], bounds: Sequence[Bounded]) -> Iterator[str]:
+    yield (
+        "| metric | numbers | inside their 90 % intervals | greatest over least, median | at most 10 | median error | "
+        "95 % below | within the aim |"
+    )
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
     for metric, name in NAMES.items():
         some = [row for row in found if row.metric == metric and row.compared.judged]
         if some:
-            yield _line(name, some, AIMS.get(metric))
+            yield _line(name, some, campaign.aims.get(metric))
     judged = [row for row in found if row.compared.judged]
     yield _line("all", judged, None)
     held = [one.held for one in bounds if one.held is not None]
+    if not held:
+        return
     yield ""
     stolen = [one for one in bounds if one.held is not None and one.stolen]
     late = sum(one.stolen_s > (one.bound_s or math.inf) for one in stolen)
@@ -119,8 +125,18 @@ def _line(name: str, some: Sequence[Row], aim: float | None) -> str:
     within = "–" if aim is None else f"{sum(one <= aim for one in off)} within {100 * aim:g} %"
     middle = "–" if name == "all" else units.format_ratio(median(off), 3)
     most = "–" if name == "all" else units.format_ratio(off[int(0.95 * (len(off) - 1))], 3)
+    widths = [_width(row) for row in some]
+    width, narrow = f"{median(widths):.3g}", str(sum(one <= WIDEST for one in widths))
+    if name in ("all", "loss"):
+        width, narrow = "–", "–"
     share = units.format_ratio(inside / len(some), 3)
-    return f"| {name} | {len(some)} | {inside} ({share}) | {middle} | {most} | {within} |"
+    return f"| {name} | {len(some)} | {inside} ({share}) | {width} | {narrow} | {middle} | {most} | {within} |"
+
+
+def _width(row: Row) -> float:
+    """The upper end of an interval over its lower one."""
+    one = row.compared
+    return one.high / one.low if one.low > 0 else math.inf
 
 
 def _table(found: Sequence[Row]) -> Iterator[str]:

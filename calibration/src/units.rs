@@ -74,9 +74,10 @@ const SECONDS: Kind = Kind {
         ("\u{3bc}s", factor(1, -6)), // Greek mu
         ("ns", factor(1, -9)),
         ("min", factor(60, 0)),
+        ("h", factor(3600, 0)),
     ],
     prefixes: &[NO_PREFIX],
-    allowed: "ns, us or µs, ms, s, min",
+    allowed: "ns, us or µs, ms, s, min, h",
     example: "50 us",
 };
 const RATIO: Kind = Kind {

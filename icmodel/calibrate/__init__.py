@@ -4,9 +4,9 @@ Settings and a system (two hosts or a lab) come in; records and their dataset go
 """
 
 from icmodel.calibrate.loop import Progress, Result, calibrate
-from icmodel.calibrate.run import Run
+from icmodel.calibrate.runs import Run
 from icmodel.calibrate.settings import Settings
-from icmodel.calibrate.system import Refused, System
+from icmodel.calibrate.testbed import Refused, Testbed
 
 __all__ = [
     "Progress",
@@ -14,6 +14,6 @@ __all__ = [
     "Result",
     "Run",
     "Settings",
-    "System",
+    "Testbed",
     "calibrate",
 ]

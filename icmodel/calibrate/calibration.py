@@ -8,13 +8,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from icmodel.calibrate.hosts import Hosts
 from icmodel.calibrate.loop import Result, Watch, calibrate
-from icmodel.calibrate.observed import is_spoilt
-from icmodel.calibrate.pair import LabPair, Link, Pair, SshPair
+from icmodel.calibrate.rows import write
+from icmodel.calibrate.runs import is_spoilt
 from icmodel.calibrate.settings import MOST_MTU, Settings
+from icmodel.calibrate.testbed import Hosts, LabPair, Link, Pair, SshPair
 from icmodel.calibrate.verdict import refuse_undecidable
-from icmodel.calibrate.written import write
 from icmodel.dataset_write import id_of
 from icmodel.estimate import number_or_none
 from icmodel.usecase import load_usecase
@@ -25,7 +24,7 @@ DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class Request:
     """A request for a calibration.
 
     Parameters
@@ -128,7 +127,7 @@ class Calibration:
         }
 
 
-def carry_out(probe: Path, wish: Wish, watch: Watch | None = None) -> Calibration:
+def carry_out(probe: Path, request: Request, watch: Watch | None = None) -> Calibration:
     """Measure until the target error or the budget is reached, and write the dataset.
 
     Raises
@@ -136,13 +135,19 @@ def carry_out(probe: Path, wish: Wish, watch: Watch | None = None) -> Calibratio
     CalibrationError
         If the folder holds another calibration, hosts cannot be reached, or nothing was measured.
     """
-    pair = _pair(probe, wish)
-    settings = wish.settings(pair.description, pair.link())
-    result = calibrate(Hosts(probe, pair, settings, wish.folder), settings, wish.folder, watch)
-    data = write(wish.folder, settings)
+    pair: Pair
+    if request.hosts is None:
+        pair = LabPair(probe, request.topology, request.folder)
+    else:
+        pair = SshPair(probe, *request.hosts, address=request.address)
+    settings = request.settings(pair.description, pair.link())
+    result = calibrate(
+        Hosts(probe, pair, settings, request.folder), settings, request.folder, watch
+    )
+    data = write(request.folder, settings)
     return Calibration(
         system=pair.description,
-        folder=wish.folder,
+        folder=request.folder,
         dataset=data.id,
         sha256=data.sha256,
         variant=settings.aim.variant,
@@ -153,9 +158,3 @@ def carry_out(probe: Path, wish: Wish, watch: Watch | None = None) -> Calibratio
 def _given(words: Mapping[str, Any]) -> dict[str, Any]:
     """The entries that are not ``None``."""
     return {name: value for name, value in words.items() if value is not None}
-
-
-def _pair(probe: Path, wish: Wish) -> Pair:
-    if wish.hosts is None:
-        return LabPair(probe, wish.topology, wish.folder)
-    return SshPair(probe, *wish.hosts, address=wish.address)

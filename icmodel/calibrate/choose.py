@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from icmodel.arrays import Floats
-from icmodel.calibrate.run import Run
+from icmodel.calibrate.runs import Run
 from icmodel.calibrate.surface import Surface
 
 TINY = 1e-15
@@ -28,7 +28,7 @@ NINETY_PERCENT = 1.6448536269514722
 class Decision:
     """An undecided requirement: whether a metric of a run is above or below a limit.
 
-    ``limit`` is on the scale of the metric's surface (`icmodel.calibrate.observed.scaled`).
+    ``limit`` is on the scale of the metric's surface (`icmodel.calibrate.runs.scaled`).
     """
 
     run: Run

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icmodel import theory
-from icmodel.calibrate.run import Run
+from icmodel.calibrate.runs import Run
 from icmodel.calibrate.settings import Settings
 from icmodel.theory import ethernet
 
@@ -73,7 +73,9 @@ def payloads(protocol: str, settings: Settings) -> tuple[int, ...]:
 
 def loads(settings: Settings, reference_bps: float) -> tuple[float, ...]:
     """The loads [b/s], rounded to two digits, ascending; ``reference_bps`` is a share of 1."""
-    return tuple(sorted({_rounded(share * reference_bps) for share in settings.grid.loads}))
+    asked = {share * reference_bps for share in settings.grid.loads}
+    limited = {float(f"{load:.{DIGITS - 1}e}") for load in asked if math.isfinite(load)}
+    return tuple(sorted(limited | {load for load in asked if math.isinf(load)}))
 
 
 def candidates(settings: Settings, reference_bps: float) -> tuple[Run, ...]:
@@ -93,7 +95,7 @@ def domain(runs: Sequence[Run]) -> tuple[Run, ...]:
     return tuple(
         replace(curve[0], payload_bytes=size)
         for curve in curves(runs)
-        for size in _even(curve[0].payload_bytes, curve[-1].payload_bytes)
+        for size in even_payloads(curve[0].payload_bytes, curve[-1].payload_bytes)
     )
 
 
@@ -131,10 +133,7 @@ def ends(runs: Sequence[Run]) -> list[Run]:
     return [run for curve in curves(runs) for run in dict.fromkeys((curve[0], curve[-1]))]
 
 
-def _even(least: int, most: int) -> tuple[int, ...]:
+def even_payloads(least: int, most: int) -> tuple[int, ...]:
+    """The payloads of the domain between two others [B], at equal ratios."""
     ratio = (most / least) ** (1 / (DOMAIN_STEPS - 1))
     return tuple(sorted({round(least * ratio**step) for step in range(DOMAIN_STEPS)}))
-
-
-def _rounded(load_bps: float) -> float:
-    return load_bps if math.isinf(load_bps) else float(f"{load_bps:.{DIGITS - 1}e}")

@@ -10,13 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from icmodel.calibrate.observed import is_disturbed
 from icmodel.calibrate.planner import Decided, Planner, Turn
-from icmodel.calibrate.run import Record, Run
+from icmodel.calibrate.runs import Record, Run, is_disturbed
 from icmodel.calibrate.score import Score, worst
 from icmodel.calibrate.settings import Settings
 from icmodel.calibrate.state import Done, Folder, opened
-from icmodel.calibrate.system import Refused, System
+from icmodel.calibrate.testbed import Refused, Testbed
 from icmodel.errors import CalibrationError, MeasurementFailed
 
 MOST_REFUSED = 3
@@ -61,13 +60,13 @@ class Result:
 
 
 def calibrate(
-    system: System, settings: Settings, folder: Path, watch: Watch | None = None
+    system: Testbed, settings: Settings, folder: Path, watch: Watch | None = None
 ) -> Result:
     """Measure until the target error or the budget is reached; an interrupted calibration goes on.
 
     Parameters
     ----------
-    system : System
+    system : Testbed
         The system to measure; its description must equal the one in the settings.
     settings : Settings
         What to measure, how, and when to stop.
@@ -96,7 +95,7 @@ def calibrate(
 class _Loop:
     """A calibration while it runs."""
 
-    def __init__(self, system: System, plan: Planner, folder: Folder, watch: Watch) -> None:
+    def __init__(self, system: Testbed, plan: Planner, folder: Folder, watch: Watch) -> None:
         self.system = system
         self.settings = plan.settings
         self.folder = folder

@@ -8,16 +8,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from icmodel.calibrate.capacity import carried, edges, overloaded
 from icmodel.calibrate.choose import Purpose, choose
 from icmodel.calibrate.grid import candidates, domain, ends, first_runs, pilot
-from icmodel.calibrate.observed import is_disturbed, is_spoilt, observed
-from icmodel.calibrate.run import Record, Run, run_of
+from icmodel.calibrate.rows import table
+from icmodel.calibrate.runs import Record, Run, is_disturbed, is_spoilt, observed, run_of
 from icmodel.calibrate.score import Score, scores, worst
 from icmodel.calibrate.settings import Settings
 from icmodel.calibrate.state import Done
-from icmodel.calibrate.surface import Surface, surfaces
-from icmodel.calibrate.table import table
+from icmodel.calibrate.surface import Surface, carried, edges, overloaded, surfaces
 from icmodel.calibrate.verdict import Standing, asked_runs, own_runs, required_metrics, standing
 from icmodel.errors import CalibrationError
 from icmodel.usecase import load_usecase

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 from icmodel.dataset import Dataset
 from icmodel.repeats import Noise, noise
-from icmodel.validate.folds import Fold
-from icmodel.validate.places import Key, curve, in_order, place
+from icmodel.validate.folds import Fold, Key, curve, in_order, place
 from icmodel.validate.questions import answers
 from icmodel.validate.scores import Outcome, by_metric, outcome, score
 

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from icmodel.calibrate.run import Record, Run, run_of
+from icmodel.calibrate.runs import Record, Run, run_of
 from icmodel.calibrate.settings import Settings, settings_of
 from icmodel.documents import json_value
 from icmodel.errors import CalibrationError, unwritable

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from icmodel.calibrate.choose import Decision
 from icmodel.calibrate.grid import payload_limit
-from icmodel.calibrate.observed import scaled
-from icmodel.calibrate.run import Run
+from icmodel.calibrate.runs import Run, scaled
 from icmodel.calibrate.settings import PROTOCOLS, Settings
 from icmodel.dataset import Dataset
 from icmodel.errors import CalibrationError

@@ -163,14 +163,14 @@ def calibrate(
     if output is None:
         raise CalibrationError("there is no folder to measure into: give one with -o DIR")
     place.check()
-    from icmodel.calibrate.calibration import Wish, carry_out
+    from icmodel.calibrate.calibration import Request, carry_out
     from icmodel.cli.watching import interruptible, watching
 
     topology = place.topology or CABLE
-    wish = Wish(output, place.hosts, topology, place.address, wanted.settings())
+    request = Request(output, place.hosts, topology, place.address, wanted.settings())
     probe = find_probe()  # last: errors of the question need no probe
     with interruptible(f"the same command goes on in {output}"), watching() as watch:
-        made = carry_out(probe, wish, watch)
+        made = carry_out(probe, request, watch)
     emit(Answer(lambda: _sections(made), lambda: made.to_dict()), as_json=as_json, output=None)
     return _exit_code(made, stated=wanted.error is not None or wanted.usecase is not None)
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from icmodel import ingest as rooms
 from icmodel import units
 from icmodel.cli.models import best_variant
 from icmodel.cli.output import Answer, Section, Table, emit, progress_bar
@@ -27,10 +26,21 @@ from icmodel.cli.question import (
     shares,
     typed,
 )
-from icmodel.dataset import Dataset, Interconnect, load
+from icmodel.dataset import Dataset, Interconnect
 from icmodel.errors import ScenarioError
 from icmodel.estimate import Estimate
-from icmodel.ingest import About, Ingested, Labels
+from icmodel.ingest import (
+    About,
+    Ingested,
+    Labels,
+    dataset_of,
+    name_in,
+    read_labels,
+    read_labels_file,
+    read_mapping,
+    write_ingested,
+)
+from icmodel.ingest import ingest as ingest_files
 from icmodel.wording import plural
 
 if TYPE_CHECKING:
@@ -91,7 +101,7 @@ class Said:
         """The labels in SI."""
         said = typed(self) | {"options": read_options(self.option)}
         said.pop("option", None)
-        return rooms.read_labels(said, "command line")
+        return read_labels(said, "command line")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,37 +179,30 @@ def ingest(
             "--tool and --map are both given: a table is mapped whoever wrote it, so keep one"
         )
     tell = None if own_work_over is None else _told_over(own_work_over, own_work_at)
-    name = rooms.name_in(output)
+    name = name_in(output)
     about = described.about(_command(files, options, said, described, name))
     with progress_bar("ingest") as progress:
-        ingested = rooms.ingest(
+        ingested = ingest_files(
             files,
             tool,
             labels=said.labels(),
-            by_file=None if labels_file is None else rooms.read_labels_file(labels_file),
-            columns=None if map_file is None else rooms.read_mapping(map_file),
+            by_file=None if labels_file is None else read_labels_file(labels_file),
+            columns=None if map_file is None else read_mapping(map_file),
             link=about.link,
             progress=progress,
         )
-    about = _write(ingested, output, about, choose=described.default_variant is None)
-    found = () if tell is None else tell(load(output))
+    data = dataset_of(ingested, output, about)
+    if described.default_variant is None:
+        variant, why = best_variant(data)
+        about = replace(about, default_variant=variant, notes=(why,))
+    write_ingested(ingested, output, about)
+    found = () if tell is None else tell(data)
     answer = Answer(
         lambda: [*_sections(ingested, output, about), *_work_sections(found)],
         lambda: _document(ingested, name, about, found),
     )
     emit(answer, as_json=as_json, output=None)
     return REFUSED if ingested.refused else 0
-
-
-def _write(ingested: Ingested, folder: Path, about: About, *, choose: bool) -> About:
-    """Write the dataset, with the best variant as its default if one is to be chosen."""
-    data = rooms.write_ingested(ingested, folder, about)
-    if not choose:
-        return about
-    variant, why = best_variant(data)
-    about = replace(about, default_variant=variant, notes=(why,))
-    rooms.write_ingested(ingested, folder, about)
-    return about
 
 
 def _told_over(dataset: str, end: str) -> Callable[[Dataset], tuple[OwnWork, ...]]:

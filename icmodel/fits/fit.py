@@ -73,12 +73,13 @@ class Candidates:
     """What the candidates predict at n sites.
 
     ``log_time`` (candidates, n) is NaN where one makes no prediction; ``deviation`` (n,) is the standard
-    deviation of the first process, a measure of how far a site lies from the rows.
+    deviation of the first process, a measure of how far a site lies from the rows; ``step`` (n,) is the step of the curve there.
     """
 
     distances: Distances
     log_time: Floats
     deviation: Floats
+    step: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,15 +127,18 @@ class Fit:
         physics = modelled[self.mechanism]
         crosses = [one.crosses(sites, modelled[one.mechanism], distances) for one in self.processes]
         said = [one.log_time(own) for one, own in zip(self.processes, crosses, strict=True)]
-        said += [*self.curves.log_time(sites, physics.log_time)]
-        return Candidates(distances, np.stack(said), self.plain.deviation(crosses[0]))
+        ways, step = self.curves.log_time(sites, physics.log_time)
+        return Candidates(
+            distances, np.stack([*said, *ways]), self.plain.deviation(crosses[0]), step
+        )
 
     def _at(self, sites: Sites) -> tuple[Floats, Floats, Floats]:
         """Log time, its half-width for the mean of many runs, and the weight of each row at each site."""
         found = self.candidates(sites)
         near = self.blend.nearness(found.distances)
         log_time, disagreement = self.blend.at(found.log_time, near)
-        return log_time, self.widths.of_mean(near, found.deviation, disagreement), near
+        half = self.widths.of_mean(near, found.deviation, disagreement, found.step)
+        return log_time, half, near
 
 
 def fit(
@@ -142,6 +146,7 @@ def fit(
     log_time: Floats,
     like: Fit | None = None,
     known: Hyperparameters | None = None,
+    sign: int = 0,
     constants: Constants = SHIPPED,
 ) -> Fit:
     """Fit the log times of a metric's rows.
@@ -157,6 +162,8 @@ def fit(
         ignored for at most ``MOST_ROWS`` rows.
     known : Hyperparameters, optional
         Found before for the same rows: there is no search.
+    sign : int
+        How relative errors of the metric go with errors in log time (`Quantity.sign`).
     constants : Constants
         Weights of the blend and scale of the intervals.
     """
@@ -176,12 +183,11 @@ def fit(
             rows = rows.with_robust_variance(plain)
         processes.append(rows.through(mechanism, kernels))
     curves = Curves(observed.sites, log_time, physics.at(observed.sites).log_time)
-    blended = blend(
-        rows.distances, np.stack([one.errors for one in processes] + [*curves.errors]), constants
-    )
+    errors = np.stack([one.errors for one in processes] + [*curves.errors])
+    blended = blend(rows.distances, errors, sign, constants)
     fitted = physics.parameters + len(NUMBERS) + len(rows.groups[PRODUCT])
     beyond = np.sqrt(np.maximum(observed.spread**2 - observed.variance, 0.0))
-    measured = widths(blended, plain.deviations, beyond, fitted)
+    measured = widths(blended, plain.deviations, curves.steps, beyond, fitted)
     return Fit(rows.known, tuple(processes), plain, curves, blended, measured)
 
 

@@ -1,8 +1,9 @@
 """Scale predictions to another line rate or processor clock: the wire's part by the rate, the host's by the clock.
 
-The time per frame is the longer of the host's and the wire's; a latency is their sum.  The wire's part is
-theory's.  Where the wire is the limit, the utilisation law gives the host's part: a host that is busy for a
-share of the time needs that share of the time per frame.
+The time per frame is the longer of the host's and the wire's; a latency is their sum, less what a slower wire
+hides.  The wire's part is theory's.  Where the wire is the limit, the utilisation law gives the host's part: a host
+that is busy for a share of the time needs that share of the time per frame.  A saturated stream on a slower wire
+waits in its sender's buffers, which hold bytes.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from icmodel.fits.buffers import Saturated
 from icmodel.fits.observations import Sites
 from icmodel.fits.regimes import UNLIMITED
 from icmodel.scenario import Hosts
@@ -23,6 +25,8 @@ ON_WIRE = 1.02
 """The wire is the limit up to this multiple of theory's least time per frame."""
 OF_CHANGE, OF_DISTANCE = 0.5, 0.1
 """Added half-width in log: this share of the change of the metric, and of |log(rate or clock ratio)|; assumed."""
+LATENCY = "latency_"
+"""Beginning of the one-way latencies, whose buffers are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,7 @@ class Frames:
 
     ``fastest_s`` is the least that ``there_s`` may be: where the wire is the limit and no utilisation is known, the
     hosts may be as fast as the new wire.  ``old`` and ``new`` are the sites on the dataset's link and on the other one.
+    ``saturated`` are the sender's buffers, where the wire is slower and they are known.
     """
 
     here_s: Floats
@@ -39,6 +44,7 @@ class Frames:
     old: Sites
     new: Sites
     hosts: Hosts
+    saturated: Saturated | None = None
 
 
 def frames(here_s: Floats, busy: Floats, old: Sites, new: Sites, hosts: Hosts) -> Frames:
@@ -61,33 +67,105 @@ def frames(here_s: Floats, busy: Floats, old: Sites, new: Sites, hosts: Hosts) -
     return Frames(here_s, there_s, fastest_s, old, new, hosts)
 
 
+def changed(metric: str, regime: str, ends: Floats, frame: Frames, own_bps: float | None) -> Floats:
+    """Value, low and high of a metric (3, n) on other hosts, from those on the dataset's own."""
+    if metric.startswith(LATENCY) and regime == UNLIMITED and frame.saturated is not None:
+        return _saturated(metric, ends, frame, frame.saturated)
+    if metric.endswith("_s") and regime != UNLIMITED:
+        found = np.stack([_times(metric, end, frame) for end in ends])
+        found[2] += _hidden_s(metric, ends[2], frame)
+    else:
+        found = ends * factor(metric, regime, ends[0], frame)
+    by = np.divide(found[0], ends[0], out=np.ones_like(ends[0]), where=ends[0] > 0)
+    wider = np.exp(widening(by, frame.hosts, own_bps, of_change=_unsure(metric, regime, frame)))
+    found = np.stack([found[0], found[1] / wider, found[2] * wider])
+    if metric == "goodput_bps":
+        by_wire = frame.new.least_s > frame.here_s
+        found[1] = np.where(by_wire, np.fmin(found[0] / ON_WIRE, ends[1]), found[1])
+    if metric == "loss_rate":  # a receiver that keeps up may still lose what it lost
+        found[2] = np.fmax(found[2], ends[2])
+    return found
+
+
 def factor(metric: str, regime: str, value: Floats, frame: Frames) -> Floats:
-    """The factor by which a metric changes on other hosts."""
+    """The factor by which a metric changes on other hosts, other than a time below capacity."""
     speed_up = frame.here_s / frame.there_s
     if metric.endswith(("_bps", "_per_s")):
         return speed_up
-    clock = frame.hosts.cpu_clock_ratio
     if metric.startswith("cpu_"):
-        return (speed_up if regime == UNLIMITED else np.ones_like(value)) / clock
+        flowing = speed_up if regime == UNLIMITED else np.ones_like(value)
+        return flowing / frame.hosts.cpu_clock_ratio
     if metric.endswith("_s"):
-        return 1 / speed_up if regime == UNLIMITED else _times(metric, value, frame)
+        return 1 / speed_up
+    if metric == "loss_rate" and regime == UNLIMITED:
+        return _lost(value, frame)
     return np.ones_like(value)
 
 
+def _lost(loss: Floats, frame: Frames) -> Floats:
+    """The factor of what an unlimited stream loses at a receiver that takes as many frames as before.
+
+    A slower wire hands it fewer, and what it can take is lost no more.
+    """
+    takes = 1 / frame.here_s
+    comes = np.minimum(takes / np.maximum(1 - loss, 1e-9), 1 / frame.new.least_s)
+    slower = frame.new.least_s > frame.old.least_s
+    lost = np.where(slower, np.maximum(1 - takes / comes, 0.0), loss)
+    return np.divide(lost, loss, out=np.ones_like(loss), where=loss > 0)
+
+
+def _saturated(metric: str, ends: Floats, frame: Frames, buffers: Saturated) -> Floats:
+    """A latency of a saturated stream (3, n) on a slower wire: what its sender holds, over what flows."""
+    payload = frame.new.payload_bytes
+    statistic = metric.removeprefix(LATENCY).removesuffix("_s")
+    own, new = (payload / interval_s for interval_s in (frame.here_s, frame.there_s))
+    return buffers.latency_s(statistic, ends, payload, own, new)
+
+
+def _crossings(metric: str) -> int:
+    """How often a time has the wire in it."""
+    if metric.endswith("_std_s"):
+        return 0
+    return 2 if metric.startswith("rtt_") and not metric.startswith("rtt_half_") else 1
+
+
 def _times(metric: str, value: Floats, frame: Frames) -> Floats:
-    """The factor of a latency below capacity: the host's part scales with the clock, the wire's with its rate."""
-    crossings = 0 if metric.endswith("_std_s") else 1
-    if metric.startswith("rtt_") and not metric.startswith("rtt_half_"):
-        crossings *= 2
-    host_s = np.maximum(value - crossings * frame.old.wire_s, 0.0) / frame.hosts.cpu_clock_ratio
-    changed = host_s + crossings * frame.new.wire_s
-    return np.divide(changed, value, out=np.ones_like(value), where=value > 0)
+    """A time below capacity: the host's part scales with the clock, the wire's with its rate.
+
+    While a slower wire sends the packets of a frame, hosts work on its others.
+    """
+    wire_s, host_s = _parts(metric, value, frame)
+    old_s, new_s = (_crossings(metric) * one.wire_s for one in (frame.old, frame.new))
+    share = np.divide(wire_s, old_s, out=np.ones_like(value), where=old_s > 0)
+    return host_s + new_s * share - _hidden_s(metric, value, frame)
 
 
-def widening(multiplied: Floats, hosts: Hosts, own_bps: float | None) -> Floats:
-    """What is added to the half-width in log."""
+def _parts(metric: str, value: Floats, frame: Frames) -> tuple[Floats, Floats]:
+    """What of a time below capacity is the own wire's, and what hosts take with another clock [s]."""
+    wire_s = np.minimum(value, _crossings(metric) * frame.old.wire_s)
+    return wire_s, (value - wire_s) / frame.hosts.cpu_clock_ratio
+
+
+def _hidden_s(metric: str, value: Floats, frame: Frames) -> Floats:
+    """Time of hosts that a slower wire hides [s]: of all packets of a frame but one, at most what it takes longer."""
+    _, host_s = _parts(metric, value, frame)
+    longer_s = np.maximum(_crossings(metric) * (frame.new.wire_s - frame.old.wire_s), 0.0)
+    return np.asarray((1 - 1 / frame.new.packets) * np.minimum(host_s, longer_s))
+
+
+def _unsure(metric: str, regime: str, frame: Frames) -> NDArray[np.bool_]:
+    """Where the change itself is unsure: not what a slower wire adds to hosts that stay."""
+    wire = metric == "goodput_bps" or (metric.endswith("_s") and regime != UNLIMITED)
+    known = wire and frame.hosts.cpu_clock_ratio == 1.0
+    return np.asarray(~(known & (frame.new.least_s > frame.old.least_s)))
+
+
+def widening(
+    multiplied: Floats, hosts: Hosts, own_bps: float | None, *, of_change: NDArray[np.bool_]
+) -> Floats:
+    """What is added to the half-width in log; of the change only where that is unsure."""
     distance = abs(math.log(hosts.cpu_clock_ratio))
     if hosts.line_rate_bps is not None and own_bps is not None:
         distance += abs(math.log(hosts.line_rate_bps / own_bps))
-    change = np.abs(np.log(np.maximum(multiplied, 1e-12)))
+    change = np.where(of_change, np.abs(np.log(np.maximum(multiplied, 1e-12))), 0.0)
     return np.asarray(OF_CHANGE * change + OF_DISTANCE * distance)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache, partial
+from dataclasses import replace
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,8 +14,9 @@ from numpy.typing import NDArray
 
 from icmodel.dataset import RATIOS, Dataset, Point
 from icmodel.fits.achieved import achieved_shares
+from icmodel.fits.buffers import SENDERS, Saturated, memory_by_rows, saturated
 from icmodel.fits.fits import Fits
-from icmodel.fits.hosts import Frames, factor, frames, widening
+from icmodel.fits.hosts import ON_WIRE, Frames, changed, frames, widening
 from icmodel.fits.kept import KEY_BYTES
 from icmodel.fits.observations import (
     Carrier,
@@ -66,6 +68,15 @@ class Refiner:
     def changed(self, hosts: Hosts, carrier: Carrier) -> Refiner:
         """The same fits, drawn for other hosts and another link."""
         return Refiner(self.fits, (hosts, carrier))
+
+    @cached_property
+    def on_own_link(self) -> Refiner:
+        """The same hosts on the dataset's own link."""
+        if self.hosts is None or self.hosts.line_rate_bps is None:
+            return self
+        if self.hosts.cpu_clock_ratio == 1.0:
+            return Refiner(self.fits)
+        return self.changed(replace(self.hosts, line_rate_bps=None), self.carrier)
 
     def carried(self, protocols: Sequence[str]) -> Floats:
         """Goodput over offered load below capacity: value, low and high, (3, protocols)."""
@@ -225,12 +236,12 @@ class Refiner:
         """Value, low and high on other hosts, from those on the dataset's own."""
         assert self.hosts is not None
         frame = self._frames(self._label(curve, UNLIMITED, where), payload)
-        by = np.ones_like(payload)
-        if not self.fits.is_packet_multiple(metric):
-            by = factor(metric, _regime(metric, curve, where), ends[0], frame)
         rate = self.data.interconnect.line_rate_bps
-        wider = np.exp(widening(by, self.hosts, rate))
-        found = np.stack([ends[0] * by, ends[1] * by / wider, ends[2] * by * wider])
+        if self.fits.is_packet_multiple(metric):
+            same = np.ones_like(payload)
+            wider = np.exp(widening(same, self.hosts, rate, of_change=same.astype(np.bool_)))
+            return np.stack([ends[0], ends[1] / wider, ends[2] * wider])
+        found = changed(metric, _regime(metric, curve, where), ends, frame, rate)
         if metric == "goodput_bps":
             found[2] *= frame.there_s / frame.fastest_s
         return found
@@ -248,8 +259,34 @@ class Refiner:
             full = flowing(here, goodput)
             busy = np.fmax(*(self.fits.value(name, full) for name in BUSY))
             here_s = np.where(np.isnan(goodput), here.least_s, 8 * payload / goodput)
-            self._known_frames[key] = frames(here_s, busy, here, there, self.hosts)
+            found = frames(here_s, busy, here, there, self.hosts)
+            self._known_frames[key] = replace(found, saturated=self._saturated(found))
         return self._known_frames[key]
+
+    @property
+    def _rate_ratio(self) -> float:
+        """Line rate over the dataset's own; 1 where either is unknown."""
+        own_bps = self.data.interconnect.line_rate_bps
+        rate_bps = None if self.hosts is None else self.hosts.line_rate_bps
+        return 1.0 if own_bps is None or rate_bps is None else rate_bps / own_bps
+
+    @property
+    def knows_buffers(self) -> bool:
+        """Whether the wire is slower than the dataset's own, and buffers of senders are documented."""
+        return self.data.interconnect.kind == "ethernet" and self._rate_ratio < 1
+
+    def _saturated(self, frame: Frames) -> Saturated | None:
+        """Buffers of a saturated stream; ``None`` where they are unknown, or the wire is no slower."""
+        protocol = str(frame.new.labels[0, 0])
+        if not self.knows_buffers or protocol not in SENDERS:
+            return None
+        payload = frame.new.payload_bytes
+        packet = payload / frame.new.least_packets
+        memory = memory_by_rows(self.data, protocol, float(packet.max()))
+        ahead = np.maximum(frame.there_s / frame.here_s, 1.0)
+        at_sender = frame.here_s <= ON_WIRE * frame.old.least_s
+        sender, ratio = SENDERS[protocol], self._rate_ratio
+        return saturated(sender, payload, packet, memory, ahead, ratio, at_sender)
 
     def _between_sessions(self, metric: str, value: Floats) -> Floats:
         """Standard deviation between the means of sessions, at given values of a metric and in its unit."""

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from icmodel.fold.folder import fold_files, is_folded, rebuild, write_folded
 from icmodel.fold.folding import Folded, fold
-from icmodel.fold.reading import Reading, read_records
-from icmodel.fold.record import Record, record_of
+from icmodel.fold.records import Reading, Record, read_records, record_of
 from icmodel.fold.settings import Settings
 
 __all__ = [

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any
 
-from icmodel.fold.environment import NOT_COMPARED
+from icmodel import units
+from icmodel.fold.axes import NOT_COMPARED
 from icmodel.fold.flags import BESIDE, BUSY, SPARE_PROCESS_CPU, SPOILS, WHY
+from icmodel.fold.records import Record
 
 USED, HELD_OUT, APART = "used", "held out", "kept apart"
 HELD_OUT_NOTE = " A held-out run stands in `held-out.csv`, on its own, and no point is made of it."
 BEGIN, END = "<!-- folded: begin -->", "<!-- folded: end -->"
+
+WATCHED = ("goodput_bps", "latency_mean_s")
+"""Metrics of the reference point whose drift is reported."""
+ROUNDING = 1.02
+"""Greatest goodput over the line rate; frames partly outside the window may count in full."""
 
 SPOILS_BY_OTHERS: Mapping[str, str] = {
     BESIDE: "everything; where others sent on purpose `cpu_recv*` and `packets_received*`",
@@ -44,6 +53,23 @@ class Fate:
     why: str = ""
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
+
+    def document(self) -> dict[str, object]:
+        """The run's entry in folded.json; metrics left out are grouped by their flags."""
+        said: dict[str, object] = {"run": self.run, "fate": self.fate}
+        if self.why:
+            said["why"] = self.why
+        if self.flags:
+            said["flags"] = list(self.flags)
+        by_flags: dict[tuple[str, ...], list[str]] = {}
+        for metric, flags in self.left_out.items() if self.fate != APART else ():
+            by_flags.setdefault(flags, []).append(metric)
+        if by_flags:
+            said["left_out"] = [
+                {"flags": list(flags), "metrics": sorted(metrics)}
+                for flags, metrics in sorted(by_flags.items())
+            ]
+        return said
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,29 +143,12 @@ class Account:
             },
             "notes": list(self.notes),
             "remarks": list(self.remarks),
-            "runs": [_fate(item) for item in self.fates],
+            "runs": [item.document() for item in self.fates],
         }
 
     def json(self) -> bytes:
         """The bytes of folded.json."""
         return (json.dumps(self.document(), indent=1, ensure_ascii=False) + "\n").encode()
-
-
-def _fate(item: Fate) -> dict[str, object]:
-    said: dict[str, object] = {"run": item.run, "fate": item.fate}
-    if item.why:
-        said["why"] = item.why
-    if item.flags:
-        said["flags"] = list(item.flags)
-    by_flags: dict[tuple[str, ...], list[str]] = {}
-    for metric, flags in item.left_out.items() if item.fate != APART else ():
-        by_flags.setdefault(flags, []).append(metric)
-    if by_flags:
-        said["left_out"] = [
-            {"flags": list(flags), "metrics": sorted(metrics)}
-            for flags, metrics in sorted(by_flags.items())
-        ]
-    return said
 
 
 # --- README.md --------------------------------------------------------------------------------
@@ -158,14 +167,34 @@ def readme(id_: str, title: str, account: Account, before: str | None) -> str:
 
 
 def _prose(id_: str, account: Account) -> list[str]:
+    # how the stored records differ from those that icprobe wrote
+    names, digits = account.settings.get("withhold"), account.settings.get("histogram_digits")
+    changes = []
+    if isinstance(names, list):
+        changes.append(f"with {', '.join(f'`{name}`' for name in names)} withheld")
+    if digits is not None:
+        changes.append(f"with histograms of {digits} significant digits")
+    but = f", but {' and '.join(changes)}" if changes else ""
+
+    outcomes = [(str(account.count(USED)), "used for points")]
+    if held := account.count(HELD_OUT):
+        outcomes.append((str(held), "held out by the plan"))
+    outcomes += [(str(n), f"kept apart: {why}") for why, n in account.reasons().items()]
+    if account.duplicates:
+        outcomes.append((str(account.duplicates), "given twice, counted once"))
+
+    refused = account.settings.get("refuse", ())
+    flags = [
+        (flag, str(n["runs"]), _spoils(flag, n["spoilt"], refused), WHY.get(flag, "not known here"))
+        for flag, n in account.flags().items()
+    ]
     told = (*account.notes, *account.remarks)
     return [
         f"`records.jsonl.gz` holds the {len(account.fates)} records of icprobe that this dataset was "
-        f"folded from, as they were written{_kept(account)}. `folded.json` says of each what "
-        "became of it.",
+        f"folded from, as they were written{but}. `folded.json` says of each what became of it.",
         "",
-        *_table(("runs", "what became of them"), _fates(account)),
-        *_flag_lines(account),
+        *_table(("runs", "what became of them"), outcomes),
+        *(_table(("flag", "runs", "spoils", "since"), flags) if flags else ()),
         *[f"- {note}" for note in told],
         *([""] if told else []),
         "Points are means over the runs of a point, with their number and their standard deviation."
@@ -177,38 +206,6 @@ def _prose(id_: str, account: Account) -> list[str]:
         f"icmodel fold {id_}",
         "```",
     ]
-
-
-def _kept(account: Account) -> str:
-    """How the kept records differ from those that icprobe wrote; empty if they do not."""
-    names, digits = account.settings.get("withhold"), account.settings.get("histogram_digits")
-    said = []
-    if isinstance(names, list):
-        said.append(f"with {', '.join(f'`{name}`' for name in names)} withheld")
-    said += [] if digits is None else [f"with histograms of {digits} significant digits"]
-    return f", but {' and '.join(said)}" if said else ""
-
-
-def _fates(account: Account) -> list[tuple[str, str]]:
-    rows = [(str(account.count(USED)), "used for points")]
-    if held := account.count(HELD_OUT):
-        rows.append((str(held), "held out by the plan"))
-    rows += [(str(n), f"kept apart: {why}") for why, n in account.reasons().items()]
-    if account.duplicates:
-        rows.append((str(account.duplicates), "given twice, counted once"))
-    return rows
-
-
-def _flag_lines(account: Account) -> list[str]:
-    flags = account.flags()
-    if not flags:
-        return []
-    refused = account.settings.get("refuse", ())
-    rows = [
-        (flag, str(n["runs"]), _spoils(flag, n["spoilt"], refused), WHY.get(flag, "not known here"))
-        for flag, n in flags.items()
-    ]
-    return _table(("flag", "runs", "spoils", "since"), rows)
 
 
 def _spoils(flag: str, spoilt: int, refused: object) -> str:
@@ -226,3 +223,70 @@ def _spoils(flag: str, spoilt: int, refused: object) -> str:
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     lines = [columns, ["---"] * len(columns), *rows]
     return [*(f"| {' | '.join(line)} |" for line in lines), ""]
+
+
+# --- remarks ---
+
+
+def remarks(records: Sequence[Record], document: Mapping[str, object]) -> tuple[str, ...]:
+    """Remarks on plans in several versions, a missing or exceeded line rate, drift of the hosts."""
+    return (*_forms(records), *_line_rate(records, document), *_drift(records))
+
+
+def _forms(records: Sequence[Record]) -> Iterator[str]:
+    forms: dict[str, list[str]] = {}
+    for plan in (record.document.plan for record in records):
+        if plan is not None and plan.digest not in forms.setdefault(plan.name, []):
+            forms[plan.name].append(plan.digest)
+    for name, digests in sorted(forms.items()):
+        if len(digests) > 1:
+            yield (
+                f"The plan {name} was carried out in {len(digests)} forms (another place, line "
+                "rate, MTU, protocol or text): the records do not say which of them differ."
+            )
+
+
+def _line_rate(records: Sequence[Record], document: Mapping[str, object]) -> Iterator[str]:
+    link = document.get("interconnect")
+    if not isinstance(link, Mapping) or link.get("kind") != "ethernet":
+        return
+    if "line_rate_bps" not in link:
+        yield (
+            "The line rate is not known, since a virtual link states none or a fiction: say it "
+            "with --line-rate, or no bound of theory applies."
+        )
+    elif too_fast := [one for one in records if _excess_bps(one, link) > 0]:
+        fastest = max(too_fast, key=lambda one: one.result["goodput_bps"])
+        rate, most = (
+            units.format_bps(bps, 4)
+            for bps in (link["line_rate_bps"], fastest.result["goodput_bps"])
+        )
+        yield (
+            f"{len(too_fast)} runs reached more than the line rate of {rate}, up to {most} (run "
+            f"{fastest.run}): that rate or these runs are wrong, and no prediction goes beyond it."
+        )
+
+
+def _excess_bps(record: Record, link: Mapping[str, Any]) -> float:
+    """Goodput of a run beyond the line rate and the burst of a token bucket [b/s]."""
+    seconds = record.document.settings.get("duration_s") or 1.0
+    at_once = 8 * link.get("burst_bytes", 0.0) / seconds
+    most = ROUNDING * link["line_rate_bps"] + at_once
+    return float(record.result.get("goodput_bps", 0.0) - most)
+
+
+def _drift(records: Sequence[Record]) -> Iterator[str]:
+    """Remarks on differences between the first and the last third of the reference runs."""
+    reference = [record for record in records if record.kind == "reference"]
+    third = len(reference) // 3
+    if third < 2:
+        return
+    for metric in WATCHED:
+        values = [r.result[metric] for r in reference if metric in r.result]
+        if len(values) == len(reference):
+            first, last = (fmean(part) for part in (values[:third], values[-third:]))
+            yield (
+                f"The {len(values)} runs of the reference point: {metric} "
+                f"{units.format_quantity(metric, first, 4)} in the first third, "
+                f"{units.format_quantity(metric, last, 4)} in the last."
+            )

@@ -1,7 +1,12 @@
-"""Option axes: which keys of the records' points become columns, their values and defaults."""
+"""Option axes: columns made of the records' points, and of environments that differ.
+
+Hardware and software of a host must be the same in all records.  Its settings may differ if the
+records' points already distinguish them, by their MTU or by a label such as ``offload``.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +15,7 @@ from dataclasses import dataclass
 from icmodel.dataset_rows import AXES, REST, RUN
 from icmodel.dataset_write import number_text
 from icmodel.errors import RecordError
-from icmodel.fold.record import Label, Record
+from icmodel.fold.records import Label, Record
 
 DERIVED = ("rate_fps",)
 """Keys of a point that follow from others: the load is rate times payload."""
@@ -58,6 +63,47 @@ MEANINGS: Mapping[str, str] = {
 }
 
 
+HOST = (
+    "hostname",
+    "kernel",
+    "kernel_cmdline",
+    "cpu_model",
+    "cpus",
+    "smt",
+    "clock_source",
+    "hypervisor",
+    "memory_bytes",
+    "driver",
+    "firmware",
+    "governor",
+    "icprobe",
+)
+"""Properties that identify a host: hardware and software."""
+SETTING = ("mtu_bytes", "offloads", "qdisc", "link_speed_bps", "sysctls", "libzmq")
+"""Settings of a host."""
+NOT_COMPARED: Mapping[str, str] = {
+    "interface": "a name",
+    "mac": "a name; another card shows in driver, firmware or speed",
+    "receive_steering": "icprobe sets it by the cores of the run",
+}
+ENDS = ("caller", "responder")
+LENGTH = "duration"
+BY_NAME: Mapping[str, str] = {
+    LENGTH: "how long the window of a run was asked to be",
+    "plan": "the plan that the run belongs to",
+    "flags": "the flags of the run",
+}
+"""Further properties that can become an option axis."""
+APART = (*BY_NAME, *HOST, *(name for name in SETTING if name != "mtu_bytes"))
+"""All properties that can become an option axis."""
+
+OPTIONS = {*AXES, *DERIVED, *MEANINGS} - {"mtu_bytes"}
+"""Keys of a point that are neither host settings nor labels; any other key is a label."""
+
+Properties = dict[str, str]
+"""The properties of both hosts in one record, by name, as text."""
+
+
 @dataclass(frozen=True, slots=True)
 class OptionAxes:
     """The option axes of a dataset, and the options that all runs share.
@@ -95,29 +141,43 @@ def option_axes(records: Sequence[Record], labels: Mapping[str, Mapping[str, str
     RecordError
         If an option has the name of a column.
     """
-    said = {record.run: {**_options(record), **labels.get(record.run, {})} for record in records}
     protocols = {record.run: str(record.point["protocol"]) for record in records}
-    found = sorted({name for options in said.values() for name in options})
-    names = tuple(name for name in found if _varies(name, said, protocols))
-    spoken = {
-        name: {protocols[run] for run, options in said.items() if name in options} for name in names
-    }
+    options = {}
+    for record in records:
+        own = {
+            column_name(record, name): cell(value)
+            for name, value in record.point.items()
+            if name not in (*AXES, *DERIVED) and cell(value)
+        }
+        options[record.run] = {**own, **labels.get(record.run, {})}
+
+    # an option is an axis if its value differs, or if only some runs of a protocol have it
+    names: list[str] = []
+    fixed: dict[str, str] = {}
+    having: dict[str, set[str]] = {}
+    for name in sorted({name for own in options.values() for name in own}):
+        values = {own[name] for own in options.values() if name in own}
+        having[name] = {protocols[run] for run, own in options.items() if name in own}
+        lacking = {protocols[run] for run, own in options.items() if name not in own}
+        if len(values) > 1 or having[name] & lacking:
+            names.append(name)
+        else:
+            fixed[name] = values.pop()
+
+    # runs that did not set an option have the value of one left alone, if their protocol has it
+    unset = {name: LEFT_ALONE.get(name, NOT_LABELLED) for name in names}
     cells = {
         run: tuple(
-            options.get(name, _left_alone(name) if protocols[run] in spoken[name] else "")
-            for name in names
+            own.get(name, unset[name] if protocols[run] in having[name] else "") for name in names
         )
-        for run, options in said.items()
+        for run, own in options.items()
     }
-    fixed = {
-        name: next(options[name] for options in said.values() if name in options)
-        for name in found
-        if name not in names
-    }
-    defaults = {
-        name: _default(name, [row[k] for row in cells.values()]) for k, name in enumerate(names)
-    }
-    return OptionAxes(names, cells, defaults, fixed)
+    defaults = {}
+    for name, *column in zip(names, *cells.values(), strict=True):
+        usual = (FIRST_CHOICE.get(name, ""), unset[name])
+        present = [value for value in usual if value and value in column]
+        defaults[name] = present[0] if present else most_frequent(filter(None, column))
+    return OptionAxes(tuple(names), cells, defaults, fixed)
 
 
 def axis_entries(axes: OptionAxes, apart: Mapping[str, str]) -> dict[str, dict[str, str]]:
@@ -140,15 +200,14 @@ def cell(value: Label) -> str:
     return " ".join(value.lower().replace(",", " ").split())
 
 
-def _options(record: Record) -> dict[str, str]:
-    return {
-        _column(record, name): cell(value)
-        for name, value in record.point.items()
-        if name not in AXES and name not in DERIVED and cell(value)
-    }
+def column_name(record: Record, name: str) -> str:
+    """The column of an option: lower case, letters, digits and underscores.
 
-
-def _column(record: Record, name: str) -> str:
+    Raises
+    ------
+    RecordError
+        If nothing is left of the name, or another column has it.
+    """
     column = re.sub(r"[^a-z0-9_]+", "_", name.lower()).strip("_")
     if not column or column in (*AXES, *REST, RUN):
         raise RecordError(
@@ -158,26 +217,147 @@ def _column(record: Record, name: str) -> str:
     return column
 
 
-def _varies(name: str, said: Mapping[str, Mapping[str, str]], protocols: Mapping[str, str]) -> bool:
-    values = {options[name] for options in said.values() if name in options}
-    with_it = {protocols[run] for run, options in said.items() if name in options}
-    without = {protocols[run] for run, options in said.items() if name not in options}
-    return len(values) > 1 or bool(with_it & without)
-
-
-def _left_alone(name: str) -> str:
-    return LEFT_ALONE.get(name, NOT_LABELLED)
-
-
-def _default(name: str, cells: Sequence[str]) -> str:
-    """The usual value if present, else the one for an option not set, else the most frequent."""
-    for choice in (FIRST_CHOICE.get(name, ""), _left_alone(name)):
-        if choice and choice in cells:
-            return choice
-    return most_frequent(filter(None, cells))
-
-
 def most_frequent(words: Iterable[str]) -> str:
     """The most frequent of some words, the first in the alphabet if tied."""
     counts = Counter(words)
     return min(counts, key=lambda word: (-counts[word], word))
+
+
+# --- environments ---
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The result of comparing environments.
+
+    Parameters
+    ----------
+    labels : mapping
+        Run -> axis -> value, for properties that become an option axis.
+    meanings : mapping
+        Axis -> its meaning.
+    explained : mapping
+        Property that differs along with an option of the points -> its values.
+    """
+
+    labels: Mapping[str, Mapping[str, str]]
+    meanings: Mapping[str, str]
+    explained: Mapping[str, tuple[str, ...]]
+
+
+def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
+    """Compare the environments of all records.
+
+    Parameters
+    ----------
+    records : sequence of Record
+        The records that become rows.
+    apart : sequence of str
+        Properties that become an option axis each.
+
+    Raises
+    ------
+    RecordError
+        If a property differs that no axis, MTU or label of the points distinguishes.
+    """
+    if LENGTH not in apart:
+        _check_lengths(records)
+    found = [host_properties(record) for record in records]
+    names = sorted({name for one in found for name in one})
+    differing = [name for name in names if len({one.get(name, "none") for one in found}) > 1]
+
+    # MTU and labels of a point may explain settings: each of them then occurs with one value only
+    reasons = [
+        tuple((key, str(record.point[key])) for key in sorted(record.point) if key not in OPTIONS)
+        for record in records
+    ]
+    explained = {}
+    for name in differing:
+        field = name.partition(".")[0]
+        if field in apart:
+            continue
+        values = [one.get(name, "none") for one in found]
+        follows = len(set(zip(reasons, values, strict=True))) == len(set(reasons))
+        if field in HOST or not follows:
+            first = next(k for k, value in enumerate(values) if value != values[0])
+            raise RecordError(
+                f"the runs are not of one environment: {name} is {values[0]!r} in run "
+                f"{records[0].run} and {values[first]!r} in run {records[first].run}; fold them into "
+                f"two datasets, or keep them apart by an axis with --apart {field}"
+            )
+        explained[name] = tuple(sorted(set(values)))
+    return Compared(
+        labels={
+            record.run: {axis: axis_label(axis, record, one, differing) for axis in apart}
+            for record, one in zip(records, found, strict=True)
+        },
+        meanings={
+            axis: BY_NAME.get(axis, f"{axis} of the hosts: caller / responder") for axis in apart
+        },
+        explained=explained,
+    )
+
+
+def _check_lengths(records: Sequence[Record]) -> None:
+    """Refuse repeats of a point with windows of different length.
+
+    The greatest latency of a longer window is greater, so such runs are no repeats.
+    """
+    lengths: dict[str, Record] = {}
+    for record in records:
+        point = json.dumps(dict(record.point), sort_keys=True)
+        first = lengths.setdefault(point, record)
+        if first.length != record.length:
+            raise RecordError(
+                f"runs of one point are not alike: run {first.run} measured for {first.length} and "
+                f"run {record.run} for {record.length}; fold them into two datasets, or keep them "
+                f"apart by an axis with --apart {LENGTH}"
+            )
+
+
+def host_properties(record: Record) -> Properties:
+    """The properties of both ends; each offload and kernel setting is one of its own."""
+    hosts: dict[str, Properties] = {}
+    for end in ENDS:
+        words = hosts[end] = {}
+        for name in (*HOST, *SETTING):
+            value = record.host(end).get(name)
+            if isinstance(value, Mapping):
+                words |= {f"{name}.{key}": _word(inner) for key, inner in sorted(value.items())}
+            elif name == "memory_bytes" and isinstance(value, int):
+                words[name] = (
+                    f"{round(value / 2**30)} GiB"  # the kernel reserves more or less by boot
+                )
+            elif value is not None:
+                words[name] = _word(value)
+    names = sorted(set().union(*hosts.values()))
+    both = {name: [hosts[end].get(name, "none") for end in ENDS] for name in names}
+    return {name: " / ".join(dict.fromkeys(words)) for name, words in both.items()}
+
+
+def _word(value: object) -> str:
+    return cell(value) if isinstance(value, (bool, int, float, str)) else str(value)
+
+
+def axis_label(axis: str, record: Record, properties: Properties, differing: Sequence[str]) -> str:
+    """The value of a run on an axis that tells environments apart.
+
+    Parameters
+    ----------
+    differing : sequence of str
+        Properties that differ between runs; of offloads and kernel settings only these are named.
+    """
+    if axis == "plan":
+        return "none" if record.document.plan is None else cell(record.document.plan.name)
+    if axis == LENGTH:
+        return record.length
+    if axis == "flags":
+        return " ".join(record.flags) or "none"
+    if axis in properties:
+        return properties[axis]
+    parts = [
+        f"{name.partition('.')[2]}={properties.get(name, 'none')}"
+        for name in differing
+        if name.partition(".")[0] == axis
+    ]
+    return " ".join(parts) or "same"

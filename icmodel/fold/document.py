@@ -9,7 +9,7 @@ from typing import Any
 from icmodel.dataset_rows import Point
 from icmodel.fold.axes import OptionAxes, axis_entries, most_frequent
 from icmodel.fold.flags import SPOILS
-from icmodel.fold.record import Record
+from icmodel.fold.records import Record
 from icmodel.fold.settings import Settings
 
 VIRTUAL = ("veth", "tun", "bridge", "dummy")
@@ -31,20 +31,39 @@ def dataset_document(
     axes: OptionAxes,
     apart: Mapping[str, str],
 ) -> dict[str, object]:
-    """The document of dataset.toml without checksums."""
+    """The document of dataset.toml without checksums.
+
+    Parameters
+    ----------
+    records, points
+        The runs used, and the rows made of them.
+    apart : mapping
+        Meanings of axes that tell environments apart.
+    """
+    host = records[0].host("caller")
+    protocols = sorted({str(record.point["protocol"]) for record in records})
+    title = f"{', '.join(protocols)} measured with icprobe on {host.get('cpu_model', 'own hosts')}"
+    versions = ", ".join(sorted({record.document.tool.version for record in records}))
+    days = sorted({record.document.started_utc[:10] for record in records})
+    span = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    measured_axes = {
+        axis: {"meaning": meaning, "unit": unit}
+        for axis, (meaning, unit) in AXIS_MEANINGS.items()
+        if any(getattr(point, axis) is not None for point in points)
+    }
     made: dict[str, object] = {
         "id": settings.id,
-        "title": settings.title or _title(records),
+        "title": settings.title or title,
         "edition": "1",
         "default_variant": settings.default_variant,
         "default_protocol": most_frequent(point.protocol for point in points),
         "licence": "Not stated.",
-        "citation": _citation(records),
-        "known_limits": _limits(records, axes),
-        "tool": {"name": "icprobe", "version": _versions(records)},
-        "interconnect": _interconnect(settings, records[0]),
-        "hosts": _hosts(records[0]),
-        "axes": _axes(points) | axis_entries(axes, apart),
+        "citation": f"Own measurement with icprobe {versions}, {span}.",
+        "known_limits": known_limits(records, axes),
+        "tool": {"name": "icprobe", "version": versions},
+        "interconnect": interconnect(settings, records[0]),
+        "hosts": [host_entry(records[0].host(end), end) for end in ("caller", "responder")],
+        "axes": measured_axes | axis_entries(axes, apart),
     }
     return _over(made, settings.about)
 
@@ -63,23 +82,8 @@ def _over(made: Mapping[str, object], about: Mapping[str, object]) -> dict[str, 
     return merged
 
 
-def _title(records: Sequence[Record]) -> str:
-    protocols = sorted({str(record.point["protocol"]) for record in records})
-    host = records[0].host("caller")
-    return f"{', '.join(protocols)} measured with icprobe on {host.get('cpu_model', 'own hosts')}"
-
-
-def _citation(records: Sequence[Record]) -> str:
-    days = sorted({record.document.started_utc[:10] for record in records})
-    span = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
-    return f"Own measurement with icprobe {_versions(records)}, {span}."
-
-
-def _versions(records: Sequence[Record]) -> str:
-    return ", ".join(sorted({record.document.tool.version for record in records}))
-
-
-def _interconnect(settings: Settings, record: Record) -> dict[str, object]:
+def interconnect(settings: Settings, record: Record) -> dict[str, object]:
+    """Kind, line rate [b/s] and MTU [B] of the link; a virtual card's speed is not taken."""
     host = record.host("caller")
     loopback = host.get("interface") == "lo"
     link: dict[str, object] = {"kind": "loopback" if loopback else "ethernet"}
@@ -99,11 +103,8 @@ def _positive(value: object) -> float | None:
     return float(value) if good else None  # type: ignore[arg-type]
 
 
-def _hosts(record: Record) -> list[dict[str, str]]:
-    return [_host(record.host(end), end) for end in ("caller", "responder")]
-
-
-def _host(host: Mapping[str, Any], role: str) -> dict[str, str]:
+def host_entry(host: Mapping[str, Any], role: str) -> dict[str, str]:
+    """Name, processor, network card and kernel of a host, as far as known."""
     driver, firmware = host.get("driver"), host.get("firmware")
     nic = " ".join(str(part) for part in (driver, firmware) if part)
     cpu = f"{host.get('cpu_model', '')}, {host.get('cpus', '?')} cores"
@@ -116,15 +117,7 @@ def _host(host: Mapping[str, Any], role: str) -> dict[str, str]:
     return {key: value for key, value in said.items() if value}
 
 
-def _axes(points: Sequence[Point]) -> dict[str, dict[str, str]]:
-    return {
-        axis: {"meaning": meaning, "unit": unit}
-        for axis, (meaning, unit) in AXIS_MEANINGS.items()
-        if any(getattr(point, axis) is not None for point in points)
-    }
-
-
-def _limits(records: Sequence[Record], axes: OptionAxes) -> list[str]:
+def known_limits(records: Sequence[Record], axes: OptionAxes) -> list[str]:
     """Known limits of the dataset that follow from the records."""
     host = records[0].host("caller")
     limits = []
@@ -135,7 +128,14 @@ def _limits(records: Sequence[Record], axes: OptionAxes) -> list[str]:
         )
     if host.get("hypervisor") is True:
         limits.append("The hosts are virtual machines themselves.")
-    limits += _disturbances(records)
+    counts = Counter(
+        flag for record in records for flag in record.flags if not SPOILS.get(flag, ("",))
+    )
+    if counts:
+        disturbed = [f"{flag} in {n} of {len(records)} runs" for flag, n in sorted(counts.items())]
+        limits.append(
+            f"The hosts were disturbed, which is part of the spread: {', '.join(disturbed)}."
+        )
     if axes.fixed:
         said = ", ".join(f"{name} {value}" for name, value in axes.fixed.items())
         limits.append(f"Every run was made with {said}; the dataset says nothing of other values.")
@@ -144,13 +144,3 @@ def _limits(records: Sequence[Record], axes: OptionAxes) -> list[str]:
         "not say."
     )
     return limits
-
-
-def _disturbances(records: Sequence[Record]) -> list[str]:
-    counts = Counter(
-        flag for record in records for flag in record.flags if not SPOILS.get(flag, ("",))
-    )
-    said = [f"{flag} in {n} of {len(records)} runs" for flag, n in sorted(counts.items())]
-    if not said:
-        return []
-    return [f"The hosts were disturbed, which is part of the spread: {', '.join(said)}."]

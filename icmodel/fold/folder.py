@@ -18,7 +18,7 @@ from icmodel.dataset_write import DOCUMENT_FILE, id_of, write_dataset
 from icmodel.errors import RecordError
 from icmodel.fold.account import readme
 from icmodel.fold.folding import Folded, fold, records_text
-from icmodel.fold.reading import Progress, read_records, unpacked
+from icmodel.fold.records import Progress, read_records, unpacked
 from icmodel.fold.settings import Settings, settings_of
 
 RECORDS_FILE = "records.jsonl.gz"
@@ -76,7 +76,7 @@ def rebuild(folder: str | Path, progress: Progress | None = None) -> Folded:
         If the folder cannot be written, or its name cannot be an id.
     """
     target = Path(folder)
-    name, account = id_of(target), _account(target)
+    name, account = id_of(target), account_of(target)
     chosen = replace(settings_of(account.settings), id=name)
     reading = read_records([target / RECORDS_FILE], progress)
     text = records_text(reading.records)
@@ -105,12 +105,13 @@ def write_folded(folder: str | Path, folded: Folded) -> Dataset:
     check_document(
         {**folded.document, "schema_version": 1, "protocols": ["any"]}, target / DOCUMENT_FILE
     )
-    account = folded.account
     name, title = str(folded.document["id"]), str(folded.document["title"])
+    page = target / README_FILE
+    before = page.read_text(encoding="utf-8") if page.is_file() else None
     extra = {
-        RECORDS_FILE: _packed(target / RECORDS_FILE, records_text(folded.records).encode()),
-        ACCOUNT_FILE: account.json(),
-        README_FILE: readme(name, title, account, _text(target / README_FILE)).encode(),
+        RECORDS_FILE: packed(target / RECORDS_FILE, records_text(folded.records).encode()),
+        ACCOUNT_FILE: folded.account.json(),
+        README_FILE: readme(name, title, folded.account, before).encode(),
     }
     write_dataset(
         target, folded.document, folded.option_axes, folded.points, extra, folded.held_out
@@ -123,7 +124,7 @@ def is_folded(folder: Path) -> bool:
     return (folder / ACCOUNT_FILE).is_file()
 
 
-def _packed(path: Path, body: bytes) -> bytes:
+def packed(path: Path, body: bytes) -> bytes:
     """The lines compressed without name and time, so that the same lines give the same bytes.
 
     A present archive with the same lines is kept, since another zlib may compress them differently.
@@ -132,14 +133,10 @@ def _packed(path: Path, body: bytes) -> bytes:
         before = path.read_bytes()
         if unpacked(before, path) == body:
             return before
-    packed = io.BytesIO()
-    with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=packed, mtime=0) as file:
+    archive = io.BytesIO()
+    with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=archive, mtime=0) as file:
         file.write(body)
-    return packed.getvalue()
-
-
-def _text(path: Path) -> str | None:
-    return path.read_text(encoding="utf-8") if path.is_file() else None
+    return archive.getvalue()
 
 
 class _Counted(BaseModel):
@@ -158,7 +155,8 @@ class _Account(BaseModel):
     notes: tuple[str, ...] = ()
 
 
-def _account(folder: Path) -> _Account:
+def account_of(folder: Path) -> _Account:
+    """The account in folded.json of a folder, checked."""
     path = folder / ACCOUNT_FILE
     try:
         return _Account.model_validate_json(path.read_bytes())

@@ -1,4 +1,4 @@
-"""Folding: records become points, held-out runs, a document and an account of every record."""
+"""Fold records into a dataset: points, held-out runs, the document and an account of every record."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from icmodel.dataset_rows import Point
 from icmodel.errors import RecordError
-from icmodel.fold.account import APART, HELD_OUT, USED, Account, Fate
-from icmodel.fold.axes import OptionAxes, option_axes
+from icmodel.fold.account import APART, HELD_OUT, USED, Account, Fate, remarks
+from icmodel.fold.axes import compare, option_axes
 from icmodel.fold.document import dataset_document
-from icmodel.fold.environment import compare
-from icmodel.fold.histograms import coarser
-from icmodel.fold.merging import LeftOut, Runs, merged, place_of, single, spoilt_metrics, where
-from icmodel.fold.record import Record
-from icmodel.fold.remarks import remarks
-from icmodel.fold.sessions import between_sessions
+from icmodel.fold.merging import (
+    between_sessions,
+    merged,
+    place_of,
+    single,
+    spoilt_metrics,
+    where,
+)
+from icmodel.fold.records import Record
+from icmodel.fold.redaction import stored
 from icmodel.fold.settings import Settings
-from icmodel.fold.withholding import without
 
 SEARCH = "a trial of a search: its load was the search's choice"
 SAME_CORES = (
@@ -49,7 +51,7 @@ class Folded:
     held_out : mapping
         Name of each held-out run -> its rows.
     account : Account
-        What became of every record.
+        Outcome of every record: used, held out or kept apart.
     records : tuple of Record
         All records, in order of time.
     """
@@ -98,84 +100,67 @@ def fold(
     """
     chosen = settings or Settings()
     ordered = sorted(records, key=lambda record: (record.document.started_utc, record.run))
-    apart = {r.run: why for r in ordered if (why := _set_aside(r, chosen.most_steal))}
+    apart = {one.run: why for one in ordered if (why := why_apart(one, chosen.most_steal))}
     if len(apart) == len(ordered):
         raise RecordError(f"there is no run to make points of: {_counted(apart)}")
-    compared = compare([record for record in ordered if record.run not in apart], chosen.apart)
-    ordered = [_kept(record, chosen) for record in ordered]
-    rest = [record for record in ordered if record.run not in apart]
+
+    # environments are compared as icprobe wrote them, everything else is as it is stored
+    compared = compare([one for one in ordered if one.run not in apart], chosen.apart)
+    ordered = [stored(one, chosen.withhold, chosen.histogram_digits) for one in ordered]
+    rest = [one for one in ordered if one.run not in apart]
     axes = option_axes(rest, compared.labels)
-    found = _sorted(rest, axes, chosen)
-    apart |= found.apart
-    if not found.points:
-        reasons = {record.run: apart.get(record.run, HELD) for record in ordered}
+
+    # a point that any run holds out is closed to all runs of it
+    runs = [(place_of(one, axes), one) for one in rest]
+    closed = {where(place) for place, one in runs if one.held_out}
+    apart |= {
+        one.run: ELSEWHERE for place, one in runs if where(place) in closed and not one.held_out
+    }
+    runs = [(place, one) for place, one in runs if one.run not in apart]
+
+    # rows of each run; a run without a row says why
+    left_out = {one.run: spoilt_metrics(one, chosen) for _, one in runs}
+    alone = {one.run: single(place, one, left_out[one.run]) for place, one in runs}
+    for run in (run for run, rows in alone.items() if not rows):
+        flags = sorted({flag for spoiling in left_out[run].values() for flag in spoiling})
+        apart[run] = f"{SPOILT}: {', '.join(flags)}" if flags else EMPTY
+    open_runs = [(place, one) for place, one in runs if not one.held_out]
+    points = merged(open_runs, left_out)
+    if not points:
+        reasons = {one.run: apart.get(one.run, HELD) for one in ordered}
         raise RecordError(f"no run is left to make points of: {_counted(reasons)}")
-    document = dataset_document(chosen, rest, found.points, axes, compared.meanings)
-    sessions = between_sessions(found.open_runs, found.left_out)
+
+    document = dataset_document(chosen, rest, points, axes, compared.meanings)
+    sessions = between_sessions(open_runs, left_out)
     if sessions is not None:
         document["between_sessions"] = sessions
+    fates = []
+    for one in ordered:
+        why = apart.get(one.run, "")
+        fate = APART if why else HELD_OUT if one.held_out else USED
+        fates.append(Fate(one.run, fate, why, left_out.get(one.run, {}), one.flags))
     account = Account(
         settings=chosen.document(),
         sha256=hashlib.sha256(records_text(ordered).encode()).hexdigest(),
         duplicates=duplicates,
-        fates=tuple(_fate(record, apart, found.left_out) for record in ordered),
+        fates=tuple(fates),
         fixed=axes.fixed,
         explained=compared.explained,
         notes=tuple(notes),
         remarks=remarks(rest, document),
     )
-    return Folded(document, axes.names, found.points, found.held_out, account, tuple(ordered))
+    held_out = {one.run: rows for _, one in runs if one.held_out and (rows := alone[one.run])}
+    return Folded(document, axes.names, points, held_out, account, tuple(ordered))
 
 
-def records_text(records: Sequence[Record]) -> str:
-    """The records as they were read, one on each line."""
-    return "".join(f"{record.line}\n" for record in records)
+def why_apart(record: Record, most_steal: float | None) -> str:
+    """Reason why a run cannot be used for its point; empty if it can.
 
-
-class _Sorted(NamedTuple):
-    """Runs sorted into those merged into points, those held out and those kept apart, with reasons."""
-
-    points: tuple[Point, ...]
-    held_out: Mapping[str, tuple[Point, ...]]
-    apart: Mapping[str, str]
-    open_runs: Runs
-    left_out: LeftOut
-
-
-def _sorted(records: Sequence[Record], axes: OptionAxes, settings: Settings) -> _Sorted:
-    runs = [(place_of(record, axes), record) for record in records]
-    closed = {where(place) for place, record in runs if record.held_out}
-    apart = {r.run: ELSEWHERE for place, r in runs if where(place) in closed and not r.held_out}
-    runs = [(place, record) for place, record in runs if record.run not in apart]
-    left_out = {record.run: spoilt_metrics(record, settings) for _, record in runs}
-    alone = {record.run: single(place, record, left_out[record.run]) for place, record in runs}
-    apart |= {run: _unusable(left_out[run]) for run, rows in alone.items() if not rows}
-    open_runs = [(place, record) for place, record in runs if not record.held_out]
-    held_out = {r.run: alone[r.run] for _, r in runs if r.held_out and alone[r.run]}
-    return _Sorted(merged(open_runs, left_out), held_out, apart, open_runs, left_out)
-
-
-def _unusable(left_out: Mapping[str, Sequence[str]]) -> str:
-    """The reason why a run has no row."""
-    flags = sorted({flag for flags in left_out.values() for flag in flags})
-    return f"{SPOILT}: {', '.join(flags)}" if flags else EMPTY
-
-
-def _fate(record: Record, apart: Mapping[str, str], left_out: LeftOut) -> Fate:
-    why = apart.get(record.run, "")
-    fate = APART if why else HELD_OUT if record.held_out else USED
-    return Fate(record.run, fate, why, left_out.get(record.run, {}), record.flags)
-
-
-def _kept(record: Record, settings: Settings) -> Record:
-    """A record as it is stored in the folder."""
-    shown = without(record, settings.withhold)
-    digits = settings.histogram_digits
-    return shown if digits is None else coarser(shown, digits)
-
-
-def _set_aside(record: Record, most_steal: float | None) -> str:
-    """The reason why a run cannot be used for its point; empty if it can."""
+    Parameters
+    ----------
+    most_steal : float, optional
+        Greatest share of a core in use, 0…1, that the hypervisor may take.
+    """
     plan = record.document.plan
     if plan is not None and plan.kind == "search":
         return SEARCH
@@ -186,6 +171,11 @@ def _set_aside(record: Record, most_steal: float | None) -> str:
     if most_steal is not None and record.steal > most_steal:
         return f"the hypervisor took more than {100 * most_steal:g} % of a core in use"
     return ""
+
+
+def records_text(records: Sequence[Record]) -> str:
+    """The records as they were read, one on each line."""
+    return "".join(f"{record.line}\n" for record in records)
 
 
 def _counted(reasons: Mapping[str, str]) -> str:

@@ -1,17 +1,19 @@
-"""Merging: the repeats of a point become one row for each metric: mean, spread, number of runs."""
+"""Merge runs into rows: the repeats of a point become one row for each metric."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator, Mapping, Sequence
-from statistics import fmean, stdev
+from collections.abc import Container, Mapping, Sequence
+from datetime import datetime
+from itertools import combinations
+from statistics import fmean, median, stdev
 from typing import Any
 
 from icmodel.dataset_rows import AXES, METRIC_ENDINGS, POINT, RATIOS, Point
 from icmodel.errors import RecordError
 from icmodel.fold.axes import OptionAxes
 from icmodel.fold.flags import spoilers
-from icmodel.fold.record import Record
+from icmodel.fold.records import Record
 from icmodel.fold.settings import Settings
 
 NOT_METRICS = (
@@ -27,6 +29,13 @@ DIGITS = 9
 
 LEAST_SHARE = 1e-9
 """Shares of a core below this are rounding errors and become 0."""
+
+GAP_S = 1800.0
+"""A pause of this length begins another session."""
+LEAST_POINTS = 10
+"""Points measured in several sessions that an estimate of the spread needs."""
+NORMAL = 1.4826 / math.sqrt(2)
+"""Standard deviation of a normal distribution over the median absolute difference of two draws."""
 
 Place = tuple[object, ...]
 """The columns of a row before its metric."""
@@ -44,7 +53,7 @@ def place_of(record: Record, axes: OptionAxes) -> Point:
     RecordError
         If the value of an axis is not a number of the right kind.
     """
-    axis = {name: _axis(record, name) for name in AXES[1:]}
+    axis = {name: axis_value(record, name) for name in AXES[1:]}
     if axis["load_bps"] is None:
         axis["load_bps"] = math.inf  # a run without a load was unlimited
     return Point(
@@ -61,6 +70,18 @@ def place_of(record: Record, axes: OptionAxes) -> Point:
         basis="measured",
         source=record.source,
     )
+
+
+def axis_value(record: Record, name: str) -> Any:
+    """The value of a numeric axis; ``None`` if the run does not say it."""
+    value = record.point.get(name)
+    if value is None:
+        return None
+    whole = not name.endswith("_bps")
+    if isinstance(value, (bool, str)) or (whole and not isinstance(value, int)):
+        kind = "a whole number" if whole else "a number in SI"
+        raise RecordError(f"run {record.run} has {name} {value!r}: it is {kind}")
+    return value if whole else rounded(value)
 
 
 def where(place: Point) -> Place:
@@ -94,8 +115,26 @@ def spoilt_metrics(record: Record, settings: Settings) -> dict[str, tuple[str, .
 
 
 def merged(runs: Runs, left_out: LeftOut) -> tuple[Point, ...]:
-    """The rows of all runs, without the metrics that are left out."""
-    return tuple(row for group in by_point(runs) for row in _rows(group, left_out))
+    """The rows of all runs, without the metrics that are left out: mean, spread, number of runs."""
+    rows = []
+    for group in by_point(runs):
+        by_metric: dict[str, list[tuple[float, str]]] = {}
+        for _, record in group:
+            for metric, value in metrics_of(record).items():
+                if metric not in left_out[record.run]:
+                    by_metric.setdefault(metric, []).append((value, record.source))
+        for metric, found in by_metric.items():
+            values = [value for value, _ in found]
+            mean = fmean(values)
+            row = group[0][0]._replace(
+                metric=metric,
+                value=rounded(mean),
+                std=rounded(stdev(values, mean)) if len(values) > 1 else None,
+                n=len(found),
+                source="; ".join(dict.fromkeys(source for _, source in found)),
+            )
+            rows.append(row)
+    return tuple(rows)
 
 
 def by_point(runs: Runs) -> list[list[tuple[Point, Record]]]:
@@ -122,31 +161,77 @@ def rounded(value: float) -> float:
     return float(f"{value:.{DIGITS}g}")
 
 
-def _rows(group: Runs, left_out: LeftOut) -> Iterator[Point]:
-    by_metric: dict[str, list[tuple[float, str]]] = {}
-    for _, record in group:
-        for metric, value in metrics_of(record).items():
-            if metric not in left_out[record.run]:
-                by_metric.setdefault(metric, []).append((value, record.source))
-    for metric, found in by_metric.items():
-        values = [value for value, _ in found]
-        mean = fmean(values)
-        yield group[0][0]._replace(
-            metric=metric,
-            value=rounded(mean),
-            std=rounded(stdev(values, mean)) if len(values) > 1 else None,
-            n=len(found),
-            source="; ".join(dict.fromkeys(source for _, source in found)),
-        )
+def between_sessions(runs: Runs, left_out: LeftOut) -> dict[str, object] | None:
+    """Spread between sessions: the table ``between_sessions`` of dataset.toml.
 
+    Runs of one session share the state of the machine, such as caches, other guests and the
+    placement of memory.  So their spread understates how far the next session may differ.  A metric's spread is the standard deviation between the means of sessions: from the median
+    difference of two runs of a point in different sessions, less the one within a session.  It is
+    absolute for ratios and relative for other metrics.
 
-def _axis(record: Record, name: str) -> Any:
-    """The value of a numeric axis; ``None`` if the run does not say it."""
-    value = record.point.get(name)
-    if value is None:
+    Parameters
+    ----------
+    runs : sequence of (place, record)
+        The runs that points are made of.
+    left_out : mapping
+        Run -> metrics to leave out.
+
+    Returns
+    -------
+    dict or None
+        ``None`` if fewer than ten points were measured in more than one session.
+    """
+    session = session_numbers([record for _, record in runs])
+    points = [[record for _, record in group] for group in by_point(runs)]
+    repeated = [records for records in points if len({session[r.run] for r in records}) > 1]
+    if len(repeated) < LEAST_POINTS:
         return None
-    whole = not name.endswith("_bps")
-    if isinstance(value, (bool, str)) or (whole and not isinstance(value, int)):
-        kind = "a whole number" if whole else "a number in SI"
-        raise RecordError(f"run {record.run} has {name} {value!r}: it is {kind}")
-    return value if whole else rounded(value)
+    names = sorted({name for records in repeated for r in records for name in metrics_of(r)})
+    spreads = {name: session_spread(name, repeated, session, left_out) for name in names}
+    return {
+        "sessions": len({session[r.run] for records in repeated for r in records}),
+        "points": len(repeated),
+        "spread": {name: spread for name, spread in spreads.items() if spread},
+    }
+
+
+def session_numbers(records: Sequence[Record]) -> dict[str, int]:
+    """Run -> the number of its session, counted in order of time."""
+    found: dict[str, int] = {}
+    before, count = None, 0
+    for record in sorted(records, key=lambda r: r.document.started_utc):
+        now = datetime.fromisoformat(record.document.started_utc)
+        if before is not None and (now - before).total_seconds() > GAP_S:
+            count += 1
+        found[record.run] = count
+        before = now
+    return found
+
+
+def session_spread(
+    metric: str,
+    points: Sequence[Sequence[Record]],
+    session: Mapping[str, int],
+    left_out: LeftOut,
+) -> float:
+    """Standard deviation between sessions; 0 if they differ no more than runs of one session."""
+    within: list[float] = []
+    between: list[float] = []
+    for records in points:
+        values = []
+        for record in records:
+            value = metrics_of(record).get(metric)
+            if value is None or metric in left_out.get(record.run, ()):
+                continue
+            if metric in RATIOS:
+                values.append((session[record.run], value))
+            elif value > 0:
+                values.append((session[record.run], math.log(value)))
+        pairs = [(a == b, abs(x - y)) for (a, x), (b, y) in combinations(values, 2)]
+        for found, one_session in ((within, True), (between, False)):
+            if differences := [apart for same, apart in pairs if same == one_session]:
+                found.append(median(differences))
+    if len(between) < LEAST_POINTS or not within:
+        return 0.0
+    one, other = (NORMAL * median(found) for found in (within, between))
+    return float(f"{math.sqrt(max(other**2 - one**2, 0.0)):.3g}")

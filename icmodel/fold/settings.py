@@ -6,10 +6,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 
 from icmodel.errors import RecordError
-from icmodel.fold.environment import APART
+from icmodel.fold.axes import APART
 from icmodel.fold.flags import SPOILS
-from icmodel.fold.histograms import LEAST_DIGITS, MOST_DIGITS
-from icmodel.fold.withholding import WITHHELD
+from icmodel.fold.redaction import LEAST_DIGITS, MOST_DIGITS, WITHHELD
 
 WORKED_OUT = ("schema_version", "id", "sha256", "protocols", "held_out", "tool")
 """Keys of dataset.toml that cannot be set, since they follow from the records or the folder."""

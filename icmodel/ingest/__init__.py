@@ -6,7 +6,7 @@ reasons for refused files go out.
 
 from __future__ import annotations
 
-from icmodel.ingest.folder import About, name_in, write_ingested
+from icmodel.ingest.folder import About, dataset_of, name_in, write_ingested
 from icmodel.ingest.intake import Ingested, ingest
 from icmodel.ingest.labels import Labels, read_labels, read_labels_file
 from icmodel.ingest.mapping import ColumnMap, column_map, read_mapping
@@ -19,6 +19,7 @@ __all__ = [
     "Labels",
     "Refusal",
     "column_map",
+    "dataset_of",
     "ingest",
     "name_in",
     "read_labels",

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from icmodel.dataset import Dataset, Interconnect, load
-from icmodel.dataset_write import id_of, write_dataset
+from icmodel.dataset import Dataset, Interconnect, build
+from icmodel.dataset_write import (
+    DOCUMENT_FILE,
+    POINTS_FILE,
+    dataset_files,
+    id_of,
+    write_dataset,
+)
 from icmodel.errors import DatasetError
 from icmodel.ingest.intake import Ingested
 from icmodel.ingest.result import Ends, Result
@@ -59,7 +66,22 @@ def name_in(folder: str | Path) -> str:
     return name
 
 
-def write_ingested(ingested: Ingested, folder: str | Path, about: About) -> Dataset:
+def dataset_of(ingested: Ingested, folder: str | Path, about: About) -> Dataset:
+    """The dataset of ingested results as `write_ingested` would write it, without writing it.
+
+    Raises
+    ------
+    DatasetError
+        If the folder's name cannot be an id, it has other files, or a row breaks the format.
+    """
+    target = Path(folder)
+    document = _document(ingested, name_in(target), about)
+    files = dataset_files(document, [axis.name for axis in ingested.axes], ingested.points)
+    sealed = tomllib.loads(files[DOCUMENT_FILE].decode())
+    return build(target, sealed, files[POINTS_FILE], str(sealed["sha256"]))
+
+
+def write_ingested(ingested: Ingested, folder: str | Path, about: About) -> None:
     """Write the dataset of ingested results: points.csv, dataset.toml, README.md, ingested.json.
 
     An ingested dataset in the folder is replaced.
@@ -79,7 +101,6 @@ def write_ingested(ingested: Ingested, folder: str | Path, about: About) -> Data
         + b"\n",
     }
     write_dataset(target, document, [axis.name for axis in ingested.axes], ingested.points, extra)
-    return load(target)
 
 
 # --- the account ------------------------------------------------------------------------------
@@ -110,6 +131,7 @@ def _result(result: Result) -> dict[str, object]:
         "sender": result.hosts.sender,
         "receiver": result.hosts.receiver,
         "streams": result.streams,
+        "assumed": [one.label for one in result.assumed],
         "protocol": labels.protocol,
         "payload_bytes": labels.payload_bytes,
         "load_bps": "inf" if labels.load_bps == float("inf") else labels.load_bps,

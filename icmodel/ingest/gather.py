@@ -15,7 +15,7 @@ FAMILIES = {"cpu_send_host": "cpu_send_cores", "cpu_recv_host": "cpu_recv_cores"
 """CPU utilisation of a whole host -> the metric in busy cores that it is converted to."""
 TABLE = "table"
 """The tool name of a person's own table, in which the runs behind a number are unknown."""
-UNNAMED = "unnamed"
+UNKNOWN = {"hosts": "unnamed", "tool": "unnamed", "streams": "unsaid"}
 """The value of an axis for a result that lacks it."""
 WEAKEST = ("measured", "tabulated", "stated", "derived")
 MEANINGS = {
@@ -24,6 +24,7 @@ MEANINGS = {
     "tool": "what measured, where several tools give the same metric",
     "transport": "kind of connection of RDMA: rc, uc, ud, ...",
     "memory": "accelerator whose memory the messages lie in; empty for the host's own",
+    "duplex": "both where the other direction was loaded at the same time; empty where not",
     "stack": "what stands in place of the kernel's sockets; empty where nothing does",
 }
 """Option axes that ingesting may add, and their meanings."""
@@ -88,7 +89,7 @@ def in_cores(number: Number, host_cores: int | None) -> Number | None:
 def _extra_axes(found: Sequence[Found]) -> dict[str, Mapping[tuple[str | None, str], bool]]:
     """The axes needed to distinguish numbers, with the metrics that each one splits."""
     split = {name: _split(found, word) for name, word in WORDS.items()}
-    if any(one.result.streams != 1 for one in found):
+    if any(one.result.streams not in (1, None) for one in found):
         split["streams"] = dict.fromkeys(split["streams"], True)
     return {name: metrics for name, metrics in split.items() if any(metrics.values())}
 
@@ -102,11 +103,18 @@ def _split(found: Sequence[Found], word: Word) -> Mapping[tuple[str | None, str]
 
 
 def _completed(found: Sequence[Found]) -> list[Found]:
-    """Results with one host missing, completed if only one pair of hosts fits."""
+    """Results with one host missing, or their number of streams, completed if only one fits."""
+    counts: dict[object, set[int]] = defaultdict(set)
+    for one in found:
+        if one.result.streams is not None:
+            counts[_test(one)].add(one.result.streams)
     pairs = {one.result.hosts for one in found}
     whole = [pair for pair in pairs if all(pair)]
     completed = []
     for one in found:
+        if one.result.streams is None and len(counts[_test(one)]) == 1:
+            (streams,) = counts[_test(one)]
+            one = one._replace(result=replace(one.result, streams=streams))
         ends = one.result.hosts
         fitting = [p for p in whole if all(e in ("", w) for e, w in zip(ends, p, strict=True))]
         if any(ends) and len(fitting) == 1:
@@ -114,6 +122,11 @@ def _completed(found: Sequence[Found]) -> list[Found]:
         else:
             completed.append(one)
     return completed
+
+
+def _test(one: Found) -> object:
+    """What the results of both ends of a run have in common."""
+    return one.result.origin.tool, one.result.labels.place
 
 
 def _metric(one: Found) -> tuple[str | None, str]:
@@ -129,7 +142,7 @@ def _hosts(one: Found) -> str:
 
 WORDS: Mapping[str, Word] = {
     "tool": lambda one: one.result.origin.tool,
-    "streams": lambda one: str(one.result.streams),
+    "streams": lambda one: "" if one.result.streams is None else str(one.result.streams),
     "hosts": _hosts,
 }
 
@@ -140,7 +153,7 @@ def _option(
     own = one.result.labels.options.get(name)
     if own is not None or name not in extra:
         return own or ""
-    return WORDS[name](one) or UNNAMED if extra[name][_metric(one)] else ""
+    return WORDS[name](one) or UNKNOWN[name] if extra[name][_metric(one)] else ""
 
 
 def _default(points: Sequence[Point], at: int) -> str:
@@ -181,10 +194,12 @@ def _runs(one: Found) -> int | None:
 
 
 def _source(some: Sequence[Found]) -> str:
-    """The source of a point: tool, version, files and the end that counted."""
+    """The source of a point: tool, version, files, the end that counted, and labels that are assumed."""
     origins = [one.result.origin for one in some]
     tools = dict.fromkeys(origin.source or origin.name for origin in origins)
     files = list(dict.fromkeys(f"{one.file} {one.result.origin.place}" for one in some))
     shown = "; ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
     sides = dict.fromkeys(one.number.side for one in some)
-    return f"{' / '.join(tools)}: {shown}; counted by {' / '.join(sides)}"
+    labels = dict.fromkeys(label.label for one in some for label in one.result.assumed)
+    assumed = f"; {' and '.join(labels)} assumed" if labels else ""
+    return f"{' / '.join(tools)}: {shown}; counted by {' / '.join(sides)}{assumed}"

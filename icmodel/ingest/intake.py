@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from icmodel.dataset import Interconnect, Point
 from icmodel.errors import RecordError
@@ -13,16 +15,19 @@ from icmodel.ingest.consistency import remarks
 from icmodel.ingest.gather import TABLE, Axis, Found, gather, in_cores
 from icmodel.ingest.labels import Labels, fill, labels_of, merge, refuse_unmatched
 from icmodel.ingest.mapping import ColumnMap
-from icmodel.ingest.readers import check_tool, reader_of, table
-from icmodel.ingest.result import Refusal, Result, Taken
+from icmodel.ingest.readers import check_tool, table
+from icmodel.ingest.readers.two_way import APART
+from icmodel.ingest.result import Ends, NotTakenError, Refusal, Result, Taken
+from icmodel.ingest.runs import runs_of
 from icmodel.ingest.source import Source, read_source
-from icmodel.ingest.wire import just_above
+from icmodel.ingest.wire import just_above, stated_link
 from icmodel.ingest.within import point_of, problems, unlike
 
 NEEDED = {"protocol": "--protocol NAME", "payload_bytes": '--payload "SIZE"'}
 """Labels that every row needs, and the options by which a person gives them."""
 HALVED = "latency is half a round trip, not a one-way measurement"
-OF_FILE, OF_ALL = "the label of the file", "the label of all files"
+HOW = {**NEEDED, "load_bps": "--load RATE"}
+OF_FILE, OF_RUN, OF_ALL = "the label of the file", "the label of the run", "the label of all files"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +43,7 @@ class Ingested:
     taken
         The files whose results are in the points.
     refused
-        The files without any result in the points, each with the reason.
+        The files without any result in the points, and the runs of others, each with the reason.
     remarks
         A sentence on each file that is taken although it differs from the others.
     """
@@ -72,6 +77,14 @@ class Given:
     labels: Labels = field(default_factory=Labels)
     by_file: Mapping[str, Labels] = field(default_factory=dict)
     link: Interconnect | None = None
+
+
+class Said(NamedTuple):
+    """What is said of one run: labels of its own, labels of all files, and the link with its line rate."""
+
+    own: Labels
+    general: Labels
+    link: Interconnect | None
 
 
 def ingest(
@@ -124,12 +137,14 @@ def ingest(
             if source.sha256 in hashes:
                 raise RecordError(f"it is the same as {hashes[source.sha256]}, which counts once")
             hashes[source.sha256] = name
-            taken[name] = Taken(name, source.sha256, _results(source, tool, columns, given))
+            results, reasons = _results(source, tool, columns, given)
+            taken[name] = Taken(name, source.sha256, results)
+            refused += [Refusal(name, reason) for reason in reasons]
         except RecordError as error:
             refused.append(Refusal(name, str(error)))
         if progress is not None:
             progress(at, len(paths))
-    wrong = _twice(taken.values())
+    wrong = {**_guessed(taken.values()), **_twice(taken.values())}
     refused += [Refusal(file, reason) for file, reason in wrong.items()]
     kept = [file for name, file in taken.items() if name not in wrong]
     return _ingested(kept, refused)
@@ -147,6 +162,22 @@ def _twice(taken: Iterable[Taken]) -> dict[str, str]:
                     "kept twice: it counts once"
                 )
             fullest.setdefault(run, file)
+    return wrong
+
+
+def _guessed(taken: Iterable[Taken]) -> dict[str, str]:
+    """File -> reason, for files that one assumed label would make repeats, which they cannot be."""
+    alike: dict[object, list[tuple[str, Result]]] = defaultdict(list)
+    for file in taken:
+        for result in file.results:
+            if result.assumed:
+                alike[result.origin.tool, point_of(result)].append((file.file, result))
+    wrong: dict[str, str] = {}
+    for some in alike.values():
+        for problem in unlike([result for _, result in some]):
+            labels = " and ".join(one.label for one in some[0][1].assumed)
+            reason = f"{labels} would be assumed for {len(some)} runs, and {problem}"
+            wrong |= dict.fromkeys((file for file, _ in some), reason)
     return wrong
 
 
@@ -181,43 +212,67 @@ def _ingested(kept: Sequence[Taken], refused: Sequence[Refusal]) -> Ingested:
 
 def _results(
     source: Source, tool: str | None, columns: ColumnMap | None, given: Given
-) -> tuple[Result, ...]:
-    """The labelled results of a file, each checked for contradictions and against the line rate."""
-    try:
-        read = table.read(source, columns) if columns else reader_of(source, tool).read(source)
-    except (ArithmeticError, ValueError, LookupError) as error:
-        # A damaged file may have anything in place of a number, so any error of a reader refuses it.
-        raise RecordError(f"it is damaged: a number in it cannot be read ({error})") from error
-    by_name = labels_of(source.name, given.by_file)
-    fitting = _fitting(_once(read), source.name, by_name, given)
-    results = tuple(_labelled(result, by_name, given) for result in fitting)
-    for problem in unlike(results):
-        raise RecordError(problem)
-    return _as_repeats(results)
-
-
-def _fitting(results: Sequence[Result], file: str, by_name: Labels, given: Given) -> list[Result]:
-    """The results whose bytes per message agree with the payload label, with notes on the others.
+) -> tuple[tuple[Result, ...], list[str]]:
+    """The labelled results of a file, and why some of its runs are not taken.
 
     Raises
     ------
     RecordError
-        If no result agrees.
+        If none of its runs is taken, one is damaged, or its results contradict each other.
     """
-    misfits = [_misfit(result, by_name, given) for result in results]
-    reasons = tuple(filter(None, misfits))
-    kept = [result for result, reason in zip(results, misfits, strict=True) if not reason]
-    if reasons and not kept:
-        raise RecordError(reasons[0])
-    if reasons:
-        notes = tuple(f"{file}: not taken: {reason}" for reason in reasons)
-        kept[0] = replace(kept[0], notes=(*kept[0].notes, *notes))
-    return kept
+    found: list[Result] = []
+    refused: list[str] = []
+    misfits: list[str] = []
+    runs = _reads(source, tool, columns)
+    link = stated_link("\n".join(run.text for run, _ in runs), given.link)
+    for run, read in runs:
+        said = Said(_own_labels(run, given.by_file), given.labels, link)
+        try:
+            results = read()
+            misfits += filter(None, (_misfit(result, said) for result in results))
+            found += [_labelled(one, said) for one in results if not _misfit(one, said)]
+        except NotTakenError as error:
+            refused.append(_placed(run, str(error)))
+        except RecordError as error:
+            raise RecordError(_placed(run, str(error))) from error
+        except (ArithmeticError, ValueError, LookupError) as error:
+            # A damaged file may have anything in place of a number, so any error of a reader refuses it.
+            damaged = f"it is damaged: a number in it cannot be read ({error})"
+            raise RecordError(_placed(run, damaged)) from error
+    if not found:
+        raise RecordError([*refused, *misfits][0])
+    if misfits:
+        notes = (f"{source.name}: not taken: {reason}" for reason in misfits)
+        found[0] = replace(found[0], notes=(*found[0].notes, *notes))
+    once = _once(found)
+    for problem in unlike(once):
+        raise RecordError(problem)
+    return _as_repeats(_both_ways(once)), refused
 
 
-def _misfit(result: Result, by_name: Labels, given: Given) -> str:
+def _reads(
+    source: Source, tool: str | None, columns: ColumnMap | None
+) -> list[tuple[Source, Callable[[], list[Result]]]]:
+    """The runs of a file, each with what reads it."""
+    if columns is not None:
+        return [(source, partial(table.read, source, columns))]
+    return [(run, partial(reader.read, run)) for reader, run in runs_of(source, tool)]
+
+
+def _own_labels(run: Source, by_file: Mapping[str, Labels]) -> Labels:
+    """The labels of a file, and of the run in it."""
+    own = labels_of(run.name, by_file)
+    return merge(own, labels_of(f"{run.name}#{run.run}", by_file), OF_RUN) if run.run else own
+
+
+def _placed(run: Source, reason: str) -> str:
+    """A reason that names the run of a file of several."""
+    return f"{run.place}: {reason}" if run.run and not reason.startswith(run.place) else reason
+
+
+def _misfit(result: Result, said: Said) -> str:
     """The reason why a labelled payload cannot be that of a result; empty if it can."""
-    for labels, who in ((by_name, OF_FILE), (given.labels, OF_ALL)):
+    for labels, who in ((said.own, OF_FILE), (said.general, OF_ALL)):
         payload = labels.payload_bytes
         if (
             result.limits.payloads
@@ -232,7 +287,23 @@ def _misfit(result: Result, by_name: Labels, given: Given) -> str:
     return ""
 
 
-def _as_repeats(results: tuple[Result, ...]) -> tuple[Result, ...]:
+def _both_ways(results: Sequence[Result]) -> Sequence[Result]:
+    """The results, with a note if they are of both directions and may have loaded each other."""
+    ways = {
+        result.hosts
+        for result in results
+        if not set(APART.items()) & set(result.labels.options.items())
+    }
+    if not any(Ends(*reversed(hosts)) in ways for hosts in ways if any(hosts)):
+        return results
+    note = (
+        "results of both directions stand in one file: if they ran at the same time, each loaded the other's way, "
+        "so measure one after another"
+    )
+    return [replace(results[0], notes=(*results[0].notes, note)), *results[1:]]
+
+
+def _as_repeats(results: Sequence[Result]) -> tuple[Result, ...]:
     """The results, with a note on those that share their point with another result of the file."""
     counted = Counter(map(point_of, results))
     note = (
@@ -246,20 +317,33 @@ def _as_repeats(results: tuple[Result, ...]) -> tuple[Result, ...]:
 
 
 def _once(results: Iterable[Result]) -> list[Result]:
-    """The results without duplicates."""
+    """The results without duplicates, and of each run with an id the one end that tells most."""
     seen: dict[object, Result] = {}
     for result in results:
-        seen.setdefault(_content(result), result)
+        key = _content(result)
+        if key not in seen or len(result.numbers) > len(seen[key].numbers):
+            seen[key] = result
     return list(seen.values())
 
 
 def _content(result: Result) -> object:
-    return result.origin.tool, result.labels.place, result.numbers, result.limits.payloads
+    """What two results have in common if both ends, or one end twice, wrote the same run."""
+    if result.origin.run:
+        return result.origin.tool, result.origin.run, result.hosts
+    numbers = tuple((one.metric, one.value, one.low, one.high) for one in result.numbers)
+    return result.origin.tool, result.labels.place, result.hosts, numbers
 
 
-def _labelled(result: Result, by_name: Labels, given: Given) -> Result:
-    labels = merge(result.labels, by_name, OF_FILE)
-    known, general = labels.host_cores, given.labels
+def _labelled(result: Result, said: Said) -> Result:
+    """A result with the labels that a person gives, that follow, and that are assumed, checked.
+
+    Raises
+    ------
+    RecordError
+        If a label is missing, or the result is impossible.
+    """
+    labels = merge(result.labels, said.own, OF_FILE)
+    known, general = labels.host_cores, said.general
     notes = list(result.notes)
     if known is not None and general.host_cores not in (None, known):
         notes.append(
@@ -270,16 +354,22 @@ def _labelled(result: Result, by_name: Labels, given: Given) -> Result:
     if halved and result.origin.tool != TABLE:
         notes.append(HALVED)
     labels = fill(merge(labels, general, OF_ALL), result.unless)
+    assumed = tuple(one for one in result.assumed if getattr(labels, one.label) is None)
+    for one in assumed:
+        labels = replace(labels, **{one.label: one.value})  # type: ignore[arg-type]
+        notes.append(one.note(result.origin.tool, HOW[one.label]))
+    if labels.load_bps is None and result.pace_fps and labels.payload_bytes:
+        labels = replace(labels, load_bps=8.0 * labels.payload_bytes * result.pace_fps)
     for name, how in NEEDED.items():
         if getattr(labels, name) is None:
             raise RecordError(
                 f"{result.origin.place}: it does not say its {name}: give it with {how}, or a file with "
                 "--labels"
             )
-    whole = replace(result, labels=labels)
-    for problem in problems(whole, given.link):
+    whole = replace(result, labels=labels, assumed=assumed)
+    for problem in problems(whole, said.link):
         raise RecordError(f"{result.origin.place}: {problem}")
-    return _with_cores(replace(whole, notes=(*notes, *just_above(whole, given.link))))
+    return _with_cores(replace(whole, notes=(*notes, *just_above(whole, said.link))))
 
 
 def _with_cores(result: Result) -> Result:

@@ -5,6 +5,7 @@ A person's label may not contradict the file: it is refused.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
@@ -17,6 +18,8 @@ from icmodel.documents import toml_file
 from icmodel.errors import RecordError, UnitError
 
 UNLIMITED = "unlimited"
+_RUN = re.compile(r"#[0-9]+$")
+"""What names one run of a file of several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +151,7 @@ def refuse_unmatched(by_name: Mapping[str, Labels], names: Iterable[str]) -> Non
         If a pattern matches no file name.
     """
     files = sorted(set(names))
-    alone = [pattern for pattern in by_name if not any(_matches(n, pattern) for n in files)]
+    alone = [p for p in by_name if not any(_matches(n, _RUN.sub("", p)) for n in files)]
     if alone:
         which = ", ".join(map(repr, alone))
         raise RecordError(

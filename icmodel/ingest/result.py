@@ -7,14 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import Printed
 
-Side = Literal["sender", "receiver", "both ends"]
+Side = Literal["sender", "receiver", "both ends", "the client, whose count the server repeats"]
 
 SENDER: Side = "sender"
 RECEIVER: Side = "receiver"
 BOTH: Side = "both ends"
+CLIENT: Side = "the client, whose count the server repeats"
+
+
+class NotTakenError(RecordError):
+    """A run is of a kind that measures no stream; the other runs of its file are taken."""
 
 
 class Number(NamedTuple):
@@ -156,6 +162,29 @@ class Limits(NamedTuple):
     windows: float = 1.05
 
 
+class Assumed(NamedTuple):
+    """A label that a file does not state, at the tool's documented default.
+
+    Parameters
+    ----------
+    label
+        The name of the label.
+    option
+        The option of the tool that sets it.
+    """
+
+    label: str
+    value: float
+    option: str
+
+    def note(self, tool: str, how: str) -> str:
+        """A sentence for readers; ``how`` is the option by which a person gives the label."""
+        return (
+            f"{self.label} {self.value:.10g} is assumed: the default of {tool}, which {self.option} sets; "
+            f"give {how} if it was set"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """One result as a tool reports it.
@@ -169,9 +198,13 @@ class Result:
     kind
         Kind of interconnect, if the file states it.
     streams
-        Parallel streams of the run.
+        Parallel streams of the run; ``None`` if the file does not say.
     unless
-        The tool's defaults, for labels that neither the file nor a person gives.
+        Labels that follow from the numbers, where neither the file nor a person gives them.
+    assumed
+        The tool's defaults, for labels that do not follow either.
+    pace_fps
+        Messages per second that the sender was held to, if its load is said so.
     notes
         Numbers left out, with the reason, and caveats for readers.
     """
@@ -181,9 +214,11 @@ class Result:
     numbers: tuple[Number, ...]
     hosts: Ends = field(default_factory=Ends)
     kind: str = ""
-    streams: int = 1
+    streams: int | None = 1
     limits: Limits = field(default_factory=Limits)
     unless: Labels = field(default_factory=Labels)
+    assumed: tuple[Assumed, ...] = ()
+    pace_fps: float | None = None
     notes: tuple[str, ...] = ()
 
 

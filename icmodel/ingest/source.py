@@ -1,4 +1,4 @@
-"""Source: a file of results as plain text, without terminal escapes and shell prompts."""
+"""Source: a file of results, its text, and the part of it that is one run."""
 
 from __future__ import annotations
 
@@ -15,20 +15,40 @@ from typing import NoReturn
 
 from icmodel.documents import is_too_deep
 from icmodel.errors import RecordError
+from icmodel.ingest.plain import decoded
 
 LARGEST_BYTES = 256 * 2**20
 TOO_DEEP = "its JSON is nested deeper than any tool writes"
-_ESCAPES = re.compile(r"(?:\x1b|\^\[)\[[0-9;?]*[A-Za-z]")
+_OPENS = re.compile(r"^[ \t]*(?:\{|\[(?=\s*(?:[\[{\"]|$)))", re.M)
+"""How an object begins, or a list of objects, lists or texts; iperf3's text begins lines with a number in brackets."""
+_WORD = re.compile(r"[^\W_]")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file: its path, its bytes, and its text in plain lines."""
+    """A file, or one run in it.
+
+    Parameters
+    ----------
+    body
+        The bytes of the whole file.
+    text
+        The text of the file or the run, in lines that end with a line feed.
+    first
+        Number of the first line of the text in the file.
+    run
+        Number of the run in a file of several; 0 for the only one.
+    typed
+        The command line of a run that follows another one of the same command.
+    """
 
     path: Path
     body: bytes
     text: str
+    first: int = 1
+    run: int = 0
+    typed: str = ""
 
     @property
     def name(self) -> str:
@@ -44,6 +64,21 @@ class Source:
     def lines(self) -> list[str]:
         """The lines without their ends."""
         return self.text.split("\n")
+
+    def numbered(self) -> Iterator[tuple[int, str]]:
+        """The lines with their numbers in the file."""
+        return enumerate(self.lines, start=self.first)
+
+    def line_at(self, offset: int) -> int:
+        """The number in the file of the line at an offset of the text."""
+        return self.first + self.text.count("\n", 0, offset)
+
+    @property
+    def place(self) -> str:
+        """Where the run begins, for messages: at its first line of words."""
+        word = _WORD.search(self.text)
+        line = f"line {self.line_at(word.start() if word else 0)}"
+        return f"run {self.run} at {line}" if self.run else line
 
 
 def read_source(path: Path) -> Source:
@@ -64,7 +99,7 @@ def read_source(path: Path) -> Source:
     plain = _unpacked(body) if path.suffix.lower() == ".gz" else body
     if not plain.strip():
         raise RecordError("it is empty: the tool wrote nothing, so run it again")
-    return Source(path, body, _text(plain))
+    return Source(path, body, decoded(plain))
 
 
 def _unpacked(body: bytes) -> bytes:
@@ -78,12 +113,6 @@ def _unpacked(body: bytes) -> bytes:
     return plain
 
 
-def _text(body: bytes) -> str:
-    coding = "utf-16" if body[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    text = body.decode(coding, errors="replace")
-    return _ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
-
-
 def documents(text: str) -> Iterator[dict[str, object] | list[object]]:
     """Every JSON object or list in a text, which may have other text before and between them.
 
@@ -94,7 +123,7 @@ def documents(text: str) -> Iterator[dict[str, object] | list[object]]:
     """
     decoder = json.JSONDecoder(parse_constant=_no_constant)
     at = 0
-    while (found := re.compile(r"^[ \t]*[{\[]", re.M).search(text, at)) is not None:
+    while (found := _OPENS.search(text, at)) is not None:
         start = found.end() - 1
         try:
             document, at = decoder.raw_decode(text, start)

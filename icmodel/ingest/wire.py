@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 from icmodel import units
@@ -18,7 +20,26 @@ CLOCK = 1.02
 """Ratio to a bound accepted with a remark: the tool's clock may cause it, a wrong unit cannot."""
 
 
+SPEED = re.compile(r"^[ \t]*Speed: (\d+)Mb/s[ \t]*$", re.M)
+"""The line rate as ethtool prints it."""
+PORT_RATE = re.compile(
+    r"^[ \t]*(?:Rate: (\d+)[ \t]*$|rate:[ \t]+(\d+) Gb/sec|active_speed: .*\((\d+)\)[ \t]*$)", re.M
+)
+"""The line rate as ibstat and ibstatus print it [Gb/s]."""
+
 _rate, _time = partial(units.format_bps, digits=6), partial(units.format_seconds, digits=6)
+
+
+def stated_link(text: str, link: Interconnect | None) -> Interconnect | None:
+    """The interconnect that a person states, with the line rate that a text states if the person gives none."""
+    if link is not None and link.line_rate_bps is not None:
+        return link
+    rates = [1e6 * float(mb) for mb in SPEED.findall(text)]
+    rates += [1e9 * float(next(filter(None, found))) for found in PORT_RATE.findall(text)]
+    if not rates:
+        return link
+    kind = "" if link is None else link.kind
+    return replace(link or Interconnect(kind=kind), line_rate_bps=max(rates))
 
 
 def beyond_wire(result: Result, link: Interconnect | None) -> Iterator[str]:

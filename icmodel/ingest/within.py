@@ -209,5 +209,6 @@ def unlike(results: Sequence[Result]) -> Iterator[str]:
                 f"{key[-1]} of one point runs from {_said(key[-1], min(known))} to "
                 f"{_said(key[-1], max(known))} in it: "
                 "its results are no repeats but streams at the same time, or runs of different "
-                "kinds, so keep each kind in a file of its own with its labels"
+                "kinds, so keep each kind in a file of its own with its labels, or label its runs "
+                '(["FILE#1"], ["FILE#2"])'
             )

@@ -14,7 +14,8 @@ from functools import partial
 import numpy as np
 
 from icmodel.arrays import Bools, Floats, if_else
-from icmodel.dataset import Dataset
+from icmodel.dataset import Dataset, Interconnect
+from icmodel.fits.buffers import SENDERS
 from icmodel.fits.fits import Fits, Watch
 from icmodel.fits.kept import Kept
 from icmodel.fits.refine import Refiner
@@ -145,6 +146,15 @@ def overload_notes(
     yield from not_achieved_note(flow, asked, instead)
 
 
+def slower_notes(
+    look: Look, flow: Flow, asked: Scenario, needed: Mapping[str, float]
+) -> Iterator[str]:
+    """The same on a slower wire, where buffers of saturated streams are assumed."""
+    yield from notes(look, flow, asked, needed)
+    if asked.protocol in SENDERS and flow.saturated[VALUE][0]:
+        yield "latency is what a sender's buffers hold, over the goodput; their sizes are Linux's defaults (assumed)"
+
+
 def _notes(look: Look, flow: Flow, asked: Scenario, needed: Mapping[str, float]) -> Iterator[str]:
     yield from sharing_notes(look, flow, asked)
     yield from work_notes(look, asked)
@@ -218,8 +228,20 @@ def _for_hosts(
     data = refiner.data
     changes = hosts.texts(data.interconnect.line_rate_bps)
     if (rate := hosts.line_rate_bps) is not None:
-        fabrics = {key: replace(link, line_rate_bps=rate) for key, link in data.fabrics.items()}
-        link = replace(data.interconnect, line_rate_bps=rate)
+        fabrics = {key: _at_rate(link, rate) for key, link in data.fabrics.items()}
+        link = _at_rate(data.interconnect, rate)
         data = replace(data, interconnect=link, fabrics=fabrics)
     changed = refiner.changed(hosts, partial(frames_on_wire, data))
-    return data, _law(keeping(FittedTables(data, changed, changes).prepare))
+    law = _law(keeping(FittedTables(data, changed, changes).prepare))
+    return data, law._replace(notes=slower_notes) if changed.knows_buffers else law
+
+
+def _at_rate(link: Interconnect, rate_bps: float) -> Interconnect:
+    """A link at another rate; a token bucket passes at once what its rate brings in the same time (assumed).
+
+    That is what it is as deep as: a timer that comes late by this time loses no capacity.
+    """
+    burst_bytes = link.burst_bytes
+    if burst_bytes and link.line_rate_bps is not None:
+        burst_bytes *= rate_bps / link.line_rate_bps
+    return replace(link, line_rate_bps=rate_bps, burst_bytes=burst_bytes)

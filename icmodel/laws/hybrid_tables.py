@@ -63,6 +63,11 @@ class Shared:
             for key, found in curves.items()
         }
 
+    @property
+    def on_own_link(self) -> Shared:
+        """The same on the dataset's own link."""
+        return replace(self, refiner=self.refiner.on_own_link)
+
     def _where(self, protocol: str, overload: bool) -> Where:
         """Where the curves of a protocol are drawn."""
         where = Where(self.wanted.extend, overload)
@@ -163,11 +168,12 @@ class FittedTables:
 class Drawn(NamedTuple):
     """The curves that tables are compiled from.
 
-    ``best`` is the best goodput at any load, ``unlimited`` that at the unlimited load, ``shared`` one stream's goodput by
-    number of endpoints.
+    ``best`` is the best goodput at any load, ``carried`` that on the dataset's own link, ``unlimited`` that at the
+    unlimited load, ``shared`` one stream's goodput by number of endpoints.
     """
 
     best: Curves
+    carried: Curves
     unlimited: Curves
     loss: Curves
     shared: Mapping[int, Curves]
@@ -186,8 +192,10 @@ def _drawn(shared: Shared, wanted: Wanted, rows: Sequence[Row], *, overload: boo
 
     goodput = partial(best_goodput, data, lone, shared.goodput_errors)
     by_endpoints = shared_goodput(data, own, shared.goodput_errors)
+    at_any_load = goodput(limited=True)
     return Drawn(
-        drawn("goodput_bps", goodput(limited=True)),
+        drawn("goodput_bps", at_any_load),
+        shared.on_own_link.drawn("goodput_bps", at_any_load, overload=overload),
         drawn("goodput_bps", goodput(limited=False)),
         of("loss_rate"),
         {count: drawn("goodput_bps", curves) for count, curves in by_endpoints.items()},
@@ -200,7 +208,9 @@ def _tables(
 ) -> Prepared:
     """Tables of some rows on the axes of all."""
     refiner, compile_ = shared.refiner, shared.compiler
-    best, unlimited, loss, by_endpoints, metrics = _drawn(shared, wanted, rows, overload=overload)
+    best, carried, unlimited, loss, by_endpoints, metrics = _drawn(
+        shared, wanted, rows, overload=overload
+    )
     tables = flow_tables(compile_, best, unlimited, loss)
     for count, curves in by_endpoints.items():
         tables[f"{SHARED}{count}"] = compile_.table("goodput_bps", curves)
@@ -213,10 +223,10 @@ def _tables(
             metric,
             curves
             if growing
-            else {k: hold_from_edge(c, achieved(best, k)) for k, c in curves.items()},
+            else {k: hold_from_edge(c, achieved(carried, k)) for k, c in curves.items()},
             any_cores=any_cores(metric),
             below="one" if multiple else "proportion" if growing else "held",
-            usable=partial(usable, compile_, curves, best),
+            usable=partial(usable, compile_, curves, carried),
         )
     why = {name: instead or shared.found[name].substituted for name in wanted.protocols}
     made = Tables(compile_, tables, wanted.data.link(wanted.options), with_headers=True)

@@ -156,6 +156,11 @@ class Model:
                 found = answered(cache.law.overload.law, over, q, wanted, intervals=True)
         if found.outside()[0]:
             first, last = found.look.payloads(found.law.goodput)[:, 0]
+            if first <= asked.payload_bytes <= last:
+                raise OutOfDomain(
+                    f"{self.data.id} measured {asked.protocol} at limited rates only, which say no capacity: ask for "
+                    "a rate up to theirs, or measure as fast as it goes"
+                )
             raise OutOfDomain(
                 f"payload {asked.payload_bytes} B is outside {self.data.id}: {asked.protocol} was "
                 f"measured from {first:.0f} to {last:.0f} B; ask within, {BEYOND}"

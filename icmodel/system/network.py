@@ -93,6 +93,8 @@ class Link:
         bits, without headers, as network calculus has them.
     dataset : str, optional
         The dataset that speaks for streams over it, by name or path; ``None``: theory alone.
+    burst_bytes : float
+        What passes at once before the rate limits [B], where a token bucket stands for the cable.
     """
 
     name: str
@@ -103,6 +105,7 @@ class Link:
     mtu_bytes: int = 1500
     interconnect: str = "ethernet"
     dataset: str | None = None
+    burst_bytes: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 < self.rate_bps < math.inf:

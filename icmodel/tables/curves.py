@@ -17,6 +17,8 @@ from icmodel.tables.left_out import Misses, misses
 
 BUSY_CORES = ("cpu_send_cores", "cpu_recv_cores", "_process_cores")
 """Endings of metrics in busy processors."""
+MISSED = 1.1
+"""A run missed its limit, and so reached its capacity, if the limit is above this times its goodput; assumed."""
 
 
 class Row(NamedTuple):
@@ -66,7 +68,11 @@ def best_goodput(
     if not limited:
         unlimited = [row for row in known if not is_limited(row.point.load_bps)]
         covered = {configuration_of(row.point) for row in unlimited}
-        known = unlimited + [row for row in known if configuration_of(row.point) not in covered]
+        known = unlimited + [
+            row
+            for row in known
+            if configuration_of(row.point) not in covered and not is_paced(row.point)
+        ]
     best: dict[tuple[Configuration, int | None], Row] = {}
     for row in known:
         key = (configuration_of(row.point), row.point.payload_bytes)
@@ -95,6 +101,11 @@ def with_loads(curves: Curves, wanted: Callable[[float], bool]) -> Curves:
 def is_limited(load_bps: float | None) -> bool:
     """Whether a run had a goodput limit; a load that is not stated counts as none."""
     return load_bps is not None and math.isfinite(load_bps)
+
+
+def is_paced(point: Point) -> bool:
+    """Whether a goodput is no more than its limit let through, so that it says nothing of the capacity."""
+    return is_limited(point.load_bps) and point.value * MISSED >= (point.load_bps or 0.0)
 
 
 def as_unlimited(row: Row) -> Row:

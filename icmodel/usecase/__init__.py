@@ -1,7 +1,7 @@
 """Use cases: from a TOML document of what is sent and what must hold to a verdict.
 
 ``document`` (the tables, in pydantic) -> ``derivation`` (what follows from them alone) ->
-``evaluation`` (each candidate asked; ``hosts``) -> ``judging`` (each requirement; ``bound``) ->
+``evaluation`` (each candidate asked; ``hosts``, ``answering``) -> ``judging`` (each requirement; ``bound``) ->
 ``result``.
 """
 

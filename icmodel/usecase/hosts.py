@@ -25,7 +25,7 @@ Answers = Mapping[str, Answer]
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """The streams at the busiest interface that receives a stream, including that stream."""
+    """The streams at the busiest interface that a stream passes, including that stream."""
 
     endpoints: int
     other_goodput_bps: float
@@ -39,6 +39,11 @@ class Interfaces:
     device: Device
     has: int
     needed: Derivation | None
+
+    @property
+    def too_few(self) -> bool:
+        """Whether its streams need more interfaces than it has."""
+        return self.needed is not None and self.has < self.needed.value
 
 
 def interfaces(
@@ -174,15 +179,17 @@ def meeting(
 ) -> Meeting | None:
     """The streams that share a stream's interface, unless the candidate gives them; ``None`` if none.
 
-    Streams are spread evenly over the interfaces of a device that receives them.
+    Streams are spread evenly over the interfaces of a device that receives them, or that sends them over fewer than
+    they need.
     """
     asked = candidate.scenarios[stream]
     if asked.endpoints is not None and asked.other_goodput_bps is not None:
         return None
     met = [
-        _meeting_at(case, stream, one, made)
+        _meeting_at(case, stream, one, handled, made)
         for one in found.values()
-        if stream in one.device.receives
+        for handled in (one.device.receives, one.device.sends if one.too_few else {})
+        if stream in handled
     ]
     busiest = max(met, key=lambda one: one.other_goodput_bps, default=None)
     if busiest is None or busiest.endpoints == 1:
@@ -199,17 +206,16 @@ def _given_endpoints(stream: str, endpoints: int, made: Derivations) -> Meeting:
     return Meeting(endpoints, others, (_others(stream, others, [(endpoints - 1, one)]),))
 
 
-def _meeting_at(case: UseCase, stream: str, at: Interfaces, made: Derivations) -> Meeting:
-    counts = {
-        name: math.ceil(case.connections(name, n) / at.has)
-        for name, n in at.device.receives.items()
-    }
+def _meeting_at(
+    case: UseCase, stream: str, at: Interfaces, handled: Mapping[str, int], made: Derivations
+) -> Meeting:
+    counts = {name: math.ceil(case.connections(name, n) / at.has) for name, n in handled.items()}
     endpoints = sum(counts.values())
     beside = counts | {stream: counts[stream] - 1}
     parts = [(n, needed_goodput(name, made).value) for name, n in beside.items() if n]
     others = math.fsum(n * one for n, one in parts)
     formula = " + ".join(f"{n} {name}" for name, n in counts.items())
-    meaning = f"endpoints that send to one of the {at.has} interface(s) of {at.device.name}"
+    meaning = f"streams that meet at one of the {at.has} interface(s) of {at.device.name}"
     crowd = Derivation(f"{stream}.endpoints", endpoints, formula, meaning)
     return Meeting(endpoints, others, (crowd, _others(stream, others, parts)))
 
@@ -228,5 +234,5 @@ def interface_notes(found: Mapping[str, Interfaces]) -> tuple[str, ...]:
     return tuple(
         f"one {name} has {one.has} interface(s), and its streams need {int(one.needed.value)}"
         for name, one in found.items()
-        if one.needed is not None and one.has < one.needed.value
+        if one.needed is not None and one.too_few
     )

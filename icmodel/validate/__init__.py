@@ -4,8 +4,7 @@ A dataset and a variant come in; errors and interval coverage of each metric, by
 """
 
 from icmodel.validate.choice import Choice, choose
-from icmodel.validate.document import document, records
-from icmodel.validate.keep import kept
+from icmodel.validate.document import document, kept, records
 from icmodel.validate.validation import Trial, Validation, Wishes, validate
 
 __all__ = [

@@ -67,12 +67,9 @@ def choose(data: Dataset, progress: Progress | None = None) -> Choice:
             USUAL,
             f"{USUAL} answers by default: too few left-out points were answered to compare the variants",
         )
-    return _by(math.exp(float(np.mean(np.log(list(ratios.values()))))), len(ratios), most)
-
-
-def _by(ratio: float, metrics: int, most: int) -> Choice:
+    ratio = math.exp(float(np.mean(np.log(list(ratios.values())))))
     variant = OTHER if ratio < TIE else USUAL
-    over = "1 metric" if metrics == 1 else f"{metrics} metrics"
+    over = "1 metric" if len(ratios) == 1 else f"{len(ratios)} metrics"
     return Choice(
         variant,
         f"{variant} answers by default: median errors of {OTHER} on at most {most} left-out points are "

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from typing import Any
 
 from icmodel.dataset import AXES, Dataset, Point
+from icmodel.dataset_coverage import LEAST_ROWS, coverage_text
 from icmodel.documents import by_field, plain
 from icmodel.estimate import number_or_none
-from icmodel.validate.scores import Coverage, Outcome, Score
-from icmodel.validate.validation import Tested, Validation
+from icmodel.validate.scores import Outcome, Score
+from icmodel.validate.validation import HELD_OUT, LEAVE_ONE, Validation
 
 SCHEMA_VERSION = 1
 
@@ -24,7 +26,14 @@ def document(found: Validation) -> dict[str, object]:
             trial.kind: {
                 "folds": trial.folds,
                 "metrics": {
-                    metric: _tested(found.data, tested) for metric, tested in trial.metrics.items()
+                    metric: {
+                        **score_document(tested.score),
+                        "regions": {
+                            name: score_document(part) for name, part in tested.regions.items()
+                        },
+                        "worst": [outcome_document(found.data, one) for one in tested.worst],
+                    }
+                    for metric, tested in trial.metrics.items()
                 },
             }
             for trial in found.trials
@@ -35,34 +44,26 @@ def document(found: Validation) -> dict[str, object]:
     }
 
 
-def _tested(data: Dataset, tested: Tested) -> dict[str, object]:
-    return {
-        **score_document(tested.score),
-        "regions": {name: score_document(part) for name, part in tested.regions.items()},
-        "worst": [outcome_document(data, one) for one in tested.worst],
-    }
-
-
 def score_document(score: Score) -> dict[str, object]:
     """One score; coverage is the share of rows inside, with the ends of its own 95 % interval."""
+    covered = score.coverage
+    known = (None, None, None, 0)
+    share, low, high, intervals = (
+        known if covered is None else (covered.share, covered.low, covered.high, covered.n)
+    )
     return {
         "error": score.kind,
         "n": score.n,
         "points": score.points,
         **by_field(score.errors),
         "half_width": number_or_none(score.half_width),
-        **_coverage(score.coverage),
+        "coverage": share,
+        "coverage_low": low,
+        "coverage_high": high,
+        "intervals": intervals,
         "unanswered": score.unanswered,
         "reasons": dict(score.reasons),
     }
-
-
-def _coverage(coverage: Coverage | None) -> Mapping[str, object]:
-    keys = ("coverage", "coverage_low", "coverage_high", "intervals")
-    found: tuple[object, ...] = (None, None, None, 0)
-    if coverage is not None:
-        found = (coverage.share, coverage.low, coverage.high, coverage.n)
-    return dict(zip(keys, found, strict=True))
 
 
 def outcome_document(data: Dataset, one: Outcome) -> dict[str, object]:
@@ -101,3 +102,43 @@ def records(found: Validation) -> Iterator[dict[str, object]]:
                 "options": " ".join(f"{axis}={value}" for axis, value in options.items()),
                 "why": one.estimate.why,
             }
+
+
+KINDS = (LEAVE_ONE, HELD_OUT)
+"""Kinds of folds that resemble a user's question; the others remove whole parts of the grid."""
+NUMBERS = ("error", "n", "median", "half_width", "coverage", "coverage_low", "coverage_high", "intervals")  # fmt: skip
+
+
+def kept(found: Validation) -> str:
+    """The text of the dataset's coverage file with the metrics of this validation.
+
+    Metrics with fewer than 30 intervals are left out; entries of other variants are kept.
+
+    Raises
+    ------
+    DatasetError
+        If the present file is damaged.
+    """
+    data = found.data
+    known = {variant: dict(trials) for variant, trials in data.coverage.items()}
+    known[found.variant] = known.get(found.variant, {}) | coverages(found)
+    return coverage_text(data.sha256, dict(sorted(known.items())))
+
+
+def coverages(validation: Validation) -> dict[str, dict[str, Any]]:
+    """Coverage by kind of folds, of the metrics with at least 30 intervals."""
+    found = {}
+    for trial in validation.trials:
+        if trial.kind not in KINDS:
+            continue
+        metrics = {}
+        for metric, tested in trial.metrics.items():
+            score = score_document(tested.score)
+            if tested.score.coverage is not None and tested.score.coverage.n >= LEAST_ROWS:
+                numbers = ((key, score[key]) for key in NUMBERS)
+                metrics[metric] = {
+                    key: float(f"{number:.4g}") if isinstance(number, float) else number
+                    for key, number in numbers
+                }
+        found[trial.kind] = {"folds": trial.folds, "metrics": metrics}
+    return found

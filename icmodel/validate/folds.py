@@ -11,17 +11,19 @@ every other row that answers the same question.
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from icmodel.dataset import Dataset, Point
 from icmodel.errors import DatasetError
 from icmodel.fits.regimes import OVERLOAD, regimes_of
 from icmodel.grouping import together
-from icmodel.validate.breaks import next_to_break
-from icmodel.validate.places import Key, curve, in_order, place, text
+from icmodel.tables.wire import Wire
 
 SCORED_BASES = ("measured", "tabulated")
 """Bases of rows whose number is one run's or stands in a table of runs."""
@@ -135,7 +137,7 @@ def leave_a_break_out(
     Parameters
     ----------
     breaks_bytes : sequence of int, optional
-        Greatest payloads before a break; by default as `icmodel.validate.breaks` finds them.
+        Greatest payloads before a break; by default as `icmodel.validate.folds` finds them.
     """
     places = next_to_break(data, scored(data, metric), breaks_bytes)
     near = tuple(p for p in scored(data) if place(data, p) in places)
@@ -221,3 +223,116 @@ def _drawn(names: list[Key], most: int | None) -> list[Key]:
         return names
     drawn = random.Random(SEED).sample(range(len(names)), most)
     return [names[index] for index in sorted(drawn)]
+
+
+Pair = tuple[int, int]
+FEWEST_SIZES = 4
+"""Payloads a curve needs so that one of its steps has a step before it and one after it."""
+
+
+def next_to_break(
+    data: Dataset, points: Iterable[Point], breaks_bytes: Sequence[int] | None = None
+) -> dict[Key, Key]:
+    """The points of one metric that are neighbours of a break.
+
+    Parameters
+    ----------
+    points : iterable of Point
+        Rows of one metric.
+    breaks_bytes : sequence of int, optional
+        Greatest payloads before a break; by default each curve's break is found from its data.
+
+    Returns
+    -------
+    dict
+        Place of each point -> its curve, followed by the payloads [B] before and after the break.
+    """
+    found: dict[Key, Key] = {}
+    for line, members in together((curve(data, p), p) for p in points).items():
+        sized = {p.payload_bytes: p.value for p in members if p.payload_bytes is not None}
+        sizes = sorted(sized)
+        pairs: list[Pair | None]
+        if breaks_bytes is None:
+            first = _first_packet(data, members[0], sizes)
+            pairs = [first or step(sizes, [sized[size] for size in sizes])]
+        else:
+            pairs = [_between(sizes, at) for at in sorted(breaks_bytes)]
+        for below, above in filter(None, pairs):
+            for point in members:
+                if point.payload_bytes in (below, above):
+                    found[place(data, point)] = (*line, float(below), float(above))
+    return found
+
+
+def _between(sizes: Sequence[int], at: int) -> Pair | None:
+    """The greatest payload up to a break and the least above it; none if either is missing."""
+    below, above = [s for s in sizes if s <= at], [s for s in sizes if s > at]
+    return (below[-1], above[0]) if below and above else None
+
+
+def _first_packet(data: Dataset, point: Point, sizes: Sequence[int]) -> Pair | None:
+    """The payloads on both sides of the greatest one of one packet; none unless on Ethernet."""
+    link = data.link(data.options_of(point))
+    if link.kind != "ethernet":
+        return None
+    breaks = Wire(point.protocol, link, with_headers=True).packet_breaks(sizes[-1])
+    return _between(sizes, int(breaks[0])) if len(breaks) else None
+
+
+def step(sizes: Sequence[int], values: Sequence[float]) -> Pair | None:
+    """The two neighbouring payloads between which the slope departs most from its surroundings.
+
+    Slopes are taken on log axes.  None with fewer than four payloads or with values of 0 or less.
+    """
+    if len(sizes) < FEWEST_SIZES or min(values) <= 0:
+        return None
+    slopes = np.diff(np.log(values)) / np.diff(np.log(sizes))
+    departure = np.abs(slopes[1:-1] - (slopes[:-2] + slopes[2:]) / 2)
+    where = int(np.argmax(departure)) + 1
+    return sizes[where], sizes[where + 1]
+
+
+Key = tuple[float | str, ...]
+UNSPECIFIED = -1.0
+
+
+def place(data: Dataset, point: Point) -> Key:
+    """The question a row answers; rows of one place are metrics, or repeats, of one point.
+
+    Empty cells count as a question's defaults: unlimited load, no switch, one endpoint, the default
+    of an option.
+    """
+    payload = UNSPECIFIED if point.payload_bytes is None else point.payload_bytes
+    return (*curve(data, point), payload)
+
+
+def curve(data: Dataset, point: Point) -> Key:
+    """The place of a row without its payload, which is what rows of one curve share."""
+    options = (
+        value or data.option_defaults[axis]
+        for axis, value in zip(data.option_axes, point.options, strict=True)
+    )
+    return (
+        point.protocol,
+        *options,
+        UNSPECIFIED if point.cores is None else point.cores,
+        point.switches or 0,
+        point.endpoints or 1,
+        point.other_goodput_bps or 0.0,
+        math.inf if point.load_bps is None else point.load_bps,
+    )
+
+
+def in_order(keys: Iterable[Key]) -> list[Key]:
+    """Keys sorted; numbers come before texts where a position holds both."""
+    return sorted(
+        keys,
+        key=lambda key: [
+            (True, 0.0, part) if isinstance(part, str) else (False, part, "") for part in key
+        ],
+    )
+
+
+def text(key: Key) -> str:
+    """A key as one line of text."""
+    return " ".join(part if isinstance(part, str) else f"{part:g}" for part in key if part != "")

@@ -10,8 +10,7 @@ from icmodel.errors import IcmodelError
 from icmodel.estimate import Estimate, absent
 from icmodel.model import Model
 from icmodel.scenario import Scenario
-from icmodel.validate.folds import Fold
-from icmodel.validate.places import Key, place
+from icmodel.validate.folds import Fold, Key, place
 
 DEFAULT_PAYLOAD_BYTES = 1
 """Payload asked for a row without one, which carries no data or holds for every payload."""
@@ -69,7 +68,13 @@ def answers_of(
     for point in test:
         at = place(data, point)
         if at not in known:
-            known[at] = _predicted(model, data, point, metrics)
+            wanted = None if metrics is None else tuple(m for m in metrics if m in data.metrics)
+            try:
+                asked = question(data, point)
+                made = model.predict(asked, outside="extrapolate", metrics=wanted)
+                known[at] = dict(made.metrics)
+            except IcmodelError as error:
+                known[at] = str(error)
         answer = known[at]
         if isinstance(answer, str):
             found.append(absent(answer))
@@ -77,15 +82,3 @@ def answers_of(
             missing = absent(f"the model gives no {point.metric} here")
             found.append(answer.get(point.metric, missing))
     return tuple(found)
-
-
-def _predicted(
-    model: Model, data: Dataset, point: Point, metrics: Collection[str] | None
-) -> dict[str, Estimate] | str:
-    """The predicted metrics of a row's place, or the reason why it cannot be predicted."""
-    try:
-        asked = question(data, point)
-        known = None if metrics is None else tuple(m for m in metrics if m in data.metrics)
-        return dict(model.predict(asked, outside="extrapolate", metrics=known).metrics)
-    except IcmodelError as error:
-        return str(error)

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from icmodel.dataset import Point
+from icmodel.dataset import Dataset, Point
 from icmodel.dataset_rows import POINT
 from icmodel.estimate import Estimate, absent
 from icmodel.grouping import together
 from icmodel.repeats import ABSOLUTE, kind
+from icmodel.validate.folds import Key, place
 
 CLOSE = 1e-9
 """Relative tolerance at an interval's ends, so that rounding puts no row on an end outside."""
@@ -120,33 +121,29 @@ def score(outcomes: Sequence[Outcome]) -> Score:
     metric = outcomes[0].point.metric
     answered = [one for one in outcomes if not one.estimate.absent]
     reasons = Counter(one.estimate.why for one in outcomes if one.estimate.absent)
+    errors = Errors(*(math.nan,) * 6)
+    if answered:
+        found = np.quantile([one.error for one in answered], [0.5, 0.25, 0.75, 0.95, 1.0])
+        median, p25, p75, p95, greatest = found.tolist()
+        bias = float(np.median([one.bias for one in answered]))
+        errors = Errors(median, p25, p75, p95, greatest, bias)
+    given = [one for one in answered if one.covered is not None]
+    halves = [(one.estimate.high - one.estimate.low) / 2 / _scale(one.point) for one in given]
+    covering = coverage([one.covered is True for one in given])
+    if covering is not None:
+        far = sum(is_far(one.estimate, one.point.value) for one in answered)
+        covering = replace(covering, far=far)
     return Score(
         metric=metric,
         kind=kind(metric),
         n=len(answered),
         points=len({one.point[POINT] for one in answered}),
-        errors=_errors(answered),
-        half_width=_half_width(answered),
-        coverage=_coverage(answered),
+        errors=errors,
+        half_width=float(np.median(halves)) if halves else math.nan,
+        coverage=covering,
         unanswered=len(outcomes) - len(answered),
         reasons=dict(reasons.most_common()),
     )
-
-
-def _errors(answered: Sequence[Outcome]) -> Errors:
-    if not answered:
-        return Errors(*(math.nan,) * 6)
-    errors = [one.error for one in answered]
-    median, p25, p75, p95, most = np.quantile(errors, [0.5, 0.25, 0.75, 0.95, 1.0]).tolist()
-    return Errors(median, p25, p75, p95, most, float(np.median([one.bias for one in answered])))
-
-
-def _coverage(answered: Sequence[Outcome]) -> Coverage | None:
-    """Of the answers that have an interval."""
-    found = coverage([one.covered for one in answered if one.covered is not None])
-    if found is None:
-        return None
-    return replace(found, far=sum(is_far(one.estimate, one.point.value) for one in answered))
 
 
 def is_far(estimate: Estimate, value: float) -> bool:
@@ -154,13 +151,6 @@ def is_far(estimate: Estimate, value: float) -> bool:
     end = estimate.high if value > estimate.value else estimate.low
     beyond = abs(value - estimate.value) > FAR * abs(end - estimate.value)
     return beyond and covers(estimate, value) is False
-
-
-def _half_width(answered: Sequence[Outcome]) -> float:
-    """The median half width of the intervals, scaled as the errors are; NaN without intervals."""
-    given = [one for one in answered if one.covered is not None]
-    halves = [(one.estimate.high - one.estimate.low) / 2 / _scale(one.point) for one in given]
-    return float(np.median(halves)) if halves else math.nan
 
 
 def _scale(point: Point) -> float:
@@ -198,3 +188,68 @@ def worst(outcomes: Iterable[Outcome], count: int) -> list[Outcome]:
     for one in sorted(answered, key=lambda one: -one.error):
         points.setdefault(one.point[POINT], one)
     return list(points.values())[:count]
+
+
+EXTRAPOLATED = "extrapolated"
+DEFAULT_MTU_BYTES = 1500
+"""Ethernet's MTU, for datasets that give none."""
+BANDS = ((1 / 3, "load up to a third"), (2 / 3, "load up to two thirds"), (math.inf, "load above"))
+"""Bands of the limited load: upper end as a fraction of the line rate, and name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """How a dataset's domain is divided into regions.
+
+    Parameters
+    ----------
+    next_to_break : mapping
+        The places next to a break, by metric.
+    trained : collection of Key, optional
+        The places of the training rows, where test rows may share them.
+    full_bps : float
+        The load of which the bands are fractions.
+    """
+
+    data: Dataset
+    next_to_break: Mapping[str, Collection[Key]]
+    trained: Collection[Key] | None
+    full_bps: float
+
+
+def partition(
+    data: Dataset,
+    next_to_break: Mapping[str, Collection[Key]],
+    trained: Collection[Key] | None = None,
+) -> Partition:
+    """The partition of a dataset; bands are fractions of the line rate or the greatest limited load."""
+    limited = [p.load_bps for p in data.points if p.load_bps and math.isfinite(p.load_bps)]
+    full = data.interconnect.line_rate_bps or max(limited, default=math.inf)
+    return Partition(data, next_to_break, trained, full)
+
+
+def regions(parts: Partition, outcome: Outcome) -> Iterator[str]:
+    """The names of the regions that a row lies in; they overlap."""
+    data, point = parts.data, outcome.point
+    if len(data.protocols) > 1:
+        yield f"protocol {point.protocol}"
+
+    link = data.link(data.options_of(point))
+    mtu = link.mtu_bytes or (DEFAULT_MTU_BYTES if link.kind == "ethernet" else None)
+    if mtu is not None and point.payload_bytes is not None:
+        yield "payload up to the MTU" if point.payload_bytes <= mtu else "payload above the MTU"
+
+    if point.load_bps == math.inf:
+        yield "load not limited"
+    elif point.load_bps is not None:
+        part = point.load_bps / parts.full_bps
+        yield next(name for limit, name in BANDS if part <= limit)
+
+    at = place(data, point)
+    if at in parts.next_to_break.get(point.metric, ()):
+        yield "beside a break"
+    if parts.trained is not None:
+        yield "at a point learned from" if at in parts.trained else "at a new point"
+    if not outcome.estimate.absent:
+        beyond = EXTRAPOLATED in (outcome.estimate.basis, *outcome.estimate.bases)
+        yield EXTRAPOLATED if beyond else "inside what was learned from"

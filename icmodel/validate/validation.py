@@ -11,11 +11,11 @@ from icmodel.errors import DatasetError, ScenarioError
 from icmodel.grouping import together
 from icmodel.model import Model
 from icmodel.repeats import Noise, Repeats, noise, repeats
-from icmodel.validate.breaks import next_to_break
 from icmodel.validate.folds import (
     LEAST_ROWS,
     Fold,
     Folds,
+    Key,
     counts,
     held_out,
     is_scored,
@@ -23,13 +23,22 @@ from icmodel.validate.folds import (
     leave_a_curve_out,
     leave_break_sizes_out,
     leave_one_out,
+    next_to_break,
+    place,
     runs_of,
     scored,
 )
-from icmodel.validate.places import Key, place
 from icmodel.validate.questions import answers
-from icmodel.validate.regions import partition, regions
-from icmodel.validate.scores import Outcome, Score, by_metric, outcome, score, worst
+from icmodel.validate.scores import (
+    Outcome,
+    Score,
+    by_metric,
+    outcome,
+    partition,
+    regions,
+    score,
+    worst,
+)
 
 LEAVE_ONE, LEAVE_CURVE, LEAVE_BREAK, LEAVE_SIZES, HELD_OUT = (
     "leave-one-out",

@@ -21,6 +21,8 @@ OPTIONS = {("nagle", "off"): "--no-nagle"}
 """Options of streams that icprobe can set; ``nagle = on`` is as it is anyway."""
 LAB_BUFFER_BYTES = 131072.0
 """The queue of a switch's port in the lab [B] (calibration/src/lab/shaping.rs)."""
+BURST_S, FRAME_BYTES = 1e-3, 38
+"""Depth of the token bucket of a lab's link: a millisecond [s], at least two packets in their frames [B] (same file)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +186,16 @@ def _switch(one: Switch) -> Switch:
 
 
 def _link(one: Link, slower: float, dataset: str) -> Link:
-    return replace(one, rate_bps=one.rate_bps / slower, length_m=0.0, delay_s=0.0, dataset=dataset)
+    rate_bps = one.rate_bps / slower
+    burst_bytes = max(rate_bps / 8 * BURST_S, 2.0 * (one.mtu_bytes + FRAME_BYTES))
+    return replace(
+        one,
+        rate_bps=rate_bps,
+        length_m=0.0,
+        delay_s=0.0,
+        dataset=dataset,
+        burst_bytes=burst_bytes,
+    )
 
 
 def _port(one: Port, slower: float) -> Port:

@@ -14,8 +14,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import MICRO, Printed, exact, printed
-from icmodel.ingest.readers.sections import Row, Section, rows, sections, told, unlabelled
-from icmodel.ingest.result import BOTH, SENDER, Number, Origin, Result
+from icmodel.ingest.readers.sections import Layout, Row, Section, rows, sections, told
+from icmodel.ingest.readers.two_way import is_sum, refuse_sum
+from icmodel.ingest.result import BOTH, SENDER, NotTakenError, Number, Origin, Result
 from icmodel.ingest.source import Source
 
 NAME = "imb"
@@ -24,6 +25,7 @@ SLACK = 2e-3
 """How far a rate and what it is worked out of may lie apart beside what is rounded."""
 _SUITE = re.compile(r"^#\s+Intel ?\(R\) MPI Benchmarks?(?: Suite)? (.+?), MPI-\d+ part", re.M)
 _BLOCK = re.compile(r"^# Benchmarking (\S+)[ \t]*$", re.M)
+LAYOUT = Layout(start=_SUITE)
 _PROCESSES = re.compile(r"^# #processes = (\d+)", re.M)
 _HEAD = re.compile(r"^\s*#bytes\s+#repetitions\s+(.*?)\s*$")
 _ROW = re.compile(r"^\s*\d+\s+\d+(?:\s+[0-9.]+)+\s*$")
@@ -41,34 +43,33 @@ HEADS = {
 
 def recognises(text: str) -> bool:
     """Whether a text looks like output of IMB."""
-    return _BLOCK.search(unlabelled(text)) is not None and "#repetitions" in text
+    return _BLOCK.search(text) is not None and "#repetitions" in text
 
 
 def read(source: Source) -> list[Result]:
-    """The results of a file: a row of PingPong or Uniband each.
+    """The results of a run: a row of PingPong or Uniband each.
 
     Raises
     ------
     RecordError
         If it has neither, or a table contradicts itself.
     """
-    text = unlabelled(source.text)
-    blocks = list(sections(_BLOCK, text))
+    text = source.text
+    blocks = list(sections(_BLOCK, source))
     taken = [block for block in blocks if block.title[1] in HEADS]
     if not blocks:
         raise RecordError("it names no benchmark: it is cut off")
     names = tuple(dict.fromkeys(block.title[1] for block in blocks))
     if not taken:
-        raise RecordError(
-            f"it has {', '.join(names)}, which load both directions or several pairs at once, or are "
-            "none of one stream: ingest PingPong or Uniband"
+        refuse_sum(NAME, names[0], source.place)
+        raise NotTakenError(
+            f"it has {', '.join(names)}, which are no measurement of one stream: ingest PingPong or Uniband"
         )
-    if len({(block.title[1], _processes(block)) for block in taken}) < len(taken):
-        raise RecordError("it has the same benchmark twice: keep each run in a file of its own")
-    for block in taken:
+    first = {(block.title[1], _processes(block)): block for block in reversed(taken)}
+    for block in first.values():  # one that comes again has lost its own head
         _check_whole(block, int(told(_LONGEST, text) or 0))
     notes = tuple(
-        f"{name} is not taken: it loads both directions or several pairs, or is none of one stream"
+        f"{name} is not taken: it {'loads both directions at once' if is_sum(NAME, name) else 'is none of one stream'}"
         for name in names
         if name not in HEADS
     )

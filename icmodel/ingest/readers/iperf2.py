@@ -10,33 +10,53 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import MICRO, Printed, exact, printed
 from icmodel.ingest.readers.agreement import check_loss, check_rate
-from icmodel.ingest.readers.iperf2_csv import NAME, is_csv, of_csv
-from icmodel.ingest.readers.sections import told
-from icmodel.ingest.result import RECEIVER, SENDER, Limits, Number, Origin, Payloads, Result
+from icmodel.ingest.readers.command import command_of
+from icmodel.ingest.readers.iperf2_csv import DEFAULT_BPS, DEFAULT_BYTES, NAME, is_csv, of_csv
+from icmodel.ingest.readers.pacing import Pace, pace_of
+from icmodel.ingest.readers.sections import Layout, told
+from icmodel.ingest.readers.two_way import APART
+from icmodel.ingest.result import (
+    RECEIVER,
+    SENDER,
+    Assumed,
+    Ends,
+    Limits,
+    Number,
+    Origin,
+    Payloads,
+    Result,
+)
 from icmodel.ingest.source import Source
 
-__all__ = ["NAME", "read", "recognises"]
+__all__ = ["LAYOUT", "NAME", "read", "recognises"]
 
-_START = re.compile(r"^(Client connecting to|Server listening on) .*(TCP|UDP) port", re.M)
+_START = re.compile(
+    r"^(?P<role>Client connecting to|Server listening on) .*(?P<protocol>TCP|UDP) port (?P<port>\d+)",
+    re.M,
+)
+_CONNECTED = re.compile(
+    r"^\[\s*\*?(?P<id>\d+)\] local (?P<local>[^\s%]+)\S* port (?P<port>\d+) connected with "
+    r"(?P<remote>[^\s%]+)\S* port \d+(?P<tail>.*)$"
+)
 _ROW = re.compile(
     r"^\[\s*(SUM|\*?\d+)\]\s+([0-9.]+)-\s*([0-9.]+) sec\s+([0-9.]+) ([KMGT]?)Bytes\s+"
     r"([0-9.]+) ([KMGT]?)(bits|Bytes)/sec(?:.*?\s(\d+)/\s*(\d+) \(([0-9.e+-]+)%\))?",
     re.M,
 )
-_REPORT = re.compile(r"^\[.*\] Server Report:", re.M)
+LAYOUT = Layout(start=_START, holds=_ROW)
+_REPORT = re.compile(r"^\[.*\] Server Report:")
 _DATAGRAM = re.compile(r"^Sending (\d+) byte datagrams(?:, IPG target: ([0-9.]+) us)?", re.M)
 _BUFFER = re.compile(r"^Write buffer size: (\d+) (K?)Byte", re.M)
 """A whole number; in MByte it is rounded."""
 _VERSION = re.compile(r"\(peer ([0-9.]+)")
 _LATE = re.compile(r"\s(\d+) datagrams received out-of-order")
-_BOTH_WAYS = re.compile(r"\(full-duplex\)|\(bidir\)")
 _FAILED = re.compile(
     r"^(connect failed|write failed|read failed|.*WARNING: did not receive ack).*$", re.M
 )
@@ -52,29 +72,24 @@ def recognises(text: str) -> bool:
 
 
 def read(source: Source) -> list[Result]:
-    """The result of a file: one run, with all its streams.
+    """The results of a run with all its streams: one for each direction, and for each client of a server.
 
     Raises
     ------
     RecordError
-        If a run failed, went both ways, or says several things at once.
+        If the run failed or was cut off.
     """
     text = source.text
-    if is_csv(text):
-        return [of_csv(source.lines)]
+    lines = of_csv(source) if is_csv(text) else []
+    if lines and not _START.search(text):
+        return lines
     if failed := _FAILED.search(text):
-        raise RecordError(f"the run failed: iperf says “{failed[0].strip()}”")
-    starts = list(_START.finditer(text))
-    if len(starts) > 1 or _BOTH_WAYS.search(text):
-        raise RecordError(
-            "it holds several runs, or both ends sent at once (-d, -r, --full-duplex): keep one way of "
-            "one run in a file"
-        )
-    if not starts:
-        raise RecordError("it has neither head, of a client or of a server: it is cut off")
-    at_client = starts[0][1].startswith("Client")
-    sends = at_client != ("(reverse)" in text)
-    return [_of_text(text, starts[0][2].lower(), sends=sends)]
+        raise RecordError(f"{source.place}: the run failed: iperf says “{failed[0].strip()}”")
+    head = _Head.of(source)
+    return [
+        *(result for group in _groups(source) for result in _results(source, head, group)),
+        *lines,
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +105,106 @@ class _Line:
 # --- text -------------------------------------------------------------------------------------
 
 
-def _of_text(text: str, protocol: str, *, sends: bool) -> Result:
-    own, reports = _reports(text)
-    lines, streams = _whole(own)
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """What the heads say: the protocol, whether a client wrote them, and the port it listens on, too."""
+
+    protocol: str
+    at_client: bool
+    listens: str
+
+    @classmethod
+    def of(cls, source: Source) -> _Head:
+        """The heads of a run; ``-d`` and ``-r`` have two."""
+        starts = list(_START.finditer(source.text))
+        if not starts:
+            raise RecordError(
+                f"{source.place}: it has neither head, of a client or of a server: it is cut off"
+            )
+        at_client = any(start["role"].startswith("Client") for start in starts)
+        listening = [start["port"] for start in starts if start["role"].startswith("Server")]
+        return cls(
+            starts[0]["protocol"].lower(),
+            at_client,
+            listening[0] if at_client and listening else "",
+        )
+
+
+@dataclass(slots=True)
+class _Group:
+    """Streams of one run: connections by id, rows of their own and rows that the other end reported."""
+
+    connections: dict[str, re.Match[str]]
+    rows: list[re.Match[str]]
+    reports: list[re.Match[str]]
+
+
+def _groups(source: Source) -> Iterator[_Group]:
+    """The runs under one head: each begins with its connections, behind the rows of the one before."""
+    groups = [_Group({}, [], [])]
+    reported = False
+    for line in source.lines:
+        connected, row = _CONNECTED.match(line), _ROW.match(line)
+        if connected:
+            if groups[-1].rows:
+                groups.append(_Group({}, [], []))
+            groups[-1].connections[connected["id"]] = connected
+        elif _REPORT.match(line):
+            reported = True
+        elif row:
+            id_ = row[1].lstrip("*")
+            own = (one for one in reversed(groups) if id_ in one.connections)
+            group = next(own, groups[-1])
+            (group.reports if reported else group.rows).append(row)
+            reported = False
+    if reported:
+        raise RecordError(f"{source.place}: a server's report has no line: the run was cut off")
+    yield from groups
+
+
+def _results(source: Source, head: _Head, group: _Group) -> Iterator[Result]:
+    """The result of each direction of a group."""
+    ways = [[row for row in group.rows if _sent(row, head, group) is way] for way in (True, False)]
+    both = bool(ways[0] and ways[1])
+    if both:  # whose [SUM] is of both directions
+        ways = [[row for row in way if row[1] != "SUM"] for way in ways]
+    if not group.rows:
+        raise RecordError(f"{source.place}: it has no line of a result: the run was cut off")
+    for rows, sends in zip(ways, (True, False), strict=True):
+        if rows:
+            yield _of_text(source, head, group, rows, sends=sends, both=both)
+
+
+def _sent(row: re.Match[str], head: _Head, group: _Group) -> bool:
+    """Whether the end that wrote a row sent what the row counts."""
+    connection = group.connections.get(row[1].lstrip("*"))
+    if connection is not None and head.listens:
+        return connection["port"] != head.listens
+    tails = [one["tail"] for one in group.connections.values()]
+    reverse = row[1].startswith("*") or (
+        "(full-duplex)" not in "".join(tails) and any("(reverse)" in tail for tail in tails)
+    )
+    return head.at_client != reverse
+
+
+def _of_text(
+    source: Source,
+    head: _Head,
+    group: _Group,
+    rows: Sequence[re.Match[str]],
+    *,
+    sends: bool,
+    both: bool,
+) -> Result:
+    text, protocol = source.text, head.protocol
+    lines, streams = _whole(rows, summed=not both)
     numbers: list[Number] = []
     notes = ["text of iperf 2 has three digits: -y C has more"]
+    reports = [_line(row) for row in group.reports] if sends else []
+    command = command_of(source, "iperf")
     size, load = _datagrams(text, streams) if protocol == "udp" else (_buffer(text), None)
+    typed = command.amount("-l", "--len", small=1000, large=1024)
+    size = size or (int(typed) if typed else None)
     if reports:
         numbers += _received(_together(reports), size, protocol)
         numbers.append(Number.read("sent_bps", lines.rate, SENDER))
@@ -112,23 +221,42 @@ def _of_text(text: str, protocol: str, *, sends: bool) -> Result:
     payloads = _open_payloads(lines, text) if size is None else None
     if "Latency avg" in text:
         notes.append("one-way latency needs clocks that agree, of which nothing is said: not taken")
+    limit = command.amount("-b", "--bandwidth", small=1000, large=1024)
+    if load is None and limit is not None:
+        load = limit * streams
+    pace = Pace(Labels(load_bps=math.inf))  # TCP goes as fast as it can unless told otherwise
+    if protocol == "udp":
+        lost = lines.lost or (0, 1)
+        sent = lines.rate.value / (1 - lost[0] / lost[1]) if lost[0] < lost[1] else lines.rate.value
+        pace = pace_of(sent, DEFAULT_BPS * streams, "-b")
+    default = DEFAULT_BYTES[protocol]
+    fits = payloads is None or payloads.fits(default)
     return Result(
-        origin=Origin(NAME, told(_VERSION, text), "the whole run"),
+        origin=Origin(NAME, told(_VERSION, text), source.place),
         labels=Labels(
             protocol=protocol,
             payload_bytes=size,
             load_bps=load,
             cores=1 if streams == 1 else None,
+            options=dict(APART) if both else {},
         ),
-        unless=Labels(  # TCP goes as fast as it can unless told otherwise, which is not said
-            load_bps=math.inf if protocol == "tcp" else None,
-            payload_bytes=payloads.only if payloads else None,
-        ),
+        unless=replace(pace.unless, payload_bytes=payloads.only if payloads else None),
+        assumed=(*pace.assumed, *([Assumed("payload_bytes", default, "-l")] if fits else [])),
         numbers=tuple(numbers),
+        hosts=_hosts(group, sends=sends),
         streams=streams,
         limits=Limits(payloads=payloads),
-        notes=tuple(notes),
+        notes=(*notes, *(pace.notes if load is None else ())),
     )
+
+
+def _hosts(group: _Group, *, sends: bool) -> Ends:
+    """The ends of a direction, if the connections are of one pair."""
+    pairs = {(one["local"], one["remote"]) for one in group.connections.values()}
+    if len(pairs) != 1:
+        return Ends()
+    local, remote = pairs.pop()
+    return Ends(local, remote) if sends else Ends(remote, local)
 
 
 def _open_payloads(line: _Line, text: str) -> Payloads | None:
@@ -140,19 +268,6 @@ def _open_payloads(line: _Line, text: str) -> Payloads | None:
     low, high = line.moved.low / 8, line.moved.high / 8
     said = f"iperf says {(high + low) / 2:.6g} B in {arrived} datagrams"
     return Payloads(low / (arrived + late), high / arrived, said)
-
-
-def _reports(text: str) -> tuple[str, list[_Line]]:
-    """What a client prints of its own, and the server's report of each stream."""
-    found, own, end = [], [], 0
-    for report in _REPORT.finditer(text):
-        row = _ROW.search(text, report.end())
-        if row is None:
-            raise RecordError("a server's report has no line: the run was cut off")
-        found.append(_line(row))
-        own.append(text[end : report.start()])
-        end = row.end()
-    return "".join((*own, text[end:])), found
 
 
 def _together(lines: Sequence[_Line]) -> _Line:
@@ -174,20 +289,25 @@ def _sum(some: Sequence[Printed]) -> Printed:
     return Printed(*(sum(end) for end in ends))
 
 
-def _whole(text: str) -> tuple[_Line, int]:
-    """The line over the whole run, of parallel streams their sum, and how many streams there are."""
-    rows = list(_ROW.finditer(text))
-    if not rows:
-        raise RecordError("it has no line of a result: the run was cut off")
+def _whole(rows: Sequence[re.Match[str]], *, summed: bool) -> tuple[_Line, int]:
+    """The line over the whole run, of parallel streams their sum, and how many streams there are.
+
+    Parameters
+    ----------
+    summed
+        Whether parallel streams have a line of their sum, which must be theirs.
+    """
     last = max(float(row[3]) for row in rows)
     every = [row for row in rows if float(row[2]) == 0 and float(row[3]) > last / 2]
     streams = {row[1]: row for row in every if row[1] != "SUM"}
     sums = [row for row in every if row[1] == "SUM"]
+    if not every:
+        raise RecordError("it has no line over the whole run: the run was cut off")
+    if not summed:
+        return _together([_line(row) for row in streams.values()]), len(streams)
     if sums or len(streams) > 1:
         _check_sum(sums, list(streams.values()))
         every = sums
-    if not every:
-        raise RecordError("it has no line over the whole run: the run was cut off")
     return _line(max(every, key=lambda row: float(row[3]))), max(len(streams), 1)
 
 

@@ -10,25 +10,43 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import exact
 from icmodel.ingest.readers.agreement import check_count, check_rate, check_share
-from icmodel.ingest.result import RECEIVER, SENDER, Ends, Limits, Number, Origin, Result
+from icmodel.ingest.readers.command import Command, command_of
+from icmodel.ingest.readers.pacing import Pace, pace_of
+from icmodel.ingest.readers.sections import Layout
+from icmodel.ingest.readers.two_way import APART
+from icmodel.ingest.result import (
+    RECEIVER,
+    SENDER,
+    Ends,
+    Limits,
+    NotTakenError,
+    Number,
+    Origin,
+    Result,
+)
 from icmodel.ingest.source import Source, documents, real, shifted, table, tables, text_of
 
 NAME = "iperf3"
+LAYOUT = Layout(start=re.compile(r'\{(?!"event")|\{"event":\s*"start"'))
 _TEXT = re.compile(r"^\[ *(?:ID|SUM|\d+) *\] +(?:Interval|local |[0-9.]+-)", re.M)
 _OLDER = re.compile(r"^(?:Client connecting to|Server listening on (?:TCP|UDP) port)", re.M)
 """How iperf 2 begins, whose lines look alike."""
 _JSON = re.compile(
     r'"(?:cpu_utilization_percent|connecting_to|accepted_connection|json-stream)"\s*:'
 )
+_OPENS = re.compile(r"^[ \t]*\{", re.M)
 _FAILED = (re.compile(r'"start"\s*:'), re.compile(r'"intervals"\s*:'))
 _EVENT = re.compile(r'^\{"event":', re.M)
+_ERROR = re.compile(r"^iperf3: error - .*$", re.M)
 _MULTITHREADED = (3, 16)
+DEFAULT_BPS = 2.0**20
+"""Rate limit of UDP unless told otherwise (iperf3's manual)."""
 OMITTED = 1.5
 """With -O what was under way when the sender began to count arrives in the receiver's window."""
 SLACK = 2e-3
@@ -41,22 +59,22 @@ Document = Mapping[str, object]
 
 def recognises(text: str) -> bool:
     """Whether a text looks like output of iperf3."""
-    json_like = "{" in text and (_JSON.search(text) or _EVENT.search(text))
     failed = all(key.search(text) for key in _FAILED)
+    json_like = _OPENS.search(text) and (failed or _JSON.search(text) or _EVENT.search(text))
     is_text = _TEXT.search(text) and "/sec" in text and not _OLDER.search(text)
-    return bool(json_like or failed or is_text)
+    return bool(json_like or is_text)
 
 
 def read(source: Source) -> list[Result]:
-    """The results of a file.
+    """The results of a run: one, or with ``--bidir`` one for each direction.
 
     Raises
     ------
     RecordError
         If it is text, broken, or a run that failed.
     """
-    if _TEXT.search(source.text) and not _EVENT.search(source.text) and "{" not in source.text:
-        raise RecordError(
+    if _TEXT.search(source.text) and not _OPENS.search(source.text):
+        raise NotTakenError(
             "it is iperf3's text, which rounds to three digits and names no sides: run iperf3 "
             "with -J and ingest the JSON"
         )
@@ -64,7 +82,18 @@ def read(source: Source) -> list[Result]:
     runs = list(_streamed(parts)) if any("event" in part for part in parts) else parts
     if not runs:
         raise RecordError("it holds no JSON of iperf3: run iperf3 with -J")
-    return [_result(run, number) for number, run in enumerate(runs, start=1)]
+    behind = source.text.rpartition("}")[2]
+    if error := _ERROR.search(behind):
+        raise RecordError(
+            f"{source.place}: the run failed at its end: behind its JSON stands “{error[0].strip()}”, so run it "
+            "again"
+        )
+    command = command_of(source, NAME)
+    results = [_result(way, source.place, command) for run in runs for way in _ways(run)]
+    if _TEXT.search(source.text):
+        note = f"{source.place}: lines of iperf3's text stand beside its JSON, which alone is taken"
+        results[0] = replace(results[0], notes=(*results[0].notes, note))
+    return results
 
 
 def _streamed(events: Sequence[Document]) -> Iterator[Document]:
@@ -90,8 +119,45 @@ def _streamed(events: Sequence[Document]) -> Iterator[Document]:
 
 
 @dataclass(frozen=True, slots=True)
+class _Way:
+    """One direction of a run: its document with the sums of that direction alone, and whether it is reverse.
+
+    Parameters
+    ----------
+    both
+        Whether the other direction was loaded at the same time.
+    """
+
+    document: Document
+    reverse: bool
+    both: bool
+
+
+def _ways(document: Document) -> Iterator[_Way]:
+    """The directions of a run; with ``--bidir`` first from client to server, then back."""
+    end, test = table(document, "end"), table(table(document, "start"), "test_start")
+    back = {key.replace("_bidir_reverse", ""): end[key] for key in end if "_bidir_reverse" in key}
+    if not (real(test, "bidir") or back):
+        yield _Way(document, bool(real(test, "reverse")), both=False)
+        return
+    client = bool(table(table(document, "start"), "connecting_to"))
+    kept = {key: end[key] for key in end if not key.startswith("cpu_") and "reverse" not in key}
+    for sums, reverse in ((kept, False), (back, True)):
+        sends = client != reverse
+        streams = [one for one in tables(end, "streams") if _local_sends(one) is sends]
+        way = {**document, "intervals": [{}], "end": {**sums, "streams": streams}}
+        yield _Way(way, reverse, both=True)
+
+
+def _local_sends(stream: Document) -> bool:
+    """Whether the end that wrote the file sent a stream."""
+    parts = (table(stream, key) for key in ("sender", "receiver", "udp"))
+    return any(part.get("sender") is True for part in parts)
+
+
+@dataclass(frozen=True, slots=True)
 class _Run:
-    """The parts of one run that the readers below share."""
+    """The parts of one direction that the readers below share."""
 
     start: Document
     end: Document
@@ -102,9 +168,14 @@ class _Run:
     sent_packets: float | None
 
 
-def _result(document: Document, number: int) -> Result:
-    run = _checked(document)
+def _result(way: _Way, place: str, command: Command) -> Result:
+    run = _checked(way)
     notes: list[str] = []
+    if way.both:
+        notes.append(
+            "both ends sent at once (--bidir): each direction has its rows under duplex = both; the CPU belongs "
+            "to both and is not taken"
+        )
     numbers = [*_goodput(run, notes), *_loss(run, notes), *_cpu(run)]
     if not any(n.metric in ("goodput_bps", "sent_bps") for n in numbers):
         raise RecordError("no end of the run counted a byte: the run is broken")
@@ -114,15 +185,20 @@ def _result(document: Document, number: int) -> Result:
             "receiver may count more than the sender sent"
         )
     streams = int(real(run.test, "num_streams") or 1)
+    labels, pace = _labels(run, streams, command), Pace(Labels(load_bps=math.inf))
+    if run.protocol == "udp" and labels.load_bps is None:
+        pace = pace_of(_offered(numbers), DEFAULT_BPS * streams, "-b")
+        notes += pace.notes
     return Result(
         origin=Origin(
             NAME,
             text_of(run.start, "version").removeprefix("iperf").strip(),
-            f"document {number}",
+            place,
             run=text_of(run.start, "cookie"),
         ),
-        labels=_labels(run, streams),
-        unless=Labels(load_bps=math.inf if run.protocol == "tcp" else None),
+        labels=replace(labels, options=dict(APART) if way.both else {}),
+        unless=pace.unless,
+        assumed=pace.assumed,
         numbers=tuple(numbers),
         hosts=_hosts(run),
         streams=streams,
@@ -134,7 +210,8 @@ def _result(document: Document, number: int) -> Result:
     )
 
 
-def _checked(document: Document) -> _Run:
+def _checked(way: _Way) -> _Run:
+    document = way.document
     start, end = table(document, "start"), table(document, "end")
     if said := document.get("error"):
         raise RecordError(f"the run failed: iperf3 says {said!s}")
@@ -148,30 +225,25 @@ def _checked(document: Document) -> _Run:
     test = table(start, "test_start")
     if not test:
         raise RecordError("it has no test_start, which says protocol and size: the run is broken")
-    if real(test, "bidir") or "sum_bidir_reverse" in end or "sum_sent_bidir_reverse" in end:
-        raise RecordError(
-            "both ends sent at once (--bidir): each way loads the other and the CPU belongs to "
-            "both, so measure one way at a time"
-        )
     if not real(test, "blksize"):
         raise RecordError("test_start has no blksize: the payload is not said")
-    _check_test(start, end, test)
+    _check_test(start, end, test, both=way.both)
     client = bool(table(start, "connecting_to"))
     return _Run(
         start=start,
         end=end,
         test=test,
         protocol=text_of(test, "protocol").lower(),
-        local_sends=client != bool(real(test, "reverse")),
+        local_sends=client != way.reverse,
         at_server=not client,
         sent_packets=_sent_packets(document, end),
     )
 
 
-def _check_test(start: Document, end: Document, test: Document) -> None:
+def _check_test(start: Document, end: Document, test: Document, *, both: bool) -> None:
     """Hold the streams and the size that were asked for against what was connected and sent."""
     connected, streams = len(tables(start, "connected")), real(test, "num_streams")
-    if connected and streams is not None:
+    if connected and streams is not None and not both:
         check_count(streams, connected, "the connections at the start", "num_streams")
     block = table(end, "sum_sent")
     packets, size = real(block, "packets"), real(test, "blksize") or 0
@@ -185,8 +257,17 @@ def _version(run: _Run) -> tuple[int, ...]:
     return tuple(map(int, found.groups())) if found else (0, 0)
 
 
-def _labels(run: _Run, streams: int) -> Labels:
+def _offered(numbers: Sequence[Number]) -> float:
+    """What a sender of UDP sent [b/s]; where it is not counted, what arrived and what was lost."""
+    known = {number.metric: number.value for number in numbers}
+    arrived = known.get("goodput_bps", 0.0) / max(1 - known.get("loss_rate", 0.0), SLACK)
+    return known.get("sent_bps", arrived)
+
+
+def _labels(run: _Run, streams: int, command: Command) -> Labels:
     target = real(run.test, "target_bitrate")
+    if target is None:
+        target = command.amount("-b", "--bitrate", "--bandwidth", small=1000, large=1000)
     load = None if target is None else target * streams or math.inf
     return Labels(
         protocol=run.protocol,

@@ -15,7 +15,7 @@ from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import printed
 from icmodel.ingest.readers.agreement import check_rate
-from icmodel.ingest.readers.sections import Section, sections
+from icmodel.ingest.readers.sections import Layout, told
 from icmodel.ingest.result import BOTH, RECEIVER, Number, Origin, Result
 from icmodel.ingest.source import Source
 
@@ -27,6 +27,7 @@ _MESSAGES = re.compile(r"^mean throughput: ([0-9.]+) \[msg/s\]", re.M)
 _BITS = re.compile(r"^mean throughput: ([0-9.]+) \[Mb/s\]", re.M)
 _MARK = re.compile(r"^(?:average latency|mean throughput): ", re.M)
 _NETMQ = re.compile(r"^=+ .*Latency Benchmark *$", re.M)
+LAYOUT = Layout(start=_SIZE)
 SLACK = 2e-3
 """How far bits and messages times their size may lie apart beside the digits cut off."""
 POWERS = {"ms": -3, "us": -6, "µs": -6, "μs": -6, "ns": -9}
@@ -39,31 +40,34 @@ def recognises(text: str) -> bool:
 
 
 def read(source: Source) -> list[Result]:
-    """The results of a file: each begins with its message size.
+    """The result of a run.
 
     Raises
     ------
     RecordError
-        If it is NetMQ's own table, or a result is incomplete.
+        If it is NetMQ's own table, or incomplete.
     """
     if _NETMQ.search(source.text):
         raise RecordError(
             "it is the table of NetMQ's own benchmark, not of libzmq's perf tools: write it as CSV "
             "and ingest it with a column mapping (--map)"
         )
-    found = list(sections(_SIZE, source.text))
-    if not found:
+    size, count = told(_SIZE, source.text), told(_COUNT, source.text)
+    if not size:
         raise RecordError("it has no line 'message size: N [B]': it is cut off")
-    return [_result(one, number) for number, one in enumerate(found, start=1)]
+    latency, messages = _LATENCY.search(source.text), _MESSAGES.search(source.text)
+    if not count or (latency is None and messages is None):
+        raise RecordError(f"{source.place}: it has no count or no value: it is cut off")
+    return [_result(source, int(size), int(count), latency, messages)]
 
 
-def _result(section: Section, number: int) -> Result:
-    text = "\n".join(section.lines)
-    count = _COUNT.search(text)
-    latency, messages = _LATENCY.search(text), _MESSAGES.search(text)
-    if count is None or (latency is None and messages is None):
-        raise RecordError(f"result {number} has no count or no value: it is cut off")
-    payload, runs = int(section.title[1]), int(count[1])
+def _result(
+    source: Source,
+    payload: int,
+    runs: int,
+    latency: re.Match[str] | None,
+    messages: re.Match[str] | None,
+) -> Result:
     notes: list[str]
     if latency is not None:
         value = printed(latency[1], Decimal(1).scaleb(POWERS[latency[2]]))
@@ -72,11 +76,11 @@ def _result(section: Section, number: int) -> Result:
         notes = ["no spread of the latency is printed"]
     else:
         assert messages is not None, "one of the two was found"
-        numbers = _throughput(messages[1], payload, runs, _BITS.search(text))
+        numbers = _throughput(messages[1], payload, runs, _BITS.search(source.text))
         load = math.inf
         notes = [f"rates are {runs - 1}/{runs} of what is printed: the clock misses one message"]
     return Result(
-        origin=Origin(NAME, "", f"result {number}"),
+        origin=Origin(NAME, "", source.place),
         labels=Labels(protocol="zeromq", payload_bytes=payload, load_bps=load, cores=1),
         numbers=tuple(numbers),
         notes=tuple(notes),

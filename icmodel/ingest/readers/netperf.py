@@ -14,15 +14,16 @@ from icmodel.errors import RecordError
 from icmodel.ingest.readers.netperf_classic import from_table
 from icmodel.ingest.readers.netperf_omni import from_omni, pairs_of
 from icmodel.ingest.readers.netperf_test import NAME, Test, cells_of
-from icmodel.ingest.readers.sections import told
-from icmodel.ingest.result import Result
+from icmodel.ingest.readers.sections import Layout, told
+from icmodel.ingest.result import NotTakenError, Result
 from icmodel.ingest.source import Source, documents
 
-__all__ = ["NAME", "read", "recognises"]
+__all__ = ["LAYOUT", "NAME", "read", "recognises"]
 
 _BANNER = re.compile(
     r"^(?:MIGRATED )?(?P<test>(?:TCP|UDP|SCTP|OMNI)\b.*?)\s*TEST from (?P<rest>.*)$", re.M
 )
+LAYOUT = Layout(start=_BANNER)
 _MARK = re.compile(r'(?:^|")(?:MIGRATED )?(?:TCP|UDP|SCTP|OMNI)\b[^"\n]*TEST from ', re.M)
 """A banner at the beginning of a line, or of a text in JSON."""
 _BURST = re.compile(r"first burst (\d+)")
@@ -38,14 +39,14 @@ def recognises(text: str) -> bool:
 
 
 def read(source: Source) -> list[Result]:
-    """The results of a file: one under each banner.
+    """The results of a run: one, or of a list in JSON one under each banner.
 
     Raises
     ------
     RecordError
         If a test failed or its table cannot be read.
     """
-    return [_result(test) for test in _tests(_text(source))]
+    return [_result(test) for test in _tests(source, _text(source))]
 
 
 def _text(source: Source) -> str:
@@ -74,7 +75,7 @@ def _goes_on(line: str) -> bool:
     return end.startswith(("Throughput,", "Local ", "Remote ")) and end.endswith(BROKEN_BEHIND)
 
 
-def _tests(text: str) -> Iterator[Test]:
+def _tests(source: Source, text: str) -> Iterator[Test]:
     text = _unwrapped(text)
     found = list(_BANNER.finditer(text))
     if not found:
@@ -89,8 +90,9 @@ def _tests(text: str) -> Iterator[Test]:
             migrated=banner[0].startswith("MIGRATED"),
             host=(peer[2] or peer[1]) if peer else "",
             command=typed[-1] if typed else "",
-            lines=tuple(text[banner.end() : end].strip("\n").split("\n")),
-            place=f"line {text.count(chr(10), 0, banner.start()) + 1}",
+            lines=tuple(line for line in text[banner.end() : end].split("\n") if line.strip()),
+            place=f"line {source.first + text.count(chr(10), 0, banner.start())}",
+            paced=" : interval" in banner["rest"],
             burst=int(told(_BURST, banner["rest"]) or 0),
         )
 
@@ -98,7 +100,7 @@ def _tests(text: str) -> Iterator[Test]:
 def _result(test: Test) -> Result:
     body = "\n".join(test.lines)
     if "CONNECT" in test.words.upper():
-        raise RecordError(
+        raise NotTakenError(
             f"{test.place}: {test.words} sets a connection up for every transaction, which is no "
             "latency of a frame: measure with TCP_RR"
         )

@@ -84,13 +84,12 @@ def _classic_stream(
 ) -> Result:
     if len(row) < 5:
         raise RecordError(f"{test.place}: its row has {len(row)} numbers where 5 are needed")
-    reverse = "MAERTS" in test.words
-    counted: Side = RECEIVER if reverse or not test.migrated else SENDER
+    counted: Side = RECEIVER if test.reverse or not test.migrated else SENDER
     goodput = Number.read("goodput_bps", _speed(row[4], unit), counted, quality=quality)
-    numbers = [goodput, *_cpu(row[5:7], local_sends=not reverse)]
+    numbers = [goodput, *_cpu(row[5:7], local_sends=not test.reverse)]
     if len(row) > 5:
         notes.append("service demand is CPU over throughput: not taken")
-    return made(test, labels_of(test, int(float(row[2]))), numbers, notes, not reverse)
+    return made(test, labels_of(test, int(float(row[2]))), numbers, notes)
 
 
 def _classic_udp(

@@ -47,6 +47,7 @@ COLUMNS = {
     "Request Size Bytes": "REQUEST_SIZE",
     "Response Size Bytes": "RESPONSE_SIZE",
     "Local Send Size": "LOCAL_SEND_SIZE",
+    "Remote Send Size": "REMOTE_SEND_SIZE",
     "Local CPU Util %": "LOCAL_CPU_UTIL",
     "Remote CPU Util %": "REMOTE_CPU_UTIL",
     "Protocol": "PROTOCOL",
@@ -82,7 +83,7 @@ def _columns(lines: Sequence[str]) -> dict[str, str]:
     """Omni's columns of names over several lines; only the two that need no guess are read."""
     rows = [line.split() for line in lines if line.strip()]
     if len(rows) >= 3 and rows[0] == ["Throughput", "Throughput"] and rows[1] == ["Units"]:
-        return {"THROUGHPUT": rows[-1][0], "THROUGHPUT_UNITS": " ".join(rows[-1][1:])}
+        return {"THROUGHPUT": rows[2][0], "THROUGHPUT_UNITS": " ".join(rows[2][1:])}
     return {}
 
 
@@ -111,13 +112,13 @@ def from_omni(test: Test, pairs: Mapping[str, str]) -> Result:
         raise RecordError(
             f"{test.place}: THROUGHPUT has no unit: ask omni for THROUGHPUT_UNITS beside it"
         )
-    numbers += _omni_cpu(pairs)
+    numbers += _omni_cpu(pairs, local_sends=not test.reverse)
     width, runs = _known(pairs, "THROUGHPUT_CONFID"), _known(pairs, "CONFIDENCE_ITERATION")
     if width:
         notes.append(f"netperf's confidence interval of the throughput is {width:g} % wide")
     if runs and runs > 1:
         numbers = [part._replace(n=int(runs)) for part in numbers]
-    payload = _known(pairs, "REQUEST_SIZE" if test.round_trips else "LOCAL_SEND_SIZE")
+    payload = _known(pairs, _size_key(test))
     response = _known(pairs, "RESPONSE_SIZE")
     if test.round_trips and payload and response:
         check_equal(test, int(payload), int(response))
@@ -163,11 +164,17 @@ def _flagged(test: Test) -> str:
     return names[flag[1]] if flag and not test.round_trips else ""
 
 
+def _size_key(test: Test) -> str:
+    if test.round_trips:
+        return "REQUEST_SIZE"
+    return "REMOTE_SEND_SIZE" if test.reverse else "LOCAL_SEND_SIZE"
+
+
 def _omni_stream(test: Test, value: Printed, notes: list[str]) -> list[Number]:
-    if test.protocol == "udp":
+    if test.protocol == "udp" and not test.reverse:
         notes.append("omni's THROUGHPUT of UDP is what was sent: no goodput")
         return [Number.read("sent_bps", value, SENDER)]
-    return [Number.read("goodput_bps", value, SENDER)]
+    return [Number.read("goodput_bps", value, RECEIVER if test.reverse else SENDER)]
 
 
 def _omni_protocol(pairs: Mapping[str, str]) -> str | None:
@@ -196,10 +203,11 @@ def _latencies(pairs: Mapping[str, str], notes: list[str]) -> list[Number]:
     return numbers
 
 
-def _omni_cpu(pairs: Mapping[str, str]) -> list[Number]:
+def _omni_cpu(pairs: Mapping[str, str], *, local_sends: bool) -> list[Number]:
+    keys = ("LOCAL_CPU_UTIL", "REMOTE_CPU_UTIL")[:: 1 if local_sends else -1]
     ends: tuple[tuple[str, str, Side], ...] = (
-        ("LOCAL_CPU_UTIL", "cpu_send_host", SENDER),
-        ("REMOTE_CPU_UTIL", "cpu_recv_host", RECEIVER),
+        (keys[0], "cpu_send_host", SENDER),
+        (keys[1], "cpu_recv_host", RECEIVER),
     )
     return [
         Number.read(name, printed(pairs[key].strip(), PER_CENT), side)

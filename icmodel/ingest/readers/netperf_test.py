@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import Printed, exact, printed
+from icmodel.ingest.readers.pacing import Pace, pace_of
 from icmodel.ingest.result import BOTH, Ends, Number, Origin, Result
 
 NAME = "netperf"
@@ -40,6 +42,7 @@ class Test:
     lines: tuple[str, ...]
     place: str
     burst: int
+    paced: bool = False
 
     @property
     def protocol(self) -> str | None:
@@ -49,7 +52,12 @@ class Test:
     @property
     def round_trips(self) -> bool:
         """Whether it sends requests and waits for each response."""
-        return "REQUEST/RESPONSE" in self.words.upper()
+        return "REQUEST/RESPONSE" in self.words.upper() or "SEND|RECV" in self.words.upper()
+
+    @property
+    def reverse(self) -> bool:
+        """Whether the remote end sends (MAERTS, or omni that receives)."""
+        return "MAERTS" in self.words or self.words.startswith("OMNI Receive")
 
 
 def cells_of(line: str) -> list[str]:
@@ -63,7 +71,6 @@ def made(
     labels: Labels,
     numbers: Sequence[Number],
     notes: Sequence[str],
-    local_sends: bool = True,
 ) -> Result:
     """A result of a test.
 
@@ -74,21 +81,17 @@ def made(
     """
     if not numbers:
         raise RecordError(f"{test.place}: the test printed no number that icmodel knows")
+    pace = Pace(Labels(load_bps=None if test.round_trips else math.inf))
+    if test.paced and not test.round_trips:
+        pace = pace_of(numbers[0].value, math.inf, "-b and -w")
     return Result(
         origin=Origin(NAME, "", test.place),
         labels=labels,
         numbers=tuple(numbers),
-        unless=Labels(load_bps=None if _answers(numbers) else float("inf")),
-        hosts=Ends(
-            sender="" if local_sends else test.host, receiver=test.host if local_sends else ""
-        ),
-        notes=tuple(notes),
+        unless=pace.unless,
+        hosts=Ends(sender=test.host) if test.reverse else Ends(receiver=test.host),
+        notes=(*notes, *pace.notes),
     )
-
-
-def _answers(numbers: Sequence[Number]) -> bool:
-    """Whether the numbers are of requests and responses, which no load drives."""
-    return any(number.metric == "frames_per_s" for number in numbers)
 
 
 def _asked(test: Test) -> int | None:

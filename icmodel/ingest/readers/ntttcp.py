@@ -1,15 +1,16 @@
-"""NTttcp: the XML of Windows and Linux, and the console text of Linux.
+"""NTttcp: the XML and the console text of Windows and Linux.
 
 Windows' MB are 2^20 B, Linux' are 10^6 B; both print 10^6 b/s, which is taken and checked against
 bytes and seconds. Each end writes its own file: the sender's rate of UDP says nothing of what
-arrived. CPU is of the whole host.
+arrived. CPU is of the whole host. A receiver of Linux has a thread a port and one that listens, and does not
+say how many connections there were.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from xml.etree import ElementTree
 
@@ -17,45 +18,94 @@ from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import PER_CENT, Printed, exact, printed
 from icmodel.ingest.readers.agreement import check_rate, over
-from icmodel.ingest.readers.sections import told
-from icmodel.ingest.result import RECEIVER, SENDER, Ends, Number, Origin, Result
+from icmodel.ingest.readers.command import Command, command_of
+from icmodel.ingest.readers.sections import Layout, told
+from icmodel.ingest.result import (
+    RECEIVER,
+    SENDER,
+    Assumed,
+    Ends,
+    Limits,
+    Number,
+    Origin,
+    Payloads,
+    Result,
+)
 from icmodel.ingest.source import Source, number
 
 NAME = "ntttcp"
+PROGRAM = r"ntttcp(?! +for )"
 _XML = re.compile(r"(?:^|>)\s*<ntttcp([sr])\b", re.M)
+_WHOLE = re.compile(r"(<(ntttcp[sr])\b.*</\2>)", re.S)
 _CONSOLE = re.compile(r"NTTTCP for Linux ([0-9.]+)", re.I)
-_THREADS = re.compile(r"(\d+) (?:threads|connections) ")
+_WINDOWS = re.compile(r"^[ \t]*Copyright Version ([0-9.]+)[ \t]*$", re.M)
+_CONNECTIONS = re.compile(r"(\d+) connections (?:created|tested)")
+_THREADS = re.compile(r"(\d+) threads created")
 _TITLE = re.compile(rf"^\s*{_CONSOLE.pattern}\s*$", re.I | re.M)
 _FIELD = re.compile(r"INFO:\s+([a-z /()]+?)\s*:\s*([0-9.]+)\s*(\S*)\s*$", re.M)
 _SPEEDS = {"Gbps": 10**9, "Mbps": 10**6, "Kbps": 10**3, "bps": 1}
+LAYOUT = Layout(
+    start=re.compile(rf"{_TITLE.pattern}|{_WINDOWS.pattern}|(?:<\?xml.*\?>)?\s*<ntttcp[sr]\b", re.I)
+)
+DEFAULT_BYTES, DEFAULT_UDP_BYTES = 128 * 2**10, 65507
+"""Size of a write on Linux unless told otherwise (ntttcp-for-linux, const.h); of UDP the largest datagram."""
+_COLUMNS = (
+    "Bytes(MEG)",
+    "realtime(s)",
+    "Avg Frame Size",
+    "Throughput(MB/s)",
+    "Throughput(Buffers/s)",
+    "Cycles/Byte",
+    "Buffers",
+    "DPCs(count/s)",
+    "Pkts(num/DPC)",
+    "Intr(count/s)",
+    "Pkts(num/intr)",
+    "Packets Sent",
+    "Packets Received",
+    "Retransmits",
+    "Errors",
+    "Avg. CPU %",
+)
+"""Columns of the totals that Windows prints."""
+_COLUMN = re.compile("|".join(re.escape(one) for one in sorted(_COLUMNS, key=len, reverse=True)))
+_TOTALS = re.compile(r"^[ \t]*#+ +Totals: +#+[ \t]*$", re.M)
+_THREAD_ROW = re.compile(r"^[ \t]*\d+((?:[ \t]+[0-9.]+){3})[ \t]*$", re.M)
+_CELLS = re.compile(r"[ \t]*[0-9.]+(?:[ \t]+[0-9.]+)*[ \t]*")
+FRAMES = 0.01
+"""How far packets times their average size and the bytes may lie apart."""
 SLACK = 5e-3
 """How far the rate and bytes over seconds may lie apart beside what is rounded."""
 
 
 def recognises(text: str) -> bool:
     """Whether a text looks like output of NTttcp."""
-    return _XML.search(text) is not None or _TITLE.search(text) is not None
+    return any(one.search(text) for one in (_XML, _TITLE, _WINDOWS))
 
 
 def read(source: Source) -> list[Result]:
-    """The result of a file: one end's.
+    """The result of a run: one end's.
 
     Raises
     ------
     RecordError
         If it is cut off, or the bytes do not make the rate.
     """
-    return [_of_xml(source.text)] if _XML.search(source.text) else [_of_console(source.text)]
+    if _XML.search(source.text):
+        return [_of_xml(source)]
+    windows = _WINDOWS.search(source.text)
+    return [_of_windows(source, windows[1]) if windows else _of_linux(source)]
 
 
 # --- XML --------------------------------------------------------------------------------------
 
 
-def _of_xml(text: str) -> Result:
+def _of_xml(source: Source) -> Result:
+    text = source.text
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise RecordError("its XML declares entities, which NTttcp never writes")
     try:
-        root = ElementTree.fromstring(text.strip())
+        root = ElementTree.fromstring(told(_WHOLE, text) or text.strip())
     except ElementTree.ParseError as error:
         raise RecordError(f"it is not valid XML ({error}): it is cut off or changed") from error
 
@@ -75,12 +125,11 @@ def _of_xml(text: str) -> Result:
     numbers = [Number.read(metric, rate, sides[1]), *_host_cpu(said, sides[0], notes)]
     size = said("bufferLen")
     return Result(
-        origin=Origin(NAME, root.get("version", ""), f"<{root.tag}>"),
+        origin=Origin(NAME, root.get("version", ""), source.place),
         labels=Labels(
             protocol="udp" if udp else "tcp",
             payload_bytes=int(size) if size.isdigit() and int(size) > 0 else None,
-            load_bps=math.inf,
-            cores=threads if threads == 1 else None,
+            cores=1 if threads == 1 and not (linux and not sends) else None,
             host_cores=_host_cores(said),
         ),
         numbers=tuple(numbers),
@@ -88,7 +137,9 @@ def _of_xml(text: str) -> Result:
             sender=root.get("computername", "") if sends else "",
             receiver="" if sends else root.get("computername", ""),
         ),
-        streams=max(threads, 1),
+        streams=None if linux and not sends else max(threads, 1),
+        unless=Labels(load_bps=math.inf),
+        assumed=_assumed(udp=udp) if linux else (),
         notes=tuple(notes),
     )
 
@@ -135,55 +186,176 @@ def _host_cpu(said: Callable[[str], str], end: str, notes: list[str]) -> list[Nu
     return [Number(f"cpu_{end}_host", value, side, half=sum(part.half for part in parts))]
 
 
+def _assumed(*, udp: bool) -> tuple[Assumed, ...]:
+    """The default size of a write on Linux, which the sender's option sets."""
+    return (
+        Assumed("payload_bytes", DEFAULT_UDP_BYTES if udp else DEFAULT_BYTES, "the sender's -b"),
+    )
+
+
 # --- console ----------------------------------------------------------------------------------
 
 
-def _of_console(text: str) -> Result:
+def _sends(source: Source, command: Command, carries: str = "") -> bool:
+    """Whether the sender wrote a text; ``carries`` says which of its packets held the bytes."""
+    roles = [
+        word[:2] for word in command.words if re.fullmatch(r"-[sr]\S*", word) and word[:3] != "-sb"
+    ]
+    if not roles and ("connections created in" in source.text or carries == "sent"):
+        return True  # who connects is who sends
+    if not roles and carries == "received":
+        return False
+    if not roles:
+        raise RecordError(
+            f"{source.place}: it does not say which end wrote it: keep the command line in the file, or use -x"
+        )
+    return roles[0] == "-s"
+
+
+def _flow(moved: Printed, seconds: Printed, said: Printed) -> Printed:
+    """Bytes over seconds [b/s], held against the rate that stands beside."""
+    if not moved.value or not seconds.value:
+        raise RecordError("it moved no byte or took no time: the run failed")
+    rate = over(moved, seconds)
+    check_rate(said, rate, f"{moved.value:.0f} B in {seconds.value:g} s", SLACK)
+    return rate
+
+
+def _of_linux(source: Source) -> Result:
+    text = source.text
     fields = {name.strip(): (value, unit) for name, value, unit in _FIELD.findall(text)}
     missing = [key for key in ("test duration", "total bytes", "throughput") if key not in fields]
     if missing:
-        raise RecordError(f"it has no {missing[0]!r}: the run failed or was cut off")
+        raise RecordError(
+            f"{source.place}: it has no {missing[0]!r}: the run failed or was cut off"
+        )
     value, unit = fields["throughput"]
     if unit not in _SPEEDS:
-        raise RecordError(f"its throughput has the unknown unit {unit!r}")
+        raise RecordError(f"{source.place}: its throughput has the unknown unit {unit!r}")
     size, seconds = (_printed(fields[k][0], k) for k in ("total bytes", "test duration"))
-    if not size.value or not seconds.value:
-        raise RecordError("it moved no byte or took no time: the run failed")
-    rate = over(exact(size.value), seconds)
-    said = _printed(value, "throughput", _SPEEDS[unit])
-    check_rate(said, rate, f"{size.value:.0f} B in {seconds.value:g} s", SLACK)
+    rate = _flow(exact(size.value), seconds, _printed(value, "throughput", _SPEEDS[unit]))
+    command = command_of(source, PROGRAM)
+    sends = _sends(source, command)
+    streams = told(_CONNECTIONS, text) or (told(_THREADS, text) or "1" if sends else "")
     notes = ["the rate is worked out of bytes and seconds, finer than what is printed"]
-    return _console_result(text, told(_CONSOLE, text), fields, rate, notes)
-
-
-def _console_result(
-    text: str, version: str, fields: dict[str, tuple[str, str]], rate: Printed, notes: list[str]
-) -> Result:
-    role = re.search(r"ntttcp\s.*?-(s|r)\b", text)
-    if role is None and "connections created in" in text:
-        sends = True  # who connects is who sends
-    elif role is None:
-        raise RecordError(
-            "it does not say which end wrote it: keep the command line in the file, or use -x"
-        )
-    else:
-        sends = role[1] == "s"
-    end, side = ("send", SENDER) if sends else ("recv", RECEIVER)
-    metric = "sent_bps" if sends else "goodput_bps"
     cores = fields.get("cpu cores", ("", ""))[0]
-    streams = int(told(_THREADS, text) or 1)
+    cpu = _host_cpu(lambda key: fields.get(key, ("", ""))[0], "send" if sends else "recv", notes)
+    return _console(
+        source,
+        told(_CONSOLE, text),
+        command,
+        [_rate_of(rate, sends=sends), *cpu],
+        notes,
+        streams=int(streams) if streams else None,
+        host_cores=int(cores) if cores.isdigit() else None,
+        payload=command.amount("-b", small=2**10, large=2**10) if sends else None,
+        assumed=_assumed(udp=command.has("-u")),
+    )
+
+
+def _of_windows(source: Source, version: str) -> Result:
+    """The console of Windows, whose MB are 2^20 B; bytes over buffers are the size of a write."""
+    text = source.text
+    totals = _TOTALS.search(text)
+    cells = _totals(text[totals.end() :].split("\n"), source.place) if totals else {}
+    missing = [name for name in _COLUMNS[:4] if name not in cells]
+    if missing or totals is None:
+        what = missing[0] if totals else "Totals"
+        raise RecordError(f"{source.place}: it has no {what!r}: the run failed or was cut off")
+    moved = _printed(cells["Bytes(MEG)"], "Bytes(MEG)", 2**20)
+    said = _printed(cells["Throughput(MB/s)"], "Throughput(MB/s)", 8 * 2**20)
+    rate = _flow(moved, _printed(cells["realtime(s)"], "realtime(s)"), said)
+    command = command_of(source, PROGRAM)
+    sends = _sends(source, command, _carries(cells, moved))
+    numbers = [_rate_of(rate, sends=sends)]
+    if "Avg. CPU %" in cells:
+        side = SENDER if sends else RECEIVER
+        share = printed(cells["Avg. CPU %"], PER_CENT)
+        numbers.append(Number.read(f"cpu_{'send' if sends else 'recv'}_host", share, side))
+    payloads = None
+    if buffers := float(cells.get("Buffers", 0)):
+        each = f"NTttcp says {cells['Bytes(MEG)']} MB of 2^20 B in {cells['Buffers']} buffers"
+        payloads = Payloads(moved.low / buffers, moved.high / buffers, each)
+    return _console(
+        source,
+        version,
+        command,
+        numbers,
+        [],
+        streams=len(_THREAD_ROW.findall(text[: totals.start()])) or None,
+        host_cores=None,
+        payload=payloads.only if payloads else None,
+        payloads=payloads,
+        assumed=(Assumed("payload_bytes", 2**16, "-l"),),
+    )
+
+
+def _carries(cells: Mapping[str, str], moved: Printed) -> str:
+    """Whether the packets sent or received are the bytes over the average frame; empty if both or none are."""
+    frame = float(cells["Avg Frame Size"])
+    counts = {
+        way: float(cells.get(f"Packets {way.capitalize()}", 0)) for way in ("sent", "received")
+    }
+    fitting = [
+        way for way, count in counts.items() if abs(count * frame / moved.value - 1) < FRAMES
+    ]
+    return fitting[0] if len(fitting) == 1 else ""
+
+
+def _totals(lines: Sequence[str], place: str) -> dict[str, str]:
+    """The cells of the totals by column; each row stands two lines below its head."""
+    cells: dict[str, str] = {}
+    names: list[str] = []
+    for line in lines:
+        if found := _COLUMN.findall(line):
+            names = found
+        elif names and _CELLS.fullmatch(line):
+            row = line.split()
+            if len(row) != len(names):
+                raise RecordError(
+                    f"{place}: a row of its totals has {len(row)} numbers under {len(names)} columns: it was "
+                    "cut off or changed"
+                )
+            cells |= dict(zip(names, row, strict=True))
+            names = []
+    return cells
+
+
+def _rate_of(rate: Printed, *, sends: bool) -> Number:
+    """What an end counted: the sender what it sent, the receiver what arrived."""
+    if sends:
+        return Number.read("sent_bps", rate, SENDER)
+    return Number.read("goodput_bps", rate, RECEIVER)
+
+
+def _console(
+    source: Source,
+    version: str,
+    command: Command,
+    numbers: Sequence[Number],
+    notes: Sequence[str],
+    *,
+    streams: int | None,
+    host_cores: int | None,
+    payload: float | None,
+    assumed: tuple[Assumed, ...],
+    payloads: Payloads | None = None,
+) -> Result:
+    """The result of a console's text."""
+    limit = command.amount("-B", "--fq-rate-limit", small=1000, large=1000)
     return Result(
-        origin=Origin(NAME, version, "totals"),
+        origin=Origin(NAME, version, source.place),
         labels=Labels(
-            protocol="udp" if re.search(r"ntttcp\s.*\s-u\b", text) else "tcp",
-            load_bps=math.inf,
+            protocol="udp" if command.has("-u") else "tcp",
+            payload_bytes=int(payload) if payload else None,
+            load_bps=limit,
             cores=1 if streams == 1 else None,
-            host_cores=int(cores) if cores.isdigit() else None,
+            host_cores=host_cores,
         ),
-        numbers=(
-            Number.read(metric, rate, side),
-            *_host_cpu(lambda key: fields.get(key, ("", ""))[0], end, notes),
-        ),
+        numbers=tuple(numbers),
         streams=streams,
+        limits=Limits(payloads=payloads),
+        unless=Labels(load_bps=math.inf),
+        assumed=assumed,
         notes=tuple(notes),
     )

@@ -14,11 +14,16 @@ from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import exact, printed
 from icmodel.ingest.readers.agreement import check_loss, check_rate, over
-from icmodel.ingest.result import RECEIVER, SENDER, Limits, Number, Origin, Result
+from icmodel.ingest.readers.pacing import Pace, pace_of
+from icmodel.ingest.readers.sections import Layout
+from icmodel.ingest.result import RECEIVER, SENDER, Assumed, Limits, Number, Origin, Result
 from icmodel.ingest.source import Source
 
 NAME = "nuttcp"
+LAYOUT = Layout()
 MEBIBYTE = 2**20
+DEFAULT_BYTES, DEFAULT_BPS = 2**16, 1e6
+"""Size of a write to TCP, and rate limit of UDP, unless told otherwise (nuttcp's manual)."""
 SLACK = 5e-3
 """How far the rate and bytes over seconds may lie apart beside what is rounded."""
 TINY = 1e-12
@@ -30,11 +35,16 @@ _PARSED = re.compile(r"^\s*megabytes=(?P<mb>[0-9.]+) real_seconds=(?P<s>[0-9.]+)
 _CPU = re.compile(r"(?P<tx>\d+) %TX\s+(?P<rx>\d+) %RX")
 _DROPS = re.compile(r"(?P<drop>\d+) /\s*(?P<pkt>\d+) drop/pkt(?:\s+(?P<loss>[0-9.]+) %loss)?")
 _COMMAND = re.compile(r"(?:^|\s)nuttcp\s+(?P<options>-.*)$")
+_HEADING = re.compile(r"[ \t]*[#=*~]")
+"""A line behind which a command typed before says nothing."""
 _LENGTH = re.compile(r"-l\s*(?P<size>\d+)(?P<unit>[kKmM]?)\b")
 _RATE = re.compile(r"-R(?:u|(?:i\s*)?(?P<rate>\d+(?:\.\d+)?)(?P<unit>[kKmMgG]?))\b")
 """A rate limit; 0 and u are none."""
 _STREAMS = re.compile(r"-N\s*(?P<count>\d+)\b")
-_MARK = re.compile(r"\d sec =\s*[0-9.]+ Mbps|^megabytes=[0-9.]+ real_seconds=|^nuttcp-[tr]:", re.M)
+_MARK = re.compile(
+    r"^[ \t]*[0-9.]+ \w?B /\s*[0-9.]+ sec =|^megabytes=[0-9.]+ real_seconds=|^nuttcp-[tr]:",
+    re.M,
+)
 
 
 def recognises(text: str) -> bool:
@@ -52,9 +62,11 @@ def read(source: Source) -> list[Result]:
     """
     results = []
     told = _Told()
-    for number, text in enumerate(source.lines, start=1):
+    for number, text in source.numbered():
         if found := _COMMAND.search(text):
             told = _told(found["options"])
+        elif _HEADING.match(text):
+            told = _Told()
         line = _line(text, number)
         if line is not None:
             results.append(_result(line, told))
@@ -139,6 +151,7 @@ def _check(line: _Line) -> None:
 def _result(line: _Line, told: _Told) -> Result:
     """The result of a line, with what the command line says besides."""
     _check(line)
+    pace = Pace(Labels(load_bps=math.inf), (Assumed("payload_bytes", DEFAULT_BYTES, "-l"),))
     payload, counts = told.payload, line.counts
     numbers = [Number.read("goodput_bps", printed(line.mbps, 10**6), RECEIVER)]
     notes = ["the round trip and retransmissions are of the connection, not of frames: not taken"]
@@ -152,6 +165,8 @@ def _result(line: _Line, told: _Told) -> Result:
     if counts is not None:
         payload = _agreed(_payload(line.mebibytes, counts), payload, line.number)
         numbers.append(Number("loss_rate", counts[0] / counts[1], RECEIVER))
+        sent = float(line.mbps) * 1e6 / max(1 - counts[0] / counts[1], TINY)
+        pace = pace_of(sent, DEFAULT_BPS, "-R")
     numbers.append(_cpu("cpu_recv_process_cores", line.rx))
     return Result(
         origin=Origin(NAME, "", f"line {line.number}"),
@@ -161,11 +176,12 @@ def _result(line: _Line, told: _Told) -> Result:
             load_bps=told.load,
             cores=1 if told.streams == 1 else None,
         ),
-        unless=Labels(load_bps=None if counts else math.inf),
+        unless=pace.unless,
+        assumed=pace.assumed,
         numbers=tuple(numbers),
         streams=told.streams,
         limits=Limits(most_cores=1.1),
-        notes=tuple(notes),
+        notes=(*notes, *(pace.notes if told.load is None else ())),
     )
 
 

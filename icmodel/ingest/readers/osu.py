@@ -14,8 +14,9 @@ from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import MICRO, printed
 from icmodel.ingest.readers.agreement import check_rate
-from icmodel.ingest.readers.sections import Row, Section, rows, sections, told, unlabelled
-from icmodel.ingest.result import BOTH, SENDER, Number, Origin, Result
+from icmodel.ingest.readers.sections import Layout, Row, Section, rows, sections, told
+from icmodel.ingest.readers.two_way import refuse_sum
+from icmodel.ingest.result import BOTH, SENDER, NotTakenError, Number, Origin, Result
 from icmodel.ingest.source import Source
 
 NAME = "osu"
@@ -26,6 +27,7 @@ _TITLE = re.compile(
     r"^# OSU (?P<api>MPI)?(?:-(?P<memory>[A-Z]+))?(?P<what>.*?) Test(?: v(?P<version>\S+))?[ \t]*$",
     re.M,
 )
+LAYOUT = Layout(start=_TITLE)
 _TWO_DECIMALS = re.compile(r"\d+\.\d\d")
 _PAIRS = re.compile(r"\[ pairs: (\d+) \]")
 _ROW = re.compile(r"^\s*\d+(?:\s+[0-9.]+)+(?:\s+(?:Pass|Fail|-))?\s*$")
@@ -47,39 +49,32 @@ QUANTILES = ("mean", "p50", "p90", "p99")
 
 def recognises(text: str) -> bool:
     """Whether a text looks like output of OSU micro-benchmarks."""
-    return _TITLE.search(unlabelled(text)) is not None
+    return _TITLE.search(text) is not None
 
 
 def read(source: Source) -> list[Result]:
-    """The results of a file: a row of its tables each.
+    """The results of a run: a row of its table each.
 
     Raises
     ------
     RecordError
-        If a table is none of one stream, has no rows, or contradicts itself.
+        If the table is none of one stream, has no rows, or contradicts itself.
     """
-    blocks = list(sections(_TITLE, unlabelled(source.text)))
-    if not blocks:
-        raise RecordError("it names no test of OSU's: it is cut off")
-    found = [result for block in blocks for result in _results(block)]
-    seen: set[tuple[object, ...]] = set()
-    for result in found:
-        labels = result.labels
-        memory = labels.options.get("memory")
-        key = (labels.payload_bytes, labels.cores, memory, result.numbers[0].metric)
-        if key in seen:
-            raise RecordError("it has two rows of one size: keep each run in a file of its own")
-        seen.add(key)
-    return found
+    blocks = list(sections(_TITLE, source))
+    if len(blocks) != 1:
+        raise RecordError(
+            f"it names {len(blocks)} tests of OSU's where one is needed: it is cut off"
+        )
+    return list(_results(blocks[0]))
 
 
 def _results(block: Section) -> Iterator[Result]:
     name = block.title[0].removeprefix("# ").partition(" Test")[0] + " Test"
     what = block.title["what"].strip()
+    refuse_sum(NAME, name, f"line {block.first - 1}")
     if block.title["api"] is None or what not in (LATENCY, BANDWIDTH, PAIRS):
-        raise RecordError(
-            f"“{name}” is no measurement of one stream, or sums both directions: ingest osu_latency, "
-            "osu_bw or osu_mbw_mr"
+        raise NotTakenError(
+            f"“{name}” is no measurement of one stream: ingest osu_latency, osu_bw or osu_mbw_mr"
         )
     heads = [
         _heads(line, number)

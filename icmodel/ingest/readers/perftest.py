@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import MICRO, exact, printed
 from icmodel.ingest.readers.agreement import check_rate
-from icmodel.ingest.readers.sections import begins_row, told
-from icmodel.ingest.result import BOTH, SENDER, Number, Origin, Result
+from icmodel.ingest.readers.command import command_of
+from icmodel.ingest.readers.sections import Layout, begins_row, told
+from icmodel.ingest.readers.two_way import refuse_sum
+from icmodel.ingest.result import BOTH, CLIENT, RECEIVER, SENDER, Number, Origin, Result, Side
 from icmodel.ingest.source import Source
 
 NAME = "perftest"
@@ -23,18 +25,24 @@ MEBI = 2**20
 SLACK = 2e-3
 """How far bandwidth and messages times their size may lie apart beside what is rounded."""
 _TITLE = re.compile(
-    r"^\s*(RDMA_Write|RDMA_Read|Send|Atomic\w*|Write|Read)(?: \w+)? (BW|Latency) Test[ \t]*$", re.M
+    r"^[ \t]*(?P<verb>RDMA_Write|RDMA_Read|Send|Atomic\w*|Write|Read)(?P<mode>(?: \w+)*?) (?P<what>BW|Latency)"
+    r"(?: \w+)* Test[ \t]*$",
+    re.M,
 )
+LAYOUT = Layout(start=_TITLE, holds=re.compile(r"\s*#bytes"))
 _CELL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _COLUMN = re.compile(r"\[(?:MB|MiB|Gb)/sec\]|\[Mpps\]|\[usec\]|\[%\]|tps average")
 _QPS = re.compile(r"Number of qps\s*:\s*(\d+)")
 _CONNECTION = re.compile(r"Connection type\s*:\s*(\w+)")
 _LINK = re.compile(r"Link type\s*:\s*(\w+)")
 _BANDWIDTH = re.compile(r"BW average\[(MB|MiB|Gb)/sec\]")
+_WAITS = re.compile(r"^\s*\* Waiting for client to connect", re.M)
 _OLD_JSON = re.compile(r"^\s*test_info:\s*\{", re.M)
 OF_DURATION = 4
 """Columns of latencies of a run by time: size, iterations, mean, transactions a second."""
 WIDTHS = {"MB": 8 * MEBI, "MiB": 8 * MEBI, "Gb": 10**9}
+RATE_UNITS = {"g": 1e9, "M": 8.0 * MEBI}
+"""What --rate_limit is in by --rate_units; messages have the unit p."""
 VERBS = {"RDMA_Write": "rdma-write", "RDMA_Read": "rdma-read", "Send": "rdma-send"}
 
 
@@ -44,12 +52,12 @@ def recognises(text: str) -> bool:
 
 
 def read(source: Source) -> list[Result]:
-    """The results of a file: a row of its table each; rows that both ends print count once.
+    """The results of a run: a row of its table each; rows that both ends print count once.
 
     Raises
     ------
     RecordError
-        If it has no table, or holds different tests.
+        If it has no table, holds different tests, or sums both directions.
     """
     text = source.text
     if _OLD_JSON.search(text) or '"test_info"' in text:
@@ -57,20 +65,42 @@ def read(source: Source) -> list[Result]:
             "it is perftest's --out_json of before 2024, which is not valid JSON: keep the table "
             "it prints instead"
         )
-    titles = {(found[1], found[2]) for found in _TITLE.finditer(text)}
-    if len(titles) != 1:
+    titles = list(_TITLE.finditer(text))
+    for title in titles:
+        refuse_sum(NAME, title[0].strip(), f"line {source.line_at(title.start())}")
+    if len({(title["verb"], title["what"]) for title in titles}) != 1:
         raise RecordError("it holds several tests of perftest: keep each in a file of its own")
-    verb, what = titles.pop()
-    results = [_result(text, verb, what, row, line) for line, row in _rows(source.lines)]
+    side = _counts(titles[0]["verb"], at_server=len(titles) == 1 and bool(_WAITS.search(text)))
+    results = [_result(source, titles[0], side, row, line) for line, row in _rows(source)]
     once = {result.labels.payload_bytes: result for result in reversed(results)}
     if not results:
         raise RecordError("its table has no row of numbers: the run failed or was cut off")
     if len({(r.labels.payload_bytes, r.numbers) for r in results}) != len(once):
-        raise RecordError("it has two different rows of one size: keep each run in its own file")
+        raise RecordError(
+            "it has two different rows of one size: the table of one run has one of each"
+        )
     return [once[size] for size in sorted(once, key=lambda size: size or 0)]
 
 
-def _rows(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+def _counts(verb: str, *, at_server: bool) -> Side:
+    """The end that counted a bandwidth: the client, but both ends of Send, each for itself.
+
+    The server of a one-sided test repeats what its client counted (perftest, write_bw.c and read_bw.c).
+    """
+    if at_server:
+        return RECEIVER if verb == "Send" else CLIENT
+    return RECEIVER if "Read" in verb else SENDER
+
+
+def _load(source: Source, payload: int) -> float:
+    """The rate a sender was limited to [b/s], as its command line says; unlimited by default."""
+    command = command_of(source, r"(?:ib|raw_ethernet)_\w+")
+    limit = command.value("--rate_limit")
+    unit = command.value("--rate_units") or "g"
+    return float(limit) * RATE_UNITS.get(unit, 8.0 * payload) if limit else math.inf
+
+
+def _rows(source: Source) -> Iterator[tuple[int, list[str]]]:
     """The rows of numbers under the heads, each with the number of its line.
 
     Raises
@@ -79,7 +109,7 @@ def _rows(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
         If a row has not a number under each column.
     """
     columns = 0
-    for number, line in enumerate(lines, start=1):
+    for number, line in source.numbered():
         cells = line.split()
         if cells[:1] == ["#bytes"]:
             columns = 2 + len(_COLUMN.findall(line))
@@ -92,12 +122,13 @@ def _rows(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
             yield number, cells
 
 
-def _result(text: str, verb: str, what: str, row: list[str], line: int) -> Result:
+def _result(source: Source, title: re.Match[str], side: Side, row: list[str], line: int) -> Result:
     notes: list[str] = []
+    text, verb, what = source.text, title["verb"], title["what"]
     connection, link = told(_CONNECTION, text), told(_LINK, text)
     raw = connection == "RawEth"
     if what == "BW":
-        numbers = _bandwidth(text, row, line)
+        numbers = _bandwidth(text, row, line, side)
         notes.append("the peak is of single batches: not taken")
         notes.append("goodput is messages times their size where those have more digits")
         if "CPU_Util" in text:
@@ -114,7 +145,7 @@ def _result(text: str, verb: str, what: str, row: list[str], line: int) -> Resul
         labels=Labels(
             protocol="ethernet" if raw else VERBS.get(verb, "rdma-atomic"),
             payload_bytes=int(row[0]),
-            load_bps=math.inf if what == "BW" else None,
+            load_bps=_load(source, int(row[0])) if what == "BW" else None,
             cores=1,
             options={"transport": connection.lower()} if connection and not raw else {},
         ),
@@ -125,7 +156,7 @@ def _result(text: str, verb: str, what: str, row: list[str], line: int) -> Resul
     )
 
 
-def _bandwidth(text: str, row: list[str], line: int) -> list[Number]:
+def _bandwidth(text: str, row: list[str], line: int, side: Side) -> list[Number]:
     unit = told(_BANDWIDTH, text)
     if not unit or len(row) < 5:
         raise RecordError(f"line {line}: the head does not say the unit of the bandwidth")
@@ -133,8 +164,8 @@ def _bandwidth(text: str, row: list[str], line: int) -> list[Number]:
     moved = rate * (int(row[0]) * 8)
     check_rate(value, moved, f"line {line}: {row[4]} M messages/s of {row[0]} B", SLACK)
     return [
-        Number.read("frames_per_s", rate, SENDER),
-        Number.read("goodput_bps", value.finer(moved), SENDER),
+        Number.read("frames_per_s", rate, side),
+        Number.read("goodput_bps", value.finer(moved), side),
     ]
 
 

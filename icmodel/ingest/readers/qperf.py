@@ -16,12 +16,16 @@ from decimal import Decimal
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import Printed, exact, printed
-from icmodel.ingest.readers.sections import sections
+from icmodel.ingest.readers.command import command_of
+from icmodel.ingest.readers.sections import Layout, told
+from icmodel.ingest.readers.two_way import refuse_sum
 from icmodel.ingest.result import (
     BOTH,
     RECEIVER,
     SENDER,
+    Assumed,
     Limits,
+    NotTakenError,
     Number,
     Origin,
     Payloads,
@@ -32,7 +36,8 @@ from icmodel.ingest.source import Source
 
 NAME = "qperf"
 _TEST = re.compile(r"^((?:tcp|udp|sctp|rds|sdp|rc|uc|ud|xrc)_(?:\w+_)?(?:bw|lat)):\s*$", re.M)
-_LINE = re.compile(r"^\s+(\w+)\s+=\s+(.*?)\s*$", re.M)
+_LINE = re.compile(r"^\s*(\w+)\s+=\s+(.*?)\s*$", re.M)
+LAYOUT = Layout(start=_TEST, parts_thousands=True)
 _VALUE = re.compile(r"([0-9][0-9,.]*)\s*(.*)")
 _EXACT = re.compile(r"\(([0-9,]+)\)")
 SLACK = 0.01
@@ -43,6 +48,8 @@ COUNTS = {"": 0, "million": 6, "billion": 9, "trillion": 12}
 COUNTED = ("send", "recv", "loc_send", "loc_recv", "rem_send", "rem_recv")
 TIMES = {"ns": -9, "us": -6, "ms": -3, "sec": 0}
 PROTOCOLS = ("tcp", "udp", "sctp", "rds")
+DEFAULTS = {"tcp_bw": 2**16, "udp_bw": 2**15, "sctp_bw": 2**16}
+"""Message size of a test [B] unless it is told one; of a latency 1 B (qperf's manual)."""
 CPU: tuple[tuple[str, str, Side], ...] = (
     ("send_cpus_used", "cpu_send_cores", SENDER),
     ("recv_cpus_used", "cpu_recv_cores", RECEIVER),
@@ -57,43 +64,41 @@ def recognises(text: str) -> bool:
 
 
 def read(source: Source) -> list[Result]:
-    """The results of a file: one for each test in it.
+    """The result of a run: one test.
 
     Raises
     ------
     RecordError
         If a test has no value, or is of no socket.
     """
-    found = list(sections(_TEST, source.text))
-    if not found:
+    test = told(_TEST, source.text)
+    if not test:
         raise RecordError("it has no line such as 'tcp_bw:', which begins a test of qperf")
-    return [
-        _result(test.title[1], dict(_LINE.findall("\n".join(test.lines))), number)
-        for number, test in enumerate(found, start=1)
-    ]
+    return [_result(source, test, dict(_LINE.findall(source.text)))]
 
 
-def _result(test: str, lines: Mapping[str, str], number: int) -> Result:
+def _result(source: Source, test: str, lines: Mapping[str, str]) -> Result:
     protocol, _, what = test.partition("_")
+    refuse_sum(NAME, test, source.place)
     if protocol not in PROTOCOLS or what not in ("bw", "lat"):
-        raise RecordError(f"test {number}, {test}, is of RDMA: use perftest for it")
-    size, payloads = _size(lines), _payloads(test, lines)
+        raise NotTakenError(f"{source.place}: {test} is of RDMA: use perftest for it")
+    size, payloads = _size(source, lines), _payloads(test, lines)
     if size is not None and payloads is not None and not payloads.fits(size):
         raise RecordError(
-            f"test {number}: {payloads.said}, which is payload_bytes {payloads}, and msg_size says "
+            f"{source.place}: {payloads.said}, which is payload_bytes {payloads}, and msg_size says "
             f"{size}: it contradicts itself, so measure again"
         )
     notes = ["numbers have three digits: low and high are what the rounding leaves open"]
     if what == "lat":
         numbers = [_required(lines, "latency", "rtt_half_mean_s", BOTH)]
-        _check_rate(lines, numbers[0].printed, number)
+        _check_rate(lines, numbers[0].printed, source.place)
     else:
         numbers = _bandwidth(lines)
     numbers += [_read(lines[key], name, side) for key, name, side in CPU if key in lines]
     if any(part.metric.startswith("cpu_") for part in numbers):
         notes.append("CPU is of the whole host in busy cores, whatever else ran on it")
     return Result(
-        origin=Origin(NAME, "", f"test {number}"),
+        origin=Origin(NAME, "", source.place),
         labels=Labels(
             protocol=protocol,
             payload_bytes=size,
@@ -103,18 +108,27 @@ def _result(test: str, lines: Mapping[str, str], number: int) -> Result:
         numbers=tuple(numbers),
         limits=Limits(payloads=payloads if size is None else None),
         unless=Labels(payload_bytes=None if payloads is None else payloads.only),
+        assumed=_assumed(test, payloads),
         notes=tuple(notes),
     )
 
 
-def _check_rate(lines: Mapping[str, str], latency: Printed, number: int) -> None:
+def _assumed(test: str, payloads: Payloads | None) -> tuple[Assumed, ...]:
+    """The default size of a test's messages, unless its bytes and messages contradict it."""
+    size = DEFAULTS.get(test, 1 if test.endswith("_lat") else None)
+    if size is None or (payloads is not None and not payloads.fits(size)):
+        return ()
+    return (Assumed("payload_bytes", size, "--msg_size"),)
+
+
+def _check_rate(lines: Mapping[str, str], latency: Printed, place: str) -> None:
     """Hold a latency against the messages a second, which go there and back one after another."""
     if "msg_rate" not in lines:
         return
     rate = _read(lines["msg_rate"], "frames_per_s", BOTH).printed
     if not (rate * latency).meets(exact(1.0), SLACK):
         raise RecordError(
-            f"test {number}: {lines['msg_rate']} messages one after another are not of {lines['latency']} "
+            f"{place}: {lines['msg_rate']} messages one after another are not of {lines['latency']} "
             "each way: a number or a unit was changed"
         )
 
@@ -159,10 +173,14 @@ def _scale(unit: str, text: str) -> Decimal:
     return PREFIXES[found[1]] * (8 if found[2] in ("B", "bytes") else 1)
 
 
-def _size(lines: Mapping[str, str]) -> int | None:
+def _size(source: Source, lines: Mapping[str, str]) -> int | None:
+    """The message size that a test prints, or its command line says [B]."""
     text = lines.get("msg_size", "")
     found = _EXACT.search(text) or re.match(r"([0-9,]+) (?:bytes|B)$", text)
-    return int(found[1].replace(",", "")) if found else None
+    if found:
+        return int(found[1].replace(",", ""))
+    size = command_of(source, "qperf").amount("-m", "--msg_size", small=1000, large=1024)
+    return None if size is None else int(size)
 
 
 def _payloads(test: str, lines: Mapping[str, str]) -> Payloads | None:

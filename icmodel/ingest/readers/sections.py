@@ -1,4 +1,4 @@
-"""Sections: a text cut at the lines that name a benchmark, and the rows of the table under each."""
+"""Sections: how a tool lays out its output, its text cut at titles, and the rows of a table."""
 
 from __future__ import annotations
 
@@ -7,10 +7,28 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from icmodel.errors import RecordError
+from icmodel.ingest.source import Source
 
-_LABEL = re.compile(r"^ *\d+: ?", re.M)
 _WAS_ROW = re.compile(r"\s*[-+]?(?:\d|(?:nan|inf)\b)", re.I)
 """How a line begins that is a row, or was one."""
+
+
+class Layout(NamedTuple):
+    """How a tool lays out its output.
+
+    Parameters
+    ----------
+    start
+        The line that begins a run; none if a file of the tool is read as a whole.
+    holds
+        A line that a run holds before the next may begin; two ends may print their heads first.
+    parts_thousands
+        Whether the tool prints commas between thousands.
+    """
+
+    start: re.Pattern[str] | None = None
+    holds: re.Pattern[str] | None = None
+    parts_thousands: bool = False
 
 
 class Section(NamedTuple):
@@ -29,11 +47,6 @@ class Row(NamedTuple):
     line: int
 
 
-def unlabelled(text: str) -> str:
-    """A text without the rank that ``srun --label`` puts before each line."""
-    return _LABEL.sub("", text)
-
-
 def told(pattern: re.Pattern[str], text: str) -> str:
     """What the group of a pattern's first match holds; empty without a match."""
     found = pattern.search(text)
@@ -45,13 +58,14 @@ def begins_row(line: str) -> bool:
     return _WAS_ROW.match(line) is not None
 
 
-def sections(title: re.Pattern[str], text: str) -> Iterator[Section]:
+def sections(title: re.Pattern[str], source: Source) -> Iterator[Section]:
     """The sections of a text, each from behind its title to the next title."""
+    text = source.text
     found = list(title.finditer(text))
     ends = [one.start() for one in found[1:]] + [len(text)]
     for one, end in zip(found, ends, strict=False):
         body = text[one.end() + 1 : end].split("\n")
-        yield Section(one, body, text.count("\n", 0, one.end()) + 2)
+        yield Section(one, body, source.line_at(one.end()) + 1)
 
 
 def rows(section: Section, row: re.Pattern[str], name: str) -> Iterator[Row]:

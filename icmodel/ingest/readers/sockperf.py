@@ -14,8 +14,9 @@ from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
 from icmodel.ingest.printed import MICRO, printed
 from icmodel.ingest.readers.agreement import check_rate
-from icmodel.ingest.readers.sections import told
-from icmodel.ingest.result import BOTH, SENDER, Ends, Number, Origin, Result
+from icmodel.ingest.readers.command import command_of
+from icmodel.ingest.readers.sections import Layout, told
+from icmodel.ingest.result import BOTH, SENDER, Assumed, Ends, NotTakenError, Number, Origin, Result
 from icmodel.ingest.source import Source, number
 
 NAME = "sockperf"
@@ -23,6 +24,7 @@ MEBI = 2**20
 SLACK = 2e-3
 """How far bandwidth and messages times their size may lie apart beside the digits cut off."""
 _VERSION = re.compile(r"== version #(\S+) ==")
+LAYOUT = Layout(start=re.compile(r"sockperf: +== version"))
 _PEER = re.compile(r"IP = (\S+)\s+PORT =\s*\d+\s*# (TCP|UDP)")
 _SIZE = re.compile(r"(?:msg-size[= ]|(?<=\s)-m\s+)(\d+)")
 _PACE = re.compile(r"\bmps[= ](\d+)\b")
@@ -30,6 +32,8 @@ _MEAN = re.compile(r"====> avg-(lat|latency|rtt)=\s*([0-9.]+) \(std-dev=\s*([0-9
 _VALID = re.compile(r"\[Valid Duration\] RunTime=([0-9.]+) sec; SentMessages=(\d+)")
 _COUNT = re.compile(r"Total (\d+) observations")
 _AT = re.compile(r"---> (<MAX> observation|<MIN> observation|percentile (\S+)) =\s*(\S+)")
+_EATEN = re.compile(r"--->\s+observation =")
+"""An extreme whose mark, <MAX> or <MIN>, a mail program took for HTML."""
 _RATE = re.compile(r"Message Rate is (\d+) \[msg/sec\]")
 _WIDTH = re.compile(r"BandWidth is ([0-9.]+) (\w+) \(([0-9.]+) (\w+)\)")
 _LOST = re.compile(
@@ -40,6 +44,12 @@ _MARK = re.compile(
     re.M,
 )
 TAKEN = {"50.000": "p50", "90.000": "p90", "99.000": "p99", "99.900": "p999"}
+DEFAULT_BYTES, DEFAULT_MPS = 14, 10_000
+"""Message size, and messages per second under load, unless told otherwise (sockperf's README)."""
+UNDER_LOAD = 0.9
+"""With fewer answers per message than this the run is no ping-pong."""
+PACED = 0.05
+"""Greatest relative distance of the rate sent from the default that it is taken for."""
 LEAST = {"p50": 2, "p90": 10, "p99": 100, "p999": 1000}
 """Observations under which a quantile says nothing."""
 
@@ -50,7 +60,7 @@ def recognises(text: str) -> bool:
 
 
 def read(source: Source) -> list[Result]:
-    """The result of a file.
+    """The result of a run.
 
     Raises
     ------
@@ -59,11 +69,18 @@ def read(source: Source) -> list[Result]:
     """
     text = source.text.partition("\npacket, txTime")[0]
     if len(_VERSION.findall(text)) > 1 or len(_MEAN.findall(text)) > 1:
-        raise RecordError("it holds several runs of sockperf: keep each in a file of its own")
+        raise RecordError(
+            f"{source.place}: it holds several runs of sockperf without the line of its version, which "
+            "begins each: keep each in a file of its own"
+        )
     if _RATE.search(text) and _WIDTH.search(text):
-        return [_throughput(text)]
+        return [_throughput(source, text)]
     if _MEAN.search(text):
-        return [_latency(text)]
+        return [_latency(source, text)]
+    if "[SERVER]" in text:
+        raise NotTakenError(
+            "it is the output of a server, which measures nothing: ingest its client's"
+        )
     raise RecordError(
         "it has neither a latency nor a message rate: the run of sockperf failed or was cut off"
     )
@@ -81,24 +98,32 @@ def _pace(text: str) -> float | None:
 
 
 def _result(
-    text: str, payload: int | None, load: float | None, numbers: list[Number], notes: list[str]
+    source: Source,
+    payload: int | None,
+    pace: float | None,
+    numbers: list[Number],
+    notes: list[str],
+    load: float | None = None,
 ) -> Result:
+    text = source.text
     peer = _PEER.search(text)
-    protocol = "tcp" if re.search(r"\ssockperf .*--tcp\b", text) else None
+    protocol = "tcp" if command_of(source, NAME).has("--tcp") else None
     past_kernel = "VMA INFO" in text
     if past_kernel:
         notes.append("the sockets were taken over by VMA, past the kernel: kept apart by stack")
     return Result(
-        origin=Origin(NAME, told(_VERSION, text), "summary"),
+        origin=Origin(NAME, told(_VERSION, text), source.place),
         labels=Labels(
             protocol=peer[2].lower() if peer else protocol,
             payload_bytes=payload,
-            load_bps=load,
             cores=1,
             options={"stack": "vma"} if past_kernel else {},
         ),
         numbers=tuple(numbers),
         hosts=Ends(receiver=peer[1] if peer else ""),
+        unless=Labels(load_bps=load),
+        assumed=(Assumed("payload_bytes", DEFAULT_BYTES, "--msg-size"),),
+        pace_fps=pace,
         notes=tuple(notes),
     )
 
@@ -106,7 +131,7 @@ def _result(
 # --- latency ----------------------------------------------------------------------------------
 
 
-def _latency(text: str) -> Result:
+def _latency(source: Source, text: str) -> Result:
     mean, valid, count = _MEAN.search(text), _VALID.search(text), _COUNT.search(text)
     if mean is None or valid is None or count is None:
         raise RecordError("it has no valid duration or no count of observations: it is cut off")
@@ -129,9 +154,26 @@ def _latency(text: str) -> Result:
             "messages were dropped, doubled or out of order, and have no latency: the percentiles "
             "are of the others"
         )
-    payload, pace = _size(text), _pace(text)
-    load = pace * payload * 8 if pace and payload else None
-    return _result(text, payload, load, numbers, notes)
+    if _EATEN.search(text):
+        notes.append(
+            "the marks <MAX> and <MIN> are missing from its lines, as mail programs take them for HTML: the "
+            "extremes are not taken"
+        )
+    return _result(source, _size(text), _offered(text, valid, seen, notes), numbers, notes)
+
+
+def _offered(text: str, valid: re.Match[str], seen: int, notes: list[str]) -> float | None:
+    """Messages per second that were sent whether answered or not; none of a ping-pong as fast as it goes."""
+    pace, counted = _pace(text), int(valid[2]) / float(valid[1])
+    if pace is not None or seen >= UNDER_LOAD * int(valid[2]):
+        return pace
+    if abs(counted / DEFAULT_MPS - 1) < PACED:
+        notes.append(
+            f"{DEFAULT_MPS} messages per second are assumed: the default under load, which --mps sets"
+        )
+        return float(DEFAULT_MPS)
+    notes.append("the load is the messages sent a second, since --mps is not said")
+    return float(f"{counted:.3g}")
 
 
 def _quantiles(text: str, kind: str, seen: int, notes: list[str]) -> list[Number]:
@@ -160,7 +202,7 @@ def _quantiles(text: str, kind: str, seen: int, notes: list[str]) -> list[Number
 # --- throughput -------------------------------------------------------------------------------
 
 
-def _throughput(text: str) -> Result:
+def _throughput(source: Source, text: str) -> Result:
     rate, width, payload = _RATE.search(text), _WIDTH.search(text), _size(text)
     assert rate is not None, "the caller looked for both"
     assert width is not None, "the caller looked for both"
@@ -176,6 +218,7 @@ def _throughput(text: str) -> Result:
         "counted where it was sent: what arrived is not known, so it is sent_bps, no goodput",
         "its MBps and Mbps are of 2^20; the rate of messages times their size is taken",
     ]
+    numbers = [Number.read("sent_bps", sent, SENDER)]
     pace = _pace(text)
-    load = pace * payload * 8 if pace else math.inf
-    return _result(text, payload, load, [Number.read("sent_bps", sent, SENDER)], notes)
+    load = math.inf if pace is None else None
+    return _result(source, payload, pace, numbers, notes, load)

@@ -12,17 +12,20 @@ from collections.abc import Iterator, Mapping
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
+from icmodel.ingest.readers.sections import Layout
 from icmodel.ingest.result import BOTH, RECEIVER, SENDER, Number, Origin, Result, Side
 from icmodel.ingest.source import Source, documents, real, text_of
 
 NAME = "zperfmq"
+LAYOUT = Layout()
 UNSEEN = "no output of zperfmq was seen when this reader was written: check the numbers"
 Document = Mapping[str, object]
 
 
 def recognises(text: str) -> bool:
     """Whether a text looks like zperfmq's JSON."""
-    return all(re.search(rf'"{key}"\s*:', text) for key in ("time_us", "noos"))
+    keys = all(re.search(rf'"{key}"\s*:', text) for key in ("time_us", "noos"))
+    return keys and re.search(r"^[ \t]*[{\[]", text, re.M) is not None
 
 
 def read(source: Source) -> list[Result]:

@@ -106,26 +106,31 @@ def _opened(
 
     Frames of a stream wait together only if one of them is still on its way when the next is handed over. As long as
     none have, none are merged; so where the bound that this gives is no more than the time between them, none
-    ever are.
+    ever are. Of many streams all are taken to wait but those that even so do not, which takes two rounds.
     """
     servers = list(_servers(system, packed))
-    waiting: frozenset[str] = frozenset()
-    while True:
+    merging = {one.name: one for one in _merging(system, packed)}
+
+    def network(waiting: Collection[str]) -> bounds.Opened:
         flows = list(_flows(system, packed, late_s, waiting))
         if cycles == FIXED_POINT:
-            found = bounds.opened(servers, flows)
-        else:
-            found = bounds.uncut(bounds.network(servers, flows))
-        apart = [one for one in _merging(system, packed) if one.name not in waiting]
-        delays = found.bounds(("total flow",)) if apart else {}
-        more = {
-            one.name
-            for one in apart
-            if delays[one.name].value_s + late_s.get(one.name, 0.0) > interval_s(one)
+            return bounds.opened(servers, flows)
+        return bounds.uncut(bounds.network(servers, flows))
+
+    def late(found: bounds.Opened) -> set[str]:
+        delays = found.bounds(("total flow",)) if merging else {}
+        return {
+            name
+            for name, one in merging.items()
+            if delays[name].value_s + late_s.get(name, 0.0) > interval_s(one)
         }
-        if not more:
-            return found
+
+    if merging and len(system.streams) > EVERY_METHOD:
+        return network(late(network(merging)))
+    waiting: set[str] = set()
+    while more := late(found := network(waiting)) - waiting:
         waiting |= more
+    return found
 
 
 def _merging(system: System, packed: Packing) -> Iterator[Stream]:

@@ -11,6 +11,7 @@ import numpy as np
 from icmodel import units
 from icmodel.arrays import Bools, Floats
 from icmodel.estimate import Estimate, absent
+from icmodel.fits.buffers import GROWTH, HELD
 from icmodel.laws.order import in_order
 from icmodel.system.network import Switch, System
 from icmodel.system.prediction.derived import derived
@@ -19,8 +20,10 @@ from icmodel.system.prediction.queues import Queues
 from icmodel.system.sharing.waiting import quantile_s
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}
-HELD = 0.25
-"""By how much the bytes that a sender holds may differ from those it holds alone (assumed)."""
+ANYWHERE = 0.45
+"""By how much of a full port's buffer its mean level may be off half, where it is anywhere: 90 % of all levels."""
+MOST_LOG = 500.0
+"""Greatest log of a factor that still is a number."""
 BRIM = 0.1
 """By how much a buffer that is called full may be less (assumed)."""
 RULES = ("derived", "assumed")
@@ -172,21 +175,34 @@ def _full(
 # --- metrics ----------------------------------------------------------------------------------
 
 
-def held(own: Estimate, ratios: Sequence[float]) -> Estimate:
+def held(own: Estimate, ratios: Sequence[float], together: int = 1) -> Estimate:
     """The latency of a stream that gets less than it asks for and gives way.
 
     Its sender's buffers and window are full, and what they hold takes as long as it takes to go away: L = B / λ
     (J. D. C. Little, A proof for the queuing formula L = λW, Operations Research 9, 1961).  Its dataset says
     how long at the goodput it has alone; the bytes are taken to be the same, give or take `HELD` (assumed).
+    Of n streams that fill a port together each has a window, and buffers that grow with it, between all and an
+    n-th of those alone: n to the power of −`GROWTH` (assumed).
 
     Parameters
     ----------
     ratios : sequence of three floats
         What it has alone over what it gets: for the value, the least and the greatest latency.
+    together : int
+        How many such streams fill the port.
     """
-    value, low, high = (end * ratio for end, ratio in zip(own.ends, ratios, strict=True))
-    made = (value, low * (1 - HELD), high * (1 + HELD))
+    value = own.value * ratios[0] / together**GROWTH
+    below = [own.value, ratios[0], 1.0, together ** (1 - GROWTH)], [own.low, ratios[1], 1 - HELD, 1]
+    above = [own.high, ratios[2], 1 + HELD, together**GROWTH], [own.value, ratios[0], 1.0, 1]
+    made = value, value / _factor(*below), value * _factor(*above)
     return derived(own, made, RULES, "what its sender holds, at the goodput it gets")
+
+
+def _factor(more: Sequence[float], less: Sequence[float]) -> float:
+    """Factor by which some numbers over others may together be too large, where they are independent."""
+    pairs = zip(more, less, strict=True)
+    logs = [math.log(over / under) if under > 0 else math.inf for over, under in pairs if over > 0]
+    return math.exp(min(math.hypot(*logs), MOST_LOG))
 
 
 def latencies(own: Mapping[str, Estimate], way: Added) -> dict[str, Estimate]:
@@ -243,7 +259,7 @@ def latency(name: str, own: Estimate, mean: Estimate, way: Added) -> Estimate:
     wait = way.mean_s if statistic == "mean" else _later(statistic, own, mean, way)
     wait += way.meanwhile_s
     value = value + wait + way.full_s / 2 + way.brim_s
-    unsure = way.full_s / 2 + BRIM * way.brim_s
+    unsure = ANYWHERE * way.full_s + BRIM * way.brim_s
     below = math.hypot(own.value - own.low, wait + unsure)
     more = max(way.quantiles_s[RUNS] - way.mean_s, 0.0)
     above = math.hypot(own.high - own.value, more + unsure)

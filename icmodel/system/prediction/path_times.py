@@ -81,10 +81,17 @@ def least_s(system: System, packed: Packing, stream: Stream) -> float:
 
 
 def worst_waits_s(system: System, packed: Packing, bounds: Mapping[str, Bound]) -> Floats:
-    """The wait in the network that no frame of each stream exceeds [s], (streams,); infinite without a bound."""
+    """The wait in the network that no frame of each stream exceeds [s], (streams,); infinite without a bound.
+
+    A frame may also wait for what its hosts' dataset has a full token bucket let pass at once.
+    """
     return np.array(
         [
             max(bounds[name].value_s - least_s(system, packed, stream), 0.0)
+            + max(
+                min(8 * link.burst_bytes, packed.of(stream, link).frame.sum_bits) / link.rate_bps
+                for link in system.links_of(stream)
+            )
             if name in bounds
             else math.inf
             for name, stream in system.streams.items()

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from icmodel.dataset import Dataset, catalogue
 from icmodel.estimate import Estimate, absent
 from icmodel.message import AT_ONCE, Message, sent_at_once
@@ -269,7 +271,7 @@ class _Telling:
             got = shares.windowed(got)
         if self.got.held_back[index] and part.elastic:
             own |= self._held(index, got)
-        elif self.way[index].brim_s:
+        elif self.way[index].brim_s or self.way[index].full_s:
             own |= self._latencies(self.got.alone, index)
         asked_bps = stream.requested_goodput_bps
         spill = self.held.spills.get(index)
@@ -297,9 +299,11 @@ class _Telling:
         slowest = max(got.low, got.value / MOST_ENDPOINTS)
         rates = (got.value, max(got.high, got.value), slowest)
         ratios = [fast.value / rate for rate in rates]
-        return {
-            name: held(one, ratios) for name, one in self._latencies(self.got.fast, index).items()
-        }
+        limiting = self.got.allocation.limiting
+        like_it = self.got.held_back & self.got.shared.flows.elastic
+        together = int(np.count_nonzero(like_it & (limiting == limiting[index])))
+        known = self._latencies(self.got.fast, index)
+        return {name: held(one, ratios, together) for name, one in known.items()}
 
     def _latencies(self, answers: Answers, index: int) -> dict[str, Estimate]:
         """The latencies of a stream that are known."""

@@ -15,6 +15,7 @@ from icmodel.system.packing import AT_ONCE, Packed, Packets, Packing
 from icmodel.system.prediction.lanes import INTERFACE, PORT, Shared
 from icmodel.system.schedulers import PRIORITIES, CreditBased, Fifo, Gates, StrictPriority
 from icmodel.system.sharing.allocation import FULL, Allocation
+from icmodel.system.sharing.buckets import behind_buckets
 from icmodel.system.sharing.loss import NOWHERE
 from icmodel.system.sharing.periodic import Arrivals, Waits, waits
 from icmodel.system.sharing.spreading import spread
@@ -49,7 +50,7 @@ class _Crossing:
     """A stream at a port: from which port it comes, its packets there, and what the port sends of it.
 
     ``could_bps`` is what its class could have of the port; ``came_bps`` how fast packets of one frame come, which
-    is that of the slowest line and shaper before.
+    is that of the slowest line and shaper before; ``bucket_bits`` what passes the port at once, and every one before.
     """
 
     stream: Stream
@@ -59,6 +60,7 @@ class _Crossing:
     wire_bps: float
     could_bps: float
     came_bps: float
+    bucket_bits: float = 0.0
 
     @property
     def whole(self) -> bool:
@@ -101,13 +103,25 @@ class _Crossing:
         """
         if self.before is None:
             return 0.0
-        return self.burst.behind_bits / max(self.came_bps, self.rate_bps)
+        return self._behind_bits(self.burst) / max(self.came_bps, self.rate_bps)
 
     def works_s(self, packets: Packets) -> float:
         """From the first of some packets to the last [s], where the port works on them without a pause; else 0."""
         if self.before is None or self.came_bps < self.rate_bps:
             return 0.0
-        return packets.behind_bits / self.came_bps
+        return self._behind_bits(packets) / self.came_bps
+
+    def _behind_bits(self, packets: Packets) -> float:
+        """What comes behind the first packet, or behind what passes at once [b]."""
+        return min(packets.behind_bits, max(packets.sum_bits - self.bucket_bits, 0.0))
+
+    def spare_s(self, packets: Packets) -> float:
+        """What some packets leave of the port's full bucket, as time of its rate [s]."""
+        return max(self.bucket_bits - packets.sum_bits, 0.0) / self.rate_bps
+
+    def at_once_s(self, packets: Packets) -> float:
+        """What a full bucket lets pass of some packets at once, as time of the port's rate [s]."""
+        return min(self.bucket_bits, packets.sum_bits) / self.rate_bps
 
     @property
     def priority(self) -> int:
@@ -132,7 +146,12 @@ def queues(system: System, packed: Packing, found: Shared, allocation: Allocatio
         for some in ([one.frame for one in crossings], [one.burst for one in crossings])
     )
     shaped_s = np.array([_shaped_s(one, one.frame) for one in crossings])
-    once = _once(at) + besides[:, 2] + shaped_s
+    once = (
+        _once(at)
+        + besides[:, 2]
+        + shaped_s
+        + np.where(np.isfinite(first.mean_s), first.whole_s, 0.0)
+    )
     place = {(one.port.name, one.stream.sent_as): k for k, one in enumerate(crossings)}
     entry = np.full(found.flows.path.shape, NOWHERE)
     for k, stream in enumerate(system.streams.values()):
@@ -148,17 +167,18 @@ def queues(system: System, packed: Packing, found: Shared, allocation: Allocatio
         last_mean_s=hops(last.mean_s),
         last_variance_s2=hops(last.variance_s2),
         burst_s=hops(once),
-        meanwhile_s=hops(first.meanwhile_s),
+        meanwhile_s=hops(first.meanwhile_s + first.whole_s),
         backlog_bytes=_backlogs(crossings, (first.mean_s + last.mean_s) / 2),
     )
 
 
 class _Waits(NamedTuple):
-    """Mean [s] and variance [s²] of waits, and what others send meanwhile [s], (crossings,)."""
+    """Mean [s] and variance [s²] of waits, what others send meanwhile, and what empty buckets add [s], (crossings,)."""
 
     mean_s: Floats
     variance_s2: Floats
     meanwhile_s: Floats
+    whole_s: Floats
 
 
 def _waits(
@@ -176,9 +196,16 @@ def _waits(
         np.array([one.came_bps < one.rate_bps for one in crossings]),
     )
     shaped_s = [_shaped_s(one, packets) for one, packets in zip(crossings, some, strict=True)]
-    mean = np.maximum(waited.mean_s + over.later_s, 0.0) + besides[:, 0] + shaped_s
-    variance = waited.variance_s2 * over.variance_ratio + over.variance_s2 + besides[:, 1]
-    return _Waits(mean, variance, over.meanwhile_s)
+    each = list(zip(crossings, some, strict=True))
+    empty = np.bincount(at.port, at.load)[at.port] >= FULL  # buckets of ports that never rest
+    mean, variance = behind_buckets(
+        np.maximum(waited.mean_s + over.later_s, 0.0),
+        waited.variance_s2 * over.variance_ratio + over.variance_s2,
+        np.where(empty, 0.0, [one.spare_s(packets) for one, packets in each]),
+    )
+    whole_s = np.where(empty, [one.at_once_s(packets) for one, packets in each], 0.0)
+    mean, variance = mean + besides[:, 0] + shaped_s + whole_s, variance + besides[:, 1]
+    return _Waits(mean, variance, over.meanwhile_s, whole_s)
 
 
 def _ports(found: Shared, stream: int) -> Iterator[tuple[int, str]]:
@@ -224,6 +251,7 @@ def _crossings(
                     wire_bps=float(allocation.entering_bps[k, hop]) * usage * full.get(name, 1.0),
                     could_bps=float(allocation.could[found.flows.path[k, hop]]),
                     came_bps=came_bps,
+                    bucket_bits=8 * system.links[port.link].burst_bytes,
                 )
             before, came_bps = port, min(came_bps, paced_bps(port, stream))
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from icmodel import units
+from icmodel.arrays import Floats
 from icmodel.estimate import BOTTLENECKS, Estimate, absent
 from icmodel.system.prediction.buffers import Spill
 from icmodel.system.prediction.derived import derived
@@ -20,6 +21,7 @@ from icmodel.system.sharing.loss import NOWHERE
 SPREAD = (0.62 / 0.94, 2.47 / 0.94)
 """The least and the greatest of ten TCP streams over the mean of all, on one 10 Gb/s link for 10 s: 0.62 and
 2.47 Gb/s, Jain's fairness index 0.77 (a published run of iperf3)."""
+UNEVEN = "streams that share a link are told apart by as much as in a published run of ten"
 SAME = 1 - 1e-9
 RECEIVED = re.compile("frames_per_s|packets_received_per_s|cpu_recv.*").fullmatch
 SENT = re.compile("sent_bps|packets_sent_per_s|cpu_send.*").fullmatch
@@ -42,6 +44,8 @@ class Part:
         Whether others are there at all, in other classes too.
     elastic : bool
         Whether it gives way, and loses nothing.
+    fair_bps : float
+        Least fair share of the full lanes on its path [b/s]; infinite where none is full.
     """
 
     sent_bps: float
@@ -50,6 +54,7 @@ class Part:
     others_bps: float
     crowded: bool
     elastic: bool
+    fair_bps: float = math.inf
 
     @property
     def at(self) -> str:
@@ -83,6 +88,7 @@ def parts(found: Shared, allocation: Allocation) -> list[Part]:
     held_at = [
         None if lane == NOWHERE else found.keys[lane][:2] for lane in allocation.limiting.tolist()
     ]
+    fair = _fair_bps(found, allocation)
     return [
         Part(
             sent_bps=float(allocation.sent_bps[k]),
@@ -91,9 +97,28 @@ def parts(found: Shared, allocation: Allocation) -> list[Part]:
             others_bps=float(others[k]),
             crowded=lane is not None and at_place[lane] > 1,
             elastic=bool(found.flows.elastic[k]),
+            fair_bps=float(fair[k]),
         )
         for k, lane in enumerate(held_at)
     ]
+
+
+def _fair_bps(found: Shared, allocation: Allocation) -> Floats:
+    """Least fair share of the full lanes on the path of each stream [b/s], (streams,); infinite without one.
+
+    It is what a stream would get of a lane if it asked for more: an equal part of what it has and of what those
+    have that the lane holds back.
+    """
+    path, usage = found.flows.path, found.flows.usage
+    on_wire = allocation.rate_bps[:, None] * usage
+    here = (path == allocation.limiting[:, None]) & (path != NOWHERE)
+    lanes = len(found.keys)
+    total = np.bincount(path[here], weights=on_wire[here], minlength=lanes)
+    count = np.bincount(path[here], minlength=lanes)
+    full = (path != NOWHERE) & (usage > 0) & (count[path] > 0)
+    equal = (total[path] + on_wire) / (count[path] + 1)
+    shares = np.divide(equal, usage, out=np.full(path.shape, np.inf), where=full)
+    return np.asarray(shares.min(axis=1, initial=np.inf))
 
 
 def goodput(own: Estimate, part: Part, most_bps: float = math.inf) -> Estimate:
@@ -105,6 +130,12 @@ def goodput(own: Estimate, part: Part, most_bps: float = math.inf) -> Estimate:
         What it has alone at most, as it asks [b/s].
     """
     held = part.lane is not None and part.rate_bps < own.value * SAME
+    least = SPREAD[0] * part.fair_bps
+    if not own.absent and part.lane is None and part.elastic and least < own.low:
+        made = (own.value, least, own.high)
+        return derived(
+            own, made, ("derived", "assumed"), "near the fair share of a full link: " + UNEVEN
+        )
     if own.absent or not (held or part.shared):
         return own
     value = min(own.value, part.rate_bps) if held else own.value
@@ -113,7 +144,7 @@ def goodput(own: Estimate, part: Part, most_bps: float = math.inf) -> Estimate:
     if part.shared and part.elastic:
         below, above = math.hypot(below, 1 - SPREAD[0]), math.hypot(above, SPREAD[1] - 1)
         high = value + (1 - SPREAD[0]) * part.others_bps
-        why = "streams that share a link are told apart by as much as in a published run of ten"
+        why = UNEVEN
     elif part.shared:
         why = "of what is offered too much, each loses the same part, or one of them all (assumed)"
         less, more = _unevenly(part)

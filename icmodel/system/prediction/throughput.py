@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from icmodel.arrays import Bools, Floats, Ints
+from icmodel.estimate import BOTTLENECKS
 from icmodel.message import Message
 from icmodel.system.network import Stream, System
 from icmodel.system.packing import Packing
@@ -58,6 +59,7 @@ def carried(system: System, packed: Packing, unpaced: Spoken) -> Carried:
     requested = np.minimum(wanted, held.limit_bps)
     found = shared(system, packed, alone, able)
     offered = _offered(requested, found, alone, able)
+    sent_whole = ~found.flows.elastic & (alone.bottleneck == BOTTLENECKS.index("request"))
     allocation = found.allocation(offered, held)
     return Carried(
         shared=found,
@@ -65,7 +67,7 @@ def carried(system: System, packed: Packing, unpaced: Spoken) -> Carried:
         fast=fast,
         alone=alone,
         beside=ask(said, _beside(found, allocation, able)),
-        held_back=allocation.rate_bps < requested * (1 - SAME),
+        held_back=allocation.rate_bps < np.where(sent_whole, offered, requested) * (1 - SAME),
         by_window=np.minimum(wanted, able) > held.limit_bps * (1 + SAME),
         at_once=_all_at_once(system, found, offered, np.minimum(able, held.limit_bps), held),
     )

@@ -1,0 +1,159 @@
+"""Runs: the conditions of a measurement, icprobe's options for them, and the values measured."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from icmodel.arrays import Floats
+from icmodel.dataset_rows import RATIOS
+from icmodel.errors import RecordError
+from icmodel.fold.flags import spoilers
+
+Record = Mapping[str, Any]
+"""A record of icprobe, as read from JSON."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Run:
+    """One point of the plan: protocol, payload, offered load and cores.
+
+    Parameters
+    ----------
+    protocol : str
+        As icprobe names it: tcp, udp, ethernet or zeromq.
+    payload_bytes : int
+        Useful bytes a frame.
+    load_bps : float
+        Requested goodput [b/s]; infinite for an unlimited load.
+    cores : int
+        Cores of each end.
+    """
+
+    protocol: str
+    payload_bytes: int
+    load_bps: float = math.inf
+    cores: int = 1
+
+    @property
+    def unlimited(self) -> bool:
+        """Whether the load is unlimited."""
+        return math.isinf(self.load_bps)
+
+    @property
+    def identity(self) -> str:
+        """The first 16 hexadecimal digits of the SHA-256 of its fields."""
+        load = None if self.unlimited else self.load_bps
+        text = json.dumps([self.protocol, self.payload_bytes, load, self.cores])
+        return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
+
+    def words(self) -> tuple[str, ...]:
+        """The options of ``icprobe run`` for it."""
+        asked = ("--protocol", self.protocol, "--payload", f"{self.payload_bytes} B")
+        cores = ("--cores", str(self.cores))
+        load = () if self.unlimited else ("--load", f"{self.load_bps:.0f} b/s")
+        return (*asked, *cores, *load)
+
+
+def run_of(record: Record) -> Run:
+    """The run of a record.
+
+    Raises
+    ------
+    RecordError
+        If the record lacks its point, or a field of it.
+    """
+    try:
+        point = record["point"]
+        load = point.get("load_bps")
+        return Run(
+            protocol=str(point["protocol"]),
+            payload_bytes=int(point["payload_bytes"]),
+            load_bps=math.inf if load is None else float(load),
+            cores=int(point.get("cores", 1)),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RecordError(
+            f"a record does not say its point ({error}): it needs protocol, payload_bytes and, "
+            "where it was limited, load_bps"
+        ) from error
+
+
+GOODPUT = "goodput_bps"
+LEAST = 1e-12
+"""Lower limit of values before the logarithm."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """All measured values of one metric, with the run of each.
+
+    ``values`` (n,) are on the scale of `scaled`, where a difference is an error.
+    """
+
+    metric: str
+    runs: tuple[Run, ...]
+    values: Floats
+
+    def part(self, rows: Sequence[int]) -> Observed:
+        """Some of the rows."""
+        return replace(self, runs=tuple(self.runs[row] for row in rows), values=self.values[rows])
+
+
+def scaled(metric: str, value: float) -> float:
+    """A value on the scale where a difference is an error: its logarithm, or a ratio as it is."""
+    return value if metric in RATIOS else math.log(max(value, LEAST))
+
+
+def observed(records: Iterable[Record], metrics: Sequence[str]) -> dict[str, Observed]:
+    """Every metric measured at two or more different runs; values sorted by run."""
+    found: dict[str, list[tuple[Run, float]]] = {metric: [] for metric in metrics}
+    for record in records:
+        run, result = run_of(record), record.get("result", {})
+        for metric in metrics:
+            value = _number(result, metric)
+            spoilt = spoilers(record.get("flags", ()), metric, (), ())
+            if value is not None and not spoilt:
+                found[metric].append((run, scaled(metric, value)))
+    return {
+        metric: Observed(metric, runs, np.array(values))
+        for metric, rows in found.items()
+        if len({run for run, _ in rows}) > 1
+        for runs, values in [zip(*sorted(rows), strict=True)]
+    }
+
+
+def stolen(record: Record) -> float:
+    """The greatest share of time, 0…1, that the hypervisor took from a core in use."""
+    used, modes = record.get("cores", {}), record.get("cpu_modes", {})
+    lost = [
+        core.get("steal", 0.0)
+        for end, cores in used.items()
+        for core in modes.get(end, {}).get("cores", ())
+        if core["core"] in cores
+    ]
+    return float(max(lost, default=0.0))
+
+
+def is_disturbed(record: Record, most_steal: float | None) -> bool:
+    """Whether the hypervisor took more than ``most_steal`` of a core in use; no, without a limit."""
+    return most_steal is not None and stolen(record) > most_steal
+
+
+def is_spoilt(record: Record) -> bool:
+    """Whether the record's flags make every metric of it unusable."""
+    flags = record.get("flags", ())
+    return all(spoilers(flags, metric, (), ()) for metric in record.get("result", {}))
+
+
+def _number(result: Mapping[str, object], metric: str) -> float | None:
+    value = result.get(metric)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value) if metric in RATIOS or value > 0 else None

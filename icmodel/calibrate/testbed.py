@@ -1,0 +1,288 @@
+"""Testbeds: what can be measured, such as two hosts over SSH, a lab or recorded runs."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import socket
+import subprocess
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, Self
+
+from icmodel.calibrate.runs import Record, Run
+from icmodel.calibrate.settings import Settings
+from icmodel.errors import CalibrationError
+from icmodel.probing.commands import ended, printed, reason
+from icmodel.probing.keys import new_key, short_name
+from icmodel.probing.responder import (
+    BRIEF_S,
+    PATIENCE_S,
+    REFUSED,
+    RESPONDER,
+    record_of,
+    responder,
+    until_told,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The reason why these hosts cannot do a run; the run is not tried again."""
+
+    why: str
+
+
+class Testbed(AbstractContextManager["Testbed", None], Protocol):
+    """A system to measure; its context is entered before the first run and left after the last."""
+
+    @property
+    def description(self) -> str:
+        """The system in a few words; a calibration keeps to one system."""
+        ...
+
+    def measure(self, run: Run, repeat: int) -> Record | Refused:
+        """Measure a run once.
+
+        Raises
+        ------
+        MeasurementFailed
+            If the peer or the network failed; the same run may succeed later.
+        """
+        ...
+
+
+class Hosts:
+    """A system of two hosts.
+
+    Parameters
+    ----------
+    probe : Path
+        The icprobe of this machine.
+    pair : Pair
+        The two hosts.
+    settings : Settings
+        The times of a run.
+    folder : Path
+        Folder of the calibration; a key left behind by a killed calibration is replaced.
+    """
+
+    def __init__(self, probe: Path, pair: Pair, settings: Settings, folder: Path) -> None:
+        self.description = pair.description
+        self._probe = probe
+        self._pair = pair
+        self._folder = folder
+        self._stack = ExitStack()
+        self._times = (
+            *("--duration", f"{settings.timing.window_s:g} s"),
+            *("--warmup", f"{settings.timing.warmup_s:g} s"),
+            *("--baseline", f"{settings.timing.baseline_s:g} s"),
+        )
+        self._longest_s = settings.timing.cost_s + PATIENCE_S
+        self._responder: subprocess.Popen[bytes] | None = None
+
+    def measure(self, run: Run, repeat: int) -> Record | Refused:
+        """Run icprobe once; a run that it rejects is refused, provided the responder still runs."""
+        done = ended(self._pair.asking((*run.words(), *self._times)), self._longest_s)
+        if done.returncode == REFUSED and self._responder and self._responder.poll() is None:
+            return Refused(reason(done.stderr))
+        return record_of(done)
+
+    # --- coming and going ---------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            key = stack.enter_context(new_key(self._probe, self._folder))
+            self._pair.up(key)
+            stack.callback(self._pair.down)
+            self._responder = stack.enter_context(responder(self._pair.answering()))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+
+KEEP_KEY = (
+    'umask 077; d="${{TMPDIR:-/tmp}}/{name}"; rm -rf "$d"; '
+    'mkdir "$d" && cat >"$d/key" && printf %s "$d/key"'
+)
+"""Stores the key in a new folder, which replaces the one that a killed calibration left behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What is known of the path between the hosts before any run; ``None`` for unknown.
+
+    ``burst_bytes`` pass at once before ``line_rate_bps`` limits, as a token bucket's depth.
+    """
+
+    line_rate_bps: float | None = None
+    burst_bytes: float | None = None
+    mtu_bytes: int | None = None
+
+
+class LabPair:
+    """Two namespaces of a test network that is built for this calibration alone.
+
+    Parameters
+    ----------
+    probe : Path
+        The icprobe that builds and measures.
+    topology : str
+        Name or file of a topology with hosts A and B.
+    folder : Path
+        Folder of the calibration; a network left behind by a killed calibration is replaced.
+    """
+
+    def __init__(self, probe: Path, topology: str, folder: Path) -> None:
+        self.description = f"lab {topology}"
+        self.address = ""
+        self._probe = str(probe)
+        self._topology = topology
+        self.name = f"cal-{short_name(folder)}"
+        self._key = ""
+
+    def link(self) -> Link:
+        """The path as the topology describes it."""
+        shown = json.loads(printed((self._probe, "lab", "show", self._topology), BRIEF_S))
+        return Link(shown["line_rate_bps"], shown["burst_bytes"], shown["mtu_bytes"])
+
+    def up(self, key: Path) -> None:
+        """Build the network."""
+        self._key = str(key)
+        built = json.loads(
+            printed((self._probe, "lab", "up", self._topology, "--as", self.name), BRIEF_S)
+        )
+        hosts = {host["name"]: host for host in built["hosts"]}
+        if not {"A", "B"} <= hosts.keys():
+            self.down()
+            raise CalibrationError(
+                f"the topology {self._topology} has no hosts A and B: take one that has, such as "
+                "direct-1g"
+            )
+        self.address = hosts["B"]["addresses"][0]
+
+    def asking(self, words: Sequence[str]) -> list[str]:
+        """``icprobe run`` in the namespace of A."""
+        return [*self._on("A"), "run", "--to", self.address, "--key", self._key, *words]
+
+    def answering(self) -> list[str]:
+        """``icprobe serve`` in the namespace of B."""
+        serve = (*self._on("B"), "serve", "--bind", self.address, "--key", self._key)
+        return until_told(serve)
+
+    def down(self) -> None:
+        """Remove the network and end the processes in it."""
+        printed((self._probe, "lab", "down", self.name), BRIEF_S)
+
+    def _on(self, host: str) -> list[str]:
+        return [self._probe, "lab", "exec", "--lab", self.name, host, "--", self._probe]
+
+
+class SshPair:
+    """Two hosts that the OpenSSH client reaches, each with icprobe.
+
+    Parameters
+    ----------
+    local : Path
+        The icprobe of this machine, which makes the key.
+    first, second : str
+        A and B as ``ssh`` takes them.
+    address : str or None
+        Address of B on the measured network; by default the one that ``ssh`` connects to.
+    probe : str
+        Name or path of icprobe on the hosts.
+    options : sequence of str
+        Further options of ``ssh``.
+    """
+
+    def __init__(
+        self,
+        local: Path,
+        first: str,
+        second: str,
+        address: str | None = None,
+        probe: str = "icprobe",
+        options: Sequence[str] = (),
+    ) -> None:
+        self.description = f"hosts {first} {second}" + (f" over {address}" if address else "")
+        self.address = address or ""
+        self._local = local
+        self._hosts = (first, second)
+        self._probe = probe
+        self.keys: list[str] = []
+        self._options: tuple[str, ...] = tuple(options)
+
+    def link(self) -> Link:
+        """Nothing is known of the path between real hosts."""
+        return Link()
+
+    def up(self, key: Path) -> None:
+        """Copy the key to both hosts, over connections that the runs reuse."""
+        self.address = _number(self.address or self._host_name(self._hosts[1]))
+        sockets = key.parent / "%C"
+        self._options += (
+            *("-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=15"),
+            *("-o", "ControlMaster=auto", "-o", "ControlPersist=60"),
+            *("-o", f"ControlPath={sockets}"),
+        )
+        for host in self._hosts:
+            self._check(host)
+        secret = key.read_bytes()
+        for role, host in zip("AB", self._hosts, strict=True):
+            keep = KEEP_KEY.format(name=f"{key.parent.name}-{role}")
+            self.keys.append(printed(self._ssh(host, keep), BRIEF_S, secret).strip())
+
+    def asking(self, words: Sequence[str]) -> list[str]:
+        """``icprobe run`` on A."""
+        command = (self._probe, "run", "--to", self.address, "--key", self.keys[0], *words)
+        return self._ssh(self._hosts[0], shlex.join(command))
+
+    def answering(self) -> list[str]:
+        """``icprobe serve`` on B, which ends with the connection."""
+        serve = (self._probe, "serve", "--bind", self.address, "--key", self.keys[1])
+        return self._ssh(self._hosts[1], RESPONDER.format(serve=shlex.join(serve)))
+
+    def down(self) -> None:
+        """Remove the keys and end the connections."""
+        for host, key in zip(self._hosts, self.keys, strict=False):
+            printed(self._ssh(host, f"rm -rf {shlex.quote(str(Path(key).parent))}"), BRIEF_S)
+            printed(["ssh", *self._options, "-O", "exit", host], BRIEF_S)
+        self.keys = []
+
+    def _check(self, host: str) -> None:
+        """Refuse a host whose non-interactive shell does not find icprobe."""
+        look = f"command -v {shlex.quote(self._probe)} || true"
+        if not printed(self._ssh(host, look), BRIEF_S).strip():
+            raise CalibrationError(
+                f"{host} does not find {self._probe}: install it there, in a folder of the PATH that "
+                f"`ssh {host} 'echo $PATH'` prints, and start again"
+            )
+
+    def _host_name(self, host: str) -> str:
+        """The host name that the configuration of ``ssh`` gives for a host."""
+        lines = printed(["ssh", *self._options, "-G", host], BRIEF_S).splitlines()
+        named = (line.partition(" ") for line in lines)
+        return next((value for key, _, value in named if key == "hostname"), host)
+
+    def _ssh(self, host: str, command: str) -> list[str]:
+        return ["ssh", *self._options, host, command]
+
+
+Pair = LabPair | SshPair
+"""Two hosts: A sends and runs ``icprobe run``, B receives and runs ``icprobe serve``."""
+
+
+def _number(address: str) -> str:
+    """The numeric IP address of a name, the same for both hosts."""
+    try:
+        found = socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise CalibrationError(
+            f"{address} has no address known here ({error.strerror}): give the one of the "
+            "measured network with --address"
+        ) from error
+    return str(found[0][4][0])

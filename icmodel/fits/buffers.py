@@ -1,0 +1,235 @@
+"""What a sender's buffers hold when the wire is slower than the host: documented sizes and a dataset's own rows.
+
+The latency of a saturated stream is what its sender holds over what flows (J. D. C. Little, A proof for the queuing
+formula L = λW, Operations Research 9, 1961).  Buffers are counted in bytes, so a slower wire drains them later.
+The sizes are defaults of Linux, and assumed of any host.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icmodel.dataset import Dataset, Point
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+HELD = 0.25
+"""By how much the bytes that a sender holds may differ from those worked out (assumed)."""
+FRAGMENTS_BYTES, DESCRIPTOR_BYTES = 320, 256
+"""Records of a packet beside its bytes (Linux, ``skb_shared_info`` and ``sk_buff``, 64 bit)."""
+HEADERS_BYTES = 59
+"""IP and UDP header, and room for the link's (Linux, ``__ip_append_data``: 28, 16 and 15)."""
+START_PACKETS = 160
+"""Window at the end of the start of a long TCP stream: 10 packets (RFC 6928), doubled each round, for four rounds.
+
+BBR leaves its start after three rounds without more throughput (draft-ietf-ccwg-bbr §5.3.1.2).
+"""
+PER_WINDOW = 3
+"""Send buffer over the window (Linux, ``bbr_sndbuf_expand``; 2 with other congestion controls)."""
+MOST_BYTES = 2**22
+"""Greatest memory of a TCP send buffer (Linux, ``tcp_wmem``)."""
+GROWTH = 0.5
+"""Exponent with which an autotuned buffer follows the line rate: between 0, kept in bytes, and 1, kept in time (assumed)."""
+LEVELS = {"p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999, "p9999": 0.9999, "max": 1.0}
+"""Part of the way from waking to full at which a statistic lies, where the level is uniform; others are at half of it."""
+
+
+def datagram_memory(packet_bytes: Floats) -> Floats:
+    """Memory of a datagram [B]: an allocation of a power of two, and its descriptor (Linux, ``kmalloc``)."""
+    needed = packet_bytes + HEADERS_BYTES + FRAGMENTS_BYTES
+    return np.asarray(np.exp2(np.ceil(np.log2(needed))) + DESCRIPTOR_BYTES)
+
+
+def segment_memory(packet_bytes: Floats) -> Floats:
+    """Memory of a TCP segment [B]: its bytes lie in pages, and it has two descriptors, one to resend it."""
+    return np.asarray(packet_bytes + FRAGMENTS_BYTES + 2 * DESCRIPTOR_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Buffers of a sender of one protocol.
+
+    A writer that finds its buffer full sleeps until a part of it is free.
+
+    Parameters
+    ----------
+    memory_bytes : float
+        Memory for packets and their records [B]; the least of it if it is autotuned.
+    wakes_at : float
+        Level at which a writer that found the buffer full goes on, as a share of all.
+    own_frames : float
+        Frames that are written or on the way, beside those in the buffer.
+    autotuned : bool
+        Whether memory grows with the window.
+    queued_frames : int
+        Frames in a queue of the library.
+    """
+
+    memory_bytes: float
+    wakes_at: float
+    own_frames: float
+    autotuned: bool = False
+    queued_frames: int = 0
+
+    def content_bytes(self, payload: Floats, packet: Floats, memory_bytes: Floats) -> Floats:
+        """Payload bytes in full buffers with some memory [B]; ``packet`` is the payload of one packet."""
+        one = segment_memory(packet) if self.autotuned else datagram_memory(packet)
+        return np.asarray(memory_bytes * packet / one + self.queued_frames * payload)
+
+    def memory_of(self, content: float, payload: float, packet: float) -> float:
+        """Memory of buffers with some content [B]: as documented, or as autotuned."""
+        if not self.autotuned:
+            return self.memory_bytes
+        of_socket = content - self.queued_frames * payload
+        memory = of_socket * float(segment_memory(np.array(packet))) / packet
+        return min(max(memory, self.memory_bytes), MOST_BYTES)
+
+    def level(self, statistic: str) -> float:
+        """Share of the full content that a statistic of the latency sees, where the level is uniform."""
+        if statistic == "min":
+            return self.wakes_at
+        if statistic == "std":
+            return (1 - self.wakes_at) / math.sqrt(12)
+        return self.wakes_at + (1 - self.wakes_at) * LEVELS.get(statistic, 0.5)
+
+
+STREAM_BYTES = PER_WINDOW * START_PACKETS * float(datagram_memory(np.array(1448.0)))
+DATAGRAM = Sender(212_992, 1 / 2, 1.75)
+"""Datagrams: ``net.core.wmem_default``; a writer goes on at half (``sock_writeable``).
+
+A frame of k packets is written whole if there is room for its first.  So m = ⌈half / k⌉ frames are written after each
+pause, which find half + j k packets before them, j = 1 to m: on average half + k (m + 1) / 2, and k of their own.  With m
+half a frame more than half / k on average, that is three quarters of the buffer and 1.75 frames.
+"""
+SENDERS = {
+    "tcp": Sender(STREAM_BYTES, 2 / 3, 1.0, autotuned=True),
+    "udp": DATAGRAM,
+    "ethernet": DATAGRAM,
+    "zeromq": Sender(STREAM_BYTES, 1 / 2, 1.0, autotuned=True, queued_frames=1000),
+}
+"""By protocol; a byte stream goes on at two thirds (``sk_stream_min_wspace``), ZeroMQ at half of ``ZMQ_SNDHWM``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saturated:
+    """Buffers of a saturated stream on a slower wire, at n payloads.
+
+    Parameters
+    ----------
+    full_bytes : array (3, n)
+        Payload bytes in full buffers [B]: value, low and high.
+    filled : array (n,)
+        How far the buffers have filled, from what they held on the dataset's own wire, 0 to 1.
+    at_sender : array of bool (n,)
+        Whether the own wire was the limit already, so that what waited there did so at the sender.
+    """
+
+    sender: Sender
+    full_bytes: Floats
+    filled: Floats
+    at_sender: Bools
+
+    def latency_s(
+        self, statistic: str, own_s: Floats, payload: Floats, own: Floats, new: Floats
+    ) -> Floats:
+        """A statistic of the latency (3, n) [s], from that on the own wire.
+
+        Late frames may be as late again as on the own wire, where hosts stood still; and buffers may hold as much as
+        there.
+
+        Parameters
+        ----------
+        own, new : array (n,)
+            Payload bytes a second on either wire.
+        """
+        frames = 0.0 if statistic == "std" else self.sender.own_frames * payload
+        full = self.sender.level(statistic) * self.full_bytes + frames
+        held = own_s * own
+        if not (
+            self.sender.autotuned or statistic in LEVELS
+        ):  # a fixed buffer that is larger than documented
+            full = np.where(self.at_sender, np.maximum(full, held), full)
+        found = (held + (full - held) * self.filled) / new
+        if statistic in LEVELS:
+            found[2] += own_s[2] * self.filled
+        else:
+            found[2] = np.maximum(found[2], held[2] / new)
+        return np.sort(found, axis=0)[[1, 0, 2]]
+
+
+def saturated(
+    sender: Sender,
+    payload: Floats,
+    packet: Floats,
+    memory_bytes: float,
+    ahead: Floats,
+    rate_ratio: float,
+    at_sender: Bools,
+) -> Saturated:
+    """Buffers of a saturated stream on a slower wire.
+
+    A writer that is ahead of the wire fills them.  How full they are is the mean of a queue with two ends,
+    whose level is distributed geometrically (L. Kleinrock, Queueing Systems I, 1975, M/M/1/K): half, where
+    neither is ahead.  That half counts as what they held on the own wire.
+
+    Parameters
+    ----------
+    packet : array
+        Payload of one packet [B].
+    memory_bytes : float
+        Of the buffers on the dataset's own wire [B].
+    ahead : array
+        Time a frame takes on this wire over what it took on the own one at full speed, at least 1.
+    rate_ratio : float
+        New line rate over the own one, at most 1.
+    at_sender : array of bool
+        Whether the own wire was the limit already.
+    """
+    exponents = (GROWTH, 1.0, 0.0) if sender.autotuned else (0.0, 0.0, 0.0)
+    least = min(sender.memory_bytes, memory_bytes)
+    memories = [max(memory_bytes * rate_ratio**one, least) for one in exponents]
+    unsure = (1.0, 1 - HELD, 1 + HELD)
+    full = np.stack(
+        [
+            sender.content_bytes(payload, packet, np.array(memory)) * factor
+            for memory, factor in zip(memories, unsure, strict=True)
+        ]
+    )
+    packets = np.maximum(full[0] / packet, 1.0)
+    level = level_of(packets * np.log(ahead))
+    return Saturated(sender, full, 2 * level - 1, at_sender)
+
+
+def level_of(ahead: Floats) -> Floats:
+    """Mean level of a queue with two ends, of 1; ``ahead`` is the log of its load, over all its places."""
+    small = ahead < 1e-3
+    safe = np.where(small, 1.0, ahead)
+    return np.where(small, 0.5 + ahead / 12, -1 / np.expm1(-safe) - 1 / safe)
+
+
+def memory_by_rows(data: Dataset, protocol: str, packet_bytes: float) -> float:
+    """Memory of a protocol's buffers on the dataset's own wire [B]: the most that unlimited rows show.
+
+    A host no faster than the wire shows less than its buffers hold.
+    """
+    sender = SENDERS[protocol]
+    goodput = {_place(p): p.value for p in data.of_metric("goodput_bps")}
+    found = [sender.memory_bytes]
+    for row in data.of_metric("latency_mean_s"):
+        flowing = goodput.get(_place(row))
+        if row.protocol == protocol and row.load_bps == math.inf and flowing and row.payload_bytes:
+            held = row.value * flowing / 8 - sender.own_frames * row.payload_bytes
+            content = held / sender.level("mean")
+            found.append(sender.memory_of(content, row.payload_bytes, packet_bytes))
+    return max(found)
+
+
+def _place(row: Point) -> tuple[object, ...]:
+    """All of a row but its metric and value."""
+    counts = row.cores, row.switches, row.endpoints, row.other_goodput_bps
+    return row.protocol, row.payload_bytes, row.load_bps, row.options, *counts

@@ -1,0 +1,325 @@
+"""A record of icprobe: its line unchanged, and the parts that a dataset is made of, checked."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from icmodel.documents import json_value
+from icmodel.errors import RecordError
+from icmodel.fold.flags import BUSY
+
+HOW_TO_MAKE = "`icprobe run` and `icprobe campaign` write records, one JSON object a line"
+
+Text = Annotated[str, Field(min_length=1)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Label = bool | int | float | str
+End = Literal["send", "recv"]
+ENDS: tuple[End, ...] = ("send", "recv")
+
+
+BUSY_SHARE = 0.1
+"""Share of time above which a core counts as busy; icprobe's limit for the flag ``busy-host``."""
+MISSED_SHARE = 1e-3
+"""Share of the load that the sender may miss; icprobe's limit for the flag ``pacing-error``."""
+
+
+class Part(BaseModel):
+    """A part of a record; other keys are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+
+class ToolMark(Part):
+    """The tool that measured."""
+
+    name: Text
+    version: Text
+
+
+class Background(Part):
+    """Another stream during the run."""
+
+    covered: bool
+
+
+class PlanMark(Part):
+    """Place of the run in a campaign."""
+
+    name: Text
+    digest: Text
+    point: Text
+    repeat: int
+    kind: str
+    held_out: bool
+    background: tuple[Background, ...] = Field(default=(), strict=False)
+
+
+class Hosts(Part):
+    """The hosts of both ends."""
+
+    send: dict[str, Any]
+    recv: dict[str, Any]
+
+
+class CoreTime(Part):
+    """The use of one core, as shares of the time."""
+
+    core: int
+    steal: Number = 0.0
+    idle: Number = 1.0
+
+
+class Baseline(Part):
+    """The idle hosts before a run."""
+
+    cores: tuple[CoreTime, ...] = Field(default=(), strict=False)
+
+
+class Modes(Baseline):
+    """The use of the cores of one end during the window, and while idle before the run."""
+
+    baseline: Baseline | None = None
+
+
+class RecordDocument(Part):
+    """The keys of a record that a dataset is made of; icprobe's schema describes all keys."""
+
+    schema_version: Literal[1]
+    run: Text
+    started_utc: Text
+    tool: ToolMark
+    point: dict[str, Label]
+    settings: dict[str, Any] = Field(default_factory=dict)
+    result: dict[str, Number]
+    environment: Hosts
+    flags: list[str]
+    plan: PlanMark | None = None
+    cores: dict[End, list[int]] = Field(default_factory=dict)
+    cpu_modes: dict[End, Modes] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One run: its record as a document, and the line that it was read from."""
+
+    line: str
+    document: RecordDocument
+
+    @property
+    def run(self) -> str:
+        """Name of the run."""
+        return self.document.run
+
+    @property
+    def point(self) -> Mapping[str, Label]:
+        """The conditions of the run: axes and options."""
+        return self.document.point
+
+    @property
+    def result(self) -> Mapping[str, float]:
+        """The measured values by metric, in SI."""
+        return self.document.result
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The run's flags, sorted."""
+        return tuple(sorted(self.document.flags))
+
+    @property
+    def held_out(self) -> bool:
+        """Whether the plan holds this run out of every fit."""
+        return self.document.plan is not None and self.document.plan.held_out
+
+    @property
+    def kind(self) -> str:
+        """The run's kind in its plan, such as ``grid`` or ``search``; ``grid`` without a plan."""
+        return "grid" if self.document.plan is None else self.document.plan.kind
+
+    @property
+    def others(self) -> bool:
+        """Whether the point has other streams to the same interface."""
+        endpoints = self.point.get("endpoints", 1)
+        return isinstance(endpoints, int) and endpoints > 1
+
+    @property
+    def steal(self) -> float:
+        """The greatest share of time, 0…1, that the hypervisor took from a core in use."""
+        lost = [core.steal for end in ENDS for core in self._used(end, self._modes(end))]
+        return max(lost, default=0.0)
+
+    @property
+    def same_cores(self) -> bool:
+        """Whether other streams, already active before the run, used the sender's own cores."""
+        before = self._used("send", self._modes("send").baseline or Baseline())
+        busy = max((1 - core.idle for core in before), default=0.0)
+        return self.others and BUSY in self.document.flags and busy > BUSY_SHARE
+
+    def _modes(self, end: End) -> Modes:
+        return self.document.cpu_modes.get(end, Modes())
+
+    def _used(self, end: End, of: Baseline) -> list[CoreTime]:
+        """The cores that the data threads of an end ran on."""
+        return [core for core in of.cores if core.core in self.document.cores.get(end, ())]
+
+    @property
+    def offered(self) -> bool:
+        """Whether the load was limited and the sender offered all of it."""
+        load, sent = self.point.get("load_bps"), self.result.get("sent_bps", 0.0)
+        return isinstance(load, float | int) and sent >= (1 - MISSED_SHARE) * load
+
+    @property
+    def length(self) -> str:
+        """The planned length of the window, in frames or seconds."""
+        asked = self.document.settings
+        frames = asked.get("frames")
+        return f"{frames} frames" if frames is not None else f"{asked.get('duration_s', '?')} s"
+
+    @property
+    def source(self) -> str:
+        """The source of rows made of this record: its plan and point, or else the run."""
+        plan = self.document.plan
+        return f"run {self.run}" if plan is None else f"plan {plan.name} point {plan.point}"
+
+    def host(self, end: str) -> Mapping[str, Any]:
+        """The host of an end, ``caller`` or ``responder``; swapped for a reversed run."""
+        reverse = self.point.get("reverse") is True
+        hosts = self.document.environment
+        return hosts.send if (end == "caller") != reverse else hosts.recv
+
+
+def record_of(line: str) -> Record:
+    """The record of one line.
+
+    Raises
+    ------
+    RecordError
+        If the line is no record of schema version 1.
+    """
+    try:
+        document = RecordDocument.model_validate_json(line)
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in problem["loc"])
+        said = f"{place} {problem['msg'][0].lower()}{problem['msg'][1:]}".strip()
+        raise RecordError(f"not a record of icprobe, {said}: {HOW_TO_MAKE}") from error
+    for key in ("protocol", "payload_bytes", "cores"):
+        if key not in document.point:
+            raise RecordError(f"not a record of icprobe, point.{key} is missing: {HOW_TO_MAKE}")
+    for metric, value in document.result.items():
+        if value < 0 or (metric == "loss_rate" and value > 1):
+            raise RecordError(
+                f"run {document.run} has {metric} {value:g}, which cannot be: the record is damaged"
+            )
+    load = document.point.get("load_bps", 1.0)
+    if isinstance(load, (bool, str)) or not 0 < load < math.inf:
+        raise RecordError(f"run {document.run} has load_bps {load!r}: it is above 0, or absent")
+    return Record(line, document)
+
+
+Progress = Callable[[int, int], None]
+"""Called with the number of records read and in total."""
+_GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The records of some files, the number of duplicates, and notes on what was left out."""
+
+    records: tuple[Record, ...]
+    duplicates: int = 0
+    notes: tuple[str, ...] = ()
+
+
+def read_records(files: Iterable[str | Path], progress: Progress | None = None) -> Reading:
+    """The records of all files in order of time, each run once.
+
+    An incomplete last line is left out and noted, since the campaign would repeat that run.
+
+    Parameters
+    ----------
+    files : iterable of paths
+        Plain files, or files compressed by gzip.
+    progress : callable, optional
+        Called after each record with the number of records read and in total.
+
+    Raises
+    ------
+    RecordError
+        If a file cannot be read or a line is no record.
+    """
+    found: dict[str, Record] = {}
+    notes: list[str] = []
+    duplicates = 0
+    opened = [(path, *numbered_lines(path)) for path in map(Path, files)]
+    total, done = sum(len(lines) for _, lines, _ in opened), 0
+    for path, lines, torn in opened:
+        if torn:
+            notes.append(f"{path.name}: the last line was cut while it was written and is left out")
+        for number, line in lines:
+            done += 1
+            if progress is not None:
+                progress(done, total)
+            try:
+                record = record_of(line)
+            except RecordError as error:
+                raise RecordError(f"{path} line {number}: {error}") from error
+            before = found.setdefault(record.run, record)
+            if before.line != line:
+                raise RecordError(
+                    f"{path} line {number}: run {record.run} stands in two forms, one of them was "
+                    "changed; give the file that icprobe wrote"
+                )
+            duplicates += before is not record
+    if not found:
+        raise RecordError(f"there is no record in what was given: {HOW_TO_MAKE}")
+    ordered = sorted(found.values(), key=lambda record: (record.document.started_utc, record.run))
+    return Reading(tuple(ordered), duplicates, tuple(notes))
+
+
+def unpacked(body: bytes, path: Path) -> bytes:
+    """The bytes of a file, decompressed if it is gzip.
+
+    Raises
+    ------
+    RecordError
+        If the gzip data are damaged.
+    """
+    if not body.startswith(_GZIP):
+        return body
+    try:
+        return gzip.decompress(body)
+    except (OSError, EOFError, zlib.error) as error:
+        raise RecordError(f"{path} is damaged gzip ({error}): copy it again") from error
+
+
+def numbered_lines(path: Path) -> tuple[list[tuple[int, str]], bool]:
+    """The non-empty lines with their numbers, and whether an incomplete last one was left out."""
+    try:
+        body = unpacked(path.read_bytes(), path)
+    except OSError as error:
+        raise RecordError(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise RecordError(f"{path} is not UTF-8 ({error.reason}): {HOW_TO_MAKE}") from error
+    lines = text.split("\n")
+    torn = bool(lines[-1].strip()) and not _is_json(lines[-1])
+    kept = lines[:-1] if torn else lines
+    numbered = [(n, line.rstrip("\r")) for n, line in enumerate(kept, start=1) if line.strip()]
+    return numbered, torn and bool(numbered)
+
+
+def _is_json(line: str) -> bool:
+    try:
+        json_value(line)
+    except ValueError:
+        return False
+    return True
