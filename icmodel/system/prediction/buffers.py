@@ -117,14 +117,19 @@ def _together(some: Sequence[Spill]) -> Spill:
 
 @dataclass(frozen=True, slots=True)
 class _Crossing:
-    """A stream at a port: its index and hop, what comes of it, and its packets there."""
+    """A stream at a port: its index and hop, what comes of it, and the indices of its copies.
+
+    ``frames`` are those of a burst, ``packets`` those of a frame.
+    """
 
     index: int
     hop: int
     elastic: bool
     curve: Curve
+    frames: int
     packets: int
     packet_bits: float
+    copies: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -163,7 +168,7 @@ class _Meeting:
         """What is dropped of each stream that does not give way; what an overloaded port drops anyway shares tell.
 
         Where bursts that come at once fit, and the bound of the queue does not, what is beyond the bound may be lost.
-        A frame is lost with any of its packets.
+        A frame is lost with any of its packets, and a burst loses whole frames.
         """
         rate = self.port.rate_bps
         excess, came = self.beyond
@@ -177,7 +182,8 @@ class _Meeting:
             curve = one.curve
             own, of = beyond_bits([curve], rate, self.bits)
             low = own / of if of and not over else 0.0
-            high = max(min(one.packets * excess / came, 1.0) if came > 0 else 1.0, low)
+            share = one.packets * excess / came if came > 0 else 1.0
+            high = max(min(math.ceil(share * one.frames * FULL) / one.frames, 1.0), low)
             mean, variance = (
                 float(waits[one.index, one.hop])
                 for waits in (queued.last_mean_s, queued.last_variance_s2)
@@ -185,7 +191,8 @@ class _Meeting:
             room_s = max(self.bits - own, 0.0) / rate
             found = expected_beyond(mean, variance, room_s, curve.burst_bits / rate)
             value = min(max(one.packets * found, low), high)
-            yield one.index, Spill(value, low, high, self.port.name)
+            spill = Spill(value, low, high, self.port.name)
+            yield from ((index, spill) for index in (one.index, *one.copies))
 
 
 def _meetings(
@@ -196,13 +203,15 @@ def _meetings(
     sizes: Mapping[str, float],
 ) -> Iterator[_Meeting]:
     """The streams of each port with a stated buffer."""
+    copies: dict[tuple[str, tuple[str, str]], list[int]] = {}
     usage, at = found.flows.usage, {name: list[_Crossing]() for name in sizes}
     for index, stream in enumerate(system.streams.values()):
         for hop, lane in enumerate(found.flows.path[index].tolist()):
-            if lane == NOWHERE or found.keys[lane][0] != PORT or usage[index, hop] <= 0:
+            if lane == NOWHERE or found.keys[lane][0] != PORT or found.keys[lane][1] not in sizes:
                 continue
             port = system.ports[found.keys[lane][1]]
-            if port.name not in sizes:
+            if usage[index, hop] <= 0:
+                copies.setdefault((port.name, stream.sent_as), []).append(index)
                 continue
             frames = packed.of(stream, system.links[port.link])
             before = system.ports[stream.path[stream.path.index(port.name) - 1]]
@@ -215,12 +224,19 @@ def _meetings(
                     hop=hop,
                     elastic=is_elastic(stream),
                     curve=Curve(before.name, before.rate_bps, burst, rate),
+                    frames=max(round(burst_bytes(stream) / stream.payload_bytes), 1),
                     packets=math.ceil(packets * FULL),
                     packet_bits=frames.packet_bits,
+                    copies=(),
                 )
             )
+    streams = list(system.streams.values())
     for name, some in at.items():
-        yield _Meeting(system.ports[name], sizes[name], some)
+        told = [
+            replace(one, copies=tuple(copies.get((name, streams[one.index].sent_as), ())))
+            for one in some
+        ]
+        yield _Meeting(system.ports[name], sizes[name], told)
 
 
 # --- what is held -----------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from icmodel.system.prediction.asking import Answers, Choice, Spoken, refusals, 
 from icmodel.system.prediction.bounding import NETWORK, REFUSE, Bounded, bounded, hosts_s
 from icmodel.system.prediction.buffers import Buffers, buffers
 from icmodel.system.prediction.judging import judged
-from icmodel.system.prediction.lanes import is_elastic
+from icmodel.system.prediction.lanes import HOSTS, is_elastic
 from icmodel.system.prediction.latency import Added, added, held, latencies
 from icmodel.system.prediction.notes import notes
 from icmodel.system.prediction.ports import links
@@ -48,6 +48,8 @@ MEAN = "latency_mean_s"
 OF_MESSAGES = (MEAN, "latency_p99_s", "latency_max_s")
 """Times of whole messages that are told to be absent where none arrives whole."""
 VIRTUAL = "the worst runs of a virtual machine"
+BY_HOSTS = ("cpu", "packet-rate", "receiver", "window")
+"""Bottlenecks in which frames wait at hosts, or are lost there."""
 FULL = "more may come to a port of its path than that can send"
 NO_FRAME = "no latency of a frame is known"
 LOST = "all senders at once lose frames: no message arrives whole"
@@ -192,7 +194,11 @@ class _Telling:
             metrics, times = (of_what_arrives(some) for some in (metrics, times))
         terms = {name: time for name, time in way.shifts_s.items() if time}
         terms |= {f"queue at {port}": time for port, time in way.queues_s.items()}
-        bound, no_bound = self._bound(index, stream, arrives)
+        by = self._held_back(index, stream, part, limit, metrics["goodput_bps"])
+        if by and not arrives.grows:
+            bound, no_bound = None, f"{by}: {arrives.why}" if arrives.why else by
+        else:
+            bound, no_bound = self._bound(index, stream, arrives)
         return StreamPrediction(
             stream=stream,
             metrics=metrics,
@@ -212,6 +218,24 @@ class _Telling:
         if limit == "request" and self.got.by_window[index]:
             limit = "window"
         return limit, where
+
+    def _held_back(
+        self, index: int, stream: Stream, part: shares.Part, limit: str, goodput: Estimate
+    ) -> str:
+        """Why no bound holds of a stream of which less may pass than is asked; empty where one may.
+
+        What the network drops of a stream without back-pressure leaves the bound of what arrives; what a host
+        holds back does not, of an unlimited sender neither.
+        """
+        by_host = part.lane is not None and part.lane[0] in HOSTS
+        hosts = by_host or limit in BY_HOSTS
+        dropped = not part.elastic and not hosts
+        least_bps = stream.must_arrive_bps if dropped else stream.produced_bps
+        if by_host and not stream.produced_bps:
+            return f"the host at {part.at} lets less pass than is sent"
+        short = limit != "request" and goodput.value < least_bps * (1 - SAME)
+        by_buffers = dropped and index in self.held.spills
+        return "less may pass than is asked for" if short and not by_buffers else ""
 
     def _bound(
         self, index: int, stream: Stream, arrives: Arrival
