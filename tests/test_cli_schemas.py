@@ -67,7 +67,7 @@ COMMANDS = {
 }
 
 
-JUDGING = ("evaluate", "compare --usecase", "recommend", "verify")
+JUDGING = ("evaluate", "compare --usecase", "recommend", "verify", "system imaging")
 """How lines begin whose exit code is a verdict; of all others it is 0."""
 
 

@@ -109,11 +109,12 @@ def latencies_by_theory(
     full_s, rest_s, frames = _frame_times_s(system, packed, stream)
     own_s = application_s(system, stream)
     least = own_s + min(full_s, rest_s)
-    mean = own_s + (full_s if sent_at_once(stream) else ((frames - 1) * full_s + rest_s) / frames)
+    lone_s = full_s if sent_at_once(stream) else ((frames - 1) * full_s + rest_s) / frames
+    mean = max(own_s + lone_s, least)  # which the sum may miss by rounding
     found = {"latency_std_s": absent(why)}
-    for statistic, lone_s in (("mean", mean), ("p99", own_s + full_s), ("max", own_s + full_s)):
+    for statistic, alone_s in (("mean", mean), ("p99", own_s + full_s), ("max", own_s + full_s)):
         value, said = (
-            (math.nan, way.why) if way.why else (lone_s + later_s(statistic, way), HOSTS_ADD)
+            (math.nan, way.why) if way.why else (alone_s + later_s(statistic, way), HOSTS_ADD)
         )
         told = Estimate(value, least, math.inf, "theory", f"{why}; {said}", ("theory",))
         found[f"latency_{statistic}_s"] = told
