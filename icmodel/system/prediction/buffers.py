@@ -119,13 +119,14 @@ def _together(some: Sequence[Spill]) -> Spill:
 class _Crossing:
     """A stream at a port: its index and hop, what comes of it, and the indices of its copies.
 
-    ``frames`` are those of a burst, ``packets`` those of a frame.
+    ``frames`` are those of a burst, ``packets`` those of a frame; ``slowest_bps`` is the rate of the slowest line before.
     """
 
     index: int
     hop: int
     elastic: bool
     curve: Curve
+    slowest_bps: float
     frames: int
     packets: int
     packet_bits: float
@@ -180,7 +181,7 @@ class _Meeting:
             if excess <= 0 or one.elastic:
                 continue
             curve = one.curve
-            own, of = beyond_bits([curve], rate, self.bits)
+            own, of = beyond_bits([replace(curve, peak_bps=one.slowest_bps)], rate, self.bits)
             low = own / of if of and not over else 0.0
             share = one.packets * excess / came if came > 0 else 1.0
             high = max(min(math.ceil(share * one.frames * FULL) / one.frames, 1.0), low)
@@ -214,7 +215,8 @@ def _meetings(
                 copies.setdefault((port.name, stream.sent_as), []).append(index)
                 continue
             frames = packed.of(stream, system.links[port.link])
-            before = system.ports[stream.path[stream.path.index(port.name) - 1]]
+            came_over = stream.path[: stream.path.index(port.name)]
+            before = system.ports[came_over[-1]]
             burst = 8 * burst_bytes(stream) * frames.ratio
             rate = float(allocation.entering_bps[index, hop] * usage[index, hop])
             packets = 8 * stream.payload_bytes * frames.ratio / frames.packet_bits
@@ -224,6 +226,7 @@ def _meetings(
                     hop=hop,
                     elastic=is_elastic(stream),
                     curve=Curve(before.name, before.rate_bps, burst, rate),
+                    slowest_bps=min(system.ports[name].rate_bps for name in came_over),
                     frames=max(round(burst_bytes(stream) / stream.payload_bytes), 1),
                     packets=math.ceil(packets * FULL),
                     packet_bits=frames.packet_bits,

@@ -316,10 +316,10 @@ class _Telling:
     ) -> dict[str, Estimate]:
         found = path_times.latencies_by_theory(self.system, self.packed, stream, way, why)
         goodput, spill = shares.by_theory(part, why), self.held.spills.get(index)
-        return {
-            "goodput_bps": goodput if spill is None else shares.spilled(goodput, spill),
-            **found,
-        }
+        if spill is None:
+            return {"goodput_bps": goodput, **found}
+        lost = shares.lost_by_theory(spill, why)
+        return {"goodput_bps": shares.spilled(goodput, spill), "loss_rate": lost, **found}
 
     def _message_times(
         self, index: int, stream: Stream, metrics: Mapping[str, Estimate]

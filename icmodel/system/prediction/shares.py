@@ -164,6 +164,12 @@ def spilled(got: Estimate, spill: Spill) -> Estimate:
     return got if got.absent else derived(got, made, ("derived", "assumed"), why)
 
 
+def lost_by_theory(spill: Spill, why: str) -> Estimate:
+    """The loss rate of a stream that no dataset speaks for: what full buffers drop; hosts may lose anything."""
+    said = f"{why}; what the buffer of {spill.at} drops, and hosts may lose more"
+    return Estimate(spill.value, spill.low, 1.0, "assumed", said, ("theory", "assumed"))
+
+
 def sent_again(found: Mapping[str, Estimate], why: str) -> dict[str, Estimate]:
     """Metrics of a stream whose packets may be dropped and sent again: its greatest latency has no upper end."""
     greatest = found.get("latency_max_s", absent(""))
