@@ -44,7 +44,7 @@ class Constants:
     everywhere: float = 0.1
     root: float = 0.5
     power: float = 5.0
-    steep: float = 3.0
+    steep: float = 2.0
     doubt: float = 6.0
     step: float = 0.3
 
