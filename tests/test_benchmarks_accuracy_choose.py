@@ -26,7 +26,6 @@ from icmodel.dataset import load
 from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.fits.distances import Known
 from icmodel.fits.fit import Candidates
-from icmodel.fits.quantity import DIRECT, PER_FRAME, Quantity
 
 WANTED = replace(middle(BLEND), power=10.0, octaves=0.7, root=0.25)
 
@@ -52,14 +51,11 @@ def test_evidence_is_the_blend_of_what_was_told_without_the_row() -> None:
     """Two candidates, one always right, one 10 % too long; the row says what the first says."""
     where, asked = sites([16, 64, 256, 1024]), sites([512])
     errors = np.array([[1e-9] * 4, [0.1] * 4])
-    told = Candidates(
-        Known(where, ()).distances(asked), np.array([[1.0], [1.1]]), np.ones(1), np.zeros(1)
-    )
-    known, truth, scales = Known(where, ()), np.array([1.0]), np.array([2.0])
-    one = Evidence(known, errors, told, truth, scales, Quantity(DIRECT, 0.0))
+    told = Candidates(Known(where, ()).distances(asked), np.array([[1.0], [1.1]]), np.ones(1))
+    one = Evidence(errors, told, np.array([1.0]), np.array([2.0]), sign=1)
     assert one.off(Constants(power=10.0)) == pytest.approx(0.0, abs=1e-9)
     assert one.off(Constants(power=0.0)) == pytest.approx(2 * np.expm1(0.05))
-    slower = replace(one, quantity=Quantity(PER_FRAME, 0.0))
+    slower = replace(one, sign=-1)
     assert slower.off(Constants(power=0.0)) == pytest.approx(-2 * np.expm1(-0.05))
 
 

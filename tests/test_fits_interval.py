@@ -52,7 +52,7 @@ def factor(count: int, chosen: int) -> tuple[float, Floats]:
         * (np.delete(deviations, k).mean() / deviations[k])
         for k in range(count)
     ]
-    return widths(uniform(errors), deviations, nothing, nothing, chosen).factor, np.sort(scores)
+    return widths(uniform(errors), deviations, nothing, chosen).factor, np.sort(scores)
 
 
 @pytest.mark.parametrize(("count", "rank"), [(20, 19), (29, 27), (12, 12), (19, 18)])
@@ -74,7 +74,7 @@ def test_of_too_few_rows_the_width_is_that_of_a_lone_point() -> None:
     nothing = np.zeros(8)
     times = 2e-6 + 1e-9 * where.payload_bytes
     deviations = fit(Observations(where, times, nothing, nothing), np.log(times)).widths.deviations
-    found = widths(uniform(np.full(8, 1e-3)), deviations, nothing, nothing, 0)
+    found = widths(uniform(np.full(8, 1e-3)), deviations, nothing, 0)
     assert found.factor == pytest.approx(LONE_WIDTH / (1e-3 + LEAST_ERROR))
 
 
@@ -84,7 +84,7 @@ def test_of_nine_rows_the_greatest_error_is_the_width() -> None:
     nothing = np.zeros(9)
     times = 2e-6 + 1e-9 * where.payload_bytes
     deviations = fit(Observations(where, times, nothing, nothing), np.log(times)).widths.deviations
-    found = widths(uniform(np.full(9, 1e-3)), deviations, nothing, nothing, 0)
+    found = widths(uniform(np.full(9, 1e-3)), deviations, nothing, 0)
     assert found.factor < 0.1 * LONE_WIDTH / (1e-3 + LEAST_ERROR)
 
 
@@ -95,14 +95,14 @@ def of_errors(spread: Floats) -> tuple[Widths, Floats]:
     times = 2e-6 + 1e-9 * where.payload_bytes
     deviations = fit(Observations(where, times, nothing, nothing), np.log(times)).widths.deviations
     near = np.full((1, ROWS), 1 / ROWS)
-    return widths(uniform(np.full(ROWS, 0.1)), deviations, nothing, spread, 0), near
+    return widths(uniform(np.full(ROWS, 0.1)), deviations, spread, 0), near
 
 
 def test_a_site_twice_as_uncertain_is_twice_as_wide() -> None:
     found, near = of_errors(np.zeros(ROWS))
     usual = near @ found.deviations
     nothing = np.zeros(1)
-    half = [found.of_mean(near, times * usual, nothing, nothing)[0] for times in (0.5, 1.0, 2.0)]
+    half = [found.of_mean(near, times * usual, nothing)[0] for times in (0.5, 1.0, 2.0)]
     assert half[1] == pytest.approx(found.factor * (0.1 + LEAST_ERROR))
     assert [h / half[1] for h in half] == pytest.approx([0.5, 1.0, 2.0])
 
@@ -111,16 +111,8 @@ def test_where_candidates_differ_the_interval_is_wider_by_as_much_as_doubt_says(
     found, near = of_errors(np.zeros(ROWS))
     usual, apart = near @ found.deviations, np.array([0.05])
     doubt = found.blend.constants.doubt
-    half = found.of_mean(near, usual, apart, np.zeros(1))[0]
+    half = found.of_mean(near, usual, apart)[0]
     assert half == pytest.approx(found.factor * (0.1 + LEAST_ERROR + 0.05 * doubt))
-
-
-def test_where_the_curve_steps_the_interval_is_wider_by_as_much_as_the_constant_says() -> None:
-    found, near = of_errors(np.zeros(ROWS))
-    usual, step = near @ found.deviations, np.array([0.4])
-    half = found.of_mean(near, usual, np.zeros(1), step)[0]
-    weight = found.blend.constants.step
-    assert half == pytest.approx(found.factor * (0.1 + LEAST_ERROR + 0.4 * weight))
 
 
 def test_one_new_run_adds_its_own_spread_as_an_independent_error_does() -> None:

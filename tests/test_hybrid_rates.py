@@ -148,7 +148,10 @@ def test_the_own_rate_and_one_hardly_below_give_the_same(
     assert same.metrics == plain.metrics
     if plain.bottleneck == "request" or share is None:  # overload has runs at the own rate alone
         near = asked(protocol, payload, own_bps * (1 - 1e-7), share, model)
-        for name in ("goodput_bps", "latency_mean_s"):
+        names = ["goodput_bps", "latency_mean_s"]
+        if near.bottleneck != plain.bottleneck:  # at the edge of capacity 2 % of it decide
+            names.remove("latency_mean_s")
+        for name in names:
             assert near.metrics[name].value == pytest.approx(plain.metrics[name].value, rel=0.02)
 
 

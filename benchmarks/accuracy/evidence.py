@@ -14,14 +14,14 @@ import numpy as np
 
 from benchmarks.accuracy.predictor import Floats
 from icmodel.dataset import Dataset
-from icmodel.fits.blend import Blend, blend
+from icmodel.fits.blend import blend, blended, nearness
 from icmodel.fits.constants import Constants
 from icmodel.fits.distances import Known
 from icmodel.fits.fit import Candidates, Fit
 from icmodel.fits.fits import Fits
 from icmodel.fits.interval import widths
 from icmodel.fits.observations import label, sites
-from icmodel.fits.quantity import Quantity
+from icmodel.fits.quantity import DIRECT
 from icmodel.fits.regimes import LIMITED, regimes_of
 from icmodel.fits.threads import one_thread
 from icmodel.repeats import ABSOLUTE, kind
@@ -47,31 +47,22 @@ MOST_BREAKS = 12
 class Evidence:
     """What the fit of a metric says of rows that a fold left out, whatever the constants.
 
-    ``known`` are the fit's own rows, ``errors`` (candidates, rows) those at them, each left out in turn; ``predicted`` is of
-    the rows that the fold left out, ``truth`` (n,) what they say: log times.  ``scales`` (n,) is what a relative change of
-    their values is in the kind of their errors.
+    ``errors`` (candidates, rows) are those at the fit's own rows, each left out in turn; ``predicted`` is of the rows
+    that the fold left out, ``truth`` (n,) what they say: log times.  ``scales`` (n,) is what a relative change of
+    their values is in the kind of their errors, ``sign`` whether a longer time is a greater value.
     """
 
-    known: Known
     errors: Floats
     predicted: Candidates
     truth: Floats
     scales: Floats
-    quantity: Quantity
-
-    def blend(self, constants: Constants) -> Blend:
-        """The blend of the fit's candidates."""
-        between = self.known.distances(self.known.sites)
-        return blend(between, self.errors, self.quantity.sign, constants)
+    sign: int
 
     def off(self, constants: Constants) -> Floats:
         """The errors of the blend at the rows, as the benchmark counts them."""
-        blend_ = self.blend(constants)
-        near = blend_.nearness(self.predicted.distances)
-        log_time, _ = blend_.at(self.predicted.log_time, near)
-        over = log_time - self.truth
-        falls = self.quantity.falls
-        return np.asarray(self.scales * np.abs(np.expm1(-over if falls else over)))
+        near = nearness(self.predicted.distances, constants)
+        log_time, _ = blended(self.predicted.log_time, self.errors, near, constants)
+        return np.asarray(self.scales * np.abs(np.expm1(self.sign * (log_time - self.truth))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +70,19 @@ class Beside:
     """The same of rows beside a break that left on all curves, with what an interval is made of."""
 
     evidence: Evidence
+    known: Known
     deviations: Floats
-    steps: Floats
     spread: Floats
     chosen: int
 
     def off_and_half(self, constants: Constants) -> tuple[Floats, Floats]:
         """How far the blend is off at the rows, and the half-widths of its intervals there, in log time."""
         own, predicted = self.evidence, self.evidence.predicted
-        blend_ = own.blend(constants)
-        width = widths(blend_, self.deviations, self.steps, self.spread, self.chosen)
+        blend_ = blend(self.known.distances(self.known.sites), own.errors, constants)
+        width = widths(blend_, self.deviations, self.spread, self.chosen)
         near = blend_.nearness(predicted.distances)
         log_time, disagreement = blend_.at(predicted.log_time, near)
-        mean = width.of_mean(near, predicted.deviation, disagreement, predicted.step)
-        half = width.of_run(mean, near)
+        half = width.of_run(width.of_mean(near, predicted.deviation, disagreement), near)
         return np.abs(log_time - own.truth), half
 
 
@@ -122,8 +112,7 @@ def evidences(data: Dataset) -> Evidences:
             if found := _evidence(fits, metric, fold):
                 one, fit = found
                 width = fit.widths
-                steps = fit.curves.steps
-                breaks.append(Beside(one, width.deviations, steps, width.spread, width.chosen))
+                breaks.append(Beside(one, fit.known, width.deviations, width.spread, width.chosen))
     return Evidences(points, breaks)
 
 
@@ -150,5 +139,5 @@ def _evidence(fits: Fits, metric: str, fold: Fold) -> tuple[Evidence, Fit] | Non
     size = values + fitted.quantity.shift
     if kind(metric) != ABSOLUTE:
         size = np.divide(size, values, out=np.full_like(size, np.nan), where=values > 0)
-    fit, measure = fitted.fit, fitted.quantity
-    return Evidence(fit.known, fit.blend.candidates, told, truth, size, measure), fit
+    sign = 1 if fitted.quantity.kind == DIRECT else -1
+    return Evidence(fitted.fit.blend.candidates, told, truth, size, sign), fitted.fit

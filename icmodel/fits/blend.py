@@ -20,15 +20,13 @@ Floats = NDArray[np.float64]
 TINY = 1e-300
 LEAST_ERROR = 1e-5
 """Errors in log time below this are rounding."""
-MOST_ERROR = 50.0
-"""Errors in log time above this are infinite."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blend:
     """Leave-one-out errors at the rows: of each candidate (candidates, rows), and of their blend (rows,).
 
-    ``sign`` is how relative errors of the metric go with errors in log time (`Quantity.sign`), ``disagreement`` (rows,) is the candidates' mean distance from the blend there, ``others`` (rows, rows) the
+    ``disagreement`` (rows,) is the candidates' mean distance from the blend there, ``others`` (rows, rows) the
     weight of each other row at each row.
     """
 
@@ -36,7 +34,6 @@ class Blend:
     errors: Floats
     disagreement: Floats
     others: Floats
-    sign: int = 0
     constants: Constants = SHIPPED
 
     def at(self, predicted: Floats, nearness: Floats) -> tuple[Floats, Floats]:
@@ -44,21 +41,16 @@ class Blend:
 
         NaN stands for no prediction; ``nearness`` (n, rows) is the weight of each known row at each site.
         """
-        return blended(predicted, self._sizes, nearness, self.constants)
-
-    @property
-    def _sizes(self) -> Floats:
-        return sizes(self.candidates, self.sign, self.constants)
+        return blended(predicted, self.candidates, nearness, self.constants)
 
     def nearness(self, distances: Distances) -> Floats:
         """Weight of each known row at each site, (n, rows); the weights of a site sum to 1."""
-        near = _near(distances, self.constants)
-        return _counted(near, 1.0 / near.shape[1], self.constants)
+        return nearness(distances, self.constants)
 
     def usual_weights(self) -> Floats:
         """Mean weight of each candidate over the rows, each row left out; all sum to 1."""
         known = np.where(
-            np.isnan(self.candidates), 0.0, _weights(self.others, self._sizes, self.constants)
+            np.isnan(self.candidates), 0.0, _weights(self.others, self.candidates, self.constants)
         )
         return np.asarray((known / known.sum(axis=0)).mean(axis=1))
 
@@ -67,41 +59,34 @@ class Blend:
         return np.asarray(self.others @ rows)
 
 
-def blend(
-    distances: Distances, candidates: Floats, sign: int = 0, constants: Constants = SHIPPED
-) -> Blend:
-    """Make the blend from the candidates' leave-one-out errors (candidates, rows), rows less predictions in log time.
+def blend(distances: Distances, candidates: Floats, constants: Constants = SHIPPED) -> Blend:
+    """Make the blend from the candidates' leave-one-out errors (candidates, rows).
 
     ``distances`` are those between the rows.  An error is NaN where a candidate makes no prediction; the first
     candidate makes one everywhere.
     """
     others = _others(distances, constants)
-    off, disagreement = blended(candidates, sizes(candidates, sign, constants), others, constants)
-    return Blend(candidates, off, disagreement, others, sign, constants)
+    off, disagreement = blended(candidates, candidates, others, constants)
+    return Blend(candidates, off, disagreement, others, constants)
 
 
-def sizes(errors: Floats, sign: int, constants: Constants) -> Floats:
-    """How much errors in log time count: as relative errors of the metric or steeper; of a ratio as they are.
-
-    So where rows differ by factors a candidate counts that is seldom too high by a factor.
-    """
-    if sign == 0:
-        return np.abs(errors)
-    steep = constants.steep
-    return np.abs(np.expm1(np.minimum(-sign * steep * errors, MOST_ERROR))) / steep
+def nearness(distances: Distances, constants: Constants) -> Floats:
+    """Weight of each known row at each site, (n, rows); the weights of a site sum to 1."""
+    near = _near(distances, constants)
+    return _counted(near, 1.0 / near.shape[1], constants)
 
 
 def blended(
-    predicted: Floats, sizes: Floats, nearness: Floats, constants: Constants
+    predicted: Floats, errors: Floats, nearness: Floats, constants: Constants
 ) -> tuple[Floats, Floats]:
-    """Blend predictions (candidates, n) by the sizes of the candidates' errors (candidates, rows) near each site.
+    """Blend predictions (candidates, n) by the candidates' errors (candidates, rows) near each site.
 
     Returns
     -------
     (array (n,), array (n,))
         The weighted mean, and the weighted mean distance of the candidates from it.
     """
-    weights = np.where(np.isnan(predicted), 0.0, _weights(nearness, sizes, constants))
+    weights = np.where(np.isnan(predicted), 0.0, _weights(nearness, errors, constants))
     weights /= weights.sum(axis=0)
     known = np.nan_to_num(predicted)
     mean = (weights * known).sum(axis=0)
@@ -131,17 +116,13 @@ def _counted(near: Floats, equal: float, constants: Constants) -> Floats:
     return np.asarray((1.0 - share) * (near / total) + share * equal)
 
 
-def _weights(nearness: Floats, sizes: Floats, constants: Constants) -> Floats:
+def _weights(nearness: Floats, errors: Floats, constants: Constants) -> Floats:
     """Weight of each candidate at each site, (candidates, n); that of the best is 1."""
-    typical = _typical(nearness, sizes, constants.root) + LEAST_ERROR
-    best = np.minimum(typical.min(axis=1, keepdims=True), 1 / TINY)
-    return np.asarray(((typical / best) ** -constants.power).T)
-
-
-def _typical(nearness: Floats, sizes: Floats, root: float) -> Floats:
-    """Power mean of the sizes of errors (candidates, rows) near each site, (n, candidates); infinite where none is known."""
-    known = ~np.isnan(sizes)
-    roots = nearness @ (np.where(known, sizes, 0.0) ** root).T
+    known = ~np.isnan(errors)
+    root = constants.root
+    roots = nearness @ (np.abs(np.where(known, errors, 0.0)) ** root).T
     counted = nearness @ known.astype(np.float64).T
     mean = np.where(counted > TINY, roots / np.maximum(counted, TINY), np.inf)
-    return np.asarray(mean ** (1 / root))
+    typical = mean ** (1 / root) + LEAST_ERROR
+    best = np.minimum(typical.min(axis=1, keepdims=True), 1 / TINY)
+    return np.asarray(((typical / best) ** -constants.power).T)

@@ -29,13 +29,8 @@ class Constants:
         Exponent of the power mean of errors nearby: below 1 a single outlier does not decide.
     power : float
         A candidate's weight falls with this power of its mean error nearby.
-    steep : float
-        An error of x in log counts as (e^(steep x) − 1) / steep: 1 is the relative error, and the greater, the more a
-        value counts that is too high by a factor, and the less one that is too low.
     doubt : float
         Weight of the candidates' disagreement in an interval's scale; the errors nearby have weight 1.
-    step : float
-        Weight there of the step between the two rows around a site, as far as the mechanism does not explain it.
     """
 
     octaves: float = 1.5
@@ -44,9 +39,7 @@ class Constants:
     everywhere: float = 0.1
     root: float = 0.5
     power: float = 5.0
-    steep: float = 2.0
-    doubt: float = 6.0
-    step: float = 0.3
+    doubt: float = 12.0
 
 
 SHIPPED = Constants()

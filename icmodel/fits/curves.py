@@ -177,22 +177,22 @@ class Curves:
             key: _curve(rows, np.stack([logs[rows], log_time[rows], modelled[rows]]))
             for key, rows in sites.by_curve.items()
         }
-        self.errors, self.steps = _errors(list(self._curves.values()), log_time)
-        """Error of each way at each row, (ways, n), when all rows of its payload are left out, NaN
-        where too few are left; and the step there, (n,), 0 where too few are left."""
+        self.errors = _errors(list(self._curves.values()), log_time)
+        """Error of each way at each row, (ways, n), when all rows of its payload are left out; NaN
+        where too few are left."""
 
-    def log_time(self, sites: Sites, modelled: Floats) -> tuple[Floats, Floats]:
-        """Log time at some sites, (ways, n), and the step there, (n,); NaN and 0 where the curve has fewer than two points.
+    def log_time(self, sites: Sites, modelled: Floats) -> Floats:
+        """Log time at some sites, (ways, n); NaN where the curve has fewer than two points.
 
         ``modelled`` is the mechanism's log time at the sites.
         """
-        found, steps = np.full((len(WAYS), len(sites)), np.nan), np.zeros(len(sites))
+        found = np.full((len(WAYS), len(sites)), np.nan)
         logs = np.log(sites.payload_bytes)
         for key, rows in sites.by_curve.items():
             curve = self._curves.get(key)
             if curve is not None and curve.points.shape[-1] >= LEAST_POINTS:
-                found[:, rows], steps[rows] = _predicted(curve.points, logs[rows], modelled[rows])
-        return found, steps
+                found[:, rows] = _predicted(curve.points, logs[rows], modelled[rows])
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,20 +213,14 @@ def _curve(rows: Ints, known: Floats) -> _Curve:
     return _Curve(rows, point, np.stack([logs, mean, known[2, first]]))
 
 
-def _predicted(points: Floats, at: Floats, modelled: Floats) -> tuple[Floats, Floats]:
-    """Log time in each way at some places of curves, (ways, ..., places), and the step there, (..., places).
-
-    The step is how much more than the mechanism the curve rises from one point to the next: a break may hide between
-    them, and nobody knows where.  It falls to the points, where the curve is known, as 4t(1 − t).
-    """
+def _predicted(points: Floats, at: Floats, modelled: Floats) -> Floats:
+    """Log time in each way at some places of curves, (ways, ..., places)."""
     x, y, own = points
     off, where = y - own, place(x, at)
     below, above = at < x[..., :1], at > x[..., -1:]
     held = modelled + np.where(below, off[..., :1], off[..., -1:])
     outside = below | above
-    along = np.where(outside, 0.5, where.beyond / where.step)
-    step = np.abs(_take(off, where.left + 1) - _take(off, where.left)) * 4 * along * (1 - along)
-    ways = np.stack(
+    return np.stack(
         [
             np.where(outside, held, straight(x, y, where)),
             affine_pieces(x, y, where),
@@ -236,30 +230,26 @@ def _predicted(points: Floats, at: Floats, modelled: Floats) -> tuple[Floats, Fl
             affine(x, y, at),
         ]
     )
-    return ways, step
 
 
-def _errors(curves: Sequence[_Curve], log_time: Floats) -> tuple[Floats, Floats]:
-    """Error of each way at each row, (ways, n), when all rows of its payload are left out, and the step there, (n,)."""
-    found, steps = np.full((len(WAYS), len(log_time)), np.nan), np.zeros(len(log_time))
+def _errors(curves: Sequence[_Curve], log_time: Floats) -> Floats:
+    """Error of each way at each row, (ways, n), when all rows of its payload are left out."""
+    found = np.full((len(WAYS), len(log_time)), np.nan)
     for count in {curve.points.shape[-1] for curve in curves}:
         if count <= LEAST_POINTS:
             continue
         alike = [curve for curve in curves if curve.points.shape[-1] == count]
         points = np.stack([curve.points for curve in alike], axis=1)
-        told, step = _left_out(points)
-        off = points[1] - told
+        off = points[1] - _left_out(points)
         for k, curve in enumerate(alike):
             above_mean = log_time[curve.rows] - points[1, k, curve.point]
             found[:, curve.rows] = off[:, k, curve.point] + above_mean
-            steps[curve.rows] = step[k, curve.point]
-    return found, steps
+    return found
 
 
-def _left_out(points: Floats) -> tuple[Floats, Floats]:
-    """Prediction of each point by the other points of its curve, (ways, curves, points), and the step there."""
+def _left_out(points: Floats) -> Floats:
+    """Prediction of each point by the other points of its curve, (ways, curves, points)."""
     count = points.shape[-1]
     rest = np.array([np.delete(np.arange(count), k) for k in range(count)])
     at, _, modelled = points[..., None]
-    ways, step = _predicted(points[..., rest], at, modelled)
-    return ways[..., 0], step[..., 0]
+    return _predicted(points[..., rest], at, modelled)[..., 0]

@@ -73,13 +73,12 @@ class Candidates:
     """What the candidates predict at n sites.
 
     ``log_time`` (candidates, n) is NaN where one makes no prediction; ``deviation`` (n,) is the standard
-    deviation of the first process, a measure of how far a site lies from the rows; ``step`` (n,) is the step of the curve there.
+    deviation of the first process, a measure of how far a site lies from the rows.
     """
 
     distances: Distances
     log_time: Floats
     deviation: Floats
-    step: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,18 +126,15 @@ class Fit:
         physics = modelled[self.mechanism]
         crosses = [one.crosses(sites, modelled[one.mechanism], distances) for one in self.processes]
         said = [one.log_time(own) for one, own in zip(self.processes, crosses, strict=True)]
-        ways, step = self.curves.log_time(sites, physics.log_time)
-        return Candidates(
-            distances, np.stack([*said, *ways]), self.plain.deviation(crosses[0]), step
-        )
+        said += [*self.curves.log_time(sites, physics.log_time)]
+        return Candidates(distances, np.stack(said), self.plain.deviation(crosses[0]))
 
     def _at(self, sites: Sites) -> tuple[Floats, Floats, Floats]:
         """Log time, its half-width for the mean of many runs, and the weight of each row at each site."""
         found = self.candidates(sites)
         near = self.blend.nearness(found.distances)
         log_time, disagreement = self.blend.at(found.log_time, near)
-        half = self.widths.of_mean(near, found.deviation, disagreement, found.step)
-        return log_time, half, near
+        return log_time, self.widths.of_mean(near, found.deviation, disagreement), near
 
 
 def fit(
@@ -146,7 +142,6 @@ def fit(
     log_time: Floats,
     like: Fit | None = None,
     known: Hyperparameters | None = None,
-    sign: int = 0,
     constants: Constants = SHIPPED,
 ) -> Fit:
     """Fit the log times of a metric's rows.
@@ -162,8 +157,6 @@ def fit(
         ignored for at most ``MOST_ROWS`` rows.
     known : Hyperparameters, optional
         Found before for the same rows: there is no search.
-    sign : int
-        How relative errors of the metric go with errors in log time (`Quantity.sign`).
     constants : Constants
         Weights of the blend and scale of the intervals.
     """
@@ -183,11 +176,12 @@ def fit(
             rows = rows.with_robust_variance(plain)
         processes.append(rows.through(mechanism, kernels))
     curves = Curves(observed.sites, log_time, physics.at(observed.sites).log_time)
-    errors = np.stack([one.errors for one in processes] + [*curves.errors])
-    blended = blend(rows.distances, errors, sign, constants)
+    blended = blend(
+        rows.distances, np.stack([one.errors for one in processes] + [*curves.errors]), constants
+    )
     fitted = physics.parameters + len(NUMBERS) + len(rows.groups[PRODUCT])
     beyond = np.sqrt(np.maximum(observed.spread**2 - observed.variance, 0.0))
-    measured = widths(blended, plain.deviations, curves.steps, beyond, fitted)
+    measured = widths(blended, plain.deviations, beyond, fitted)
     return Fit(rows.known, tuple(processes), plain, curves, blended, measured)
 
 

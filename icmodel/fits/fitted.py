@@ -136,9 +136,11 @@ class Fitter:
         log_time = measure.log_time(values, observed.sites.payload_bytes)
         if over is not None:
             log_time = log_time - over.at(observed.sites)[0]
-        like = None if known else self._like(metric, over, len(observed.sites))
-        numbers = known.hyperparameters if known else None
-        found = fit(observed, log_time, like, numbers, measure.sign, self.constants)
+        if known is not None:
+            found = fit(observed, log_time, known=known.hyperparameters, constants=self.constants)
+        else:
+            like = self._like(metric, over, len(observed.sites))
+            found = fit(observed, log_time, like, constants=self.constants)
         return FittedMetric(found, measure, over, theory)
 
     def _packets(self, metric: str, where: Sites) -> TheoryPackets | None:

@@ -1,10 +1,10 @@
 """Width of intervals: conformal prediction from leave-one-out errors, scaled locally.
 
 Split conformal prediction takes the 90 % rank of |error| / scale over the rows.  The scale is the mean error of
-rows nearby plus the weighted disagreement of the candidates and the weighted step of the curve, times the
-distance of the site from the rows relative to theirs from each other.  So a new row of the same kind is covered
-with 90 %, whatever the distribution of errors.  Between two rows that hide a break all errors nearby are small, but the
-candidates disagree, or the curve rises by more than the mechanism explains.
+rows nearby plus the weighted disagreement of the candidates, times the distance of the site from the rows
+relative to theirs from each other.  So a new row of the same kind is covered with 90 %, whatever the
+distribution of errors.  Between two rows that hide a packet break all errors nearby are small, but the
+candidates disagree.
 """
 
 from __future__ import annotations
@@ -35,9 +35,7 @@ class Widths:
     spread: Floats
     chosen: int
 
-    def of_mean(
-        self, nearness: Floats, deviation: Floats, disagreement: Floats, step: Floats
-    ) -> Floats:
+    def of_mean(self, nearness: Floats, deviation: Floats, disagreement: Floats) -> Floats:
         """Half of the 90 % interval for the mean of many runs, in log time.
 
         Parameters
@@ -48,13 +46,10 @@ class Widths:
             Standard deviation of the first process there.
         disagreement : array
             Mean distance of the candidates from the blend there.
-        step : array
-            Step of the curve there, beyond the mechanism's.
         """
-        constants = self.blend.constants
         rows = np.stack([self.deviations, np.abs(self.blend.errors)], axis=1)
         usual, off = (nearness @ rows).T
-        off = off + LEAST_ERROR + constants.doubt * disagreement + constants.step * step
+        off = off + LEAST_ERROR + self.blend.constants.doubt * disagreement
         half = self.factor * (off * deviation / usual)
         return np.asarray(np.minimum(half, WIDEST))
 
@@ -63,25 +58,21 @@ class Widths:
         return np.hypot(of_mean, NORMAL * (nearness @ self.spread))
 
 
-def widths(
-    blended: Blend, deviations: Floats, steps: Floats, spread: Floats, chosen: int
-) -> Widths:
+def widths(blended: Blend, deviations: Floats, spread: Floats, chosen: int) -> Widths:
     """The widths of a blend.
 
     Parameters
     ----------
     deviations : array
         Leave-one-out standard deviation at each row: compares the distance of sites from known rows.
-    steps : array
-        Step of its curve at each row, when it is left out.
     spread : array
         Relative standard deviation of a new run at each row, less the part that the row's error contains.
     chosen : int
         How many numbers were fitted to the rows.
     """
-    usual, constants = blended.nearby_left_out(deviations), blended.constants
+    usual = blended.nearby_left_out(deviations)
     off = blended.nearby_left_out(np.abs(blended.errors)) + LEAST_ERROR
-    off = off + constants.doubt * blended.disagreement + constants.step * steps
+    off = off + blended.constants.doubt * blended.disagreement
     scores = np.sort(np.abs(blended.errors) / (off * deviations / usual))
     count = len(scores)
     correction = min(count / max(count - chosen, 1), MOST_CORRECTION)

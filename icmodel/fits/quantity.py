@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from icmodel.dataset import RATIOS
-
 Floats = NDArray[np.float64]
 
 PER_BIT, PER_FRAME, DIRECT = "per bit", "per frame", "direct"
@@ -31,8 +29,6 @@ class Quantity:
 
     kind: str
     shift: float
-    ratio: bool = False
-    """Whether the metric is a ratio, whose errors are absolute; those of all others are relative."""
 
     def log_time(self, values: Floats, payload_bytes: Floats) -> Floats:
         """Log of a time per frame, or of the metric itself."""
@@ -55,13 +51,6 @@ class Quantity:
         """Whether the metric falls with the time."""
         return self.kind != DIRECT
 
-    @property
-    def sign(self) -> int:
-        """How the metric's relative error goes with an error in log time: alike, 1, or against it, −1; 0 of a ratio."""
-        if self.ratio:
-            return 0
-        return -1 if self.falls else 1
-
 
 def quantity(metric: str, values: Floats) -> Quantity:
     """The transformation of a metric, given its known values."""
@@ -72,9 +61,8 @@ def quantity(metric: str, values: Floats) -> Quantity:
         kind = PER_FRAME
     for name, shift in SHIFTS.items():
         if metric.startswith(name):
-            return Quantity(kind, shift, metric in RATIOS)
+            return Quantity(kind, shift)
     positive = values[values > 0]
     if len(positive) == len(values):
-        return Quantity(kind, 0.0, metric in RATIOS)
-    shift = SMALLEST * float(np.median(positive)) if len(positive) else 1.0
-    return Quantity(kind, shift, metric in RATIOS)
+        return Quantity(kind, 0.0)
+    return Quantity(kind, SMALLEST * float(np.median(positive)) if len(positive) else 1.0)
