@@ -159,7 +159,7 @@ class Model:
             if first <= asked.payload_bytes <= last:
                 raise OutOfDomain(
                     f"{self.data.id} measured {asked.protocol} at limited rates only, which say no capacity: ask for "
-                    "a rate up to theirs, or measure as fast as it goes"
+                    "no more than those runs reached, or measure as fast as it goes"
                 )
             raise OutOfDomain(
                 f"payload {asked.payload_bytes} B is outside {self.data.id}: {asked.protocol} was "
