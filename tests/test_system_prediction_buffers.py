@@ -68,6 +68,22 @@ def test_two_cameras_may_lose_up_to_45_percent_at_a_small_buffer() -> None:
     assert "buffer of s0->h2" in judged["what is produced arrives"].why
 
 
+@pytest.mark.parametrize(("rate_bps", "some"), [(1e8, False), (3e8, True), (4.5e8, True)])
+def test_where_bursts_fit_only_what_hosts_bunch_may_be_lost(rate_bps: float, some: bool) -> None:
+    """No loss is expected of even frames; a worst queue beyond the buffer, once a second at most, leaves some open."""
+    made = Producer("goodput", 1464 * 8 / rate_bps, 1464)
+    found, endless = (predicted(cameras(size, made=made)) for size in (128e3, None))
+    worst_bytes = endless.links["h2<->s0"].ports["s0->h2"].backlog_bound_bytes
+    assert worst_bytes is not None
+    assert (worst_bytes > 128e3) is some
+    own, kept = (one.streams["c0"] for one in (endless, found))
+    assert kept.goodput_bps.value == pytest.approx(own.goodput_bps.value)
+    assert kept.loss_rate.value == pytest.approx(own.loss_rate.value, abs=1e-4)
+    beyond = max(worst_bytes - 128e3, 0.0) / (2 * rate_bps * PACKET / 1464 / 8)
+    assert kept.goodput_bps.low == pytest.approx(own.goodput_bps.low * (1 - beyond), rel=1e-4)
+    assert (kept.goodput_bps.low < own.goodput_bps.low) is some
+
+
 def test_what_a_buffer_holds_is_the_most_that_waits() -> None:
     """4.1 ms at 1 Gb/s, where 42 would wait without it: queue, greatest latency and bound."""
     found, endless = answer(512e3), answer(None)

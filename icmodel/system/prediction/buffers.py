@@ -30,6 +30,9 @@ from icmodel.system.sharing.loss import NOWHERE, Curve, beyond_bits, expected_be
 BUFFERS = "stated buffers"
 """The method of a bound that adds up what stated buffers hold."""
 ARRIVING = "frames that arrive"
+BUNCHED_S = 1.0
+"""Hosts hold frames back by their greatest latency, and bunch them, at most once in this time [s]: a greatest latency is
+that of a whole run, and runs take a second or more (assumed)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,15 +171,17 @@ class _Meeting:
     def spills(self, queued: Queues, bound_bits: float) -> Iterator[tuple[int, Spill]]:
         """What is dropped of each stream that does not give way; what an overloaded port drops anyway shares tell.
 
-        Where bursts that come at once fit, and the bound of the queue does not, what is beyond the bound may be lost.
-        A frame is lost with any of its packets, and a burst loses whole frames.
+        Where bursts that come at once fit, only frames that hosts bunch may be lost: what the bound of the queue is
+        beyond the buffer, once in the time of `BUNCHED_S`.  A frame is lost with any of its packets, and a burst
+        loses whole frames.
         """
         rate = self.port.rate_bps
         excess, came = self.beyond
         over = self.came_bps > rate * (2 - FULL)
-        if not excess and math.isfinite(bound_bits):
+        bunched = not excess and math.isfinite(bound_bits)
+        if bunched:
             excess = max(bound_bits - self.bits, 0.0)
-            came = sum(one.curve.burst_bits for one in self.crossings)
+            came = max(bound_bits, self.came_bps * BUNCHED_S)
         for one in self.crossings:
             if excess <= 0 or one.elastic:
                 continue
@@ -184,14 +189,16 @@ class _Meeting:
             own, of = beyond_bits([replace(curve, peak_bps=one.slowest_bps)], rate, self.bits)
             low = own / of if of and not over else 0.0
             share = one.packets * excess / came if came > 0 else 1.0
-            high = max(min(math.ceil(share * one.frames * FULL) / one.frames, 1.0), low)
+            if not bunched:
+                share = math.ceil(share * one.frames * FULL) / one.frames
+            high = max(min(share, 1.0), low)
             mean, variance = (
                 float(waits[one.index, one.hop])
                 for waits in (queued.last_mean_s, queued.last_variance_s2)
             )
             room_s = max(self.bits - own, 0.0) / rate
             found = expected_beyond(mean, variance, room_s, curve.burst_bits / rate)
-            value = min(max(one.packets * found, low), high)
+            value = low if bunched else min(max(one.packets * found, low), high)
             spill = Spill(value, low, high, self.port.name)
             yield from ((index, spill) for index in (one.index, *one.copies))
 
