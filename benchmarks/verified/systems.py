@@ -140,6 +140,7 @@ def _stream_table(text: str, rate_bps: float) -> dict[str, object]:
     ends, protocol, payload, request, *more = text.replace(" %", "%").split()
     source, sink = ends.split(">")
     paced = request != "unlimited"
+    lossy = paced and protocol == "udp"  # what arrives is compared, whatever is lost
     goodput = f"{parse_ratio(request) * rate_bps:.0f} b/s" if paced else ""
     return {
         "name": f"{source}-{sink}",
@@ -148,6 +149,7 @@ def _stream_table(text: str, rate_bps: float) -> dict[str, object]:
         "produces": {"kind": "goodput", "goodput": goodput} if paced else {"kind": "unlimited"},
         "protocol": protocol,
         "payload": f"{payload} B",
+        **({"allowed_shortfall": "100 %"} if lossy else {}),
         "cores": 1,
         **({"priority": int(more[0])} if more else {}),
     }
