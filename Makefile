@@ -46,7 +46,7 @@ TESTS := $(CARGO) test --release --locked --test '*'
 help:
 	@echo 'make verdict   install icmodel into $(VENV) and judge both use cases on 10 Gb/s Ethernet'
 	@echo 'make test      install what the tests need, check lint, format and types, run every test'
-	@echo 'make measure   long measurements that tests leave out, half an hour on a machine left to itself'
+	@echo 'make measure   long measurements that tests leave out, more than an hour on a machine left to itself'
 	@echo 'make install   icmodel and its extras, editable, in $(VENV)'
 	@echo 'make probe     compile the measuring tool icprobe into $(VENV); needs Rust'
 	@echo 'make develop   icmodel, its extras, and what tests, lint and docs need'
