@@ -18,6 +18,7 @@ from icmodel.laws.metrics import ALWAYS
 from icmodel.model import Model
 from icmodel.scenario import Scenario
 from icmodel.system.network import Stream, System
+from icmodel.usecase.answering import as_one_connection
 from icmodel.wording import plural
 
 if TYPE_CHECKING:
@@ -184,11 +185,11 @@ def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str
     own = model.data.link(options).line_rate_bps
     length = sum(link.length_m for link in links)
     source, sink = (system.devices[end] for end in (stream.source, stream.sink))
-    return Scenario(
+    asked = Scenario(
         protocol=stream.protocol,
         payload_bytes=stream.payload_bytes,
         rate_fps=stream.rate_fps,
-        cores=stream.cores or _one_core(model, stream.protocol, options),
+        cores=stream.cores,
         switches=len(stream.path) - 1,
         distance_m=length or None,
         options=tuple(sorted(options.items())),
@@ -196,13 +197,7 @@ def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str
         cpu_clock_ratio=min(source.cpu_clock_ratio, sink.cpu_clock_ratio),
         work=ApplicationWork(source.app_send_s, sink.app_recv_s),
     )
-
-
-def _one_core(model: Model, protocol: str, options: Mapping[str, str]) -> int | None:
-    try:
-        return 1 if model.core_counts(protocol, options) else None
-    except IcmodelError:
-        return None
+    return as_one_connection(asked, model)
 
 
 def _kind(one: Scenario) -> Scenario:
