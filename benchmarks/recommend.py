@@ -13,7 +13,7 @@ from benchmarks.pairs import Document
 from icmodel.model import Model
 from icmodel.recommend import recommend
 from icmodel.system import OpenSystem, load_open
-from icmodel.system.choices import Choices
+from icmodel.system.document import Choices
 
 DATASET = "ethernet-10g-2012"
 PAYLOADS = (1448, 2048, 4096, 8192, 16_384, 32_768, 65_535)

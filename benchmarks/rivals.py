@@ -11,8 +11,7 @@ from scipy.interpolate import RegularGridInterpolator
 
 from benchmarks.questions import Columns, payload_ranges
 from icmodel.laws import law_of
-from icmodel.laws.law import Fitting
-from icmodel.laws.prepared import Wanted
+from icmodel.laws.law import Fitting, Wanted
 from icmodel.model import Model
 
 Floats = NDArray[np.float64]

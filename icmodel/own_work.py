@@ -13,13 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from icmodel.application import ApplicationWork
 from icmodel.arrays import Floats
 from icmodel.dataset import Dataset, Point
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Estimate
 from icmodel.model import Model
-from icmodel.scenario import Scenario
+from icmodel.scenario import ApplicationWork, Scenario
 from icmodel.statistics import NORMAL, student
 
 SENDER, RECEIVER = "send", "recv"

@@ -3,14 +3,231 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple, TypedDict
 
 from icmodel import units
-from icmodel.application import NO_WORK, ApplicationWork, take_work
 from icmodel.errors import ScenarioError
-from icmodel.possible import OTHERS_WITHOUT_ENDPOINTS, POSSIBLE, WORK, Possible
+
+MOST = 2**53
+"""The greatest count; up to it every whole number is exact as a float."""
+
+
+@dataclass(frozen=True, slots=True)
+class Possible:
+    """A range of finite numbers that begins at ``least`` or above it; counts are whole.
+
+    ``noun`` and ``give`` are used in refusals: the name of the quantity, and what to give instead.
+    """
+
+    least: float
+    noun: str
+    give: str
+    above: bool = False
+    whole: bool = False
+
+    def allows(self, value: Any) -> Any:
+        """Whether a number is possible; for an array elementwise."""
+        enough = value > self.least if self.above else value >= self.least
+        if self.whole:
+            from numpy import rint  # what only lists datasets does without numpy
+
+            return enough & (value <= MOST) & (rint(value) == value)
+        return enough & (value < math.inf)
+
+    def refusal(self, name: str, value: object) -> str:
+        """The sentence that refuses the value of a parameter."""
+        return f"{name} {value!r} is {self.noun}: give {self.give}"
+
+
+def _time(what: str) -> Possible:
+    return Possible(0, "not a time", f"a finite number of seconds {what}, 0 or more")
+
+
+def _count(least: int, what: str) -> Possible:
+    give = f"a whole number of {what}, at least {least}"
+    return Possible(least, "not possible", give, whole=True)
+
+
+POSSIBLE: Mapping[str, Possible] = {
+    "payload_bytes": _count(1, "B"),
+    "switches": _count(0, "switches"),
+    "endpoints": _count(1, "endpoints, this stream included"),
+    "cores": _count(1, "cores"),
+    "other_goodput_bps": Possible(
+        0, "not a goodput", "a finite number of bits per second, 0 or more"
+    ),
+    "distance_m": Possible(0, "not a distance", "a finite number of metres, 0 or more"),
+    "line_rate_bps": Possible(
+        0, "not a line rate", "a finite number of bits per second above 0", above=True
+    ),
+    "cpu_clock_ratio": Possible(
+        0,
+        "not a ratio",
+        "the clock relative to that of the dataset's hosts, above 0",
+        above=True,
+    ),
+    "app_send_s": _time("a frame"),
+    "app_recv_s": _time("a frame"),
+    "app_send_s_per_byte": _time("a byte"),
+    "app_recv_s_per_byte": _time("a byte"),
+    "requested_goodput_bps": Possible(
+        0,
+        "not a goodput",
+        "a finite number of bits per second above 0, or leave it out for as fast as it goes",
+        above=True,
+    ),
+    "rate_fps": Possible(
+        0,
+        "not a rate",
+        "a finite number of frames per second above 0, or leave it out for as fast as it goes",
+        above=True,
+    ),
+}
+"""Name of each number of a question, in SI -> its possible values."""
+WORK = ("app_send_s", "app_recv_s", "app_send_s_per_byte", "app_recv_s_per_byte")
+"""Parameters that describe the application's own work."""
+OTHERS_WITHOUT_ENDPOINTS = (
+    "other_goodput_bps is above 0 but endpoints is 1, which is this stream alone: "
+    "count the others too, e.g. endpoints = 2"
+)
+
+
+PREFIX = "app_"
+"""What the names of a question's parameters begin with that say the application's work."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationWork:
+    """Time of a core that the application itself needs, at the sender and at the receiver.
+
+    Parameters
+    ----------
+    send_s, recv_s : float
+        For a frame, before its write begins and after its read has ended [s].
+    send_s_per_byte, recv_s_per_byte : float
+        Besides, for each byte of its payload [s/B].
+
+    Raises
+    ------
+    ScenarioError
+        If one is no finite number, or below 0.
+    """
+
+    send_s: float = 0.0
+    recv_s: float = 0.0
+    send_s_per_byte: float = 0.0
+    recv_s_per_byte: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, value in self.to_dict().items():
+            number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if not number or not POSSIBLE[name].allows(value):
+                raise ScenarioError(POSSIBLE[name].refusal(name, value))
+
+    def __bool__(self) -> bool:
+        """Whether there is any."""
+        return self != NO_WORK
+
+    def sending_s(self, payload_bytes: float) -> float:
+        """What the sender adds to a frame of a payload [s]."""
+        return self.send_s + self.send_s_per_byte * payload_bytes
+
+    def receiving_s(self, payload_bytes: float) -> float:
+        """What the receiver adds to a frame of a payload [s]."""
+        return self.recv_s + self.recv_s_per_byte * payload_bytes
+
+    def to_dict(self) -> dict[str, float]:
+        """The same by the names of a question's parameters."""
+        return {PREFIX + field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def slowest(works: Iterable[ApplicationWork]) -> ApplicationWork:
+    """The most of each part of several works; none of none."""
+    said = list(works) or [NO_WORK]
+    return ApplicationWork(
+        **{field.name: max(getattr(one, field.name) for one in said) for field in fields(NO_WORK)}
+    )
+
+
+def take_work(numbers: dict[str, float]) -> ApplicationWork:
+    """The work that some parameters of a question say, which are taken out of them."""
+    said = {name.removeprefix(PREFIX): numbers.pop(name) for name in WORK if name in numbers}
+    return ApplicationWork(**said) if said else NO_WORK
+
+
+NO_WORK = ApplicationWork()
+"""A program that does as little with a frame as those that measured."""
+
+
+class Asked(TypedDict, total=False):
+    """The keywords of one question, in both spellings; what type checkers hold a call against.
+
+    An axis of the dataset's own is an option: ``options={"nagle": "on"}``. As a keyword of its own
+    (``nagle="on"``) it is answered just the same, but no type checker can know its name.
+    """
+
+    protocol: str
+    payload_bytes: float
+    payload: str
+    rate_fps: float | None
+    rate: str | None
+    requested_goodput_bps: float | None
+    requested_goodput: str | None
+    cores: int | None
+    switches: int | None
+    endpoints: int | None
+    other_goodput_bps: float | None
+    other_goodput: str | None
+    distance_m: float | None
+    distance: str | None
+    line_rate_bps: float | None
+    line_rate: str | None
+    cpu_clock_ratio: float | None
+    cpu_clock: str | None
+    app_send_s: float | None
+    app_send: str | None
+    app_recv_s: float | None
+    app_recv: str | None
+    app_send_s_per_byte: float | None
+    app_send_per_byte: str | None
+    app_recv_s_per_byte: float | None
+    app_recv_per_byte: str | None
+    options: Mapping[str, str] | None
+
+
+class AskedMany(TypedDict, total=False):
+    """The keywords of many questions: of arrays, or of ranges; `Asked` says what each is."""
+
+    protocol: object
+    payload_bytes: object
+    payload: object
+    rate_fps: object
+    rate: object
+    requested_goodput_bps: object
+    requested_goodput: object
+    cores: object
+    switches: object
+    endpoints: object
+    other_goodput_bps: object
+    other_goodput: object
+    distance_m: object
+    distance: object
+    line_rate_bps: object
+    line_rate: object
+    cpu_clock_ratio: object
+    cpu_clock: object
+    app_send_s: object
+    app_send: object
+    app_recv_s: object
+    app_recv: object
+    app_send_s_per_byte: object
+    app_send_per_byte: object
+    app_recv_s_per_byte: object
+    app_recv_per_byte: object
+    options: Mapping[str, object] | None
+
 
 TEXT_SPELLINGS: Mapping[str, tuple[str, Callable[[str], float]]] = {
     "payload": ("payload_bytes", units.parse_bytes),

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 
 from icmodel import scenario as words
-from icmodel.asked import AskedMany
 from icmodel.dataset import AXES, Dataset, Point
 from icmodel.errors import DatasetError, OutOfDomain, ScenarioError
 from icmodel.model import Model
-from icmodel.scenario import Scenario
+from icmodel.scenario import AskedMany, Scenario
 from icmodel.units import unit_of
 
 if TYPE_CHECKING:

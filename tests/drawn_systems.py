@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from icmodel.documents import toml_text
 from icmodel.errors import NetworkError
 from icmodel.system.checking import check, refusal
 from icmodel.system.document import Streams, SystemDocument
 from icmodel.system.expansion import expand
 from icmodel.system.network import Stream, System
 from icmodel.system.required import wanted
-from icmodel.toml_text import toml_text
 from simulated_packets import APART, CUTTINGS, carrier, cut
 from system_simulation import Play, frames_of, senders
 

@@ -1,7 +1,7 @@
 """How long frames that arrive at random wait at a port: closed forms, which periodic ones tend to.
 
 A port is a server: what arrives takes the time of its bits on the wire.  Times in s, rates in 1/s.  As
-streams become many and small, waits of `icmodel.system.sharing.periodic` are held against these.
+streams become many and small, waits of `icmodel.system.sharing.waiting` are held against these.
 """
 
 from __future__ import annotations

@@ -7,9 +7,8 @@ import math
 import pytest
 
 import icmodel
-from icmodel.application import NO_WORK, ApplicationWork, take_work
 from icmodel.errors import ScenarioError, UnitError
-from icmodel.scenario import scenario
+from icmodel.scenario import NO_WORK, ApplicationWork, scenario, take_work
 
 
 def test_a_time_a_frame_and_a_time_a_byte_add_up() -> None:

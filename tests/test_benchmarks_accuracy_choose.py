@@ -24,8 +24,8 @@ from benchmarks.accuracy.made_up import ALONE, RDMA, SPARSE, made_up
 from fits_case import sites
 from icmodel.dataset import load
 from icmodel.fits.constants import SHIPPED, Constants
-from icmodel.fits.distances import Known
 from icmodel.fits.fit import Candidates
+from icmodel.fits.kernel import Known
 
 WANTED = replace(middle(BLEND), power=10.0, octaves=0.7, root=0.25)
 

@@ -41,7 +41,7 @@ from icmodel.calibrate.surface import (
 )
 from icmodel.calibrate.testbed import Refused
 from icmodel.errors import RecordError
-from icmodel.fits.distances import Known
+from icmodel.fits.kernel import Known
 from icmodel.fits.observations import Observations
 from icmodel.fits.process import process
 

@@ -24,9 +24,8 @@ from icmodel.calibrate.testbed import Hosts, LabPair, Link, Refused, SshPair
 from icmodel.cli import main
 from icmodel.dataset import load
 from icmodel.errors import CalibrationError, MeasurementFailed, MeasuringError
-from icmodel.probing.commands import ended, printed
-from icmodel.probing.keys import private
-from icmodel.probing.responder import RESPONDER
+from icmodel.probing.probe import ended, printed
+from icmodel.probing.responder import RESPONDER, private
 
 SSHD = Path("/usr/sbin/sshd")
 SHORT = {"window_s": 0.1, "warmup_s": 0.05, "baseline_s": 0.05}

@@ -347,7 +347,7 @@ def test_a_defect_is_told_from_a_wrong_question(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A damaged installation is no question of the user's: its own exit code, still no traceback."""
-    monkeypatch.setitem(sys.modules, "icmodel.dataset_check", None)
+    monkeypatch.setitem(sys.modules, "icmodel.dataset.check", None)
     code = main(["datasets", "check", "ethernet-1g-2010"])
     said = capsys.readouterr()
     assert code == 70

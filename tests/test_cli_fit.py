@@ -15,8 +15,7 @@ from icmodel.cli import main
 from icmodel.cli.schemas import output_schema
 from icmodel.dataset import catalogue, load
 from icmodel.fits.fits import Fits
-from icmodel.fits.kept import ARRAYS, TEXT, Kept, read
-from icmodel.fits.seal import seal_of
+from icmodel.fits.store import ARRAYS, TEXT, Kept, read, seal_of
 from icmodel.laws.hybrid import fit, measured_options
 from icmodel.tables.wire import frames_on_wire
 

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icmodel.cli import main
-from icmodel.cli.narrow import BETWEEN, fitted, stacked
-from icmodel.cli.table import Table
+from icmodel.cli.output import Table
+from icmodel.cli.table import BETWEEN, fitted, stacked
 
 WORDS = st.text("abcdefgh", min_size=1, max_size=9)
 CELLS = st.lists(WORDS, max_size=8).map(" ".join) | st.lists(WORDS, max_size=4).map("_".join)

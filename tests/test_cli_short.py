@@ -17,9 +17,8 @@ from icmodel.cli.question import question_text
 from icmodel.cli.short import LINES, MORE, SLOTS, candidates, fitting, short, shown_metrics
 from icmodel.dataset import catalogue, load
 from icmodel.errors import OutOfDomain
-from icmodel.estimate import Prediction
+from icmodel.estimate import WIDTH, Prediction, estimated, interval, metric_name
 from icmodel.scenario import Scenario, scenario
-from icmodel.wording import WIDTH, estimated, interval, metric_name
 
 TABLE_8_1 = (
     "predict --protocol tcp --payload '65535 B' --rate 6700/s --cores 4 --switches 1 "

@@ -14,8 +14,8 @@ import pytest
 import checkout
 from icmodel.cli import main
 from icmodel.dataset import Dataset, load
-from icmodel.dataset_check import check_dataset
-from icmodel.repeats import noise, repeats
+from icmodel.dataset.check import check_dataset
+from icmodel.dataset.repeats import noise, repeats
 
 NAME = "lab-1g-2026"
 FOLDER = checkout.ROOT / "data" / NAME

@@ -11,7 +11,7 @@ import pytest
 
 import checkout
 from icmodel.dataset import catalogue, load
-from icmodel.dataset_check import check_dataset, dataset_schema, seal_dataset
+from icmodel.dataset.check import check_dataset, dataset_schema, seal_dataset
 from icmodel.errors import DatasetError
 
 DATA = checkout.ROOT / "data"

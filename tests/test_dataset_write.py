@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import checkout
 from icmodel.dataset import Point, catalogue, load, read_document
-from icmodel.dataset_check import check_dataset
-from icmodel.dataset_write import number_text, write_dataset
+from icmodel.dataset.check import check_dataset
+from icmodel.dataset.write import number_text, write_dataset
 from icmodel.errors import DatasetError, IcmodelError
 
 DOCUMENT: dict[str, object] = {

@@ -11,7 +11,7 @@ import build_docs_reference as reference
 import checkout
 import icmodel
 from icmodel.dataset import catalogue, load
-from icmodel.dataset_check import dataset_schema
+from icmodel.dataset.check import dataset_schema
 from icmodel.system import find_system, system_names, system_schema
 from icmodel.usecase import usecase_names, usecase_schema
 

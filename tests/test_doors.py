@@ -16,14 +16,13 @@ import pytest
 
 from drawn import wild
 from icmodel import system as rooms
-from icmodel.application import NO_WORK
 from icmodel.cli import main
 from icmodel.dataset import load
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Estimate, Prediction
 from icmodel.model import Model
 from icmodel.model.model import DELAYS
-from icmodel.scenario import Scenario, scenario
+from icmodel.scenario import NO_WORK, Scenario, scenario
 from icmodel.sweep import sweep
 from icmodel.system import SystemPrediction
 from icmodel.usecase import Answer, UseCase, evaluate, read_usecase

@@ -10,7 +10,7 @@ import pytest
 from fits_case import sites
 from icmodel.fits.blend import Blend, blend
 from icmodel.fits.constants import SHIPPED, Constants
-from icmodel.fits.distances import Known
+from icmodel.fits.kernel import Known
 from icmodel.fits.observations import Sites
 
 WHERE = sites([16, 32, 64, 128, 4096, 8192, 16384, 32768])

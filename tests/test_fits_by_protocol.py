@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 from fits_case import sites
-from icmodel.fits.by_protocol import OWN_ROWS, REST, Part, ProtocolProcesses, parts_of, whole
-from icmodel.fits.distances import Known
-from icmodel.fits.kernel import Kernel, groups_of
+from icmodel.fits.kernel import Kernel, Known, groups_of
 from icmodel.fits.mechanism import CONSTANT, Mechanism
 from icmodel.fits.observations import Observations
-from icmodel.fits.process import process
+from icmodel.fits.process import OWN_ROWS, REST, Part, ProtocolProcesses, parts_of, process, whole
 
 NAMES = ["tcp", "udp"] * 5 + ["raw"] * 3
 WHERE = sites(np.geomspace(64, 65536, len(NAMES)), [[name] for name in NAMES])

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from fits_case import sites
-from icmodel.fits.distances import Distances, Known
-from icmodel.fits.kernel import JOINED, PRODUCT, groups_of
+from icmodel.fits.kernel import JOINED, PRODUCT, Distances, Known, groups_of
 from icmodel.fits.observations import Sites
 
 WHERE = sites([16, 64, 4096], [["tcp", "x"], ["tcp", "y"], ["udp", "x"]])

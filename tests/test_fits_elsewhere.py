@@ -6,14 +6,19 @@ import numpy as np
 import pytest
 
 from fits_case import lab, sites
-from icmodel.fits.by_protocol import REST, Part, ProtocolProcesses
-from icmodel.fits.distances import Known
-from icmodel.fits.elsewhere import half_width, left_out_together
 from icmodel.fits.fit import fit
-from icmodel.fits.kernel import Kernel, groups_of
+from icmodel.fits.kernel import Kernel, Known, groups_of
 from icmodel.fits.mechanism import CONSTANT, Mechanism
 from icmodel.fits.observations import Observations, observations
-from icmodel.fits.process import Process, process
+from icmodel.fits.process import (
+    REST,
+    Part,
+    Process,
+    ProtocolProcesses,
+    half_width,
+    left_out_together,
+    process,
+)
 from icmodel.statistics import LONE_WIDTH
 from icmodel.tables.wire import frames_on_wire
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from fits_case import dataset, lab, row, sites
-from icmodel.fits.by_protocol import OWN_ROWS, REST
 from icmodel.fits.fit import MOST_ROWS, fit, robust_variance
 from icmodel.fits.observations import Observations, observations
+from icmodel.fits.process import OWN_ROWS, REST
 from icmodel.model import Model
 from icmodel.tables.wire import frames_on_wire
 

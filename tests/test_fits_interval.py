@@ -10,9 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from fits_case import sites
-from icmodel.fits.blend import LEAST_ERROR, Blend
+from icmodel.fits.blend import LEAST_ERROR, WIDEST, Blend, Widths, widths
 from icmodel.fits.fit import fit
-from icmodel.fits.interval import WIDEST, Widths, widths
 from icmodel.fits.observations import Observations
 from icmodel.statistics import LONE_WIDTH
 

@@ -14,7 +14,7 @@ import pytest
 
 from fits_case import lab
 from icmodel.fits.fits import Fits
-from icmodel.fits.kept import ARRAYS, TEXT, DamagedFit, Kept, read
+from icmodel.fits.store import ARRAYS, TEXT, DamagedFit, Kept, read
 from icmodel.tables.wire import frames_on_wire
 
 LAB = lab()

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fits_case import sites
-from icmodel.fits.distances import Known
 from icmodel.fits.kernel import (
     JOINED,
     NUMBERS,
     PRODUCT,
     Covariance,
     Kernel,
+    Known,
     groups_of,
     variance,
 )

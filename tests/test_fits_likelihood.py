@@ -9,8 +9,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from fits_case import sites
-from icmodel.fits.distances import Known
-from icmodel.fits.kernel import JOINED, PRODUCT, Covariance, Kernel, groups_of
+from icmodel.fits.kernel import JOINED, PRODUCT, Covariance, Kernel, Known, groups_of
 from icmodel.fits.likelihood import Piece, likeliest, negative_log_likelihood, piece_of
 from icmodel.fits.observations import Sites
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from fits_case import PAYLOADS, sites
-from icmodel.fits.distances import Known
-from icmodel.fits.kernel import JOINED, PRODUCT, Covariance, Kernel, groups_of
+from icmodel.fits.kernel import JOINED, PRODUCT, Covariance, Kernel, Known, groups_of
 from icmodel.fits.mechanism import COSTS, Mechanism
 from icmodel.fits.observations import Observations
 from icmodel.fits.process import Process, process

@@ -15,7 +15,7 @@ from icmodel.fits.fits import Fits
 from icmodel.fits.observations import observations
 from icmodel.fits.refine import Refiner
 from icmodel.fits.regimes import LIMITED, OVERLOAD, UNLIMITED, regimes_of, rows_in_overload
-from icmodel.laws.hybrid_tables import overload_rows
+from icmodel.laws.hybrid import overload_rows
 from icmodel.model import Model
 from icmodel.tables import Row
 from icmodel.tables.wire import frames_on_wire

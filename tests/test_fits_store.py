@@ -19,8 +19,7 @@ from conftest import clean_environment
 from fits_case import few
 from icmodel import Model
 from icmodel.dataset import Dataset
-from icmodel.fits.kept import ARRAYS, TEXT, Kept
-from icmodel.fits.store import Store
+from icmodel.fits.store import ARRAYS, TEXT, Kept, Store
 from icmodel.laws.hybrid import fit
 from icmodel.scenario import scenario
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fold_case import document, held_out, record
-from icmodel.dataset_rows import Point
+from icmodel.dataset.rows import Point
 from icmodel.errors import RecordError
 from icmodel.fold import Folded, Settings, fold
 from icmodel.fold.account import APART, HELD_OUT, USED

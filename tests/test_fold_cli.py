@@ -9,7 +9,7 @@ import pytest
 
 from fold_case import line, write
 from icmodel.cli import main
-from icmodel.dataset_check import check_dataset
+from icmodel.dataset.check import check_dataset
 
 
 @pytest.fixture

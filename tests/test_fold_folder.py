@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import icmodel
 from fold_case import line, write
-from icmodel.dataset_check import check_dataset
+from icmodel.dataset.check import check_dataset
 from icmodel.errors import DatasetError, RecordError
 from icmodel.fold import Settings, fold_files, rebuild
 from icmodel.fold.flags import SPOILS

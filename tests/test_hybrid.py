@@ -25,12 +25,11 @@ from fits_case import (
 )
 from icmodel.dataset import RATIOS, Point
 from icmodel.errors import OutOfDomain, UnitError
-from icmodel.fits.achieved import achieved_shares
 from icmodel.fits.fits import Fits
 from icmodel.fits.hosts import ON_WIRE, frames
-from icmodel.fits.observations import observations
-from icmodel.fits.quantity import quantity
+from icmodel.fits.observations import observations, quantity
 from icmodel.fits.refine import Refiner
+from icmodel.fits.regimes import achieved_shares
 from icmodel.model import Model
 from icmodel.scenario import Hosts, Where
 from icmodel.tables import Row

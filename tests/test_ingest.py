@@ -16,7 +16,7 @@ import pytest
 import icmodel
 from icmodel.cli import main
 from icmodel.dataset import Interconnect, load
-from icmodel.dataset_check import check_dataset
+from icmodel.dataset.check import check_dataset
 from icmodel.errors import DatasetError, RecordError
 from icmodel.ingest import (
     About,

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icmodel.errors import RecordError
-from icmodel.ingest.printed import exact, printed
-from icmodel.ingest.readers.agreement import (
+from icmodel.ingest.readers.modes import (
     check_count,
     check_loss,
     check_rate,
     check_share,
     over,
 )
-from icmodel.ingest.readers.sections import rows, sections
+from icmodel.ingest.readers.table import rows, sections
+from icmodel.ingest.result import exact, printed
 from icmodel.ingest.source import Source
 
 TITLE, ROW = re.compile(r"^# (\w+)$", re.M), re.compile(r"^\d+ [0-9.]+$")

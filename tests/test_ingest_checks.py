@@ -21,10 +21,8 @@ import search
 from icmodel.dataset import Interconnect, catalogue, load
 from icmodel.fold import is_folded
 from icmodel.ingest import column_map
-from icmodel.ingest.consistency import remarks
+from icmodel.ingest.consistency import BITS, COUNT, TIME, hint, known, problems, remarks, unlike
 from icmodel.ingest.result import Ends, Limits, Number, Origin, Result
-from icmodel.ingest.slips import BITS, COUNT, TIME, hint, known
-from icmodel.ingest.within import problems, unlike
 from ingest_cases import TEN_GIGABIT, made, tables
 
 COLUMNS = column_map(

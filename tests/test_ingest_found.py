@@ -13,7 +13,7 @@ import checkout
 from icmodel.dataset import Point
 from icmodel.errors import OutOfDomain, RecordError
 from icmodel.ingest import About, Ingested, dataset_of, ingest
-from icmodel.ingest.readers.two_way import SUMS
+from icmodel.ingest.readers.modes import SUMS
 from icmodel.model import Model
 from ingest_cases import results
 

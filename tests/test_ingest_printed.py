@@ -19,10 +19,8 @@ from hypothesis import strategies as st
 
 from icmodel.errors import RecordError
 from icmodel.ingest import Ingested, Labels, column_map, ingest
-from icmodel.ingest.printed import exact, printed
-from icmodel.ingest.result import Number
-from icmodel.ingest.wire import just_above
-from icmodel.ingest.within import problems
+from icmodel.ingest.consistency import just_above, problems
+from icmodel.ingest.result import Number, exact, printed
 from ingest_cases import TEN_GIGABIT, made, numbers
 from search import times
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from icmodel.dataset_rows import read_points
-from icmodel.dataset_write import points_csv
+from icmodel.dataset.rows import read_points
+from icmodel.dataset.write import points_csv
 from icmodel.errors import RecordError
 from icmodel.ingest import Labels, ingest
 from icmodel.ingest.readers import READERS

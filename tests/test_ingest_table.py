@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icmodel.cli import main
-from icmodel.dataset_check import check_dataset
+from icmodel.dataset.check import check_dataset
 from icmodel.errors import RecordError
 from icmodel.ingest import Ingested, Labels, column_map, ingest, read_mapping
 from icmodel.ingest.mapping import Column

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from icmodel.interconnects.links import PROTOCOLS, Link
+from icmodel.interconnects.choices import PROTOCOLS, Link
 from icmodel.interconnects.physics import judged_by_physics
 from icmodel.requirement import MET, NOT_MET, UNDECIDED
 from icmodel.usecase import CandidateResult, Finding, load_usecase, usecase_names

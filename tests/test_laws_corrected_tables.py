@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from icmodel.laws.corrected_tables import LOAD_TOLERANCE, achieved, crossings, hold_overloads
-from icmodel.laws.hybrid_tables import hold_from_edge
+from icmodel.laws.corrected import LOAD_TOLERANCE, achieved, crossings, hold_overloads
+from icmodel.laws.hybrid import hold_from_edge
 from icmodel.tables import Configuration, Curve
-from icmodel.tables.cells import EXTRAPOLATED
+from icmodel.tables.bilinear import EXTRAPOLATED
 
 TABULATED = 1
 TCP = Configuration("tcp", 4, 0)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import icmodel
-from icmodel.laws.order import in_order, with_others
+from icmodel.laws.metrics import in_order, with_others
 
 ENDINGS = ("_min_s", "_p10_s", "_p50_s", "_p90_s", "_p99_s", "_p999_s", "_max_s")
 """The least first."""

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 import fits_case
 import icmodel
-from icmodel.application import ApplicationWork
 from icmodel.cli import main
 from icmodel.dataset import Dataset
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Estimate
 from icmodel.model import Model
 from icmodel.own_work import Compared, fitted, own_work
+from icmodel.scenario import ApplicationWork
 from search import times
 
 MODEL = Model(fits_case.lab(noise=0.002), "hybrid")

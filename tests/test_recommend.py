@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import icmodel
 from icmodel.cli import main
 from icmodel.cli.output import plain
-from icmodel.cli.recommended import sections
+from icmodel.cli.recommend import sections
 from icmodel.recommend import Checked, Recommendation, recommend
 from icmodel.recommend.designs import Space, space
 from icmodel.recommend.recommending import SAME_RATIO

@@ -11,7 +11,7 @@ from icmodel.model import Model
 from icmodel.recommend.networks import knobs, networks
 from icmodel.recommend.variants import Variant, usual, variants
 from icmodel.system import OpenSystem, load_open
-from icmodel.system.choices import ALIGNED, Choices, StreamChoices
+from icmodel.system.document import ALIGNED, Choices, StreamChoices
 from recommend_case import IMAGING, MODELS, SMALL, opened
 
 LAB = {"lab-1g-2026": Model("lab-1g-2026", "corrected")}

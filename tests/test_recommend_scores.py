@@ -12,12 +12,11 @@ import pytest
 from icmodel.errors import NetworkError
 from icmodel.recommend import recommend
 from icmodel.recommend.designs import Space, space
-from icmodel.recommend.front import front
 from icmodel.recommend.recommending import _coarse
-from icmodel.recommend.scores import OBJECTIVES
+from icmodel.recommend.scores import OBJECTIVES, front
 from icmodel.requirement import MET, OUTCOMES
 from icmodel.system import OpenSystem, System, SystemPrediction, load_open, predict
-from icmodel.system.loads import loads
+from icmodel.system.checking import loads
 from recommend_case import MODELS, SMALL, opened
 
 CORES, LATENCY, FULLEST, INTERFACES, COST = range(len(OBJECTIVES))

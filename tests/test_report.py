@@ -20,21 +20,19 @@ import checkout
 import icmodel
 from conftest import run
 from icmodel.errors import ReportError
-from icmodel.estimate import Estimate, absent
+from icmodel.estimate import Estimate, absent, interval, limit_name, metric_name, percent, plural
 from icmodel.report import report
 from icmodel.report.blocks import Figures
-from icmodel.report.conclusion import conclude, margin_text
 from icmodel.report.drawing import COLOURS, GRID, INK, PAPER, QUIET
 from icmodel.report.figures import figures as show_figures
 from icmodel.report.json import json_page
 from icmodel.report.markdown import code, escape
 from icmodel.report.markup import Markup, element
 from icmodel.report.text import evaluation_text
-from icmodel.report.verdicts import gauge
+from icmodel.report.verdicts import conclude, gauge, margin_text
 from icmodel.report.writing import report_text
 from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement, judge
 from icmodel.usecase import Evaluation, Finding, evaluate
-from icmodel.wording import interval, limit_name, metric_name, percent, plural
 from small_case import HOSTILE, small_evaluation
 
 SECTIONS = [

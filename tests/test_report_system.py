@@ -17,19 +17,17 @@ from hypothesis import strategies as st
 import checkout
 import icmodel
 from icmodel.errors import ReportError
+from icmodel.estimate import percent
 from icmodel.report.html import html_text
 from icmodel.report.markdown import markdown_text
 from icmodel.report.systems.content import page
-from icmodel.report.systems.drawing import arranged, system_svg
+from icmodel.report.systems.drawing import arranged, shortened, system_svg, width_px
 from icmodel.report.systems.layout import Layout, Place, layout
-from icmodel.report.systems.seen import seen
-from icmodel.report.systems.shape import MOST_BOXES, MOST_MEMBERS, shape
-from icmodel.report.systems.texts import shortened, width_px
+from icmodel.report.systems.seen import MOST_BOXES, MOST_MEMBERS, seen, shape
 from icmodel.report.writing import report_text
 from icmodel.requirement import Requirement
 from icmodel.system import Device, System, SystemPrediction, Wanted, load, predict, system_names
 from icmodel.units import format_seconds
-from icmodel.wording import percent
 from search import times
 from small_case import HOSTILE
 from system_case import Chain, frozen

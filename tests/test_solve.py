@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 import icmodel
 from icmodel.cli import main
-from icmodel.model.columns import question_table
-from icmodel.model.many import _host_groups
+from icmodel.model.many import _host_groups, question_table
 from icmodel.scenario import Scenario, scenario
 from icmodel.solve import least_cores, least_payload, least_rate, least_rate_fps, solved
 from search import times

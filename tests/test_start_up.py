@@ -32,27 +32,20 @@ LIGHT = {"annotated_doc", "icmodel", "shellingham", "typer"}
 """What a command line costs with the pinned typer."""
 QUESTION = ("--payload", "65535 B", "--rate", "6700/s", "--cores", "4", "--switches", "1")
 ROOMS_OF_PREDICT = {
-    "application",
     "arrays",
-    "asked",
     "cli",
     "dataset",
-    "dataset_coverage",
-    "dataset_rows",
     "documents",
     "errors",
     "estimate",
     "fits",  # what arrives of carried loads
-    "grouping",
     "laws",
     "model",
-    "possible",
     "scenario",
     "statistics",
     "tables",
     "theory",
     "units",
-    "wording",
 }
 LOADED = """
 import json, sys

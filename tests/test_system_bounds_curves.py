@@ -19,8 +19,16 @@ from icmodel.system.bounds import (
     service,
     token_bucket,
 )
-from icmodel.system.bounds.curves import in_a_row, least, total
-from icmodel.system.bounds.deviations import backlog_bits, busy_s, delay_s, left_by_fifo, output
+from icmodel.system.bounds.curves import (
+    backlog_bits,
+    busy_s,
+    delay_s,
+    in_a_row,
+    least,
+    left_by_fifo,
+    output,
+    total,
+)
 from search import times
 
 TIMES = np.linspace(0.0, 60.0, 601)

@@ -26,13 +26,10 @@ from icmodel.system.bounds import (
     service,
     token_bucket,
 )
-from icmodel.system.bounds.curves import RateLatency, in_a_row
-from icmodel.system.bounds.deviations import backlog_bits, delay_s
+from icmodel.system.bounds.curves import RateLatency, backlog_bits, delay_s, in_a_row
 from icmodel.system.bounds.linear_programme import TOLERANCE
-from icmodel.system.bounds.paths import Path
-from icmodel.system.bounds.pay_once import left_at_once
+from icmodel.system.bounds.methods import Path, left_at_once, left_over
 from icmodel.system.bounds.propagation import propagate
-from icmodel.system.bounds.separate_flow import left_over
 from icmodel.system.schedulers import CreditBased, Fifo, StrictPriority
 from packet_simulation import Sources, simulate
 

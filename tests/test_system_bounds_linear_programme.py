@@ -18,10 +18,9 @@ from icmodel.system.bounds import (
     rate_latency,
     token_bucket,
 )
-from icmodel.system.bounds.linear_programme import MOST_STAGES, TOLERANCE
-from icmodel.system.bounds.paths import paths
+from icmodel.system.bounds.linear_programme import MOST_DATES, MOST_STAGES, TOLERANCE, unfolded
+from icmodel.system.bounds.methods import paths
 from icmodel.system.bounds.propagation import propagate
-from icmodel.system.bounds.unfolded import MOST_DATES, unfolded
 from icmodel.system.schedulers import Fifo
 
 METHOD = "linear programme"

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 import pytest
 
 from icmodel.system.bounds import RateLatency, rate_latency, service, token_bucket
-from icmodel.system.bounds.curves import Arrival
+from icmodel.system.bounds.curves import Arrival, ClassTraffic
 from icmodel.system.bounds.schedulers import alternatives
-from icmodel.system.bounds.traffic import ClassTraffic
 from icmodel.system.schedulers import (
     CreditBased,
     DeficitRoundRobin,

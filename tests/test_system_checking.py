@@ -19,11 +19,10 @@ from icmodel.system import (
     load,
     read_system,
 )
-from icmodel.system.cycles import port_cycle
+from icmodel.system.checking import loads, port_cycle
 from icmodel.system.files import find_system
-from icmodel.system.loads import loads
 from icmodel.system.packing import wire_ratio
-from icmodel.system.serving import greatest_rate_bps
+from icmodel.system.schedulers import greatest_rate_bps
 
 LINK = Link("a<->b", ("a", "b"), 1e9)
 

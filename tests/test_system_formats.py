@@ -11,7 +11,7 @@ import pytest
 from icmodel.errors import NetworkError
 from icmodel.system import System, load, read_system
 from icmodel.system.formats import export_system, import_system
-from icmodel.system.formats.saihu_units import Units, factor
+from icmodel.system.formats.saihu import Units, factor
 from system_case import Chain
 
 PORTS = {

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icmodel.errors import NetworkError
-from icmodel.system.groups import groups, link_pairs, members, stream_pairs
+from icmodel.system.expansion import groups, link_pairs, members, stream_pairs
 
 CAMERAS, SWITCHES = members("camera", 5), members("switch", 2)
 

@@ -35,10 +35,10 @@ from icmodel.system import (
     load,
     read_system,
 )
-from icmodel.system.overloads import overloads
+from icmodel.system.checking import overloads
 from icmodel.system.prediction.arrival import ARRIVES, IN_TIME, Arrival, arrival
-from icmodel.system.prediction.asking import Answers
-from icmodel.system.prediction.processors import overloaded_hosts
+from icmodel.system.prediction.lanes import Answers
+from icmodel.system.prediction.throughput import overloaded_hosts
 from search import times
 from system_case import ETHERNET, Chain
 

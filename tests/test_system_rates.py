@@ -10,7 +10,7 @@ from icmodel.estimate import Estimate
 from icmodel.fits.buffers import GROWTH, HELD
 from icmodel.system import SystemPrediction, load, predict
 from icmodel.system.prediction.latency import held
-from icmodel.verify.copying import copied
+from icmodel.verify.lab import copied
 
 
 def of_lab(name: str) -> SystemPrediction:

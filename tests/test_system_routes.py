@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from icmodel.errors import NetworkError
 from icmodel.system import Link, Port, Producer, Stream, Switch
-from icmodel.system.routes import Cables, Map, given_way, neighbours
+from icmodel.system.network import Cables, Map, given_way, neighbours
 
 HOSTS = ("h0", "h1", "h2")
 

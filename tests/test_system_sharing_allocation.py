@@ -9,10 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icmodel.system.sharing.allocation import Allocation, Flows, Lanes, allocate
-from icmodel.system.sharing.disciplines import (
+from icmodel.system.sharing.allocation import (
+    Allocation,
     Classes,
     Discipline,
+    Flows,
+    Lanes,
+    allocate,
     differentiated,
     gated,
     shaped,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icmodel.system.sharing.buckets import behind_buckets
+from icmodel.system.sharing.loss import behind_buckets
 from icmodel.system.sharing.waiting import quantile_s
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icmodel.arrays import Floats
-from icmodel.system.sharing.maxmin import Crossings, Shares, max_min
+from icmodel.system.sharing.allocation import Crossings, Shares, max_min
 
 CASES = json.loads((Path(__file__).parent / "cases" / "sharing" / "max_min.json").read_text())
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from icmodel.system.sharing.periodic import Arrivals, waits
-from icmodel.system.sharing.spreading import spread
+from icmodel.system.sharing.waiting import Arrivals, spread, waits
 
 
 def entries(

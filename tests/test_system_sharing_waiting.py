@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from icmodel.arrays import Floats
-from icmodel.system.sharing.periodic import Arrivals, waits
 from icmodel.system.sharing.transfer import Run, pipelined_s
-from icmodel.system.sharing.waiting import quantile_s
+from icmodel.system.sharing.waiting import Arrivals, quantile_s, waits
 from queueing import Service, of_frames, priorities, random_arrivals
 
 CASES = Path(__file__).parent / "cases" / "sharing"

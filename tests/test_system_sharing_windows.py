@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icmodel.system.sharing.allocation import Flows, Lanes
-from icmodel.system.sharing.windows import Windows, share, standing_s
+from icmodel.system.sharing.allocation import Flows, Lanes, Windows, share, standing_s
 
 NONE = np.array([0])
 

@@ -15,9 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from icmodel.arrays import Bools, Floats
 from icmodel.estimate import BASES
 from icmodel.tables import HIGH, LOW, VALUE, Below, Curve
-from icmodel.tables.bilinear import Surfaces, compile_surfaces
-from icmodel.tables.cells import EXTRAPOLATED, INTERPOLATED
-from icmodel.tables.curve import left_knots, payload_knots
+from icmodel.tables.bilinear import EXTRAPOLATED, INTERPOLATED, Surfaces, compile_surfaces
+from icmodel.tables.curves import left_knots, payload_knots
 from search import times
 
 ASSUMED = BASES.index("assumed")

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from icmodel.arrays import Floats
 from icmodel.estimate import BASES
 from icmodel.tables import Curve
-from icmodel.tables.cells import EXTRAPOLATED, INTERPOLATED, on_cells
-from icmodel.tables.curve import left_knots, payload_knots
+from icmodel.tables.bilinear import EXTRAPOLATED, INTERPOLATED, on_cells
+from icmodel.tables.curves import left_knots, payload_knots
 from search import times
 
 MEASURED, STATED = BASES.index("measured"), BASES.index("stated")

@@ -11,7 +11,7 @@ import pytest
 
 import generated
 from icmodel.dataset import Dataset
-from icmodel.laws.corrected_tables import without_switched
+from icmodel.laws.corrected import without_switched
 from icmodel.tables import HIGH, VALUE, Configuration, Curve
 from icmodel.tables import Row as TableRow
 from icmodel.tables.curves import best_goodput, curves_of, shared_goodput

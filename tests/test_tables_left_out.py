@@ -20,8 +20,7 @@ from icmodel.statistics import LONE_WIDTH, spread_half_width
 from icmodel.tables import HIGH, LOW, VALUE, Configuration, Curve
 from icmodel.tables import Row as TableRow
 from icmodel.tables.curves import BUSY_CORES, curves_of, stated_range
-from icmodel.tables.left_out import Misses, misses
-from icmodel.tables.row_intervals import own_half_widths
+from icmodel.tables.left_out import Misses, misses, own_half_widths
 from points import Row
 from search import times
 

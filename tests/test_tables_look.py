@@ -28,7 +28,7 @@ from icmodel.tables import (
     Tables,
     opposite,
 )
-from icmodel.tables.curve import payload_knots
+from icmodel.tables.curves import payload_knots
 from icmodel.tables.tables import DENSE, FEW, _answering, _nearest, without_goodput
 from points import Row
 from search import times

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import checkout
 from icmodel.dataset import catalogue, shipped
+from icmodel.documents import toml_text
 from icmodel.errors import IcmodelError
-from icmodel.toml_text import toml_text
 from search import times
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)

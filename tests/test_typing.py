@@ -13,10 +13,9 @@ import pytest
 
 import checkout
 import icmodel
-from icmodel.asked import Asked, AskedMany
 from icmodel.dataset import catalogue
 from icmodel.estimate import Metrics
-from icmodel.scenario import SI_NAMES, TEXT_SPELLINGS
+from icmodel.scenario import SI_NAMES, TEXT_SPELLINGS, Asked, AskedMany
 
 
 def right() -> list[object]:

@@ -33,9 +33,8 @@ from icmodel.usecase import (
     read_usecase,
     usecase_schema,
 )
-from icmodel.usecase.bound import Ends, estimate_for
-from icmodel.usecase.grounds import others_beyond
-from icmodel.usecase.remedy import no_rate
+from icmodel.usecase.bound import Ends, estimate_for, no_rate
+from icmodel.usecase.result import others_beyond
 from search import times
 
 # --- a dataset and a use case whose answers are known -------------------------------------------

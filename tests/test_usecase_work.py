@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fits_case import lab
-from icmodel.application import ApplicationWork
 from icmodel.errors import UseCaseError
+from icmodel.scenario import ApplicationWork
 from icmodel.usecase import derive, evaluate, read_usecase
 
 DATA = lab()

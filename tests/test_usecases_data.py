@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import icmodel
-from icmodel.report.conclusion import conclude
+from icmodel.report.verdicts import conclude
 from icmodel.usecase import (
     CandidateResult,
     Evaluation,

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from icmodel.dataset import Point
+from icmodel.dataset.repeats import ABSOLUTE, RELATIVE, kind, noise, repeats
 from icmodel.estimate import Estimate, absent
-from icmodel.repeats import ABSOLUTE, RELATIVE, kind, noise, repeats
 from icmodel.validate.scores import (
     TRUTH_IS_ZERO,
     Outcome,

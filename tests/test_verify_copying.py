@@ -10,8 +10,8 @@ import pytest
 
 from icmodel.errors import VerificationError
 from icmodel.system import CreditBased, Dscp, Gates, Window, load
-from icmodel.system.loads import loads
-from icmodel.verify.copying import LAB_BUFFER_BYTES, Copy, copied
+from icmodel.system.checking import loads
+from icmodel.verify.lab import LAB_BUFFER_BYTES, Copy, copied
 from verify_case import small
 
 

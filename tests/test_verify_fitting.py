@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from icmodel.system import load
-from icmodel.verify.copying import copied
-from icmodel.verify.fitting import (
+from icmodel.verify.comparing import (
     MOST_BUSY,
     MOST_HOSTS,
     PACKET_S,
@@ -18,6 +17,7 @@ from icmodel.verify.fitting import (
     placed,
     slowdown,
 )
+from icmodel.verify.lab import copied
 from verify_case import small
 
 

@@ -15,8 +15,8 @@ import pytest
 from conftest import clean_environment
 from icmodel.cli import main
 from icmodel.fold import read_records
-from icmodel.probing.commands import ended, printed
-from icmodel.probing.keys import short_name
+from icmodel.probing.probe import ended, printed
+from icmodel.probing.responder import short_name
 from icmodel.system import load
 from icmodel.verify.playing import Times, overlap_ratio, words
 from verify_case import DATASET

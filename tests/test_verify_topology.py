@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from icmodel.probing.commands import printed
+from icmodel.probing.probe import printed
 from icmodel.system import (
     DeficitRoundRobin,
     Scheduler,
@@ -19,8 +19,7 @@ from icmodel.system import (
     WeightedRoundRobin,
     load,
 )
-from icmodel.verify.copying import copied
-from icmodel.verify.topology import LEAST_CLASS_BPS, code_point, topology
+from icmodel.verify.lab import LEAST_CLASS_BPS, code_point, copied, topology
 
 
 def copy(name: str, slower: float = 1.0, members: int | None = None) -> System:

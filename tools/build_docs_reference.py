@@ -22,7 +22,7 @@ from docs_reference.places import REFERENCE
 from docs_reference.probe import probe_page
 from docs_reference.python_face import api_page
 from icmodel.cli.schemas import output_schemas
-from icmodel.dataset_check import dataset_schema
+from icmodel.dataset.check import dataset_schema
 from icmodel.system import system_schema
 from icmodel.usecase import usecase_schema
 

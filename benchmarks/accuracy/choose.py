@@ -31,7 +31,7 @@ from benchmarks.pairs import say
 from icmodel.dataset import Dataset, catalogue, load
 from icmodel.files import replacing
 from icmodel.fits.constants import SHIPPED, Constants
-from icmodel.fits.seal import seal_of
+from icmodel.fits.store import seal_of
 from icmodel.statistics import COVERAGE
 from icmodel.validate.folds import scored
 from icmodel.validate.scores import FAR

@@ -14,17 +14,15 @@ import numpy as np
 
 from benchmarks.accuracy.predictor import Floats
 from icmodel.dataset import Dataset
-from icmodel.fits.blend import blend, blended, nearness
+from icmodel.dataset.repeats import ABSOLUTE, kind
+from icmodel.fits.blend import blend, blended, nearness, widths
 from icmodel.fits.constants import Constants
-from icmodel.fits.distances import Known
 from icmodel.fits.fit import Candidates, Fit
 from icmodel.fits.fits import Fits
-from icmodel.fits.interval import widths
-from icmodel.fits.observations import label, sites
-from icmodel.fits.quantity import DIRECT
+from icmodel.fits.kernel import Known
+from icmodel.fits.observations import DIRECT, label, sites
 from icmodel.fits.regimes import LIMITED, regimes_of
 from icmodel.fits.threads import one_thread
-from icmodel.repeats import ABSOLUTE, kind
 from icmodel.tables.wire import frames_on_wire
 from icmodel.validate.folds import (
     LEAST_ROWS,

@@ -14,7 +14,7 @@ from benchmarks.chooser.strategies import STRATEGIES
 from icmodel.calibrate.rows import table
 from icmodel.calibrate.runs import Run
 from icmodel.calibrate.settings import METRICS
-from icmodel.dataset_rows import RATIOS
+from icmodel.dataset.rows import RATIOS
 from icmodel.model import Model
 from icmodel.solve import REFUSALS
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from icmodel.documents import toml_text
 from icmodel.system import Producer, Stream, System, load
 from icmodel.system.files import read_system
-from icmodel.toml_text import toml_text
 from icmodel.units import parse_bps, parse_ratio
 
 HERE = Path(__file__).parent

@@ -12,11 +12,11 @@ from typing import Any
 
 from benchmarks.verified.systems import Asked, Campaign
 from icmodel import units
+from icmodel.estimate import quantity
 from icmodel.verify import comparing
 from icmodel.verify.comparing import Bounded, Compared
-from icmodel.verify.copying import copied
 from icmodel.verify.folder import LEAST_OVERLAP, Pass
-from icmodel.wording import quantity
+from icmodel.verify.lab import copied
 
 WIDEST = 10.0
 """The upper end of an interval over the lower one, above which it says little."""

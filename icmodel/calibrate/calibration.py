@@ -14,7 +14,7 @@ from icmodel.calibrate.runs import is_spoilt
 from icmodel.calibrate.settings import MOST_MTU, Settings
 from icmodel.calibrate.testbed import Hosts, LabPair, Link, Pair, SshPair
 from icmodel.calibrate.verdict import refuse_undecidable
-from icmodel.dataset_write import id_of
+from icmodel.dataset.write import id_of
 from icmodel.estimate import number_or_none
 from icmodel.usecase import load_usecase
 

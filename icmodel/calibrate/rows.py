@@ -12,7 +12,7 @@ from icmodel.calibrate.runs import Record
 from icmodel.calibrate.settings import Settings
 from icmodel.calibrate.state import RECORDS
 from icmodel.dataset import Dataset, build
-from icmodel.dataset_write import DOCUMENT_FILE, POINTS_FILE, dataset_files
+from icmodel.dataset.write import DOCUMENT_FILE, POINTS_FILE, dataset_files
 from icmodel.fold import Settings as Folding
 from icmodel.fold import fold, read_records, record_of, write_folded
 from icmodel.fold.records import RecordDocument

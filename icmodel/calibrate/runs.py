@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from icmodel.arrays import Floats
-from icmodel.dataset_rows import RATIOS
+from icmodel.dataset.rows import RATIOS
 from icmodel.errors import RecordError
 from icmodel.fold.flags import spoilers
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from icmodel.dataset import Dataset
-from icmodel.repeats import Noise, noise
+from icmodel.dataset.repeats import Noise, noise
 from icmodel.validate.folds import Fold, Key, curve, in_order, place
 from icmodel.validate.questions import answers
 from icmodel.validate.scores import Outcome, by_metric, outcome, score

@@ -19,7 +19,7 @@ from icmodel.calibrate.runs import Record, Run, run_of
 from icmodel.calibrate.settings import Settings, settings_of
 from icmodel.documents import json_value
 from icmodel.errors import CalibrationError, unwritable
-from icmodel.probing.lock import alone
+from icmodel.probing.responder import alone
 
 SETTINGS, RECORDS, REFUSED = "loop.json", "records.jsonl", "refused.jsonl"
 PLAN = "calibrate, step "

@@ -14,9 +14,8 @@ import numpy as np
 from icmodel.arrays import Floats
 from icmodel.calibrate.grid import curves, packets
 from icmodel.calibrate.runs import GOODPUT, Observed, Run
-from icmodel.dataset_rows import RATIOS
-from icmodel.fits.distances import Group, Known
-from icmodel.fits.kernel import LABEL_DISTANCE, Covariance, Kernel, variance
+from icmodel.dataset.rows import RATIOS
+from icmodel.fits.kernel import LABEL_DISTANCE, Covariance, Group, Kernel, Known, variance
 from icmodel.fits.likelihood import likeliest, piece_of
 from icmodel.fits.mechanism import CONSTANT, COSTS, QUEUE, Mechanism
 from icmodel.fits.observations import Observations, Sites, flowing

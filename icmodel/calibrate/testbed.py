@@ -15,15 +15,16 @@ from typing import Protocol, Self
 from icmodel.calibrate.runs import Record, Run
 from icmodel.calibrate.settings import Settings
 from icmodel.errors import CalibrationError
-from icmodel.probing.commands import ended, printed, reason
-from icmodel.probing.keys import new_key, short_name
+from icmodel.probing.probe import ended, printed, reason
 from icmodel.probing.responder import (
     BRIEF_S,
     PATIENCE_S,
     REFUSED,
     RESPONDER,
+    new_key,
     record_of,
     responder,
+    short_name,
     until_told,
 )
 

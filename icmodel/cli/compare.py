@@ -6,12 +6,22 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from icmodel.cli.models import fitted
-from icmodel.cli.output import Answer, Section, Table, emit
+from icmodel.cli.output import (
+    Answer,
+    Section,
+    Table,
+    check_file,
+    emit,
+    hanging,
+    progress_bar,
+    write_text,
+)
 from icmodel.cli.predict import metric_records
 from icmodel.cli.question import (
     DEFAULT_DATASET,
@@ -34,9 +44,11 @@ from icmodel.cli.short import fitting, shown_metrics
 from icmodel.dataset import Dataset, load
 from icmodel.documents import plain
 from icmodel.errors import OutOfDomain, ScenarioError
-from icmodel.estimate import Estimate, Prediction
+from icmodel.estimate import Estimate, Prediction, estimated, interval, metric_name
 from icmodel.scenario import Scenario, scenario
-from icmodel.wording import estimated, interval, metric_name
+
+if TYPE_CHECKING:
+    from icmodel.interconnects import Comparison
 
 app = room()
 
@@ -100,8 +112,6 @@ def compare(
     icmodel compare --usecase motion-control --dataset rapidio-tsi721 --why -o motion-control.md
     """  # noqa: D301
     if usecase is not None:
-        from icmodel.cli.interconnects import compare_usecase, refuse_beside
-
         asked = {**question.texts(), "option": question.option, "variant": variant}
         refuse_beside({**asked, "protocol": protocol, "extrapolate": extrapolate, "all": every})
         return compare_usecase(
@@ -192,3 +202,78 @@ def _cell(one: Estimate | None, name: str) -> tuple[str, str]:
     if one is None or one.absent:
         return "–", ""
     return estimated(name, one), f"{interval(name, one)}, {one.basis}"
+
+
+def compare_usecase(
+    usecase: str,
+    datasets: list[str],
+    *,
+    why: bool,
+    cache: bool,
+    as_json: bool,
+    output: Path | None,
+) -> int:
+    """Print or write the comparison of a use case on every interconnect; returns the exit code."""
+    from icmodel.interconnects import compare_interconnects  # models, not needed by other commands
+    from icmodel.report.interconnects import comparison_markdown
+
+    if output is not None:
+        check_file(output, (".txt", ".json", ".csv", ".md"))
+    with progress_bar("comparing") as watch:
+        found = compare_interconnects(usecase, datasets or None, watch, cache=cache)
+    answer = Answer(
+        sections=lambda: _comparison_sections(found, why=why),
+        document=found.to_dict,
+        records=lambda: _records(found),
+        files={".md": lambda path: write_text(path, comparison_markdown(found))},
+    )
+    emit(answer, as_json=as_json, output=output)
+    return found.exit_code
+
+
+def refuse_beside(given: dict[str, object]) -> None:
+    """Refuse options that the use case already determines.
+
+    Raises
+    ------
+    ScenarioError
+        Naming the first such option.
+    """
+    for name, value in given.items():
+        if value:
+            raise ScenarioError(
+                f"--{name.replace('_', '-')} is given beside --usecase, which asks its own "
+                "questions: leave it out, or leave --usecase out"
+            )
+
+
+def _comparison_sections(found: Comparison, *, why: bool) -> Iterator[Section]:
+    from icmodel.report import interconnects as words
+
+    yield Section("", hanging(words.headline(found)))
+    rows = tuple(words.row_cells(row) for row in found.rows)
+    yield Section("", Table(words.COLUMNS, rows))
+    if told := words.measurements(found):
+        yield Section("what would decide", hanging(told))
+    yield Section("how it was made", hanging(words.RULES))
+    if not why:
+        yield Section("", ("who answers for each link, who else does, and why: --why",))
+        return
+    for row in found.rows:
+        heading = f"{words.link_name(row)}: {row.outcome}"
+        yield Section(heading, hanging(words.reasons(row)))
+
+
+def _records(found: Comparison) -> Iterator[dict[str, object]]:
+    """One line a link."""
+    for row in found.rows:
+        told = row.to_dict()
+        source = row.source
+        kept = ("source", "others", "silent", "measurements")
+        flat = {name: value for name, value in told.items() if name not in kept}
+        yield {
+            **flat,
+            "dataset": source.dataset,
+            "choice": source.result.description,
+            "measurements": "; ".join(row.measurements),
+        }

@@ -367,7 +367,7 @@ def check(folder: Name, *, seal: Seal = False, as_json: AsJson = False) -> None:
     icmodel datasets check path/of/my-dataset
     icmodel datasets check path/of/my-dataset --seal
     """  # noqa: D301
-    from icmodel.dataset_check import check_dataset, seal_dataset  # pydantic, needed only here
+    from icmodel.dataset.check import check_dataset, seal_dataset  # pydantic, needed only here
 
     data = seal_dataset(folder) if seal else check_dataset(folder)
     said = f"{data.id}: {len(data.points)} rows of {', '.join(data.metrics)} are in order"

@@ -28,7 +28,7 @@ from icmodel.cli.question import (
 )
 from icmodel.dataset import Dataset, Interconnect
 from icmodel.errors import ScenarioError
-from icmodel.estimate import Estimate
+from icmodel.estimate import Estimate, plural
 from icmodel.ingest import (
     About,
     Ingested,
@@ -41,7 +41,6 @@ from icmodel.ingest import (
     write_ingested,
 )
 from icmodel.ingest import ingest as ingest_files
-from icmodel.wording import plural
 
 if TYPE_CHECKING:
     from icmodel.own_work import OwnWork

@@ -141,7 +141,7 @@ def _drawn(body: Table | tuple[str, ...], width: int) -> RenderableType:
     from rich.table import Table as Drawn
     from rich.text import Text
 
-    from icmodel.cli.narrow import fitted, stacked  # only for a terminal, too
+    from icmodel.cli.table import fitted, stacked
 
     if isinstance(body, Table):
         body = fitted(body, width) or stacked(body, width)
@@ -179,7 +179,7 @@ def _aligned(table: Table) -> list[str]:
 
 def hanging(lines: Iterable[str]) -> tuple[str, ...]:
     """Lines of at most 100 characters, with a hanging indent."""
-    from icmodel.wording import wrapped
+    from icmodel.estimate import wrapped
 
     return tuple(part for line in lines for part in wrapped(line, then="  "))
 

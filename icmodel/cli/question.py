@@ -13,10 +13,9 @@ import typer
 from typer.core import TyperGroup
 
 from icmodel import units
-from icmodel.application import ApplicationWork
 from icmodel.errors import ScenarioError
-from icmodel.scenario import Scenario
-from icmodel.wording import plural
+from icmodel.estimate import plural
+from icmodel.scenario import ApplicationWork, Scenario
 
 DEFAULT_DATASET = "ethernet-10g-2012"
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from icmodel import units
 from icmodel.cli.output import Section, Table, fixed
 from icmodel.dataset import RATIOS, Dataset
-from icmodel.dataset_rows import POINT
-from icmodel.repeats import noise
+from icmodel.dataset.repeats import noise
+from icmodel.dataset.rows import POINT
 
 WATCHED = (
     "goodput_bps",

@@ -6,9 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from icmodel.cli.output import Section
 from icmodel.cli.question import question_text
-from icmodel.estimate import Estimate, Prediction
-from icmodel.grouping import together
-from icmodel.wording import estimated, interval, limit_name, metric_name, quantity, wrapped
+from icmodel.documents import group_by_key
+from icmodel.estimate import (
+    Estimate,
+    Prediction,
+    estimated,
+    interval,
+    limit_name,
+    metric_name,
+    quantity,
+    wrapped,
+)
 
 LINES = 20
 """Most lines of an answer on a terminal."""
@@ -82,10 +90,10 @@ def _limited(prediction: Prediction) -> Iterator[str]:
 
 
 def _notes(prediction: Prediction, shown: Mapping[str, Estimate]) -> Iterator[str]:
-    """The notes of the answer, then the reasons of shown metrics, equal ones together."""
+    """The notes of the answer, then the reasons of shown metrics, equal ones group_by_key."""
     yield from prediction.notes
     reasons = ((one.why, metric_name(name)) for name, one in shown.items() if one.why)
-    for why, names in together(reasons).items():
+    for why, names in group_by_key(reasons).items():
         yield f"{', '.join(names)}: {why}"
 
 

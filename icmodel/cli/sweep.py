@@ -42,10 +42,9 @@ from icmodel.cli.short import fitting
 from icmodel.dataset import load
 from icmodel.documents import plain
 from icmodel.errors import OutOfDomain, ScenarioError
-from icmodel.estimate import BASES, BOTTLENECKS, Estimate
+from icmodel.estimate import BASES, BOTTLENECKS, Estimate, estimated
 from icmodel.model import Model
 from icmodel.scenario import scenario
-from icmodel.wording import estimated
 
 if TYPE_CHECKING:
     import xarray

@@ -32,8 +32,8 @@ from icmodel.cli.question import (
 )
 from icmodel.cli.system_shown import counts, document, sections
 from icmodel.errors import NetworkError
+from icmodel.estimate import plural
 from icmodel.files import replacing
-from icmodel.wording import plural
 
 if TYPE_CHECKING:
     from icmodel.system import Finding, System
@@ -172,7 +172,7 @@ def show(name: SystemName, *, as_json: AsJson = False, output: Output = None) ->
     icmodel system show my-system.toml --json
     """  # noqa: D301
     from icmodel.system import load
-    from icmodel.system.loads import loads
+    from icmodel.system.checking import loads
 
     one = load(name)
     at = tuple(loads(one))

@@ -7,11 +7,19 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from icmodel.cli.output import Section, Table, hanging
-from icmodel.report.systems.conclusion import about, value_text
-from icmodel.report.systems.worst import bound_text, by_group, grows, limits, queue_texts, worst_of
+from icmodel.estimate import interval, percent, quantity
+from icmodel.report.systems.tables import (
+    about,
+    bound_text,
+    by_group,
+    grows,
+    limits,
+    queue_texts,
+    value_text,
+    worst_of,
+)
 from icmodel.requirement import MET, OUTCOMES, SIGNS
 from icmodel.system.prediction.result import by_requirement
-from icmodel.wording import interval, percent, quantity
 
 if TYPE_CHECKING:
     from icmodel.system import SystemPrediction

@@ -36,9 +36,10 @@ from icmodel.cli.question import (
     shares,
 )
 from icmodel.dataset import Dataset, Point, load
-from icmodel.dataset_coverage import FILE
+from icmodel.dataset.coverage import FILE
+from icmodel.dataset.repeats import ABSOLUTE, kind
 from icmodel.errors import ScenarioError
-from icmodel.repeats import ABSOLUTE, kind
+from icmodel.estimate import plural
 from icmodel.validate import Trial, Validation, Wishes, document, kept, records, validate
 from icmodel.validate.scores import Coverage, Outcome, Score
 from icmodel.validate.validation import (
@@ -46,7 +47,6 @@ from icmodel.validate.validation import (
     KINDS,
     LEAVE_ONE,
 )
-from icmodel.wording import plural
 
 app = room()
 
@@ -136,7 +136,7 @@ def validate_rows(
     with progress_bar("folds") as progress:
         found = validate(data, variant, wishes, progress)
     if plot is not None:
-        from icmodel.report.errors import error_plot  # the report, not needed without a plot
+        from icmodel.report.figures import error_plot  # the report, not needed without a plot
 
         write_plot(error_plot(found), plot)
     if keep:

@@ -11,7 +11,7 @@ import typer
 from icmodel import units
 from icmodel.cli.output import Answer, Section, Table, emit, progress_bar
 from icmodel.cli.question import AsJson, NoCache, SystemName, VariantName, option, room
-from icmodel.wording import quantity
+from icmodel.estimate import quantity
 
 if TYPE_CHECKING:
     from icmodel.verify import Verification

@@ -12,24 +12,32 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from icmodel.fits.blend import Blend, blend
-from icmodel.fits.by_protocol import REST, Part, ProtocolProcesses, parts_of, whole
+from icmodel.fits.blend import Blend, Widths, blend, widths
 from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.fits.curves import WAYS, Curves
-from icmodel.fits.distances import Distances, Group, Known
-from icmodel.fits.hyperparameters import Hyperparameters, Kernels
-from icmodel.fits.interval import Widths, widths
 from icmodel.fits.kernel import (
     JOINED,
     NUMBERS,
     PRODUCT,
+    Distances,
+    Group,
     Kernel,
+    Known,
     groups_of,
 )
-from icmodel.fits.likelihood import likeliest, piece_of
+from icmodel.fits.likelihood import Hyperparameters, Kernels, likeliest, piece_of
 from icmodel.fits.mechanism import CONSTANT, Mechanism, possible_kinds
 from icmodel.fits.observations import Observations, Sites
-from icmodel.fits.process import Process, process, scale_of
+from icmodel.fits.process import (
+    REST,
+    Part,
+    Process,
+    ProtocolProcesses,
+    parts_of,
+    process,
+    scale_of,
+    whole,
+)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from icmodel.dataset import Dataset
 from icmodel.fits.constants import SHIPPED, Constants
-from icmodel.fits.kept import Kept
-from icmodel.fits.observations import Carrier, Sites, flowing, unlimited
-from icmodel.fits.quantity import FLOWS, PACKETS
+from icmodel.fits.observations import FLOWS, PACKETS, Carrier, Sites, flowing, unlimited
+from icmodel.fits.store import Kept
 from icmodel.fits.threads import one_thread
 
 if TYPE_CHECKING:

@@ -11,13 +11,22 @@ from numpy.typing import NDArray
 
 from icmodel.dataset import Dataset
 from icmodel.fits.constants import SHIPPED, Constants
-from icmodel.fits.elsewhere import half_width
 from icmodel.fits.fit import CANDIDATES, MOST_ROWS, Fit, fit
-from icmodel.fits.kept import KeptMetric
 from icmodel.fits.likelihood import rounded
-from icmodel.fits.observations import NO_PAYLOAD, Carrier, Sites, observations, unlimited
-from icmodel.fits.quantity import FLOWS, PACKETS, Quantity, quantity
+from icmodel.fits.observations import (
+    FLOWS,
+    NO_PAYLOAD,
+    PACKETS,
+    Carrier,
+    Quantity,
+    Sites,
+    observations,
+    quantity,
+    unlimited,
+)
+from icmodel.fits.process import half_width
 from icmodel.fits.regimes import LIMITED, OVERLOAD
+from icmodel.fits.store import KeptMetric
 
 Floats = NDArray[np.float64]
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from icmodel.fits.distances import Distances
-from icmodel.fits.kernel import Covariance, Kernel, variance
+from icmodel.fits.kernel import Covariance, Distances, Kernel, inverted, variance
 from icmodel.fits.mechanism import Mechanism, Modelled
-from icmodel.fits.observations import Observations
-from icmodel.fits.positive import inverted
+from icmodel.fits.observations import Observations, Sites
+from icmodel.statistics import COVERAGE, LONE_WIDTH
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -103,3 +105,166 @@ def process(
     inverse, _ = inverted(noisy)
     weights = inverse @ residual / scale
     return Process(mechanism, kernel, scale, shares, inverse, weights, observed.sites.twins)
+
+
+REST = ""
+"""Name of the part of all protocols without a process of their own."""
+OWN_ROWS = 20
+"""Least rows of a protocol for a process of its own; fewer do not determine its numbers."""
+
+
+def parts_of(sites: Sites) -> dict[str, Ints]:
+    """The rows of each protocol with enough of them, and those of all others."""
+    every = sites.by_protocol
+    own = {name: rows for name, rows in every.items() if len(rows) >= OWN_ROWS}
+    rest = [rows for name, rows in every.items() if name not in own]
+    return own | ({REST: np.sort(np.concatenate(rest))} if rest else {})
+
+
+def whole(sites: Sites) -> dict[str, Ints]:
+    """All rows as one part."""
+    return {REST: np.arange(len(sites))}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some of the rows, in ascending order, and the process through them."""
+
+    rows: Ints
+    process: Process
+
+
+class Cross(NamedTuple):
+    """What a part needs of the sites it answers: the cost model's prediction there, and the covariance with its rows.
+
+    ``name`` is the part's.  Processes with the same cost model, parts and kernels have the same.
+    """
+
+    where: Ints
+    name: str
+    modelled: Modelled
+    covariance: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolProcesses:
+    """Independent processes over the residual of one cost model, each for a part of the protocols.
+
+    Parameters
+    ----------
+    parts : mapping of protocol to Part
+        ``REST`` answers for protocols without a part; without ``REST`` the largest part does.
+    """
+
+    parts: Mapping[str, Part]
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The cost model of all of them."""
+        return next(iter(self.parts.values())).process.mechanism
+
+    @property
+    def kernels(self) -> dict[str, Kernel]:
+        """The kernel of each part."""
+        return {name: part.process.kernel for name, part in self.parts.items()}
+
+    @property
+    def errors(self) -> Floats:
+        """Leave-one-out error at each row."""
+        return self._by_row(lambda one: one.errors)
+
+    @property
+    def deviations(self) -> Floats:
+        """Leave-one-out standard deviation at each row."""
+        return self._by_row(lambda one: one.deviations)
+
+    @property
+    def noise(self) -> Floats:
+        """Variance of each row in log time, beyond its stated spread."""
+        return self._by_row(lambda one: np.full(len(one.shares), one.kernel.noise * one.scale**2))
+
+    def crosses(self, sites: Sites, modelled: Modelled, distances: Distances) -> list[Cross]:
+        """Each part's covariance with the sites it answers.
+
+        ``modelled`` is the cost model's prediction at the sites, ``distances`` are those from the rows.
+        """
+        found: list[Cross] = []
+        for where, name in self._answering(sites):
+            part, own = self.parts[name], modelled.take(where)
+            between = distances.part(where, part.rows, part.process.kernel.label_distances)
+            covariance = part.process.covariance(own, between)
+            found.append(Cross(where, name, own, covariance))
+        return found
+
+    def log_time(self, crosses: Sequence[Cross]) -> Floats:
+        """Log time at some sites."""
+        return self._predicted(Process.log_time, crosses)
+
+    def deviation(self, crosses: Sequence[Cross]) -> Floats:
+        """Standard deviation of a new row at such sites."""
+        return self._predicted(Process.deviation, crosses)
+
+    def _predicted(
+        self, tell: Callable[[Process, Modelled, Floats], Floats], crosses: Sequence[Cross]
+    ) -> Floats:
+        """Evaluate the process of each part at the sites it answers."""
+        found = np.empty(sum(len(cross.where) for cross in crosses))
+        for cross in crosses:
+            process = self.parts[cross.name].process
+            found[cross.where] = tell(process, cross.modelled, cross.covariance)
+        return found
+
+    def _answering(self, sites: Sites) -> Iterator[tuple[Ints, str]]:
+        """The sites that each part answers, with its name."""
+        most = max(self.parts, key=lambda name: len(self.parts[name].rows))
+        other = REST if REST in self.parts else most
+        found: dict[str, list[Ints]] = {}
+        for name, where in sites.by_protocol.items():
+            found.setdefault(name if name in self.parts else other, []).append(where)
+        for name, places in found.items():
+            yield np.sort(np.concatenate(places)), name
+
+    def _by_row(self, value: Callable[[Process], Floats]) -> Floats:
+        """A quantity of the processes' rows, in the order of all rows."""
+        found = np.empty(sum(len(part.rows) for part in self.parts.values()))
+        for part in self.parts.values():
+            found[part.rows] = value(part.process)
+        return found
+
+
+def left_out_together(process: Process, names: NDArray[np.str_]) -> Floats:
+    """Root mean square error in each configuration when all its rows are left out together.
+
+    In closed form: the inverse of their block of the precision matrix times their weights (C. E. Rasmussen
+    and C. K. I. Williams, Gaussian Processes for Machine Learning, 2006, eq. 5.12 for one row).
+
+    Parameters
+    ----------
+    names : array (rows, columns)
+        The labels that identify a configuration.
+    """
+    _, inverse = np.unique(names, axis=0, return_inverse=True)
+    group = inverse.reshape(-1)
+    found = []
+    for k in range(int(group.max()) + 1):
+        rows = np.flatnonzero(group == k)
+        block = process.inverse[np.ix_(rows, rows)]
+        errors = process.scale * np.linalg.solve(block, process.weights[rows])
+        found.append(float(np.sqrt(np.mean(errors**2))))
+    return np.array(found)
+
+
+def half_width(found: ProtocolProcesses, names: NDArray[np.str_]) -> float:
+    """Half of the 90 % interval for a configuration without rows, in log time.
+
+    The conformal rank of the errors of left-out configurations; with too few of them for that rank the
+    greatest error, and at least what is assumed of a single point.
+    """
+    parts = found.parts.values()
+    errors = np.sort(
+        np.concatenate([left_out_together(part.process, names[part.rows]) for part in parts])
+    )
+    rank = math.ceil(COVERAGE * (len(errors) + 1))
+    if rank > len(errors):
+        return max(float(errors[-1]), LONE_WIDTH)
+    return float(errors[rank - 1])

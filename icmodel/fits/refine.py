@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.dataset import RATIOS, Dataset, Point
-from icmodel.fits.achieved import achieved_shares
 from icmodel.fits.buffers import SENDERS, Saturated, memory_by_rows, saturated
 from icmodel.fits.fits import Fits
 from icmodel.fits.hosts import ON_WIRE, Frames, changed, frames, widening
-from icmodel.fits.kept import KEY_BYTES
 from icmodel.fits.observations import (
     Carrier,
     Label,
@@ -26,12 +24,13 @@ from icmodel.fits.observations import (
     flowing,
     label,
 )
-from icmodel.fits.regimes import OVERLOAD, UNLIMITED, regime_of, rows_in_overload
+from icmodel.fits.regimes import OVERLOAD, UNLIMITED, achieved_shares, regime_of, rows_in_overload
+from icmodel.fits.store import KEY_BYTES
 from icmodel.fits.threads import one_thread
 from icmodel.scenario import Hosts, Where
 from icmodel.statistics import NORMAL
-from icmodel.tables.cells import EXTRAPOLATED, INTERPOLATED
-from icmodel.tables.curve import Curve
+from icmodel.tables.bilinear import EXTRAPOLATED, INTERPOLATED
+from icmodel.tables.curves import Curve
 from icmodel.tables.wire import wire
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from icmodel.dataset_rows import AXES, REST, RUN
-from icmodel.dataset_write import number_text
+from icmodel.dataset.rows import AXES, REST, RUN
+from icmodel.dataset.write import number_text
 from icmodel.errors import RecordError
 from icmodel.fold.records import Label, Record
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from icmodel.dataset_rows import Point
+from icmodel.dataset.rows import Point
 from icmodel.fold.axes import OptionAxes, axis_entries, most_frequent
 from icmodel.fold.flags import SPOILS
 from icmodel.fold.records import Record

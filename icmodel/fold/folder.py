@@ -13,8 +13,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, ValidationError
 
 from icmodel.dataset import Dataset, load
-from icmodel.dataset_check import check_document
-from icmodel.dataset_write import DOCUMENT_FILE, id_of, write_dataset
+from icmodel.dataset.check import check_document
+from icmodel.dataset.write import DOCUMENT_FILE, id_of, write_dataset
 from icmodel.errors import RecordError
 from icmodel.fold.account import readme
 from icmodel.fold.folding import Folded, fold, records_text

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from icmodel.dataset_rows import Point
+from icmodel.dataset.rows import Point
 from icmodel.errors import RecordError
 from icmodel.fold.account import APART, HELD_OUT, USED, Account, Fate, remarks
 from icmodel.fold.axes import compare, option_axes

@@ -9,7 +9,7 @@ from itertools import combinations
 from statistics import fmean, median, stdev
 from typing import Any
 
-from icmodel.dataset_rows import AXES, METRIC_ENDINGS, POINT, RATIOS, Point
+from icmodel.dataset.rows import AXES, METRIC_ENDINGS, POINT, RATIOS, Point
 from icmodel.errors import RecordError
 from icmodel.fold.axes import OptionAxes
 from icmodel.fold.flags import spoilers

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from icmodel.dataset import Dataset, Interconnect, build
-from icmodel.dataset_write import (
+from icmodel.dataset.write import (
     DOCUMENT_FILE,
     POINTS_FILE,
     dataset_files,

@@ -11,7 +11,7 @@ from itertools import pairwise
 from icmodel.errors import RecordError
 from icmodel.ingest.plain import named_apart, plain, with_points
 from icmodel.ingest.readers import READERS, Reader
-from icmodel.ingest.readers.sections import Layout
+from icmodel.ingest.readers.table import Layout
 from icmodel.ingest.source import Source
 
 _LEADS = re.compile(r"[ \t]*(?:$|[*#=$+_~-]|<\?xml|[A-Za-z].*:[ \t]*$)")

@@ -4,8 +4,8 @@
 ``physics`` (the wire's bounds) -> ``comparing`` -> ``result``.
 """
 
+from icmodel.interconnects.choices import Link
 from icmodel.interconnects.comparing import compare_interconnects
-from icmodel.interconnects.links import Link
 from icmodel.interconnects.result import Comparison, Row, Source
 
 __all__ = ["Comparison", "Link", "Row", "Source", "compare_interconnects"]

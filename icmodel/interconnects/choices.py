@@ -10,18 +10,18 @@ different ones.  The number of endpoints follows from the devices, as in every e
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from icmodel.dataset import Point
-from icmodel.interconnects.links import Carrier
+from icmodel.dataset import Dataset, Interconnect, Point
+from icmodel.estimate import plural
 from icmodel.tables.wire import Wire
-from icmodel.theory import AnyFraming
+from icmodel.theory import AnyFraming, infiniband, rapidio
 from icmodel.usecase import UseCase, derive
 from icmodel.usecase.derivation import Derivations
 from icmodel.usecase.document import Candidate, Question, SampleStream, Stream
-from icmodel.wording import plural
 
 MOST_BYTES = 65507
 """Greatest frame [B] where none was measured: the greatest of UDP over IPv4."""
@@ -152,4 +152,108 @@ def _question(
         distance_m=None if case.medium is None else case.medium.distance_m,
         line_rate_bps=setting.line_rate_bps,
         options=dict(setting.options),
+    )
+
+
+ETHERNET = "ethernet"
+ANY = ""
+"""Of a link whose protocols are its own: whichever a dataset has."""
+PROTOCOLS = {
+    ETHERNET: ("tcp", "udp", "zeromq"),
+    "roce": (ANY,),
+    "infiniband": (ANY,),
+    "rapidio": (ANY,),
+}
+"""Kinds of link in the order they are told, and what is compared on each."""
+ETHERNET_RATES_BPS = (1e9, 10e9, 25e9, 40e9, 100e9, 200e9)
+RATES_BPS = {
+    ETHERNET: ETHERNET_RATES_BPS,
+    "roce": ETHERNET_RATES_BPS[1:],
+    "infiniband": tuple(infiniband.link_rate_bps(name) for name in ("qdr", "fdr", "edr", "hdr")),
+    "rapidio": tuple(
+        rapidio.link_rate_bps(baud=baud) for baud in (3.125e9, 5e9, 6.25e9, 10.3125e9, 25.78125e9)
+    ),
+}
+"""Data rates after coding [b/s] that are compared in any case: four lanes of InfiniBand and RapidIO."""
+SAME_RATE = 1e-3
+"""Relative difference up to which two line rates are one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An interconnect at a line rate with a protocol; a rate of ``None`` is one no source states."""
+
+    kind: str
+    line_rate_bps: float | None
+    protocol: str
+
+
+@dataclass(frozen=True, slots=True)
+class Carrier:
+    """A dataset at the options that choose one of its links, and its protocols with rows there."""
+
+    data: Dataset
+    options: tuple[tuple[str, str], ...]
+    link: Interconnect
+    protocols: tuple[str, ...]
+
+    @property
+    def own(self) -> bool:
+        """Whether it was measured with the probe of icmodel."""
+        tool = self.data.document.get("tool")
+        return isinstance(tool, dict) and tool.get("name") == "icprobe"
+
+    def on(self, link: Link) -> tuple[str, ...]:
+        """Its protocols that a link is compared with."""
+        return tuple(name for name in self.protocols if link.protocol in (ANY, name))
+
+    def at(self, link: Link) -> bool:
+        """Whether it was measured on such a link, at that line rate and with that protocol."""
+        own, asked = self.link.line_rate_bps, link.line_rate_bps
+        same = own == asked or (
+            own is not None and asked is not None and math.isclose(own, asked, rel_tol=SAME_RATE)
+        )
+        return self.link.kind == link.kind and same and bool(self.on(link))
+
+
+def carriers(data: Dataset) -> Iterator[Carrier]:
+    """Each link of a dataset: that of its defaults, and the fabrics its options choose."""
+    chosen: list[dict[str, str]] = [{}]
+    chosen += [
+        {axis: value} for axis, value in data.fabrics if value != data.option_defaults.get(axis)
+    ]
+    for options in chosen:
+        protocols = tuple(name for name in data.protocols if data.select(name, options))
+        yield Carrier(data, tuple(options.items()), data.link(options), protocols)
+
+
+def compared_links(known: Iterable[Carrier]) -> tuple[Link, ...]:
+    """The links of the table, by kind, protocol and line rate: those of every table, and those measured.
+
+    A rate that no source states comes last.
+    """
+    found = {
+        Link(kind, rate, protocol)
+        for kind, protocols in PROTOCOLS.items()
+        for protocol in protocols
+        for rate in RATES_BPS[kind]
+    }
+    for carrier in known:
+        kind, rate = carrier.link.kind, carrier.link.line_rate_bps
+        for protocol in PROTOCOLS.get(kind, ()):
+            link = Link(kind, rate, protocol)
+            if carrier.on(link) and not any(
+                carrier.at(one) for one in found if one.protocol == protocol
+            ):
+                found.add(link)
+    kinds = list(PROTOCOLS)
+    return tuple(
+        sorted(
+            found,
+            key=lambda one: (
+                kinds.index(one.kind),
+                PROTOCOLS[one.kind].index(one.protocol),
+                math.inf if one.line_rate_bps is None else one.line_rate_bps,
+            ),
+        )
     )

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from icmodel.dataset import Dataset, catalogue, load
-from icmodel.interconnects.choices import measured_choices
-from icmodel.interconnects.links import Carrier, Link, carriers, compared_links
+from icmodel.interconnects.choices import Carrier, Link, carriers, compared_links, measured_choices
 from icmodel.interconnects.physics import judged_by_physics
 from icmodel.interconnects.result import (
     EXTRAPOLATED,

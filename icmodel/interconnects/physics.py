@@ -16,8 +16,7 @@ import numpy as np
 from icmodel import units
 from icmodel.dataset import Interconnect
 from icmodel.estimate import Estimate, absent
-from icmodel.interconnects.choices import theory_choices
-from icmodel.interconnects.links import ETHERNET, Link
+from icmodel.interconnects.choices import ETHERNET, Link, theory_choices
 from icmodel.message import AT_ONCE, MESSAGE_METRICS
 from icmodel.requirement import Requirement, judge, while_all_passes
 from icmodel.scenario import Scenario
@@ -27,9 +26,9 @@ from icmodel.usecase.bound import share_bps
 from icmodel.usecase.derivation import Derivations, produced_bps
 from icmodel.usecase.document import Candidate, ImageStream, Limit
 from icmodel.usecase.evaluation import at_needed_rate
-from icmodel.usecase.grounds import NOTHING, RestsOn
 from icmodel.usecase.hosts import Meeting, interface_derivations, interfaces, meeting
 from icmodel.usecase.limits import required
+from icmodel.usecase.result import NOTHING, RestsOn
 
 JUMBO_MTU_BYTES = 9000
 OF_THEORY = RestsOn("theory", ("theory",), (), "")

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from icmodel.estimate import BASES, json_form, json_of, weakest
-from icmodel.interconnects.links import Link
+from icmodel.interconnects.choices import Link
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED
 from icmodel.usecase import CandidateResult, Finding, UseCase
-from icmodel.usecase.grounds import settling
+from icmodel.usecase.result import settling
 
 SCHEMA_VERSION = 1
 MEASURED_HERE, PUBLISHED, EXTRAPOLATED, THEORY = (

@@ -12,10 +12,6 @@ if TYPE_CHECKING:
     from icmodel.dataset import Dataset
     from icmodel.laws.law import Fitting, Law
 
-PUBLISHED = ("appendix-h", "corrected")
-"""Variants that answer from the benchmarked curves, as IC2012 does."""
-VARIANTS = (*PUBLISHED, "hybrid")
-
 
 def law_of(variant: str, data: Dataset, fitting: Fitting) -> Law:
     """The law of a variant for one dataset.

@@ -13,34 +13,74 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import numpy as np
 
 from icmodel.arrays import Bools, Floats, if_else
-from icmodel.dataset import Dataset
-from icmodel.laws.appendix_h_tables import prepare
+from icmodel.dataset import Dataset, Point
 from icmodel.laws.bases import (
     DERIVED,
     EXTRAPOLATED,
     STATED,
+    UNLIMITED,
     Bases,
     Read,
+    benchmark_and_share,
     curve_rules,
+    not_achieved_note,
     weakest,
     with_busy_cores,
 )
-from icmodel.laws.cores import other_cores
-from icmodel.laws.explained import UNLIMITED, benchmark_and_share, not_achieved_note
-from icmodel.laws.flow import CLOSE, Flow, over_both
-from icmodel.laws.law import Law
+from icmodel.laws.flow import CLOSE, Flow, add_path, over_both, switches_s
+from icmodel.laws.law import Law, Prepared, Wanted, any_cores, compiler, of_protocols, rows_of
 from icmodel.laws.metrics import (
     BY_FLOW,
+    GROWING,
     busy_cores,
     demand_columns,
     frames_per_s,
     split,
     table_metrics,
 )
-from icmodel.laws.path import add_path, switches_s
-from icmodel.laws.substitution import own_rows
+from icmodel.laws.substitution import other_cores, own_rows
 from icmodel.scenario import Scenario
-from icmodel.tables import HIGH, VALUE, Load, Look, opposite
+from icmodel.tables import HIGH, VALUE, Below, Load, Look, Tables, opposite
+from icmodel.tables.curves import alone, best_goodput, curves_of, is_limited, with_loads
+from icmodel.tables.left_out import misses
+
+
+def prepare(wanted: Wanted) -> Prepared:
+    """Tables of every metric through the rows as they are.
+
+    Raises
+    ------
+    DatasetError
+        If the dataset does not have an option.
+    """
+    data = wanted.data
+    every = [row for row in rows_of(data, wanted.options) if _in_original(data, row.point)]
+    rows = alone(of_protocols(every, wanted.protocols))
+    compile_ = compiler(wanted, every)
+    metrics = wanted.metrics(rows)
+    unlimited_loss = with_loads(
+        curves_of(data, rows, "loss_rate"), lambda load: not is_limited(load)
+    )
+    goodput = best_goodput(data, rows, misses(data, "goodput_bps"), limited=False)
+    tables = {
+        "goodput_bps": compile_.table("goodput_bps", goodput),
+        "loss_rate": compile_.table("loss_rate", unlimited_loss),
+    }
+    for metric in metrics:
+        below: Below = "proportion" if metric.startswith(GROWING) else "held"
+        curves = curves_of(data, rows, metric)
+        tables[metric] = compile_.table(metric, curves, any_cores=any_cores(metric), below=below)
+    made = Tables(compile_, tables, data.link(wanted.options))
+    return Prepared(made, wanted, tuple(metrics), every)
+
+
+def _in_original(data: Dataset, point: Point) -> bool:
+    """Whether the original reads a row: if its list of payloads is known, only at these."""
+    payloads = data.variants.get("appendix-h", {}).get("payload_bytes")
+    if not isinstance(payloads, list) or point.payload_bytes is None:
+        return True
+    return point.payload_bytes in payloads
+
 
 CpuTime = Callable[[Look, Sequence[str], Load, Flow], Floats]
 

@@ -22,11 +22,9 @@ from icmodel.arrays import Bools, Codes, Floats
 from icmodel.laws import corrected
 from icmodel.laws.appendix_h import CpuTime
 from icmodel.laws.bases import ASSUMED, DERIVED, Bases, weakest
-from icmodel.laws.flow import Flow
+from icmodel.laws.flow import Flow, traversals
 from icmodel.laws.host_time import SHORTEST_S, host_times
-from icmodel.laws.metrics import BY_FLOW, UTILISATIONS
-from icmodel.laws.order import in_order
-from icmodel.laws.path import traversals
+from icmodel.laws.metrics import BY_FLOW, UTILISATIONS, in_order
 from icmodel.scenario import Scenario
 from icmodel.tables import HIGH, LOW, VALUE, Load, Look, Pace, Work, opposite
 

@@ -4,7 +4,7 @@ Tables and laws give the numbers; this room checks questions, places them on the
 blocks and explains the answers.
 """
 
-from icmodel.laws import PUBLISHED, VARIANTS
+from icmodel.dataset import PUBLISHED, VARIANTS
 from icmodel.model.model import Model
 
 __all__ = ["PUBLISHED", "VARIANTS", "Model"]

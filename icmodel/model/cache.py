@@ -9,10 +9,8 @@ from icmodel import units
 from icmodel.dataset import Dataset
 from icmodel.errors import DatasetError, OutOfDomain
 from icmodel.laws import law_of
-from icmodel.laws.law import Fitting, Law
-from icmodel.laws.prepared import Prepared, Wanted
-from icmodel.model.domain import Domains, ProtocolDomain, protocol_domain
-from icmodel.model.placing import Placer
+from icmodel.laws.law import Fitting, Law, Prepared, Wanted
+from icmodel.model.domain import Domains, Placer, ProtocolDomain, protocol_domain
 from icmodel.scenario import Hosts
 
 Options = tuple[tuple[str, str], ...]

@@ -8,14 +8,13 @@ from operator import attrgetter
 from types import MappingProxyType
 
 from icmodel.dataset import Dataset, Point
-from icmodel.dataset_coverage import PROMISED
+from icmodel.dataset.coverage import PROMISED
 from icmodel.estimate import BASES, BOTTLENECKS, Estimate, Prediction, UsedRow, absent
 from icmodel.laws.bases import INTERPOLATED
-from icmodel.laws.cores import answering_cores
-from icmodel.laws.flow import CLOSE
+from icmodel.laws.flow import CLOSE, switches_s
 from icmodel.laws.metrics import BY_FLOW
 from icmodel.laws.packets import MULTIPLE
-from icmodel.laws.path import switches_s
+from icmodel.laws.substitution import answering_cores
 from icmodel.model.answering import Answered
 from icmodel.scenario import Scenario
 from icmodel.tables import VALUE

@@ -11,23 +11,19 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 
 from icmodel import scenario as words
-from icmodel.application import NO_WORK
-from icmodel.asked import Asked, AskedMany
-from icmodel.dataset import Dataset, load
+from icmodel.dataset import VARIANTS, Dataset, load
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Estimate, Prediction
 from icmodel.fits.constants import SHIPPED, Constants
-from icmodel.laws import VARIANTS
 from icmodel.laws.host_time import host_times
 from icmodel.laws.law import Fitting
 from icmodel.laws.metrics import ALWAYS, BOTTLENECK
 from icmodel.laws.substitution import Rows
 from icmodel.model.answering import Answered, answered, needed, no_metric, too_much
 from icmodel.model.cache import Key, TableCache, table_cache
-from icmodel.model.domain import problems
+from icmodel.model.domain import columns_of, problems
 from icmodel.model.explanation import prediction
-from icmodel.model.placing import columns_of
-from icmodel.scenario import Hosts, Scenario
+from icmodel.scenario import NO_WORK, Asked, AskedMany, Hosts, Scenario
 from icmodel.tables.wire import Wire, wire
 
 if TYPE_CHECKING:
@@ -217,7 +213,7 @@ class Model:
         parameter that :meth:`predict` refuses refuses the stream.  Two may be left out, since only the
         latency depends on them and the caller makes that safe: ``distance_m`` where the dataset states
         no cable, and ``switches`` of which it has neither rows nor a latency.  A system adds their delays
-        by itself; an evaluation opens the latency's interval (`icmodel.usecase.answering`).
+        by itself; an evaluation opens the latency's interval (`icmodel.usecase.judging`).
 
         Raises
         ------

@@ -2,19 +2,97 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import os
 import shlex
+import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 from icmodel.documents import json_value
-from icmodel.errors import MeasurementFailed
-from icmodel.probing.commands import reason
+from icmodel.errors import MeasurementFailed, MeasuringError
+from icmodel.probing.probe import printed, reason
+
+
+def short_name(folder: Path) -> str:
+    """Eight hexadecimal digits that are the same for the same folder of this machine."""
+    return hashlib.sha256(str(folder.resolve()).encode("utf-8")).hexdigest()[:8]
+
+
+def private(folder: Path) -> Path:
+    """The folder of a key, unique to the folder of the records, user and machine.
+
+    Measuring that goes on has the same one.  The path is short, as paths of sockets must be.
+    """
+    whose = f"{socket.gethostname()} {os.getuid()} {folder.resolve()}"
+    name = hashlib.sha256(whose.encode("utf-8")).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"icmodel-{name}"
+
+
+@contextmanager
+def new_key(probe: Path, folder: Path) -> Iterator[Path]:
+    """A key that icprobe made, in a new folder that only this user can read; both are removed at the end.
+
+    What a killed icmodel left behind there is replaced.
+
+    Parameters
+    ----------
+    probe : Path
+        The icprobe that makes it.
+    folder : Path
+        Of the records that are measured with it.
+    """
+    place = private(folder)
+    try:
+        if place.exists():
+            shutil.rmtree(place)
+        place.mkdir(mode=0o700)
+    except OSError as error:
+        raise MeasuringError(
+            f"{place} cannot be made anew ({error.strerror or error}): remove it, or set TMPDIR to a folder "
+            "of your own"
+        ) from error
+    try:
+        key = place / "key"
+        printed((str(probe), "key", str(key)), BRIEF_S)
+        yield key
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Lock a folder; the kernel releases the lock when the process ends, even if it is killed.
+
+    Raises
+    ------
+    MeasuringError
+        If another process holds the lock, or the folder cannot be locked.
+    """
+    with ExitStack() as stack:
+        try:
+            place = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, place)
+            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise MeasuringError(
+                f"another process is measuring into {folder}: wait until it ends, or give another "
+                "folder"
+            ) from error
+        except OSError as error:
+            raise MeasuringError(
+                f"{folder} cannot be locked ({error.strerror}): give another folder"
+            ) from error
+        yield
+
 
 BRIEF_S = 30.0
 """Time limit of every command but a run."""

@@ -17,13 +17,12 @@ from icmodel.estimate import Estimate
 from icmodel.recommend.variants import Speakers, Variant
 from icmodel.requirement import OUTCOMES
 from icmodel.system import Device, Link, Port, Stream, Switch, System, Wanted, predict
-from icmodel.system.document import Streams
+from icmodel.system.document import Streams, frame_bytes, producer
 from icmodel.system.packing import packing
 from icmodel.system.prediction import SystemPrediction
 from icmodel.system.prediction.lanes import is_elastic
-from icmodel.system.prediction.processors import SIDES
 from icmodel.system.prediction.result import Judged
-from icmodel.system.produced import frame_bytes, producer
+from icmodel.system.prediction.throughput import SIDES
 
 FASTEST = " as fast as it goes"
 """Ending of the name of a stream's unlimited twin."""

@@ -13,12 +13,20 @@ from icmodel.arrays import Ints
 from icmodel.errors import NetworkError
 from icmodel.recommend.alone import Alone, Asked, alone
 from icmodel.recommend.networks import Network, knobs, networks
-from icmodel.recommend.scores import Scores, joined, ordered, scores, undominated
+from icmodel.recommend.scores import (
+    Block,
+    Scores,
+    Weights,
+    joined,
+    ordered,
+    scores,
+    undominated,
+    weights,
+)
 from icmodel.recommend.variants import Speakers, usual, variants
-from icmodel.recommend.weights import Block, Weights, weights
 from icmodel.system import OpenSystem, System, check
 from icmodel.system.checking import refusal
-from icmodel.system.choices import Choices, StreamChoices
+from icmodel.system.document import Choices, StreamChoices
 from icmodel.system.prediction.arrival import always_required
 
 MOST_DESIGNS = 1_000_000

@@ -9,8 +9,17 @@ from dataclasses import dataclass, replace
 from icmodel import units
 from icmodel.errors import NetworkError
 from icmodel.system import OpenSystem, System
-from icmodel.system.choices import EVERY_LINK, Choices, DeviceChoices, LinkChoices, SwitchChoices
-from icmodel.system.document import Devices, Links, Switches, SystemDocument
+from icmodel.system.document import (
+    EVERY_LINK,
+    Choices,
+    DeviceChoices,
+    Devices,
+    LinkChoices,
+    Links,
+    SwitchChoices,
+    Switches,
+    SystemDocument,
+)
 
 Change = Callable[[SystemDocument, object], SystemDocument]
 NodeOrLinkChoices = DeviceChoices | SwitchChoices | LinkChoices

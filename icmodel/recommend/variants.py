@@ -10,11 +10,20 @@ from dataclasses import asdict, dataclass, replace
 from icmodel import units
 from icmodel.model import Model
 from icmodel.system import Stream, System
-from icmodel.system.choices import ALIGNED, AS_PRODUCED, WHOLE_MESSAGES, Choices, StreamChoices
-from icmodel.system.document import Burst, Samples, Streams, SystemDocument
+from icmodel.system.document import (
+    ALIGNED,
+    AS_PRODUCED,
+    WHOLE_MESSAGES,
+    Burst,
+    Choices,
+    Samples,
+    StreamChoices,
+    Streams,
+    SystemDocument,
+    producer,
+)
 from icmodel.system.packing import wire
-from icmodel.system.prediction.asking import dataset_of
-from icmodel.system.produced import producer
+from icmodel.system.prediction.lanes import dataset_of
 
 Speakers = Model | Mapping[str, Model]
 """The model of all streams, or models by the name of their dataset in the system."""

@@ -8,12 +8,9 @@ from collections.abc import Iterator
 from icmodel import __version__
 from icmodel.dataset import catalogue
 from icmodel.report.blocks import Block, Facts, Page, Section
-from icmodel.report.conclusion import conclude
 from icmodel.report.figures import figures
-from icmodel.report.grounds import limits, rows, sources
-from icmodel.report.predictions import predictions, reasons
-from icmodel.report.required import required
-from icmodel.report.verdicts import verdicts
+from icmodel.report.predictions import limits, predictions, reasons, rows, sources
+from icmodel.report.verdicts import conclude, required, verdicts
 from icmodel.usecase import Evaluation, usecase_names
 
 

@@ -6,15 +6,14 @@ import math
 from collections.abc import Iterator
 
 from icmodel import units
-from icmodel.estimate import Estimate
+from icmodel.estimate import Estimate, metric_name, quantity
 from icmodel.interconnects import Comparison, Row, Source
 from icmodel.interconnects.result import EXTRAPOLATED, THEORY
 from icmodel.report.blocks import Cell, Table
-from icmodel.report.conclusion import finding_text
 from icmodel.report.markdown import escape, show
+from icmodel.report.verdicts import finding_text
 from icmodel.requirement import OUTCOMES, SIGNS, UNDECIDED
 from icmodel.usecase import Finding
-from icmodel.wording import metric_name, quantity
 
 COLUMNS = ("link", "#Gb/s", "protocol", "verdict", "stands on", "decided by (required)")
 NAMES = {"ethernet": "Ethernet", "roce": "RoCE", "infiniband": "InfiniBand", "rapidio": "RapidIO"}

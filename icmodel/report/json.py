@@ -5,10 +5,10 @@ from __future__ import annotations
 from icmodel import __version__
 from icmodel.documents import json_text
 from icmodel.report.blocks import Figures
-from icmodel.report.conclusion import conclude
 from icmodel.report.content import command
 from icmodel.report.figures import figures
-from icmodel.report.systems import conclusion, content
+from icmodel.report.systems import content, tables
+from icmodel.report.verdicts import conclude
 from icmodel.system import SystemPrediction
 from icmodel.usecase import Evaluation
 
@@ -25,7 +25,7 @@ def json_page(answer: Evaluation | SystemPrediction) -> str:
             for figure in block.figures
         ]
     else:
-        concluded, repeated = conclusion.conclude(answer), content.command(answer)
+        concluded, repeated = tables.conclude(answer), content.command(answer)
     return json_text(
         {
             **answer.to_dict(),

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 from icmodel.dataset import Point
 from icmodel.errors import ReportError
-from icmodel.estimate import Estimate, number_or_none
+from icmodel.estimate import (
+    EXTRAPOLATED,
+    Estimate,
+    estimated,
+    interval,
+    metric_name,
+    number_or_none,
+    plural,
+    quantity,
+)
 from icmodel.files import write
 from icmodel.model import Model
 from icmodel.report.drawing import (
@@ -27,7 +36,6 @@ from icmodel.report.drawing import (
 from icmodel.report.profile import Profile, Step, known, profile
 from icmodel.requirement import Requirement
 from icmodel.scenario import Scenario
-from icmodel.wording import EXTRAPOLATED, estimated, interval, metric_name, plural, quantity
 
 if TYPE_CHECKING:
     from types import ModuleType

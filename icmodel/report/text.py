@@ -6,8 +6,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from icmodel.dataset import Dataset
-from icmodel.estimate import Prediction
-from icmodel.report.conclusion import (
+from icmodel.estimate import (
+    WIDTH,
+    Prediction,
+    estimated,
+    interval,
+    limit_name,
+    metric_name,
+    plural,
+    quantity,
+    wrapped,
+)
+from icmodel.report.verdicts import (
     conclude,
     finding_rests,
     finding_text,
@@ -17,16 +27,6 @@ from icmodel.report.conclusion import (
 )
 from icmodel.requirement import MET, NOT_MET, SIGNS
 from icmodel.usecase import Answer, Derivation, Evaluation, Finding
-from icmodel.wording import (
-    WIDTH,
-    estimated,
-    interval,
-    limit_name,
-    metric_name,
-    plural,
-    quantity,
-    wrapped,
-)
 
 READINGS = "read another way, which decides nothing"
 GAP = "  "

@@ -2,16 +2,211 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import math
+from types import MappingProxyType
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema, model_validator
 
-from icmodel.spelling import Count, Document, Factor, NotNegative, Positive, Share, Slug, Text
-from icmodel.system.choices import ENDS, EVERY_LINK, Choices, Costs
-from icmodel.system.tables import Kind, Name, Names, Pairing, Parts, SchedulerTable
+from icmodel.reading import Count, Document, Factor, NotNegative, Positive, Share, Slug, Text
+from icmodel.system.network import Producer
+from icmodel.system.schedulers import (
+    CreditBased,
+    DeficitRoundRobin,
+    Dscp,
+    Fifo,
+    Gates,
+    Scheduler,
+    StrictPriority,
+    WeightedRoundRobin,
+    Window,
+)
 from icmodel.usecase.document import Limit
 
 SCHEMA_VERSION = 1
+
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
+Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
+"""Name of a group or of a member of one: letters, digits, ``_``, ``.`` and ``-``."""
+Priority = Annotated[int, Field(ge=0, le=7)]
+Pairing = Literal["each", "one-to-one", "spread"]
+Kind = Literal["hard", "firm", "soft"]
+MOST_PARTS = 100_000
+"""Greatest number of nodes, links and streams of a system, each, and of the cores of a device."""
+Parts = Annotated[int, Field(strict=True, ge=1, le=MOST_PARTS)]
+
+
+def _as_list(given: Any) -> Any:
+    return (given,) if isinstance(given, str) else given
+
+
+_ONE = {"type": "string", "pattern": NAME_PATTERN}
+Names = Annotated[
+    tuple[Name, ...],
+    Field(min_length=1),
+    BeforeValidator(_as_list),
+    WithJsonSchema({"anyOf": [_ONE, {"type": "array", "items": _ONE, "minItems": 1}]}),
+]
+"""One name, or a list of them."""
+
+
+# --- schedulers -------------------------------------------------------------------------------
+
+
+class FifoTable(Document):
+    """First come, first served."""
+
+    kind: Literal["fifo"]
+
+
+class StrictPriorityTable(Document):
+    """The most urgent priority that waits is sent first."""
+
+    kind: Literal["strict-priority"]
+
+
+class WeightedTable(Document):
+    """Priorities take turns of so many frames: ``weights = { 5 = 7, 1 = 2 }``."""
+
+    kind: Literal["wrr"]
+    weights: Annotated[dict[Priority, Count], Field(min_length=1)]
+
+
+class DeficitTable(Document):
+    """Priorities take turns of so many bytes: ``quanta = { 5 = "9 kB", 1 = "3 kB" }``."""
+
+    kind: Literal["drr"]
+    quanta_bytes: dict[Priority, Count]
+
+
+class CreditTable(Document):
+    """Some priorities send only while they have credit: ``idle_slopes = { 6 = "20 Mb/s" }``."""
+
+    kind: Literal["cbs"]
+    idle_slopes_bps: dict[Priority, Positive]
+
+
+class WindowTable(Document):
+    """A part of the cycle of gates, and the priorities that may send in it."""
+
+    open: Annotated[tuple[Priority, ...], Field(min_length=1)]
+    duration_s: Positive
+
+
+class GatesTable(Document):
+    """Windows one after the other, over and over."""
+
+    kind: Literal["gates"]
+    windows: Annotated[tuple[WindowTable, ...], Field(min_length=1)]
+
+
+class DscpTable(Document):
+    """Expedited and assured forwarding as IC2012 measured it: ``classes = { 5 = "ef", 1 = "af1" }``."""
+
+    kind: Literal["dscp"]
+    classes: Annotated[
+        dict[Priority, Literal["ef", "af1", "af2", "af3", "af4"]], Field(min_length=1)
+    ]
+
+
+SchedulerTable = Annotated[
+    FifoTable
+    | StrictPriorityTable
+    | WeightedTable
+    | DeficitTable
+    | CreditTable
+    | GatesTable
+    | DscpTable,
+    Field(discriminator="kind"),
+]
+SCHEDULERS = ("fifo", "strict-priority", "wrr", "drr", "cbs", "gates", "dscp")
+
+
+ALIGNED, AS_PRODUCED, WHOLE_MESSAGES = "aligned", "as-produced", "whole-messages"
+EVERY_LINK = "*"
+"""Key of choices that hold for all tables of links."""
+
+
+ENDS = "<->"
+"""Separator of the two groups in the key of a table of links."""
+
+
+class StreamChoices(Document):
+    """What may be chosen for a table of streams, besides its own values.
+
+    ``payload``: sizes, and ``aligned`` for those that fill 1, 2, 4, 8 ... packets of the protocol, within the measured
+    range. ``rate``: frames per second of each sender; ``as-produced``; or ``whole-messages``: the rate at
+    which each message has frames of its own.
+    """
+
+    protocol: tuple[Text, ...] = ()
+    payload_bytes: tuple[Count | Literal["aligned"], ...] = ()
+    rate_fps: tuple[Positive | Literal["as-produced", "whole-messages"], ...] = ()
+    cores: tuple[Parts, ...] = ()
+    priority: tuple[Priority, ...] = ()
+
+
+class DeviceChoices(Document):
+    """What may be chosen for a group of devices, besides its own values.
+
+    ``interfaces``: number of parallel cables from each device to its only neighbour.
+    """
+
+    cores: tuple[Parts, ...] = ()
+    interfaces: tuple[Parts, ...] = ()
+
+
+class SwitchChoices(Document):
+    """What may be chosen for a group of switches, besides its own values."""
+
+    forwarding: tuple[Literal["store-and-forward", "cut-through"], ...] = ()
+    latency_s: tuple[NotNegative, ...] = ()
+    scheduler: tuple[SchedulerTable, ...] = ()
+
+
+class LinkChoices(Document):
+    """What may be chosen for a table of links, besides its own values."""
+
+    rate_bps: tuple[Positive, ...] = ()
+    dataset: tuple[Text, ...] = ()
+    interconnect: tuple[Literal["ethernet", "infiniband", "roce", "rapidio", "plain"], ...] = ()
+
+
+class Choices(Document):
+    """What may be chosen, by the name of a table of streams, or of a group of devices or switches.
+
+    Links are named by their ends, as ``"camera<->switch"``; ``"*"`` is all of them alike.
+    """
+
+    streams: dict[Name, StreamChoices] = Field(default_factory=dict)
+    devices: dict[Name, DeviceChoices] = Field(default_factory=dict)
+    switches: dict[Name, SwitchChoices] = Field(default_factory=dict)
+    links: dict[Text, LinkChoices] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _links_once(self) -> Choices:
+        if EVERY_LINK in self.links and len(self.links) > 1:
+            other = next(name for name in self.links if name != EVERY_LINK)
+            raise ValueError(
+                f"links are chosen by {other!r} and all of them by '*': keep one of the two"
+            )
+        return self
+
+
+class Costs(Document):
+    """Costs of a system's parts, in any currency; a part without a cost is free.
+
+    ``interface`` of a device; ``interface_per_gbps`` in addition for each Gb/s of its rate; ``core`` of a device
+    with a stated number of cores; ``link`` and ``link_per_m`` of a cable; ``switch``.
+    """
+
+    currency: str = ""
+    interface: NotNegative = 0.0
+    interface_per_gbps: NotNegative = 0.0
+    core: NotNegative = 0.0
+    link: NotNegative = 0.0
+    link_per_m: NotNegative = 0.0
+    switch: NotNegative = 0.0
 
 
 # --- what produces a stream -------------------------------------------------------------------
@@ -255,3 +450,56 @@ class SystemDocument(Document):
                         f"{', '.join(sorted(known)) or 'none'}"
                     )
         return self
+
+
+def producer(table: ProducerTable, payload_bytes: int | None) -> Producer | None:
+    """The producer of a table; ``None`` for an unlimited one.
+
+    Parameters
+    ----------
+    payload_bytes : int, optional
+        Useful bytes per frame [B], which are the message of a plain goodput.
+    """
+    match table:
+        case Image():
+            bits = table.width_px * table.height_px * table.depth_bits
+            return Producer("image", 1 / table.rate_hz, bits / 8)
+        case Samples():
+            bits = table.samples * table.size_bits
+            return Producer("samples", 1 / table.cycle_hz, bits / 8, table.within_s)
+        case Burst():
+            return Producer("burst", table.period_s, table.burst * table.size_bytes, table.within_s)
+        case Goodput() if payload_bytes is not None:
+            return Producer("goodput", payload_bytes * 8 / table.goodput_bps, payload_bytes)
+        case _:
+            return None
+
+
+def frame_bytes(table: ProducerTable, payload_bytes: int | None) -> int:
+    """Useful bytes per frame [B]: as stated, else a frame of the burst, else all samples of a cycle."""
+    if payload_bytes is not None:
+        return payload_bytes
+    if isinstance(table, Burst):
+        return table.size_bytes
+    assert isinstance(table, Samples)  # the document asks for a payload of the others
+    return math.ceil(table.samples * table.size_bits / 8)
+
+
+def scheduler(table: SchedulerTable) -> Scheduler:
+    """The scheduler of a table."""
+    match table:
+        case StrictPriorityTable():
+            return StrictPriority()
+        case WeightedTable():
+            return WeightedRoundRobin(MappingProxyType(dict(table.weights)))
+        case DeficitTable():
+            return DeficitRoundRobin(MappingProxyType(dict(table.quanta_bytes)))
+        case CreditTable():
+            return CreditBased(MappingProxyType(dict(table.idle_slopes_bps)))
+        case GatesTable():
+            windows = (Window(one.duration_s, one.open) for one in table.windows)
+            return Gates(tuple(windows))
+        case DscpTable():
+            return Dscp(MappingProxyType(dict(table.classes)))
+        case _:
+            return Fifo()

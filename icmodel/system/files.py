@@ -11,11 +11,10 @@ from icmodel.dataset import shipped
 from icmodel.errors import IcmodelError, NetworkError
 from icmodel.reading import Form, read_file, read_text
 from icmodel.system.checking import Finding, check, refusal
-from icmodel.system.document import PRODUCERS, SCHEMA_VERSION, SystemDocument
+from icmodel.system.document import PRODUCERS, SCHEDULERS, SCHEMA_VERSION, SystemDocument
 from icmodel.system.expansion import expand
 from icmodel.system.network import System
 from icmodel.system.required import derived_anew, wanted
-from icmodel.system.tables import SCHEDULERS
 from icmodel.usecase import UseCase, load_usecase, usecase_names
 from icmodel.usecase.derivation import Derivations
 

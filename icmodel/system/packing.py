@@ -11,13 +11,14 @@ RFC 1191): switches do not fragment. Bits are those on the line, gap and preambl
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from icmodel import theory
 from icmodel.dataset import Interconnect
+from icmodel.system import bounds
 from icmodel.system.network import Link, Stream, System
 from icmodel.tables.wire import ZEROMQ, Wire
 from icmodel.theory import AnyFraming, Train, zmtp
@@ -260,3 +261,58 @@ def wire_ratio(protocol: str, payload_bytes: int, link: Link) -> float:
     bound = on.goodput_bound_bps(payload, on.serialisation_s(payload))
     own = theory.wire_bits(payload_bytes, on.framing) / (8 * payload_bytes)
     return float(min(link.rate_bps / bound, own) if on.merges else own)
+
+
+def arrival(
+    stream: Stream, packed: Sequence[Packed], longest_bits: float, line_bps: float
+) -> bounds.Arrival:
+    """What a stream hands over within a time, in bits on the line, whatever is merged.
+
+    What is produced at once comes as a message a period. Else frames come evenly: those of a message a period,
+    the last of which may be short, or the bytes as full frames. With n frames of f bits of which the last has
+    r, no more than ``f + (n - 2)(f - r)/n`` come before the message's own rate. What knows no limit comes at the
+    rate of the first link.
+
+    Parameters
+    ----------
+    packed : sequence of Packed
+        The stream on its links.
+    longest_bits : float
+        Of its packets, which may be more than a frame where several are merged.
+    line_bps : float
+        Rate of its first link [b/s].
+    """
+    frame = max(on.frame.sum_bits for on in packed)
+    message = max(on.message.sum_bits for on in packed)
+    made = stream.producer
+    at_once = made is not None and made.kind in AT_ONCE
+    burst = max(message if at_once else frame, longest_bits)
+    paced = 0.0 if stream.paced_fps is None else frame * stream.paced_fps
+    if made is None:
+        return bounds.token_bucket(burst, paced or line_bps)
+    if at_once:
+        return bounds.token_bucket(burst, max(message / made.period_s, paced))
+    if paced:
+        return bounds.token_bucket(burst, paced)
+    frames = made.message_bytes / stream.payload_bytes
+    number = math.ceil(frames)
+    before = max(number - 2, 0) * (number * frame - message) / number
+    steady = max(message, frame * frames) / made.period_s
+    return bounds.arrival(
+        (
+            bounds.TokenBucket(burst, number * frame / made.period_s),
+            bounds.TokenBucket(burst + before, steady),
+        )
+    )
+
+
+def interval_s(stream: Stream) -> float:
+    """Least time from one handing over to the next [s]: of messages at once, else of frames; 0 without limit."""
+    made = stream.producer
+    if made is not None and made.kind in AT_ONCE:
+        return made.period_s
+    if stream.paced_fps is not None:
+        return 1 / stream.paced_fps
+    if made is None:
+        return 0.0
+    return made.period_s / math.ceil(made.message_bytes / stream.payload_bytes)

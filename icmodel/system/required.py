@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from icmodel.errors import NetworkError
-from icmodel.spelling import is_reference
-from icmodel.system.document import Image, Samples, Streams, SystemDocument, SystemLimit
+from icmodel.reading import is_reference
+from icmodel.system.document import Image, Samples, Streams, SystemDocument, SystemLimit, producer
 from icmodel.system.network import MESSAGE, Wanted
-from icmodel.system.produced import producer
 from icmodel.usecase.derivation import Derivation, Derivations, derive
 from icmodel.usecase.document import (
     GoodputStream,

@@ -5,10 +5,8 @@ questions looks up values, ends, basis and rows. The tables do not depend on the
 """
 
 from icmodel.tables.bilinear import Below
-from icmodel.tables.curve import HIGH, LOW, VALUE, Curve, opposite
-from icmodel.tables.curves import Configuration, Curves, Row
-from icmodel.tables.look import Load, Look
-from icmodel.tables.questions import Frames, Pace, Questions, Work
+from icmodel.tables.curves import HIGH, LOW, VALUE, Configuration, Curve, Curves, Row, opposite
+from icmodel.tables.look import Frames, Load, Look, Pace, Questions, Work
 from icmodel.tables.tables import Axes, Compiler, MetricTable, Tables
 
 __all__ = [

@@ -15,8 +15,7 @@ import numpy as np
 from icmodel.arrays import Bools, Codes, Floats, Ints
 from icmodel.dataset import Dataset, Interconnect, Point
 from icmodel.tables.bilinear import Below, Surfaces, compile_surfaces, no_surfaces
-from icmodel.tables.curve import LOW, left_knots
-from icmodel.tables.curves import Configuration, Curves, stated_range
+from icmodel.tables.curves import LOW, Configuration, Curves, left_knots, stated_range
 from icmodel.tables.wire import Wire
 
 FEW, DENSE = 1000, 1 << 17

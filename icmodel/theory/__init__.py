@@ -4,6 +4,6 @@
 that link. The functions of this room take any of them; each link's module has them too.
 """
 
+from icmodel.theory._wire import AnyFraming as AnyFraming
 from icmodel.theory._wire import Train as Train
 from icmodel.theory.bounds import *  # noqa: F403 - its functions are this room's
-from icmodel.theory.framing import AnyFraming as AnyFraming

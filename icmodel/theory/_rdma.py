@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from icmodel.theory import _wire
-from icmodel.theory.framing import AnyFraming, choice
+from icmodel.theory._wire import AnyFraming, choice
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-    from icmodel.theory.framing import AnyFraming
+    from icmodel.theory._wire import AnyFraming
 
 __all__ = [
     "aligned",

@@ -18,8 +18,8 @@ import numpy as np
 
 from icmodel.errors import ScenarioError
 from icmodel.theory import _wire
+from icmodel.theory._wire import AnyFraming, choice
 from icmodel.theory.bounds import *  # noqa: F403 - the functions of every link
-from icmodel.theory.framing import AnyFraming, choice
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

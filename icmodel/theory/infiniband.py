@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from icmodel.theory import _rdma, _wire
 from icmodel.theory._rdma import PROPAGATION_S_PER_M as PROPAGATION_S_PER_M
+from icmodel.theory._wire import choice
 from icmodel.theory.bounds import *  # noqa: F403 - the functions of every link
-from icmodel.theory.framing import choice
 
 LRH_BYTES = 8
 VCRC_BYTES = 2

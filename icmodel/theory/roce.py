@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from icmodel.errors import ScenarioError
 from icmodel.theory import _rdma
 from icmodel.theory._rdma import PROPAGATION_S_PER_M as PROPAGATION_S_PER_M
+from icmodel.theory._wire import AnyFraming, choice
 from icmodel.theory.bounds import *  # noqa: F403 - the functions of every link
-from icmodel.theory.framing import AnyFraming, choice
 
 ETHERNET_BYTES = 14 + 4  # header, FCS
 GAP_BYTES = 12

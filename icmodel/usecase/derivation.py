@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from icmodel import units
 from icmodel.errors import UnitError, UseCaseError
-from icmodel.spelling import quantity_kind
+from icmodel.reading import quantity_kind
 from icmodel.usecase.document import (
     Budget,
     Device,

@@ -8,11 +8,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from icmodel.application import ApplicationWork, slowest
 from icmodel.errors import IcmodelError
 from icmodel.message import MESSAGE_METRICS, Message
-from icmodel.scenario import Scenario, scenario, work_in_words
-from icmodel.spelling import (
+from icmodel.reading import (
     Count,
     Document,
     NotNegative,
@@ -22,6 +20,7 @@ from icmodel.spelling import (
     Slug,
     Text,
 )
+from icmodel.scenario import ApplicationWork, Scenario, scenario, slowest, work_in_words
 
 SCHEMA_VERSION = 1
 METRICS = (

@@ -14,7 +14,6 @@ from icmodel.errors import UseCaseError
 from icmodel.model import Model
 from icmodel.scenario import Scenario
 from icmodel.solve import REFUSALS, least_rate_fps
-from icmodel.usecase.answering import as_one_connection, with_delays
 from icmodel.usecase.derivation import (
     MEDIUM_DELAY,
     Derivation,
@@ -35,7 +34,14 @@ from icmodel.usecase.hosts import (
     interfaces,
     meeting,
 )
-from icmodel.usecase.judging import Ask, Way, find, sum_derivation
+from icmodel.usecase.judging import (
+    Ask,
+    Way,
+    as_one_connection,
+    find,
+    sum_derivation,
+    with_delays,
+)
 from icmodel.usecase.limits import Judged, required, requirements
 from icmodel.usecase.result import Answer, CandidateResult, Evaluation, Wish
 

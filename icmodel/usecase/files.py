@@ -8,12 +8,10 @@ from typing import Any
 
 from icmodel.dataset import shipped
 from icmodel.errors import IcmodelError, UseCaseError
-from icmodel.reading import Form, read_file, read_text
-from icmodel.spelling import SLUG_PATTERN
+from icmodel.reading import SLUG_PATTERN, Form, read_file, read_text
 from icmodel.usecase.derivation import Derivations, derive
 from icmodel.usecase.document import SCHEMA_VERSION, UseCase
 from icmodel.usecase.limits import requirements
-from icmodel.usecase.template import TEMPLATE
 
 FORM = Form(
     UseCase,
@@ -107,3 +105,100 @@ def new_usecase_text(name: str) -> str:
             "starting with a letter, such as my-use-case"
         )
     return TEMPLATE.replace("NAME", name)
+
+
+TEMPLATE = """\
+# A use case for icmodel: what is sent, within which limits, and what could carry it.
+# Evaluate it with:  icmodel evaluate NAME.toml
+# A quantity is a text with its unit ("50 m", "9.4 Gb/s", "64 KiB", "50 us", "30 Hz", "0.1 %").
+
+schema_version = 1
+name = "NAME"
+title = "One camera, one display"
+question = "Can one interface carry the camera's pictures to the display in time?"
+source = "who needs this, and where it is written down"
+default_candidate = "tcp"            # its verdict is the verdict of the use case
+minimise = ["cpu_recv"]              # what to have least of, without a limit
+
+# The longest cable, and its delay a metre. Leave the table out if distance does not matter.
+[medium]
+distance_m = 10
+propagation_s_per_m = 4.27e-9        # Cat 6a
+
+# A time and the parts that share it; "rest" is what the other parts leave.
+# It gives the derived number response.interconnect_s.
+[[budgets]]
+name = "response"
+total = "50 ms"
+parts = { capture = "33 ms", interconnect = "rest" }
+
+# What there is, how many of it, and how many streams one of them sends or receives.
+# What its application needs of a core for a frame of a stream (the variant hybrid counts it) is said so:
+#   app_send = { video = "20 us" }, app_recv, and for each byte app_send_per_byte = { video = "0.3 ns" }, ...
+[[devices]]
+name = "camera"
+count = 1
+sends = { video = 1 }
+
+[[devices]]
+name = "display"
+count = 1
+receives = { video = 1 }
+
+# What is sent, said by what produces it:
+#   kind = "image":   width_px, height_px, depth, rate          -> video.goodput_bps
+#   kind = "samples": size, within (or cycle), connections, ... -> STREAM.goodput_bps
+#   kind = "goodput": goodput
+# All of it must arrive; allowed_shortfall = "5 %" says how much of it need not.
+[[streams]]
+name = "video"
+kind = "image"
+width_px = 1920
+height_px = 1080
+depth = "24 bit"
+rate = "50 Hz"
+
+# What must hold. The limit is a quantity, or the name of a derived number.
+# kind is hard (limit latency_max_s), firm (limit latency_p99_s) or soft; it is shown, and every
+# requirement counts the same. A quantile the data does not have is bounded by the maximum.
+[[requirements]]
+name = "the stream arrives"
+metric = "goodput_bps"
+at_least = "video.goodput_bps"
+kind = "firm"
+
+[[requirements]]
+name = "it arrives in time"
+metric = "latency_mean_s"
+at_most = "response.interconnect_s"
+
+[[requirements]]
+name = "the display can take it"
+metric = "cpu_recv"
+device = "display"                   # sums over the streams one display receives
+at_most = "80 %"
+
+# What could be chosen: a scenario for each stream, in the words of `icmodel predict`.
+# Without a rate the least one is asked that carries the stream.
+[[candidates]]
+name = "tcp"
+description = "TCP in whole frames of 64 kB, one switch."
+
+[candidates.scenarios.video]
+protocol = "tcp"
+payload = "65535 B"
+rate = "4750/s"                      # 4750 x 65535 B x 8 carries 2.49 Gb/s
+cores = 4
+switches = 1
+
+[[candidates]]
+name = "udp"
+description = "UDP in frames that fill their packets."
+
+[candidates.scenarios.video]
+protocol = "udp"
+payload = "1472 B"
+rate = "212000/s"
+cores = 4
+switches = 1
+"""

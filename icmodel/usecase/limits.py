@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 
 from icmodel import units
 from icmodel.errors import UnitError, UseCaseError
+from icmodel.reading import is_reference, quantity_kind
 from icmodel.requirement import Requirement
-from icmodel.spelling import is_reference, quantity_kind
 from icmodel.usecase.derivation import Derivations, arriving_goodput, lookup
 from icmodel.usecase.document import Limit, UseCase
 

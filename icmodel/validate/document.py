@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from icmodel.dataset import AXES, Dataset, Point
-from icmodel.dataset_coverage import LEAST_ROWS, coverage_text
+from icmodel.dataset.coverage import LEAST_ROWS, coverage_text
 from icmodel.documents import by_field, plain
 from icmodel.estimate import number_or_none
 from icmodel.validate.scores import Outcome, Score

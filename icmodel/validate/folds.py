@@ -20,9 +20,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from icmodel.dataset import Dataset, Point
+from icmodel.documents import group_by_key
 from icmodel.errors import DatasetError
 from icmodel.fits.regimes import OVERLOAD, regimes_of
-from icmodel.grouping import together
 from icmodel.tables.wire import Wire
 
 SCORED_BASES = ("measured", "tabulated")
@@ -159,7 +159,9 @@ def leave_break_sizes_out(
     known = scored(data)
     places = next_to_break(data, scored(data, metric), breaks_bytes)
     found = ((point, places.get(place(data, point))) for point in scored(data, metric))
-    asked = together(((point.protocol, *at[-2:]), point) for point, at in found if at is not None)
+    asked = group_by_key(
+        ((point.protocol, *at[-2:]), point) for point, at in found if at is not None
+    )
     names = tuple(_drawn(in_order(asked), most))
     left_out = {
         name: [p for p in known if p.protocol == name[0] and p.payload_bytes in name[1:]]
@@ -208,7 +210,7 @@ def _leave_out(
     among: Iterable[Point] | None = None,
 ) -> Folds:
     known = scored(data)
-    groups = together((key(point), point) for point in (known if among is None else among))
+    groups = group_by_key((key(point), point) for point in (known if among is None else among))
     asked = {
         name: tuple(p for p in members if not metrics or p.metric in metrics)
         for name, members in groups.items()
@@ -248,7 +250,7 @@ def next_to_break(
         Place of each point -> its curve, followed by the payloads [B] before and after the break.
     """
     found: dict[Key, Key] = {}
-    for line, members in together((curve(data, p), p) for p in points).items():
+    for line, members in group_by_key((curve(data, p), p) for p in points).items():
         sized = {p.payload_bytes: p.value for p in members if p.payload_bytes is not None}
         sizes = sorted(sized)
         pairs: list[Pair | None]

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from icmodel.dataset import Dataset, Point
-from icmodel.dataset_rows import POINT
+from icmodel.dataset.repeats import ABSOLUTE, kind
+from icmodel.dataset.rows import POINT
+from icmodel.documents import group_by_key
 from icmodel.estimate import Estimate, absent
-from icmodel.grouping import together
-from icmodel.repeats import ABSOLUTE, kind
 from icmodel.validate.folds import Key, place
 
 CLOSE = 1e-9
@@ -113,7 +113,7 @@ def covers(estimate: Estimate, value: float) -> bool | None:
 
 def by_metric(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:
     """Outcomes by metric, sorted by the metric's name."""
-    return dict(sorted(together((one.point.metric, one) for one in outcomes).items()))
+    return dict(sorted(group_by_key((one.point.metric, one) for one in outcomes).items()))
 
 
 def score(outcomes: Sequence[Outcome]) -> Score:

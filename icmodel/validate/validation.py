@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from itertools import chain, count
 
 from icmodel.dataset import Dataset, Point
+from icmodel.dataset.repeats import Noise, Repeats, noise, repeats
+from icmodel.documents import group_by_key
 from icmodel.errors import DatasetError, ScenarioError
-from icmodel.grouping import together
 from icmodel.model import Model
-from icmodel.repeats import Noise, Repeats, noise, repeats
 from icmodel.validate.folds import (
     LEAST_ROWS,
     Fold,
@@ -273,7 +273,7 @@ def _trial(
     division = partition(data, near, trained)
     metrics = {}
     for metric, members in by_metric(outcomes).items():
-        parts = together((name, one) for one in members for name in regions(division, one))
+        parts = group_by_key((name, one) for one in members for name in regions(division, one))
         scores = {name: score(some) for name, some in sorted(parts.items())}
         metrics[metric] = Tested(score(members), scores, tuple(worst(members, asked.worst)))
     return Trial(kind, folds, metrics, tuple(outcomes))

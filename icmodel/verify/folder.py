@@ -19,7 +19,7 @@ from icmodel import __version__
 from icmodel.documents import json_value
 from icmodel.errors import VerificationError
 from icmodel.files import write
-from icmodel.probing.lock import alone
+from icmodel.probing.responder import alone
 from icmodel.verify.playing import Played
 
 SCHEMA_VERSION = 1

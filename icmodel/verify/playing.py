@@ -13,12 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from icmodel.errors import MeasurementFailed, VerificationError
-from icmodel.probing.commands import ended, printed
-from icmodel.probing.keys import new_key, short_name
-from icmodel.probing.responder import BRIEF_S, PATIENCE_S, record_of, responder, until_told
+from icmodel.probing.probe import ended, printed
+from icmodel.probing.responder import (
+    BRIEF_S,
+    PATIENCE_S,
+    new_key,
+    record_of,
+    responder,
+    short_name,
+    until_told,
+)
 from icmodel.system import Stream, System
-from icmodel.verify.copying import OPTIONS
-from icmodel.verify.topology import Topology, code_point
+from icmodel.verify.lab import OPTIONS, Topology, code_point
 
 Span = tuple[float, float]
 """When a run began and ended [s]."""

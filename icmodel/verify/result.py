@@ -10,10 +10,9 @@ from scipy.special import bdtr
 
 from icmodel.system import System
 from icmodel.verify import comparing
-from icmodel.verify.comparing import Bounded, Compared
-from icmodel.verify.copying import Copy
-from icmodel.verify.fitting import RULE
+from icmodel.verify.comparing import RULE, Bounded, Compared
 from icmodel.verify.folder import Pass, Stored
+from icmodel.verify.lab import Copy
 
 SCHEMA_VERSION = 1
 AGREES, DISAGREES, UNDECIDED = "agrees", "does not agree", "undecided"

@@ -12,12 +12,11 @@ from icmodel.errors import VerificationError
 from icmodel.probing import find_probe
 from icmodel.system import System, load, predict
 from icmodel.verify import comparing
-from icmodel.verify.copying import Copy, copied
-from icmodel.verify.fitting import machine_cores, most_members, placed, slowdown
+from icmodel.verify.comparing import machine_cores, most_members, placed, slowdown
 from icmodel.verify.folder import Folder, Pass, Stored, opened
+from icmodel.verify.lab import Copy, copied, topology
 from icmodel.verify.playing import Stage, Times, check_wiring, staged
 from icmodel.verify.result import Verification
-from icmodel.verify.topology import topology
 
 LAB = "lab-1g-2026"
 """The dataset that speaks for hosts of the lab unless another is named."""

@@ -10,22 +10,21 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from docs_reference.markdown import prose, table
-from icmodel import dataset_check
-from icmodel.spelling import Document
-from icmodel.system import choices, tables
+from icmodel.dataset import check
+from icmodel.reading import Document
 from icmodel.system import document as system
 from icmodel.usecase import document
 
 DATASET_TABLES: Mapping[str, type[BaseModel]] = {
-    "the file itself": dataset_check.DatasetDocument,
-    "[tool]": dataset_check.Tool,
-    "[interconnect]": dataset_check.Link,
-    "[fabrics.VALUE]": dataset_check.Fabric,
-    "[[hosts]]": dataset_check.Host,
-    "[axes.COLUMN]": dataset_check.AxisEntry,
-    "[[stated_limits]]": dataset_check.Limit,
-    "[[absences]]": dataset_check.Absence,
-    "[variants.NAME]": dataset_check.VariantRows,
+    "the file itself": check.DatasetDocument,
+    "[tool]": check.Tool,
+    "[interconnect]": check.Link,
+    "[fabrics.VALUE]": check.Fabric,
+    "[[hosts]]": check.Host,
+    "[axes.COLUMN]": check.AxisEntry,
+    "[[stated_limits]]": check.Limit,
+    "[[absences]]": check.Absence,
+    "[variants.NAME]": check.VariantRows,
 }
 USECASE_TABLES: Mapping[str, type[BaseModel]] = {
     "the file itself": document.UseCase,
@@ -44,14 +43,14 @@ SYSTEM_TABLES: Mapping[str, type[BaseModel]] = {
     "[[devices]]": system.Devices,
     "[[switches]]": system.Switches,
     "ports of a device or switch": system.PortTable,
-    'a scheduler with kind = "fifo"': tables.FifoTable,
-    'a scheduler with kind = "strict-priority"': tables.StrictPriorityTable,
-    'a scheduler with kind = "wrr"': tables.WeightedTable,
-    'a scheduler with kind = "drr"': tables.DeficitTable,
-    'a scheduler with kind = "cbs"': tables.CreditTable,
-    'a scheduler with kind = "gates"': tables.GatesTable,
-    'a scheduler with kind = "dscp"': tables.DscpTable,
-    "windows of gates": tables.WindowTable,
+    'a scheduler with kind = "fifo"': system.FifoTable,
+    'a scheduler with kind = "strict-priority"': system.StrictPriorityTable,
+    'a scheduler with kind = "wrr"': system.WeightedTable,
+    'a scheduler with kind = "drr"': system.DeficitTable,
+    'a scheduler with kind = "cbs"': system.CreditTable,
+    'a scheduler with kind = "gates"': system.GatesTable,
+    'a scheduler with kind = "dscp"': system.DscpTable,
+    "windows of gates": system.WindowTable,
     "[[links]]": system.Links,
     "[[streams]]": system.Streams,
     'produces with kind = "image"': system.Image,
@@ -60,12 +59,12 @@ SYSTEM_TABLES: Mapping[str, type[BaseModel]] = {
     'produces with kind = "burst"': system.Burst,
     'produces with kind = "unlimited"': system.Unlimited,
     "[[requirements]]": system.SystemLimit,
-    "[choices]": choices.Choices,
-    "[choices.streams.NAME]": choices.StreamChoices,
-    "[choices.devices.NAME]": choices.DeviceChoices,
-    "[choices.switches.NAME]": choices.SwitchChoices,
-    '[choices.links."A<->B"]': choices.LinkChoices,
-    "[costs]": choices.Costs,
+    "[choices]": system.Choices,
+    "[choices.streams.NAME]": system.StreamChoices,
+    "[choices.devices.NAME]": system.DeviceChoices,
+    "[choices.switches.NAME]": system.SwitchChoices,
+    '[choices.links."A<->B"]': system.LinkChoices,
+    "[costs]": system.Costs,
 }
 
 

@@ -21,7 +21,7 @@ from icmodel.ingest.readers import (
     sockperf,
     zperfmq,
 )
-from icmodel.ingest.readers.sections import Layout
+from icmodel.ingest.readers.table import Layout
 from icmodel.ingest.result import Result
 from icmodel.ingest.source import Source
 

@@ -13,10 +13,20 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
-from icmodel.ingest.printed import MICRO, Printed, exact, printed
-from icmodel.ingest.readers.sections import Layout, Row, Section, rows, sections, told
-from icmodel.ingest.readers.two_way import is_sum, refuse_sum
-from icmodel.ingest.result import BOTH, SENDER, NotTakenError, Number, Origin, Result
+from icmodel.ingest.readers.modes import is_sum, refuse_sum
+from icmodel.ingest.readers.table import Layout, Row, Section, rows, sections, told
+from icmodel.ingest.result import (
+    BOTH,
+    MICRO,
+    SENDER,
+    NotTakenError,
+    Number,
+    Origin,
+    Printed,
+    Result,
+    exact,
+    printed,
+)
 from icmodel.ingest.source import Source
 
 NAME = "imb"

@@ -15,14 +15,11 @@ from decimal import Decimal
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
-from icmodel.ingest.printed import MICRO, Printed, exact, printed
-from icmodel.ingest.readers.agreement import check_loss, check_rate
-from icmodel.ingest.readers.command import command_of
 from icmodel.ingest.readers.iperf2_csv import DEFAULT_BPS, DEFAULT_BYTES, NAME, is_csv, of_csv
-from icmodel.ingest.readers.pacing import Pace, pace_of
-from icmodel.ingest.readers.sections import Layout, told
-from icmodel.ingest.readers.two_way import APART
+from icmodel.ingest.readers.modes import APART, Pace, check_loss, check_rate, command_of, pace_of
+from icmodel.ingest.readers.table import Layout, told
 from icmodel.ingest.result import (
+    MICRO,
     RECEIVER,
     SENDER,
     Assumed,
@@ -31,7 +28,10 @@ from icmodel.ingest.result import (
     Number,
     Origin,
     Payloads,
+    Printed,
     Result,
+    exact,
+    printed,
 )
 from icmodel.ingest.source import Source
 
@@ -206,7 +206,7 @@ def _of_text(
     typed = command.amount("-l", "--len", small=1000, large=1024)
     size = size or (int(typed) if typed else None)
     if reports:
-        numbers += _received(_together(reports), size, protocol)
+        numbers += _received(_group_by_key(reports), size, protocol)
         numbers.append(Number.read("sent_bps", lines.rate, SENDER))
     elif sends and protocol == "udp":
         numbers.append(Number.read("sent_bps", lines.rate, SENDER))
@@ -270,7 +270,7 @@ def _open_payloads(line: _Line, text: str) -> Payloads | None:
     return Payloads(low / (arrived + late), high / arrived, said)
 
 
-def _together(lines: Sequence[_Line]) -> _Line:
+def _group_by_key(lines: Sequence[_Line]) -> _Line:
     """Parallel streams as one."""
     lost = [line.lost for line in lines if line.lost is not None]
     whole = (
@@ -304,7 +304,7 @@ def _whole(rows: Sequence[re.Match[str]], *, summed: bool) -> tuple[_Line, int]:
     if not every:
         raise RecordError("it has no line over the whole run: the run was cut off")
     if not summed:
-        return _together([_line(row) for row in streams.values()]), len(streams)
+        return _group_by_key([_line(row) for row in streams.values()]), len(streams)
     if sums or len(streams) > 1:
         _check_sum(sums, list(streams.values()))
         every = sums

@@ -9,12 +9,19 @@ from datetime import datetime
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
-from icmodel.ingest.printed import exact, printed
-from icmodel.ingest.readers.agreement import check_loss, check_rate
-from icmodel.ingest.readers.command import command_of
-from icmodel.ingest.readers.pacing import Pace, pace_of
-from icmodel.ingest.readers.two_way import APART
-from icmodel.ingest.result import RECEIVER, SENDER, Assumed, Ends, Number, Origin, Result, Side
+from icmodel.ingest.readers.modes import APART, Pace, check_loss, check_rate, command_of, pace_of
+from icmodel.ingest.result import (
+    RECEIVER,
+    SENDER,
+    Assumed,
+    Ends,
+    Number,
+    Origin,
+    Result,
+    Side,
+    exact,
+    printed,
+)
 from icmodel.ingest.source import Source
 
 NAME = "iperf2"

@@ -14,12 +14,17 @@ from dataclasses import dataclass, replace
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
-from icmodel.ingest.printed import exact
-from icmodel.ingest.readers.agreement import check_count, check_rate, check_share
-from icmodel.ingest.readers.command import Command, command_of
-from icmodel.ingest.readers.pacing import Pace, pace_of
-from icmodel.ingest.readers.sections import Layout
-from icmodel.ingest.readers.two_way import APART
+from icmodel.ingest.readers.modes import (
+    APART,
+    Command,
+    Pace,
+    check_count,
+    check_rate,
+    check_share,
+    command_of,
+    pace_of,
+)
+from icmodel.ingest.readers.table import Layout
 from icmodel.ingest.result import (
     RECEIVER,
     SENDER,
@@ -29,6 +34,7 @@ from icmodel.ingest.result import (
     Number,
     Origin,
     Result,
+    exact,
 )
 from icmodel.ingest.source import Source, documents, real, shifted, table, tables, text_of
 

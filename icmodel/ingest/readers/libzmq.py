@@ -13,10 +13,9 @@ from decimal import Decimal
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
-from icmodel.ingest.printed import printed
-from icmodel.ingest.readers.agreement import check_rate
-from icmodel.ingest.readers.sections import Layout, told
-from icmodel.ingest.result import BOTH, RECEIVER, Number, Origin, Result
+from icmodel.ingest.readers.modes import check_rate
+from icmodel.ingest.readers.table import Layout, told
+from icmodel.ingest.result import BOTH, RECEIVER, Number, Origin, Result, printed
 from icmodel.ingest.source import Source
 
 NAME = "libzmq"

@@ -16,11 +16,10 @@ from xml.etree import ElementTree
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
-from icmodel.ingest.printed import PER_CENT, Printed, exact, printed
-from icmodel.ingest.readers.agreement import check_rate, over
-from icmodel.ingest.readers.command import Command, command_of
-from icmodel.ingest.readers.sections import Layout, told
+from icmodel.ingest.readers.modes import Command, check_rate, command_of, over
+from icmodel.ingest.readers.table import Layout, told
 from icmodel.ingest.result import (
+    PER_CENT,
     RECEIVER,
     SENDER,
     Assumed,
@@ -29,7 +28,10 @@ from icmodel.ingest.result import (
     Number,
     Origin,
     Payloads,
+    Printed,
     Result,
+    exact,
+    printed,
 )
 from icmodel.ingest.source import Source, number
 

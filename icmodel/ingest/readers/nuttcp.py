@@ -12,11 +12,19 @@ from typing import NamedTuple
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
-from icmodel.ingest.printed import exact, printed
-from icmodel.ingest.readers.agreement import check_loss, check_rate, over
-from icmodel.ingest.readers.pacing import Pace, pace_of
-from icmodel.ingest.readers.sections import Layout
-from icmodel.ingest.result import RECEIVER, SENDER, Assumed, Limits, Number, Origin, Result
+from icmodel.ingest.readers.modes import Pace, check_loss, check_rate, over, pace_of
+from icmodel.ingest.readers.table import Layout
+from icmodel.ingest.result import (
+    RECEIVER,
+    SENDER,
+    Assumed,
+    Limits,
+    Number,
+    Origin,
+    Result,
+    exact,
+    printed,
+)
 from icmodel.ingest.source import Source
 
 NAME = "nuttcp"

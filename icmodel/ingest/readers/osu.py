@@ -12,11 +12,18 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
-from icmodel.ingest.printed import MICRO, printed
-from icmodel.ingest.readers.agreement import check_rate
-from icmodel.ingest.readers.sections import Layout, Row, Section, rows, sections, told
-from icmodel.ingest.readers.two_way import refuse_sum
-from icmodel.ingest.result import BOTH, SENDER, NotTakenError, Number, Origin, Result
+from icmodel.ingest.readers.modes import check_rate, refuse_sum
+from icmodel.ingest.readers.table import Layout, Row, Section, rows, sections, told
+from icmodel.ingest.result import (
+    BOTH,
+    MICRO,
+    SENDER,
+    NotTakenError,
+    Number,
+    Origin,
+    Result,
+    printed,
+)
 from icmodel.ingest.source import Source
 
 NAME = "osu"

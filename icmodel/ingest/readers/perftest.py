@@ -12,12 +12,21 @@ from collections.abc import Iterator
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
-from icmodel.ingest.printed import MICRO, exact, printed
-from icmodel.ingest.readers.agreement import check_rate
-from icmodel.ingest.readers.command import command_of
-from icmodel.ingest.readers.sections import Layout, begins_row, told
-from icmodel.ingest.readers.two_way import refuse_sum
-from icmodel.ingest.result import BOTH, CLIENT, RECEIVER, SENDER, Number, Origin, Result, Side
+from icmodel.ingest.readers.modes import check_rate, command_of, refuse_sum
+from icmodel.ingest.readers.table import Layout, begins_row, told
+from icmodel.ingest.result import (
+    BOTH,
+    CLIENT,
+    MICRO,
+    RECEIVER,
+    SENDER,
+    Number,
+    Origin,
+    Result,
+    Side,
+    exact,
+    printed,
+)
 from icmodel.ingest.source import Source
 
 NAME = "perftest"

@@ -15,10 +15,8 @@ from decimal import Decimal
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
-from icmodel.ingest.printed import Printed, exact, printed
-from icmodel.ingest.readers.command import command_of
-from icmodel.ingest.readers.sections import Layout, told
-from icmodel.ingest.readers.two_way import refuse_sum
+from icmodel.ingest.readers.modes import command_of, refuse_sum
+from icmodel.ingest.readers.table import Layout, told
 from icmodel.ingest.result import (
     BOTH,
     RECEIVER,
@@ -29,8 +27,11 @@ from icmodel.ingest.result import (
     Number,
     Origin,
     Payloads,
+    Printed,
     Result,
     Side,
+    exact,
+    printed,
 )
 from icmodel.ingest.source import Source
 

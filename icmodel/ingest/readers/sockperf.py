@@ -12,11 +12,20 @@ from itertools import pairwise
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
-from icmodel.ingest.printed import MICRO, printed
-from icmodel.ingest.readers.agreement import check_rate
-from icmodel.ingest.readers.command import command_of
-from icmodel.ingest.readers.sections import Layout, told
-from icmodel.ingest.result import BOTH, SENDER, Assumed, Ends, NotTakenError, Number, Origin, Result
+from icmodel.ingest.readers.modes import check_rate, command_of
+from icmodel.ingest.readers.table import Layout, told
+from icmodel.ingest.result import (
+    BOTH,
+    MICRO,
+    SENDER,
+    Assumed,
+    Ends,
+    NotTakenError,
+    Number,
+    Origin,
+    Result,
+    printed,
+)
 from icmodel.ingest.source import Source, number
 
 NAME = "sockperf"

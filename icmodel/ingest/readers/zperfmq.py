@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
-from icmodel.ingest.readers.sections import Layout
+from icmodel.ingest.readers.table import Layout
 from icmodel.ingest.result import BOTH, RECEIVER, SENDER, Number, Origin, Result, Side
 from icmodel.ingest.source import Source, documents, real, text_of
 

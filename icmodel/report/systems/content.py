@@ -6,14 +6,13 @@ import shlex
 from collections.abc import Iterator
 
 from icmodel import __version__
+from icmodel.estimate import plural
 from icmodel.report.blocks import Block, Facts, Items, Page, Picture, Section, Text
 from icmodel.report.systems import tables
-from icmodel.report.systems.conclusion import conclude, counted_outcomes
 from icmodel.report.systems.drawing import described, drawn
-from icmodel.report.systems.seen import Seen, seen
-from icmodel.report.systems.shape import MOST_MEMBERS
+from icmodel.report.systems.seen import MOST_MEMBERS, Seen, seen
+from icmodel.report.systems.tables import conclude, counted_outcomes
 from icmodel.system import SystemPrediction, check, system_names
-from icmodel.wording import plural
 
 
 def page(found: SystemPrediction, picture: str) -> Page:

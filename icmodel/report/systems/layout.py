@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from icmodel.grouping import together
+from icmodel.documents import group_by_key
 
 WIDTH, HEIGHT = 156.0, 58.0
 """Size of a box; one with many cables is higher."""
@@ -241,7 +241,7 @@ def _heights(count: int, pairs: Sequence[Pair], sides: Sequence[Pair]) -> list[f
 
 def _ways(pairs: Sequence[Pair], sides: Sequence[Pair], places: Sequence[Place]) -> tuple[Way, ...]:
     """Cables in the order of their other ends, evenly along the side of each box."""
-    at = together(
+    at = group_by_key(
         (end, cable)
         for cable, (pair, side) in enumerate(zip(pairs, sides, strict=True))
         for end in zip(pair, side, strict=True)

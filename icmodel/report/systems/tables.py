@@ -4,27 +4,128 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from icmodel import units
-from icmodel.estimate import Estimate
-from icmodel.report.blocks import Block, Cell, Fold, Items, Table, Text
-from icmodel.report.conclusion import limit_text
-from icmodel.report.systems.conclusion import about, margin, value_text
-from icmodel.report.systems.seen import NOT_JUDGED, Seen, SeenBox, SeenCable, outcomes
-from icmodel.report.systems.worst import (
-    bound_text,
-    by_group,
-    grows,
-    limits,
-    queue_texts,
-    worst_bound,
-    worst_of,
+from icmodel.documents import group_by_key
+from icmodel.estimate import (
+    Estimate,
+    compared,
+    estimated,
+    interval,
+    limit_name,
+    metric_name,
+    percent,
+    plural,
+    quantity,
 )
-from icmodel.requirement import MET, OUTCOMES, worst
+from icmodel.report.blocks import Block, Cell, Conclusion, Fold, Items, Table, Text
+from icmodel.report.systems.seen import NOT_JUDGED, Seen, SeenBox, SeenCable, outcomes
+from icmodel.report.verdicts import limit_text, margin_text
+from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED, worst
 from icmodel.system import SystemPrediction
-from icmodel.system.prediction.result import Judged, StreamPrediction, by_requirement
-from icmodel.wording import estimated, interval, metric_name, percent, plural
+from icmodel.system.network import MESSAGE
+from icmodel.system.prediction.arrival import OF_TIME
+from icmodel.system.prediction.bounding import NETWORK
+from icmodel.system.prediction.buffers import ARRIVING
+from icmodel.system.prediction.predicting import VIRTUAL
+from icmodel.system.prediction.result import (
+    Judged,
+    LatencyBound,
+    PortPrediction,
+    StreamPrediction,
+    by_requirement,
+)
+
+BOUND_DIGITS = 3
+
+
+def conclude(found: SystemPrediction) -> Conclusion:
+    """The sentence on whether a system meets its requirements."""
+    streams = ("Streams", counted_outcomes(found))
+    groups = by_requirement(found.judged)
+    if not groups:
+        sentence = "Undecided: every stream sends as fast as it goes, and nothing is required."
+        return Conclusion(found.verdict, sentence, (streams,))
+    worst = next(iter(groups.values()))[0]
+    verdict = worst.verdict
+    named = f"“{verdict.requirement.name}” at {about(worst)}"
+    first = "the narrowest is" if found.verdict == MET else "the worst is"
+    told = f"{_count(found)}; {first} {named}: {reason(worst)}"
+    parts = (
+        ("Decided by", verdict.requirement.name),
+        ("At", about(worst)),
+        ("Margin", margin(worst)),
+        ("Limited by", limit_name(verdict.limiting)),
+        ("Rests on", _rests(worst)),
+        streams,
+    )
+    sentence = f"{found.verdict.capitalize()}: {told}."
+    return Conclusion(found.verdict, sentence, tuple(part for part in parts if part[1]))
+
+
+def counted_outcomes(found: SystemPrediction) -> str:
+    """``6 met, 8 not judged``."""
+    counts = Counter(outcomes(found).values())
+    return ", ".join(
+        f"{counts[kind]} {kind}" for kind in (*OUTCOMES, NOT_JUDGED) if counts.get(kind)
+    )
+
+
+def about(one: Judged) -> str:
+    """The stream, or the device, a verdict is about."""
+    return one.device or one.stream
+
+
+def value_text(one: Judged) -> str:
+    """The judged value, or else its known end; of a whole message so marked."""
+    verdict = one.verdict
+    metric, estimate = verdict.requirement.metric, verdict.estimate
+    whole = f" (whole {MESSAGE})" if one.of == MESSAGE else ""
+    if estimate.absent and verdict.outcome == NOT_MET:
+        return "grows without limit"
+    if estimate.absent or math.isinf(estimate.high):
+        return f"{interval(metric, estimate) or 'unknown'}{whole}"
+    if one.by_bound:
+        return f"{quantity(metric, estimate.value, BOUND_DIGITS)} (bound)"
+    return compared(metric, estimate, verdict.requirement.limit) + whole
+
+
+def reason(one: Judged) -> str:
+    """Why a requirement has its outcome."""
+    verdict = one.verdict
+    metric, estimate = verdict.requirement.metric, verdict.estimate
+    name, span = metric_name(metric), interval(metric, estimate)
+    if not span:
+        return verdict.why or f"no {name} is known"
+    if estimate.low == estimate.high and verdict.outcome != MET and verdict.why:
+        return verdict.why  # the number alone does not say it
+    needed = f"where {limit_text(verdict)} is needed"
+    if verdict.outcome == UNDECIDED:
+        within = "" if span.startswith(("at least", "about", "exact")) else "within "
+        return f"{name} is {within}{span} {needed}"
+    by = f", {text}" if (text := margin(one)) else ""
+    return f"{name} is {value_text(one)} {needed}{by}"
+
+
+def margin(one: Judged) -> str:
+    """The margin as text; none if undecided."""
+    return "" if one.verdict.outcome == UNDECIDED else margin_text(one.verdict)
+
+
+def _count(found: SystemPrediction) -> str:
+    groups = by_requirement(found.judged)
+    alike = sum(some[0].verdict.outcome == found.verdict for some in groups.values())
+    verb = "is" if alike == 1 else "are"
+    return f"{alike} of {plural(len(groups), 'requirement')} {verb} {found.verdict}"
+
+
+def _rests(one: Judged) -> str:
+    basis = one.verdict.estimate.basis
+    if one.by_bound:
+        return "a worst-case bound"
+    return f"{basis} {metric_name(one.verdict.requirement.metric)}" if basis else ""
+
 
 MOST_STREAMS = 200
 """Greatest number of streams listed, the worst first; JSON has all."""
@@ -225,3 +326,67 @@ def _device(found: SystemPrediction, one: SeenBox) -> tuple[Cell, ...]:
         Cell(percent(max(cpu.by_core)) if cpu.by_core else "unknown"),
         Cell(kinds or "none"),
     )
+
+
+def by_group(found: SystemPrediction) -> dict[str, list[StreamPrediction]]:
+    """The streams of each group, in the file's order."""
+    return group_by_key((one.stream.group, one) for one in found.streams.values())
+
+
+def worst_of(metric: str, some: Iterable[StreamPrediction]) -> Estimate | None:
+    """The least goodput, or the greatest of other metrics; none if no stream has a value."""
+    told = [one.metrics[metric] for one in some if metric in one.metrics]
+    known = [one for one in told if not one.absent]
+    if not known:
+        return None
+    choose: Callable[..., Estimate] = min if metric == "goodput_bps" else max
+    return choose(known, key=lambda one: one.value)
+
+
+def bound_text(some: Sequence[StreamPrediction], digits: int = 3) -> str:
+    """The greatest bound of some streams, with what it leaves out; ``none`` where one has no bound."""
+    one = worst_bound(some)
+    bound = None if one is None else one.latency_bound
+    if bound is None:
+        return "none"
+    text = units.format_seconds(bound.value_s, digits)
+    return f"{text} {scope}" if (scope := bound_scope(bound)) else text
+
+
+def bound_scope(bound: LatencyBound) -> str:
+    """What a bound is about, if it is not every frame from application to application."""
+    if NETWORK in bound.covers:
+        return "(network)"
+    said = ["arriving"] if ARRIVING in bound.covers else []
+    if VIRTUAL in bound.covers:
+        said.append(f"network {units.format_seconds(bound.network_s, 3)}")
+    return f"({', '.join(said)})" if said else ""
+
+
+def grows(metric: str, some: Iterable[StreamPrediction]) -> bool:
+    """Whether a time of one of some streams grows without limit."""
+    return metric.startswith(OF_TIME) and any(one.arrival.grows for one in some)
+
+
+def limits(some: Iterable[StreamPrediction]) -> tuple[str, str]:
+    """What limits the first of some streams, and where; ``and 2 more`` where others differ."""
+    where = ((limit_name(one.bottleneck) or "unknown", one.bottleneck_at) for one in some)
+    first, *more = dict.fromkeys(f"{by} at {at}" if at else by for by, at in where)
+    return first, f"and {len(more)} more" if more else ""
+
+
+def queue_texts(port: PortPrediction) -> tuple[str, str]:
+    """The mean and the greatest queue of a port."""
+    mean, most = port.backlog_mean_bytes, port.backlog_bound_bytes
+    least = "up to " if mean.low == 0 and mean.value == most else ""
+    return (
+        "grows" if mean.absent else f"{least}{units.format_bytes(round(mean.value))}",
+        "none" if most is None else units.format_bytes(math.ceil(most)),
+    )
+
+
+def worst_bound(some: Sequence[StreamPrediction]) -> StreamPrediction | None:
+    """The stream with the greatest bound on its latency; none where one has no bound."""
+    if any(one.latency_bound is None for one in some):
+        return None
+    return max(some, key=lambda one: one.latency_bound.value_s if one.latency_bound else 0.0)

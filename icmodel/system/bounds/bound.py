@@ -7,11 +7,8 @@ from dataclasses import dataclass
 
 from icmodel.errors import BoundsError
 from icmodel.system.bounds.linear_programme import linear_programme
-from icmodel.system.bounds.paths import Path, paths
-from icmodel.system.bounds.pay_once import pay_once
+from icmodel.system.bounds.methods import Path, paths, pay_once, separate_flow, total_flow
 from icmodel.system.bounds.propagation import Propagation
-from icmodel.system.bounds.separate_flow import separate_flow
-from icmodel.system.bounds.total_flow import total_flow
 
 _ANALYSES: Mapping[str, Callable[[Path], dict[str, float]]] = {
     "total flow": total_flow,

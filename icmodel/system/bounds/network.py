@@ -13,7 +13,11 @@ from itertools import pairwise
 from typing import TypeVar
 
 from icmodel.errors import BoundsError
-from icmodel.system.bounds.curves import Arrival, RateLatency, Service
+from icmodel.system.bounds.curves import (
+    Arrival,
+    RateLatency,
+    Service,
+)
 from icmodel.system.bounds.schedulers import Arbitrary, Scheduler, pauses
 from icmodel.system.schedulers import Fifo
 

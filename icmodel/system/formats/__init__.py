@@ -1,7 +1,6 @@
 """Formats: systems from and into the files of other tools; what one cannot say is said in a remark.
 
-``saihu_ports`` (Saihu's output-port network, JSON), ``saihu_physical`` (its physical network, the XML of
-WOPANet), ``node_link`` (networkx). All lead over ``foreign``, the tables of a system file as plain values.
+``saihu`` (Saihu's output-port network, JSON, and its physical network, the XML of WOPANet), ``node_link`` (networkx). All lead over ``foreign``, the tables of a system file as plain values.
 """
 
 from __future__ import annotations
@@ -10,17 +9,16 @@ import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from icmodel.documents import json_value
+from icmodel.documents import json_value, toml_text
 from icmodel.errors import NetworkError
 from icmodel.reading import read_file
-from icmodel.system.formats import node_link, saihu_export, saihu_physical, saihu_ports
+from icmodel.system.formats import node_link, saihu
 from icmodel.system.formats.foreign import Foreign as Foreign
 from icmodel.system.network import System
-from icmodel.toml_text import toml_text
 
 Exporter = Callable[[System], tuple[Mapping[str, object], tuple[str, ...]]]
 
-EXPORTS: Mapping[str, Exporter] = {"saihu": saihu_export.exported, "node-link": node_link.exported}
+EXPORTS: Mapping[str, Exporter] = {"saihu": saihu.exported, "node-link": node_link.exported}
 """Formats a system can be written in."""
 
 
@@ -39,13 +37,13 @@ def import_system(path: Path) -> tuple[str, tuple[str, ...]]:
 
 def _foreign(text: str, file: str) -> Foreign:
     if text.lstrip().startswith("<"):
-        return saihu_physical.imported(text, file)
+        return saihu.import_physical(text, file)
     try:
         document = json_value(text)
     except ValueError as error:
         raise NetworkError(f"{file} is neither JSON nor XML: {error}") from error
     if isinstance(document, dict) and "servers" in document:
-        return saihu_ports.imported(document, file)
+        return saihu.import_ports(document, file)
     if isinstance(document, dict) and "nodes" in document:
         return node_link.imported(document, file)
     raise NetworkError(

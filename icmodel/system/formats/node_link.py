@@ -12,7 +12,7 @@ from dataclasses import fields
 from typing import Any
 
 from icmodel.errors import NetworkError
-from icmodel.spelling import Document
+from icmodel.reading import Document
 from icmodel.system.document import Devices, Links, Streams, Switches
 from icmodel.system.formats.foreign import FAST_BPS, Foreign, Table, tables
 from icmodel.system.network import Device, Link, Stream, Switch, System

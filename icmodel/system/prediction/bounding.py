@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from icmodel.errors import BoundsError
 from icmodel.estimate import Estimate
 from icmodel.system import bounds
-from icmodel.system.arrivals import arrival, interval_s
 from icmodel.system.network import Stream, Switch, System
-from icmodel.system.packing import Packing
+from icmodel.system.packing import Packing, arrival, interval_s
 from icmodel.system.prediction.result import LatencyBound
 from icmodel.system.schedulers import Dscp
 

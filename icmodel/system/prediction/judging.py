@@ -28,7 +28,7 @@ def judged(found: SystemPrediction) -> tuple[Judged, ...]:
     """Every requirement of the system, of every stream or device it is about.
 
     Beside those of the file each stream that produces something is required to bring it to its sink, as
-    `icmodel.system.prediction.arrival` says.
+    `icmodel.system.prediction.judging` says.
     """
     wanted = (*found.system.requirements, *always_required(found.system))
     named: dict[str, dict[str, StreamPrediction]] = {}
@@ -150,7 +150,7 @@ def _of_device(
     if requirement.metric in ("cpu_send", "cpu_recv") and device.cores is not None:
         estimate = found.devices[device.name].cpu  # of all its streams
     else:
-        estimate = _together(
+        estimate = _group_by_key(
             [one.metrics.get(requirement.metric, absent("not predicted")) for one in here]
         )
     verdict = judge(requirement, estimate, "cpu")
@@ -161,7 +161,7 @@ def _of_device(
     return Judged(verdict, wanted.stream, device.name)
 
 
-def _together(some: Sequence[Estimate]) -> Estimate:
+def _group_by_key(some: Sequence[Estimate]) -> Estimate:
     missing = next((one for one in some if one.absent), None)
     if missing is not None or not some:
         return missing or absent("no stream of it meets the device")

@@ -12,11 +12,11 @@ from icmodel import units
 from icmodel.arrays import Bools, Floats
 from icmodel.estimate import Estimate, absent
 from icmodel.fits.buffers import GROWTH, HELD
-from icmodel.laws.order import in_order
+from icmodel.laws.metrics import in_order
 from icmodel.system.network import Switch, System
-from icmodel.system.prediction.derived import derived
 from icmodel.system.prediction.lanes import PORT, Shared
 from icmodel.system.prediction.queues import Queues
+from icmodel.system.prediction.result import derived
 from icmodel.system.sharing.waiting import quantile_s
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}

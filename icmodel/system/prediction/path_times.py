@@ -18,9 +18,10 @@ from icmodel.estimate import Estimate, absent
 from icmodel.system.bounds import Bound
 from icmodel.system.network import Stream, System
 from icmodel.system.packing import Packed, Packets, Packing
-from icmodel.system.prediction.asking import Spoken
+from icmodel.system.prediction.lanes import Speaker, Spoken, ask, is_elastic
 from icmodel.system.prediction.latency import Added, later_s
 from icmodel.system.prediction.queues import sent_at_once
+from icmodel.system.sharing.allocation import Windows
 from icmodel.system.sharing.transfer import Run, pipelined_s, storing
 
 SWITCHES, CABLES, APPLICATION = "switches", "cables", "the application"
@@ -265,3 +266,39 @@ def _runs(frames: Sequence[Packets]) -> list[Run]:
 def _evenly(one: Packets, number: int) -> Packets:
     each = one.sum_bits / number
     return Packets(number, one.sum_bits, each, each, each)
+
+
+def windows(system: System, packed: Packing, said: Spoken) -> Windows:
+    """The windows that the system's file names, and the round trips of their streams.
+
+    An acknowledgement is taken to need as long as a frame that meets nothing; theory's least time of a frame
+    stands in where no dataset has its latency.
+    """
+    streams = list(system.streams.values())
+    bits = np.array(
+        [
+            np.inf if one.window_bytes is None or not is_elastic(one) else 8.0 * one.window_bytes
+            for one in streams
+        ]
+    )
+    if not np.isfinite(bits).any():
+        return Windows(bits, np.ones(len(streams)))
+    lone = ask(said, {"rate_fps": np.ones(len(streams))}).value("latency_mean_s")
+    added = np.array([sum(one.values()) for one in shifts(system, packed, said)])
+    least = np.array([least_s(system, packed, one) for one in streams])
+    return Windows(bits, 2 * np.where(np.isnan(lone), least, lone + added))
+
+
+def paced(said: Spoken, limit_bps: Floats) -> Spoken:
+    """The questions, none of them for more than a limit of its stream [b/s], (streams,)."""
+    return replace(
+        said, speakers=tuple(_paced(one, limit_bps[one.streams]) for one in said.speakers)
+    )
+
+
+def _paced(speaker: Speaker, limit_bps: Floats) -> Speaker:
+    columns = dict(speaker.columns)
+    most_fps = limit_bps / (8 * columns["payload_bytes"])
+    return replace(
+        speaker, columns={**columns, "rate_fps": np.minimum(columns["rate_fps"], most_fps)}
+    )

@@ -10,14 +10,16 @@ from pathlib import Path
 import numpy as np
 
 from icmodel.dataset import Dataset, catalogue
+from icmodel.documents import group_by_key
 from icmodel.estimate import Estimate, absent
 from icmodel.message import AT_ONCE, Message, sent_at_once
 from icmodel.model import Model
+from icmodel.system.checking import Overload
+from icmodel.system.namesake import beside_usecase
 from icmodel.system.network import Stream, System
-from icmodel.system.overloads import Overload
 from icmodel.system.packing import AT_ONCE as BURSTS
 from icmodel.system.packing import Packing, packing
-from icmodel.system.prediction import path_times, shares
+from icmodel.system.prediction import path_times, throughput
 from icmodel.system.prediction.arrival import (
     Arrival,
     arrival,
@@ -25,22 +27,35 @@ from icmodel.system.prediction.arrival import (
     overloaded_streams,
     without_times,
 )
-from icmodel.system.prediction.asking import Answers, Choice, Spoken, refusals, spoken
 from icmodel.system.prediction.bounding import NETWORK, REFUSE, Bounded, bounded, hosts_s
 from icmodel.system.prediction.buffers import Buffers, buffers
 from icmodel.system.prediction.judging import judged
-from icmodel.system.prediction.lanes import HOSTS, is_elastic
+from icmodel.system.prediction.lanes import (
+    HOSTS,
+    Answers,
+    Choice,
+    Spoken,
+    is_elastic,
+    refusals,
+    spoken,
+)
 from icmodel.system.prediction.latency import Added, added, held, latencies
-from icmodel.system.prediction.notes import notes
-from icmodel.system.prediction.ports import links
-from icmodel.system.prediction.processors import devices, overloaded_hosts
 from icmodel.system.prediction.queues import queues
 from icmodel.system.prediction.result import (
     LatencyBound,
     StreamPrediction,
     SystemPrediction,
 )
-from icmodel.system.prediction.throughput import MOST_ENDPOINTS, SAME, Carried, carried, message
+from icmodel.system.prediction.throughput import (
+    MOST_ENDPOINTS,
+    SAME,
+    Carried,
+    carried,
+    devices,
+    links,
+    message,
+    overloaded_hosts,
+)
 
 OVERLOAD = 1.001
 """A lane asked for this much of what it can carry stays full."""
@@ -170,13 +185,13 @@ class _Telling:
 
     def streams(self) -> dict[str, StreamPrediction]:
         """Every stream by name."""
-        parts = shares.parts(self.got.shared, self.got.allocation)
+        parts = throughput.parts(self.got.shared, self.got.allocation)
         return {
             name: self._stream(index, stream, parts[index])
             for index, (name, stream) in enumerate(self.system.streams.items())
         }
 
-    def _stream(self, index: int, stream: Stream, part: shares.Part) -> StreamPrediction:
+    def _stream(self, index: int, stream: Stream, part: throughput.Part) -> StreamPrediction:
         way = self.way[index]
         why = self.refused.get(index)
         if why is None:
@@ -211,16 +226,18 @@ class _Telling:
             message_times=times,
         )
 
-    def _limit(self, index: int, part: shares.Part, goodput: Estimate) -> tuple[str, str]:
+    def _limit(self, index: int, part: throughput.Part, goodput: Estimate) -> tuple[str, str]:
         """What limits a stream, and where."""
         own = self.got.beside.estimate("goodput_bps", index)
-        limit, where = shares.bottleneck(int(self.got.beside.bottleneck[index]), part, own, goodput)
+        limit, where = throughput.bottleneck(
+            int(self.got.beside.bottleneck[index]), part, own, goodput
+        )
         if limit == "request" and self.got.by_window[index]:
             limit = "window"
         return limit, where
 
     def _held_back(
-        self, index: int, stream: Stream, part: shares.Part, limit: str, goodput: Estimate
+        self, index: int, stream: Stream, part: throughput.Part, limit: str, goodput: Estimate
     ) -> str:
         """Why no bound holds of a stream of which less may pass than is asked; empty where one may.
 
@@ -263,12 +280,12 @@ class _Telling:
         )
         return found, ""
 
-    def _metrics(self, index: int, stream: Stream, part: shares.Part) -> dict[str, Estimate]:
+    def _metrics(self, index: int, stream: Stream, part: throughput.Part) -> dict[str, Estimate]:
         own = {name: self.got.beside.estimate(name, index) for name in self.got.beside.metrics}
         most = self.got.alone.estimate("goodput_bps", index).high
-        got = shares.goodput(own["goodput_bps"], part, most)
+        got = throughput.goodput(own["goodput_bps"], part, most)
         if self.got.by_window[index]:
-            got = shares.windowed(got)
+            got = throughput.windowed(got)
         if self.got.held_back[index] and part.elastic:
             own |= self._held(index, got)
         elif self.way[index].brim_s or self.way[index].full_s:
@@ -276,13 +293,13 @@ class _Telling:
         asked_bps = stream.requested_goodput_bps
         spill = self.held.spills.get(index)
         if spill is not None:
-            got = shares.spilled(got, spill)
-        found = shares.following(own, got, part, asked_bps) | {"goodput_bps": got}
+            got = throughput.spilled(got, spill)
+        found = throughput.following(own, got, part, asked_bps) | {"goodput_bps": got}
         if "loss_rate" in own:
-            found["loss_rate"] = shares.loss(own["loss_rate"], got, own["goodput_bps"], part)
+            found["loss_rate"] = throughput.loss(own["loss_rate"], got, own["goodput_bps"], part)
         found |= latencies(own, self.way[index])
         again = self._again(stream)
-        return shares.sent_again(found, again) if again else found
+        return throughput.sent_again(found, again) if again else found
 
     def _again(self, stream: Stream) -> str:
         """Why a TCP stream may wait for packets that are sent again; empty if it never does."""
@@ -312,14 +329,14 @@ class _Telling:
         return {name: one for name, one in found.items() if not one.absent}
 
     def _by_theory(
-        self, index: int, stream: Stream, part: shares.Part, way: Added, why: str
+        self, index: int, stream: Stream, part: throughput.Part, way: Added, why: str
     ) -> dict[str, Estimate]:
         found = path_times.latencies_by_theory(self.system, self.packed, stream, way, why)
-        goodput, spill = shares.by_theory(part, why), self.held.spills.get(index)
+        goodput, spill = throughput.by_theory(part, why), self.held.spills.get(index)
         if spill is None:
             return {"goodput_bps": goodput, **found}
-        lost = shares.lost_by_theory(spill, why)
-        return {"goodput_bps": shares.spilled(goodput, spill), "loss_rate": lost, **found}
+        lost = throughput.lost_by_theory(spill, why)
+        return {"goodput_bps": throughput.spilled(goodput, spill), "loss_rate": lost, **found}
 
     def _message_times(
         self, index: int, stream: Stream, metrics: Mapping[str, Estimate]
@@ -344,10 +361,10 @@ class _Telling:
             part, elastic=part.elastic or lossy
         )  # a stated buffer holds what does not fit
         if index in self.refused:
-            goodput = shares.by_theory(part, self.refused[index])
+            goodput = throughput.by_theory(part, self.refused[index])
         else:
             fast = self.got.fast.estimate("goodput_bps", index)
-            goodput = shares.goodput(fast, part, fast.high)
+            goodput = throughput.goodput(fast, part, fast.high)
         return {name: _whole(sent, stream, frame, goodput) for name, frame in frames.items()}
 
 
@@ -370,3 +387,12 @@ def _whole(message: Message, stream: Stream, frame: Estimate, goodput: Estimate)
         return frame
     behind = 8 * (message.size_bytes - stream.payload_bytes) / goodput.high
     return replace(frame, value=frame.value + behind, low=frame.low + behind)
+
+
+def notes(system: System, said: Spoken) -> tuple[str, ...]:
+    """Sentences, those that bear on verdicts first, each once."""
+    streams = list(system.streams.values())
+    silent = group_by_key((why, streams[index].group) for index, why in said.silent.items())
+    refused = (f"{', '.join(dict.fromkeys(groups))}: {why}" for why, groups in silent.items())
+    known = (note for one in said.speakers for note in one.notes)
+    return tuple(dict.fromkeys((*refused, *beside_usecase(system), *known)))

@@ -15,10 +15,8 @@ from icmodel.system.packing import AT_ONCE, Packed, Packets, Packing
 from icmodel.system.prediction.lanes import INTERFACE, PORT, Shared
 from icmodel.system.schedulers import PRIORITIES, CreditBased, Fifo, Gates, StrictPriority
 from icmodel.system.sharing.allocation import FULL, Allocation
-from icmodel.system.sharing.buckets import behind_buckets
-from icmodel.system.sharing.loss import NOWHERE
-from icmodel.system.sharing.periodic import Arrivals, Waits, waits
-from icmodel.system.sharing.spreading import spread
+from icmodel.system.sharing.loss import NOWHERE, behind_buckets
+from icmodel.system.sharing.waiting import Arrivals, Waits, spread, waits
 
 WHOLE_PORT = (Fifo, StrictPriority)
 """Schedulers whose classes wait for one another; of others each class has a rate of its own."""

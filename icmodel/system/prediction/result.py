@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from icmodel.estimate import Estimate, absent, json_form, json_of
+from icmodel.estimate import Estimate, absent, json_form, json_of, weakest
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED, Verdict, worst
 from icmodel.system.network import Stream, System
 from icmodel.system.prediction.arrival import Arrival
@@ -223,3 +223,21 @@ class SystemPrediction:
             "requirements": json_form(self.judged),
             **json_of(self, "verdict", "notes", "asked"),
         }
+
+
+def derived(own: Estimate, made: Iterable[float], bases: tuple[str, ...], *why: str) -> Estimate:
+    """What a rule makes of an estimate.
+
+    Parameters
+    ----------
+    made : iterable of three floats
+        Value, low and high.
+    bases : tuple of str
+        What the rule rests on, besides what the estimate does.
+    why : str
+        What is told besides its own reason; empty where there is nothing.
+    """
+    rests = (*(own.bases or (own.basis,)), *bases)
+    value, low, high = made
+    said = "; ".join(filter(None, (own.why, *why)))
+    return Estimate(value, low, high, weakest(rests), said, rests)

@@ -1,0 +1,238 @@
+"""Write a dataset folder: rows sorted, numbers exact, files sealed, whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import math
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+
+from icmodel.dataset.dataset import HELD_OUT_FILE, SCHEMA_VERSION, load
+from icmodel.dataset.rows import AXES, REST, RUN, Point, row_key
+from icmodel.documents import toml_text
+from icmodel.errors import DatasetError, unwritable
+
+POINTS_FILE = "points.csv"
+DOCUMENT_FILE = "dataset.toml"
+RESERVED = (POINTS_FILE, DOCUMENT_FILE, HELD_OUT_FILE)
+ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+FIRST_KEYS = ("schema_version", "id", "title", "edition", "sha256", "default_variant")
+"""The first keys of dataset.toml; the others follow in the order of the document."""
+
+
+def id_of(folder: str | Path) -> str:
+    """The id of a dataset in a folder, which is the folder's name.
+
+    Raises
+    ------
+    DatasetError
+        If the name cannot be an id.
+    """
+    name = Path(folder).resolve().name
+    if not re.fullmatch(ID_PATTERN, name, re.A):
+        raise DatasetError(
+            f"the folder {name!r} would name the dataset, and cannot: choose one of letters (A to Z), "
+            "digits, '.', '_' and '-' that begins with a letter or a digit"
+        )
+    return name
+
+
+def write_dataset(
+    folder: str | Path,
+    document: Mapping[str, object],
+    option_axes: Sequence[str],
+    points: Sequence[Point],
+    extra: Mapping[str, bytes] | None = None,
+    held_out: Mapping[str, Sequence[Point]] | None = None,
+) -> None:
+    """Write points.csv, dataset.toml, held-out.csv if there are held-out runs, and further files.
+
+    All files are first written to a temporary folder and loaded from it, so that an invalid dataset
+    changes nothing.  A new folder then appears at once.  In an existing one files are replaced one by
+    one, dataset.toml with the checksums last, and other files stay: after an interruption the folder
+    cannot be loaded until it is written again.
+
+    Parameters
+    ----------
+    folder
+        The target; missing parents are created.
+    document
+        The document of dataset.toml; checksums, ``schema_version`` and ``protocols`` are added.
+    option_axes
+        The option axes, in the order of ``Point.options``; columns are written in alphabetical
+        order.
+    points
+        The rows in any order; their ``line`` is ignored.
+    extra
+        Further files by name.
+    held_out
+        The runs held out of every fit, by name.
+
+    Raises
+    ------
+    DatasetError
+        If a row or key breaks the format, two rows are of one point and metric, or the folder
+        cannot be written.
+    """
+    target = Path(folder)
+    files = dataset_files(document, option_axes, points, held_out)
+    for name, body in (extra or {}).items():
+        if name in RESERVED or Path(name).name != name or name.startswith("."):
+            raise DatasetError(f"{name!r} cannot stand beside a dataset: give another plain name")
+        files[name] = body
+    stage = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        _fill(stage, files)
+        load(stage)
+        _ = load(stage).held_out_runs
+        _put(stage, target, files)
+    except OSError as error:
+        raise DatasetError(unwritable(target, error)) from error
+    except DatasetError as error:
+        raise DatasetError(str(error).replace(str(stage), str(target))) from error
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def dataset_files(
+    document: Mapping[str, object],
+    option_axes: Sequence[str],
+    points: Sequence[Point],
+    held_out: Mapping[str, Sequence[Point]] | None = None,
+) -> dict[str, bytes]:
+    """The bytes of each file of a dataset by name; dataset.toml, with the others' checksums, is last.
+
+    Raises
+    ------
+    DatasetError
+        If two rows are of one point and metric, or the document has no spelling in TOML.
+    """
+    body = points_csv(option_axes, points)
+    sealed: dict[str, object] = {**document, "schema_version": SCHEMA_VERSION}
+    sealed["sha256"] = hashlib.sha256(body).hexdigest()
+    sealed["protocols"] = sorted({point.protocol for point in points})
+    sealed.pop("held_out", None)
+    files = {POINTS_FILE: body}
+    if held_out:
+        files[HELD_OUT_FILE] = held_out_csv(option_axes, held_out)
+        sealed["held_out"] = {
+            "file": HELD_OUT_FILE,
+            "sha256": hashlib.sha256(files[HELD_OUT_FILE]).hexdigest(),
+            "runs": len(held_out),
+        }
+    ordered = {key: sealed[key] for key in FIRST_KEYS if key in sealed} | sealed
+    files[DOCUMENT_FILE] = toml_text(ordered).encode()
+    return files
+
+
+def points_csv(option_axes: Sequence[str], points: Sequence[Point]) -> bytes:
+    """The bytes of points.csv.
+
+    Raises
+    ------
+    DatasetError
+        If two rows are of one point and metric.
+    """
+    order = _column_order(option_axes)
+    header = [*AXES, *(option_axes[place] for place in order), *REST]
+    return _csv(header, _rows(order, points))
+
+
+def held_out_csv(option_axes: Sequence[str], runs: Mapping[str, Sequence[Point]]) -> bytes:
+    """The bytes of held-out.csv: the runs by name, the rows of each as in points.csv.
+
+    Raises
+    ------
+    DatasetError
+        If a run has two rows of one point and metric.
+    """
+    order = _column_order(option_axes)
+    header = [RUN, *AXES, *(option_axes[place] for place in order), *REST]
+    rows = [[name, *cells] for name in sorted(runs) for cells in _rows(order, runs[name])]
+    return _csv(header, rows)
+
+
+def number_text(number: float | None) -> str:
+    """A number as text for points.csv: exact, without exponent; ``inf``, or empty for ``None``."""
+    if number is None:
+        return ""
+    if math.isinf(number):
+        return "inf"
+    text = format(Decimal(repr(float(number))), "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _column_order(option_axes: Sequence[str]) -> list[int]:
+    return sorted(range(len(option_axes)), key=lambda place: option_axes[place])
+
+
+def _rows(order: Sequence[int], points: Sequence[Point]) -> list[list[str]]:
+    placed = [
+        point._replace(options=tuple(point.options[place] for place in order)) for point in points
+    ]
+    placed.sort(key=row_key)
+    for before, point in pairwise(placed):
+        if row_key(before) == row_key(point):
+            raise DatasetError(
+                f"two rows give {point.metric} of the same point ({describe(point)}): merge them, "
+                "or tell them apart by an option axis"
+            )
+    return [_row(point) for point in placed]
+
+
+def describe(point: Point) -> str:
+    """The axes of a point in one line, without empty ones."""
+    axes = ((name, getattr(point, name)) for name in AXES)
+    stated = [
+        f"{name} {number_text(v) if name != AXES[0] else v}" for name, v in axes if v is not None
+    ]
+    return ", ".join([*stated, *(option for option in point.options if option)])
+
+
+def _row(point: Point) -> list[str]:
+    numbers = (point.value, point.std, point.low, point.high, point.n)
+    return [
+        point.protocol,
+        *(number_text(axis) for axis in point[2:8]),
+        *point.options,
+        point.metric,
+        *(number_text(number) for number in numbers),
+        point.basis,
+        point.source,
+    ]
+
+
+def _csv(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bytes:
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(header)
+    lines.writerows(rows)
+    return text.getvalue().encode()
+
+
+def _fill(stage: Path, files: Mapping[str, bytes]) -> None:
+    stage.mkdir(parents=True)
+    for name, body in files.items():
+        with (stage / name).open("wb") as file:
+            file.write(body)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _put(stage: Path, target: Path, files: Mapping[str, bytes]) -> None:
+    if not target.exists():
+        stage.rename(target)
+        return
+    if not target.is_dir():
+        raise DatasetError(f"{target} is a file: name a folder for the dataset")
+    for name in sorted(files, key=lambda name: name == DOCUMENT_FILE):
+        (stage / name).replace(target / name)
+    if HELD_OUT_FILE not in files:
+        (target / HELD_OUT_FILE).unlink(missing_ok=True)
