@@ -18,7 +18,7 @@ from icmodel.estimate import BASES, Estimate, absent, plural
 from icmodel.laws.metrics import ALWAYS
 from icmodel.model import Model
 from icmodel.model.domain import RELIABLE
-from icmodel.scenario import ApplicationWork, Scenario
+from icmodel.scenario import ApplicationWork, Options, Scenario
 from icmodel.system.network import Port, Stream, System
 from icmodel.system.packing import Packing
 from icmodel.system.schedulers import (
@@ -426,7 +426,7 @@ def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str
         cores=stream.cores,
         switches=len(stream.path) - 1,
         distance_m=length or None,
-        options=tuple(sorted(options.items())),
+        options=Options(options),
         line_rate_bps=None if own is None or rate == own else rate,
         cpu_clock_ratio=min(source.cpu_clock_ratio, sink.cpu_clock_ratio),
         work=ApplicationWork(source.app_send_s, sink.app_recv_s),
