@@ -36,9 +36,9 @@ from icmodel.system import (
     read_system,
 )
 from icmodel.system.checking import overloads
+from icmodel.system.prediction.answers import Answers
 from icmodel.system.prediction.arrival import ARRIVES, IN_TIME, Arrival, arrival
-from icmodel.system.prediction.lanes import Answers
-from icmodel.system.prediction.throughput import overloaded_hosts
+from icmodel.system.prediction.usage import overloaded_hosts
 from search import times
 from system_case import ETHERNET, Chain
 

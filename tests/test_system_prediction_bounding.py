@@ -27,7 +27,7 @@ from icmodel.system import (
     WeightedRoundRobin,
 )
 from icmodel.system.packing import packing
-from icmodel.system.prediction.bounding import Bounded, bounded, hosts_s
+from icmodel.system.prediction.bounding import WorstCase, host_latency_s, worst_case
 from search import times
 from system_case import frozen
 from system_simulation import Play, worst_of
@@ -89,7 +89,7 @@ def sent(
 
 
 def bounds_s(system: System, late_s: dict[str, float] | None = None) -> dict[str, float]:
-    found = bounded(system, packing(system), late_s or {})
+    found = worst_case(system, packing(system), late_s or {})
     assert not found.why
     return {name: bound.value_s for name, bound in found.network.items()}
 
@@ -206,7 +206,7 @@ def test_a_picture_is_bounded_as_even_frames_and_as_a_stream_of_bytes(payload: i
     for size in (payload / 2, payload, 1.01 * payload, 9.5 * payload):
         made = Producer("image", size * 1e-6, size)
         system = star(replace(picture, producer=made))
-        found = bounded(system, packing(system), {}).network["x"].value_s
+        found = worst_case(system, packing(system), {}).network["x"].value_s
         seen = worst_of(system, 3, 8).streams["x"].frames.greatest_s
         if math.isfinite(found):
             assert seen <= found * (1 + 1e-9)
@@ -226,9 +226,9 @@ def test_small_frames_of_tcp_that_come_one_by_one_are_full_packets_only_where_th
 
 def test_hosts_are_what_is_measured_beyond_the_network() -> None:
     greatest = Estimate(300 * US, 200 * US, 400 * US, "measured")
-    assert hosts_s(greatest, 30 * US) == pytest.approx(370 * US)
-    assert hosts_s(greatest, 500 * US) == 0.0
-    assert hosts_s(absent("unknown"), 30 * US) is None
+    assert host_latency_s(greatest, 30 * US) == pytest.approx(370 * US)
+    assert host_latency_s(greatest, 500 * US) == 0.0
+    assert host_latency_s(absent("unknown"), 30 * US) is None
 
 
 def test_frames_that_a_host_holds_back_come_closer_together() -> None:
@@ -269,9 +269,9 @@ SAMPLE = times(40)
 
 
 @cache
-def drawn(seed: int) -> tuple[System, Bounded]:
+def drawn(seed: int) -> tuple[System, WorstCase]:
     system = system_of(document(seed, datasets=False))
-    return system, bounded(system, packing(system), {}, ("refuse", "fixed-point")[seed % 2])
+    return system, worst_case(system, packing(system), {}, ("refuse", "fixed-point")[seed % 2])
 
 
 @pytest.mark.sampled
@@ -301,7 +301,7 @@ def test_no_bound_is_below_what_is_simulated_where_hosts_hold_frames_back() -> N
             for name, one in system.streams.items()
             if one.multicast is None
         }
-        found = bounded(system, packing(system), late)
+        found = worst_case(system, packing(system), late)
         run = worst_of(system, seed, 6, Play(holds_s=late))
         for name in found.network:
             bound = found.of(system.streams[name])
@@ -320,7 +320,7 @@ def test_more_traffic_never_lowers_a_bound() -> None:
         gone = random.Random(seed).choice(list(system.streams))
         rest = {name: one for name, one in system.streams.items() if name != gone}
         fewer = replace(system, streams=frozen(rest), requirements=())
-        less = bounded(fewer, packing(fewer), {}, "fixed-point")
+        less = worst_case(fewer, packing(fewer), {}, "fixed-point")
         for name in rest:
             least, most = less.network[name].value_s, more.network[name].value_s
             assert least <= most * (1 + 3e-6), (seed, gone, name)

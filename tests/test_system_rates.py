@@ -9,7 +9,7 @@ import pytest
 from icmodel.estimate import Estimate
 from icmodel.fits.buffers import GROWTH, HELD
 from icmodel.system import SystemPrediction, load, predict
-from icmodel.system.prediction.latency import held
+from icmodel.system.prediction.latency import congested_latency
 from icmodel.verify.lab import copied
 
 
@@ -58,7 +58,7 @@ def test_unequal_senders_have_intervals_that_say_something() -> None:
 
 def test_what_a_sender_holds_takes_longer_as_it_gets_less() -> None:
     own = Estimate(0.05, 0.05, 0.05, "derived")
-    told = held(own, (2.0, 2.0, 2.0))
+    told = congested_latency(own, (2.0, 2.0, 2.0))
     assert told.value == pytest.approx(0.1)
     assert told.low == pytest.approx(0.1 * (1 - HELD))
     assert told.high == pytest.approx(0.1 * (1 + HELD))
@@ -66,7 +66,10 @@ def test_what_a_sender_holds_takes_longer_as_it_gets_less() -> None:
 
 def test_senders_that_fill_a_port_together_hold_between_all_and_their_part() -> None:
     own = Estimate(0.05, 0.05, 0.05, "derived")
-    alone, four = held(own, (4.0, 4.0, 4.0)), held(own, (4.0, 4.0, 4.0), 4)
+    alone, four = (
+        congested_latency(own, (4.0, 4.0, 4.0)),
+        congested_latency(own, (4.0, 4.0, 4.0), 4),
+    )
     assert four.value == pytest.approx(alone.value / 4**GROWTH)
     assert four.low == pytest.approx(
         four.value * math.exp(-math.hypot(math.log(1 - HELD), math.log(2)))
@@ -77,7 +80,7 @@ def test_senders_that_fill_a_port_together_hold_between_all_and_their_part() -> 
 
 
 def test_an_unknown_end_leaves_the_end_open() -> None:
-    told = held(Estimate(0.05, 0.0, math.inf, "derived"), (2.0, 1.0, 4.0))
+    told = congested_latency(Estimate(0.05, 0.0, math.inf, "derived"), (2.0, 1.0, 4.0))
     assert told.value == pytest.approx(0.1)
     assert told.low < 1e-9
     assert told.high > 1e9

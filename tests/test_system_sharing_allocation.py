@@ -14,7 +14,7 @@ from icmodel.system.sharing.allocation import (
     Classes,
     Discipline,
     Flows,
-    Lanes,
+    Resources,
     allocate,
     differentiated,
     gated,
@@ -100,9 +100,9 @@ def shared(
     """Streams from hosts of their own over one port of 10."""
     classes = sorted(set(priority))
     apart = discipline is not None
-    lane = [classes.index(one) if apart else 0 for one in priority]
+    resource = [classes.index(one) if apart else 0 for one in priority]
     count = len(classes) if apart else 1
-    lanes = Lanes(
+    resources = Resources(
         capacity=np.full(count, 10.0),
         port=np.zeros(count, dtype=np.int64),
         priority=np.array(classes[:count]),
@@ -114,12 +114,12 @@ def shared(
             offered_bps=np.array(offered),
             weights=np.ones(flows),
             elastic=np.array(elastic),
-            path=np.array(lane)[:, None],
+            path=np.array(resource)[:, None],
             usage=np.ones((flows, 1)),
             origin=0,
             sent_with=np.arange(flows),
         ),
-        lanes,
+        resources,
     )
 
 
@@ -150,7 +150,7 @@ def test_turns_share_by_class_and_not_by_stream() -> None:
 
 
 def test_a_sender_waits_for_its_own_interface_and_loses_nothing_there() -> None:
-    lanes = Lanes(np.array([10.0]), np.array([0]), np.array([0]), {})
+    resources = Resources(np.array([10.0]), np.array([0]), np.array([0]), {})
     flows = Flows(
         offered_bps=np.array([9.0, 9.0]),
         weights=np.ones(2),
@@ -160,7 +160,7 @@ def test_a_sender_waits_for_its_own_interface_and_loses_nothing_there() -> None:
         origin=1,
         sent_with=np.arange(2),
     )
-    found = allocate(flows, lanes)
+    found = allocate(flows, resources)
     assert found.sent_bps == pytest.approx([5.0, 5.0])
     assert found.rate_bps == pytest.approx([5.0, 5.0])
 
