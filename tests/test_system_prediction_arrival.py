@@ -37,8 +37,8 @@ from icmodel.system import (
 )
 from icmodel.system.checking import overloads
 from icmodel.system.prediction.answers import Answers
-from icmodel.system.prediction.arrival import ARRIVES, IN_TIME, Arrival, arrival
-from icmodel.system.prediction.usage import overloaded_hosts
+from icmodel.system.prediction.arrival import Arrival, arrival, overloaded_hosts
+from icmodel.system.prediction.judging import ARRIVES, IN_TIME
 from search import times
 from system_case import ETHERNET, Chain
 

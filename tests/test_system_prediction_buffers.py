@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from icmodel.estimate import limit_name
 from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement
 from icmodel.system import (
     Fifo,
@@ -138,6 +139,15 @@ def test_a_burst_from_a_faster_link_is_lost_however_phases_are() -> None:
     found = predicted(chain.system([stream]))
     assert found.verdict == NOT_MET
     assert found.streams["a"].goodput_bps.high == pytest.approx(147200 * 8 / 0.1 * 0.2, rel=0.01)
+
+
+def test_a_stream_that_a_buffer_cuts_is_limited_by_it_and_one_that_fits_by_its_request() -> None:
+    cut, fits = (answer(size).streams["c0"] for size in (512e3, 100e6))
+    assert (cut.bottleneck, cut.bottleneck_at) == ("buffer", "s0->h2")
+    assert (fits.bottleneck, fits.bottleneck_at) == ("request", "")
+    limits = {one.verdict.limiting for one in answer(512e3).judged}
+    assert limits == {"buffer"}
+    assert limit_name("buffer") == "the buffer"
 
 
 def test_tcp_gives_way_without_a_figure_of_loss_and_without_a_bound() -> None:

@@ -26,6 +26,8 @@ from icmodel.usecase.judging import as_one_connection
 if TYPE_CHECKING:
     import xarray
 
+SIDES = (("source", "send"), ("sink", "recv"))
+"""Both ends of a stream, and the side of the CPU metrics that belongs to each."""
 ENDS = ("", "_low", "_high", "_basis")
 """Suffixes of the four columns of a metric."""
 IF_MEASURED = (

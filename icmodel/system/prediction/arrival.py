@@ -11,20 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from icmodel import units
+from icmodel.arrays import Ints
 from icmodel.estimate import Estimate, absent, json_of, limit_name
-from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement
+from icmodel.requirement import MET, NOT_MET, UNDECIDED
 from icmodel.system.checking import Overload, overloads
-from icmodel.system.network import MESSAGE, Stream, System, Wanted
+from icmodel.system.network import Stream, System
+from icmodel.system.prediction.answers import SIDES, Answers
 from icmodel.system.sharing import SAME
 
-ARRIVES = "what is produced arrives"
-IN_TIME = "what is produced arrives within its time"
-GOODPUT, MESSAGE_TIME = "goodput_bps", "message_latency_s"
-LATE = (
-    MESSAGE_TIME,
-    *(f"latency_{statistic}_s" for statistic in ("mean", "p90", "p99", "p999", "max")),
-)
-"""Metrics whose limit, if it is no longer than a message's time, requires that time."""
 OF_TIME = ("latency_", "rtt_", "message_latency_")
 """Beginnings of the metrics that do not exist if a queue grows without limit."""
 
@@ -70,6 +64,36 @@ def overloaded_streams(system: System) -> Mapping[str, Sequence[Overload]]:
             if met:
                 found[copy.name] = list({one.load.port.name: one for one in met}.values())
     return found
+
+
+def overloaded_hosts(system: System, alone: Answers, sent_with: Ints) -> dict[str, str]:
+    """Streams with a host that surely has too few cores, by name, each with a sentence.
+
+    A host needs at least the sum, over its streams, of the least busy cores per b/s that the dataset has of each stream
+    alone, times what must arrive.
+    """
+    needed: dict[str, dict[str, float]] = {}
+    for index, stream in enumerate(system.streams.values()):
+        most_bps = float(alone.ends("goodput_bps")[2, index])
+        for end, side in SIDES:
+            if side == "send" and sent_with[index] != index:
+                continue
+            least = float(alone.ends(f"cpu_{side}_cores")[1, index])
+            if least > 0 and most_bps > 0:
+                busy = needed.setdefault(getattr(stream, end), {})
+                busy[stream.name] = least / most_bps * stream.must_arrive_bps
+    reasons: dict[str, str] = {}
+    for name, busy in needed.items():
+        cores, total = system.devices[name].cores, math.fsum(busy.values())
+        if cores is not None and total > cores * (1 + SAME):
+            first, *more = busy
+            others = f" and {len(more)} more" if more else ""
+            why = (
+                f"{name} needs at least {total:.4g} busy cores of its {cores} for the stream {first}{others}: "
+                "give it more cores, or the streams less to carry"
+            )
+            reasons |= dict.fromkeys(busy, why)
+    return reasons
 
 
 def arrival(
@@ -136,54 +160,3 @@ def times_of_arrivals(metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
         else estimate
         for name, estimate in metrics.items()
     }
-
-
-# --- implied requirements ---------------------------------------------------------------------
-
-
-def always_required(system: System) -> tuple[Wanted, ...]:
-    """Requirements of every stream that produces something, in addition to those of the file.
-
-    What it produces must arrive, and in time if the file states a time that is less than the period. A requirement of the
-    file that asks at least as much of the stream replaces either.
-    """
-    stated: dict[str, list[Wanted]] = {}
-    for one in system.requirements:
-        if one.device is None:
-            stated.setdefault(one.stream, []).append(one)
-    implied = []
-    for stream in system.streams.values():
-        own = [*stated.get(stream.name, ()), *stated.get(stream.group, ())]
-        least_bps, made = stream.must_arrive_bps, stream.producer
-        if least_bps > 0 and not any(demands_all(stream, one) for one in own):
-            limit = Requirement(ARRIVES, GOODPUT, at_least=least_bps, kind=stream.kind)
-            implied.append(Wanted(limit, stream.name))
-        if made is None or made.within_s is None or stream.allowed_shortfall_ratio > 0:
-            continue
-        if not any(demands_its_time(stream, one) for one in own):
-            limit = Requirement(IN_TIME, MESSAGE_TIME, at_most=made.within_s, kind=stream.kind)
-            implied.append(Wanted(limit, stream.name))
-    return tuple(implied)
-
-
-def demands_all(stream: Stream, required: Wanted) -> bool:
-    """Whether a requirement is met only if all that the stream produces arrives."""
-    limit, least_bps = required.requirement, stream.must_arrive_bps
-    if limit.metric != GOODPUT or limit.at_least is None:
-        return False
-    return 0 < least_bps < math.inf and limit.at_least >= least_bps * (1 - SAME)
-
-
-def demands_its_time(stream: Stream, required: Wanted) -> bool:
-    """Whether a requirement is met only if whole messages arrive within the time that the file states for them."""
-    limit, made = required.requirement, stream.producer
-    if made is None or limit.at_most is None or limit.metric not in LATE:
-        return False
-    return limit.at_most * (1 - SAME) <= made.due_s and whole_message(stream, required)
-
-
-def whole_message(stream: Stream, required: Wanted) -> bool:
-    """Whether a requirement on a time applies to whole messages; a message may be a single frame."""
-    if required.requirement.metric == MESSAGE_TIME or stream.frames_a_message <= 1:
-        return True
-    return required.of == MESSAGE

@@ -1,4 +1,4 @@
-"""Judge the requirements of a system, stream by stream and device by device."""
+"""Judge the requirements of a system, stream by stream and device by device, and those that always hold."""
 
 from __future__ import annotations
 
@@ -8,28 +8,29 @@ from dataclasses import replace
 
 from icmodel import units
 from icmodel.estimate import Estimate, absent, weakest
-from icmodel.requirement import MET, NOT_MET, UNDECIDED, Verdict, judge
-from icmodel.system.network import MESSAGE, Device, Wanted
-from icmodel.system.prediction.arrival import (
-    MESSAGE_TIME,
-    OF_TIME,
-    always_required,
-    demands_all,
-    demands_its_time,
-)
+from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement, Verdict, judge
+from icmodel.system.network import MESSAGE, Device, Stream, System, Wanted
+from icmodel.system.prediction.arrival import OF_TIME
 from icmodel.system.prediction.bounding import NETWORK
 from icmodel.system.prediction.result import Judged, StreamPrediction, SystemPrediction
 from icmodel.system.sharing import SAME
 from icmodel.usecase.bound import Ends, estimate_for
 
+ARRIVES = "what is produced arrives"
+IN_TIME = "what is produced arrives within its time"
+GOODPUT, MESSAGE_TIME = "goodput_bps", "message_latency_s"
+LATE = (
+    MESSAGE_TIME,
+    *(f"latency_{statistic}_s" for statistic in ("mean", "p90", "p99", "p999", "max")),
+)
+"""Metrics whose limit, if it is no longer than a message's time, requires that time."""
 STD = "latency_std_s"
 
 
-def judged(found: SystemPrediction) -> tuple[Judged, ...]:
+def judge_requirements(found: SystemPrediction) -> tuple[Judged, ...]:
     """Judge every requirement of the system for every stream or device that it applies to.
 
-    In addition to the requirements of the file, all that a stream produces must arrive
-    (`icmodel.system.prediction.arrival.always_required`).
+    In addition to the requirements of the file, all that a stream produces must arrive: see `always_required`.
     """
     named: dict[str, dict[str, StreamPrediction]] = {}
     for one in found.streams.values():
@@ -145,3 +146,54 @@ def _sum(some: Sequence[Estimate]) -> Estimate:
     value, low, high = (math.fsum(one.ends[end] for one in some) for end in range(3))
     why = f"the sum of {len(some)} streams"
     return Estimate(value, low, high, weakest(bases), why, bases)
+
+
+# --- implied requirements ---------------------------------------------------------------------
+
+
+def always_required(system: System) -> tuple[Wanted, ...]:
+    """Requirements of every stream that produces something, in addition to those of the file.
+
+    What it produces must arrive, and in time if the file states a time that is less than the period. A requirement of the
+    file that asks at least as much of the stream replaces either.
+    """
+    stated: dict[str, list[Wanted]] = {}
+    for one in system.requirements:
+        if one.device is None:
+            stated.setdefault(one.stream, []).append(one)
+    implied = []
+    for stream in system.streams.values():
+        own = [*stated.get(stream.name, ()), *stated.get(stream.group, ())]
+        least_bps, made = stream.must_arrive_bps, stream.producer
+        if least_bps > 0 and not any(demands_all(stream, one) for one in own):
+            limit = Requirement(ARRIVES, GOODPUT, at_least=least_bps, kind=stream.kind)
+            implied.append(Wanted(limit, stream.name))
+        if made is None or made.within_s is None or stream.allowed_shortfall_ratio > 0:
+            continue
+        if not any(demands_its_time(stream, one) for one in own):
+            limit = Requirement(IN_TIME, MESSAGE_TIME, at_most=made.within_s, kind=stream.kind)
+            implied.append(Wanted(limit, stream.name))
+    return tuple(implied)
+
+
+def demands_all(stream: Stream, required: Wanted) -> bool:
+    """Whether a requirement is met only if all that the stream produces arrives."""
+    limit, least_bps = required.requirement, stream.must_arrive_bps
+    if limit.metric != GOODPUT or limit.at_least is None:
+        return False
+    return 0 < least_bps < math.inf and limit.at_least >= least_bps * (1 - SAME)
+
+
+def demands_its_time(stream: Stream, required: Wanted) -> bool:
+    """Whether a requirement is met only if whole messages arrive within the time that the file states for them."""
+    limit, made = required.requirement, stream.producer
+    if made is None or limit.at_most is None or limit.metric not in LATE:
+        return False
+    return limit.at_most * (1 - SAME) <= made.due_s and whole_message(stream, required)
+
+
+def whole_message(stream: Stream, required: Wanted) -> bool:
+    """Whether a requirement on a time applies to whole messages; a message may be a single frame."""
+    if required.requirement.metric == MESSAGE_TIME or stream.frames_a_message <= 1:
+        return True
+    return required.of == MESSAGE

@@ -20,7 +20,7 @@ from icmodel.system.prediction.bounding import (
     worst_case,
 )
 from icmodel.system.prediction.buffers import stated_buffers
-from icmodel.system.prediction.judging import judged
+from icmodel.system.prediction.judging import judge_requirements
 from icmodel.system.prediction.latency import added_latencies
 from icmodel.system.prediction.path_times import path_times
 from icmodel.system.prediction.queues import port_queues
@@ -75,9 +75,19 @@ def predict(
 
     Examples
     --------
+    Two TCP senders share the link to one receiver. The system names no dataset, so theory alone answers:
+
     >>> from icmodel.system import load, predict
-    >>> found = predict(load("lab-two-senders"), worst=False)
-    >>> found.verdict
+    >>> found = predict(load("lab-two-senders"))
+    >>> found
+    SystemPrediction('lab-two-senders', 2 streams: undecided)
+    >>> stream = found.streams["other"]
+    >>> stream.bottleneck, stream.bottleneck_at
+    ('share', 'S->B')
+    >>> round(stream.goodput_bps.value / 1e6, 2)
+    47.07
+    >>> round(found.links["B<->S"].load_ratio, 6)
+    1.0
     """
     choice = DatasetChoice(dataset, variant, cache)
     packets = packing(system)
@@ -109,7 +119,7 @@ def predict(
         notes=_notes(system, questions),
         asked=choice.options() | ({} if cycles == REFUSE else {"cycles": cycles}),
     )
-    return replace(result, judged=judged(result))
+    return replace(result, judged=judge_requirements(result))
 
 
 def _notes(system: System, questions: StreamQuestions) -> tuple[str, ...]:

@@ -237,6 +237,15 @@ class SystemPrediction:
         Assumptions, and the streams without a dataset.
     asked : mapping
         Options given to `predict`: dataset, variant and treatment of cycles.
+
+    Examples
+    --------
+    >>> from icmodel.system import load, predict
+    >>> found = predict(load("lab-switch"))
+    >>> found.verdict, found.exit_code
+    ('undecided', 3)
+    >>> found.streams["measured"].goodput_bps.low  # without a dataset hosts may lose anything
+    0.0
     """
 
     system: System

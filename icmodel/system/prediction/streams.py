@@ -17,6 +17,7 @@ from icmodel.system.prediction.answers import StreamQuestions
 from icmodel.system.prediction.arrival import (
     Arrival,
     arrival,
+    overloaded_hosts,
     overloaded_streams,
     times_of_arrivals,
     without_times,
@@ -46,9 +47,7 @@ from icmodel.system.prediction.throughput import (
     MOST_ENDPOINTS,
     StreamShare,
     Throughput,
-    several_frames,
 )
-from icmodel.system.prediction.usage import overloaded_hosts
 from icmodel.system.sharing import SAME
 
 MEAN = "latency_mean_s"
@@ -222,7 +221,7 @@ class _StreamResults:
 
     def message_times(self, metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
         """Latencies of whole messages of several frames, if all streams with such messages send theirs at once."""
-        if self.rates.shares_at_once is None or not several_frames(self.stream):
+        if self.rates.shares_at_once is None or self.stream.frames_a_message == 1:
             return {}
         frames = {
             name: latency

@@ -160,7 +160,7 @@ def throughput(
     allocation = resources.allocate(offered_bps, windows)
 
     at_once = None
-    several = np.array([several_frames(stream) for stream in streams], dtype=bool)
+    several = np.array([stream.frames_a_message > 1 for stream in streams], dtype=bool)
     if several.any():
         most_bps = np.minimum(capacity_bps, windows.limit_bps)
         messages = resources.allocate(np.where(several, most_bps, offered_bps), windows)
@@ -180,12 +180,6 @@ def throughput(
         by_window=np.minimum(wanted_bps, capacity_bps) > windows.limit_bps * (1 + SAME),
         overloaded=allocation.demand > allocation.available * OVERLOAD,
     )
-
-
-def several_frames(stream: Stream) -> bool:
-    """Whether the messages of a stream take more than one frame."""
-    made = stream.producer
-    return made is not None and made.message_bytes > stream.payload_bytes
 
 
 def _windows(

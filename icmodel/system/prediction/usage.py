@@ -1,4 +1,4 @@
-"""Load of links and of processors, and hosts that surely have too few cores."""
+"""Load of links and processors, and queues of ports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from icmodel.arrays import Ints
 from icmodel.estimate import Estimate, absent, weakest
 from icmodel.system.checking import loads
 from icmodel.system.network import Device, Stream, Switch, System
-from icmodel.system.prediction.answers import Answers
+from icmodel.system.prediction.answers import SIDES
 from icmodel.system.prediction.buffers import Buffers
 from icmodel.system.prediction.resources import PORT
 from icmodel.system.prediction.result import (
@@ -21,9 +21,6 @@ from icmodel.system.prediction.result import (
 )
 from icmodel.system.prediction.throughput import Throughput
 from icmodel.system.sharing import SAME
-
-SIDES = (("source", "send"), ("sink", "recv"))
-"""Both ends of a stream, and the side of the CPU metrics that belongs to each."""
 
 
 def link_usage(system: System, rates: Throughput, buffers: Buffers) -> dict[str, LinkPrediction]:
@@ -116,33 +113,3 @@ def _by_core(cores: int, work: list[tuple[Stream, Estimate]]) -> tuple[float, ..
         for core in sorted(range(cores), key=lambda core: (load[core], core))[:count]:
             load[core] = min(load[core] + busy.value / count, 1.0)
     return tuple(sorted(load, reverse=True))
-
-
-def overloaded_hosts(system: System, alone: Answers, sent_with: Ints) -> dict[str, str]:
-    """Streams with a host that surely has too few cores, by name, each with a sentence.
-
-    A host needs at least the sum, over its streams, of the least busy cores per b/s that the dataset has of each stream
-    alone, times what must arrive.
-    """
-    needed: dict[str, dict[str, float]] = {}
-    for index, stream in enumerate(system.streams.values()):
-        most_bps = float(alone.ends("goodput_bps")[2, index])
-        for end, side in SIDES:
-            if side == "send" and sent_with[index] != index:
-                continue
-            least = float(alone.ends(f"cpu_{side}_cores")[1, index])
-            if least > 0 and most_bps > 0:
-                busy = needed.setdefault(getattr(stream, end), {})
-                busy[stream.name] = least / most_bps * stream.must_arrive_bps
-    reasons: dict[str, str] = {}
-    for name, busy in needed.items():
-        cores, total = system.devices[name].cores, math.fsum(busy.values())
-        if cores is not None and total > cores * (1 + SAME):
-            first, *more = busy
-            others = f" and {len(more)} more" if more else ""
-            why = (
-                f"{name} needs at least {total:.4g} busy cores of its {cores} for the stream {first}{others}: "
-                "give it more cores, or the streams less to carry"
-            )
-            reasons |= dict.fromkeys(busy, why)
-    return reasons

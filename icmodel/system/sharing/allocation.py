@@ -307,6 +307,15 @@ def max_min(
     Progressive filling: a link's fill level is its remaining capacity per unit weight of its unsettled flows. As flows are
     settled below it, the level only grows. A link with the least level on the path of each of its flows is full at that
     level, and all such links are settled in one round. A request is a link that no other flow crosses.
+
+    Examples
+    --------
+    Three flows over one link of 10 b/s, one of which requests 2 b/s:
+
+    >>> over = Crossings(flow=np.arange(3), link=np.zeros(3, dtype=int), usage=np.ones(3))
+    >>> requests = np.array([2.0, np.inf, np.inf])
+    >>> max_min(np.array([10.0]), over, requests, np.ones(3)).rate_bps.tolist()
+    [2.0, 4.0, 4.0]
     """
     links = len(capacity_bps)
     limited = np.flatnonzero(np.isfinite(requests_bps))
@@ -373,6 +382,11 @@ def weighted(rate_bps: float, demand: Classes, weights: Classes) -> dict[int, fl
     weights : mapping
         Priority -> bytes a turn: quanta of deficit round robin; of weighted round robin packets times their mean size. A
         class without a weight is not served.
+
+    Examples
+    --------
+    >>> weighted(12.0, {1: math.inf, 0: 2.0}, {1: 2.0, 0: 1.0})
+    {1: 10.0, 0: 4.0}
     """
     served = {one: demand[one] for one in demand if weights.get(one, 0.0) > 0}
     available = dict.fromkeys(demand, 0.0)

@@ -42,6 +42,15 @@ def passing(
     -------
     array (links,), array (flows, hops + 1)
         The last column is the rate that leaves the path [b/s].
+
+    Examples
+    --------
+    Two flows of 6 and 12 b/s over a link of 9 b/s each lose one half:
+
+    >>> path, usage = np.array([[0], [0]]), np.ones((2, 1))
+    >>> passed, arriving = passing(np.array([6.0, 12.0]), path, usage, np.array([9.0]))
+    >>> passed.tolist(), arriving[:, -1].tolist()
+    ([0.5], [3.0, 6.0])
     """
     links, hops = len(capacity_bps), path.shape[1]
     here = path != NOWHERE

@@ -36,6 +36,11 @@ def quantile_s(mean_s: Floats, variance_s2: Floats, share: float) -> Floats:
     ----------
     mean_s, variance_s2 : arrays (n,)
         Of the waits [s], [s²].
+
+    Examples
+    --------
+    >>> quantile_s(np.array([1.0]), np.array([1.0]), 0.5).round(3).tolist()
+    [0.693]
     """
     tail = math.log(1 / (1 - share))
     std = np.sqrt(variance_s2)
