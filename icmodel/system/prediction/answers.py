@@ -6,7 +6,7 @@ columns of `Model.predict_many`, one row a stream, so each dataset is asked once
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ import numpy as np
 
 from icmodel.arrays import Floats, Ints
 from icmodel.dataset import Dataset, catalogue
+from icmodel.documents import group_by_key
 from icmodel.errors import IcmodelError, OutOfDomain
 from icmodel.estimate import BASES, Estimate, absent, plural
 from icmodel.laws.metrics import ALWAYS
@@ -151,7 +152,7 @@ class Answers:
         value, low, high, basis = self.ends(metric)[:, stream].tolist()
         if value != value:
             dataset = self.datasets.get(stream, "theory alone")
-            return absent(f"{dataset} gives no {metric} here")
+            return absent(f"{dataset} has no {metric} for this question")
         return Estimate(value, low, high, BASES[int(basis)])
 
     def latencies(self, stream: int) -> dict[str, Estimate]:
@@ -178,6 +179,18 @@ class StreamQuestions:
     count: int
     datasets: tuple[DatasetQuestions, ...]
     unanswered: Mapping[int, str]
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Assumptions of the datasets' answers, a sentence each."""
+        return tuple(note for asked in self.datasets for note in asked.notes)
+
+    def gaps(self, system: System) -> Iterator[str]:
+        """Groups of streams without a dataset, and why, a sentence each."""
+        streams = list(system.streams.values())
+        groups = group_by_key((why, streams[k].group) for k, why in self.unanswered.items())
+        for why, names in groups.items():
+            yield f"{', '.join(dict.fromkeys(names))}: {why}"
 
     def limited_to(self, limit_bps: Floats) -> StreamQuestions:
         """The same questions with requests of at most a goodput [b/s], (streams,)."""
@@ -228,9 +241,7 @@ def stream_questions(system: System, choice: DatasetChoice) -> StreamQuestions:
     for index, stream in enumerate(system.streams.values()):
         name = dataset_of(system, stream) if for_all is None else for_all.data.id
         if name is None:
-            unanswered[index] = (
-                "no dataset speaks for it: this is what its links allow, by theory alone"
-            )
+            unanswered[index] = "no dataset covers it: theory alone gives what its links allow"
         else:
             options = tuple(sorted(stream.options.items()))
             groups.setdefault((name, options), {})[index] = stream
@@ -281,7 +292,7 @@ def _questions_to(
             distance_m = None if fit.distance_m is None else scenario.distance_m
             accepted[index] = replace(scenario, switches=fit.switches, distance_m=distance_m)
         if stream.cores is None and scenario.cores is not None:
-            notes[f"streams that say no cores use one, by {model.data.id}: one connection"] = None
+            notes[f"streams without cores use one, by {model.data.id}: one connection"] = None
     if not accepted:
         return None, refused
     rows = [_row(model, scenario) for scenario in accepted.values()]

@@ -62,7 +62,9 @@ def overloaded_streams(system: System) -> Mapping[str, Sequence[Overload]]:
         for copy in copies:
             met = [overload for overload in shared if overload.load.port.name in copy.path]
             if met:
-                found[copy.name] = list({one.load.port.name: one for one in met}.values())
+                found[copy.name] = list(
+                    {overload.load.port.name: overload for overload in met}.values()
+                )
     return found
 
 
@@ -117,13 +119,16 @@ def arrival(
     full_host : str
         Why a host of it surely has too few cores; empty otherwise.
     """
-    late = next((one.sentence(system) for one in overloaded if one.within_s), "")
+    late = next((overload.sentence(system) for overload in overloaded if overload.within_s), "")
     least_bps = stream.must_arrive_bps * (1 - SAME)
     if least_bps <= 0 or goodput.low >= least_bps:
         return Arrival(MET, "", late)
     if goodput.absent:
         return Arrival(UNDECIDED, goodput.why, late)
-    full = next((one for one in overloaded if not one.within_s and one.beyond_allowed), None)
+    full = next(
+        (overload for overload in overloaded if not overload.within_s and overload.beyond_allowed),
+        None,
+    )
     if goodput.value < least_bps and (full is not None or full_host):
         return Arrival(NOT_MET, full.sentence(system) if full else full_host, late)
     limited = (
@@ -146,7 +151,7 @@ def arrival(
 
 def without_times(metrics: Mapping[str, Estimate], why: str) -> dict[str, Estimate]:
     """Metrics of a stream whose queue grows without limit: no latency exists."""
-    none = absent(f"what waits grows without limit: {why}")
+    none = absent(f"its queue grows without limit: {why}")
     return {
         name: none if name.startswith(OF_TIME) else estimate for name, estimate in metrics.items()
     }

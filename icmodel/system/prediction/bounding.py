@@ -63,7 +63,7 @@ class WorstCase:
         return LatencyBound(bound.value_s + (hosts_s or 0.0), bound.method, covers)
 
 
-NOT_REQUESTED = WorstCase({}, {}, {}, "bounds were not asked for")
+NOT_REQUESTED = WorstCase({}, {}, {}, "bounds were not requested")
 
 
 def measured_hosts_s(
@@ -166,7 +166,7 @@ def _servers(system: System, packets: Packing) -> Iterator[bounds.Server]:
         port = system.ports[name]
         if isinstance(port.scheduler, Dscp):
             raise BoundsError(
-                "DSCP as it was measured promises no class anything: take strict-priority, wrr, drr or cbs "
+                "DSCP as measured guarantees nothing to any class: take strict-priority, wrr, drr or cbs "
                 "for a bound"
             )
         link, peer = system.links[port.link], system.node(port.peer)
@@ -178,7 +178,7 @@ def _servers(system: System, packets: Packing) -> Iterator[bounds.Server]:
             port.scheduler,
             delay_s=link.delay_s + behind,
             header_bits=AT_ITS_FIRST_BIT if through else None,
-            gap_bits=max((packets.of(one, link).gap_bits for one in streams), default=0.0),
+            gap_bits=max((packets.of(stream, link).gap_bits for stream in streams), default=0.0),
         )
 
 
@@ -193,21 +193,21 @@ def _flows(
         Streams whose frames may wait together.
     """
     for sent_as, copies in system.copies().items():
-        each = [packets.of(one, link) for one in copies for link in system.links_of(one)]
-        together = any(one.name in waiting for one in copies)
+        each = [packets.of(copy, link) for copy in copies for link in system.links_of(copy)]
+        together = any(copy.name in waiting for copy in copies)
         sizes = [on.waiting if together else on.apart for on in each]
         longest = max(size.longest_bits for size in sizes)
-        line_bps = max(system.ports[one.path[0]].rate_bps for one in copies)
-        for one in copies:
+        line_bps = max(system.ports[copy.path[0]].rate_bps for copy in copies)
+        for copy in copies:
             yield bounds.Flow(
-                name=one.name,
-                path=one.path,
-                arrival=arrival(one, each, longest, line_bps),
-                traffic_class=one.priority,
+                name=copy.name,
+                path=copy.path,
+                arrival=arrival(copy, each, longest, line_bps),
+                traffic_class=copy.priority,
                 max_packet_bits=longest,
                 min_packet_bits=min(size.shortest_bits for size in sizes),
-                multicast=None if one.multicast is None else "/".join(sent_as),
+                multicast=None if copy.multicast is None else "/".join(sent_as),
                 mean_packet_bits=min(size.mean_bits for size in sizes),
                 lacking_bits=max(size.lacking_bits for size in sizes),
-                late_s=max(hosts_s.get(copy.name, 0.0) for copy in copies),
+                late_s=max(hosts_s.get(other.name, 0.0) for other in copies),
             )

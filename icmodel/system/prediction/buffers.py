@@ -154,7 +154,7 @@ class _Meeting:
     @property
     def demand_bps(self) -> float:
         """Average rate of all that arrives [b/s]."""
-        return sum(one.curve.rate_bps for one in self.bursts)
+        return sum(burst.curve.rate_bps for burst in self.bursts)
 
     @property
     def full(self) -> bool:
@@ -168,10 +168,10 @@ class _Meeting:
         The buffer may also hold a packet of each link that has not arrived whole, and one that is being sent.
         """
         longest: dict[str, float] = {}
-        for one in self.bursts:
-            link = one.curve.link
-            longest[link] = max(longest.get(link, 0.0), one.packet_bits)
-        curves = [one.curve for one in self.bursts]
+        for burst in self.bursts:
+            link = burst.curve.link
+            longest[link] = max(longest.get(link, 0.0), burst.packet_bits)
+        curves = [burst.curve for burst in self.bursts]
         room = self.buffer_bits - sum(longest.values()) - max(longest.values(), default=0.0)
         return beyond_bits(curves, self.port.rate_bps, room)
 
@@ -188,27 +188,27 @@ class _Meeting:
         if bunched:
             excess = max(bound_bits - self.buffer_bits, 0.0)
             arrived = max(bound_bits, self.demand_bps * BUNCHED_S)
-        for one in self.bursts:
-            if excess <= 0 or one.elastic:
+        for burst in self.bursts:
+            if excess <= 0 or burst.elastic:
                 continue
             # low: the stream alone
-            slow = replace(one.curve, peak_bps=one.slowest_bps)
+            slow = replace(burst.curve, peak_bps=burst.slowest_bps)
             own, of = beyond_bits([slow], rate_bps, self.buffer_bits)
             low = own / of if of and not overloaded else 0.0
             # high: all streams at once
-            share = one.packets * excess / arrived if arrived > 0 else 1.0
+            share = burst.packets * excess / arrived if arrived > 0 else 1.0
             if not bunched:
-                share = math.ceil(share * one.frames * FULL) / one.frames
+                share = math.ceil(share * burst.frames * FULL) / burst.frames
             high = max(min(share, 1.0), low)
             # value: independent phases
-            mean_s = float(queues.last_mean_s[one.stream, one.hop])
-            variance_s2 = float(queues.last_variance_s2[one.stream, one.hop])
+            mean_s = float(queues.last_mean_s[burst.stream, burst.hop])
+            variance_s2 = float(queues.last_variance_s2[burst.stream, burst.hop])
             room_s = max(self.buffer_bits - own, 0.0) / rate_bps
-            burst_s = one.curve.burst_bits / rate_bps
-            expected = one.packets * expected_beyond(mean_s, variance_s2, room_s, burst_s)
+            burst_s = burst.curve.burst_bits / rate_bps
+            expected = burst.packets * expected_beyond(mean_s, variance_s2, room_s, burst_s)
             value = low if bunched else min(max(expected, low), high)
             loss = BufferLoss(value, low, high, self.port.name)
-            yield from ((stream, loss) for stream in (one.stream, *one.copies))
+            yield from ((stream, loss) for stream in (burst.stream, *burst.copies))
 
 
 def _meetings(
@@ -285,8 +285,8 @@ def _buffered_ports(
     found = {}
     for name, streams in system.streams_by_port().items():
         port = system.ports[name]
-        longest = [packets.of(one, system.links[port.link]).packet_bits for one in streams]
-        urgent = max((one.priority for one in streams), default=0)
+        longest = [packets.of(stream, system.links[port.link]).packet_bits for stream in streams]
+        urgent = max((stream.priority for stream in streams), default=0)
         bits = sizes_bits.get(name, math.inf)
         found[name] = _BufferedPort(port, bits, max(longest, default=0.0), urgent)
     return found
@@ -358,8 +358,8 @@ def _limited_bounds(
             network[name] = replace(known, covers=covers)
     backlog_bytes = {
         name: most
-        for name, one in ports.items()
-        if math.isfinite(most := min(worst.backlog_bytes.get(name, math.inf), one.buffer_bits / 8))
+        for name, port in ports.items()
+        if math.isfinite(most := min(worst.backlog_bytes.get(name, math.inf), port.buffer_bits / 8))
     }
     backlog_bytes = {**worst.backlog_bytes, **backlog_bytes}
     return replace(worst, network=network, backlog_bytes=backlog_bytes)

@@ -17,10 +17,10 @@ from icmodel.system.sharing import SAME
 SPREAD = (0.62 / 0.94, 2.47 / 0.94)
 """The least and the greatest of ten TCP streams over the mean of all, on one 10 Gb/s link for 10 s: 0.62 and
 2.47 Gb/s, Jain's fairness index 0.77 (a published run of iperf3)."""
-UNEVEN = "streams that share a link are told apart by as much as in a published run of ten"
+UNEVEN = "shares of a link differ by as much as in a published run of ten streams"
 RECEIVED = re.compile("frames_per_s|packets_received_per_s|cpu_recv.*").fullmatch
 SENT = re.compile("sent_bps|packets_sent_per_s|cpu_send.*").fullmatch
-BY_WINDOW = "what its window lets pass in a round trip, taken as twice the latency of a lone frame (assumed)"
+BY_WINDOW = "one window per round trip, taken as twice the latency of a single frame (assumed)"
 
 
 def shared_goodput(own: Estimate, share: StreamShare, most_bps: float = math.inf) -> Estimate:
@@ -49,7 +49,7 @@ def shared_goodput(own: Estimate, share: StreamShare, most_bps: float = math.inf
         high = value + (1 - SPREAD[0]) * share.others_bps
         why = UNEVEN
     elif share.shared:
-        why = "of what is offered too much, each loses the same part, or one of them all (assumed)"
+        why = "of the excess each stream loses the same part, or one of them all of it (assumed)"
         less, more = share.uneven_loss
         below, above = math.hypot(below, less), math.hypot(above, more)
     high = min(high, most_bps)  # no stream gets more beside others than alone
@@ -85,7 +85,7 @@ def after_buffer(goodput: Estimate, loss: BufferLoss) -> Estimate:
 
 def loss_by_theory(loss: BufferLoss, why: str) -> Estimate:
     """Loss rate of a stream without a dataset: at least that of full buffers, since hosts may lose anything."""
-    why = f"{why}; what the buffer of {loss.at} drops, and hosts may lose more"
+    why = f"{why}; the buffer of {loss.at} drops this part, and hosts may lose more"
     return Estimate(loss.value, loss.low, 1.0, "assumed", why, ("theory", "assumed"))
 
 

@@ -27,43 +27,45 @@ LATE = (
 STD = "latency_std_s"
 
 
-def judge_requirements(found: SystemPrediction) -> tuple[Judged, ...]:
+def judge_requirements(prediction: SystemPrediction) -> tuple[Judged, ...]:
     """Judge every requirement of the system for every stream or device that it applies to.
 
     In addition to the requirements of the file, all that a stream produces must arrive: see `always_required`.
     """
     named: dict[str, dict[str, StreamPrediction]] = {}
-    for one in found.streams.values():
-        for name in (one.stream.name, one.stream.group):
-            named.setdefault(name, {})[one.stream.name] = one
+    for result in prediction.streams.values():
+        for name in (result.stream.name, result.stream.group):
+            named.setdefault(name, {})[result.stream.name] = result
     results: list[Judged] = []
-    for required in (*found.system.requirements, *always_required(found.system)):
+    for required in (*prediction.system.requirements, *always_required(prediction.system)):
         streams = list(named.get(required.stream, {}).values())
         if required.device is None:
             results += [judge_stream(required, stream) for stream in streams]
             continue
-        for device in found.system.devices.values():
+        for device in prediction.system.devices.values():
             if required.device in (device.name, device.group):
-                results.append(judge_device(required, found, device, streams))
+                results.append(judge_device(required, prediction, device, streams))
     return tuple(results)
 
 
 # --- streams ----------------------------------------------------------------------------------
 
 
-def judge_stream(required: Wanted, found: StreamPrediction) -> Judged:
+def judge_stream(required: Wanted, prediction: StreamPrediction) -> Judged:
     """Judge a requirement of one stream; a goodput and a time are met only if all that it produces arrives."""
-    requirement, stream, arrival = required.requirement, found.stream, found.arrival
+    requirement, stream, arrival = required.requirement, prediction.stream, prediction.arrival
     timed = requirement.metric.startswith(OF_TIME) and requirement.at_most is not None
     if timed and arrival.grows:
-        estimate = absent(f"what waits grows without limit: {arrival.why}")
-        verdict = Verdict(requirement, NOT_MET, estimate, math.nan, found.bottleneck, estimate.why)
+        estimate = absent(f"its queue grows without limit: {arrival.why}")
+        verdict = Verdict(
+            requirement, NOT_MET, estimate, math.nan, prediction.bottleneck, estimate.why
+        )
         return Judged(verdict, stream.name)
     if timed:
-        result = judge_time(required, found)
+        result = judge_time(required, prediction)
     else:
-        estimate = estimate_for(requirement.metric, Ends(found.metrics, None, None))
-        result = Judged(judge(requirement, estimate, found.bottleneck), stream.name)
+        estimate = estimate_for(requirement.metric, Ends(prediction.metrics, None, None))
+        result = Judged(judge(requirement, estimate, prediction.bottleneck), stream.name)
 
     verdict = result.verdict
     if timed and arrival.outcome == UNDECIDED:
@@ -84,16 +86,16 @@ def _at_best(verdict: Verdict, outcome: str, why: str) -> Verdict:
     return replace(verdict, outcome=outcome, why=why)
 
 
-def judge_time(required: Wanted, found: StreamPrediction) -> Judged:
+def judge_time(required: Wanted, prediction: StreamPrediction) -> Judged:
     """Judge a time: of a whole message of several frames, unless the file asks for that of a frame.
 
     A hard limit on the greatest latency is judged by the bound, if it has the hosts in it and is of the same subject.
     A bound within the limit meets it. Beyond the limit the least that the greatest latency can be decides.
     """
-    requirement, stream, bound = required.requirement, found.stream, found.latency_bound
+    requirement, stream, bound = required.requirement, prediction.stream, prediction.latency_bound
     several = stream.frames_a_message > 1 and requirement.metric not in (MESSAGE_TIME, STD)
     of = required.of if several else ""
-    metrics = found.message_times if of == MESSAGE else found.metrics
+    metrics = prediction.message_times if of == MESSAGE else prediction.metrics
     estimate = estimate_for(requirement.metric, Ends(metrics, None, None))
     hard = requirement.kind == "hard" and requirement.metric == "latency_max_s"
     if hard and bound and NETWORK not in bound.covers and (of != MESSAGE or bound.whole):
@@ -102,7 +104,7 @@ def judge_time(required: Wanted, found: StreamPrediction) -> Judged:
         low = min(max(least, 0.0), bound.value_s)
         estimate = Estimate(bound.value_s, low, bound.value_s, "derived", why, ("derived",))
         return Judged(judge(requirement, estimate, "bound"), stream.name, by_bound=True, of=of)
-    verdict = judge(requirement, estimate, found.bottleneck)
+    verdict = judge(requirement, estimate, prediction.bottleneck)
     if of == MESSAGE and stream.producer is not None:
         size = units.format_bytes(stream.producer.message_bytes)
         subject = f"of a whole message of {size} in {stream.frames_a_message} frames"
@@ -114,7 +116,10 @@ def judge_time(required: Wanted, found: StreamPrediction) -> Judged:
 
 
 def judge_device(
-    required: Wanted, found: SystemPrediction, device: Device, streams: Sequence[StreamPrediction]
+    required: Wanted,
+    prediction: SystemPrediction,
+    device: Device,
+    streams: Sequence[StreamPrediction],
 ) -> Judged:
     """Judge a requirement of a device with its streams that it sends or receives.
 
@@ -122,30 +127,26 @@ def judge_device(
     """
     requirement = required.requirement
     end = "source" if requirement.metric.startswith("cpu_send") else "sink"
-    here = [one for one in streams if getattr(one.stream, end) == device.name]
+    here = [stream for stream in streams if getattr(stream.stream, end) == device.name]
     if requirement.metric in ("cpu_send", "cpu_recv") and device.cores is not None:
-        estimate = found.devices[device.name].cpu
+        estimate = prediction.devices[device.name].cpu
     else:
         nothing = absent("not predicted")
-        estimate = _sum([one.metrics.get(requirement.metric, nothing) for one in here])
+        each = [stream.metrics.get(requirement.metric, nothing) for stream in here]
+        missing = next((estimate for estimate in each if estimate.absent), None)
+        estimate = missing or absent("no stream of the requirement uses the device")
+        if each and missing is None:
+            bases = tuple(dict.fromkeys((*(known.basis for known in each), "derived")))
+            value, low, high = (math.fsum(known.ends[end] for known in each) for end in range(3))
+            why = f"the sum of {len(each)} streams"
+            estimate = Estimate(value, low, high, weakest(bases), why, bases)
     verdict = judge(requirement, estimate, "cpu")
     if requirement.at_most is not None:
         # the utilisation of a full host does not exceed 1: what does not arrive decides
-        for one in found.streams.values():
-            if one.bottleneck_at == device.name:
-                verdict = _at_best(verdict, one.arrival.outcome, one.arrival.why)
+        for stream in prediction.streams.values():
+            if stream.bottleneck_at == device.name:
+                verdict = _at_best(verdict, stream.arrival.outcome, stream.arrival.why)
     return Judged(verdict, required.stream, device.name)
-
-
-def _sum(some: Sequence[Estimate]) -> Estimate:
-    """Sum of estimates, end by end; absent if one of them is, or if there are none."""
-    missing = next((one for one in some if one.absent), None)
-    if missing is not None or not some:
-        return missing or absent("no stream of it meets the device")
-    bases = tuple(dict.fromkeys((*(one.basis for one in some), "derived")))
-    value, low, high = (math.fsum(one.ends[end] for one in some) for end in range(3))
-    why = f"the sum of {len(some)} streams"
-    return Estimate(value, low, high, weakest(bases), why, bases)
 
 
 # --- implied requirements ---------------------------------------------------------------------
@@ -158,19 +159,19 @@ def always_required(system: System) -> tuple[Wanted, ...]:
     file that asks at least as much of the stream replaces either.
     """
     stated: dict[str, list[Wanted]] = {}
-    for one in system.requirements:
-        if one.device is None:
-            stated.setdefault(one.stream, []).append(one)
+    for required in system.requirements:
+        if required.device is None:
+            stated.setdefault(required.stream, []).append(required)
     implied = []
     for stream in system.streams.values():
         own = [*stated.get(stream.name, ()), *stated.get(stream.group, ())]
         least_bps, made = stream.must_arrive_bps, stream.producer
-        if least_bps > 0 and not any(demands_all(stream, one) for one in own):
+        if least_bps > 0 and not any(demands_all(stream, required) for required in own):
             limit = Requirement(ARRIVES, GOODPUT, at_least=least_bps, kind=stream.kind)
             implied.append(Wanted(limit, stream.name))
         if made is None or made.within_s is None or stream.allowed_shortfall_ratio > 0:
             continue
-        if not any(demands_its_time(stream, one) for one in own):
+        if not any(demands_its_time(stream, required) for required in own):
             limit = Requirement(IN_TIME, MESSAGE_TIME, at_most=made.within_s, kind=stream.kind)
             implied.append(Wanted(limit, stream.name))
     return tuple(implied)

@@ -138,7 +138,7 @@ class AddedLatency:
         if self.queues_s:
             where = max(self.queues_s, key=lambda port: self.queues_s[port])
             wait = units.format_seconds(self.mean_s, 3)
-            reasons.append(f"{wait} of it in queues, most at {where}")
+            reasons.append(f"{wait} of it in queues, most of that at {where}")
         if self.between_s:
             reasons.append("buffers of full ports between empty and full")
         if self.stays_full_s:
@@ -238,7 +238,7 @@ def _drain_s(
             continue
         buffer = node.buffer_bytes if isinstance(node, Switch) else None
         if buffer is None:
-            why = f"{name} is full, and how long frames wait there depends on its buffer, which is not said"
+            why = f"{name} is full, and the wait there depends on its buffer: give buffer"
             return 0.0, 0.0, why
         drain_s[stays_full] += buffer * 8 / port.rate_bps
     return drain_s[False], drain_s[True], ""
@@ -306,7 +306,7 @@ def congested_latency(own: Estimate, ratios: Sequence[float], together: int = 1)
     above = _joint_factor(
         [own.high, ratios[2], 1 + HELD, together**GROWTH], [own.value, ratios[0], 1.0, 1]
     )
-    why = "what its sender holds, at the goodput it gets"
+    why = "full buffers of its sender, at the goodput it gets"
     return derived(own, (value, value / below, value * above), RULES, why)
 
 

@@ -65,7 +65,7 @@ def path_times(
     The latency of a dataset's switch is compared with that of the system's switch as the file states it. Storing a packet
     counts only where both paths differ in it. Links whose token bucket passes a frame at once store nothing.
     """
-    measured = _measured_paths(questions)
+    measured = _MeasuredPath.by_stream(questions)
     found = []
     for index, stream in enumerate(system.streams.values()):
         path = _Path.of(system, packets, stream)
@@ -125,6 +125,27 @@ class _MeasuredPath:
     at_once: bool
     cables: bool
 
+    @classmethod
+    def by_stream(cls, questions: StreamQuestions) -> dict[int, _MeasuredPath]:
+        """The path that a dataset answered for, by index of stream."""
+        found = {}
+        for asked in questions.datasets:
+            link = asked.model.data.link(asked.options)
+            names = ("switches", "distance_m", "line_rate_bps")
+            columns = [asked.columns[name].tolist() for name in names]
+            for index, switches, distance_m, rate_bps in zip(
+                asked.streams.tolist(), *columns, strict=True
+            ):
+                found[index] = cls(
+                    kind=link.kind,
+                    switches=int(switches),
+                    rate_bps=link.line_rate_bps if math.isnan(rate_bps) else rate_bps,
+                    latency_s=link.switch_latency_s,
+                    at_once=bool(link.burst_bytes),
+                    cables=not math.isnan(distance_m),
+                )
+        return found
+
     def stored_s(self, path: _Path, switches: int) -> float:
         """Time of a frame's packets on its lines and so many of its switches [s].
 
@@ -137,27 +158,6 @@ class _MeasuredPath:
         stores = [self.kind not in CUTTING_KINDS] * switches
         frames = [_first_frame(path.stream, last)] * lines
         return _packets_s(frames, [rate_bps] * lines, stores, [last.gap_bits] * lines)
-
-
-def _measured_paths(questions: StreamQuestions) -> dict[int, _MeasuredPath]:
-    """The path that a dataset answered for, by index of stream."""
-    found = {}
-    for asked in questions.datasets:
-        link = asked.model.data.link(asked.options)
-        names = ("switches", "distance_m", "line_rate_bps")
-        columns = [asked.columns[name].tolist() for name in names]
-        for index, switches, distance_m, rate_bps in zip(
-            asked.streams.tolist(), *columns, strict=True
-        ):
-            found[index] = _MeasuredPath(
-                kind=link.kind,
-                switches=int(switches),
-                rate_bps=link.line_rate_bps if math.isnan(rate_bps) else rate_bps,
-                latency_s=link.switch_latency_s,
-                at_once=bool(link.burst_bytes),
-                cables=not math.isnan(distance_m),
-            )
-    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from icmodel.dataset import Dataset
-from icmodel.documents import group_by_key
 from icmodel.model import Model
 from icmodel.system.namesake import beside_usecase
 from icmodel.system.network import System
 from icmodel.system.packing import packing
-from icmodel.system.prediction.answers import DatasetChoice, StreamQuestions, stream_questions
+from icmodel.system.prediction.answers import DatasetChoice, stream_questions
 from icmodel.system.prediction.bounding import (
     NOT_REQUESTED,
     REFUSE,
@@ -109,6 +108,7 @@ def predict(
     # put together, and judge
     streams = stream_predictions(system, questions, rates, added, buffers, paths)
     models = [asked.model for asked in questions.datasets]
+    notes = (*questions.gaps(system), *beside_usecase(system), *questions.assumptions)
     result = SystemPrediction(
         system=system,
         datasets={model.data.id: model.data.sha256 for model in models},
@@ -116,16 +116,7 @@ def predict(
         streams=streams,
         links=link_usage(system, rates, buffers),
         devices=device_usage(system, streams, rates.resources.flows.sent_with),
-        notes=_notes(system, questions),
+        notes=tuple(dict.fromkeys(notes)),
         asked=choice.options() | ({} if cycles == REFUSE else {"cycles": cycles}),
     )
     return replace(result, judged=judge_requirements(result))
-
-
-def _notes(system: System, questions: StreamQuestions) -> tuple[str, ...]:
-    """Notes on the prediction, each once; those that bear on verdicts first."""
-    streams = list(system.streams.values())
-    groups = group_by_key((why, streams[k].group) for k, why in questions.unanswered.items())
-    refused = (f"{', '.join(dict.fromkeys(names))}: {why}" for why, names in groups.items())
-    assumptions = (note for asked in questions.datasets for note in asked.notes)
-    return tuple(dict.fromkeys((*refused, *beside_usecase(system), *assumptions)))

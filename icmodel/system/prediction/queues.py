@@ -59,34 +59,43 @@ def port_queues(system: System, packets: Packing, rates: Throughput) -> Queues:
     if not crossings:
         none = np.zeros(shape)
         return Queues(none, none, none, none, none, none, {})
-    rate = np.array([one.rate_bps for one in crossings])
+    rate = np.array([crossing.rate_bps for crossing in crossings])
     entries = Arrivals(
-        port=_numbered([one.server for one in crossings]),
-        source=_numbered([one.source for one in crossings]),
-        priority=np.array([one.priority for one in crossings], dtype=np.int64),
-        load=np.array([one.wire_bps for one in crossings]) / rate,
-        burst_s=np.array([one.burst.sum_bits for one in crossings]) / rate,
-        packet_s=np.array([one.burst.longest_bits for one in crossings]) / rate,
+        port=_numbered([crossing.server for crossing in crossings]),
+        source=_numbered([crossing.source for crossing in crossings]),
+        priority=np.array([crossing.priority for crossing in crossings], dtype=np.int64),
+        load=np.array([crossing.wire_bps for crossing in crossings]) / rate,
+        burst_s=np.array([crossing.burst.sum_bits for crossing in crossings]) / rate,
+        packet_s=np.array([crossing.burst.longest_bits for crossing in crossings]) / rate,
     )
     bursts_at_once = waits(entries)
-    blocked = np.array([one.gate_wait for one in crossings]) + _waits_for_packet(crossings)
+    blocked = np.array([crossing.gate_wait for crossing in crossings]) + _waits_for_packet(
+        crossings
+    )
     first, last = (
         _waits_of(packets_of, crossings, entries, bursts_at_once, blocked)
-        for packets_of in ([one.frame for one in crossings], [one.burst for one in crossings])
+        for packets_of in (
+            [crossing.frame for crossing in crossings],
+            [crossing.burst for crossing in crossings],
+        )
     )
     once_s = (
         all_bursts_once_s(entries)
         + blocked[:, 2]
-        + np.array([one.shaped_s(one.frame) for one in crossings])
+        + np.array([crossing.shaped_s(crossing.frame) for crossing in crossings])
         + np.where(np.isfinite(first.mean_s), first.bucket_s, 0.0)
     )
 
     backlog_bytes: dict[str, float] = {}  # Little's law: what arrives during the mean wait
-    for one, wait_s in zip(crossings, ((first.mean_s + last.mean_s) / 2).tolist(), strict=True):
-        waiting = one.wire_bps * wait_s / 8 if one.wire_bps > 0 else 0.0
-        backlog_bytes[one.port.name] = backlog_bytes.get(one.port.name, 0.0) + waiting
+    for crossing, wait_s in zip(
+        crossings, ((first.mean_s + last.mean_s) / 2).tolist(), strict=True
+    ):
+        waiting = crossing.wire_bps * wait_s / 8 if crossing.wire_bps > 0 else 0.0
+        backlog_bytes[crossing.port.name] = backlog_bytes.get(crossing.port.name, 0.0) + waiting
 
-    place = {(one.port.name, one.stream.sent_as): k for k, one in enumerate(crossings)}
+    place = {
+        (crossing.port.name, crossing.stream.sent_as): k for k, crossing in enumerate(crossings)
+    }
     entry = np.full(shape, NOWHERE)
     for k, stream in enumerate(system.streams.values()):
         for hop, port in rates.resources.ports(k):
@@ -340,18 +349,18 @@ def _waits_of(
     each = list(zip(crossings, packets, strict=True))
     over_time = spread(
         entries,
-        np.array([one.burst_arrives_s for one in crossings]),
-        np.array([one.works_s(some) for one, some in each]),
-        np.array([one.came_bps < one.rate_bps for one in crossings]),
+        np.array([crossing.burst_arrives_s for crossing in crossings]),
+        np.array([crossing.works_s(some) for crossing, some in each]),
+        np.array([crossing.came_bps < crossing.rate_bps for crossing in crossings]),
     )
     never_rests = np.bincount(entries.port, entries.load)[entries.port] >= FULL
     mean, variance = behind_buckets(
         np.maximum(at_once.mean_s + over_time.later_s, 0.0),
         at_once.variance_s2 * over_time.variance_ratio + over_time.variance_s2,
-        np.where(never_rests, 0.0, [one.spare_s(some) for one, some in each]),
+        np.where(never_rests, 0.0, [crossing.spare_s(some) for crossing, some in each]),
     )
-    shaped_s = [one.shaped_s(some) for one, some in each]
-    bucket_s = np.where(never_rests, [one.bucket_s(some) for one, some in each], 0.0)
+    shaped_s = [crossing.shaped_s(some) for crossing, some in each]
+    bucket_s = np.where(never_rests, [crossing.bucket_s(some) for crossing, some in each], 0.0)
     mean, variance = mean + blocked[:, 0] + shaped_s + bucket_s, variance + blocked[:, 1]
     return _Waits(mean, variance, over_time.meanwhile_s, bucket_s)
 
@@ -362,18 +371,18 @@ def _waits_for_packet(crossings: Sequence[_Crossing]) -> Floats:
     It applies where each class has a rate of its own. At gates it is part of the wait for them.
     """
     by_class: dict[tuple[str, int], Floats] = {}
-    for one in crossings:
-        packet_s = one.burst.longest_bits / one.port.rate_bps
-        load = one.wire_bps / one.port.rate_bps
-        here = by_class.setdefault((one.port.name, one.stream.priority), np.zeros(3))
+    for crossing in crossings:
+        packet_s = crossing.burst.longest_bits / crossing.port.rate_bps
+        load = crossing.wire_bps / crossing.port.rate_bps
+        here = by_class.setdefault((crossing.port.name, crossing.stream.priority), np.zeros(3))
         here[:2] += load * packet_s / 2, load * packet_s**2 / 3
         here[2] = max(here[2], packet_s)
     blocked = np.zeros((len(crossings), 3))
-    for row, one in zip(blocked, crossings, strict=True):
-        if one.one_server or isinstance(one.port.scheduler, Gates):
+    for row, crossing in zip(blocked, crossings, strict=True):
+        if crossing.one_server or isinstance(crossing.port.scheduler, Gates):
             continue
-        others = [k for k in PRIORITIES if k != one.stream.priority]
-        classes = [by_class.get((one.port.name, k), row) for k in others]
+        others = [k for k in PRIORITIES if k != crossing.stream.priority]
+        classes = [by_class.get((crossing.port.name, k), row) for k in others]
         mean, square, longest = np.array(classes).T
         row[:] = mean.sum(), max(square.sum() - mean.sum() ** 2, 0.0), longest.max()
     return blocked

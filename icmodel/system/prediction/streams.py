@@ -58,7 +58,7 @@ BY_HOSTS = ("cpu", "packet-rate", "receiver", "window")
 """Bottlenecks at which frames wait in hosts, or are lost there."""
 BUFFER = "buffer"
 """Bottleneck of a stream that requests what it may, and of which a full buffer drops a part."""
-UNBOUNDED = "more may come to a port of its path than that can send"
+UNBOUNDED = "more may come to a port of its path than the port can send"
 NO_LATENCY = "no latency of a frame is known"
 LOST = "all senders at once lose frames: no message arrives whole"
 
@@ -269,7 +269,7 @@ class _StreamResults:
     ) -> tuple[LatencyBound | None, str]:
         """The latency that no frame exceeds, or why there is none."""
         if arrives.grows:
-            return None, f"what waits grows without limit: {arrives.why}"
+            return None, f"its queue grows without limit: {arrives.why}"
         if less := self.less_passes(limit, goodput):
             return None, f"{less}: {arrives.why}" if arrives.why else less
         worst, stream = self.buffers.bounds, self.stream
@@ -301,4 +301,4 @@ class _StreamResults:
         least_bps = stream.must_arrive_bps if dropped else stream.produced_bps
         short = limit != "request" and goodput.value < least_bps * (1 - SAME)
         by_buffer = dropped and self.index in self.buffers.losses
-        return "less may pass than is asked for" if short and not by_buffer else ""
+        return "less may pass than is requested" if short and not by_buffer else ""

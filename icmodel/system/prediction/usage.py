@@ -28,32 +28,28 @@ def link_usage(system: System, rates: Throughput, buffers: Buffers) -> dict[str,
     carried = rates.resources.by_place(rates.allocation.load)
     demand = rates.resources.by_place(rates.allocation.demand)
     requested = {load.port.name: load.mean_bps for load in loads(system)}
+    bases = ("derived", "assumed")
     links: dict[str, dict[str, PortPrediction]] = {name: {} for name in system.links}
     for name, port in system.ports.items():
         node = system.node(port.node)
         buffer = node.buffer_bytes if isinstance(node, Switch) else None
         ratio = max(demand.get((PORT, name), 0.0), requested.get(name, 0.0)) / port.rate_bps
-        mean, bound = buffers.queues.backlog_bytes.get(name, 0.0), buffers.bounds.backlog_bytes
         grows = ratio > 1 + SAME
+        mean_bytes = math.inf if grows else buffers.queues.backlog_bytes.get(name, 0.0)
+        most_bytes = math.inf if mean_bytes else 0.0
+        queue = Estimate(mean_bytes, 0.0, most_bytes, "assumed", "by Little's law", bases)
+        if math.isinf(mean_bytes):  # at a full port anything up to its buffer
+            queue = absent(f"{name} is full: its queue grows until its buffer is")
+            if buffer is not None:
+                queue = Estimate(buffer, 0.0, buffer, "assumed", queue.why, bases)
+        bound_bytes = buffers.bounds.backlog_bytes.get(name)
         links[port.link][name] = PortPrediction(
             load_ratio=carried.get((PORT, name), 0.0) / port.rate_bps,
             asked_ratio=ratio,
-            backlog_mean_bytes=_mean_queue(math.inf if grows else mean, name, buffer),
-            backlog_bound_bytes=buffer if grows else bound.get(name),
+            backlog_mean_bytes=queue,
+            backlog_bound_bytes=buffer if grows else bound_bytes,
         )
     return {name: LinkPrediction(ports) for name, ports in links.items()}
-
-
-def _mean_queue(mean_bytes: float, port: str, buffer_bytes: float | None) -> Estimate:
-    """Mean queue of a port; at a full port anything up to its buffer, if that is stated."""
-    bases = ("derived", "assumed")
-    if math.isfinite(mean_bytes):
-        most = math.inf if mean_bytes else 0.0
-        return Estimate(mean_bytes, 0.0, most, "assumed", "by Little's law", bases)
-    why = f"{port} is full: its queue grows until its buffer is"
-    if buffer_bytes is None:
-        return absent(why)
-    return Estimate(buffer_bytes, 0.0, buffer_bytes, "assumed", why, bases)
 
 
 def device_usage(
@@ -67,14 +63,14 @@ def device_usage(
         The stream with whose work each is sent; a sender works once for all copies of a multicast set.
     """
     work: dict[str, list[tuple[Stream, Estimate]]] = {name: [] for name in system.devices}
-    for index, found in enumerate(streams.values()):
+    for index, prediction in enumerate(streams.values()):
         for end, side in SIDES:
             if side == "send" and sent_with[index] != index:
                 continue
             name = f"cpu_{side}_cores"
-            no_dataset = found.metrics["goodput_bps"].why or "its dataset"
-            busy = found.metrics.get(name) or absent(f"{no_dataset} gives no {name}")
-            work[getattr(found.stream, end)].append((found.stream, busy))
+            no_dataset = prediction.metrics["goodput_bps"].why or "its dataset"
+            busy = prediction.metrics.get(name) or absent(f"{no_dataset} gives no {name}")
+            work[getattr(prediction.stream, end)].append((prediction.stream, busy))
     return {name: _processor(system.devices[name], some) for name, some in work.items()}
 
 
@@ -93,7 +89,7 @@ def _processor(device: Device, work: list[tuple[Stream, Estimate]]) -> DevicePre
     why = f"the sum over {len(known)} ends of streams"
     total = Estimate(value, low, high, weakest(tuple(bases)), why, tuple(bases))
     if device.cores is None:
-        why = f"nobody says how many cores {device.name} has: give cores"
+        why = f"the number of cores of {device.name} is unknown: give cores"
         return DevicePrediction(absent(why), total, ())
 
     # a host is busy with all its cores at most: it limits its streams

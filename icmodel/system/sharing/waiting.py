@@ -143,7 +143,7 @@ def waits(at: Arrivals) -> Waits:
         low, low_square = _on_the_wire(at, int(priority), here, before.load)
         idle = np.maximum(1 - urgent.load, 1 - FULL)
         held_up = before.residual_s + low
-        behind = _behind_own_bursts(at, here, before)
+        behind = before.behind_own_bursts(at.load[here], at.burst_s[here])
         wait = held_up * before.growth * behind / idle
         square = behind * (
             (before.square_s2 + low_square) * before.square_growth / idle**2
@@ -179,6 +179,14 @@ class _Encounters:
     square_growth: Floats
     pairs_s: Floats
 
+    def behind_own_bursts(self, load: Floats, burst_s: Floats) -> Floats:
+        """Factor on the mean wait of entries whose own bursts queue behind these others, (entries,)."""
+        others_s = 1.5 * _ratio(self.square_s2, self.residual_s, 0.0)  # Σ ρ b² / Σ ρ b
+        endless = np.full(len(load), np.inf)
+        gained_s = np.divide(burst_s, load, out=endless, where=load > 0) - burst_s
+        beyond = 1 - np.divide(gained_s, others_s, out=np.full(len(load), 1.0), where=others_s > 0)
+        return np.asarray(1 / (1 - np.minimum(load, FULL) * np.clip(beyond, 0.0, 1.0)))
+
 
 def _encounters(at: Arrivals, some: Bools, of: Ints, nodes: tuple[Floats, Floats]) -> _Encounters:
     """Encounters of entries with some others, without their own source."""
@@ -204,15 +212,6 @@ def _encounters(at: Arrivals, some: Bools, of: Ints, nodes: tuple[Floats, Floats
         square_growth=_ratio((decay * square).sum(1), square_s2, 1.0),
         pairs_s=_ratio(pairs, residual, 0.0),
     )
-
-
-def _behind_own_bursts(at: Arrivals, here: Ints, before: _Encounters) -> Floats:
-    """Factor on the mean wait of a stream whose own bursts queue behind others, (here,)."""
-    load, burst_s = at.load[here], at.burst_s[here]
-    others_s = 1.5 * _ratio(before.square_s2, before.residual_s, 0.0)  # Σ ρ b² / Σ ρ b
-    gained_s = np.divide(burst_s, load, out=np.full(len(load), np.inf), where=load > 0) - burst_s
-    beyond = 1 - np.divide(gained_s, others_s, out=np.full(len(load), 1.0), where=others_s > 0)
-    return np.asarray(1 / (1 - np.minimum(load, FULL) * np.clip(beyond, 0.0, 1.0)))
 
 
 def _on_the_wire(
