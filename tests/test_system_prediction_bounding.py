@@ -153,12 +153,12 @@ BY_HAND = {
 
 
 @pytest.mark.parametrize("case", BY_HAND)
-def test_a_bound_is_no_less_than_what_is_right_and_close_to_it(case: str) -> None:
+def test_a_bound_is_at_least_the_exact_value_and_close_to_it(case: str) -> None:
     system, name, right_us, loose = BY_HAND[case]
     found = bounds_s(system)[name]
     assert right_us * US * (1 - 1e-9) <= found <= right_us * US * (loose + 1e-6)
-    seen = worst_of(system, 1, 12).streams[name].packets.greatest_s
-    assert seen <= found * (1 + 1e-9)
+    simulated = worst_of(system, 1, 12).streams[name].packets.greatest_s
+    assert simulated <= found * (1 + 1e-9)
 
 
 STORES, CUTS = "store-and-forward", "cut-through"
@@ -171,7 +171,7 @@ WAYS = [
 
 
 @pytest.mark.parametrize(("kinds", "right_us"), WAYS)
-def test_a_lone_frame_needs_what_the_switches_of_its_way_need(
+def test_a_single_frame_needs_the_time_of_its_links_and_switches(
     kinds: tuple[str, ...], right_us: float
 ) -> None:
     """30.416, 33.416 and 45.624 us over 1 Gb/s and switches of 3 us; with gaps 30.608, 33.608 and 45.912."""
@@ -204,7 +204,7 @@ def test_one_slow_link_elsewhere_does_not_make_a_switch_store() -> None:
     assert both["x"] == pytest.approx(FULL / 1e9 + 1538 * 8 / 1e9, rel=1e-3)
 
 
-def test_a_second_stream_does_not_lower_a_bound_that_turns_give() -> None:
+def test_a_second_stream_does_not_lower_a_bound_of_round_robin() -> None:
     """A burst of 226 B waits for three packets of a class of weight 3, not for its whole frame (71.9 us)."""
     few = sent("a", "a s b", "udp", 226)
     right = (3 * 1538 + 2 * (226 + 66 - 12)) * 8 / 1e9
@@ -222,9 +222,9 @@ def test_a_picture_is_bounded_as_even_frames_and_as_a_stream_of_bytes(payload: i
         made = Producer("image", size * 1e-6, size)
         system = star(replace(picture, producer=made))
         found = worst_case(system, packing(system), {}).network["x"].value_s
-        seen = worst_of(system, 3, 8).streams["x"].frames.greatest_s
+        simulated = worst_of(system, 3, 8).streams["x"].frames.greatest_s
         if math.isfinite(found):
-            assert seen <= found * (1 + 1e-9)
+            assert simulated <= found * (1 + 1e-9)
 
 
 def test_small_frames_of_tcp_that_come_one_by_one_are_full_packets_only_where_they_wait() -> None:
@@ -239,7 +239,7 @@ def test_small_frames_of_tcp_that_come_one_by_one_are_full_packets_only_where_th
 # --- hosts ----------------------------------------------------------------------------------------
 
 
-def test_hosts_are_what_is_measured_beyond_the_network() -> None:
+def test_hosts_add_the_measured_latency_beyond_the_network() -> None:
     greatest = Estimate(300 * US, 200 * US, 400 * US, "measured")
     assert host_latency_s(greatest, 30 * US) == pytest.approx(370 * US)
     assert host_latency_s(greatest, 500 * US) == 0.0
@@ -269,7 +269,7 @@ def test_a_stream_alone_is_delayed_by_its_own_hosts_once() -> None:
     assert late == pytest.approx(bounds_s(system)["x"], rel=1e-6)
 
 
-def test_what_a_host_holds_back_for_longer_than_a_period_may_be_merged() -> None:
+def test_frames_held_back_for_longer_than_a_period_may_be_merged() -> None:
     """Frames of 100 B every ms that a host holds for up to 2 ms block others as a full packet, else as their own."""
     urgent = sent("a", "a s b", "udp", 18, priority=7)
     small = replace(sent("c", "c s b", "tcp", 100), producer=Producer("goodput", 1e-3, 100))
@@ -298,9 +298,9 @@ def test_no_bound_of_a_drawn_system_is_below_what_is_simulated() -> None:
             continue
         run = worst_of(system, seed, 6)
         for name, bound in found.network.items():
-            seen = run.streams[name].packets.greatest_s
-            assert not seen > bound.value_s * (1 + 1e-9), (seed, name)
-            compared += math.isfinite(bound.value_s) and math.isfinite(seen)
+            simulated = run.streams[name].packets.greatest_s
+            assert not simulated > bound.value_s * (1 + 1e-9), (seed, name)
+            compared += math.isfinite(bound.value_s) and math.isfinite(simulated)
         for name, most in found.backlog_bytes.items():
             assert run.backlogs_bytes[name] <= most * (1 + 1e-9), (seed, name)
     assert compared > 3 * SAMPLE
@@ -320,8 +320,8 @@ def test_no_bound_is_below_what_is_simulated_where_hosts_hold_frames_back() -> N
         run = worst_of(system, seed, 6, Play(holds_s=late))
         for name in found.network:
             bound = found.of(system.streams[name])
-            seen = run.streams[name].packets.greatest_s
-            assert bound is None or not seen > bound.value_s * (1 + 1e-9), (seed, name)
+            simulated = run.streams[name].packets.greatest_s
+            assert bound is None or not simulated > bound.value_s * (1 + 1e-9), (seed, name)
 
 
 @pytest.mark.sampled
@@ -401,7 +401,7 @@ def test_no_prediction_is_above_its_bound(name: str) -> None:
             assert mean.absent or most is None or mean.value <= most
 
 
-def test_what_may_come_faster_than_it_is_sent_has_no_bound() -> None:
+def test_a_port_with_more_arrivals_than_its_rate_has_no_bound() -> None:
     streams = [PAIR.stream("a", "h0", "h2"), PAIR.stream("b", "h1", "h2", 100.0)]
     found = predict(PAIR.system(streams)).streams["b"]
     assert found.latency_bound is None
@@ -470,7 +470,7 @@ def test_a_ring_has_no_bound_unless_a_fixed_point_is_asked_for() -> None:
         predicted(ring(), cycles="cut")
 
 
-def test_hard_requirements_are_judged_by_a_bound_that_has_the_hosts_in_it() -> None:
+def test_hard_requirements_are_judged_by_a_bound_that_includes_hosts() -> None:
     hard = Requirement("in time", "latency_max_s", at_most=0.01, kind="hard")
     stream = PAIR.stream("a", "h0", "h2", 5000.0, kind="hard")
     judged = predict(PAIR.system([stream], (Wanted(hard, "a"),))).judged[0]

@@ -74,7 +74,7 @@ def test_dscp_as_the_source_measured_it() -> None:
 # --- overload ------------------------------------------------------------------------------------
 
 
-def test_what_is_offered_beyond_the_rate_is_lost_in_proportion_and_once() -> None:
+def test_the_excess_is_lost_in_proportion_and_once() -> None:
     """Two streams of 6 and 12 over a port of 9, then one of them over a port of 5."""
     path = np.array([[0, 1], [0, NOWHERE]])
     part, arriving = passing(np.array([6.0, 12.0]), path, np.ones((2, 2)), np.array([9.0, 5.0]))
@@ -141,7 +141,7 @@ def by_credit(rate_bps: float, asked: Classes) -> dict[int, float]:
     return shaped(rate_bps, asked, {3: 2.0, 2: 1.0})
 
 
-def test_streams_that_give_way_divide_what_the_others_leave() -> None:
+def test_elastic_flows_divide_what_lossy_flows_leave() -> None:
     found = shared([4.0, INF, INF], [False, True, True], [0, 0, 0])
     assert found.rate_bps == pytest.approx([4.0, 3.0, 3.0])
     assert shared([12.0, INF], [False, True], [0, 0]).rate_bps == pytest.approx([10.0, 0.0])
@@ -182,7 +182,7 @@ RULES = {"one queue": None, "strict": strict_priority, "turns": by_turns, "credi
 
 
 @given(STREAMS, st.sampled_from(sorted(RULES)))
-def test_no_port_carries_more_than_its_rate_nor_a_stream_more_than_it_asks(
+def test_no_port_exceeds_its_rate_and_no_flow_its_request(
     streams: list[tuple[float, bool, int]], rule: str
 ) -> None:
     offered, elastic, priority = ([one[k] for one in streams] for k in range(3))
@@ -298,11 +298,11 @@ def one_resource(bits: list[float], trips_s: list[float], offered: float = math.
     return [float(rate) for rate in share(flows, resources, windows).rate_bps]
 
 
-def test_a_resource_that_windows_do_not_fill_lets_each_pass() -> None:
+def test_windows_that_do_not_fill_a_resource_limit_each_flow() -> None:
     assert one_resource([1e4, 4e4], [1e-4, 2e-4]) == pytest.approx([1e8, 2e8])
 
 
-def test_alike_but_for_their_windows_flows_share_by_these() -> None:
+def test_flows_that_differ_in_their_windows_share_in_proportion() -> None:
     assert one_resource([1e6, 3e6], [1e-3, 1e-3]) == pytest.approx([2.5e8, 7.5e8])
 
 
@@ -316,7 +316,7 @@ def test_at_a_long_queue_the_round_trip_without_it_hardly_counts() -> None:
     assert near / far == pytest.approx(20.5 / 19.5, rel=1e-2)
 
 
-def test_where_nothing_is_let_through_nothing_stands() -> None:
+def test_no_queue_stands_at_a_rate_of_0() -> None:
     assert standing_queue_s(np.array([1e5]), np.array([1e-3]), 0.0) == 0.0
 
 
@@ -329,7 +329,7 @@ flows = st.lists(st.tuples(st.floats(1e5, 1e8), st.floats(1e-5, 1e-1)), min_size
 
 
 @given(flows)
-def test_bytes_on_the_way_are_the_windows(made: list[tuple[float, float]]) -> None:
+def test_bytes_in_flight_equal_the_windows(made: list[tuple[float, float]]) -> None:
     bits, trips_s = (np.array(column) for column in zip(*made, strict=True))
     rates = np.array(one_resource(bits.tolist(), trips_s.tolist()))
     assert rates.sum() <= 1e9 * (1 + 1e-9)

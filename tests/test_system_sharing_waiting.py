@@ -107,10 +107,10 @@ OTHERS = {
 def test_periodic_waits_are_those_of_queues_that_are_played(name: str) -> None:
     others, tolerance = OTHERS[name]
     found = waits(periodic([*others, (1e9, 1e-9)]))
-    seen = played(others, 6000)
-    assert found.mean_s[-1] == pytest.approx(seen.mean(), rel=tolerance)
+    played_s = played(others, 6000)
+    assert found.mean_s[-1] == pytest.approx(played_s.mean(), rel=tolerance)
     square = found.variance_s2[-1] + found.mean_s[-1] ** 2
-    assert square == pytest.approx((seen**2).mean(), rel=2 * tolerance)
+    assert square == pytest.approx((played_s**2).mean(), rel=2 * tolerance)
 
 
 def test_equal_streams_have_the_closed_form_of_the_nd_d_1_queue() -> None:
@@ -131,7 +131,7 @@ def test_many_small_streams_are_random_arrivals() -> None:
         assert found.variance_s2[of] == pytest.approx(one.variance_s2, rel=5e-2)
 
 
-def test_what_comes_over_one_link_does_not_wait_for_itself() -> None:
+def test_streams_over_one_link_do_not_wait_for_each_other() -> None:
     one_link = periodic([(10.0, 3.0), (10.0, 3.0)])
     together = Arrivals(
         one_link.port,
@@ -145,7 +145,7 @@ def test_what_comes_over_one_link_does_not_wait_for_itself() -> None:
     assert waits(one_link).mean_s == pytest.approx([0.45, 0.45])
 
 
-def test_a_port_that_is_asked_for_all_it_has_is_waited_for_without_end() -> None:
+def test_a_port_at_full_load_has_an_infinite_wait() -> None:
     assert np.isinf(waits(periodic([(10.0, 5.0), (10.0, 5.0)])).mean_s).all()
 
 
@@ -254,7 +254,7 @@ def _last_served(arrivals: np.ndarray[tuple[int], np.dtype[np.float64]], mine: f
         ([12, 12, 12, 12], [0.15, 0.2, 0.2, 0.2], 1.0),
     ],
 )
-def test_the_mean_is_that_of_a_port_worked_through_packet_by_packet(
+def test_the_mean_wait_equals_that_of_a_port_simulated_packet_by_packet(
     packets: list[int], loads: list[float], ratio: float
 ) -> None:
     periods = [count / load for count, load in zip(packets, loads, strict=True)]
@@ -263,7 +263,7 @@ def test_the_mean_is_that_of_a_port_worked_through_packet_by_packet(
     assert found == pytest.approx(truth, rel=0.07, abs=0.15)
 
 
-def test_over_an_endlessly_fast_link_a_frame_comes_at_one_moment() -> None:
+def test_over_an_infinitely_fast_link_a_frame_arrives_at_one_moment() -> None:
     found, at_once = later(entries([0.2, 0.4, 0.1], [12, 46, 1]), 1e9)
     assert found == pytest.approx(at_once, rel=1e-6)
 
