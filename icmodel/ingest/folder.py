@@ -18,7 +18,7 @@ from icmodel.dataset.write import (
 )
 from icmodel.errors import DatasetError
 from icmodel.ingest.intake import Ingested
-from icmodel.ingest.result import Ends, Result
+from icmodel.ingest.result import Hosts, Result
 
 ACCOUNT = "ingested.json"
 SCHEMA_VERSION = 1
@@ -197,7 +197,7 @@ def _link(
 def _hosts(results: list[Result]) -> list[str]:
     named = dict.fromkeys(
         f"{host} ({side})"
-        for side in Ends._fields
+        for side in Hosts._fields
         for result in results
         if (host := getattr(result.hosts, side))
     )
