@@ -61,14 +61,14 @@ def _text(metric: object, value: float) -> str:
 
 def problems(result: Result, link: Interconnect | None) -> Iterator[str]:
     """A sentence for each contradiction in one result, the most obvious first."""
-    yield from _label_problems(result)
-    yield from _number_problems(result)
-    yield from _rate_problems(result)
-    yield from _latency_problems(result)
-    yield from _wire_problems(result, link)
+    yield from label_problems(result)
+    yield from number_problems(result)
+    yield from rate_problems(result)
+    yield from latency_problems(result)
+    yield from wire_problems(result, link)
 
 
-def _label_problems(result: Result) -> Iterator[str]:
+def label_problems(result: Result) -> Iterator[str]:
     """Labels that no row can have."""
     for name, least in LEAST.items():
         value = getattr(result.labels, name)
@@ -79,7 +79,7 @@ def _label_problems(result: Result) -> Iterator[str]:
             yield f"{word!r} is no name for a protocol or option: lower case without commas"
 
 
-def _number_problems(result: Result) -> Iterator[str]:
+def number_problems(result: Result) -> Iterator[str]:
     """Numbers that no measurement can have."""
     most_cores = result.limits.most_cores
     for number in result.numbers:
@@ -107,7 +107,7 @@ def _number_problems(result: Result) -> Iterator[str]:
             )
 
 
-def _rate_problems(result: Result) -> Iterator[str]:
+def rate_problems(result: Result) -> Iterator[str]:
     """Goodput unlike the frames a second, above the sent rate, or above the offered load."""
     goodput, sent = _positive(result, "goodput_bps"), _positive(result, "sent_bps")
     frames, payload = _positive(result, "frames_per_s"), result.labels.payload_bytes
@@ -132,7 +132,7 @@ def _rate_problems(result: Result) -> Iterator[str]:
             )
 
 
-def _latency_problems(result: Result) -> Iterator[str]:
+def latency_problems(result: Result) -> Iterator[str]:
     """Quantiles that do not ascend, a mean beyond the extremes, a round trip as short as its half."""
     for name in LATENCIES:
         times = {
@@ -196,7 +196,7 @@ def stated_link(text: str, link: Interconnect | None) -> Interconnect | None:
     return replace(link or Interconnect(kind=""), line_rate_bps=max(rates))
 
 
-def _wire_problems(result: Result, link: Interconnect | None) -> Iterator[str]:
+def wire_problems(result: Result, link: Interconnect | None) -> Iterator[str]:
     """Rates above the line rate, and latencies below the transmission time of the payload."""
     for metric, value, bound, sentence in _above(result, link, CLOCK):
         yield f"{sentence}{hint(value, bound, metric)}"

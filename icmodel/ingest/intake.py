@@ -47,6 +47,23 @@ class Axis:
     meaning: str
     default: str
 
+    @classmethod
+    def of(cls, name: str, points: Sequence[Point], at: int) -> Axis:
+        """An axis of some points, by its place among their options.
+
+        The default is the most frequent value, the first if tied.  It is empty if some rows of a metric have a
+        value and others have none: then a question without the option takes the rows without a value.
+        """
+        meaning = MEANINGS.get(name, "as the labels say")
+        cells: dict[tuple[str, str], set[bool]] = defaultdict(set)
+        for point in points:
+            cells[point.protocol, point.metric].add(bool(point.options[at]))
+        if any(len(kinds) > 1 for kinds in cells.values()):
+            return cls(name, meaning, "")
+        counts = Counter(point.options[at] for point in points if point.options[at])
+        default = min(counts, key=lambda value: (-counts[value], value)) if counts else ""
+        return cls(name, meaning, default)
+
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
@@ -341,9 +358,7 @@ def _labelled(result: Result, own: Labels, user: UserLabels) -> Result:
         raise RecordError(f"{place}: {problem}")
     notes += line_rate_remarks(labelled, user.link)
     numbers = [
-        number
-        for one in result.numbers
-        if (number := _in_cores(one, labels.host_cores)) is not None
+        number for one in result.numbers if (number := one.in_cores(labels.host_cores)) is not None
     ]
     if len(numbers) < len(result.numbers):
         notes.append(
@@ -352,25 +367,6 @@ def _labelled(result: Result, own: Labels, user: UserLabels) -> Result:
     if not numbers:
         raise RecordError(f"{place}: nothing of it can be taken: {notes[-1]}")
     return replace(labelled, numbers=tuple(numbers), notes=tuple(notes))
-
-
-HOST_CPU = {"cpu_send_host": "cpu_send_cores", "cpu_recv_host": "cpu_recv_cores"}
-"""CPU utilisation of a whole host -> the metric in busy cores that it is converted to."""
-
-
-def _in_cores(number: Number, host_cores: int | None) -> Number | None:
-    """CPU utilisation of a host in busy cores; ``None`` if its number of cores is unknown."""
-    if number.metric not in HOST_CPU:
-        return number
-    if host_cores is None:
-        return None
-    return number._replace(
-        metric=HOST_CPU[number.metric],
-        value=number.value * host_cores,
-        low=None if number.low is None else number.low * host_cores,
-        high=None if number.high is None else number.high * host_cores,
-        half=number.half * host_cores,
-    )
 
 
 def _without_duplicates(results: Iterable[Result]) -> list[Result]:
@@ -418,12 +414,12 @@ def _with_notes(results: Sequence[Result]) -> tuple[Result, ...]:
 
 MEANINGS = {
     "hosts": "sender and receiver of the stream, as the files name them",
-    "streams": "parallel connections of the run, in sum over which the numbers are",
-    "tool": "what measured, where several tools give the same metric",
-    "transport": "kind of connection of RDMA: rc, uc, ud, ...",
-    "memory": "accelerator whose memory the messages lie in; empty for the host's own",
-    "duplex": "both where the other direction was loaded at the same time; empty where not",
-    "stack": "what stands in place of the kernel's sockets; empty where nothing does",
+    "streams": "parallel connections of the run; its numbers are their sum",
+    "tool": "the measuring tool, if several give the same metric",
+    "transport": "connection type of RDMA: rc, uc, ud, ...",
+    "memory": "accelerator whose memory holds the messages; empty for host memory",
+    "duplex": "both if the other direction was loaded at the same time, else empty",
+    "stack": "replacement of the kernel's sockets; empty for the kernel's own",
 }
 """Option axes that ingesting may add, and their meanings."""
 UNKNOWN = {"hosts": "unnamed", "tool": "unnamed", "streams": "unsaid"}
@@ -489,11 +485,7 @@ def gather(samples: Sequence[Sample]) -> tuple[tuple[Point, ...], tuple[Axis, ..
         options = tuple(sample.option(name, added.get(name, ())) for name in names)
         groups[(*sample.result.labels.axes, options, sample.number.metric)].append(sample)
     points = tuple(_point(key, some) for key, some in groups.items())
-    axes = tuple(
-        Axis(name, MEANINGS.get(name, "as the labels say"), _default(points, at))
-        for at, name in enumerate(names)
-    )
-    return points, axes
+    return points, tuple(Axis.of(name, points, at) for at, name in enumerate(names))
 
 
 def _completed(samples: Sequence[Sample]) -> list[Sample]:
@@ -541,18 +533,3 @@ def _point(key: tuple[Any, ...], samples: Sequence[Sample]) -> Point:
     assumed = f"; {' and '.join(labels)} assumed" if labels else ""
     source = f"{' / '.join(tools)}: {shown}; counted by {' / '.join(sides)}{assumed}"
     return Point._make((0, *key, *spread, basis, source))
-
-
-def _default(points: Sequence[Point], at: int) -> str:
-    """The most frequent value of an axis, the first if tied.
-
-    It is empty if some rows of a metric have a value and others have none: then a question without
-    the option takes the rows without a value.
-    """
-    cells: dict[tuple[str, str], set[bool]] = defaultdict(set)
-    for point in points:
-        cells[point.protocol, point.metric].add(bool(point.options[at]))
-    if any(len(kinds) > 1 for kinds in cells.values()):
-        return ""
-    counts = Counter(point.options[at] for point in points if point.options[at])
-    return min(counts, key=lambda value: (-counts[value], value)) if counts else ""

@@ -77,6 +77,15 @@ def printed(text: str, factor: int | Decimal = 1, *, truncated: bool = False) ->
     return Printed(*(float(number * factor) for number in ends))
 
 
+def total_of(numbers: Sequence[Printed]) -> Printed:
+    """The sum of some numbers, by interval arithmetic."""
+    return Printed(
+        sum(number.value for number in numbers),
+        sum(number.low for number in numbers),
+        sum(number.high for number in numbers),
+    )
+
+
 def exact(value: float) -> Printed:
     """A number without rounding, such as a count."""
     return Printed(value, value, value)
@@ -94,6 +103,10 @@ SENDER: Side = "sender"
 RECEIVER: Side = "receiver"
 BOTH: Side = "both ends"
 CLIENT: Side = "the client, whose count the server repeats"
+
+
+HOST_CPU = {"cpu_send_host": "cpu_send_cores", "cpu_recv_host": "cpu_recv_cores"}
+"""CPU utilisation of a whole host -> the metric in busy cores that it is converted to."""
 
 
 class NotTakenError(RecordError):
@@ -137,6 +150,20 @@ class Number(NamedTuple):
         """The number with the interval it may have been rounded from."""
         low = max(self.value - self.half, min(self.value, 0.0))
         return Printed(self.value, low, self.value + self.half)
+
+    def in_cores(self, host_cores: int | None) -> Number | None:
+        """CPU utilisation of a host in busy cores, other numbers unchanged; ``None`` if its cores are unknown."""
+        if self.metric not in HOST_CPU:
+            return self
+        if host_cores is None:
+            return None
+        return self._replace(
+            metric=HOST_CPU[self.metric],
+            value=self.value * host_cores,
+            low=None if self.low is None else self.low * host_cores,
+            high=None if self.high is None else self.high * host_cores,
+            half=self.half * host_cores,
+        )
 
     @property
     def latency_kind(self) -> str | None:

@@ -67,6 +67,46 @@ class Column:
     option: bool = False
     of: str = ""
 
+    @classmethod
+    def from_entry(cls, name: str, entry: object, place: str) -> Column:
+        """A column of its entry in the mapping, with a unit that suits its field."""
+        if not isinstance(entry, Mapping) or not isinstance(entry.get("field"), str):
+            raise RecordError(f'{place} has no field: write field = "goodput_bps" and its unit')
+        if unknown := sorted(set(entry) - {"field", "unit", "option", "of"}):
+            raise RecordError(
+                f"{place} has the unknown key {unknown[0]!r}: field, unit, option or of"
+            )
+        column = cls(
+            name,
+            str(entry["field"]),
+            str(entry.get("unit", "")),
+            entry.get("option") is True,
+            str(entry.get("of", "")),
+        )
+        if column.option or column.field in ("protocol", "n"):
+            return column
+        require(
+            column.kind,
+            f"{place} has the field {column.field!r}: it is an axis ({', '.join(AXES)}), a metric "
+            "such as goodput_bps or rtt_half_mean_s, low, high or n with of, or an option",
+        )
+        if column.kind == "count":
+            return column
+        require(
+            column.unit,
+            f"{place} has no unit: name the unit in which {column.field} is written, such as "
+            f"{EXAMPLES[column.kind]}",
+        )
+        require(
+            column.kind != "share" or column.unit in ("%", "1"),
+            f"{place} has the unit {column.unit!r}: a share is written in % or 1",
+        )
+        try:
+            column.parse("1")
+        except UnitError as error:
+            raise RecordError(f"{place}: {error}") from error
+        return column
+
     def parse(self, text: str) -> float:
         """A cell in SI.
 
@@ -182,7 +222,7 @@ def column_map(document: Mapping[str, object], where: str) -> ColumnMap:
     if not isinstance(entries, Mapping) or not entries:
         raise RecordError(f'{where} has no [columns."NAME"]: write one for each column to take')
     columns = {
-        str(name): _column(str(name), entry, f"{where}: the column {name!r}")
+        str(name): Column.from_entry(str(name), entry, f"{where}: the column {name!r}")
         for name, entry in entries.items()
     }
 
@@ -223,44 +263,6 @@ def column_map(document: Mapping[str, object], where: str) -> ColumnMap:
         header_row=header - 1,
         **characters,
     )
-
-
-def _column(name: str, entry: object, place: str) -> Column:
-    """A column of its entry in the mapping, with a unit that suits its field."""
-    if not isinstance(entry, Mapping) or not isinstance(entry.get("field"), str):
-        raise RecordError(f'{place} has no field: write field = "goodput_bps" and its unit')
-    for key in sorted(set(entry) - {"field", "unit", "option", "of"}):
-        raise RecordError(f"{place} has the unknown key {key!r}: field, unit, option or of")
-    column = Column(
-        name,
-        str(entry["field"]),
-        str(entry.get("unit", "")),
-        entry.get("option") is True,
-        str(entry.get("of", "")),
-    )
-    if column.option or column.field in ("protocol", "n"):
-        return column
-    require(
-        column.kind,
-        f"{place} has the field {column.field!r}: it is an axis ({', '.join(AXES)}), a metric "
-        "such as goodput_bps or rtt_half_mean_s, low, high or n with of, or an option",
-    )
-    if column.kind == "count":
-        return column
-    require(
-        column.unit,
-        f"{place} has no unit: name the unit in which {column.field} is written, such as "
-        f"{EXAMPLES[column.kind]}",
-    )
-    require(
-        column.kind != "share" or column.unit in ("%", "1"),
-        f"{place} has the unit {column.unit!r}: a share is written in % or 1",
-    )
-    try:
-        column.parse("1")
-    except UnitError as error:
-        raise RecordError(f"{place}: {error}") from error
-    return column
 
 
 # --- rows -------------------------------------------------------------------------------------

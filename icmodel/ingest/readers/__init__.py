@@ -6,10 +6,8 @@ A new reader is one module beside these, with the names of `Reader`, and an entr
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from types import MappingProxyType
 from typing import Protocol
 
@@ -63,8 +61,6 @@ _MODULES: tuple[Reader, ...] = (
 )
 READERS: Mapping[str, Reader] = MappingProxyType({module.NAME: module for module in _MODULES})
 """Tool's name -> its reader, in the order in which they look at a text."""
-_LEADS = re.compile(r"[ \t]*(?:$|[*#=$+_~-]|<\?xml|[A-Za-z].*:[ \t]*$)")
-"""A line that belongs to the run below it: a heading, a command, a rule, or an empty line."""
 _FAILED = re.compile(
     r"^(?:iperf3?|netperf|nuttcp|qperf|sockperf|ib_\w+): (?:error\b.*|.*(?:fail|refus|unable).*)$",
     re.M | re.I,
@@ -136,30 +132,5 @@ def _recognised(
             )
         for reader in map(READERS.__getitem__, tools):
             whole = replace(source, text=with_points(text, thousands=reader.LAYOUT.thousands))
-            runs += [(reader, part) for part in _parts(whole, reader.LAYOUT)]
+            runs += [(reader, part) for part in reader.LAYOUT.split(whole)]
     return runs
-
-
-def _parts(source: Source, layout: Layout) -> Iterator[Source]:
-    """The runs of one stream of text, each with the lines that lead to it and the command line above it."""
-    lines = source.lines
-    starts: list[int] = []
-    for number, line in enumerate(lines):
-        if layout.start is not None and layout.start.match(line):
-            before = lines[starts[-1] : number] if starts else []
-            if not starts or layout.holds is None or any(map(layout.holds.match, before)):
-                starts.append(number)
-    cuts = [0]
-    for last, start in pairwise(starts):
-        cut = start
-        while cut - 1 > last and _LEADS.match(lines[cut - 1]):
-            cut -= 1
-        cuts.append(cut)
-    typed = ""
-    for first, end in pairwise([*cuts, len(lines)]):
-        own = lines[first:end]
-        lead = lines[first : starts[bisect_left(starts, first)]] if starts else []
-        if any(line.strip() for line in lead):
-            typed = ""
-        yield replace(source, text="\n".join(own), first=first + 1, typed=typed)
-        typed = next((line for line in reversed(own) if line.startswith(("$ ", "+ "))), typed)

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import re
 import shlex
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -34,6 +37,10 @@ _ROW_START = re.compile(r"\s*[-+]?(?:\d|(?:nan|inf)\b)", re.I)
 """Start of a line that is a row, or was one before it was damaged."""
 
 
+_LEADS = re.compile(r"[ \t]*(?:$|[*#=$+_~-]|<\?xml|[A-Za-z].*:[ \t]*$)")
+"""A line that belongs to the run below it: a heading, a command, a rule, or an empty line."""
+
+
 class Layout(NamedTuple):
     """Layout of a tool's output.
 
@@ -50,6 +57,30 @@ class Layout(NamedTuple):
     start: re.Pattern[str] | None = None
     holds: re.Pattern[str] | None = None
     thousands: bool = False
+
+    def split(self, source: Source) -> Iterator[Source]:
+        """The runs of a text, each with the lines that lead to it and the command line above it."""
+        lines = source.lines
+        starts: list[int] = []
+        for number, line in enumerate(lines):
+            if self.start is not None and self.start.match(line):
+                before = lines[starts[-1] : number] if starts else []
+                if not starts or self.holds is None or any(map(self.holds.match, before)):
+                    starts.append(number)
+        cuts = [0]
+        for last, start in pairwise(starts):
+            cut = start
+            while cut - 1 > last and _LEADS.match(lines[cut - 1]):
+                cut -= 1
+            cuts.append(cut)
+        typed = ""
+        for first, end in pairwise([*cuts, len(lines)]):
+            own = lines[first:end]
+            lead = lines[first : starts[bisect_left(starts, first)]] if starts else []
+            if any(line.strip() for line in lead):
+                typed = ""
+            yield replace(source, text="\n".join(own), first=first + 1, typed=typed)
+            typed = next((line for line in reversed(own) if line.startswith(("$ ", "+ "))), typed)
 
 
 class Section(NamedTuple):

@@ -50,6 +50,7 @@ from icmodel.ingest.result import (
     Result,
     exact,
     printed,
+    total_of,
 )
 from icmodel.ingest.source import Source, require
 
@@ -110,7 +111,7 @@ def read(source: Source) -> list[Result]:
         If the run failed or was cut off.
     """
     text = source.text
-    csv_results = _csv_results(source) if _CSV.search(text) else []
+    csv_results = read_csv(source) if _CSV.search(text) else []
     starts = list(_START.finditer(text))
     if csv_results and not starts:
         return csv_results
@@ -120,7 +121,7 @@ def read(source: Source) -> list[Result]:
         starts, f"{source.place}: it has neither head, of a client or of a server: it is cut off"
     )
     results = []
-    for group in _groups(source, _Head.of(starts)):
+    for group in _Group.split(source, _Head.of(starts)):
         require(group.rows, f"{source.place}: it has no line of a result: the run was cut off")
         directions = {
             sends: [row for row in group.rows if group.sends(row) is sends]
@@ -131,7 +132,7 @@ def read(source: Source) -> list[Result]:
             # With both directions, [SUM] is of both.
             taken = [row for row in rows if row["id"] != "SUM"] if duplex else rows
             if taken:
-                results.append(_text_result(source, group, taken, sends=sends, duplex=duplex))
+                results.append(group.result(source, taken, sends=sends, duplex=duplex))
     return [*results, *csv_results]
 
 
@@ -216,6 +217,30 @@ class _Group:
     rows: list[re.Match[str]] = field(default_factory=list)
     reports: list[re.Match[str]] = field(default_factory=list)
 
+    @classmethod
+    def split(cls, source: Source, head: _Head) -> Iterator[_Group]:
+        """The runs below one head: each begins with its connections, after the rows of the one before."""
+        groups = [cls(head)]
+        is_report = False
+        for line in source.lines:
+            connected, row = _CONNECTED.match(line), _ROW.match(line)
+            if connected:
+                if groups[-1].rows:
+                    groups.append(cls(head))
+                groups[-1].connections[connected["id"]] = connected
+            elif _REPORT.match(line):
+                is_report = True
+            elif row:
+                stream = row["id"].lstrip("*")
+                own = (group for group in reversed(groups) if stream in group.connections)
+                group = next(own, groups[-1])
+                (group.reports if is_report else group.rows).append(row)
+                is_report = False
+        require(
+            not is_report, f"{source.place}: a server's report has no line: the run was cut off"
+        )
+        yield from groups
+
     def sends(self, row: re.Match[str]) -> bool:
         """Whether the end that wrote a row sent what the row counts."""
         connection = self.connections.get(row["id"].lstrip("*"))
@@ -227,6 +252,67 @@ class _Group:
         )
         return self.head.at_client != is_reverse
 
+    def result(
+        self, source: Source, rows: Sequence[re.Match[str]], *, sends: bool, duplex: bool
+    ) -> Result:
+        """The result of one direction of a run."""
+        text, protocol = source.text, self.head.protocol
+        whole, streams = _Sum.whole(rows, duplex=duplex)
+        notes = ["text of iperf 2 has three digits: -y C has more"]
+
+        # The size is printed by -e, set by -l, or follows from a server's counts.
+        size, load = None, None
+        if protocol == "udp" and (datagram := _DATAGRAM.search(text)):
+            size, gap = int(datagram[1]), datagram[2] or ""
+            if len(gap.replace(".", "").lstrip("0")) >= DIGITS:
+                load = float(streams * round(Decimal(8 * size) / (Decimal(gap) * MICRO)))
+        elif protocol == "tcp" and (buffer := _BUFFER.search(text)):
+            size = int(buffer[1]) * (1024 if buffer[2] else 1)
+        size = size or _typed_size(source)
+        payloads = None
+        if size is None and whole.lost and whole.lost[1] > whole.lost[0]:
+            arrived = whole.lost[1] - whole.lost[0]
+            late = sum(int(count) for count in _LATE.findall(text))  # only in the bytes
+            low, high = whole.moved.low / 8, whole.moved.high / 8
+            counts = f"iperf says {(high + low) / 2:.6g} B in {arrived} datagrams"
+            payloads = Payloads(low / (arrived + late), high / arrived, counts)
+
+        if sends and self.reports:
+            numbers = _Sum.total([_Sum.of(row) for row in self.reports]).received(size, protocol)
+            numbers.append(Number.read("sent_bps", whole.rate, SENDER))
+        elif sends and protocol == "udp":
+            numbers = [Number.read("sent_bps", whole.rate, SENDER)]
+            notes.append("without the server's report nothing says what arrived")
+        elif sends:
+            numbers = [Number.read("goodput_bps", whole.rate, SENDER)]
+            notes.append(
+                "a client counts what it handed to its socket, up to a window more than arrived"
+            )
+        else:
+            numbers = whole.received(size, protocol)
+        if "Latency avg" in text:
+            notes.append(
+                "one-way latency needs synchronised clocks, which iperf does not check: not taken"
+            )
+
+        # The hosts are known if all connections are between the same two.
+        pairs = {(one["local"], one["remote"]) for one in self.connections.values()}
+        local, remote = pairs.pop() if len(pairs) == 1 else ("", "")
+        return _result(
+            source,
+            protocol,
+            numbers,
+            payload=size,
+            load=load,
+            sent_bps=_before_loss(whole.rate.value, *(whole.lost or (0, 1))),
+            streams=streams,
+            hosts=Hosts(local, remote) if sends else Hosts(remote, local),
+            duplex=duplex,
+            payloads=payloads,
+            notes=notes,
+            assumes_payload=payloads is None or payloads.fits(DEFAULT_BYTES[protocol]),
+        )
+
 
 class _Sum(NamedTuple):
     """Counts over a whole run: seconds, bits, rate [b/s], and datagrams lost and sent."""
@@ -236,163 +322,75 @@ class _Sum(NamedTuple):
     rate: Printed
     lost: tuple[int, int] | None
 
+    @classmethod
+    def of(cls, row: re.Match[str]) -> _Sum:
+        """The counts of one line; prefixes of bits are powers of 1000, those of bytes of 1024."""
+        lost = (int(row["lost"]), int(row["of"])) if row["lost"] else None
+        if lost:
+            check_loss(printed(row["loss"]), *lost, f"the line up to {row['end']} s")
+        seconds = printed(row["end"])
+        moved = printed(row["moved"], 8 * 1024 ** " KMGT".index(row["moved_unit"] or " "))
+        power = " KMGT".index(row["prefix"] or " ")
+        unit = 1000**power if row["rate_unit"] == "bits" else 8 * 1024**power
+        rate = printed(row["rate"], unit)
+        if seconds.value > 0:
+            what = f"{row['moved']} {row['moved_unit']}Bytes in {row['end']} s"
+            check_rate(rate, moved / seconds, what, SLACK)
+        return cls(seconds, moved, rate, lost)
 
-def _groups(source: Source, head: _Head) -> Iterator[_Group]:
-    """The runs below one head: each begins with its connections, after the rows of the one before."""
-    groups = [_Group(head)]
-    is_report = False
-    for line in source.lines:
-        connected, row = _CONNECTED.match(line), _ROW.match(line)
-        if connected:
-            if groups[-1].rows:
-                groups.append(_Group(head))
-            groups[-1].connections[connected["id"]] = connected
-        elif _REPORT.match(line):
-            is_report = True
-        elif row:
-            stream = row["id"].lstrip("*")
-            own = (group for group in reversed(groups) if stream in group.connections)
-            group = next(own, groups[-1])
-            (group.reports if is_report else group.rows).append(row)
-            is_report = False
-    require(not is_report, f"{source.place}: a server's report has no line: the run was cut off")
-    yield from groups
+    @classmethod
+    def whole(cls, rows: Sequence[re.Match[str]], *, duplex: bool) -> tuple[_Sum, int]:
+        """The sum over the whole run, and the number of streams.
 
+        With ``duplex`` there is no line of the streams' sum, so they are added up; otherwise it is checked.
+        """
+        last = max(float(row["end"]) for row in rows)
+        whole = [row for row in rows if float(row["start"]) == 0 and float(row["end"]) > last / 2]
+        streams = {row["id"]: row for row in whole if row["id"] != "SUM"}
+        sums = [row for row in whole if row["id"] == "SUM"]
+        require(whole, "it has no line over the whole run: the run was cut off")
+        if duplex:
+            return cls.total([cls.of(row) for row in streams.values()]), len(streams)
+        if sums or len(streams) > 1:
+            require(
+                sums and len(streams) > 1,
+                "it has a line [SUM] and not those of its streams, or the other way round: it was cut off",
+            )
+            parts = cls.total([cls.of(row) for row in streams.values()])
+            require(
+                cls.of(sums[-1]).moved.overlaps(parts.moved, SLACK),
+                f"[SUM] has {sums[-1]['moved']} {sums[-1]['moved_unit']}Bytes, which its {len(streams)} streams have not "
+                "together: a line is missing or was changed",
+            )
+            whole = sums
+        return cls.of(max(whole, key=lambda row: float(row["end"]))), max(len(streams), 1)
 
-def _text_result(
-    source: Source, group: _Group, rows: Sequence[re.Match[str]], *, sends: bool, duplex: bool
-) -> Result:
-    """The result of one direction of a run."""
-    text, protocol = source.text, group.head.protocol
-    whole, streams = _whole(rows, duplex=duplex)
-    notes = ["text of iperf 2 has three digits: -y C has more"]
+    @classmethod
+    def total(cls, sums: Sequence[_Sum]) -> _Sum:
+        """Parallel streams as one; losses are known if all streams have them."""
+        lost = [one.lost for one in sums if one.lost is not None]
+        seconds = max((one.seconds for one in sums), key=lambda time: time.value)
+        moved, rate = total_of([one.moved for one in sums]), total_of([one.rate for one in sums])
+        total = (sum(one for one, _ in lost), sum(of for _, of in lost))
+        return cls(seconds, moved, rate, total if len(lost) == len(sums) else None)
 
-    # The size is printed by -e, set by -l, or follows from a server's counts.
-    size, load = None, None
-    if protocol == "udp" and (datagram := _DATAGRAM.search(text)):
-        size, gap = int(datagram[1]), datagram[2] or ""
-        if len(gap.replace(".", "").lstrip("0")) >= DIGITS:
-            load = float(streams * round(Decimal(8 * size) / (Decimal(gap) * MICRO)))
-    elif protocol == "tcp" and (buffer := _BUFFER.search(text)):
-        size = int(buffer[1]) * (1024 if buffer[2] else 1)
-    size = size or _typed_size(source)
-    payloads = None
-    if size is None and whole.lost and whole.lost[1] > whole.lost[0]:
-        arrived = whole.lost[1] - whole.lost[0]
-        late = sum(int(count) for count in _LATE.findall(text))  # only in the bytes
-        low, high = whole.moved.low / 8, whole.moved.high / 8
-        counts = f"iperf says {(high + low) / 2:.6g} B in {arrived} datagrams"
-        payloads = Payloads(low / (arrived + late), high / arrived, counts)
-
-    if sends and group.reports:
-        numbers = _received(_total([_sum(row) for row in group.reports]), size, protocol)
-        numbers.append(Number.read("sent_bps", whole.rate, SENDER))
-    elif sends and protocol == "udp":
-        numbers = [Number.read("sent_bps", whole.rate, SENDER)]
-        notes.append("without the server's report nothing says what arrived")
-    elif sends:
-        numbers = [Number.read("goodput_bps", whole.rate, SENDER)]
-        notes.append(
-            "a client counts what it handed to its socket, up to a window more than arrived"
-        )
-    else:
-        numbers = _received(whole, size, protocol)
-    if "Latency avg" in text:
-        notes.append(
-            "one-way latency needs synchronised clocks, which iperf does not check: not taken"
-        )
-
-    # The hosts are known if all connections are between the same two.
-    pairs = {(one["local"], one["remote"]) for one in group.connections.values()}
-    local, remote = pairs.pop() if len(pairs) == 1 else ("", "")
-    return _result(
-        source,
-        protocol,
-        numbers,
-        payload=size,
-        load=load,
-        sent_bps=_before_loss(whole.rate.value, *(whole.lost or (0, 1))),
-        streams=streams,
-        hosts=Hosts(local, remote) if sends else Hosts(remote, local),
-        duplex=duplex,
-        payloads=payloads,
-        notes=notes,
-        assumes_payload=payloads is None or payloads.fits(DEFAULT_BYTES[protocol]),
-    )
-
-
-def _whole(rows: Sequence[re.Match[str]], *, duplex: bool) -> tuple[_Sum, int]:
-    """The sum over the whole run, and the number of streams.
-
-    With ``duplex`` there is no line of the streams' sum, so they are added up; otherwise it is checked.
-    """
-    last = max(float(row["end"]) for row in rows)
-    whole = [row for row in rows if float(row["start"]) == 0 and float(row["end"]) > last / 2]
-    streams = {row["id"]: row for row in whole if row["id"] != "SUM"}
-    sums = [row for row in whole if row["id"] == "SUM"]
-    require(whole, "it has no line over the whole run: the run was cut off")
-    if duplex:
-        return _total([_sum(row) for row in streams.values()]), len(streams)
-    if sums or len(streams) > 1:
+    def received(self, size: int | None, protocol: str) -> list[Number]:
+        """Goodput and loss that a receiver counted; goodput by its datagrams if those have more digits."""
         require(
-            sums and len(streams) > 1,
-            "it has a line [SUM] and not those of its streams, or the other way round: it was cut off",
+            protocol != "udp" or self.lost is not None,
+            "the line of a receiver of UDP has no losses: it was cut off or changed",
         )
-        parts = _total([_sum(row) for row in streams.values()])
-        require(
-            _sum(sums[-1]).moved.overlaps(parts.moved, SLACK),
-            f"[SUM] has {sums[-1]['moved']} {sums[-1]['moved_unit']}Bytes, which its {len(streams)} streams have not "
-            "together: a line is missing or was changed",
-        )
-        whole = sums
-    return _sum(max(whole, key=lambda row: float(row["end"]))), max(len(streams), 1)
-
-
-def _sum(row: re.Match[str]) -> _Sum:
-    """The counts of one line; prefixes of bits are powers of 1000, those of bytes of 1024."""
-    lost = (int(row["lost"]), int(row["of"])) if row["lost"] else None
-    if lost:
-        check_loss(printed(row["loss"]), *lost, f"the line up to {row['end']} s")
-    seconds = printed(row["end"])
-    moved = printed(row["moved"], 8 * 1024 ** " KMGT".index(row["moved_unit"] or " "))
-    power = " KMGT".index(row["prefix"] or " ")
-    unit = 1000**power if row["rate_unit"] == "bits" else 8 * 1024**power
-    rate = printed(row["rate"], unit)
-    if seconds.value > 0:
-        what = f"{row['moved']} {row['moved_unit']}Bytes in {row['end']} s"
-        check_rate(rate, moved / seconds, what, SLACK)
-    return _Sum(seconds, moved, rate, lost)
-
-
-def _total(sums: Sequence[_Sum]) -> _Sum:
-    """Parallel streams as one; losses are known if all streams have them."""
-    lost = [one.lost for one in sums if one.lost is not None]
-    seconds = max((one.seconds for one in sums), key=lambda time: time.value)
-    moved, rate = (
-        Printed(*(sum(end) for end in zip(*((p.value, p.low, p.high) for p in parts), strict=True)))
-        for parts in ([one.moved for one in sums], [one.rate for one in sums])
-    )
-    total = (sum(one for one, _ in lost), sum(of for _, of in lost))
-    return _Sum(seconds, moved, rate, total if len(lost) == len(sums) else None)
-
-
-def _received(whole: _Sum, size: int | None, protocol: str) -> list[Number]:
-    """Goodput and loss that a receiver counted; goodput by its datagrams if those have more digits."""
-    require(
-        protocol != "udp" or whole.lost is not None,
-        "the line of a receiver of UDP has no losses: it was cut off or changed",
-    )
-    numbers, rate = [], whole.rate
-    if whole.lost is not None:
-        lost, of = whole.lost
-        if of:
-            numbers.append(Number("loss_rate", lost / of, RECEIVER))
-        if size is not None and whole.seconds.value > 0:
-            counted = exact(8.0 * size * (of - lost)) / whole.seconds
-            what = f"{of - lost} datagrams of {size} B in {whole.seconds.value:g} s"
-            check_rate(rate, counted, what, SLACK)
-            rate = rate.finer(counted)
-    return [*numbers, Number.read("goodput_bps", rate, RECEIVER)]
+        numbers, rate = [], self.rate
+        if self.lost is not None:
+            lost, of = self.lost
+            if of:
+                numbers.append(Number("loss_rate", lost / of, RECEIVER))
+            if size is not None and self.seconds.value > 0:
+                counted = exact(8.0 * size * (of - lost)) / self.seconds
+                what = f"{of - lost} datagrams of {size} B in {self.seconds.value:g} s"
+                check_rate(rate, counted, what, SLACK)
+                rate = rate.finer(counted)
+        return [*numbers, Number.read("goodput_bps", rate, RECEIVER)]
 
 
 # --- CSV --------------------------------------------------------------------------------------
@@ -423,8 +421,14 @@ class _Line(NamedTuple):
         return float(start), float(end)
 
 
-def _csv_results(source: Source) -> list[Result]:
-    """The results of lines of ``-y C``: one for each run and direction."""
+def read_csv(source: Source) -> list[Result]:
+    """The results of lines of ``-y C``: one for each run and direction.
+
+    Raises
+    ------
+    RecordError
+        If a line was changed, or none is over the whole run.
+    """
     lines = []
     for number, text in source.numbered():
         if _CSV.match(text):

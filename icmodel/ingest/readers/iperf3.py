@@ -100,7 +100,7 @@ def read(source: Source) -> list[Result]:
         )
     command = command_of(source, NAME)
     results = [
-        _result(direction, source.place, command) for run in runs for direction in _directions(run)
+        direction.result(source.place, command) for run in runs for direction in _Direction.of(run)
     ]
     if _TEXT.search(source.text):
         note = f"{source.place}: lines of iperf3's text stand beside its JSON, which alone is taken"
@@ -176,161 +176,201 @@ class _Direction:
         """Whether the end that wrote the document sent."""
         return self.at_client != self.reverse
 
+    @classmethod
+    def of(cls, document: Document) -> Iterator[_Direction]:
+        """The directions of a run; with ``--bidir`` first from client to server, then back."""
+        whole = cls(document, reverse=False, duplex=False)
+        end = whole.end
+        back = {
+            key.replace("_bidir_reverse", ""): end[key] for key in end if "_bidir_reverse" in key
+        }
+        if not (real(whole.test, "bidir") or back):
+            yield replace(whole, reverse=bool(real(whole.test, "reverse")))
+            return
+        forth = {
+            key: end[key] for key in end if not key.startswith("cpu_") and "reverse" not in key
+        }
+        for sums, reverse in ((forth, False), (back, True)):
+            direction = cls(document, reverse, duplex=True)
+            streams = [
+                stream
+                for stream in tables(end, "streams")
+                if direction.local_sends
+                is any(
+                    table(stream, key).get("sender") is True
+                    for key in ("sender", "receiver", "udp")
+                )
+            ]
+            own = {**document, "intervals": [{}], "end": {**sums, "streams": streams}}
+            yield replace(direction, document=own)
 
-def _directions(document: Document) -> Iterator[_Direction]:
-    """The directions of a run; with ``--bidir`` first from client to server, then back."""
-    whole = _Direction(document, reverse=False, duplex=False)
-    end = whole.end
-    back = {key.replace("_bidir_reverse", ""): end[key] for key in end if "_bidir_reverse" in key}
-    if not (real(whole.test, "bidir") or back):
-        yield replace(whole, reverse=bool(real(whole.test, "reverse")))
-        return
-    forth = {key: end[key] for key in end if not key.startswith("cpu_") and "reverse" not in key}
-    for sums, reverse in ((forth, False), (back, True)):
-        direction = _Direction(document, reverse, duplex=True)
-        streams = [
-            stream
-            for stream in tables(end, "streams")
-            if direction.local_sends
-            is any(
-                table(stream, key).get("sender") is True for key in ("sender", "receiver", "udp")
-            )
-        ]
-        own = {**document, "intervals": [{}], "end": {**sums, "streams": streams}}
-        yield replace(direction, document=own)
-
-
-def _result(direction: _Direction, place: str, command: Command) -> Result:
-    """The result of one direction."""
-    _check(direction)
-    start, test = direction.start, direction.test
-    omitted = real(test, "omit")
-    notes: list[str] = []
-    if direction.duplex:
-        notes.append(
-            "both ends sent at once (--bidir): each direction has its rows under duplex = both; the CPU belongs "
-            "to both and is not taken"
-        )
-    numbers = [*_rates(direction, notes), *_loss(direction, notes), *_cpu(direction)]
-    known = {number.metric: number.value for number in numbers}
-    require(
-        "goodput_bps" in known or "sent_bps" in known,
-        "no end of the run counted a byte: the run is broken",
-    )
-    if omitted:
-        notes.append(
-            f"the first {omitted:g} s are left out at both ends by their own clocks, so the "
-            "receiver may count more than the sender sent"
-        )
-
-    # The load: as the file or the command line states it; that of UDP also by what was sent, or what
-    # arrived and what was lost.
-    streams = int(real(test, "num_streams") or 1)
-    target = real(test, "target_bitrate")
-    if target is None:
-        target = command.amount("-b", "--bitrate", "--bandwidth", small=1000, large=1000)
-    load, pace = None, Pace(Labels(load_bps=math.inf))
-    if target is not None:
-        load = target * streams or math.inf
-    elif direction.protocol == "udp":
-        arrived = known.get("goodput_bps", 0.0) / max(1 - known.get("loss_rate", 0.0), SLACK)
-        pace = pace_of(known.get("sent_bps", arrived), DEFAULT_BPS * streams, "-b")
-        notes += pace.notes
-
-    ends = next(iter(tables(start, "connected")), {})
-    local, remote = text_of(ends, "local_host"), text_of(ends, "remote_host")
-    version = text_of(start, "version")
-    release = re.search(r"(\d+)\.(\d+)", version)
-    is_threaded = release and tuple(map(int, release.groups())) >= _MULTITHREADED
-    return Result(
-        origin=Origin(
-            NAME, version.removeprefix("iperf").strip(), place, run=text_of(start, "cookie")
-        ),
-        labels=Labels(
-            protocol=direction.protocol,
-            payload_bytes=int(real(test, "blksize") or 0),
-            load_bps=load,
-            cores=1 if streams == 1 else None,
-            options=dict(DUPLEX) if direction.duplex else {},
-        ),
-        implied=pace.implied,
-        assumed=pace.assumed,
-        numbers=tuple(numbers),
-        hosts=Hosts(local, remote) if direction.local_sends else Hosts(remote, local),
-        streams=streams,
-        limits=Limits(
-            most_cores=CPU_SLACK * (1 + streams if is_threaded else 1),
-            windows=OMITTED if omitted else 1.05,
-        ),
-        notes=tuple(notes),
-    )
-
-
-def _check(direction: _Direction) -> None:
-    """Refuse a run that failed, and one whose streams or bytes are not those that were asked for."""
-    start, end, test = direction.start, direction.end, direction.test
-    if error := direction.document.get("error"):
-        raise RecordError(f"the run failed: iperf3 says {error!s}")
-    require(
-        start or end,
-        "it is a fragment of iperf3's JSON: it has neither start nor end, so nothing says what "
-        "was measured",
-    )
-    require(
-        end and tables(direction.document, "intervals"),
-        "the run ended before it measured: it has no intervals or no end",
-    )
-    require(test, "it has no test_start, which says protocol and size: the run is broken")
-    size = real(test, "blksize")
-    require(size, "test_start has no blksize: the payload is not stated")
-    connected, streams = len(tables(start, "connected")), real(test, "num_streams")
-    if connected and streams is not None and not direction.duplex:
-        check_count(streams, connected, "the connections at the start", "num_streams")
-    sent = table(end, "sum_sent")
-    packets = real(sent, "packets")
-    if direction.protocol == "udp" and packets and size:
-        what = f"{packets:.0f} packets of {size:.0f} B"
-        check_count(real(sent, "bytes") or 0, packets * size, what, "the bytes sent")
-    parts = tables(end, "streams")
-    for side, whole in (("sender", "sum_sent"), ("receiver", "sum_received")):
-        counts = [real(table(part, side), "bytes") for part in parts]
-        total = real(table(end, whole), "bytes")
-        if counts and None not in counts and total is not None:
-            counted = sum(count or 0 for count in counts)
-            check_count(total, counted, f"the bytes of {len(counts)} streams' {side}", whole)
-
-
-# --- numbers ----------------------------------------------------------------------------------
-
-
-def _rates(direction: _Direction, notes: list[str]) -> list[Number]:
-    """Goodput and sent rate; for old versions UDP's goodput by the packets that arrived."""
-    end = direction.end
-    received, sent = (_rate(end, name) for name in ("sum_received", "sum_sent"))
-    numbers = []
-    if received:
-        numbers.append(Number("goodput_bps", received, RECEIVER))
-    elif direction.protocol == "udp":
-        sent = sent or _rate(end, "sum")
-        block = table(end, "sum")
-        packets, lost, seconds = (
-            real(block, key) for key in ("packets", "lost_packets", "seconds")
-        )
-        if not packets or not seconds or lost is None or lost < 0:
-            pass  # it does not count what arrived
-        elif block.get("sender") is True:
-            notes.append("the report of a sender of UDP says nothing of what arrived")
-        else:
+    def result(self, place: str, command: Command) -> Result:
+        """The result of one self."""
+        self.check()
+        start, test = self.start, self.test
+        omitted = real(test, "omit")
+        notes: list[str] = []
+        if self.duplex:
             notes.append(
-                "this version prints the sender's bytes alone: goodput is worked out of the packets that "
-                "arrived, their size and the sender's seconds"
+                "both ends sent at once (--bidir): each direction has its rows under duplex = both; the CPU belongs "
+                "to both and is not taken"
             )
-            size = real(direction.test, "blksize") or 0
-            value = 8 * size * (packets - lost) / seconds
-            numbers.append(Number("goodput_bps", value, RECEIVER, basis="derived"))
-    if sent:
-        numbers.append(Number("sent_bps", sent, SENDER))
-    return numbers
+        numbers = [*self.rates(notes), *self.loss(notes), *self.cpu()]
+        known = {number.metric: number.value for number in numbers}
+        require(
+            "goodput_bps" in known or "sent_bps" in known,
+            "no end of the run counted a byte: the run is broken",
+        )
+        if omitted:
+            notes.append(
+                f"the first {omitted:g} s are left out at both ends by their own clocks, so the "
+                "receiver may count more than the sender sent"
+            )
+
+        # The load: as the file or the command line states it; that of UDP also by what was sent, or what
+        # arrived and what was lost.
+        streams = int(real(test, "num_streams") or 1)
+        target = real(test, "target_bitrate")
+        if target is None:
+            target = command.amount("-b", "--bitrate", "--bandwidth", small=1000, large=1000)
+        load, pace = None, Pace(Labels(load_bps=math.inf))
+        if target is not None:
+            load = target * streams or math.inf
+        elif self.protocol == "udp":
+            arrived = known.get("goodput_bps", 0.0) / max(1 - known.get("loss_rate", 0.0), SLACK)
+            pace = pace_of(known.get("sent_bps", arrived), DEFAULT_BPS * streams, "-b")
+            notes += pace.notes
+
+        ends = next(iter(tables(start, "connected")), {})
+        local, remote = text_of(ends, "local_host"), text_of(ends, "remote_host")
+        version = text_of(start, "version")
+        release = re.search(r"(\d+)\.(\d+)", version)
+        is_threaded = release and tuple(map(int, release.groups())) >= _MULTITHREADED
+        return Result(
+            origin=Origin(
+                NAME, version.removeprefix("iperf").strip(), place, run=text_of(start, "cookie")
+            ),
+            labels=Labels(
+                protocol=self.protocol,
+                payload_bytes=int(real(test, "blksize") or 0),
+                load_bps=load,
+                cores=1 if streams == 1 else None,
+                options=dict(DUPLEX) if self.duplex else {},
+            ),
+            implied=pace.implied,
+            assumed=pace.assumed,
+            numbers=tuple(numbers),
+            hosts=Hosts(local, remote) if self.local_sends else Hosts(remote, local),
+            streams=streams,
+            limits=Limits(
+                most_cores=CPU_SLACK * (1 + streams if is_threaded else 1),
+                windows=OMITTED if omitted else 1.05,
+            ),
+            notes=tuple(notes),
+        )
+
+    def check(self) -> None:
+        """Refuse a run that failed, and one whose streams or bytes are not those that were asked for."""
+        start, end, test = self.start, self.end, self.test
+        if error := self.document.get("error"):
+            raise RecordError(f"the run failed: iperf3 says {error!s}")
+        require(
+            start or end,
+            "it is a fragment of iperf3's JSON: it has neither start nor end, so nothing says what "
+            "was measured",
+        )
+        require(
+            end and tables(self.document, "intervals"),
+            "the run ended before it measured: it has no intervals or no end",
+        )
+        require(test, "it has no test_start, which says protocol and size: the run is broken")
+        size = real(test, "blksize")
+        require(size, "test_start has no blksize: the payload is not stated")
+        connected, streams = len(tables(start, "connected")), real(test, "num_streams")
+        if connected and streams is not None and not self.duplex:
+            check_count(streams, connected, "the connections at the start", "num_streams")
+        sent = table(end, "sum_sent")
+        packets = real(sent, "packets")
+        if self.protocol == "udp" and packets and size:
+            what = f"{packets:.0f} packets of {size:.0f} B"
+            check_count(real(sent, "bytes") or 0, packets * size, what, "the bytes sent")
+        parts = tables(end, "streams")
+        for side, whole in (("sender", "sum_sent"), ("receiver", "sum_received")):
+            counts = [real(table(part, side), "bytes") for part in parts]
+            total = real(table(end, whole), "bytes")
+            if counts and None not in counts and total is not None:
+                counted = sum(count or 0 for count in counts)
+                check_count(total, counted, f"the bytes of {len(counts)} streams' {side}", whole)
+
+    def rates(self, notes: list[str]) -> list[Number]:
+        """Goodput and sent rate; for old versions UDP's goodput by the packets that arrived."""
+        end = self.end
+        received, sent = (_rate(end, name) for name in ("sum_received", "sum_sent"))
+        numbers = []
+        if received:
+            numbers.append(Number("goodput_bps", received, RECEIVER))
+        elif self.protocol == "udp":
+            sent = sent or _rate(end, "sum")
+            block = table(end, "sum")
+            packets, seconds = real(block, "packets"), real(block, "seconds")
+            lost, size = real(block, "lost_packets"), real(self.test, "blksize") or 0
+            if packets and seconds and lost is not None and lost >= 0:
+                if block.get("sender") is True:
+                    notes.append("the report of a sender of UDP says nothing of what arrived")
+                else:
+                    notes.append(
+                        "this version prints the sender's bytes alone: goodput is worked out of the packets that "
+                        "arrived, their size and the sender's seconds"
+                    )
+                    value = 8 * size * (packets - lost) / seconds
+                    numbers.append(Number("goodput_bps", value, RECEIVER, basis="derived"))
+        if sent:
+            numbers.append(Number("sent_bps", sent, SENDER))
+        return numbers
+
+    def loss(self, notes: list[str]) -> list[Number]:
+        """Loss by gaps, with a range up to the loss with the tail if the sender counted more packets."""
+        end = self.end
+        block = table(end, "sum_received") or table(end, "sum")
+        packets, lost = real(block, "packets"), real(block, "lost_packets")
+        if self.protocol != "udp" or not packets or lost is None:
+            return []
+        require(
+            0 <= lost <= packets,
+            f"it counts {lost:.0f} lost of {packets:.0f} packets, which is impossible: iperf3's "
+            "32-bit counter overflowed; run shorter or with --udp-counters-64bit",
+        )
+        loss, per_cent = lost / packets, real(block, "lost_percent")
+        if per_cent is not None:
+            check_share(per_cent / 100, loss, f"{lost:.0f} lost of {packets:.0f} packets")
+
+        # Packets that the sender counted in all, or over its intervals.
+        sent = real(table(end, "sum_sent"), "packets")
+        blocks = [table(interval, "sum") for interval in tables(self.document, "intervals")]
+        if not any(one.get("sender") is False for one in blocks):
+            counts = [real(one, "packets") for one in blocks if not one.get("omitted")]
+            sent = max(sent or 0, sum(count or 0 for count in counts)) or None
+        if sent is None or sent <= packets or real(self.test, "omit"):
+            return [Number("loss_rate", loss, RECEIVER)]
+        notes.append(
+            f"{sent:.0f} packets were sent and {packets:.0f} are accounted for: the tail is lost or "
+            "late, which loss_rate leaves out and its high takes in"
+        )
+        high = 1 - (packets - lost) / sent
+        return [
+            Number("loss_rate", loss, RECEIVER, low=loss, high=high, quality="tail not counted")
+        ]
+
+    def cpu(self) -> list[Number]:
+        """CPU of both processes; a server does not know that of its client and prints 0."""
+        block = table(self.end, "cpu_utilization_percent")
+        numbers = []
+        for name, sends in (("host", self.local_sends), ("remote", not self.local_sends)):
+            percent = real(block, f"{name}_total")
+            if percent is not None and (name == "host" or self.at_client or percent):
+                metric = f"cpu_{'send' if sends else 'recv'}_process_cores"
+                numbers.append(Number(metric, shifted(percent, -2), SENDER if sends else RECEIVER))
+        return numbers
 
 
 def _rate(end: Document, name: str) -> float | None:
@@ -344,47 +384,3 @@ def _rate(end: Document, name: str) -> float | None:
     if rate:
         check_rate(exact(rate), exact(counted), f"{name}: {size:.0f} B in {seconds:g} s", SLACK)
     return counted
-
-
-def _loss(direction: _Direction, notes: list[str]) -> list[Number]:
-    """Loss by gaps, with a range up to the loss with the tail if the sender counted more packets."""
-    end = direction.end
-    block = table(end, "sum_received") or table(end, "sum")
-    packets, lost = real(block, "packets"), real(block, "lost_packets")
-    if direction.protocol != "udp" or not packets or lost is None:
-        return []
-    require(
-        0 <= lost <= packets,
-        f"it counts {lost:.0f} lost of {packets:.0f} packets, which is impossible: iperf3's "
-        "32-bit counter overflowed; run shorter or with --udp-counters-64bit",
-    )
-    loss, per_cent = lost / packets, real(block, "lost_percent")
-    if per_cent is not None:
-        check_share(per_cent / 100, loss, f"{lost:.0f} lost of {packets:.0f} packets")
-
-    # Packets that the sender counted in all, or over its intervals.
-    sent = real(table(end, "sum_sent"), "packets")
-    blocks = [table(interval, "sum") for interval in tables(direction.document, "intervals")]
-    if not any(one.get("sender") is False for one in blocks):
-        counts = [real(one, "packets") for one in blocks if not one.get("omitted")]
-        sent = max(sent or 0, sum(count or 0 for count in counts)) or None
-    if sent is None or sent <= packets or real(direction.test, "omit"):
-        return [Number("loss_rate", loss, RECEIVER)]
-    notes.append(
-        f"{sent:.0f} packets were sent and {packets:.0f} are accounted for: the tail is lost or "
-        "late, which loss_rate leaves out and its high takes in"
-    )
-    high = 1 - (packets - lost) / sent
-    return [Number("loss_rate", loss, RECEIVER, low=loss, high=high, quality="tail not counted")]
-
-
-def _cpu(direction: _Direction) -> list[Number]:
-    """CPU of both processes; a server does not know that of its client and prints 0."""
-    block = table(direction.end, "cpu_utilization_percent")
-    numbers = []
-    for name, sends in (("host", direction.local_sends), ("remote", not direction.local_sends)):
-        percent = real(block, f"{name}_total")
-        if percent is not None and (name == "host" or direction.at_client or percent):
-            metric = f"cpu_{'send' if sends else 'recv'}_process_cores"
-            numbers.append(Number(metric, shifted(percent, -2), SENDER if sends else RECEIVER))
-    return numbers

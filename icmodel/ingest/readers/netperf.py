@@ -18,7 +18,7 @@ import csv
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from icmodel.errors import RecordError
@@ -142,6 +142,41 @@ class Test:
     burst: int
     paced: bool
 
+    @classmethod
+    def split(cls, source: Source) -> Iterator[Test]:
+        """The tests of a text, or of a list of lists of lines in JSON, as harnesses keep it."""
+        lines = source.lines
+        if source.text.lstrip().startswith("["):
+            parts = [part for document in documents(source.text) for part in document]
+            lines = [line for part in parts if isinstance(part, list) for line in map(str, part)]
+            lines = "\n".join(lines).split("\n")
+        joined: list[str] = []
+        for line in lines:
+            if joined and _BROKEN.search(joined[-1]):
+                joined[-1] = f"{joined[-1].rstrip()} {line}"
+            else:
+                joined.append(line)
+        text = "\n".join(joined)
+        banners = list(_BANNER.finditer(text))
+        require(banners, "it has no banner '... TEST from ...', which says what was tested")
+        ends = [*(banner.start() for banner in banners[1:]), len(text)]
+        starts = [0, *(banner.end() for banner in banners)]
+        for banner, before, end in zip(banners, starts, ends, strict=False):
+            peer = _TO.search(banner["rest"])
+            typed = [
+                line for line in text[before : banner.start()].split("\n") if "netperf " in line
+            ]
+            yield cls(
+                words=banner["test"],
+                migrated=banner[0].startswith("MIGRATED"),
+                host=(peer[2] or peer[1]) if peer else "",
+                command=typed[-1] if typed else "",
+                lines=tuple(line for line in text[banner.end() : end].split("\n") if line.strip()),
+                place=f"line {source.first + text.count(chr(10), 0, banner.start())}",
+                burst=int(first_group(_BURST, banner["rest"]) or 0),
+                paced=" : interval" in banner["rest"],
+            )
+
     @property
     def protocol(self) -> str | None:
         """The protocol the banner names, if any."""
@@ -227,7 +262,7 @@ def read(source: Source) -> list[Result]:
         If a test failed or its table cannot be read.
     """
     results = []
-    for test in _tests(source):
+    for test in Test.split(source):
         if "CONNECT" in test.words.upper():
             raise NotTakenError(
                 f"{test.place}: {test.words} sets a connection up for every transaction, which is no "
@@ -236,42 +271,9 @@ def read(source: Source) -> list[Result]:
         failed = _FAILED.search("\n".join(test.lines))
         if failed and not any(map(_cells, test.lines)):
             raise RecordError(f"{test.place}: the run failed: netperf says {failed[0].strip()!r}")
-        pairs = _omni_pairs(test.lines)
-        results.append(_omni_result(test, pairs) if pairs else _classic_result(test))
+        omni = _Omni.of(test)
+        results.append(omni.result() if omni.pairs else _Table.of(test).result())
     return results
-
-
-def _tests(source: Source) -> Iterator[Test]:
-    """The tests of a text, or of a list of lists of lines in JSON, as harnesses keep it."""
-    lines = source.lines
-    if source.text.lstrip().startswith("["):
-        parts = [part for document in documents(source.text) for part in document]
-        lines = [line for part in parts if isinstance(part, list) for line in map(str, part)]
-        lines = "\n".join(lines).split("\n")
-    joined: list[str] = []
-    for line in lines:
-        if joined and _BROKEN.search(joined[-1]):
-            joined[-1] = f"{joined[-1].rstrip()} {line}"
-        else:
-            joined.append(line)
-    text = "\n".join(joined)
-    banners = list(_BANNER.finditer(text))
-    require(banners, "it has no banner '... TEST from ...', which says what was tested")
-    ends = [*(banner.start() for banner in banners[1:]), len(text)]
-    starts = [0, *(banner.end() for banner in banners)]
-    for banner, before, end in zip(banners, starts, ends, strict=False):
-        peer = _TO.search(banner["rest"])
-        typed = [line for line in text[before : banner.start()].split("\n") if "netperf " in line]
-        yield Test(
-            words=banner["test"],
-            migrated=banner[0].startswith("MIGRATED"),
-            host=(peer[2] or peer[1]) if peer else "",
-            command=typed[-1] if typed else "",
-            lines=tuple(line for line in text[banner.end() : end].split("\n") if line.strip()),
-            place=f"line {source.first + text.count(chr(10), 0, banner.start())}",
-            burst=int(first_group(_BURST, banner["rest"]) or 0),
-            paced=" : interval" in banner["rest"],
-        )
 
 
 def _cells(line: str) -> list[str]:
@@ -304,216 +306,254 @@ def _cpu(cells: Sequence[str], *, local_sends: bool) -> list[Number]:
 # --- omni -------------------------------------------------------------------------------------
 
 
-def _omni_pairs(lines: Sequence[str]) -> dict[str, str]:
-    """The values that omni printed by their keys, in any of its forms; empty for other tests."""
-    pairs = dict(line.split("=", 1) for line in lines if _PAIR.match(line))
-    if pairs:
-        return pairs
-    for head, row in pairwise(lines):
-        if head.startswith("Throughput,") or ",Throughput" in head:
-            names, cells = next(csv.reader([head])), next(csv.reader([row]))
-            require(
-                len(cells) <= len(names) + 1,
-                f"a row has {len(cells)} cells under {len(names)} names: it was changed",
-            )
-            keys = [COLUMNS.get(name.strip(), name.strip()) for name in names]
-            return dict(zip(keys, cells, strict=False))
-    # Of the columns of -O, with names over several lines, only two need no guess.
-    rows = [line.split() for line in lines]
-    if len(rows) >= 3 and rows[0] == ["Throughput", "Throughput"] and rows[1] == ["Units"]:
-        return {"THROUGHPUT": rows[2][0], "THROUGHPUT_UNITS": " ".join(rows[2][1:])}
-    return {}
+@dataclass(slots=True)
+class _Omni:
+    """The values of omni by their keys."""
 
+    test: Test
+    pairs: Mapping[str, str]
+    notes: list[str] = field(default_factory=list)
 
-def _omni_result(test: Test, pairs: Mapping[str, str]) -> Result:
-    """The result of omni's values."""
-    require(
-        "THROUGHPUT" in pairs, f"{test.place}: omni was not asked for THROUGHPUT: nothing to take"
-    )
-    unit = pairs.get("THROUGHPUT_UNITS", "").strip()
-    if not unit and not test.round_trips:
-        unit = FLAGS.get(first_group(_FLAG, test.command), "")
-    text = pairs["THROUGHPUT"].strip()
-    number(text, "THROUGHPUT")
-    notes: list[str] = []
-    if unit == "Trans/s" or (test.round_trips and unit in UNITS):
-        numbers = _omni_round_trips(test, text, unit, pairs, notes)
-    elif unit in UNITS:
-        rate = _rate(text, unit)
-        numbers = [Number.read("goodput_bps", rate, RECEIVER if test.reverse else SENDER)]
-        if test.protocol == "udp" and not test.reverse:
-            notes.append("omni's THROUGHPUT of UDP is what was sent: no goodput")
-            numbers = [Number.read("sent_bps", rate, SENDER)]
-        if any(key in pairs for key in LATENCIES):
-            notes.append("the latency of a STREAM test is how long a send call took: not taken")
-    else:
-        raise RecordError(
-            f"{test.place}: THROUGHPUT has no unit: ask omni for THROUGHPUT_UNITS beside it"
-        )
+    @classmethod
+    def of(cls, test: Test) -> _Omni:
+        """The values of a test, in any of omni's forms; empty for other tests."""
+        lines = test.lines
+        pairs = dict(line.split("=", 1) for line in lines if _PAIR.match(line))
+        if pairs:
+            return cls(test, pairs)
+        for head, row in pairwise(lines):
+            if head.startswith("Throughput,") or ",Throughput" in head:
+                names, cells = next(csv.reader([head])), next(csv.reader([row]))
+                require(
+                    len(cells) <= len(names) + 1,
+                    f"a row has {len(cells)} cells under {len(names)} names: it was changed",
+                )
+                keys = [COLUMNS.get(name.strip(), name.strip()) for name in names]
+                return cls(test, dict(zip(keys, cells, strict=False)))
+        # Of the columns of -O, with names over several lines, only two need no guess.
+        rows = [line.split() for line in lines]
+        if len(rows) >= 3 and rows[0] == ["Throughput", "Throughput"] and rows[1] == ["Units"]:
+            pairs = {"THROUGHPUT": rows[2][0], "THROUGHPUT_UNITS": " ".join(rows[2][1:])}
+        return cls(test, pairs)
 
-    utilisations = [
-        pairs.get(key, "").strip() or str(NOT_MEASURED)
-        for key in ("LOCAL_CPU_UTIL", "REMOTE_CPU_UTIL")
-    ]
-    numbers += _cpu(utilisations[:: -1 if test.reverse else 1], local_sends=True)
-    if width := _value(pairs, "THROUGHPUT_CONFID"):
-        notes.append(f"netperf's confidence interval of the throughput is {width:g} % wide")
-    runs = _value(pairs, "CONFIDENCE_ITERATION") or 1
-    if runs > 1:
-        numbers = [part._replace(n=int(runs)) for part in numbers]
-    size_key = "REMOTE_SEND_SIZE" if test.reverse else "LOCAL_SEND_SIZE"
-    payload = _value(pairs, "REQUEST_SIZE" if test.round_trips else size_key)
-    response = _value(pairs, "RESPONSE_SIZE")
-    if test.round_trips and payload and response:
-        test.check_equal(int(payload), int(response))
-    protocol = pairs.get("PROTOCOL", "").strip().lower()
-    cores = _value(pairs, "LOCAL_CPU_COUNT")
-    return test.result(
-        numbers,
-        notes,
-        int(payload) if payload else None,
-        protocol=protocol if protocol in PROTOCOLS.values() else None,
-        host_cores=int(cores) if cores else None,
-    )
-
-
-def _value(pairs: Mapping[str, str], key: str) -> float | None:
-    """The number of a key; ``None`` if it is missing, empty or not measured."""
-    text = pairs.get(key, "").strip()
-    value = number(text, key) if text else float(NOT_MEASURED)
-    require(
-        value >= 0 or value == NOT_MEASURED,
-        f"{key} is {text}, and none can be below 0: it was changed",
-    )
-    return value if value >= 0 else None
-
-
-def _omni_round_trips(
-    test: Test, text: str, unit: str, pairs: Mapping[str, str], notes: list[str]
-) -> list[Number]:
-    """The rate and its round trips: measured ones replace the reciprocal of the rate."""
-    if unit == "Trans/s":
-        rate = printed(text)
-    else:  # both directions together
-        size = _value(pairs, "REQUEST_SIZE")
+    def value(self, key: str) -> float | None:
+        """The number of a key; ``None`` if it is missing, empty or not measured."""
+        text = self.pairs.get(key, "").strip()
+        value = number(text, key) if text else float(NOT_MEASURED)
         require(
-            size,
-            f"{test.place}: a throughput of requests and responses needs REQUEST_SIZE beside it: ask omni "
-            "for it",
+            value >= 0 or value == NOT_MEASURED,
+            f"{key} is {text}, and none can be below 0: it was changed",
         )
-        rate = _rate(text, unit) / exact(16 * (size or 0))
-    measured = []
-    for key, name in LATENCIES.items():
-        value = _value(pairs, key)
-        if value == 0:
-            notes.append(f"{key} is 0 us, which netperf prints where it has none: not taken")
-        elif value is not None:
-            trip = printed(pairs[key].strip(), MICRO, truncated=True)
-            measured.append(Number.read(f"rtt_{name}_s", trip, BOTH))
-    metrics = {part.metric for part in measured}
-    derived = [part for part in test.round_trip(rate, notes) if part.metric not in metrics]
-    mean = printed_of(measured, "rtt_mean_s")
-    if mean is not None and not test.burst and (mean * rate).low > 1 + SLACK:
-        raise RecordError(
-            f"{test.place}: {rate.value:.6g} transactions/s one after another are not of "
-            f"{mean.value * 1e6:.6g} us each: a number or a unit was changed"
+        return value if value >= 0 else None
+
+    def result(self) -> Result:
+        """The result, by the unit of its throughput."""
+        test, pairs = self.test, self.pairs
+        require(
+            "THROUGHPUT" in pairs,
+            f"{test.place}: omni was not asked for THROUGHPUT: nothing to take",
         )
-    return [*derived, *measured]
+        unit = pairs.get("THROUGHPUT_UNITS", "").strip()
+        if not unit and not test.round_trips:
+            unit = FLAGS.get(first_group(_FLAG, test.command), "")
+        text = pairs["THROUGHPUT"].strip()
+        number(text, "THROUGHPUT")
+        if unit == "Trans/s" or (test.round_trips and unit in UNITS):
+            numbers = self.round_trips(text, unit)
+        elif unit in UNITS:
+            numbers = self.stream(_rate(text, unit))
+        else:
+            raise RecordError(
+                f"{test.place}: THROUGHPUT has no unit: ask omni for THROUGHPUT_UNITS beside it"
+            )
+        utilisations = [
+            pairs.get(key, "").strip() or str(NOT_MEASURED)
+            for key in ("LOCAL_CPU_UTIL", "REMOTE_CPU_UTIL")
+        ]
+        numbers += _cpu(utilisations[:: -1 if test.reverse else 1], local_sends=True)
+        if width := self.value("THROUGHPUT_CONFID"):
+            self.notes.append(
+                f"netperf's confidence interval of the throughput is {width:g} % wide"
+            )
+        runs = self.value("CONFIDENCE_ITERATION") or 1
+        if runs > 1:
+            numbers = [part._replace(n=int(runs)) for part in numbers]
+
+        size_key = "REMOTE_SEND_SIZE" if test.reverse else "LOCAL_SEND_SIZE"
+        payload = self.value("REQUEST_SIZE" if test.round_trips else size_key)
+        response = self.value("RESPONSE_SIZE")
+        if test.round_trips and payload and response:
+            test.check_equal(int(payload), int(response))
+        protocol = pairs.get("PROTOCOL", "").strip().lower()
+        cores = self.value("LOCAL_CPU_COUNT")
+        return test.result(
+            numbers,
+            self.notes,
+            int(payload) if payload else None,
+            protocol=protocol if protocol in PROTOCOLS.values() else None,
+            host_cores=int(cores) if cores else None,
+        )
+
+    def stream(self, rate: Printed) -> list[Number]:
+        """The throughput of a stream; that of UDP is the sent rate."""
+        side = RECEIVER if self.test.reverse else SENDER
+        metric = "goodput_bps"
+        if self.test.protocol == "udp" and side == SENDER:
+            metric = "sent_bps"
+            self.notes.append("omni's THROUGHPUT of UDP is what was sent: no goodput")
+        if any(key in self.pairs for key in LATENCIES):
+            self.notes.append(
+                "the latency of a STREAM test is how long a send call took: not taken"
+            )
+        return [Number.read(metric, rate, side)]
+
+    def round_trips(self, text: str, unit: str) -> list[Number]:
+        """The rate and its round trips: measured ones replace the reciprocal of the rate."""
+        test = self.test
+        if unit == "Trans/s":
+            rate = printed(text)
+        else:  # both directions together
+            size = self.value("REQUEST_SIZE") or 0
+            require(
+                size,
+                f"{test.place}: a throughput of requests and responses needs REQUEST_SIZE beside it: ask omni "
+                "for it",
+            )
+            rate = _rate(text, unit) / exact(16 * size)
+        measured = []
+        for key, name in LATENCIES.items():
+            value = self.value(key)
+            if value == 0:
+                self.notes.append(
+                    f"{key} is 0 us, which netperf prints where it has none: not taken"
+                )
+            elif value is not None:
+                trip = printed(self.pairs[key].strip(), MICRO, truncated=True)
+                measured.append(Number.read(f"rtt_{name}_s", trip, BOTH))
+        metrics = {part.metric for part in measured}
+        derived = [part for part in test.round_trip(rate, self.notes) if part.metric not in metrics]
+        mean = printed_of(measured, "rtt_mean_s")
+        if mean is not None and not test.burst and (mean * rate).low > 1 + SLACK:
+            raise RecordError(
+                f"{test.place}: {rate.value:.6g} transactions/s one after another are not of "
+                f"{mean.value * 1e6:.6g} us each: a number or a unit was changed"
+            )
+        return [*derived, *measured]
 
 
 # --- classic tables ---------------------------------------------------------------------------
 
 
-def _classic_result(test: Test) -> Result:
-    """The result of a classic table, by the units in its head, which is above the first row of numbers."""
-    body = "\n".join(test.lines)
-    rows = [cells for line in test.lines if (cells := _cells(line))]
-    first = next((at for at, line in enumerate(test.lines) if _cells(line)), len(test.lines))
-    head = [line for line in test.lines[:first] if not line.startswith(("Interim", "!!!"))]
-    units = _UNIT.findall("\n".join(head))
-    require(
-        rows and units,
-        f"{test.place}: {test.words} has no line of numbers that icmodel can read: the run was "
-        "cut off, or it is omni's -O, in whose place -o or -k prints the same",
-    )
-    notes, quality = [], ""
-    if "Desired confidence was not achieved" in body:
-        quality = "confidence not reached"
+@dataclass(slots=True)
+class _Table:
+    """A classic table: its rows of numbers, the units in its head, and a warning of its confidence."""
+
+    test: Test
+    rows: Sequence[Sequence[str]]
+    units: Sequence[str]
+    notes: list[str]
+    quality: str
+
+    @classmethod
+    def of(cls, test: Test) -> _Table:
+        """The table of a test; its head is above the first row of numbers."""
+        body = "\n".join(test.lines)
+        first = next((at for at, line in enumerate(test.lines) if _cells(line)), len(test.lines))
+        head = [line for line in test.lines[:first] if not line.startswith(("Interim", "!!!"))]
+        rows = [cells for line in test.lines if (cells := _cells(line))]
+        units = _UNIT.findall("\n".join(head))
+        require(
+            rows and units,
+            f"{test.place}: {test.words} has no line of numbers that icmodel can read: the run was "
+            "cut off, or it is omni's -O, in whose place -o or -k prints the same",
+        )
+        if "Desired confidence was not achieved" not in body:
+            return cls(test, rows, units, [], "")
         width = first_group(_CONFIDENCE, body)
         interval = f", its interval is {width} % wide" if width else ""
-        notes.append(f"netperf warns that the requested confidence was not reached{interval}")
-    if test.round_trips:
-        return _classic_round_trips(test, rows, units[0], notes)
-    if test.protocol == "udp":
-        return _classic_udp(test, rows, units[-1], notes, quality)
-    row = rows[0]
-    require(len(row) >= 5, f"{test.place}: its row has {len(row)} numbers where 5 are needed")
-    side = RECEIVER if test.reverse or not test.migrated else SENDER
-    goodput = Number.read("goodput_bps", _rate(row[4], units[-1]), side, quality=quality)
-    if len(row) > 5:
-        notes.append("service demand is CPU over throughput: not taken")
-    numbers = [goodput, *_cpu(row[5:7], local_sends=not test.reverse)]
-    return test.result(numbers, notes, int(float(row[2])))
+        note = f"netperf warns that the requested confidence was not reached{interval}"
+        return cls(test, rows, units, [note], "confidence not reached")
 
+    def result(self) -> Result:
+        """The result, by the kind of test."""
+        if self.test.round_trips:
+            return self.round_trips()
+        return self.udp() if self.test.protocol == "udp" else self.stream()
 
-def _classic_udp(
-    test: Test, rows: Sequence[Sequence[str]], unit: str, notes: list[str], quality: str
-) -> Result:
-    """The result of the two rows of UDP: the sender's and the receiver's."""
-    require(
-        len(rows) >= 2 and len(rows[0]) >= 6 and len(rows[1]) >= 4,
-        f"{test.place}: UDP needs a line of each end, and one is missing",
-    )
-    send, receive = rows[0], rows[1]
-    okay, arrived = float(send[3]), float(receive[2])
-    require(okay > 0, f"{test.place}: no message was sent: the run failed")
-    require(
-        arrived > 0,
-        f"{test.place}: of {okay:.0f} messages none arrived: the receiver's socket was too "
-        "small for one or the way was shut, so it says nothing of the link",
-    )
-    require(
-        arrived <= okay,
-        f"{test.place}: {arrived:.0f} messages arrived of {okay:.0f} sent: the lines of the "
-        "two ends are swapped or changed",
-    )
-    sent, goodput = _rate(send[5], unit), _rate(receive[3], unit)
-    for rate, messages, seconds in ((sent, send[3], send[2]), (goodput, receive[2], receive[1])):
-        counted = bits_per_second(exact(float(messages) * float(send[1])), printed(seconds))
-        what = f"{test.place}: {messages} messages of {send[1]} B in {seconds} s"
-        check_rate(rate, counted, what, CLASSIC_SLACK)
-    numbers = [
-        Number.read("sent_bps", sent, SENDER, quality=quality),
-        Number.read("goodput_bps", goodput, RECEIVER, quality=quality),
-        Number("loss_rate", (okay - arrived) / okay, BOTH),
-        *_cpu([*send[6:7], *receive[4:5]], local_sends=True),
-    ]
-    notes.append("a message that the sender could not send counts as an error, not as lost")
-    return test.result(numbers, notes, int(float(send[1])))
+    def stream(self) -> Result:
+        """The result of the row of a stream."""
+        test, row = self.test, self.rows[0]
+        require(len(row) >= 5, f"{test.place}: its row has {len(row)} numbers where 5 are needed")
+        side = RECEIVER if test.reverse or not test.migrated else SENDER
+        rate = _rate(row[4], self.units[-1])
+        goodput = Number.read("goodput_bps", rate, side, quality=self.quality)
+        if len(row) > 5:
+            self.notes.append("service demand is CPU over throughput: not taken")
+        numbers = [goodput, *_cpu(row[5:7], local_sends=not test.reverse)]
+        return test.result(numbers, self.notes, int(float(row[2])))
 
-
-def _classic_round_trips(
-    test: Test, rows: Sequence[Sequence[str]], unit: str, notes: list[str]
-) -> Result:
-    """The result of a request/response test, whose rate ``-v 2`` prints besides."""
-    row = rows[0]
-    require(len(row) >= 6, f"{test.place}: its row has {len(row)} numbers where 6 are needed")
-    request, response = int(float(row[2])), int(float(row[3]))
-    test.check_equal(request, response)
-    require(request >= 1, f"{test.place}: its requests are of {request} B: its row was changed")
-    verbose = rows[-1] if len(rows[-1]) == VERBOSE_CELLS else None
-    if unit == "per sec" or verbose:
-        cell = verbose[5] if verbose and unit != "per sec" else row[5]
-        number(cell, "the rate")
-        rate = printed(cell)
-    else:  # as throughput of both directions together
-        rate = _rate(row[5], unit) / exact(16 * request)
-        notes.append(f"the rate is worked out of the throughput in {unit}, both ways together")
-    if verbose and not test.burst:
+    def udp(self) -> Result:
+        """The result of the two rows of UDP: the sender's and the receiver's."""
+        place, rows = self.test.place, self.rows
         require(
-            (rate * printed(verbose[4], MICRO)).overlaps(exact(1.0), CLASSIC_SLACK),
-            f"{test.place}: {rate.value:.6g} transactions/s are not of {verbose[4]} us each: a number "
-            "was changed",
+            len(rows) >= 2 and len(rows[0]) >= 6 and len(rows[1]) >= 4,
+            f"{place}: UDP needs a line of each end, and one is missing",
         )
-    numbers = [*test.round_trip(rate, notes), *_cpu(row[6:8], local_sends=True)]
-    return test.result(numbers, notes, request)
+        send, receive = rows[0], rows[1]
+        okay, arrived = float(send[3]), float(receive[2])
+        require(okay > 0, f"{place}: no message was sent: the run failed")
+        require(
+            arrived > 0,
+            f"{place}: of {okay:.0f} messages none arrived: the receiver's socket was too "
+            "small for one or the way was shut, so it says nothing of the link",
+        )
+        require(
+            arrived <= okay,
+            f"{place}: {arrived:.0f} messages arrived of {okay:.0f} sent: the lines of the "
+            "two ends are swapped or changed",
+        )
+        size, unit = send[1], self.units[-1]
+        sent, goodput = _rate(send[5], unit), _rate(receive[3], unit)
+        for rate, messages, seconds in (
+            (sent, send[3], send[2]),
+            (goodput, receive[2], receive[1]),
+        ):
+            counted = bits_per_second(exact(float(messages) * float(size)), printed(seconds))
+            what = f"{place}: {messages} messages of {size} B in {seconds} s"
+            check_rate(rate, counted, what, CLASSIC_SLACK)
+        numbers = [
+            Number.read("sent_bps", sent, SENDER, quality=self.quality),
+            Number.read("goodput_bps", goodput, RECEIVER, quality=self.quality),
+            Number("loss_rate", (okay - arrived) / okay, BOTH),
+            *_cpu([*send[6:7], *receive[4:5]], local_sends=True),
+        ]
+        self.notes.append(
+            "a message that the sender could not send counts as an error, not as lost"
+        )
+        return self.test.result(numbers, self.notes, int(float(size)))
+
+    def round_trips(self) -> Result:
+        """The result of a request/response test, whose rate ``-v 2`` prints besides."""
+        test, row, unit = self.test, self.rows[0], self.units[0]
+        require(len(row) >= 6, f"{test.place}: its row has {len(row)} numbers where 6 are needed")
+        request, response = int(float(row[2])), int(float(row[3]))
+        test.check_equal(request, response)
+        require(request >= 1, f"{test.place}: its requests are of {request} B: its row was changed")
+        verbose = self.rows[-1] if len(self.rows[-1]) == VERBOSE_CELLS else None
+        if unit == "per sec" or verbose:
+            cell = verbose[5] if verbose and unit != "per sec" else row[5]
+            number(cell, "the rate")
+            rate = printed(cell)
+        else:  # as throughput of both directions together
+            rate = _rate(row[5], unit) / exact(16 * request)
+            self.notes.append(
+                f"the rate is worked out of the throughput in {unit}, both ways together"
+            )
+        if verbose and not test.burst:
+            require(
+                (rate * printed(verbose[4], MICRO)).overlaps(exact(1.0), CLASSIC_SLACK),
+                f"{test.place}: {rate.value:.6g} transactions/s are not of {verbose[4]} us each: a number "
+                "was changed",
+            )
+        numbers = [*test.round_trip(rate, self.notes), *_cpu(row[6:8], local_sends=True)]
+        return test.result(numbers, self.notes, request)

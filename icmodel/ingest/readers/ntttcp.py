@@ -108,11 +108,12 @@ def read(source: Source) -> list[Result]:
         If it is cut off, or bytes over seconds are not the rate.
     """
     if _XML.search(source.text):
-        return [_xml_result(source)]
-    return [_windows_result(source) if _WINDOWS.search(source.text) else _linux_result(source)]
+        return [read_xml(source)]
+    return [read_windows(source) if _WINDOWS.search(source.text) else read_linux(source)]
 
 
-def _xml_result(source: Source) -> Result:
+def read_xml(source: Source) -> Result:
+    """The result of the XML of ``-xml`` or ``-x``."""
     text = source.text
     require(
         "<!DOCTYPE" not in text and "<!ENTITY" not in text,
@@ -156,7 +157,8 @@ def _xml_result(source: Source) -> Result:
     )
 
 
-def _linux_result(source: Source) -> Result:
+def read_linux(source: Source) -> Result:
+    """The result of the console of Linux."""
     text = source.text
     fields = {name.strip(): (value, unit) for name, value, unit in _FIELD.findall(text)}
     for key in ("test duration", "total bytes", "throughput"):
@@ -187,7 +189,7 @@ def _linux_result(source: Source) -> Result:
     )
 
 
-def _windows_result(source: Source) -> Result:
+def read_windows(source: Source) -> Result:
     """The result of the console of Windows; bytes over buffers are the size of a write."""
     text = source.text
     totals = _TOTALS.search(text)
