@@ -6,6 +6,7 @@ import json
 import math
 import re
 import tempfile
+import textwrap
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -877,3 +878,13 @@ def test_shifting_is_exact(value: Decimal, places: int) -> None:
 def test_documents_names_a_constant_that_is_no_number() -> None:
     with pytest.raises(RecordError, match="NaN"):
         list(documents('{"bits_per_second": NaN}'))
+
+
+@pytest.mark.parametrize("name", sorted(READERS))
+def test_every_sample_in_the_docstring_of_a_reader_is_read(name: str) -> None:
+    samples = re.findall(r"::\n\n((?:    .*\n)+)", READERS[name].__doc__ or "")
+    assert samples
+    for sample in samples:
+        source = Source(Path("sample.txt"), b"", textwrap.dedent(sample))
+        assert [reader.NAME for reader, _ in runs_of(source, None)] == [name]
+        assert all(result.numbers for result in READERS[name].read(source))

@@ -1,4 +1,4 @@
-"""Intel MPI Benchmarks 3.2 to 2021: the tables of PingPong and Uniband that IMB-MPI1 prints.
+"""Intel MPI Benchmarks 3.2 to 2021.3: the tables of PingPong and Uniband that IMB-MPI1 prints.
 
 A time of PingPong is half a round trip; its Mbytes/sec are size over time, the same number twice.
 Megabytes are 10^6 B since about 2017 and were 2^20 B before; the rows show which.  Not taken: Sendrecv,

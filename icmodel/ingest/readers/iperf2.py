@@ -1,4 +1,4 @@
-"""iperf 2.0.5 to 2.1.8: its text, and the lines of ``-y C``.
+"""iperf 2 up to 2.1.8: its text, and the lines of ``-y C``.
 
 Bits are in units of 10^6 and 10^9; MBytes are 2^20 B.  Of several lines of a stream the one over the whole
 run counts, and of parallel streams their sum.  A client of UDP repeats the server's report, from which

@@ -1,11 +1,11 @@
-"""iperf3 3.0 to 3.18: the JSON of ``-J`` and the lines of ``--json-stream``.
+"""iperf3 3.1.3 to 3.16: the JSON of ``-J`` and the lines of ``--json-stream``.
 
 A rate is bytes over seconds of the same block.  CPU is that of the process, and which end is ``host``
 depends on who sends.  Loss is counted by gaps in a sequence number, so it leaves out a lost tail: if the
 sender's count is known, the range goes up to the loss with the tail.  ::
 
     {"start": {"version": "iperf 3.12", "test_start": {"protocol": "TCP", "num_streams": 1, "blksize": 1448}},
-     "intervals": [...],
+     "intervals": [{}],
      "end": {"sum_sent": {"seconds": 1.0, "bytes": 1250000000, "bits_per_second": 1e10},
              "sum_received": {"seconds": 1.0, "bytes": 1249000000, "bits_per_second": 9.992e9},
              "cpu_utilization_percent": {"host_total": 41.2, "remote_total": 26.0}}}

@@ -1,4 +1,4 @@
-"""The perf tools of libzmq 2.1 to 4.3: local_thr and remote_lat.
+"""The perf tools of libzmq 2.1.1 to 4.3.4: local_thr and remote_lat.
 
 A latency is the time of all round trips over twice their number.  local_thr starts its clock after the
 first message but divides all messages by its time: the rates are (N - 1) / N of the printed ones.  Its Mb

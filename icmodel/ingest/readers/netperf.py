@@ -1,4 +1,4 @@
-"""netperf 2.4 to 2.7: classic tables, and omni's CSV (``-o``), columns (``-O``) and key=value (``-k``).
+"""netperf up to 2.7.0: classic tables, and omni's CSV (``-o``), columns (``-O``) and key=value (``-k``).
 
 The layout of a classic table follows from the test in its banner and the units in its head.  MBytes are
 2^20 B.  CPU is a share of the whole host; -1 means not measured.  A request/response test measures round

@@ -1,9 +1,9 @@
-"""nuttcp 6.1 to 8.2: the line that ends a run, with or without ``-i``, and ``-fparse``.
+"""nuttcp 6.1.2 to 7.2.1: the line that ends a run, with or without ``-i``, and ``-fparse``.
 
 MB are 2^20 B while Mbps are 10^6 b/s.  %TX and %RX are CPU of the process in whole per cent.  Under a rate
 limit, which UDP has by default, the sender spins, so its %TX is not taken.  ::
 
-     $ nuttcp -T1 -l64 192.0.2.2
+    $ nuttcp -T1 -l64 192.0.2.2
        24.1729 MB /   1.00 sec =  203.1227 Mbps 53 %TX 44 %RX 0 retrans 0.16 msRTT
     megabytes=2369.4077 real_seconds=2.00 rate_Mbps=9941.1674 tx_cpu=52 rx_cpu=42 retrans=0 rtt_ms=0.13
 """

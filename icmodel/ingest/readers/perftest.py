@@ -1,4 +1,4 @@
-"""perftest 4 to 6: the tables of ib_write_bw, ib_send_lat and their kin, raw Ethernet included.
+"""perftest, which prints no version: the tables of ib_write_bw, ib_send_lat and their kin, raw Ethernet included.
 
 "MB/sec" and "MiB/sec" are 2^20 B/s.  Latencies are half a round trip, those of READ and ATOMIC the whole.
 Not taken: t_max, which is the second largest sample, and t_stdev, which is computed in whole microseconds.  ::

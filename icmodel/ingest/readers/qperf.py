@@ -1,4 +1,4 @@
-"""qperf 0.4: tcp_bw, udp_lat and their kin, short or verbose.
+"""qperf 0.4.11: tcp_bw, udp_lat and their kin, short or verbose.
 
 Prefixes of units are powers of 1000; sizes are as qperf spells them (KiB, followed by the exact number).
 Numbers have three digits, so each has the range that the rounding leaves open.  A latency is half a round

@@ -1,4 +1,4 @@
-"""sockperf 2.5 to 3.10: summaries of ping-pong, under-load and throughput, and the head of a full log.
+"""sockperf 3.7 to 3.10: summaries of ping-pong, under-load and throughput, and the head of a full log.
 
 Latencies are half a round trip unless --full-rtt was set.  "MBps" are 2^20 B/s and "Mbps" 2^20 b/s; both
 count what the sender sent, so they are checked and the message rate is taken.  ::
