@@ -190,7 +190,7 @@ def stated_link(text: str, link: Interconnect | None) -> Interconnect | None:
     if link is not None and link.line_rate_bps is not None:
         return link
     rates = [1e6 * float(mb) for mb in _SPEED.findall(text)]
-    rates += [1e9 * float(next(filter(None, found))) for found in _PORT_RATE.findall(text)]
+    rates += [1e9 * float(next(filter(None, groups))) for groups in _PORT_RATE.findall(text)]
     if not rates:
         return link
     return replace(link or Interconnect(kind=""), line_rate_bps=max(rates))

@@ -65,7 +65,8 @@ _PROMPT = re.compile(
     r" ?[#$%>](?: |(?=[\w.])|$)"
 )
 _DECIMAL = re.compile(r"(?<![\w.,])[0-9]+,[0-9]+(?![0-9,]|\.[0-9])")
-_THOUSANDS = re.compile(r"[0-9]{1,3},[0-9]{3}")
+_NO_THOUSANDS = re.compile(rf"(?!(?<![\w.,])[0-9]{{1,3}},[0-9]{{3}}(?![0-9])){_DECIMAL.pattern}")
+"""A number with a comma, unless the comma may separate thousands."""
 _POINT = re.compile(r"(?<![\w.,/#-])[0-9]+\.[0-9]+(?![\w.,-])")
 
 
@@ -92,6 +93,7 @@ def plain(text: str) -> list[str]:
     >>> plain("> message size: 64 [B]\n> roundtrip count: 10000")
     ['message size: 64 [B]\nroundtrip count: 10000']
     """
+    # Remove prefixes, with the source that they name, until there are no more.
     lines = [("", line) for line in _as_shown(text).split("\n")]
     while True:
         lines = [_bare(who, line, SURE) for who, line in lines]
@@ -102,7 +104,7 @@ def plain(text: str) -> list[str]:
             hits = groupby(pattern.match(line) is not None for line in filled)
             if any(hit and len(list(row)) >= enough for hit, row in hits):
                 likely.append(pattern)
-        numbers = [int(found[1]) for line in filled if (found := COUNTED.match(line))]
+        numbers = [int(match[1]) for line in filled if (match := COUNTED.match(line))]
         if (
             numbers
             and len(numbers) >= enough
@@ -112,6 +114,7 @@ def plain(text: str) -> list[str]:
         if not likely:
             break
         lines = [_bare(who, line, likely) for who, line in lines]
+
     texts = []
     for source in _apart(lines):
         bare = [
@@ -127,13 +130,14 @@ def named_apart(text: str) -> list[str]:
     lines = text.split("\n")
     filled = [line for line in lines if line.strip()]
     if filled and sum(NAMED.match(line) is not None for line in filled) * 2 > len(filled):
-        found = ((NAMED.match(line), line) for line in lines)
-        named = [(one["who"], line[one.end() :]) if one else ("", line) for one, line in found]
+        named = [
+            (match["who"], line[match.end() :]) if (match := NAMED.match(line)) else ("", line)
+            for line in lines
+        ]
         return [again for one in _apart(named) for again in plain(one)]
     common = _common(filled) if len(filled) > 1 else ""
-    words, space, _ = common.rpartition(
-        " "
-    )  # the rest may be a time that differs in its last digits
+    # The last word may be a time, whose first digits only are common.
+    words, space, _ = common.rpartition(" ")
     common = words + space or common
     return plain("\n".join(line.removeprefix(common) for line in lines)) if common else []
 
@@ -165,9 +169,9 @@ def _apart(lines: Sequence[tuple[str, str]]) -> list[str]:
 
 def _bare(who: str, line: str, prefixes: Sequence[re.Pattern[str]]) -> tuple[str, str]:
     """The source of a line, and the line without prefixes."""
-    while found := next((m for p in prefixes if (m := p.match(line))), None):
-        who = "/".join(filter(None, (who, found.groupdict().get("who"))))
-        line = line[found.end() :]
+    while match := next((m for p in prefixes if (m := p.match(line))), None):
+        who = "/".join(filter(None, (who, match.groupdict().get("who"))))
+        line = line[match.end() :]
     return who, line
 
 
@@ -205,16 +209,7 @@ def with_points(text: str, *, thousands: bool) -> str:
     >>> with_points("937,87 Mbps", thousands=False)
     '937.87 Mbps'
     """
-    commas = [
-        found[0]
-        for found in _DECIMAL.finditer(text)
-        if not (thousands and _THOUSANDS.fullmatch(found[0]))
-    ]
-    if len(commas) <= len(_POINT.findall(text)):
+    comma = _NO_THOUSANDS if thousands else _DECIMAL
+    if len(comma.findall(text)) <= len(_POINT.findall(text)):
         return text
-    return _DECIMAL.sub(
-        lambda found: (
-            found[0] if thousands and _THOUSANDS.fullmatch(found[0]) else found[0].replace(",", ".")
-        ),
-        text,
-    )
+    return comma.sub(lambda match: match[0].replace(",", "."), text)

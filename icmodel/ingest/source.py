@@ -122,8 +122,8 @@ def documents(text: str) -> Iterator[dict[str, object] | list[object]]:
         )
     )
     at = 0
-    while (found := _OPENS.search(text, at)) is not None:
-        start = found.end() - 1
+    while (match := _OPENS.search(text, at)) is not None:
+        start = match.end() - 1
         try:
             document, at = decoder.raw_decode(text, start)
         except json.JSONDecodeError as error:

@@ -105,8 +105,8 @@ def first_group(pattern: re.Pattern[str], text: str) -> str:
     >>> first_group(re.compile(r"version (\S+)"), "sockperf version 3.7 of 2021")
     '3.7'
     """
-    found = pattern.search(text)
-    return found[1] if found else ""
+    match = pattern.search(text)
+    return match[1] if match else ""
 
 
 def begins_row(line: str) -> bool:
@@ -118,10 +118,10 @@ def sections(title: re.Pattern[str], source: Source) -> Iterator[Section]:
     """The sections of a text, each from its title to the next title."""
     text = source.text
     titles = list(title.finditer(text))
-    ends = [found.start() for found in titles[1:]] + [len(text)]
-    for found, end in zip(titles, ends, strict=False):
-        lines = text[found.end() + 1 : end].split("\n")
-        yield Section(found, lines, source.line_at(found.end()) + 1)
+    ends = [match.start() for match in titles[1:]] + [len(text)]
+    for match, end in zip(titles, ends, strict=False):
+        lines = text[match.end() + 1 : end].split("\n")
+        yield Section(match, lines, source.line_at(match.end()) + 1)
 
 
 def rows(section: Section, row: re.Pattern[str], name: str) -> Iterator[Row]:
@@ -182,17 +182,17 @@ class Command(NamedTuple):
 
     def amount(self, *options: str, small: int, large: int) -> float | None:
         """The amount an option sets; ``small`` is the value of k, and ``large`` that of K."""
-        found = _AMOUNT.fullmatch(self.value(*options))
-        if found is None:
+        match = _AMOUNT.fullmatch(self.value(*options))
+        if match is None:
             return None
-        kilo = large if found[2].isupper() else small
-        return float(found[1]) * float(kilo) ** " kmgt".index(found[2].lower() or " ")
+        kilo = large if match[2].isupper() else small
+        return float(match[1]) * float(kilo) ** " kmgt".index(match[2].lower() or " ")
 
 
 def command_of(source: Source, program: str) -> Command:
     """The last command line of a program in a run; ``program`` is a regular expression."""
     typed = re.compile(rf"(?:^|[\s/\\])(?:{program})(?:\.exe)?[ \t]+(?P<words>\S.*)$", re.M | re.I)
-    lines = [found["words"] for found in typed.finditer(f"{source.typed}\n{source.text}")]
+    lines = [match["words"] for match in typed.finditer(f"{source.typed}\n{source.text}")]
     if not lines:
         return Command()
     try:

@@ -194,9 +194,9 @@ class Test:
 
     def typed_size(self) -> int | None:
         """The size that the command line sets after its ``--``, if any [B]."""
-        for found in _SIZE.finditer(self.command.partition(" -- ")[2]):
-            if found["key"] == ("r" if self.round_trips else "m"):
-                return int(found["size"]) * {"": 1, "k": 1024, "m": 2**20}[found["unit"].lower()]
+        for match in _SIZE.finditer(self.command.partition(" -- ")[2]):
+            if match["key"] == ("r" if self.round_trips else "m"):
+                return int(match["size"]) * {"": 1, "k": 1024, "m": 2**20}[match["unit"].lower()]
         return None
 
     def round_trip(self, rate: Printed, notes: list[str]) -> list[Number]:

@@ -90,8 +90,8 @@ def read(source: Source) -> list[Result]:
     # The message size that the test prints or its command line sets; else the default, if the counts allow it.
     size: float | None
     size_text = lines.get("msg_size", "")
-    if found := _EXACT.search(size_text) or re.match(r"([0-9,]+) (?:bytes|B)$", size_text):
-        size = int(found[1].replace(",", ""))
+    if match := _EXACT.search(size_text) or re.match(r"([0-9,]+) (?:bytes|B)$", size_text):
+        size = int(match[1].replace(",", ""))
     else:
         size = command_of(source, NAME).amount("-m", "--msg_size", small=1000, large=1024)
     payloads = _payloads(test, lines)
@@ -159,10 +159,10 @@ def _number(lines: Mapping[str, str], key: str, metric: str, side: Side) -> Numb
     """The number of a line in SI, with the range that its rounding leaves open."""
     require(key in lines, f"a test has no line {key!r}: the run failed or was cut off")
     text = lines[key]
-    found = _VALUE.fullmatch(text)
-    if found is None:
+    match = _VALUE.fullmatch(text)
+    if match is None:
         raise RecordError(f"{text!r} is no value of qperf")
-    unit = found[2]
+    unit = match[2]
     speed = _SPEED.fullmatch(unit.replace(" ", ""))
     if unit in TIMES:
         scale = Decimal(1).scaleb(TIMES[unit])
@@ -172,7 +172,7 @@ def _number(lines: Mapping[str, str], key: str, metric: str, side: Side) -> Numb
         scale = PREFIXES[speed[1]] * (8 if speed[2] in ("B", "bytes") else 1)
     else:
         raise RecordError(f"{text!r} has a unit that icmodel does not know")
-    value = printed(found[1].replace(",", ""), scale)
+    value = printed(match[1].replace(",", ""), scale)
     return Number(metric, value.value, side, value.low, value.high, half=value.half)
 
 
@@ -191,10 +191,10 @@ def _payloads(test: str, lines: Mapping[str, str]) -> Payloads | None:
 
 def _count(text: str, units: Mapping[str, int]) -> Printed | None:
     """A size or a count; exact if its unit has no prefix or the exact number follows."""
-    whole, found = _EXACT.search(text), _VALUE.fullmatch(text)
+    whole, match = _EXACT.search(text), _VALUE.fullmatch(text)
     if whole is not None:
         return exact(float(whole[1].replace(",", "")))
-    if found is None or found[2] not in units:
+    if match is None or match[2] not in units:
         return None
-    digits, places = found[1].replace(",", ""), units[found[2]]
+    digits, places = match[1].replace(",", ""), units[match[2]]
     return printed(digits, 10**places) if places else exact(float(digits))

@@ -190,14 +190,14 @@ def _latency(text: str, pace: float | None, notes: list[str]) -> tuple[list[Numb
 
 def _quantiles(text: str, kind: str, observations: int, notes: list[str]) -> list[Number]:
     """Quantiles and extremes in descending order, without those of too few observations."""
-    found = _QUANTILE.findall(text)
-    for (above, _, more), (below, _, less) in pairwise(found):
+    printed_quantiles = _QUANTILE.findall(text)
+    for (above, _, more), (below, _, less) in pairwise(printed_quantiles):
         require(
             number(more, above) >= number(less, below),
             f"its {below} of {less} us is above its {above} of {more} us: a number was changed",
         )
     numbers, too_few = [], []
-    for head, percentile, value in found:
+    for head, percentile, value in printed_quantiles:
         require(
             not percentile or 0 <= number(percentile, "a percentile") <= 100,
             f"it has the percentile {percentile}: a number was changed",
