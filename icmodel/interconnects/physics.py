@@ -26,12 +26,17 @@ from icmodel.usecase.bound import share_bps
 from icmodel.usecase.derivation import Derivations, produced_bps
 from icmodel.usecase.document import Candidate, ImageStream, Limit
 from icmodel.usecase.evaluation import at_needed_rate
-from icmodel.usecase.hosts import Meeting, interface_derivations, interfaces, meeting
+from icmodel.usecase.hosts import (
+    SharedInterface,
+    interface_derivations,
+    interfaces,
+    shared_interface,
+)
 from icmodel.usecase.limits import required
-from icmodel.usecase.result import NOTHING, RestsOn
+from icmodel.usecase.result import NO_EVIDENCE, Evidence
 
 JUMBO_MTU_BYTES = 9000
-OF_THEORY = RestsOn("theory", ("theory",), (), "")
+OF_THEORY = Evidence("theory", ("theory",), (), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,7 @@ class _Bounds:
     alone_bps: float
     goodput_bps: float
     latency_s: float
-    crowd: Meeting | None
+    crowd: SharedInterface | None
 
 
 def judged_by_physics(case: UseCase, link: Link) -> tuple[CandidateResult, ...]:
@@ -75,7 +80,7 @@ def _judged(case: UseCase, candidate: Candidate, wire: Wire, made: Derivations) 
         findings=tuple(findings),
         readings=(),
         derivations=derivations,
-        wishes=(),
+        objectives=(),
         notes=(),
     )
 
@@ -101,7 +106,7 @@ def _bounds(
         name: _Bounds(
             scenario,
             alone[name],
-            _share_bps(alone[name], crowd := meeting(case, candidate, name, found, made)),
+            _share_bps(alone[name], crowd := shared_interface(case, candidate, name, found, made)),
             _latency_s(case, wire, scenario),
             crowd,
         )
@@ -122,7 +127,7 @@ def _greatest_bytes(wire: Wire) -> float:
     return wire.greatest_payload_bytes() or math.inf
 
 
-def _share_bps(alone_bps: float, crowd: Meeting | None) -> float:
+def _share_bps(alone_bps: float, crowd: SharedInterface | None) -> float:
     """What is left of an interface beside the others."""
     if crowd is None:
         return alone_bps
@@ -152,7 +157,9 @@ def _found(
         estimate = while_all_passes(estimate, passing, produced_bps(case.stream(name), made))
     known = not math.isnan(estimate.low)
     verdict = judge(wanted, estimate, "wire" if known else "")
-    return Finding(verdict, name, limit.device or "", 1, rests_on=OF_THEORY if known else NOTHING)
+    return Finding(
+        verdict, name, limit.device or "", 1, rests_on=OF_THEORY if known else NO_EVIDENCE
+    )
 
 
 def _estimate(case: UseCase, limit: Limit, bounds: _Bounds, wire: Wire) -> Estimate:

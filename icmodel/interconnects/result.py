@@ -9,7 +9,7 @@ from icmodel.estimate import BASES, json_form, json_of, weakest
 from icmodel.interconnects.choices import Link
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED
 from icmodel.usecase import CandidateResult, Finding, UseCase
-from icmodel.usecase.result import settling
+from icmodel.usecase.result import needed_measurement
 
 SCHEMA_VERSION = 1
 MEASURED_HERE, PUBLISHED, EXTRAPOLATED, THEORY = (
@@ -147,7 +147,7 @@ def _measurements(result: CandidateResult) -> Iterator[str]:
             if one.outcome == UNDECIDED and one.stream == answer.stream
         )
         if open_metrics:
-            yield settling(" and ".join(open_metrics), answer.scenario)
+            yield needed_measurement(" and ".join(open_metrics), answer.scenario)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from icmodel.scenario import Scenario
 from icmodel.system import OpenSystem, SystemPrediction, load_open, predict
 from icmodel.system.network import MESSAGE
 from icmodel.system.prediction.result import Judged, by_requirement
-from icmodel.usecase.result import settling
+from icmodel.usecase.result import needed_measurement
 
 Watch = Callable[[int, int], None]
 """Called with the number of designs checked, and the greatest number to check."""
@@ -136,7 +136,7 @@ def _settling(found: SystemPrediction, one: Judged) -> str:
         cores=stream.cores,
         switches=len(stream.path) - 1,
     )
-    return settling(one.verdict.requirement.metric, asked)
+    return needed_measurement(one.verdict.requirement.metric, asked)
 
 
 SAME_RATIO = 1.02

@@ -19,7 +19,7 @@ from icmodel.system.prediction.arrival import (
 )
 from icmodel.system.prediction.bounding import NETWORK
 from icmodel.system.prediction.result import Judged, StreamPrediction, SystemPrediction
-from icmodel.usecase.bound import Ends, estimate_for
+from icmodel.usecase.bound import StreamBounds, estimate_for
 
 STD = "latency_std_s"
 
@@ -93,7 +93,7 @@ def _at_best(verdict: Verdict, outcome: str, why: str) -> Verdict:
 
 
 def _by_prediction(requirement: Requirement, one: StreamPrediction) -> Judged:
-    estimate = estimate_for(requirement.metric, Ends(one.metrics, None, None))
+    estimate = estimate_for(requirement.metric, StreamBounds(one.metrics, None, None))
     return Judged(judge(requirement, estimate, one.bottleneck), one.stream.name)
 
 
@@ -106,7 +106,7 @@ def _timed(wanted: Wanted, one: StreamPrediction) -> Judged:
     requirement, stream = wanted.requirement, one.stream
     several = stream.frames_a_message > 1 and requirement.metric not in (MESSAGE_TIME, STD)
     of = wanted.of if several else ""
-    estimate = estimate_for(requirement.metric, Ends(_times(one, of), None, None))
+    estimate = estimate_for(requirement.metric, StreamBounds(_times(one, of), None, None))
     bound = one.latency_bound
     hard = requirement.kind == "hard" and requirement.metric == "latency_max_s"
     if (
