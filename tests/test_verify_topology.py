@@ -19,11 +19,12 @@ from icmodel.system import (
     WeightedRoundRobin,
     load,
 )
-from icmodel.verify.lab import LEAST_CLASS_BPS, code_point, copied, topology
+from icmodel.verify.lab_system import lab_system
+from icmodel.verify.topology import LEAST_CLASS_BPS, code_point, topology
 
 
 def copy(name: str, slower: float = 1.0, members: int | None = None) -> System:
-    return copied(load(name), slower=slower, members=members, dataset="lab-1g-2026").system
+    return lab_system(load(name), slower=slower, members=members, dataset="lab-1g-2026").system
 
 
 def document(system: System) -> dict[str, Any]:

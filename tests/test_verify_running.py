@@ -18,7 +18,7 @@ from icmodel.fold import read_records
 from icmodel.probing.probe import ended, printed
 from icmodel.probing.responder import short_name
 from icmodel.system import load
-from icmodel.verify.playing import Times, overlap_ratio, words
+from icmodel.verify.running import Times, overlap_ratio, stream_arguments
 from verify_case import DATASET
 
 SHORT = ("--dataset", str(DATASET), "--scale", "5", "--window", "0.5 s", "--warmup", "0.6 s")
@@ -123,13 +123,13 @@ def test_a_missing_icprobe_is_said(
 
 def test_what_a_stream_sends_is_said_to_icprobe() -> None:
     system = load("lab-priorities")
-    said = words(system, system.streams["urgent"])
+    said = stream_arguments(system, system.streams["urgent"])
     pairs = dict(zip(said[::2], said[1::2], strict=True))
     assert pairs["--dscp"] == "40"
     assert pairs["--endpoints"] == "3"
     assert "--other-goodput" not in pairs  # one of them asks for all there is
     assert float(pairs["--rate"].removesuffix("/s")) == pytest.approx(23.3e6 / 8 / 16384)
-    other = dict(zip(*[iter(words(system, system.streams["other"]))] * 2, strict=True))
+    other = dict(zip(*[iter(stream_arguments(system, system.streams["other"]))] * 2, strict=True))
     assert "--rate" not in other
     assert "--dscp" not in other
     assert other["--other-goodput"] == "41200000 b/s"
