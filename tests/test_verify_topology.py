@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from icmodel.probing.probe import printed
+from icmodel.probing.probe import output_of
 from icmodel.system import (
     DeficitRoundRobin,
     Scheduler,
@@ -84,5 +84,5 @@ def test_names_that_the_lab_does_not_take_are_numbered() -> None:
 def test_icprobe_reads_it(name: str, probe: Path, tmp_path: Path) -> None:
     file = tmp_path / "topology.toml"
     file.write_text(topology(copy(name)).text, encoding="utf-8")
-    shown = json.loads(printed((str(probe), "lab", "show", str(file)), 30.0))
+    shown = json.loads(output_of((str(probe), "lab", "show", str(file)), 30.0))
     assert shown["line_rate_bps"] == min(one.rate_bps for one in copy(name).links.values())

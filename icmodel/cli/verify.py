@@ -1,4 +1,4 @@
-"""``icmodel verify``: a system built in the lab, played, and compared with what was predicted of it."""
+"""``icmodel verify``: build a system in the lab, run it, and compare with the prediction."""
 
 from __future__ import annotations
 

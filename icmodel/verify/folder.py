@@ -19,7 +19,7 @@ from icmodel import __version__
 from icmodel.documents import json_value
 from icmodel.errors import VerificationError
 from icmodel.files import write
-from icmodel.probing.responder import alone
+from icmodel.probing.responder import locked
 from icmodel.verify.running import RunResult
 
 SCHEMA_VERSION = 1
@@ -90,7 +90,7 @@ def opened(path: Path, settings: Mapping[str, object], topology: str) -> Iterato
         raise VerificationError(
             f"{path} cannot be written ({error.strerror}): choose another folder"
         ) from error
-    with alone(path):
+    with locked(path):
         place = path / SETTINGS
         if place.exists():
             before = _document(place)

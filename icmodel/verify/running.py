@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from icmodel.errors import MeasurementFailed, VerificationError
-from icmodel.probing.probe import ended, printed
+from icmodel.probing.probe import output_of, run_to_end
 from icmodel.probing.responder import (
     BRIEF_S,
     PATIENCE_S,
@@ -21,7 +21,7 @@ from icmodel.probing.responder import (
     record_of,
     responder,
     short_name,
-    until_told,
+    until_stdin_ends,
 )
 from icmodel.system import Stream, System
 from icmodel.verify.lab_system import OPTIONS
@@ -94,7 +94,7 @@ def lab_network(
     name = f"verify-{short_name(folder)}"
     with ExitStack() as stack:
         key = stack.enter_context(new_key(probe, folder))
-        text = printed(
+        text = output_of(
             (str(probe), "lab", "up", str(folder / "topology.toml"), "--as", name), BRIEF_S
         )
         addresses = {
@@ -108,7 +108,7 @@ def lab_network(
         stack.callback(network.down)
         receivers = {network.receiver(stream) for stream in system.streams.values()}
         for sink, neighbour in sorted(receivers):
-            stack.enter_context(responder(until_told(network.serve_command(sink, neighbour))))
+            stack.enter_context(responder(until_stdin_ends(network.serve_command(sink, neighbour))))
         yield network
 
 
@@ -158,7 +158,7 @@ class LabNetwork:
 
     def down(self) -> None:
         """Tear down the network and its processes; calling it again is a no-op."""
-        ended((self.probe, "lab", "down", self.name), BRIEF_S)
+        run_to_end((self.probe, "lab", "down", self.name), BRIEF_S)
 
     def receiver(self, stream: Stream) -> tuple[str, str]:
         """The host that receives a stream, and the neighbour from which."""
@@ -215,7 +215,7 @@ def stream_arguments(system: System, stream: Stream) -> tuple[str, ...]:
 def _timed(command: Sequence[str], longest_s: float) -> tuple[Mapping[str, Any], Span]:
     """The record of a run, and its start and end by this machine's clock [s]."""
     begun_s = time.monotonic()
-    done = ended(command, longest_s)
+    done = run_to_end(command, longest_s)
     return record_of(done), (begun_s, time.monotonic())
 
 
@@ -243,6 +243,6 @@ def check_wiring(probe: Path, system: System, file: Path) -> None:
         If it cannot; the message has icprobe's own reason.
     """
     try:
-        printed((str(probe), "lab", "show", str(file)), BRIEF_S)
+        output_of((str(probe), "lab", "show", str(file)), BRIEF_S)
     except MeasurementFailed as error:
         raise VerificationError(f"the lab cannot build {system.name}: {error}") from error
