@@ -14,7 +14,7 @@ from icmodel.system.prediction.arrival import OF_TIME
 from icmodel.system.prediction.bounding import NETWORK
 from icmodel.system.prediction.result import Judged, StreamPrediction, SystemPrediction
 from icmodel.system.sharing import SAME
-from icmodel.usecase.bound import Ends, estimate_for
+from icmodel.usecase.bound import StreamBounds, estimate_for
 
 ARRIVES = "what is produced arrives"
 IN_TIME = "what is produced arrives within its time"
@@ -64,7 +64,7 @@ def judge_stream(required: Wanted, prediction: StreamPrediction) -> Judged:
     if timed:
         result = judge_time(required, prediction)
     else:
-        estimate = estimate_for(requirement.metric, Ends(prediction.metrics, None, None))
+        estimate = estimate_for(requirement.metric, StreamBounds(prediction.metrics, None, None))
         result = Judged(judge(requirement, estimate, prediction.bottleneck), stream.name)
 
     verdict = result.verdict
@@ -96,7 +96,7 @@ def judge_time(required: Wanted, prediction: StreamPrediction) -> Judged:
     several = stream.frames_a_message > 1 and requirement.metric not in (MESSAGE_TIME, STD)
     of = required.of if several else ""
     metrics = prediction.message_times if of == MESSAGE else prediction.metrics
-    estimate = estimate_for(requirement.metric, Ends(metrics, None, None))
+    estimate = estimate_for(requirement.metric, StreamBounds(metrics, None, None))
     hard = requirement.kind == "hard" and requirement.metric == "latency_max_s"
     if hard and bound and NETWORK not in bound.covers and (of != MESSAGE or bound.whole):
         why = f"bounded by {bound.method}, which covers {', '.join(bound.covers)}"
