@@ -11,9 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from icmodel.system.bounds.bound import METHODS, Bound, analysed
-from icmodel.system.bounds.curves import Arrival, TokenBucket, arrival
-from icmodel.system.bounds.cyclic import backlogs_bits, bounds
+from icmodel.system.bounds.bound import METHODS, Bound, backlogs_bits, bounds, delays_by_method
+from icmodel.system.bounds.curves import ArrivalCurve, TokenBucket, arrival_curve
 from icmodel.system.bounds.network import Flow, Network, Server, network, port
 from icmodel.system.bounds.propagation import propagate
 from icmodel.system.bounds.schedulers import Arbitrary, Scheduler
@@ -66,7 +65,7 @@ def bounds_by_method(net: Network, methods: Sequence[str] = METHODS) -> dict[str
     """By analysis the bound of each flow."""
     return {
         method: {name: Bound(value, method, net.features) for name, value in delays_s.items()}
-        for method, delays_s in analysed(propagate(net), methods).items()
+        for method, delays_s in delays_by_method(propagate(net), methods).items()
     }
 
 
@@ -161,7 +160,7 @@ def _flows(draw: random.Random, ports: Sequence[str]) -> Iterator[Flow]:
         flow = Flow(
             f"f{index}",
             _path(draw, ports),
-            arrival(buckets),
+            arrival_curve(buckets),
             draw.randrange(CLASSES),
             longest,
             shortest,
@@ -200,8 +199,8 @@ def _loaded(draw: random.Random, flows: list[Flow], lines: dict[str, float]) -> 
     return [replace(flow, arrival=_faster(flow.arrival, factor)) for flow in flows]
 
 
-def _faster(curve: Arrival, factor: float) -> Arrival:
-    return arrival(TokenBucket(b.burst_bits, b.rate_bps * factor) for b in curve.buckets)
+def _faster(curve: ArrivalCurve, factor: float) -> ArrivalCurve:
+    return arrival_curve(TokenBucket(b.burst_bits, b.rate_bps * factor) for b in curve.buckets)
 
 
 def _scheduler(draw: random.Random, kind: str, line: float, flows: Sequence[Flow]) -> Scheduler:
@@ -333,7 +332,7 @@ def large(flows: int, ports: int, scheduler: Scheduler, seed: int = 1) -> Networ
             Flow(
                 f"f{index}",
                 path,
-                arrival(
+                arrival_curve(
                     [TokenBucket(bits * draw.choice((1, 2, 8)), rate * draw.uniform(0.2, 1.0))]
                 ),
                 draw.randrange(CLASSES),

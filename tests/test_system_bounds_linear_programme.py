@@ -18,8 +18,8 @@ from icmodel.system.bounds import (
     rate_latency,
     token_bucket,
 )
-from icmodel.system.bounds.linear_programme import MOST_DATES, MOST_STAGES, TOLERANCE, unfolded
-from icmodel.system.bounds.methods import paths
+from icmodel.system.bounds.analyses import path_aggregates
+from icmodel.system.bounds.linear_programme import MOST_DATES, MOST_STAGES, TOLERANCE, lp_dates
 from icmodel.system.bounds.propagation import propagate
 from icmodel.system.schedulers import Fifo
 
@@ -74,8 +74,8 @@ def test_it_is_never_above_total_flow_and_hardly_ever_above_any_other() -> None:
 
 
 def test_dates_grow_with_the_length_of_a_path_and_no_faster() -> None:
-    path = max(paths(propagate(tandem(12))), key=lambda one: len(one.hops))
-    inputs = [len(node.fifo) + len(node.starts) for node in unfolded(path).back()]
+    path = max(path_aggregates(propagate(tandem(12))), key=lambda one: len(one.queues))
+    inputs = [len(node.fifo) + len(node.starts) for node in lp_dates(path).upstream()]
     assert inputs == [2, 4, 8, *range(10, 28, 2)]
     assert inputs[2] == MOST_DATES
 

@@ -76,7 +76,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "a shaper on less than its line": (
         lambda: Server("x", rate_latency(LINE / 2), CreditBased({0: 1e5}), line_rate_bps=LINE),
-        "server 'x' has a credit-based shaper, which reckons with the line's own rate",
+        "server 'x' has a credit-based shaper, whose curve assumes the line rate",
     ),
     "a cycle": (
         lambda: network(ports("x y z"), [flow("f", "x y"), flow("g", "y z"), flow("h", "z x")]),
@@ -163,10 +163,10 @@ def test_a_packet_is_cut_through_from_link_to_link_and_its_gap_delays_nobody() -
 
 def test_what_comes_late_comes_closer_together_for_others_alone() -> None:
     """Its own bound counts from its latest coming; a lesser class waits for what comes at once by then."""
-    late = flow("late", "x", traffic_class=1, late_s=0.05)
+    late = flow("late", "x", traffic_class=1, release_jitter_s=0.05)
     for scheduler in (None, StrictPriority()):
         made = ports("x", scheduler=scheduler)
-        apart = best(network(made, [replace(late, late_s=0.0), flow("f", "x")]))
+        apart = best(network(made, [replace(late, release_jitter_s=0.0), flow("f", "x")]))
         found = best(network(made, [late, flow("f", "x")]))
         assert found["late"] == pytest.approx(apart["late"])
         assert found["f"] > apart["f"] + 0.9 * 0.05 * 1e5 / LINE
@@ -237,7 +237,7 @@ def test_behind_a_server_a_flow_has_the_lesser_of_two_bursts() -> None:
     for share, grown in ((0.5, pause * 0.5 * LINE + PACKET), (0.01, 0.01 * LINE * (pause + 9e-3))):
         big = Flow("f", ("x", "y"), token_bucket(10 * PACKET, share * LINE), 0, PACKET, PACKET)
         found = propagate(network([port("x", LINE, pause_s=pause), port("y", LINE)], [big]))
-        behind = found.queues["y"][0].coming.buckets[-1]
+        behind = found.queues["y"][0].arrival.buckets[-1]
         assert behind.burst_bits == pytest.approx(10 * PACKET + grown)
 
 

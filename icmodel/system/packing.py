@@ -265,7 +265,7 @@ def wire_ratio(protocol: str, payload_bytes: int, link: Link) -> float:
 
 def arrival(
     stream: Stream, packed: Sequence[Packed], longest_bits: float, line_bps: float
-) -> bounds.Arrival:
+) -> bounds.ArrivalCurve:
     """What a stream hands over within a time, in bits on the line, whatever is merged.
 
     What is produced at once comes as a message a period. Else frames come evenly: those of a message a period,
@@ -298,7 +298,7 @@ def arrival(
     number = math.ceil(frames)
     before = max(number - 2, 0) * (number * frame - message) / number
     steady = max(message, frame * frames) / made.period_s
-    return bounds.arrival(
+    return bounds.arrival_curve(
         (
             bounds.TokenBucket(burst, number * frame / made.period_s),
             bounds.TokenBucket(burst + before, steady),

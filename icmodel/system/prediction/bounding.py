@@ -100,7 +100,7 @@ def bounded(
 
 def _opened(
     system: System, packed: Packing, late_s: Mapping[str, float], cycles: str
-) -> bounds.Opened:
+) -> bounds.FeedForward:
     """The network of a system whose streams merge no more frames than may wait together.
 
     Frames of a stream wait together only if one of them is still on its way when the next is handed over. As long as
@@ -110,13 +110,13 @@ def _opened(
     servers = list(_servers(system, packed))
     merging = {one.name: one for one in _merging(system, packed)}
 
-    def network(waiting: Collection[str]) -> bounds.Opened:
+    def network(waiting: Collection[str]) -> bounds.FeedForward:
         flows = list(_flows(system, packed, late_s, waiting))
         if cycles == FIXED_POINT:
-            return bounds.opened(servers, flows)
-        return bounds.uncut(bounds.network(servers, flows))
+            return bounds.cyclic_fixed_point(servers, flows)
+        return bounds.feed_forward(bounds.network(servers, flows))
 
-    def late(found: bounds.Opened) -> set[str]:
+    def late(found: bounds.FeedForward) -> set[str]:
         delays = found.bounds(("total flow",)) if merging else {}
         return {
             name
@@ -183,5 +183,5 @@ def _flows(
                 multicast=None if one.multicast is None else "/".join(sent_as),
                 mean_packet_bits=min(of.mean_bits for of in sizes),
                 lacking_bits=max(of.lacking_bits for of in sizes),
-                late_s=max(late_s.get(copy.name, 0.0) for copy in copies),
+                release_jitter_s=max(late_s.get(copy.name, 0.0) for copy in copies),
             )
