@@ -283,7 +283,7 @@ def tsn() -> tuple[Network, Sources]:
     link, rate = TSN["network"], TSN["network"]["link_rate_bps"]
     shaped = {6: 21.952e6, 5: 10.976e6}
     processing = link["switch_processing_us"] * 1e-6 - GAP_S
-    servers = [port("switch", rate, CreditBased(shaped))]
+    servers = [port("switch", rate, CreditBased(idle_slopes_bps=shaped))]
     flows, made = [], {}
     for flow in TSN["flows"]:
         name, period = flow["name"], flow["period_us"] * 1e-6

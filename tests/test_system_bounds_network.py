@@ -75,7 +75,9 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         "server 'x' serves 1e+06 b/s on a line of 500000 b/s",
     ),
     "a shaper on less than its line": (
-        lambda: Server("x", rate_latency(LINE / 2), CreditBased({0: 1e5}), line_rate_bps=LINE),
+        lambda: Server(
+            "x", rate_latency(LINE / 2), CreditBased(idle_slopes_bps={0: 1e5}), line_rate_bps=LINE
+        ),
         "server 'x' has a credit-based shaper, whose curve assumes the line rate",
     ),
     "a cycle": (
@@ -90,11 +92,13 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         "copies of 'm' and differ",
     ),
     "no weight": (
-        lambda: network(ports("x", scheduler=WeightedRoundRobin({1: 1})), [flow("f", "x")]),
+        lambda: network(ports("x", scheduler=WeightedRoundRobin(weights={1: 1})), [flow("f", "x")]),
         "weighted round robin has nothing for that class",
     ),
     "no quantum": (
-        lambda: network(ports("x", scheduler=DeficitRoundRobin({1: 1})), [flow("f", "x")]),
+        lambda: network(
+            ports("x", scheduler=DeficitRoundRobin(quanta_bytes={1: 1})), [flow("f", "x")]
+        ),
         "deficit round robin has nothing for that class",
     ),
     "no such analysis": (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -29,12 +30,15 @@ def traffic(burst: float, rate: float, longest: float, shortest: float) -> Class
 
 def by_bits(quanta_bits: Mapping[int, float]) -> DeficitRoundRobin:
     """Turns of so many bits."""
-    return DeficitRoundRobin({name: bits / 8 for name, bits in quanta_bits.items()})
+    quanta: Any = {name: bits / 8 for name, bits in quanta_bits.items()}
+    return DeficitRoundRobin.model_construct(quanta_bytes=quanta)
 
 
 def opening(*windows: tuple[float, tuple[int, ...]]) -> Gates:
     """Gates that open for so many seconds and such classes, one window after the other."""
-    return Gates(tuple(Window(*one) for one in windows))
+    return Gates(
+        windows=tuple(Window.model_construct(duration_s=one[0], open=one[1]) for one in windows)
+    )
 
 
 THREE = {
@@ -67,7 +71,7 @@ def test_strict_priority_waits_for_greater_classes_and_one_lesser_packet(
 
 def test_weighted_round_robin_gives_a_share_of_packets_or_what_others_leave() -> None:
     """q = 2 * 10, Q = 1 * 15 + 3 * 25: R = C q/(q + Q), T = Q/C."""
-    found = class_services(WeightedRoundRobin({2: 1, 1: 2, 0: 3}), LINE, 1, THREE)
+    found = class_services(WeightedRoundRobin(weights={2: 1, 1: 2, 0: 3}), LINE, 1, THREE)
     (share,), (rest,) = found[0].pieces, found[1].pieces
     assert (share.rate_bps, share.latency_s) == pytest.approx((100.0 * 20 / 110, 90.0 / 100.0))
     assert (rest.rate_bps, rest.latency_s) == pytest.approx((60.0, 55.0 / 60.0))
@@ -76,7 +80,9 @@ def test_weighted_round_robin_gives_a_share_of_packets_or_what_others_leave() ->
 def test_weighted_round_robin_counts_on_packets_in_a_row() -> None:
     """Packets of 30 and 10 b in turn: n in a row have 20 n - 10 b; q = 2 * 20, Q = 90, e = 10."""
     mixed = ClassTraffic(token_bucket(40.0, 20.0), 30.0, 10.0, 20.0, 10.0)
-    found = class_services(WeightedRoundRobin({2: 1, 1: 2, 0: 3}), LINE, 1, {**THREE, 1: mixed})
+    found = class_services(
+        WeightedRoundRobin(weights={2: 1, 1: 2, 0: 3}), LINE, 1, {**THREE, 1: mixed}
+    )
     assert len(found) == 3
     (share,) = found[1].pieces
     right = 100.0 * 40 / 130, 90.0 * (1 + 10 / 40) / 100.0
@@ -95,10 +101,10 @@ def test_weighted_round_robin_counts_on_packets_in_a_row() -> None:
 
 def test_weighted_round_robin_promises_no_share_to_packets_of_any_size() -> None:
     fluid = {1: traffic(40.0, 20.0, 20.0, 0.0), 0: THREE[0]}
-    share, rest = class_services(WeightedRoundRobin({1: 2, 0: 3}), LINE, 1, fluid)
+    share, rest = class_services(WeightedRoundRobin(weights={1: 2, 0: 3}), LINE, 1, fluid)
     assert share.pieces == ()
     assert rest.rate_bps == pytest.approx(70.0)
-    (alone, _) = class_services(WeightedRoundRobin({1: 2}), LINE, 1, {1: fluid[1]})
+    (alone, _) = class_services(WeightedRoundRobin(weights={1: 2}), LINE, 1, {1: fluid[1]})
     assert alone == LINE
 
 
@@ -132,7 +138,7 @@ def test_a_quantum_below_a_packet_needs_several_turns() -> None:
     assert share.latency_s == pytest.approx((3 * 110.0 + 40.0) / 100.0)
 
 
-SHAPED = CreditBased({2: 30.0, 1: 25.0})
+SHAPED = CreditBased(idle_slopes_bps={2: 30.0, 1: 25.0})
 
 
 def test_the_first_shaped_class_waits_for_one_lesser_packet() -> None:
@@ -159,13 +165,13 @@ def test_a_class_without_a_shaper_gets_what_credits_leave() -> None:
 
 def test_greater_classes_without_a_shaper_add_their_burst_and_take_their_rate() -> None:
     """c_max = I (l + b)/(C - r): class 2 free, class 1 shaped."""
-    (left,) = class_services(CreditBased({1: 25.0}), LINE, 1, THREE)
+    (left,) = class_services(CreditBased(idle_slopes_bps={1: 25.0}), LINE, 1, THREE)
     (piece,) = left.pieces
     assert piece.latency_s == pytest.approx((25.0 + 30.0) / 90.0)
 
 
 def test_a_shaper_promises_nothing_where_greater_classes_take_all() -> None:
-    (left,) = class_services(CreditBased({2: 80.0, 1: 25.0}), LINE, 1, THREE)
+    (left,) = class_services(CreditBased(idle_slopes_bps={2: 80.0, 1: 25.0}), LINE, 1, THREE)
     assert left.pieces == ()
 
 

@@ -19,8 +19,8 @@ from icmodel.system import (
     load,
     read_system,
 )
-from icmodel.system.checking import loads, port_cycle
 from icmodel.system.files import find_system
+from icmodel.system.loads import loads, port_cycle
 from icmodel.system.packing import wire_ratio
 from icmodel.system.schedulers import greatest_rate_bps
 
@@ -66,11 +66,29 @@ def test_what_sends_as_fast_as_it_goes_asks_for_no_rate() -> None:
     ("scheduler", "priority", "share"),
     [
         (Fifo(), 3, 1.0),
-        (CreditBased({6: 2e8}), 6, 0.2),
-        (CreditBased({6: 2e8}), 5, 1.0),
-        (Gates((Window(1e-3, (7,)), Window(3e-3, (0, 7)))), 0, 0.75),
-        (Gates((Window(1e-3, (7,)), Window(3e-3, (0, 7)))), 7, 1.0),
-        (Gates((Window(1e-3, (7,)), Window(3e-3, (0, 7)))), 1, 0.0),
+        (CreditBased(idle_slopes_bps={6: 2e8}), 6, 0.2),
+        (CreditBased(idle_slopes_bps={6: 2e8}), 5, 1.0),
+        (
+            Gates(
+                windows=(Window(duration_s=1e-3, open=(7,)), Window(duration_s=3e-3, open=(0, 7)))
+            ),
+            0,
+            0.75,
+        ),
+        (
+            Gates(
+                windows=(Window(duration_s=1e-3, open=(7,)), Window(duration_s=3e-3, open=(0, 7)))
+            ),
+            7,
+            1.0,
+        ),
+        (
+            Gates(
+                windows=(Window(duration_s=1e-3, open=(7,)), Window(duration_s=3e-3, open=(0, 7)))
+            ),
+            1,
+            0.0,
+        ),
     ],
 )
 def test_a_scheduler_leaves_a_priority_so_much(

@@ -53,11 +53,20 @@ def switched(scheduler: str = "", links: str = 'rate = "1 Gb/s"', stream: str = 
         ('scheduler = { kind = "strict-priority" }', StrictPriority()),
         (
             'scheduler = { kind = "wrr", weights = { 0 = 2, 5 = 7 } }',
-            WeightedRoundRobin({0: 2, 5: 7}),
+            WeightedRoundRobin(weights={0: 2, 5: 7}),
         ),
-        ('scheduler = { kind = "drr", quanta = { 0 = "3 kB" } }', DeficitRoundRobin({0: 3000})),
-        ('scheduler = { kind = "drr", quanta_bytes = { 0 = 3000 } }', DeficitRoundRobin({0: 3000})),
-        ('scheduler = { kind = "cbs", idle_slopes = { 6 = "20 Mb/s" } }', CreditBased({6: 20e6})),
+        (
+            'scheduler = { kind = "drr", quanta = { 0 = "3 kB" } }',
+            DeficitRoundRobin(quanta_bytes={0: 3000}),
+        ),
+        (
+            'scheduler = { kind = "drr", quanta_bytes = { 0 = 3000 } }',
+            DeficitRoundRobin(quanta_bytes={0: 3000}),
+        ),
+        (
+            'scheduler = { kind = "cbs", idle_slopes = { 6 = "20 Mb/s" } }',
+            CreditBased(idle_slopes_bps={6: 20e6}),
+        ),
     ],
 )
 def test_a_port_serves_as_the_table_of_its_node_says(table: str, made: object) -> None:
@@ -72,7 +81,7 @@ def test_gates_have_windows_and_a_port_may_differ_from_the_others() -> None:
     ports = read(switched(text)).ports
     gates = ports["s->b"].scheduler
     assert isinstance(gates, Gates)
-    assert [(one.priorities, one.duration_s) for one in gates.windows] == [
+    assert [(one.open, one.duration_s) for one in gates.windows] == [
         ((7, 0), 1e-3),
         ((1,), 2e-3),
     ]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 import pytest
+from pydantic import ValidationError
 
 from icmodel.errors import NetworkError
 from icmodel.system import (
@@ -123,10 +124,15 @@ def test_a_name_that_is_nowhere_is_refused() -> None:
     [
         (Fifo(), set(range(8))),
         (StrictPriority(), set(range(8))),
-        (CreditBased({6: 20e6}), set(range(8))),
-        (WeightedRoundRobin({5: 7, 1: 2}), {1, 5}),
-        (DeficitRoundRobin({0: 1500}), {0}),
-        (Gates((Window(1e-3, (7,)), Window(2e-3, (0, 1)))), {0, 1, 7}),
+        (CreditBased(idle_slopes_bps={6: 20e6}), set(range(8))),
+        (WeightedRoundRobin(weights={5: 7, 1: 2}), {1, 5}),
+        (DeficitRoundRobin(quanta_bytes={0: 1500}), {0}),
+        (
+            Gates(
+                windows=(Window(duration_s=1e-3, open=(7,)), Window(duration_s=2e-3, open=(0, 1)))
+            ),
+            {0, 1, 7},
+        ),
     ],
 )
 def test_a_scheduler_serves_its_classes(scheduler: Scheduler, served: set[int]) -> None:
@@ -134,19 +140,31 @@ def test_a_scheduler_serves_its_classes(scheduler: Scheduler, served: set[int]) 
 
 
 def test_a_cycle_of_gates_is_all_its_windows() -> None:
-    assert Gates((Window(1e-3, (7,)), Window(2e-3, (0,)))).cycle_s == pytest.approx(3e-3)
+    assert Gates(
+        windows=(Window(duration_s=1e-3, open=(7,)), Window(duration_s=2e-3, open=(0,)))
+    ).cycle_s == pytest.approx(3e-3)
 
 
 @pytest.mark.parametrize(
     "made",
     [
-        lambda: WeightedRoundRobin({}),
-        lambda: WeightedRoundRobin({8: 1}),
-        lambda: DeficitRoundRobin({0: 0}),
-        lambda: CreditBased({6: math.inf}),
-        lambda: Gates(()),
-        lambda: Window(0.0, (1,)),
-        lambda: Window(1.0, (-1,)),
+        lambda: WeightedRoundRobin(weights={}),
+        lambda: WeightedRoundRobin(weights={8: 1}),
+        lambda: DeficitRoundRobin(quanta_bytes={0: 0}),
+        lambda: CreditBased(idle_slopes_bps={6: math.inf}),
+        lambda: Gates(windows=()),
+        lambda: Window(duration_s=0.0, open=(1,)),
+        lambda: Window(duration_s=1.0, open=(-1,)),
+    ],
+)
+def test_a_scheduler_that_cannot_be_is_refused(made: Callable[[], object]) -> None:
+    with pytest.raises(ValidationError, match="validation error"):
+        made()
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
         lambda: Producer("burst", 0.0, 64),
         lambda: Producer("burst", 1.0, math.nan),
         lambda: Producer("burst", 1.0, 64, within_s=0.0),

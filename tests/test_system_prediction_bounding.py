@@ -128,7 +128,7 @@ BY_HAND = {
         star(
             sent("a", "a s b", "udp", 1473, 20),
             sent("c", "c s b", "udp", 1472, 60, priority=1),
-            scheduler=WeightedRoundRobin({0: 1, 1: 1}),
+            scheduler=WeightedRoundRobin(weights={0: 1, 1: 1}),
         ),
         "a",
         (1538 - 12 + 40 * 1538 + 20 * (1538 + 84) - 12) * 0.08,
@@ -195,7 +195,7 @@ def test_a_second_stream_does_not_lower_a_bound_that_turns_give() -> None:
     right = (3 * 1538 + 2 * (226 + 66 - 12)) * 8 / 1e9
     for count in (1, 2, 3):
         others = [sent(f"c{k}", "c s b", "tcp", 8192, priority=6) for k in range(count)]
-        turns = WeightedRoundRobin({0: 1, 6: 3})
+        turns = WeightedRoundRobin(weights={0: 1, 6: 3})
         found = bounds_s(star(few, *others, rate_bps=1e9, scheduler=turns))
         assert found["a"] == pytest.approx(right, rel=1e-6)
 

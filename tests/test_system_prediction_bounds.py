@@ -10,7 +10,15 @@ import pytest
 from icmodel.errors import BoundsError
 from icmodel.model import Model
 from icmodel.requirement import MET, UNDECIDED, Requirement
-from icmodel.system import Gates, Producer, StrictPriority, SystemPrediction, Wanted, Window, load
+from icmodel.system import (
+    Gates,
+    Producer,
+    StreamRequirement,
+    StrictPriority,
+    SystemPrediction,
+    Window,
+    load,
+)
 from icmodel.system import predict as predicted
 from icmodel.system.network import Link, Port, System
 from icmodel.system.prediction.bounding import MEASURED, NETWORK
@@ -56,7 +64,7 @@ def test_a_bound_with_hosts_rests_on_their_greatest_latency() -> None:
 
 @pytest.mark.parametrize("name", ["imaging", "motion-control"])
 def test_no_prediction_is_above_its_bound(name: str) -> None:
-    found = load(name).predict()
+    found = predict(load(name))
     bounded = [one for one in found.streams.values() if one.latency_bound is not None]
     assert bounded
     for one in bounded:
@@ -90,7 +98,7 @@ def test_an_urgent_stream_is_bounded_beside_one_without_limit() -> None:
 
 def test_gates_that_are_always_open_bound_as_strict_priority_does() -> None:
     found = []
-    for scheduler in (Gates((Window(1e-3, (0, 7)),)), StrictPriority()):
+    for scheduler in (Gates(windows=(Window(duration_s=1e-3, open=(0, 7)),)), StrictPriority()):
         chain = Chain((3,), dataset=None, scheduler=scheduler)
         streams = [
             chain.stream("late", "h0", "h2", 100.0, "udp", 1472),
@@ -142,9 +150,9 @@ def test_a_ring_has_no_bound_unless_a_fixed_point_is_asked_for() -> None:
 def test_hard_requirements_are_judged_by_a_bound_that_has_the_hosts_in_it() -> None:
     hard = Requirement("in time", "latency_max_s", at_most=0.01, kind="hard")
     stream = PAIR.stream("a", "h0", "h2", 5000.0, kind="hard")
-    judged = predict(PAIR.system([stream], (Wanted(hard, "a"),))).judged[0]
+    judged = predict(PAIR.system([stream], (StreamRequirement(hard, "a"),))).judged[0]
     assert (judged.verdict.outcome, judged.by_bound) == (MET, True)
     blind = Chain((3,), dataset=None)
-    unknown = predicted(blind.system([stream], (Wanted(hard, "a"),))).judged[0]
+    unknown = predicted(blind.system([stream], (StreamRequirement(hard, "a"),))).judged[0]
     assert (unknown.verdict.outcome, unknown.by_bound) == (UNDECIDED, False)
     assert not math.isnan(unknown.verdict.estimate.low)

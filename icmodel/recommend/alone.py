@@ -16,8 +16,8 @@ from icmodel.arrays import Floats, Ints
 from icmodel.estimate import Estimate
 from icmodel.recommend.variants import Speakers, Variant
 from icmodel.requirement import OUTCOMES
-from icmodel.system import Device, Link, Port, Stream, Switch, System, Wanted, predict
-from icmodel.system.document import Streams, frame_bytes, producer
+from icmodel.system import Device, Link, Port, Stream, StreamRequirement, Switch, System, predict
+from icmodel.system.document import Streams
 from icmodel.system.packing import packing
 from icmodel.system.prediction import SystemPrediction
 from icmodel.system.prediction.lanes import is_elastic
@@ -37,7 +37,7 @@ class Asked:
     stream: Stream
 
     @property
-    def limits(self) -> tuple[Wanted, ...]:
+    def limits(self) -> tuple[StreamRequirement, ...]:
         """The system's requirements about this stream."""
         names = (self.stream.name, self.stream.group)
         wanted = self.system.requirements
@@ -64,9 +64,9 @@ def with_variant(stream: Stream, table: Streams, chosen: Variant) -> Stream:
     """A stream of a table with a variant."""
     return replace(
         stream,
-        producer=producer(table.produces, chosen.payload_bytes),
+        producer=table.produces.producer(chosen.payload_bytes),
         protocol=chosen.protocol,
-        payload_bytes=frame_bytes(table.produces, chosen.payload_bytes),
+        payload_bytes=table.frame_bytes(chosen.payload_bytes),
         paced_fps=chosen.rate_fps,
         cores=chosen.cores,
         priority=chosen.priority,
@@ -137,7 +137,7 @@ def _apart(asked: Sequence[Asked]) -> System:
     links: dict[str, Link] = {}
     ports: dict[str, Port] = {}
     streams: dict[str, Stream] = {}
-    wanted: list[Wanted] = []
+    wanted: list[StreamRequirement] = []
     for index, one in enumerate(asked):
         for name in (str(index), f"{index}{FASTEST}"):
             system, path = one.system, tuple(f"{name}:{port}" for port in one.stream.path)

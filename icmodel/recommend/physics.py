@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from icmodel import units
 from icmodel.estimate import json_of
-from icmodel.system import Stream, System, Wanted
+from icmodel.system import Stream, StreamRequirement, System
 from icmodel.system.prediction.arrival import whole_message
 
 SAMPLES = "samples"
@@ -99,16 +99,16 @@ def _late(system: System) -> Iterator[TooLate]:
         if limit.metric not in LATENCIES or limit.at_most is None or wanted.device is not None:
             continue
         about = {
-            one.sent_as: one
+            one.multicast_key: one
             for one in system.streams.values()
             if wanted.stream in (one.name, one.group) and _one_cycle(one, wanted)
         }
         total = sum(map(_bits, about.values()))
         for port, streams in at.items():
-            here = [one for one in streams if one.sent_as in about]
+            here = [one for one in streams if one.multicast_key in about]
             if not here:
                 continue
-            nearest = min(here, key=system.cables_s)
+            nearest = min(here, key=system.propagation_s)
             late = TooLate(
                 limit.name,
                 wanted.stream,
@@ -116,7 +116,7 @@ def _late(system: System) -> Iterator[TooLate]:
                 sum(map(_bits, here)),
                 system.ports[port].rate_bps,
                 sum(link.length_m for link in system.links_of(nearest)),
-                system.cables_s(nearest),
+                system.propagation_s(nearest),
                 limit.at_most,
                 total,
             )
@@ -124,7 +124,7 @@ def _late(system: System) -> Iterator[TooLate]:
                 yield late
 
 
-def _one_cycle(stream: Stream, wanted: Wanted) -> bool:
+def _one_cycle(stream: Stream, wanted: StreamRequirement) -> bool:
     """Whether all messages of the group are made at the same time, and the requirement includes their waiting."""
     made = stream.producer
     return made is not None and made.kind == SAMPLES and whole_message(stream, wanted)

@@ -15,7 +15,7 @@ from icmodel.recommend.networks import Network
 from icmodel.recommend.physics import too_late
 from icmodel.recommend.variants import Variant
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED
-from icmodel.system import Stream, System, Wanted
+from icmodel.system import Stream, StreamRequirement, System
 from icmodel.system.document import Streams, SystemDocument
 from icmodel.system.prediction.arrival import LATE, whole_message
 from icmodel.system.prediction.lanes import sent_with
@@ -154,12 +154,12 @@ def weights(block: Block, told: Alone, first: int) -> Weights:
         needed = np.minimum(offered, _needed_bps(system, chosen))
         due = np.array([_due_bps(system, one) for one in chosen])
         for name, usage in _usage(system, stream, told, at, sends):
-            if (name, stream.sent_as) not in sent:
+            if (name, stream.multicast_key) not in sent:
                 loads[:, lanes[name]] += offered * usage
                 needs[:, lanes[name]] += needed * usage
                 dues[:, lanes[name]] += due * usage
             if name in stream.path:  # a copy is sent once, and received by each
-                sent.add((name, stream.sent_as))
+                sent.add((name, stream.multicast_key))
     cores = told.cpu["send"][0, place[sending]].sum(axis=0) + told.cpu["recv"][0, place].sum(axis=0)
     own = block.variants[0]
     return Weights(
@@ -205,7 +205,7 @@ def _carried_bps(system: System, stream: Stream, told: Alone, at: Ints) -> Float
     return np.array([(rates / told.ratios[row]).min() for row in told.rows[at].tolist()])
 
 
-def _about(system: System, stream: Stream) -> list[Wanted]:
+def _about(system: System, stream: Stream) -> list[StreamRequirement]:
     """The system's requirements about a stream."""
     names = (stream.name, stream.group)
     return [one for one in system.requirements if one.stream in names and one.device is None]

@@ -14,13 +14,10 @@ from icmodel.system.document import (
     ALIGNED,
     AS_PRODUCED,
     WHOLE_MESSAGES,
-    Burst,
     Choices,
-    Samples,
     StreamChoices,
     Streams,
     SystemDocument,
-    producer,
 )
 from icmodel.system.packing import wire
 from icmodel.system.prediction.lanes import dataset_of
@@ -133,7 +130,7 @@ def _rate_fps(table: Streams, payload_bytes: int | None, given: float | str) -> 
         return None
     if given != WHOLE_MESSAGES:
         return float(given)
-    made = producer(table.produces, payload_bytes)
+    made = table.produces.producer(payload_bytes)
     if made is None or payload_bytes is None:
         return None
     return math.ceil(made.message_bytes / payload_bytes) / made.period_s
@@ -150,7 +147,7 @@ def usual(document: SystemDocument, system: System, speakers: Speakers) -> Choic
         stream = next(one for one in system.streams.values() if one.group == table.name)
         model = _model_of(system, stream, speakers)
         cores = () if model is None else sorted({p.cores for p in model.data.points if p.cores})
-        framed = isinstance(table.produces, Samples | Burst)
+        framed = table.produces.frame_bytes() is not None
         streams[table.name] = StreamChoices(
             protocol=() if model is None else tuple(model.data.protocols),
             payload_bytes=() if framed else (ALIGNED,),

@@ -24,7 +24,7 @@ from icmodel.system import (
     System,
     WeightedRoundRobin,
 )
-from icmodel.system.network import Producer
+from icmodel.system.traffic_sources import Producer
 
 PLAIN = re.compile(r"[A-Za-z0-9_]{1,12}")
 """Names that the lab takes for a node (calibration/src/lab/topology/check.rs)."""

@@ -273,7 +273,7 @@ def gated_service(windows: Windows, line: ServiceCurve, own: int, traffic: Traff
     together = {
         name: each
         for name, each in traffic.items()
-        if any(own in one.priorities and name in one.priorities for one in windows)
+        if any(own in one.open and name in one.open for one in windows)
     }
     higher = [
         output_curve(each.arrival, gated_service(windows, line, name, traffic))
@@ -299,7 +299,7 @@ def gated_service(windows: Windows, line: ServiceCurve, own: int, traffic: Traff
 
 def _openings(windows: Windows, own: int, together: Traffic, rate_bps: float) -> Openings:
     """Usable start and end of each opening of a class within a cycle [s]."""
-    is_open = [own in one.priorities for one in windows]
+    is_open = [own in one.open for one in windows]
     if all(is_open):
         return [(0.0, math.fsum(one.duration_s for one in windows))]
     lost_s = together[own].max_packet_bits / rate_bps
@@ -307,17 +307,15 @@ def _openings(windows: Windows, own: int, together: Traffic, rate_bps: float) ->
     # Begin with a closed window, so that no opening goes over the end of the cycle.
     closed = is_open.index(False)
     found, start, before = [], 0.0, set[int]()
-    for here, group in groupby(
-        [*windows[closed:], *windows[:closed]], lambda w: own in w.priorities
-    ):
+    for here, group in groupby([*windows[closed:], *windows[:closed]], lambda w: own in w.open):
         opening = list(group)
         end = start + math.fsum(one.duration_s for one in opening)
         if here:
-            still_open = before & {*opening[0].priorities} & together.keys()
+            still_open = before & {*opening[0].open} & together.keys()
             lower = _longest_lower_packet_bits(own, {name: together[name] for name in still_open})
             usable = start + lower / rate_bps, end - lost_s
             found += [usable] if usable[0] < usable[1] else []
-        start, before = end, {*opening[-1].priorities}
+        start, before = end, {*opening[-1].open}
     return found
 
 

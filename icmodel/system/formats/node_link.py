@@ -160,7 +160,7 @@ def _edge(link: Link, numbers: Counter[frozenset[str]]) -> dict[str, object]:
 
 def _streams(system: System) -> Iterable[dict[str, object]]:
     """A table of a system file for each stream, and one for all copies of a multicast set."""
-    for (_, name), copies in system.copies().items():
+    for (_, name), copies in system.multicast_sets().items():
         first = copies[0]
         multicast = first.multicast is not None
         via = None if multicast else list(system.nodes_of(first))[1:-1]

@@ -26,7 +26,7 @@ from icmodel.system.formats.foreign import (
     tables,
 )
 from icmodel.system.network import Stream, System
-from icmodel.system.packing import Packing, arrival, packing
+from icmodel.system.packing import Packing, packing, stream_arrival_curve
 
 _POWERS = {"a": -6, "f": -5, "p": -4, "n": -3, "u": -2, "m": -1, "": 0,
            "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}  # fmt: skip
@@ -439,7 +439,7 @@ def exported(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]:
         },
         "flows": [
             _exported_flow(system, packed, name, copies)
-            for (_, name), copies in system.copies().items()
+            for (_, name), copies in system.multicast_sets().items()
             if copies[0].producer is not None
         ],
         "servers": [_server(system, name) for name in used],
@@ -481,7 +481,9 @@ def _exported_flow(
     first = copies[0]
     each = [packed.of(one, link) for one in copies for link in system.links_of(one)]
     longest = max(on.waiting.longest_bits for on in each)
-    buckets = arrival(first, each, longest, system.ports[first.path[0]].rate_bps).buckets
+    buckets = stream_arrival_curve(
+        first, each, longest, system.ports[first.path[0]].rate_bps
+    ).buckets
     found: dict[str, object] = {
         "name": name,
         "path": _path(system, first),

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from icmodel import units
 from icmodel.estimate import Estimate, absent, json_of, limit_name
 from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement
-from icmodel.system.checking import Overload, overloads
-from icmodel.system.network import MESSAGE, Stream, System, Wanted
+from icmodel.system.loads import Overload, overloads
+from icmodel.system.network import MESSAGE, Stream, StreamRequirement, System
 
 ARRIVES = "what is produced arrives"
 IN_TIME = "what is produced arrives within its time"
@@ -61,7 +61,7 @@ def overloaded_streams(system: System) -> Mapping[str, Sequence[Overload]]:
     for over in overloads(system):
         for one in over.load.streams:
             found.setdefault(one.name, []).append(over)
-    for copies in system.copies().values():  # of copies a port counts the first
+    for copies in system.multicast_sets().values():  # of copies a port counts the first
         shared = [over for one in copies for over in found.get(one.name, ())]
         for one in copies:
             met = [over for over in shared if over.load.port.name in one.path]
@@ -139,13 +139,13 @@ def of_what_arrives(metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
 # --- what is required always ------------------------------------------------------------------
 
 
-def always_required(system: System) -> tuple[Wanted, ...]:
+def always_required(system: System) -> tuple[StreamRequirement, ...]:
     """Requirements of every stream that produces something, beside those of the file.
 
     What is produced must arrive, and within its time where the file states one that is less than the period.  A
     requirement of the file that asks at least as much of a stream stands in for it.
     """
-    stated: dict[str, list[Wanted]] = {}
+    stated: dict[str, list[StreamRequirement]] = {}
     for one in system.requirements:
         if one.device is None:
             stated.setdefault(one.stream, []).append(one)
@@ -158,20 +158,22 @@ def always_required(system: System) -> tuple[Wanted, ...]:
     )
 
 
-def _required(stream: Stream, stated: Iterable[Wanted]) -> Iterator[Wanted]:
+def _required(stream: Stream, stated: Iterable[StreamRequirement]) -> Iterator[StreamRequirement]:
     asked = list(stated)
     least = stream.must_arrive_bps
     if least > 0 and not any(demands_all(stream, one) for one in asked):
-        yield Wanted(Requirement(ARRIVES, GOODPUT, at_least=least, kind=stream.kind), stream.name)
+        yield StreamRequirement(
+            Requirement(ARRIVES, GOODPUT, at_least=least, kind=stream.kind), stream.name
+        )
     made = stream.producer
     if made is None or made.within_s is None or stream.allowed_shortfall_ratio > 0:
         return
     if not any(demands_its_time(stream, one) for one in asked):
         limit = Requirement(IN_TIME, MESSAGE_TIME, at_most=made.within_s, kind=stream.kind)
-        yield Wanted(limit, stream.name)
+        yield StreamRequirement(limit, stream.name)
 
 
-def demands_all(stream: Stream, wanted: Wanted) -> bool:
+def demands_all(stream: Stream, wanted: StreamRequirement) -> bool:
     """Whether a requirement is met only if what the stream produces arrives."""
     limit, least = wanted.requirement, stream.must_arrive_bps
     if limit.metric != GOODPUT or limit.at_least is None:
@@ -179,7 +181,7 @@ def demands_all(stream: Stream, wanted: Wanted) -> bool:
     return 0 < least < math.inf and limit.at_least >= least * SAME
 
 
-def demands_its_time(stream: Stream, wanted: Wanted) -> bool:
+def demands_its_time(stream: Stream, wanted: StreamRequirement) -> bool:
     """Whether a requirement is met only if whole messages arrive within the time that the file states for them."""
     limit, made = wanted.requirement, stream.producer
     if made is None or limit.at_most is None or limit.metric not in LATE:
@@ -187,7 +189,7 @@ def demands_its_time(stream: Stream, wanted: Wanted) -> bool:
     return limit.at_most * SAME <= made.due_s and whole_message(stream, wanted)
 
 
-def whole_message(stream: Stream, wanted: Wanted) -> bool:
+def whole_message(stream: Stream, wanted: StreamRequirement) -> bool:
     """Whether a requirement on a time is about whole messages, of which a frame may be one."""
     if wanted.requirement.metric == MESSAGE_TIME or stream.frames_a_message <= 1:
         return True

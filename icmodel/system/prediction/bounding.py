@@ -17,7 +17,7 @@ from icmodel.errors import BoundsError
 from icmodel.estimate import Estimate
 from icmodel.system import bounds
 from icmodel.system.network import Stream, Switch, System
-from icmodel.system.packing import Packing, arrival, interval_s
+from icmodel.system.packing import Packing, interval_s, stream_arrival_curve
 from icmodel.system.prediction.result import LatencyBound
 from icmodel.system.schedulers import Dscp
 
@@ -166,7 +166,7 @@ def _flows(
     system: System, packed: Packing, late_s: Mapping[str, float], waiting: Collection[str]
 ) -> Iterator[bounds.Flow]:
     """The flow of each stream, of some with frames that wait together; copies of a multicast set are the same packets."""
-    for sent_as, copies in system.copies().items():
+    for sent_as, copies in system.multicast_sets().items():
         each = [packed.of(one, link) for one in copies for link in system.links_of(one)]
         together = any(one.name in waiting for one in copies)
         sizes = [on.waiting if together else on.apart for on in each]
@@ -176,7 +176,7 @@ def _flows(
             yield bounds.Flow(
                 name=one.name,
                 path=one.path,
-                arrival=arrival(one, each, longest, line_bps),
+                arrival=stream_arrival_curve(one, each, longest, line_bps),
                 traffic_class=one.priority,
                 max_packet_bits=longest,
                 min_packet_bits=min(of.shortest_bits for of in sizes),

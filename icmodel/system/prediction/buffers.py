@@ -219,7 +219,7 @@ def _meetings(
                 continue
             port = system.ports[found.keys[lane][1]]
             if usage[index, hop] <= 0:
-                copies.setdefault((port.name, stream.sent_as), []).append(index)
+                copies.setdefault((port.name, stream.multicast_key), []).append(index)
                 continue
             frames = packed.of(stream, system.links[port.link])
             came_over = stream.path[: stream.path.index(port.name)]
@@ -243,7 +243,7 @@ def _meetings(
     streams = list(system.streams.values())
     for name, some in at.items():
         told = [
-            replace(one, copies=tuple(copies.get((name, streams[one.index].sent_as), ())))
+            replace(one, copies=tuple(copies.get((name, streams[one.index].multicast_key), ())))
             for one in some
         ]
         yield _Meeting(system.ports[name], sizes[name], told)

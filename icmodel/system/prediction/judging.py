@@ -9,7 +9,7 @@ from dataclasses import replace
 from icmodel import units
 from icmodel.estimate import Estimate, absent, weakest
 from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement, Verdict, judge
-from icmodel.system.network import MESSAGE, Device, Wanted
+from icmodel.system.network import MESSAGE, Device, StreamRequirement
 from icmodel.system.prediction.arrival import (
     MESSAGE_TIME,
     OF_TIME,
@@ -43,7 +43,7 @@ def judged(found: SystemPrediction) -> tuple[Judged, ...]:
 
 
 def _judged(
-    found: SystemPrediction, wanted: Wanted, streams: Sequence[StreamPrediction]
+    found: SystemPrediction, wanted: StreamRequirement, streams: Sequence[StreamPrediction]
 ) -> Iterator[Judged]:
     """A requirement for each of the streams, or for each device, that it is about."""
     if wanted.device is None:
@@ -58,7 +58,7 @@ def _judged(
 # --- streams ----------------------------------------------------------------------------------
 
 
-def _of_stream(wanted: Wanted, one: StreamPrediction) -> Judged:
+def _of_stream(wanted: StreamRequirement, one: StreamPrediction) -> Judged:
     """A requirement of one stream: a goodput and a time are met only if what is produced arrives."""
     requirement, name = wanted.requirement, one.stream.name
     timed = requirement.metric.startswith(OF_TIME) and requirement.at_most is not None
@@ -97,7 +97,7 @@ def _by_prediction(requirement: Requirement, one: StreamPrediction) -> Judged:
     return Judged(judge(requirement, estimate, one.bottleneck), one.stream.name)
 
 
-def _timed(wanted: Wanted, one: StreamPrediction) -> Judged:
+def _timed(wanted: StreamRequirement, one: StreamPrediction) -> Judged:
     """A time: of a whole message where a message takes several frames, unless the file asks for a frame's.
 
     A hard limit on the greatest is judged by the bound, if there is one that has the hosts in it and is of the same
@@ -138,7 +138,10 @@ def _times(one: StreamPrediction, of: str) -> Mapping[str, Estimate]:
 
 
 def _of_device(
-    found: SystemPrediction, wanted: Wanted, device: Device, streams: Sequence[StreamPrediction]
+    found: SystemPrediction,
+    wanted: StreamRequirement,
+    device: Device,
+    streams: Sequence[StreamPrediction],
 ) -> Judged:
     """A device with the streams of the requirement that it sends or receives.
 

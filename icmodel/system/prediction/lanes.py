@@ -115,7 +115,7 @@ def shared(system: System, packed: Packing, alone: Answers, capacity_bps: Floats
                 continue
             lane, used = hop
             path[k, place] = numbered.setdefault(lane, len(numbered))
-            once = (lane, streams[k].sent_as)
+            once = (lane, streams[k].multicast_key)
             copied = lane[0] == PORT and streams[k].multicast is not None and once in sent
             copied |= place < ORIGIN - 1 and with_first[k] != k  # its sender does the work once
             usage[k, place] = 0.0 if copied else used
@@ -129,7 +129,7 @@ def shared(system: System, packed: Packing, alone: Answers, capacity_bps: Floats
 def sent_with(streams: Sequence[Stream]) -> Ints:
     """The first stream of the multicast set that leaves by the same port, (streams,)."""
     first: dict[tuple[object, ...], int] = {}
-    sent = [first.setdefault((*one.sent_as, one.path[0]), k) for k, one in enumerate(streams)]
+    sent = [first.setdefault((*one.multicast_key, one.path[0]), k) for k, one in enumerate(streams)]
     return np.array(sent, dtype=np.int64)
 
 
@@ -236,7 +236,7 @@ def _discipline(port: Port, sizes: Mapping[int, float]) -> Discipline | None:
         case Dscp(classes=behaviours):
             return partial(differentiated, behaviours=behaviours)
         case Gates(windows=windows):
-            return partial(gated, windows=[(one.duration_s, one.priorities) for one in windows])
+            return partial(gated, windows=[(one.duration_s, one.open) for one in windows])
     return None
 
 

@@ -50,7 +50,7 @@ def shifts(system: System, packed: Packing, spoken: Spoken) -> tuple[dict[str, f
             added += _stored_s(system, packed, stream) - own.stored_s(system, packed, stream)
         found[index][SWITCHES] = added
         if not own.cables:
-            found[index][CABLES] = system.cables_s(stream)
+            found[index][CABLES] = system.propagation_s(stream)
     return tuple(found)
 
 
@@ -66,7 +66,7 @@ def contained_s(system: System, packed: Packing, spoken: Spoken) -> tuple[float,
         if own.rate_bps is not None and not own.at_once:
             found[index] += replace(own, switches=0).stored_s(system, packed, stream)
         found[index] += own.switches * (own.latency_s or 0.0)
-        found[index] += system.cables_s(stream) if own.cables else 0.0
+        found[index] += system.propagation_s(stream) if own.cables else 0.0
     return tuple(found)
 
 
@@ -78,7 +78,7 @@ def application_s(system: System, stream: Stream) -> float:
 def least_s(system: System, packed: Packing, stream: Stream) -> float:
     """Theory's least time of a full frame over its links and switches, where it meets nothing [s]."""
     latencies = sum(switch.latency_s for switch in system.switches_of(stream))
-    return system.cables_s(stream) + latencies + _stored_s(system, packed, stream)
+    return system.propagation_s(stream) + latencies + _stored_s(system, packed, stream)
 
 
 def worst_waits_s(system: System, packed: Packing, bounds: Mapping[str, Bound]) -> Floats:

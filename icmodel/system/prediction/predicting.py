@@ -14,8 +14,8 @@ from icmodel.documents import group_by_key
 from icmodel.estimate import Estimate, absent
 from icmodel.message import AT_ONCE, Message, sent_at_once
 from icmodel.model import Model
-from icmodel.system.checking import Overload
-from icmodel.system.namesake import beside_usecase
+from icmodel.system.loads import Overload
+from icmodel.system.namesake import notes_on_usecase
 from icmodel.system.network import Stream, System
 from icmodel.system.packing import AT_ONCE as BURSTS
 from icmodel.system.packing import Packing, packing
@@ -395,4 +395,4 @@ def notes(system: System, said: Spoken) -> tuple[str, ...]:
     silent = group_by_key((why, streams[index].group) for index, why in said.silent.items())
     refused = (f"{', '.join(dict.fromkeys(groups))}: {why}" for why, groups in silent.items())
     known = (note for one in said.speakers for note in one.notes)
-    return tuple(dict.fromkeys((*refused, *beside_usecase(system), *known)))
+    return tuple(dict.fromkeys((*refused, *notes_on_usecase(system), *known)))

@@ -150,11 +150,11 @@ def queues(system: System, packed: Packing, found: Shared, allocation: Allocatio
         + shaped_s
         + np.where(np.isfinite(first.mean_s), first.whole_s, 0.0)
     )
-    place = {(one.port.name, one.stream.sent_as): k for k, one in enumerate(crossings)}
+    place = {(one.port.name, one.stream.multicast_key): k for k, one in enumerate(crossings)}
     entry = np.full(found.flows.path.shape, NOWHERE)
     for k, stream in enumerate(system.streams.values()):
         for hop, port in _ports(found, k):
-            entry[k, hop] = place[port, stream.sent_as]
+            entry[k, hop] = place[port, stream.multicast_key]
 
     def hops(of: Floats) -> Floats:
         return np.where(entry == NOWHERE, 0.0, of[entry])
@@ -299,12 +299,12 @@ def _closed(one: _Crossing) -> tuple[float, float, float]:
         return 0.0, 0.0, 0.0
     guard_s = one.frame.longest_bits / port.rate_bps
     windows = port.scheduler.windows
-    first = next((k for k, each in enumerate(windows) if priority in each.priorities), None)
+    first = next((k for k, each in enumerate(windows) if priority in each.open), None)
     if first is None:
         return np.inf, np.inf, np.inf
     gaps, gap = [], 0.0
     for window in (*windows[first:], *windows[:first]):
-        gap = 0.0 if priority in window.priorities else gap + window.duration_s
+        gap = 0.0 if priority in window.open else gap + window.duration_s
         gaps.append(gap)
     longest = [
         gap + guard_s

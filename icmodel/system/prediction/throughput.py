@@ -13,7 +13,7 @@ from icmodel import units
 from icmodel.arrays import Bools, Floats, Ints
 from icmodel.estimate import BOTTLENECKS, Estimate, absent, weakest
 from icmodel.message import Message
-from icmodel.system.checking import TOLERANCE, loads
+from icmodel.system.loads import TOLERANCE, loads
 from icmodel.system.network import Device, Stream, Switch, System
 from icmodel.system.packing import Packing
 from icmodel.system.prediction.buffers import Buffers, Spill

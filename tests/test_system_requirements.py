@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from icmodel.errors import NetworkError
-from icmodel.system import Wanted, find_system, read_system
+from icmodel.system import StreamRequirement, find_system, read_system
 
 
-def wanted(name: str, extra: str, usecase: bool = True) -> tuple[Wanted, ...]:
+def wanted(name: str, extra: str, usecase: bool = True) -> tuple[StreamRequirement, ...]:
     """The requirements of a bundled system with more of its own."""
     path = find_system(name)
     text = path.read_text(encoding="utf-8") + extra
