@@ -54,7 +54,7 @@ def bits(curve: ArrivalCurve | ServiceCurve, times: np.ndarray = TIMES) -> np.nd
 
 @settings(max_examples=times(40))
 @given(st.lists(st.builds(TokenBucket, amounts, rates), min_size=1, max_size=5))
-def test_an_arrival_curve_is_the_least_of_its_buckets(buckets: list[TokenBucket]) -> None:
+def test_an_arrival_curve_is_the_minimum_of_its_buckets(buckets: list[TokenBucket]) -> None:
     curve = arrival_curve(buckets)
     for time in TIMES[::25]:
         assert curve.at(time) == pytest.approx(min(bucket.at(time) for bucket in buckets))
@@ -65,7 +65,7 @@ def test_an_arrival_curve_is_the_least_of_its_buckets(buckets: list[TokenBucket]
 
 @settings(max_examples=times(40))
 @given(st.lists(st.builds(RateLatency, rates, amounts), min_size=1, max_size=5))
-def test_a_service_curve_is_the_greatest_of_its_pieces(pieces: list[RateLatency]) -> None:
+def test_a_service_curve_is_the_maximum_of_its_pieces(pieces: list[RateLatency]) -> None:
     curve = service_curve(pieces)
     for time in TIMES[::25]:
         assert curve.at(time) == pytest.approx(max(piece.at(time) for piece in pieces))
@@ -73,7 +73,7 @@ def test_a_service_curve_is_the_greatest_of_its_pieces(pieces: list[RateLatency]
 
 @settings(max_examples=times(40))
 @given(st.lists(arrivals, min_size=1, max_size=4))
-def test_the_total_is_the_sum(curves: list[ArrivalCurve]) -> None:
+def test_the_aggregate_is_the_sum(curves: list[ArrivalCurve]) -> None:
     assert bits(aggregate(curves)) == pytest.approx(sum(bits(curve) for curve in curves))
     assert aggregate(curves).rate_bps == pytest.approx(sum(curve.rate_bps for curve in curves))
 
@@ -107,7 +107,7 @@ def test_the_delay_is_the_horizontal_deviation(coming: ArrivalCurve, served: Ser
 
 @settings(max_examples=times(40))
 @given(st.lists(services, min_size=2, max_size=3))
-def test_servers_in_a_row_are_their_convolution(curves: list[ServiceCurve]) -> None:
+def test_servers_in_series_are_their_convolution(curves: list[ServiceCurve]) -> None:
     times = np.linspace(0.0, 30.0, 301)
     found = bits(curves[0], times)
     for curve in curves[1:]:
@@ -121,7 +121,7 @@ def test_servers_in_a_row_are_their_convolution(curves: list[ServiceCurve]) -> N
 
 @settings(max_examples=times(40))
 @given(arrivals, services)
-def test_what_all_others_leave_is_the_difference(
+def test_leftover_service_is_the_difference_of_the_curves(
     others: ArrivalCurve, served: ServiceCurve
 ) -> None:
     left = served.leftover_service(others)
@@ -131,7 +131,7 @@ def test_what_all_others_leave_is_the_difference(
 
 @settings(max_examples=times(40))
 @given(arrivals, arrivals, services)
-def test_fifo_leaves_a_member_of_its_family(
+def test_fifo_leftover_service_is_one_member_of_its_family(
     others: ArrivalCurve, own: ArrivalCurve, served: ServiceCurve
 ) -> None:
     """Some theta has ``[beta(t) - alpha(t - theta)]+`` after theta, and no less is left."""
@@ -152,7 +152,7 @@ def test_fifo_leaves_a_member_of_its_family(
 
 @settings(max_examples=times(40))
 @given(arrivals, services)
-def test_an_output_is_no_less_than_the_deconvolution(
+def test_the_output_curve_is_no_less_than_the_deconvolution(
     coming: ArrivalCurve, served: ServiceCurve
 ) -> None:
     behind = output_curve(coming, served)
@@ -164,7 +164,7 @@ def test_an_output_is_no_less_than_the_deconvolution(
         assert behind.at(time) >= most - 1e-9
 
 
-def test_the_output_of_one_bucket_is_its_burst_and_what_comes_in_the_latency() -> None:
+def test_the_output_burst_of_one_bucket_is_b_plus_r_times_the_latency() -> None:
     """Le Boudec and Thiran, section 1.4: burst b + r T."""
     assert output_curve(token_bucket(10.0, 2.0), rate_latency(5.0, 3.0)) == token_bucket(16.0, 2.0)
     faster = arrival_curve([TokenBucket(1.0, 8.0), TokenBucket(10.0, 2.0)])
@@ -182,7 +182,7 @@ def test_one_bucket_and_one_latency_by_hand() -> None:
     assert busy_period_s(coming, served) == 25.0
 
 
-def test_nothing_known_comes_as_anything_and_no_service_serves_nothing() -> None:
+def test_an_empty_arrival_curve_is_unbounded_and_an_empty_service_curve_serves_nothing() -> None:
     anything, nothing = ArrivalCurve(()), ServiceCurve(())
     some = token_bucket(1.0, 1.0)
     assert horizontal_deviation_s(anything, rate_latency(1.0)) == math.inf

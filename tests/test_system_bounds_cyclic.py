@@ -62,7 +62,7 @@ def test_two_servers_that_wait_for_each_other_by_hand(rate_bps: float) -> None:
         assert CYCLES_CUT in bound.covers
 
 
-def test_what_does_not_come_to_rest_is_refused_with_its_numbers() -> None:
+def test_jitters_that_diverge_are_refused_with_their_numbers() -> None:
     with pytest.raises(BoundsError, match=r"cut at s7 -> s0.* still grows by .* % a round"):
         cyclic_fixed_point(*ring(8, 8, 0.12 * RATE))
     assert all(
@@ -71,7 +71,7 @@ def test_what_does_not_come_to_rest_is_refused_with_its_numbers() -> None:
     )
 
 
-def test_more_than_is_served_has_no_bound_and_others_keep_theirs() -> None:
+def test_an_overload_in_a_cycle_has_no_bound_and_other_flows_keep_theirs() -> None:
     servers, flows = ring(3, 2, 0.6 * RATE)
     apart = Flow("apart", ("t",), token_bucket(BURST, 1.0))
     found = cyclic_fixed_point(
@@ -81,7 +81,7 @@ def test_more_than_is_served_has_no_bound_and_others_keep_theirs() -> None:
     assert {bound.value_s for bound in found.values()} == {math.inf}
 
 
-def test_without_a_cycle_bounds_are_what_they_are() -> None:
+def test_without_a_cycle_bounds_are_those_of_the_feed_forward_network() -> None:
     net = system(8).network
     found = cyclic_fixed_point(net.servers.values(), net.flows.values())
     assert found.bounds() == bounds(net)

@@ -128,7 +128,7 @@ def test_separate_flow_gives_the_delays_and_backlogs_of_dnc(case: dict[str, Any]
 
 
 @pytest.mark.parametrize("case", DNC, ids=lambda case: case["network"])
-def test_pay_once_gives_the_delays_and_backlogs_of_dnc(case: dict[str, Any]) -> None:
+def test_pay_multiplexing_once_gives_the_delays_and_backlogs_of_dnc(case: dict[str, Any]) -> None:
     lines = own_paths(dnc(case, "ARBITRARY"))
     rows = dnc_rows(case, "PMOO", "ARBITRARY")
     assert rows
@@ -141,7 +141,7 @@ def test_pay_once_gives_the_delays_and_backlogs_of_dnc(case: dict[str, Any]) -> 
             assert most == pytest.approx(backlog, rel=EXACT)
 
 
-def test_what_dnc_bounds_otherwise_is_near() -> None:
+def test_other_arrival_bounds_of_dnc_are_near() -> None:
     """Its other ways to bound cross traffic: flow by flow it is looser, by PMOO 8 % tighter."""
     compared = 0
     for case in DNC:
@@ -224,7 +224,7 @@ def test_separate_flow_is_that_of_dnc_in_saihus_demo_without_the_copy() -> None:
     assert ours == pytest.approx(published("DNC_SFA"), rel=EXACT)
 
 
-def test_pay_once_is_that_of_dnc_in_saihus_demo_without_the_copy() -> None:
+def test_pay_multiplexing_once_is_that_of_dnc_in_saihus_demo_without_the_copy() -> None:
     ours = microseconds(saihu(copy=False, shaped=False), "pay multiplexing once")
     assert ours == pytest.approx(published("DNC_PMOO"), rel=1e-5)
 

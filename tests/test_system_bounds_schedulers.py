@@ -1,4 +1,4 @@
-"""What each scheduler leaves to a class, by hand."""
+"""Service curves of each scheduler, by hand."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ THREE = {
 }
 
 
-def test_fifo_and_no_order_leave_the_line_to_all() -> None:
+def test_fifo_leaves_the_line_to_all() -> None:
     assert class_services(Fifo(), LINE, 1, THREE) == (LINE,)
 
 
@@ -77,7 +77,7 @@ def test_weighted_round_robin_gives_a_share_of_packets_or_what_others_leave() ->
     assert (rest.rate_bps, rest.latency_s) == pytest.approx((60.0, 55.0 / 60.0))
 
 
-def test_weighted_round_robin_counts_on_packets_in_a_row() -> None:
+def test_weighted_round_robin_uses_the_packet_curve() -> None:
     """Packets of 30 and 10 b in turn: n in a row have 20 n - 10 b; q = 2 * 20, Q = 90, e = 10."""
     mixed = ClassTraffic(token_bucket(40.0, 20.0), 30.0, 10.0, 20.0, 10.0)
     found = class_services(
@@ -170,7 +170,7 @@ def test_greater_classes_without_a_shaper_add_their_burst_and_take_their_rate() 
     assert piece.latency_s == pytest.approx((25.0 + 30.0) / 90.0)
 
 
-def test_a_shaper_promises_nothing_where_greater_classes_take_all() -> None:
+def test_a_shaper_has_no_curve_if_higher_classes_take_the_line() -> None:
     (left,) = class_services(CreditBased(idle_slopes_bps={2: 80.0, 1: 25.0}), LINE, 1, THREE)
     assert left.pieces == ()
 

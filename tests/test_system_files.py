@@ -151,7 +151,9 @@ def sentences(text: str, folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(("name", "old", "new", "said"), DAMAGES)
-def test_a_damage_is_told_in_one_sentence(name: str, old: str, new: str, said: str | None) -> None:
+def test_a_damaged_file_is_refused_in_one_sentence(
+    name: str, old: str, new: str, said: str | None
+) -> None:
     path = find_system(name)
     whole = path.read_text(encoding="utf-8")
     assert old in whole, "the file has changed, and the damage no longer damages it"
@@ -183,7 +185,7 @@ def test_an_overload_is_answered_and_a_contradiction_is_not(tmp_path: Path) -> N
         load(tmp_path / "wrong.toml")
 
 
-def test_a_system_that_is_nowhere_is_told_with_those_that_are() -> None:
+def test_a_missing_system_is_refused_with_the_bundled_names() -> None:
     with pytest.raises(NetworkError, match="there is no system 'x': take imaging, "):
         load("x")
 
