@@ -50,7 +50,7 @@ def _notes(case: UseCase, derived: Derivations, candidate: str, system: System) 
         own_bps = scenario.requested_goodput_bps
         for stream in system.streams.values():
             request_bps = stream.requested_goodput_bps
-            if stream.group != name or _equal(request_bps, own_bps):
+            if stream.group != name or math.isclose(request_bps, own_bps, rel_tol=SAME):
                 continue
             own = "rate" if question.scenario().rate_fps is not None else "least rate"
             frames = units.format_quantity("rate_fps", scenario.rate_fps or math.inf)
@@ -62,7 +62,3 @@ def _notes(case: UseCase, derived: Derivations, candidate: str, system: System) 
                 f"{system.name}` for {other} ({why}): their verdicts may differ"
             )
             break  # one sentence a stream of the use case
-
-
-def _equal(one: float, other: float) -> bool:
-    return one == other or math.isclose(one, other, rel_tol=SAME)

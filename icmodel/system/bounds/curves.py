@@ -88,8 +88,10 @@ class ArrivalCurve:
         """Arrival curve behind a server whose delay varies by at most ``jitter_s``.
 
         The deconvolution by a variable delay is ``t -> alpha(t + jitter_s)`` (Le Boudec and Thiran,
-        §1.4.1, by the definition).
+        §1.4.1, by the definition). An infinite jitter makes the curve unbounded.
         """
+        if jitter_s == math.inf:
+            return ArrivalCurve(())
         return ArrivalCurve(
             tuple(TokenBucket(bucket.at(jitter_s), bucket.rate_bps) for bucket in self.buckets)
         )

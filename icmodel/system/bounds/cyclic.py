@@ -22,7 +22,6 @@ from itertools import pairwise
 
 from icmodel.errors import BoundsError
 from icmodel.system.bounds.bound import FeedForward
-from icmodel.system.bounds.curves import ArrivalCurve
 from icmodel.system.bounds.network import Flow, Server, network, senders
 from icmodel.system.bounds.propagation import Propagation, propagate
 
@@ -66,17 +65,23 @@ def cyclic_fixed_point(servers: Iterable[Server], flows: Iterable[Flow]) -> Feed
     jitter_s = {part.name: 0.0 for each in parts.values() for part in each}
     growth = math.inf
     for _ in range(MOST_ROUNDS):
-        propagation = propagate(
-            network(
-                by_name.values(),
-                [_released(part, jitter_s[part.name]) for each in parts.values() for part in each],
-            )
-        )
+        released = [
+            replace(part, arrival=part.arrival.deconvolve_delay(jitter_s[part.name]))
+            for each in parts.values()
+            for part in each
+        ]
+        propagation = propagate(network(by_name.values(), released))
         found = _waits_before(propagation, parts)
         if all(found[name] <= assumed for name, assumed in jitter_s.items()):
             names = {name: tuple(part.name for part in each) for name, each in parts.items()}
             return FeedForward(propagation, names)
-        before, growth = growth, _growth(jitter_s, found)
+        # Greatest relative growth of a finite jitter, which must shrink from round to round.
+        grown = (
+            found[name] / assumed - 1.0 if assumed else math.inf
+            for name, assumed in jitter_s.items()
+            if 0.0 < found[name] < math.inf
+        )
+        before, growth = growth, max(grown, default=0.0)
         if growth > SLOWER * before:
             break
         margin = 1.0 + MARGIN if growth < CONVERGED else 1.0
@@ -126,13 +131,6 @@ def _parts(flow: Flow, cuts: Cuts, servers: Mapping[str, Server]) -> Iterator[Fl
         yield replace(flow, name=f"{flow.name} from {path[0]} on", path=path, multicast=copies)
 
 
-def _released(part: Flow, jitter_s: float) -> Flow:
-    """The part with its release jitter in its arrival curve, which is unbounded if the jitter is."""
-    if jitter_s == math.inf:
-        return replace(part, arrival=ArrivalCurve(()))
-    return replace(part, arrival=part.arrival.deconvolve_delay(jitter_s))
-
-
 def _waits_before(
     propagation: Propagation, parts: Mapping[str, Iterable[Flow]]
 ) -> dict[str, float]:
@@ -147,9 +145,3 @@ def _waits_before(
                 propagation.arrivals.wait_s(queue, part.min_packet_bits) for queue in queues
             )
     return waits
-
-
-def _growth(assumed: Mapping[str, float], found: Mapping[str, float]) -> float:
-    """Greatest relative growth of a finite jitter."""
-    grown = ((found[name], late) for name, late in assumed.items() if 0.0 < found[name] < math.inf)
-    return max((now / late - 1.0 if late else math.inf for now, late in grown), default=0.0)

@@ -103,13 +103,13 @@ class Programme:
         constraints = [
             constraint
             for dates in self.last.upstream()
-            for rule in (self._order_and_delay, self._service, self._arrivals)
+            for rule in (self.order_and_delay, self.service, self.arrivals)
             for constraint in rule(dates)
         ]
         aim = first.fifo[first.outputs[0]]
         return maximise_age_s(constraints, aim, scale_s, rate * scale_s) * (1.0 + TOLERANCE)
 
-    def _order_and_delay(self, dates: QueueDates) -> Iterator[Constraint]:
+    def order_and_delay(self, dates: QueueDates) -> Iterator[Constraint]:
         """Departures arrived before, and no longer ago than the bound of total flow analysis."""
         queue, hop, waits = dates.queue, dates.hop, self.path.propagation.arrivals
         server = queue.server
@@ -125,7 +125,7 @@ class Programme:
         for later, earlier in dates.order:
             yield Constraint([(later, 1.0), (earlier, -1.0)], 0.0)
 
-    def _service(self, dates: QueueDates) -> Iterator[Constraint]:
+    def service(self, dates: QueueDates) -> Iterator[Constraint]:
         """Departures since the start of a busy period are at least the service curve."""
         queue, hop, parts = dates.queue, dates.hop, dates.parts
         server = queue.server
@@ -143,7 +143,7 @@ class Programme:
                 ages: Terms = [(start, piece.rate_bps), (output, -piece.rate_bps)]
                 yield Constraint([*ages, *bits], piece.rate_bps * idle + more)
 
-    def _arrivals(self, dates: QueueDates) -> Iterator[Constraint]:
+    def arrivals(self, dates: QueueDates) -> Iterator[Constraint]:
         """Arrivals between two dates are at least 0, and at most the arrival curves."""
         arrivals, of_interest = self.path.propagation.arrivals, self.path.stages_of_interest
         for stages, bits in dates.aggregates():

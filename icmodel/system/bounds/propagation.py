@@ -421,7 +421,7 @@ class StageArrivals:
             for left in queue.leftover_services(arrival, cross.add_bits(begun))
         ]
         wait = self.wait_s(queue, min(stage.min_packet_bits for stage in stages))
-        return minimum(*curves, *([] if wait == math.inf else [arrival.deconvolve_delay(wait)]))
+        return minimum(*curves, arrival.deconvolve_delay(wait))
 
 
 def _by_link(stages: Iterable[Stage]) -> dict[str | None, StageNumbers]:

@@ -82,13 +82,13 @@ def class_services(
         case Fifo() | Arbitrary():
             return (line,)
         case StrictPriority():
-            return (_strict_priority(line, own, traffic),)
+            return (strict_priority_service(line, own, traffic),)
         case WeightedRoundRobin(weights=weights):
-            shares = _weighted_round_robin(weights, line, own, traffic)
+            shares = weighted_round_robin_services(weights, line, own, traffic)
             return *shares, _leftover_of_other_classes(line, own, traffic)
         case DeficitRoundRobin(quanta_bytes=quanta):
             quanta_bits = {name: 8.0 * quantum for name, quantum in quanta.items()}
-            share = _deficit_round_robin(quanta_bits, line, own, traffic)
+            share = deficit_round_robin_service(quanta_bits, line, own, traffic)
             return share, _leftover_of_other_classes(line, own, traffic)
         case CreditBased(idle_slopes_bps=slopes):
             return (credit_based_service(slopes, line, own, traffic),)
@@ -110,7 +110,7 @@ def _leftover_of_other_classes(line: ServiceCurve, own: int, traffic: Traffic) -
 # --- strict priority and round robin ----------------------------------------------------------
 
 
-def _strict_priority(line: ServiceCurve, own: int, traffic: Traffic) -> ServiceCurve:
+def strict_priority_service(line: ServiceCurve, own: int, traffic: Traffic) -> ServiceCurve:
     """Leftover service of non-preemptive strict priority (IEEE 802.1Q-2018 §8.6.8.1).
 
     ``[beta(t) - sum of alpha of higher classes - longest packet of lower classes]+``: Bouillard,
@@ -120,7 +120,7 @@ def _strict_priority(line: ServiceCurve, own: int, traffic: Traffic) -> ServiceC
     return line.after_bits(_longest_lower_packet_bits(own, traffic)).leftover_service(higher)
 
 
-def _weighted_round_robin(
+def weighted_round_robin_services(
     weights: Mapping[int, int], line: ServiceCurve, own: int, traffic: Traffic
 ) -> Iterator[ServiceCurve]:
     """Share of a class that sends up to its weight in packets each turn.
@@ -146,7 +146,7 @@ def _weighted_round_robin(
         yield _scaled(line.after_bits(waited), turn / (turn + others))
 
 
-def _deficit_round_robin(
+def deficit_round_robin_service(
     quanta_bits: Mapping[int, float], line: ServiceCurve, own: int, traffic: Traffic
 ) -> ServiceCurve:
     """Share of a class that sends up to its quantum and its saved deficit each turn.
