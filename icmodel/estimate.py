@@ -10,6 +10,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 
 from icmodel import units
+from icmodel.documents import number_or_none
 from icmodel.errors import UnitError
 from icmodel.scenario import Scenario
 
@@ -85,28 +86,6 @@ def shortened(text: str, most: int = 200) -> str:
     """A text in one line of at most so many characters, as a ``repr`` shows it."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 1]}…"
-
-
-def number_or_none(value: float) -> float | None:
-    """A number as JSON knows it: NaN and infinities become ``None``."""
-    return value if math.isfinite(value) else None
-
-
-def json_form(value: object) -> object:
-    """A value as JSON knows it: by its own ``to_dict``, part by part, and numbers by `number_or_none`."""
-    to_dict = getattr(value, "to_dict", None)
-    if to_dict is not None:
-        return to_dict()
-    if isinstance(value, Mapping):
-        return {name: json_form(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [json_form(one) for one in value]
-    return number_or_none(value) if isinstance(value, float) else value
-
-
-def json_of(one: object, *names: str) -> dict[str, object]:
-    """The JSON form of some attributes, by their names."""
-    return {name: json_form(getattr(one, name)) for name in names}
 
 
 @dataclass(frozen=True, slots=True)

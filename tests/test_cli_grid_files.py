@@ -15,7 +15,14 @@ import pytest
 import xarray as xr
 
 from icmodel.cli import grid_files, main
-from icmodel.cli.grid_files import BLOCK, Columns, _cells, columns_of, write_csv, write_parquet
+from icmodel.cli.grid_files import (
+    BLOCK,
+    Columns,
+    columns_of,
+    csv_cells,
+    write_grid_csv,
+    write_parquet,
+)
 from icmodel.estimate import BASES, BOTTLENECKS
 from icmodel.model import Model
 from icmodel.sweep import sweep
@@ -57,7 +64,7 @@ def text(name: str, value: Any) -> object:
 
 
 def test_csv_is_that_of_the_standard_library(tmp_path: Path) -> None:
-    write_csv(columns_of(GRID, METRICS, FIXED), tmp_path / "grid.csv")
+    write_grid_csv(columns_of(GRID, METRICS, FIXED), tmp_path / "grid.csv")
     assert (tmp_path / "grid.csv").read_text(encoding="utf-8") == by_hand()
 
 
@@ -67,7 +74,7 @@ def test_a_grid_of_many_blocks_is_written_whole_and_says_how_far_it_is(tmp_path:
         {"dataset": "x"}, {"k": np.arange(float(rows))}, {"v": np.arange(rows) / 3}, (rows,)
     )
     told: list[tuple[int, int]] = []
-    write_csv(columns, tmp_path / "many.csv", lambda done, of: told.append((done, of)))
+    write_grid_csv(columns, tmp_path / "many.csv", lambda done, of: told.append((done, of)))
     lines = (tmp_path / "many.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0] == "dataset,k,v"
     assert lines[1:] == [f"x,{float(k)!r},{k / 3!r}" for k in range(rows)]
@@ -76,7 +83,7 @@ def test_a_grid_of_many_blocks_is_written_whole_and_says_how_far_it_is(tmp_path:
 
 def test_numbers_keep_all_their_digits_and_unknown_ones_are_empty() -> None:
     numbers = np.array([0.1 + 0.2, -0.0, 0.0, math.nan, math.inf, 1e-300, 0.1 + 0.2])
-    assert _cells("latency_mean_s", numbers) == [
+    assert csv_cells("latency_mean_s", numbers) == [
         "0.30000000000000004", "-0.0", "0.0", "", "", "1e-300", "0.30000000000000004",
     ]  # fmt: skip
 

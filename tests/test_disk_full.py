@@ -16,7 +16,7 @@ import pytest
 import checkout
 from conftest import clean_environment
 from icmodel.cli import WRONG, main
-from icmodel.errors import ReportError, is_of_the_place, unwritable
+from icmodel.errors import ReportError, is_disk_error, unwritable
 from icmodel.files import write
 from ingest_cases import CASES
 
@@ -109,9 +109,9 @@ def test_each_fault_of_a_place_has_its_advice(code: int, advice: str) -> None:
     said = unwritable("x.csv", OSError(code, "a paragraph\nof a library"))
     assert said.startswith(f"x.csv cannot be written: {os.strerror(code)}; ")
     assert advice in said
-    assert is_of_the_place(OSError(code, ""))
-    assert not is_of_the_place(OSError(errno.ENOENT, ""))
-    assert not is_of_the_place(ValueError())
+    assert is_disk_error(OSError(code, ""))
+    assert not is_disk_error(OSError(errno.ENOENT, ""))
+    assert not is_disk_error(ValueError())
 
 
 @pytest.mark.skipif(not DEVICE.exists(), reason="no /dev/full, as on Linux")

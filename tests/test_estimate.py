@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from icmodel.documents import number_or_none
 from icmodel.estimate import (
     BASES,
     BOTTLENECKS,
@@ -19,7 +20,6 @@ from icmodel.estimate import (
     Prediction,
     UsedRow,
     absent,
-    number_or_none,
     weakest,
 )
 from icmodel.scenario import Scenario

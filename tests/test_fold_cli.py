@@ -94,7 +94,9 @@ def test_refusals_are_sentences(
     assert not (tmp_path / "x").exists()
     main(["fold", str(records), "-o", str(tmp_path / "lab")])
     capsys.readouterr()
-    assert "as its folded.json says" in refused(capsys, tmp_path / "lab", "--title", "New")
+    assert "with the settings in its folded.json" in refused(
+        capsys, tmp_path / "lab", "--title", "New"
+    )
 
 
 def test_runs_are_kept_apart_and_records_cut_as_asked(

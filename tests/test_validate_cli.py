@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from icmodel.cli import main
-from icmodel.cli.validate import _sections
+from icmodel.cli.validate import validation_sections
 from icmodel.dataset import load
 from icmodel.estimate import absent
 from icmodel.validate.scores import outcome, score
@@ -63,7 +63,9 @@ def silent(reasons: int) -> Validation:
 
 @pytest.mark.parametrize("reasons", [2, 3, 5])
 def test_no_table_stands_empty_and_no_reason_is_dropped_silently(reasons: int) -> None:
-    found = {section.heading: section.body for section in _sections(silent(reasons), KINDS[:1])}
+    found = {
+        section.heading: section.body for section in validation_sections(silent(reasons), KINDS[:1])
+    }
     assert "by region" not in found
     lines = found["without an answer"]
     assert isinstance(lines, tuple)

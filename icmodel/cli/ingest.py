@@ -12,21 +12,20 @@ import typer
 
 from icmodel import units
 from icmodel.cli.models import best_variant
-from icmodel.cli.output import Answer, Section, Table, emit, progress_bar
-from icmodel.cli.question import (
+from icmodel.cli.options import (
     BEST,
     OPTION_HELP,
     PAYLOAD_HELP,
     AsJson,
-    check_variant,
-    given,
+    expand_options,
+    given_options,
+    make_app,
     option,
-    read_options,
-    room,
-    shares,
-    typed,
+    option_field,
+    parse_key_values,
 )
-from icmodel.dataset import Dataset, Interconnect
+from icmodel.cli.output import Answer, Section, Table, emit, progress_bar
+from icmodel.dataset import Dataset, Interconnect, check_variant
 from icmodel.errors import ScenarioError
 from icmodel.estimate import Estimate, plural
 from icmodel.ingest import (
@@ -45,7 +44,7 @@ from icmodel.ingest import ingest as ingest_files
 if TYPE_CHECKING:
     from icmodel.own_work import OwnWork
 
-app = room()
+app = make_app()
 
 REFUSED = 2
 """Exit code if a file was refused, whatever the others are."""
@@ -84,21 +83,23 @@ Folder = Annotated[
 class Said:
     """Labels of all files, as typed, for what the files do not state."""
 
-    protocol: str | None = given("NAME", "Protocol, e.g. tcp.")
-    payload: str | None = given("SIZE", PAYLOAD_HELP)
-    load: str | None = given(
+    protocol: str | None = option_field("NAME", "Protocol, e.g. tcp.")
+    payload: str | None = option_field("SIZE", PAYLOAD_HELP)
+    load: str | None = option_field(
         "RATE", 'Goodput the runs were limited to, e.g. "1 Gb/s", or unlimited.'
     )
-    cores: str | None = given("N", "Parallel processes, one a core.")
-    switches: str | None = given("N", "Switches on the path.")
-    endpoints: str | None = given("N", "Senders into the interface, this one included.")
-    other_goodput: str | None = given("RATE", "What the other endpoints sent, in sum.")
-    host_cores: str | None = given("N", "Cores of each host, for tools that print a share of them.")
-    option: list[str] | None = given("KEY=VALUE", OPTION_HELP)
+    cores: str | None = option_field("N", "Parallel processes, one a core.")
+    switches: str | None = option_field("N", "Switches on the path.")
+    endpoints: str | None = option_field("N", "Senders into the interface, this one included.")
+    other_goodput: str | None = option_field("RATE", "What the other endpoints sent, in sum.")
+    host_cores: str | None = option_field(
+        "N", "Cores of each host, for tools that print a share of them."
+    )
+    option: list[str] | None = option_field("KEY=VALUE", OPTION_HELP)
 
     def labels(self) -> Labels:
         """The labels in SI."""
-        said = typed(self) | {"options": read_options(self.option)}
+        said = given_options(self) | {"options": parse_key_values(self.option)}
         said.pop("option", None)
         return read_labels(said, "command line")
 
@@ -107,13 +108,17 @@ class Said:
 class Described:
     """Description of the dataset, as typed."""
 
-    interconnect: str | None = given("KIND", f"{', '.join(LINK_KINDS)}.")
-    line_rate: str | None = given("RATE", "Rate of the line; the numbers are held against it.")
-    mtu: str | None = given("SIZE", 'MTU of the line, e.g. "1500 B".')
-    title: str | None = given("TEXT", "Title of the dataset.")
-    licence: str | None = given("TEXT", "Licence of the numbers.")
-    citation: str | None = given("TEXT", "How to cite them.")
-    default_variant: str | None = given("NAME", "Variant of the model it answers with.", BEST)
+    interconnect: str | None = option_field("KIND", f"{', '.join(LINK_KINDS)}.")
+    line_rate: str | None = option_field(
+        "RATE", "Rate of the line; the numbers are held against it."
+    )
+    mtu: str | None = option_field("SIZE", 'MTU of the line, e.g. "1500 B".')
+    title: str | None = option_field("TEXT", "Title of the dataset.")
+    licence: str | None = option_field("TEXT", "Licence of the numbers.")
+    citation: str | None = option_field("TEXT", "How to cite them.")
+    default_variant: str | None = option_field(
+        "NAME", "Variant of the model it answers with.", BEST
+    )
 
     def link(self) -> Interconnect | None:
         """The interconnect, as far as it is given."""
@@ -143,8 +148,8 @@ class Described:
 
 
 @app.command(short_help="Make a dataset of other tools' results.")
-@shares(Described, "described")
-@shares(Said, "said")
+@expand_options(Described, "described")
+@expand_options(Said, "said")
 def ingest(
     *,
     files: Files,
@@ -222,7 +227,7 @@ def _command(
 ) -> str:
     """The command line that makes the folder again in the folder of its files."""
     words = ["icmodel", "ingest", *sorted({file.name for file in files})]
-    for key, value in {**options, **typed(said), **typed(described)}.items():
+    for key, value in {**options, **given_options(said), **given_options(described)}.items():
         for one in value if isinstance(value, list) else [value]:
             if one is not None:
                 text = one.name if isinstance(one, Path) else str(one)

@@ -25,7 +25,7 @@ from icmodel.dataset.rows import (
     read_points,
 )
 from icmodel.documents import toml
-from icmodel.errors import DatasetError
+from icmodel.errors import DatasetError, ScenarioError
 
 __all__ = [
     "AXES",
@@ -43,6 +43,7 @@ __all__ = [
     "StatedLimit",
     "build",
     "catalogue",
+    "check_variant",
     "find",
     "load",
     "read_document",
@@ -279,6 +280,12 @@ class Dataset:
             raise DatasetError(
                 f"{self.id} has no rows at {axis} = {value!r}: it has {', '.join(values)}"
             )
+
+
+def check_variant(name: str) -> None:
+    """Raise ScenarioError if there is no variant of the model with this name."""
+    if name not in VARIANTS:
+        raise ScenarioError(f"there is no variant {name!r}: it is one of {', '.join(VARIANTS)}")
 
 
 # --- finding ----------------------------------------------------------------------------------

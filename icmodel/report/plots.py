@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from icmodel.dataset import Point
+from icmodel.documents import number_or_none
 from icmodel.errors import ReportError
 from icmodel.estimate import (
     EXTRAPOLATED,
@@ -15,7 +16,6 @@ from icmodel.estimate import (
     estimated,
     interval,
     metric_name,
-    number_or_none,
     plural,
     quantity,
 )

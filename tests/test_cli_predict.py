@@ -12,9 +12,17 @@ from hypothesis import strategies as st
 
 from icmodel import Model
 from icmodel.cli import main
-from icmodel.cli.output import plain
-from icmodel.cli.question import question_text
-from icmodel.cli.short import LINES, MORE, SLOTS, candidates, fitting, short, shown_metrics
+from icmodel.cli.options import question_text
+from icmodel.cli.output import text_of
+from icmodel.cli.predict import (
+    LINES,
+    MORE,
+    SHORT_METRICS,
+    SLOTS,
+    fit_notes,
+    shown_metrics,
+)
+from icmodel.cli.predict import short_sections as short
 from icmodel.dataset import catalogue, load
 from icmodel.errors import OutOfDomain
 from icmodel.estimate import WIDTH, Prediction, estimated, interval, metric_name
@@ -64,19 +72,19 @@ def answered(model: Model, asked: Scenario) -> Prediction:
 def test_an_answer_fits_one_screen_and_says_the_question_first(name: str) -> None:
     assert answers(name)
     for prediction in answers(name):
-        lines = plain(short(prediction)).splitlines()
+        lines = text_of(short(prediction)).splitlines()
         assert len(lines) <= LINES, "\n".join(lines)
         assert max(map(len, lines)) <= WIDTH
         assert " ".join(lines).startswith(question_text(prediction.scenario))
         assert lines[-1] == MORE
-        assert MORE not in plain(short(prediction, more=False))
+        assert MORE not in text_of(short(prediction, more=False))
 
 
 @pytest.mark.parametrize("name", catalogue())
 def test_each_number_has_the_digits_its_interval_carries_and_its_basis(name: str) -> None:
     for prediction in answers(name):
         shown = shown_metrics(prediction)
-        text = plain(short(prediction))
+        text = text_of(short(prediction))
         for metric, one in shown.items():
             (line,) = [
                 row for row in text.splitlines() if row.startswith(f"{metric_name(metric)}  ")
@@ -95,7 +103,7 @@ def test_every_slot_shows_what_is_known_of_it(name: str) -> None:
                 m for m in slot if m in prediction.metrics and not prediction.metrics[m].absent
             ]
             assert [metric for metric in shown if metric in slot] == known[:1]
-        assert set(shown) <= set(candidates(prediction.metrics))
+        assert set(shown) <= SHORT_METRICS
 
 
 @given(
@@ -105,7 +113,7 @@ def test_every_slot_shows_what_is_known_of_it(name: str) -> None:
 def test_notes_take_the_room_there_is_and_the_others_are_counted(
     notes: list[str], room: int
 ) -> None:
-    lines = list(fitting(notes, room))
+    lines = list(fit_notes(notes, room))
     assert len(lines) <= max(room, 1)
     assert all(len(line) <= WIDTH for line in lines)
     items = [line for line in lines if line.startswith("- ")]
@@ -114,7 +122,7 @@ def test_notes_take_the_room_there_is_and_the_others_are_counted(
         assert len(items) - 1 + left == len(notes)
     else:
         assert len(items) == len(notes)
-    assert len(list(fitting(notes, math.inf))) >= len(lines)
+    assert len(list(fit_notes(notes, math.inf))) >= len(lines)
 
 
 def printed(line: str, capsys: pytest.CaptureFixture[str]) -> str:
