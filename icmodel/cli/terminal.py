@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from textwrap import wrap
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
 from rich.table import Table as DrawnTable
 from rich.text import Text
 
-from icmodel.cli.output import Section
 from icmodel.table import Table
+
+if TYPE_CHECKING:
+    from icmodel.cli.output import Section
 
 COLUMN_PADDING = 3
 """Characters that rich puts between two columns."""
