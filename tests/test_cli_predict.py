@@ -1,17 +1,23 @@
-"""The short answers: what decides, on one screen, for every dataset."""
+"""``icmodel predict``: numbers, files, and a short answer that fits one screen for every dataset."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import math
+import re
 import shlex
 from functools import cache
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import icmodel
+from cli_case import CENTRAL, TABLE_8_1, RunIcmodel, own_process
 from icmodel import Model
-from icmodel.cli import main
 from icmodel.cli.options import question_text
 from icmodel.cli.output import text_of
 from icmodel.cli.predict import (
@@ -20,18 +26,163 @@ from icmodel.cli.predict import (
     SHORT_METRICS,
     SLOTS,
     fit_notes,
+    short_sections,
     shown_metrics,
 )
-from icmodel.cli.predict import short_sections as short
 from icmodel.dataset import catalogue, load
 from icmodel.errors import OutOfDomain
-from icmodel.estimate import WIDTH, Prediction, estimated, interval, metric_name
+from icmodel.estimate import BASES, WIDTH, Prediction, estimated, interval, metric_name
 from icmodel.scenario import Scenario, scenario
 
-TABLE_8_1 = (
-    "predict --protocol tcp --payload '65535 B' --rate 6700/s --cores 4 --switches 1 "
-    "--endpoints 2 --other-goodput '3.6 Gb/s'"
-)
+
+@pytest.mark.parametrize("variant", ["corrected", "appendix-h"])
+def test_table_8_1_gives_table_8_2(run_icmodel: RunIcmodel, variant: str) -> None:
+    printed = run_icmodel(f"{TABLE_8_1} --variant {variant} --all")
+    values = {row[0]: row[1] for row in printed.rows if len(row) > 1}
+    assert printed.code == 0
+    assert values["goodput_bps"] == "3.512676 Gb/s"
+    assert values["latency_mean_s"] == "112.9565 µs"
+    assert values["latency_std_s"] == "19.86169 µs"
+    assert (values["cpu_send"], values["cpu_recv"]) == ("7.06 %", "15.82 %")
+    assert values["loss_rate"] == "0 %"
+    assert printed.out.startswith(f"{CENTRAL}, variant {variant}\n")
+
+
+def test_predict_json_is_the_prediction(run_icmodel: RunIcmodel) -> None:
+    printed = run_icmodel(f"{TABLE_8_1} --json")
+    model = icmodel.Model(icmodel.load(CENTRAL))
+    wanted = model.predict(
+        protocol="tcp",
+        payload="65535 B",
+        rate="6700/s",
+        cores=4,
+        switches=1,
+        endpoints=2,
+        other_goodput="3.6 Gb/s",
+    )
+    assert printed.json == json.loads(json.dumps(wanted.to_dict()))
+    assert printed.json["latency_mean_s"]["value"] == pytest.approx(112.9564994e-6, abs=5e-15)
+
+
+def test_predict_says_what_limits_what_sums_and_what_it_rests_on(run_icmodel: RunIcmodel) -> None:
+    printed = run_icmodel(f"{TABLE_8_1} --all --why")
+    assert "bottleneck: request\n" in printed.out
+    terms = printed.out.partition("mean latency, the sum of\n")[2].partition("\n\n")[0]
+    assert [line.split()[0] for line in terms.splitlines()] == [
+        "term",
+        "serialisation",
+        "propagation",
+        "switches",
+        "stack",
+        "together",
+    ]
+    assert terms.splitlines()[-1].split()[1:] == ["112.9565", "µs"]
+    bounds = printed.out.partition("the least of\n")[2].partition("\n\n")[0]
+    assert [line.split()[0] for line in bounds.splitlines()[1:]] == [
+        "request",
+        "wire",
+        "benchmark",
+        "share",
+    ]
+    assert "IC2012 table 8-2: a prediction of the original, not a measurement" in printed.out
+    assert "- each switch adds the dataset's switch latency" in printed.out
+    assert any(basis in printed.out for basis in BASES)
+
+
+def test_the_defaults_of_predict(run_icmodel: RunIcmodel) -> None:
+    scenario = run_icmodel("predict --payload '1448 B' --json").json["scenario"]
+    assert scenario == {
+        "protocol": "tcp",
+        "payload_bytes": 1448,
+        "rate_fps": None,
+        "requested_goodput_bps": None,
+        "cores": 4,
+        "switches": 0,
+        "endpoints": 1,
+        "other_goodput_bps": 0.0,
+        "distance_m": None,
+        "options": {},
+        "line_rate_bps": None,
+        "cpu_clock_ratio": 1.0,
+        "app_send_s": 0.0,
+        "app_recv_s": 0.0,
+        "app_send_s_per_byte": 0.0,
+        "app_recv_s_per_byte": 0.0,
+    }
+
+
+def test_every_parameter_reaches_the_scenario(run_icmodel: RunIcmodel) -> None:
+    printed = run_icmodel(
+        "predict --protocol tcp --payload '1 kB' --requested-goodput '80 Mb/s' --cores 4 --switches 1 "
+        "--endpoints 3 --other-goodput '1 Gb/s' --distance '50 m' --option nagle=off --json"
+    )
+    assert printed.json["scenario"] == {
+        "protocol": "tcp",
+        "payload_bytes": 1000,
+        "rate_fps": 10_000.0,
+        "requested_goodput_bps": 80e6,
+        "cores": 4,
+        "switches": 1,
+        "endpoints": 3,
+        "other_goodput_bps": 1e9,
+        "distance_m": 50.0,
+        "options": {"nagle": "off"},
+        "line_rate_bps": None,
+        "cpu_clock_ratio": 1.0,
+        "app_send_s": 0.0,
+        "app_recv_s": 0.0,
+        "app_send_s_per_byte": 0.0,
+        "app_recv_s_per_byte": 0.0,
+    }
+
+
+def test_extrapolation_is_marked(run_icmodel: RunIcmodel) -> None:
+    printed = run_icmodel("predict --payload '70000 B' --extrapolate --json")
+    assert printed.code == 0
+    assert printed.json["goodput_bps"]["basis"] == "extrapolated"
+    assert "payload" in printed.json["latency_mean_s"]["why"]
+
+
+def test_a_note_of_many_metrics_is_said_once_to_people(run_icmodel: RunIcmodel) -> None:
+    line = 'predict --payload "1448 B" --cores 6 --extrapolate'
+    printed, told = run_icmodel(f"{line} --all").out, run_icmodel(f"{line} --json").json
+    why = told["goodput_bps"]["why"]
+    assert told["cpu_send"]["why"] == told["latency_mean_s"]["why"] == why
+    assert [line for line in printed.splitlines() if line.endswith(why)] == [f"[1] {why}"]
+    assert re.search(r"(?m)^cpu_send .* \[1\]$", printed)
+
+
+@pytest.mark.parametrize("ending", ["json", "csv", "txt"])
+def test_predict_writes_a_file_by_its_ending(
+    run_icmodel: RunIcmodel, tmp_path: Path, ending: str
+) -> None:
+    printed = run_icmodel(f"predict --payload '1448 B' -o answer.{ending}")
+    text = (tmp_path / f"answer.{ending}").read_text(encoding="utf-8")
+    assert (printed.code, printed.out) == (0, "")
+    assert [path.name for path in tmp_path.iterdir()] == [f"answer.{ending}"]
+    if ending == "json":
+        assert json.loads(text) == run_icmodel("predict --payload '1448 B' --json").json
+    elif ending == "csv":
+        rows = list(csv.DictReader(io.StringIO(text)))
+        goodput = next(row for row in rows if row["metric"] == "goodput_bps")
+        assert float(goodput["value"]) == 9.4106e9
+        assert (goodput["dataset"], goodput["variant"]) == (CENTRAL, "corrected")
+        assert (goodput["payload_bytes"], goodput["cores"], goodput["rate_fps"]) == (
+            "1448",
+            "4",
+            "",
+        )
+    else:
+        assert text == run_icmodel("predict --payload '1448 B'").out
+
+
+def test_the_same_question_gives_the_same_bytes(tmp_path: Path) -> None:
+    answers = {own_process(*shlex.split(TABLE_8_1), cwd=tmp_path).stdout for _ in range(2)}
+    assert len(answers) == 1
+    assert "3.512676 Gb/s" in answers.pop()
+
+
+# --- the short answer -------------------------------------------------------------------------
 
 
 def questions(name: str) -> list[dict[str, object]]:
@@ -72,19 +223,19 @@ def answered(model: Model, asked: Scenario) -> Prediction:
 def test_an_answer_fits_one_screen_and_says_the_question_first(name: str) -> None:
     assert answers(name)
     for prediction in answers(name):
-        lines = text_of(short(prediction)).splitlines()
+        lines = text_of(short_sections(prediction)).splitlines()
         assert len(lines) <= LINES, "\n".join(lines)
         assert max(map(len, lines)) <= WIDTH
         assert " ".join(lines).startswith(question_text(prediction.scenario))
         assert lines[-1] == MORE
-        assert MORE not in text_of(short(prediction, more=False))
+        assert MORE not in text_of(short_sections(prediction, more=False))
 
 
 @pytest.mark.parametrize("name", catalogue())
 def test_each_number_has_the_digits_its_interval_carries_and_its_basis(name: str) -> None:
     for prediction in answers(name):
         shown = shown_metrics(prediction)
-        text = text_of(short(prediction))
+        text = text_of(short_sections(prediction))
         for metric, one in shown.items():
             (line,) = [
                 row for row in text.splitlines() if row.startswith(f"{metric_name(metric)}  ")
@@ -125,47 +276,19 @@ def test_notes_take_the_room_there_is_and_the_others_are_counted(
     assert len(list(fit_notes(notes, math.inf))) >= len(lines)
 
 
-def printed(line: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """What a command prints."""
-    assert main(shlex.split(line)) in (0, 1, 3)
-    return capsys.readouterr().out
-
-
-def test_an_exact_answer_has_all_its_digits(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = [" ".join(line.split()) for line in printed(TABLE_8_1, capsys).splitlines()]
+def test_an_exact_answer_has_all_its_digits(run_icmodel: RunIcmodel) -> None:
+    lines = [" ".join(line.split()) for line in run_icmodel(TABLE_8_1).out.splitlines()]
     assert "goodput 3.512676 Gb/s exact derived" in lines
     assert "mean latency 113 µs 85 – 141 µs assumed" in lines
     assert "limited by the request; at most 5.8 Gb/s (share)" in lines
 
 
-def test_all_and_why_give_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
-    brief = printed(TABLE_8_1, capsys)
+def test_all_and_why_give_the_rest(run_icmodel: RunIcmodel) -> None:
+    brief = run_icmodel(TABLE_8_1).out
     assert "latency_std_s" not in brief
     assert "serialisation" not in brief
-    assert "latency_std_s" in printed(f"{TABLE_8_1} --all", capsys)
-    why = printed(f"{TABLE_8_1} --why", capsys)
+    assert "latency_std_s" in run_icmodel(f"{TABLE_8_1} --all").out
+    why = run_icmodel(f"{TABLE_8_1} --why").out
     assert why.startswith(brief.removesuffix(f"{MORE}\n"))
     for said in ("serialisation", "goodput, the least of", "rows it rests on"):
         assert said in why
-
-
-def test_a_sweep_shows_its_first_points_and_counts_the_others(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    line = "sweep --payload '64 B..65535 B:25log' --cores 1..4"
-    brief, whole = printed(line, capsys), printed(f"{line} --all", capsys)
-    assert "and 80 points more: --all" in brief
-    assert "points more" not in whole
-    assert brief.count(" Gb/s") < whole.count(" Gb/s")
-    first = [row for row in brief.splitlines() if row.startswith("         64 B")]
-    assert len(first) == 4
-    assert set(first) <= set(whole.splitlines())
-
-
-def test_a_comparison_shows_what_a_prediction_does(capsys: pytest.CaptureFixture[str]) -> None:
-    line = "compare --protocol tcp,udp --payload '1472 B'"
-    brief, whole = printed(line, capsys), printed(f"{line} --all", capsys)
-    assert "mean latency" in brief
-    assert "σ of latency" not in brief
-    assert "σ of latency" in whole
-    assert len(brief.splitlines()) <= LINES + 3
