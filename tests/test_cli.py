@@ -91,7 +91,7 @@ def test_the_examples_of_the_help_work(
     assert printed.err == ""
 
 
-def test_the_version_is_said(run_icmodel: RunIcmodel, tmp_path: Path) -> None:
+def test_the_version_is_printed(run_icmodel: RunIcmodel, tmp_path: Path) -> None:
     assert run_icmodel("--version").out == f"icmodel {icmodel.__version__}\n"
     assert own_process("--version", cwd=tmp_path).stdout == f"icmodel {icmodel.__version__}\n"
 
@@ -132,7 +132,7 @@ def test_tables_are_drawn_on_a_terminal_and_plain_when_piped(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("line", [f"datasets points {CENTRAL}", f"{TABLE_8_1} --json", "--help"])
-def test_a_reader_that_leaves_is_no_error(line: str, tmp_path: Path) -> None:
+def test_a_closed_pipe_is_no_error(line: str, tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     try:

@@ -27,7 +27,7 @@ def test_compare_puts_every_combination_side_by_side(run_icmodel: RunIcmodel) ->
     assert goodput[3] == pytest.approx(1472 / 1538 * 1e10)
 
 
-def test_compare_takes_each_datasets_own_protocol_and_says_who_cannot_answer(
+def test_compare_takes_each_datasets_own_protocol_and_names_those_without_answer(
     run_icmodel: RunIcmodel,
 ) -> None:
     line = f"compare --dataset {CENTRAL},infiniband-qdr-connectx2,rapidio-tsi721 --payload '4 KiB'"
@@ -41,7 +41,7 @@ def test_compare_takes_each_datasets_own_protocol_and_says_who_cannot_answer(
     assert [column["dataset"] for column in missing] == ["rapidio-tsi721"]
 
 
-def test_compare_is_an_error_when_nobody_can_answer(run_icmodel: RunIcmodel) -> None:
+def test_compare_is_an_error_if_no_dataset_can_answer(run_icmodel: RunIcmodel) -> None:
     printed = run_icmodel(f"compare --dataset {CENTRAL} --payload '70000 B' --variant corrected")
     assert (printed.code, printed.out) == (2, "")
     assert "70000 B" in printed.err

@@ -52,9 +52,7 @@ def test_points_are_filtered(run_icmodel: RunIcmodel, tmp_path: Path) -> None:
     assert {(row["offload"], row["machine"]) for row in rows} == {("baseline", "janos-csaba")}
 
 
-def test_points_as_csv_can_start_a_dataset_of_ones_own(
-    run_icmodel: RunIcmodel, tmp_path: Path
-) -> None:
+def test_points_as_csv_can_start_an_own_dataset(run_icmodel: RunIcmodel, tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.mkdir()
     assert run_icmodel(f"datasets points {CENTRAL} -o own/points.csv").code == 0

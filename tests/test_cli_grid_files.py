@@ -68,7 +68,7 @@ def test_csv_is_that_of_the_standard_library(tmp_path: Path) -> None:
     assert (tmp_path / "grid.csv").read_text(encoding="utf-8") == by_hand()
 
 
-def test_a_grid_of_many_blocks_is_written_whole_and_says_how_far_it_is(tmp_path: Path) -> None:
+def test_a_grid_of_many_blocks_is_written_whole_with_progress(tmp_path: Path) -> None:
     rows = 3 * BLOCK + 7
     columns = Columns(
         {"dataset": "x"}, {"k": np.arange(float(rows))}, {"v": np.arange(rows) / 3}, (rows,)
@@ -102,7 +102,7 @@ def test_parquet_is_read_back_with_units_names_and_nothing_for_unknown(tmp_path:
     assert read.column("goodput_bps_basis").to_pylist() == bases
 
 
-def test_a_form_whose_extra_is_absent_is_refused_before_anything_is_worked_out(
+def test_a_format_without_its_extra_is_refused_before_computing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(grid_files.EXTRAS, ".parquet", ("parquet", ("no_such_module",)))

@@ -64,7 +64,7 @@ def test_predict_json_is_the_prediction(run_icmodel: RunIcmodel) -> None:
     assert printed.json["latency_mean_s"]["value"] == pytest.approx(112.9564994e-6, abs=5e-15)
 
 
-def test_predict_says_what_limits_what_sums_and_what_it_rests_on(run_icmodel: RunIcmodel) -> None:
+def test_predict_prints_bottleneck_terms_bounds_and_rows(run_icmodel: RunIcmodel) -> None:
     printed = run_icmodel(f"{TABLE_8_1} --all --why")
     assert "bottleneck: request\n" in printed.out
     terms = printed.out.partition("mean latency, the sum of\n")[2].partition("\n\n")[0]
@@ -143,7 +143,7 @@ def test_extrapolation_is_marked(run_icmodel: RunIcmodel) -> None:
     assert "payload" in printed.json["latency_mean_s"]["why"]
 
 
-def test_a_note_of_many_metrics_is_said_once_to_people(run_icmodel: RunIcmodel) -> None:
+def test_a_note_of_many_metrics_is_printed_once(run_icmodel: RunIcmodel) -> None:
     line = 'predict --payload "1448 B" --cores 6 --extrapolate'
     printed, told = run_icmodel(f"{line} --all").out, run_icmodel(f"{line} --json").json
     why = told["goodput_bps"]["why"]
@@ -153,7 +153,7 @@ def test_a_note_of_many_metrics_is_said_once_to_people(run_icmodel: RunIcmodel) 
 
 
 @pytest.mark.parametrize("ending", ["json", "csv", "txt"])
-def test_predict_writes_a_file_by_its_ending(
+def test_predict_writes_a_file_by_its_extension(
     run_icmodel: RunIcmodel, tmp_path: Path, ending: str
 ) -> None:
     printed = run_icmodel(f"predict --payload '1448 B' -o answer.{ending}")
@@ -261,9 +261,7 @@ def test_every_slot_shows_what_is_known_of_it(name: str) -> None:
     st.lists(st.text("abc ", min_size=1, max_size=300).filter(str.strip), max_size=8),
     st.integers(0, 12),
 )
-def test_notes_take_the_room_there_is_and_the_others_are_counted(
-    notes: list[str], room: int
-) -> None:
+def test_notes_fill_the_room_and_the_others_are_counted(notes: list[str], room: int) -> None:
     lines = list(fit_notes(notes, room))
     assert len(lines) <= max(room, 1)
     assert all(len(line) <= WIDTH for line in lines)
@@ -283,7 +281,7 @@ def test_an_exact_answer_has_all_its_digits(run_icmodel: RunIcmodel) -> None:
     assert "limited by the request; at most 5.8 Gb/s (share)" in lines
 
 
-def test_all_and_why_give_the_rest(run_icmodel: RunIcmodel) -> None:
+def test_all_and_why_show_the_rest(run_icmodel: RunIcmodel) -> None:
     brief = run_icmodel(TABLE_8_1).out
     assert "latency_std_s" not in brief
     assert "serialisation" not in brief

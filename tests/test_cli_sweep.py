@@ -10,7 +10,7 @@ import pytest
 from cli_case import CENTRAL, RunIcmodel
 
 
-def test_sweep_prints_a_line_a_point(run_icmodel: RunIcmodel) -> None:
+def test_sweep_prints_a_line_for_each_point(run_icmodel: RunIcmodel) -> None:
     printed = run_icmodel("sweep --protocol tcp,udp --payload '64 B, 1448 B' --cores 1,4")
     header = next(row for row in printed.rows if row and row[0] == "protocol")
     assert header[:4] == ["protocol", "payload_bytes", "cores", "goodput_bps"]
@@ -33,7 +33,7 @@ def test_sweep_marks_what_is_extrapolated(run_icmodel: RunIcmodel) -> None:
     assert "*" not in within
 
 
-def test_sweep_json_is_what_predict_says(run_icmodel: RunIcmodel) -> None:
+def test_sweep_json_equals_predict(run_icmodel: RunIcmodel) -> None:
     grid = run_icmodel("sweep --payload '64 B, 1448 B' --rate '1000/s, unlimited' --json").json
     assert (grid["swept"], grid["fixed"]) == (["payload_bytes", "rate_fps"], {"protocol": "tcp"})
     assert grid["dataset"]["id"] == CENTRAL
@@ -74,7 +74,7 @@ def test_sweep_writes_netcdf(run_icmodel: RunIcmodel, tmp_path: Path) -> None:
         assert grid.attrs["variant"] == "corrected"
 
 
-def test_sweep_leaves_gaps_only_when_asked(run_icmodel: RunIcmodel) -> None:
+def test_sweep_leaves_gaps_only_with_allow_gaps(run_icmodel: RunIcmodel) -> None:
     line = "sweep --protocol tcp,udp --payload '64 B, 65535 B'"
     assert run_icmodel(line).code == 2
     points = run_icmodel(f"{line} --allow-gaps --json").json["points"]
@@ -84,7 +84,7 @@ def test_sweep_leaves_gaps_only_when_asked(run_icmodel: RunIcmodel) -> None:
     assert any(row[:3] == ["udp", "65535 B", "–"] for row in printed.rows)
 
 
-def test_sweep_answers_only_the_wanted_metrics(run_icmodel: RunIcmodel) -> None:
+def test_sweep_answers_only_the_requested_metrics(run_icmodel: RunIcmodel) -> None:
     point = run_icmodel("sweep --payload '64 B' --metric cpu_send,latency_std_s --json").json[
         "points"
     ][0]

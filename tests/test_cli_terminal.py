@@ -36,9 +36,7 @@ def squeezed(text: str) -> str:
 
 
 @given(tables(), st.integers(20, 200))
-def test_a_table_that_is_fitted_keeps_to_the_width_and_loses_nothing(
-    table: Table[str], width: int
-) -> None:
+def test_a_fitted_table_keeps_to_the_width_and_loses_nothing(table: Table[str], width: int) -> None:
     narrow = fit_to_width(table, width)
     if narrow is None:
         return
@@ -54,9 +52,7 @@ def test_a_table_that_is_fitted_keeps_to_the_width_and_loses_nothing(
 
 
 @given(tables(), st.integers(60, 200))
-def test_rows_that_are_stacked_keep_to_the_width_and_lose_nothing(
-    table: Table[str], width: int
-) -> None:
+def test_stacked_rows_keep_to_the_width_and_lose_nothing(table: Table[str], width: int) -> None:
     lines = stacked(table, width)
     assert all(len(line) <= width for line in lines)
     told = squeezed("".join(lines))
@@ -64,7 +60,7 @@ def test_rows_that_are_stacked_keep_to_the_width_and_lose_nothing(
 
 
 @given(tables())
-def test_a_table_that_fits_stands_as_it_is(table: Table[str]) -> None:
+def test_a_table_that_fits_is_unchanged(table: Table[str]) -> None:
     assert fit_to_width(table, 10_000) is table
 
 
@@ -108,7 +104,9 @@ def read_to_the_end(reader: int) -> bytes:
         "compare --payload '64 B' --variant corrected,appendix-h",
     ],
 )
-def test_what_a_command_draws_keeps_to_the_terminal(line: str, width: int, tmp_path: Path) -> None:
+def test_a_command_keeps_to_the_width_of_the_terminal(
+    line: str, width: int, tmp_path: Path
+) -> None:
     drawn = on_terminal(line, width, tmp_path)
     assert max(map(len, drawn.split("\n"))) <= width
     if line.endswith("--all --why"):

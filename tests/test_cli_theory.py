@@ -45,7 +45,7 @@ from cli_case import RunIcmodel
         ("rapidio --payload '256 B' --baud '3.125 GHz'", "max_goodput_bps", [256 / 272 * 1e10]),
     ],
 )
-def test_theory_says_what_the_wire_allows(
+def test_theory_computes_the_limits_of_the_wire(
     run_icmodel: RunIcmodel, line: str, name: str, values: list[float]
 ) -> None:
     printed = run_icmodel(f"theory {line} --json")

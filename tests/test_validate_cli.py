@@ -19,13 +19,13 @@ def told(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return capsys.readouterr().out
 
 
-def test_a_kind_without_folds_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_kind_without_folds_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     words = ("zeromq-1g-2010", "--folds", "held-out, leave-one-out", "--most", "1")
     said = told(capsys, *words, "--metric", "goodput_bps")
     assert "without folds, since there is nothing to leave out\n- held-out\n" in said
 
 
-def test_too_few_rows_are_not_said_to_be_nothing_to_leave_out(
+def test_too_few_rows_differ_from_nothing_to_leave_out(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     words = ("ethernet-10g-2012", "--folds", "leave-one-out", "--metric", "loss_rate")
