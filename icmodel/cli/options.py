@@ -312,7 +312,13 @@ def split_names(texts: list[str] | None) -> list[str]:
 
 
 def question_text(asked: Scenario) -> str:
-    """A question in one line."""
+    """A question in one line.
+
+    Examples
+    --------
+    >>> question_text(Scenario("tcp", 1448, rate_fps=6700.0))
+    'tcp, 1448 B a frame, 6700/s (77.6128 Mb/s), 0 switches'
+    """
     rate = "as fast as it goes"
     if asked.rate_fps is not None:
         goodput = units.format_bps(asked.requested_goodput_bps)
@@ -339,5 +345,11 @@ def question_text(asked: Scenario) -> str:
 
 
 def quantity_text(metric: str, value: float | None) -> str:
-    """A value of a metric with its unit; a dash if there is none."""
+    """A value of a metric with its unit; a dash if there is none.
+
+    Examples
+    --------
+    >>> quantity_text("latency_mean_s", 1.13e-4)
+    '113 µs'
+    """
     return "–" if value is None else units.format_quantity(metric, value)

@@ -148,7 +148,13 @@ def bullets(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 def fixed(number: float, places: int) -> str:
-    """A number with ``places`` decimal places; ``<0.01`` instead of a positive number rounded to 0."""
+    """A number with ``places`` decimal places; ``<0.01`` instead of a positive number rounded to 0.
+
+    Examples
+    --------
+    >>> fixed(1.239, 2), fixed(0.0001, 2)
+    ('1.24', '<0.01')
+    """
     least = 10.0**-places
     if 0 < number < least:
         return f"<{least:.{places}f}"

@@ -291,7 +291,10 @@ def import_(file: OtherFile, *, output: TomlFile) -> None:
     text, remarks = import_system(file)
     with replacing(output) as beside:
         write_text(beside, text)
-        imported, findings = load_checked(beside)
+        try:
+            imported, findings = load_checked(beside)
+        except NetworkError as error:  # name the requested file, not the one beside it
+            raise NetworkError(str(error).replace(beside.name, output.name)) from error
     _print_notes((*remarks, *(finding.text for finding in findings)))
     streams = plural(len(imported.streams), "stream")
     print_text(f"{output}: {imported.name}, {streams}; edit it, then check it\n")

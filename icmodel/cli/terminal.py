@@ -47,6 +47,13 @@ def fit_to_width(table: Table[str], width: int) -> Table[str] | None:
 
     The widest column is narrowed first. Numbers and pieces of text are not broken, so a table
     may be impossible to fit; then the result is None.
+
+    Examples
+    --------
+    >>> table = Table(("metric", "#value"), (("mean latency", "113 µs"),))
+    >>> print(fit_to_width(table, 20).rows[0][0])
+    mean
+    latency
     """
     grid = [table.names, *table.rows]
     columns = list(zip(*grid, strict=True))
