@@ -100,7 +100,17 @@ def plain(value: Any) -> Any:
         return {key: plain(one) for key, one in value.items()}
     if isinstance(value, (tuple, list)):
         return [plain(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return number_or_none(value) if isinstance(value, float) else value
+
+
+def json_of(record: object, *names: str) -> dict[str, Any]:
+    """The JSON form of some attributes of a record, by their names."""
+    return {name: plain(getattr(record, name)) for name in names}
+
+
+def number_or_none(value: float) -> float | None:
+    """A number as JSON knows it: NaN and infinities become ``None``."""
+    return value if math.isfinite(value) else None
 
 
 def is_too_deep(document: object) -> bool:

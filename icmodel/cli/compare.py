@@ -252,7 +252,7 @@ def _comparison_sections(found: Comparison, *, why: bool) -> Iterator[Section]:
 
     yield Section("", hanging(words.headline(found)))
     rows = tuple(words.row_cells(row) for row in found.rows)
-    yield Section("", Table(words.COLUMNS, rows))
+    yield Section("", Table(("link", "#Gb/s", *words.COLUMNS[2:]), rows))
     if told := words.measurements(found):
         yield Section("what would decide", hanging(told))
     yield Section("how it was made", hanging(words.RULES))

@@ -67,7 +67,7 @@ def evaluate(
     icmodel evaluate my-use-case.toml --dataset path/of/my-dataset
     """  # noqa: D301
     from icmodel.report import report  # pydantic and the report, not needed by other commands
-    from icmodel.report.text import evaluation_text
+    from icmodel.report.terminal import evaluation_text
     from icmodel.report.writing import ENDINGS
     from icmodel.system.namesake import beside_system
     from icmodel.usecase import evaluate as judge

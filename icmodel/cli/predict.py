@@ -31,8 +31,9 @@ from icmodel.cli.question import (
 )
 from icmodel.cli.short import candidates, short
 from icmodel.dataset import load
+from icmodel.documents import number_or_none
 from icmodel.errors import OutOfDomain, ScenarioError
-from icmodel.estimate import Estimate, Prediction, UsedRow, number_or_none
+from icmodel.estimate import Estimate, Prediction, UsedRow
 from icmodel.scenario import Scenario, scenario
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from icmodel.report.systems.tables import (
     limits,
     queue_texts,
     value_text,
-    worst_of,
+    worst_estimate,
 )
 from icmodel.requirement import MET, OUTCOMES, SIGNS
 from icmodel.system.prediction.result import by_requirement
@@ -126,7 +126,7 @@ def _worst(metric: str, some: Sequence[StreamPrediction]) -> str:
     """The least goodput, or the greatest of other metrics; the known end if there is no value."""
     if grows(metric, some):
         return "grows"
-    worst = worst_of(metric, some)
+    worst = worst_estimate(metric, some)
     if worst is None:
         return "unknown"
     if metric == "loss_rate" and worst.high > worst.low:

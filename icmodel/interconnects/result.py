@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from icmodel.estimate import BASES, json_form, json_of, weakest
+from icmodel.documents import json_of, plain
+from icmodel.estimate import BASES, weakest
 from icmodel.interconnects.choices import Link
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED
 from icmodel.usecase import CandidateResult, Finding, UseCase
@@ -74,7 +75,7 @@ class Source:
             **json_of(self, "protocols", "outcome", "basis"),
             "choice": self.result.description,
             "scenarios": {one.stream: one.scenario.to_dict() for one in self.result.answers},
-            "findings": json_form(self.result.findings),
+            "findings": plain(self.result.findings),
             "notes": list(self.notes),
         }
 

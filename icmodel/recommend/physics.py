@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from icmodel import units
-from icmodel.estimate import json_of
+from icmodel.documents import json_of
 from icmodel.system import Stream, System, Wanted
 from icmodel.system.prediction.arrival import whole_message
 

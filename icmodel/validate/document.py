@@ -8,8 +8,7 @@ from typing import Any
 
 from icmodel.dataset import AXES, Dataset, Point
 from icmodel.dataset.coverage import LEAST_ROWS, coverage_text
-from icmodel.documents import by_field, plain
-from icmodel.estimate import number_or_none
+from icmodel.documents import by_field, number_or_none, plain
 from icmodel.validate.scores import Outcome, Score
 from icmodel.validate.validation import HELD_OUT, LEAVE_ONE, Validation
 

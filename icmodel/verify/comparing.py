@@ -11,7 +11,7 @@ from itertools import count
 from statistics import median
 from typing import Any
 
-from icmodel.estimate import number_or_none
+from icmodel.documents import number_or_none
 from icmodel.system import Stream, System
 from icmodel.verify.folder import Pass
 

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from icmodel import units
-from icmodel.estimate import Estimate, absent, json_of, limit_name
+from icmodel.documents import json_of
+from icmodel.estimate import Estimate, absent, limit_name
 from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement
 from icmodel.system.checking import Overload, overloads
 from icmodel.system.network import MESSAGE, Stream, System, Wanted
