@@ -277,7 +277,8 @@ def usecase_sections(comparison: Comparison, *, why: bool) -> Iterator[Section]:
     from icmodel.report import interconnects as words
 
     yield Section("", hanging(words.headline(comparison)))
-    yield Section("", Table(words.COLUMNS, tuple(map(words.row_cells, comparison.rows))))
+    columns = ("link", "#Gb/s", *words.COLUMNS[2:])
+    yield Section("", Table(columns, tuple(map(words.row_cells, comparison.rows))))
     if measurements := words.measurements(comparison):
         yield Section("what would decide", hanging(measurements))
     yield Section("how it was made", hanging(words.RULES))

@@ -69,7 +69,7 @@ def evaluate(
     """  # noqa: D301
     from icmodel import usecase as judging  # pydantic and the report, not needed by other commands
     from icmodel.report import report
-    from icmodel.report.text import evaluation_text
+    from icmodel.report.terminal import evaluation_text
     from icmodel.report.writing import ENDINGS
     from icmodel.system.namesake import beside_system
 

@@ -101,7 +101,8 @@ def write_parquet(columns: Columns, path: Path, progress: Progress | None = None
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from icmodel.units import long_name, unit_of
+    from icmodel.estimate import long_name
+    from icmodel.units import unit_of
 
     names = columns.names
     blocks = (

@@ -18,7 +18,7 @@ from icmodel.report.systems.tables import (
     limits,
     queue_texts,
     value_text,
-    worst_of,
+    worst_estimate,
 )
 from icmodel.requirement import MET, OUTCOMES, SIGNS
 from icmodel.system.prediction.result import by_requirement
@@ -181,7 +181,7 @@ def _worst_text(metric: str, streams: Sequence[StreamPrediction]) -> str:
     """The least goodput, or the greatest value of another metric."""
     if grows(metric, streams):
         return "grows"
-    worst = worst_of(metric, streams)
+    worst = worst_estimate(metric, streams)
     if worst is None:
         return "unknown"
     if metric == "loss_rate" and worst.high > worst.low:

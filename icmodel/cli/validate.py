@@ -139,7 +139,7 @@ def validate_rows(
     with progress_bar("folds") as progress:
         validation = validate(data, variant, wishes, progress)
     if plot is not None:
-        from icmodel.report.figures import error_plot  # the report, not needed without a plot
+        from icmodel.report.error_plot import error_plot
 
         write_plot(error_plot(validation), plot)
     if keep:

@@ -17,7 +17,7 @@ from icmodel import scenario as words
 from icmodel.arrays import Bools, Ints, if_else
 from icmodel.dataset import Dataset
 from icmodel.errors import OutOfDomain, ScenarioError
-from icmodel.estimate import BASES, BOTTLENECKS
+from icmodel.estimate import BASES, BOTTLENECKS, long_name
 from icmodel.laws.law import Law, Prepared
 from icmodel.laws.metrics import BOTTLENECK, predicted
 from icmodel.model.answering import UNKNOWN, Answered, answered, needed, no_metric, too_much
@@ -25,7 +25,7 @@ from icmodel.model.cache import Key, Options, TableCache
 from icmodel.model.domain import DEFAULTS, Placer, check, work_of
 from icmodel.scenario import Hosts
 from icmodel.tables import Questions
-from icmodel.units import long_name, unit_of
+from icmodel.units import unit_of
 
 Column = NDArray[np.generic]
 

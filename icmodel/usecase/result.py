@@ -11,7 +11,7 @@ from icmodel.dataset import Dataset
 from icmodel.documents import by_field
 from icmodel.estimate import Estimate, Prediction, UsedRow, absent
 from icmodel.model import Model
-from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement, Verdict, worst
+from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement, Verdict, worst_outcome
 from icmodel.scenario import Scenario
 from icmodel.usecase.derivation import Derivation
 from icmodel.usecase.document import UseCase
@@ -224,7 +224,7 @@ class CandidateResult:
     @property
     def outcome(self) -> str:
         """The worst of its findings: one *not met* decides, else one *undecided*."""
-        return worst([finding.outcome for finding in self.findings])
+        return worst_outcome([finding.outcome for finding in self.findings])
 
     @property
     def decisive(self) -> Finding:

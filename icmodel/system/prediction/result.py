@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from icmodel.documents import json_of, plain
 from icmodel.estimate import Estimate, absent, weakest
-from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED, Verdict, worst
+from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED, Verdict, worst_outcome
 from icmodel.system.network import Stream, System
 from icmodel.system.prediction.arrival import Arrival
 
@@ -207,7 +207,7 @@ class SystemPrediction:
     @property
     def verdict(self) -> str:
         """The worst of all that was judged."""
-        return worst([one.verdict.outcome for one in self.judged])
+        return worst_outcome([one.verdict.outcome for one in self.judged])
 
     @property
     def exit_code(self) -> int:
