@@ -113,7 +113,7 @@ def json_text(document: Mapping[str, object]) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def plain(value: Any) -> Any:
+def json_form(value: Any) -> Any:
     """Convert a value to its JSON form.
 
     A value with ``to_dict`` and a dataclass become dictionaries, a tuple becomes a list, and NaN and
@@ -121,28 +121,24 @@ def plain(value: Any) -> Any:
 
     Examples
     --------
-    >>> plain({"ends": (1.5, float("inf"))})
+    >>> json_form({"ends": (1.5, float("inf"))})
     {'ends': [1.5, None]}
     """
     if hasattr(value, "to_dict"):
         return value.to_dict()
     if is_dataclass(value):
-        return by_field(value)
+        return json_of(value)
     if isinstance(value, Mapping):
-        return {key: plain(one) for key, one in value.items()}
+        return {key: json_form(one) for key, one in value.items()}
     if isinstance(value, (tuple, list)):
-        return [plain(one) for one in value]
+        return [json_form(one) for one in value]
     return number_or_none(value) if isinstance(value, float) else value
 
 
-def by_field(record: Any) -> dict[str, Any]:
-    """JSON form of a dataclass: all its fields by name."""
-    return json_of(record, *(field.name for field in fields(record)))
-
-
-def json_of(record: object, *names: str) -> dict[str, Any]:
-    """JSON form of some attributes of a record, by name."""
-    return {name: plain(getattr(record, name)) for name in names}
+def json_of(record: Any, *names: str) -> dict[str, Any]:
+    """JSON form of some attributes of a record by name; without names, of all fields of a dataclass."""
+    names = names or tuple(field.name for field in fields(record))
+    return {name: json_form(getattr(record, name)) for name in names}
 
 
 def number_or_none(value: float) -> float | None:

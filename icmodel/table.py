@@ -63,11 +63,14 @@ def aligned(rows: Sequence[Sequence[str]], right: Sequence[bool] = ()) -> list[s
     >>> aligned([("tcp", "1448 B"), ("ethernet", "64 B")])
     ['tcp       1448 B', 'ethernet  64 B']
     """
+    return [GAP.join(cells).rstrip() for cells in padded(rows, right)]
+
+
+def padded(rows: Sequence[Sequence[str]], right: Sequence[bool] = ()) -> list[list[str]]:
+    """Cells padded to the width of their column, on the left where ``right`` is true."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    sides = [str.rjust if at_right else str.ljust for at_right in right or [False] * len(widths)]
+    pads = [str.rjust if at_right else str.ljust for at_right in right or [False] * len(widths)]
     return [
-        GAP.join(
-            pad(cell, width) for pad, cell, width in zip(sides, row, widths, strict=True)
-        ).rstrip()
+        [pad(cell, width) for pad, cell, width in zip(pads, row, widths, strict=True)]
         for row in rows
     ]

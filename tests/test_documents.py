@@ -16,7 +16,15 @@ from hypothesis import strategies as st
 import checkout
 from icmodel.cli import DEFECT, WRONG, main
 from icmodel.dataset import catalogue, shipped
-from icmodel.documents import MOST_NESTED, is_too_deep, json_of, json_value, plain, toml, toml_text
+from icmodel.documents import (
+    MOST_NESTED,
+    is_too_deep,
+    json_form,
+    json_of,
+    json_value,
+    toml,
+    toml_text,
+)
 from icmodel.errors import IcmodelError
 from icmodel.ingest.source import documents
 from search import times
@@ -158,5 +166,5 @@ def test_the_json_form_of_a_record_has_its_fields_and_no_infinity() -> None:
         ends: tuple[float, ...]
 
     record = Record("lab", (1.0, math.inf))
-    assert plain({"of": [record]}) == {"of": [{"name": "lab", "ends": [1.0, None]}]}
+    assert json_form({"of": [record]}) == {"of": [{"name": "lab", "ends": [1.0, None]}]}
     assert json_of(record, "name") == {"name": "lab"}

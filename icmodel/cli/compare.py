@@ -41,7 +41,7 @@ from icmodel.cli.output import (
 )
 from icmodel.cli.predict import fit_notes, metric_records, shown_metrics
 from icmodel.dataset import Dataset, load
-from icmodel.documents import plain
+from icmodel.documents import json_form
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Prediction, estimated, interval, metric_name
 from icmodel.scenario import Scenario, scenario
@@ -135,7 +135,7 @@ def compare(
         raise OutOfDomain(columns[0].why)
     answer = Answer(
         sections=lambda: comparison_sections(columns, every=every),
-        document=lambda: {"schema_version": 1, "columns": plain(columns)},
+        document=lambda: {"schema_version": 1, "columns": json_form(columns)},
         records=lambda: (line for one in predictions for line in metric_records(one)),
     )
     emit(answer, as_json=as_json, output=output)

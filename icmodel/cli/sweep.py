@@ -40,7 +40,7 @@ from icmodel.cli.options import (
 from icmodel.cli.output import Answer, Section, Table, check_file, emit, progress_bar
 from icmodel.cli.predict import fit_notes
 from icmodel.dataset import load
-from icmodel.documents import plain
+from icmodel.documents import json_form
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import BASES, BOTTLENECKS, Estimate, estimated
 from icmodel.model import Model
@@ -186,7 +186,7 @@ class Grid:
     def fixed(self) -> dict[str, object]:
         """Parameters with one value."""
         return {
-            str(name): plain(coordinate.item())
+            str(name): json_form(coordinate.item())
             for name, coordinate in self.answers.coords.items()
             if name not in self.swept
         }
@@ -285,9 +285,9 @@ def grid_document(grid: Grid) -> dict[str, object]:
     metrics = grid.metrics()
     points = []
     for place, estimates, bottleneck in grid.points(metrics):
-        point = plain(dict(zip(grid.swept, place, strict=True)))
+        point = json_form(dict(zip(grid.swept, place, strict=True)))
         for name, (value, low, high, basis) in zip(metrics, estimates, strict=True):
-            numbers = plain({"value": value, "low": low, "high": high})
+            numbers = json_form({"value": value, "low": low, "high": high})
             point[name] = {**numbers, "basis": _name_of(BASES, basis)}
         points.append({**point, "bottleneck": _name_of(BOTTLENECKS, bottleneck)})
     return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from icmodel.documents import json_of, plain
+from icmodel.documents import json_form, json_of
 from icmodel.estimate import BASES, weakest
 from icmodel.interconnects.choices import Link
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED
@@ -75,7 +75,7 @@ class Source:
             **json_of(self, "protocols", "outcome", "basis"),
             "choice": self.result.description,
             "scenarios": {one.stream: one.scenario.to_dict() for one in self.result.answers},
-            "findings": plain(self.result.findings),
+            "findings": json_form(self.result.findings),
             "notes": list(self.notes),
         }
 

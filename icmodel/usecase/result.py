@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from icmodel import units
 from icmodel.dataset import Dataset
-from icmodel.documents import by_field
+from icmodel.documents import json_of
 from icmodel.estimate import Estimate, Prediction, UsedRow, absent
 from icmodel.model import Model
 from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement, Verdict, worst_outcome
@@ -51,7 +51,7 @@ class RestsOn:
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        return by_field(self)
+        return json_of(self)
 
 
 NOTHING = RestsOn("", (), (), "")
@@ -150,7 +150,7 @@ class Answer:
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        return by_field(self)
+        return json_of(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ class Finding:
 
     def to_dict(self) -> dict[str, object]:
         """JSON form: the verdict's, with stream and device."""
-        own = by_field(self)
+        own = json_of(self)
         return {**own.pop("verdict"), **own}
 
 
@@ -205,7 +205,7 @@ class Wish:
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        return by_field(self)
+        return json_of(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ class CandidateResult:
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        own = by_field(self)
+        own = json_of(self)
         named = {"name": own.pop("name"), "description": own.pop("description")}
         notes, wishes = own.pop("notes"), own.pop("wishes")
         return {**named, "outcome": self.outcome, **own, "minimise": wishes, "notes": notes}

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from icmodel.documents import json_of, plain
+from icmodel.documents import json_form, json_of
 from icmodel.estimate import Estimate, absent, weakest
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED, Verdict, worst_outcome
 from icmodel.system.network import Stream, System
@@ -79,7 +79,7 @@ class StreamPrediction:
         return {
             **json_of(self.stream, "group", "path"),
             **{name: one.to_dict() for name, one in {**told, **self.metrics}.items()},
-            "latency_bound_s": plain(self.latency_bound),
+            "latency_bound_s": json_form(self.latency_bound),
             **json_of(self, "no_bound", "bottleneck", "bottleneck_at", "terms", "notes"),
             "allowed_shortfall_ratio": self.stream.allowed_shortfall_ratio,
             **json_of(self, "arrival", "message_times"),
@@ -221,7 +221,7 @@ class SystemPrediction:
             "system": self.system.name,
             "title": self.system.title,
             **json_of(self, "datasets", "variants", "streams", "links", "devices"),
-            "requirements": plain(self.judged),
+            "requirements": json_form(self.judged),
             **json_of(self, "verdict", "notes", "asked"),
         }
 
