@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fits_case import sites
 from icmodel.fits.blend import Blend, blend
@@ -23,7 +25,8 @@ def nearness(known: Known, constants: Constants, asked: Sites) -> np.ndarray:
     """How much each known row counts at one site."""
     rows = len(known.sites)
     nothing = np.zeros((1, rows))
-    blended = Blend(nothing, nothing[0], nothing[0], nothing, constants)
+    rows_of_none = nothing[0], nothing[0], nothing[0]
+    blended = Blend(nothing, *rows_of_none, nothing, constants=constants)
     return np.asarray(blended.nearness(known.distances(asked))[0])
 
 
@@ -108,7 +111,8 @@ def test_with_a_lower_root_a_wild_row_decides_less() -> None:
     told = []
     for root in (0.25, 2.0):
         constants = Constants(octaves=1e9, other_end=1.0, root=root)
-        blended = blend(LABEL_DISTANCE, np.stack([wild, np.full(8, 0.05)]), constants)
+        errors = np.stack([wild, np.full(8, 0.05)])
+        blended = blend(LABEL_DISTANCE, errors, constants=constants)
         near = blended.nearness(KNOWN.distances(sites([48])))
         told.append(blended.at(np.array([[1.0], [2.0]]), near)[0][0])
     assert told[0] < 1.01
@@ -122,3 +126,48 @@ def test_how_far_candidates_are_apart_is_their_mean_distance_from_the_blend() ->
     told, apart = blended.at(np.array([[1.0], [2.0]]), near)
     assert (told[0], apart[0]) == (pytest.approx(1.5), pytest.approx(0.5))
     assert blended.disagreement == pytest.approx(0.0)
+
+
+def blended_maximum(errors: np.ndarray) -> tuple[Blend, float]:
+    """A maximum's blend of two candidates that predict log times of 1 and 2, and its log time at one site."""
+    found = blend(LABEL_DISTANCE, errors, is_maximum=True)
+    near = found.nearness(KNOWN.distances(sites([48])))
+    return found, float(found.at(np.array([[1.0], [2.0]]), near)[0][0])
+
+
+@given(off=st.floats(1e-3, 9.0))
+def test_a_maximum_follows_the_candidate_that_is_too_low_rather_than_too_high(off: float) -> None:
+    low, high = np.full(8, off), np.full(8, -off)
+    assert blended_maximum(np.stack([low, high]))[1] < 1.5
+    assert blended_maximum(np.stack([high, low]))[1] > blended_maximum(np.stack([low, high]))[1]
+
+
+def test_an_error_of_a_maximum_counts_as_its_exponential_if_the_value_is_too_high() -> None:
+    """Errors of log 2 too high and of the loss of that too low count alike: the blend is half way, less its lean."""
+    loss = (2**SHIPPED.steep - 1) / SHIPPED.steep
+    found, told = blended_maximum(np.stack([np.full(8, -np.log(2)), np.full(8, loss)]))
+    plain = (loss - np.log(2)) / 2
+    assert found.plain == pytest.approx(plain, rel=1e-4)
+    assert told == pytest.approx(1.5 - np.log(np.cosh(plain)), rel=1e-4)
+
+
+def test_a_maximum_leans_to_the_harmonic_mean_of_values_a_typical_error_above_and_below() -> None:
+    off = np.log(3) * np.array([1, -1, 1, -1, 1, -1, 1, -1])
+    told = blended_maximum(np.stack([off, off]))[1]
+    harmonic = 2 / (1 / 3 + 3)
+    assert told == pytest.approx(1.5 + np.log(harmonic), rel=1e-6)
+
+
+def test_a_candidate_wild_beyond_numbers_leaves_a_maximum_finite() -> None:
+    wild = np.stack([np.full(8, 0.1), np.full(8, -1e6)])
+    found, told = blended_maximum(wild)
+    assert np.isfinite(found.errors).all()
+    assert told == pytest.approx(1.0, abs=0.01)
+
+
+def test_of_a_metric_that_is_no_maximum_the_sign_of_errors_does_not_matter() -> None:
+    errors = np.stack([np.full(8, 0.7), np.full(8, -0.7)])
+    found = blend(LABEL_DISTANCE, errors)
+    near = found.nearness(KNOWN.distances(sites([48])))
+    assert found.at(np.array([[1.0], [2.0]]), near)[0][0] == pytest.approx(1.5)
+    assert found.errors is found.plain

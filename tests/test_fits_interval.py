@@ -35,7 +35,7 @@ ROWS = 20
 def uniform(errors: Floats) -> Blend:
     """A blend in which all other rows count alike."""
     others = (1.0 - np.eye(len(errors))) / (len(errors) - 1)
-    return Blend(errors[np.newaxis], errors, np.zeros_like(errors), others)
+    return Blend(errors[np.newaxis], errors, errors, np.zeros_like(errors), others)
 
 
 def factor(count: int, chosen: int) -> tuple[float, Floats]:
@@ -119,3 +119,15 @@ def test_one_new_run_adds_its_own_spread_as_an_independent_error_does() -> None:
     found, near = of_errors(np.full(ROWS, 0.2))
     assert found.of_run(np.array([0.0]), near) == pytest.approx(1.644854 * 0.2)
     assert found.of_run(np.array([0.4]), near) == pytest.approx(math.sqrt(0.16 + 0.3289708**2))
+
+
+def test_no_interval_of_a_maximum_exceeds_the_greatest_corrected_error() -> None:
+    """Of 20 rows and 4 fitted numbers: 20 / 16 of the greatest error."""
+    found, near = of_errors(np.zeros(ROWS))
+    errors = np.linspace(0.1, 2.0, ROWS)
+    maximum = replace(uniform(errors), is_maximum=True)
+    bounded = widths(maximum, found.deviations, np.zeros(ROWS), 4)
+    apart = np.array([90.0])
+    assert bounded.of_mean(near, np.ones(1), apart)[0] == pytest.approx(2.0 * 20 / 16)
+    free = widths(uniform(errors), found.deviations, np.zeros(ROWS), 4)
+    assert free.of_mean(near, np.ones(1), apart)[0] == WIDEST

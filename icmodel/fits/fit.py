@@ -150,6 +150,8 @@ def fit(
     log_time: Floats,
     like: Fit | None = None,
     known: Hyperparameters | None = None,
+    *,
+    is_maximum: bool = False,
     constants: Constants = SHIPPED,
 ) -> Fit:
     """Fit the log times of a metric's rows.
@@ -165,6 +167,8 @@ def fit(
         ignored for at most ``MOST_ROWS`` rows.
     known : Hyperparameters, optional
         Found before for the same rows: there is no search.
+    is_maximum : bool
+        Whether the metric is the greatest latency of a run.
     constants : Constants
         Weights of the blend and scale of the intervals.
     """
@@ -184,9 +188,8 @@ def fit(
             rows = rows.with_robust_variance(plain)
         processes.append(rows.through(mechanism, kernels))
     curves = Curves(observed.sites, log_time, physics.at(observed.sites).log_time)
-    blended = blend(
-        rows.distances, np.stack([one.errors for one in processes] + [*curves.errors]), constants
-    )
+    errors = np.stack([one.errors for one in processes] + [*curves.errors])
+    blended = blend(rows.distances, errors, is_maximum=is_maximum, constants=constants)
     fitted = physics.parameters + len(NUMBERS) + len(rows.groups[PRODUCT])
     beyond = np.sqrt(np.maximum(observed.spread**2 - observed.variance, 0.0))
     measured = widths(blended, plain.deviations, beyond, fitted)

@@ -33,6 +33,8 @@ Floats = NDArray[np.float64]
 KINDS = ("latency_", "rtt_", "cpu_", "packets_")
 """Metrics of one kind, and all flows, vary alike over payload, load and options: the search for one starts from
 the kernels of another."""
+MAXIMUM = "_max_"
+"""Part of the names of greatest latencies."""
 MEDIAN, MEAN = "_p50_s", "_mean_s"
 MULTIPLES = (MEAN, "_p99_s")
 """Metrics fitted as multiples of their median; minima, maxima and spreads depend on stalls, so are not."""
@@ -145,11 +147,12 @@ class Fitter:
         log_time = measure.log_time(values, observed.sites.payload_bytes)
         if over is not None:
             log_time = log_time - over.at(observed.sites)[0]
-        if known is not None:
-            found = fit(observed, log_time, known=known.hyperparameters, constants=self.constants)
-        else:
-            like = self._like(metric, over, len(observed.sites))
-            found = fit(observed, log_time, like, constants=self.constants)
+        like = None if known else self._like(metric, over, len(observed.sites))
+        numbers = known.hyperparameters if known else None
+        found = fit(
+            observed, log_time, like, numbers,
+            is_maximum=MAXIMUM in metric, constants=self.constants,
+        )  # fmt: skip
         return FittedMetric(found, measure, over, theory)
 
     def _packets(self, metric: str, where: Sites) -> TheoryPackets | None:
