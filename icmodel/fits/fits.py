@@ -43,9 +43,10 @@ class Fits:
         self.carrier, self.constants = carrier, constants
         self.of = lru_cache(maxsize=None)(self._watched)
         """Maps a metric's name to its fit; ``None`` where it has too few rows."""
+        # Curves of many metrics are drawn at the same sites.
         self._flowing = lru_cache(maxsize=256)(
-            self._at_capacity
-        )  # curves are asked with the same Sites
+            lambda where: flowing(where, self.value("goodput_bps", unlimited(where)))
+        )
         self._watch = watch
         self._known: set[str] = set()
         self._values: dict[tuple[object, ...], Floats] = {}
@@ -83,14 +84,10 @@ class Fits:
             return found
         return replace(found, frames_per_s=np.where(where.at_limit, 0.0, found.frames_per_s))
 
-    def _at_capacity(self, where: Sites) -> Sites:
-        return flowing(where, self.value("goodput_bps", unlimited(where)))
-
     def _watched(self, metric: str) -> FittedMetric | None:
-        from icmodel.fits.fitted import (  # a tenth of the time of a prediction without fits
-            Fitter,
-            kept_metric,
-        )
+        """Fit or restore a metric, keep it, and report progress."""
+        # The import takes a tenth of the time of a prediction without fits.
+        from icmodel.fits.fitted import Fitter, kept_metric
 
         fitter = Fitter(self.data, self.carrier, self.of, self.flowing, self.constants)
         with one_thread():

@@ -143,7 +143,11 @@ class Fitter:
         if theory is not None:
             values = values / theory.per_s(observed.sites)
         measure = quantity(metric, values)
-        over = self._median(metric, measure)
+        first = self._first_of_kind(metric)
+        over = None
+        if first.endswith(MEDIAN) and metric.endswith(MULTIPLES):
+            median = self.of(first)
+            over = median if median is not None and median.quantity == measure else None
         log_time = measure.log_time(values, observed.sites.payload_bytes)
         if over is not None:
             log_time = log_time - over.at(observed.sites)[0]
@@ -171,14 +175,6 @@ class Fitter:
         ):
             return None
         return TheoryPackets(goodput)
-
-    def _median(self, metric: str, measure: Quantity) -> FittedMetric | None:
-        """The median of which a metric is fitted as a multiple; ``None`` where it is fitted directly."""
-        first = self._first_of_kind(metric)
-        if not (first.endswith(MEDIAN) and metric.endswith(MULTIPLES)):
-            return None
-        found = self.of(first)
-        return found if found is not None and found.quantity == measure else None
 
     def _like(self, metric: str, over: FittedMetric | None, rows: int) -> Fit | None:
         """The fit from whose kernels the search for a metric starts.

@@ -86,7 +86,9 @@ class Mechanism:
 
     def at(self, sites: Sites) -> Modelled:
         """Predict the time at some sites."""
-        parts = self._parts(sites)
+        parts = _features(self.kind, sites)
+        for working, members in _workings(sites).items():
+            parts[members] *= self.costs(*working)
         time = np.maximum(parts.sum(axis=1), SHORTEST_S)
         return Modelled(np.log(time), parts / time[:, None])
 
@@ -95,15 +97,9 @@ class Mechanism:
         protocol, _ = working
         return next(one for one in (working, (protocol, None), ANY) if one in self._of)
 
-    def _parts(self, sites: Sites) -> Floats:
-        parts = _features(self.kind, sites)
-        for working, members in _workings(sites).items():
-            parts[members] *= self.costs(*working)
-        return parts
-
 
 def _workings(sites: Sites) -> dict[Working, Ints]:
-    """The sites of each protocol at the hosts' limit and below it."""
+    """Group the sites by protocol, and by whether hosts are at their limit."""
     full = sites.at_limit
     found: dict[Working, Ints] = {}
     for protocol, members in sites.by_protocol.items():
@@ -114,6 +110,7 @@ def _workings(sites: Sites) -> dict[Working, Ints]:
 
 
 def _features(kind: str, sites: Sites) -> Floats:
+    """Factor of each cost in the time at some sites, (n, costs)."""
     ones = np.ones(len(sites))
     if kind == CONSTANT:
         return ones[:, None]
@@ -121,16 +118,12 @@ def _features(kind: str, sites: Sites) -> Floats:
     if kind == COSTS:
         return costs
     if kind == QUEUE:
-        waits = [sites.queue, sites.queue * sites.payload_bytes, *_full_buffer(sites)]
-        return np.column_stack([costs, *waits])
+        # In overload a full buffer adds the time in which some frames and bytes leave it.
+        full = sites.at_limit & (sites.frames_per_s > 0)
+        frame_s = np.divide(1.0, sites.frames_per_s, out=np.zeros(len(sites)), where=full)
+        queued = sites.queue, sites.queue * sites.payload_bytes
+        return np.column_stack([costs, *queued, frame_s, frame_s / sites.payload_bytes])
     return np.column_stack([ones, costs * sites.frames_per_s[:, None]])
-
-
-def _full_buffer(sites: Sites) -> tuple[Floats, Floats]:
-    """Time in which one frame and one byte leave a full buffer in overload [s]."""
-    full = sites.at_limit & (sites.frames_per_s > 0)
-    frame_s = np.divide(1.0, sites.frames_per_s, out=np.zeros(len(sites)), where=full)
-    return frame_s, frame_s / sites.payload_bytes
 
 
 def possible_kinds(sites: Sites) -> tuple[str, ...]:
@@ -140,6 +133,7 @@ def possible_kinds(sites: Sites) -> tuple[str, ...]:
 
 
 def _fit(kind: str, sites: Sites, log_time: Floats) -> Floats:
+    """Fit the costs of a kind to some rows: the median, or non-negative least squares of relative errors."""
     if kind == CONSTANT:
         return np.array([np.exp(np.median(log_time))])
     relative = _features(kind, sites) / np.exp(log_time)[:, None]
@@ -150,7 +144,7 @@ def _fit(kind: str, sites: Sites, log_time: Floats) -> Floats:
 
 
 def non_negative(matrix: Floats, target: Floats) -> Floats:
-    """The x ≥ 0 that minimises |matrix·x − target| (Lawson and Hanson's active set)."""
+    """Find the x ≥ 0 that minimises |matrix·x − target| (Lawson and Hanson's active set)."""
     count = matrix.shape[1]
     active = np.zeros(count, dtype=bool)
     x = np.zeros(count)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,6 +19,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 LEAST_SCALE = 1e-6
 """A residual below this is rounding."""
+REST = ""
+"""Name of the part of all protocols without a process of their own."""
+OWN_ROWS = 20
+"""Least rows of a protocol for a process of its own; fewer do not determine its numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +111,6 @@ def process(
     return Process(mechanism, kernel, scale, shares, inverse, weights, observed.sites.twins)
 
 
-REST = ""
-"""Name of the part of all protocols without a process of their own."""
-OWN_ROWS = 20
-"""Least rows of a protocol for a process of its own; fewer do not determine its numbers."""
-
-
 def parts_of(sites: Sites) -> dict[str, Ints]:
     """The rows of each protocol with enough of them, and those of all others."""
     every = sites.by_protocol
@@ -135,9 +133,9 @@ class Part:
 
 
 class Cross(NamedTuple):
-    """What a part needs of the sites it answers: the cost model's prediction there, and the covariance with its rows.
+    """Covariance of a part's rows with the sites it answers, and the cost model's prediction there.
 
-    ``name`` is the part's.  Processes with the same cost model, parts and kernels have the same.
+    ``where`` are the sites, ``name`` is the part's.  Processes with equal cost models, parts and kernels share it.
     """
 
     where: Ints
@@ -188,8 +186,14 @@ class ProtocolProcesses:
 
         ``modelled`` is the cost model's prediction at the sites, ``distances`` are those from the rows.
         """
+        most = max(self.parts, key=lambda name: len(self.parts[name].rows))
+        other = REST if REST in self.parts else most
+        answered: dict[str, list[Ints]] = {}
+        for protocol, places in sites.by_protocol.items():
+            answered.setdefault(protocol if protocol in self.parts else other, []).append(places)
         found: list[Cross] = []
-        for where, name in self._answering(sites):
+        for name, parts in answered.items():
+            where = np.sort(np.concatenate(parts))
             part, own = self.parts[name], modelled.take(where)
             between = distances.part(where, part.rows, part.process.kernel.label_distances)
             covariance = part.process.covariance(own, between)
@@ -213,16 +217,6 @@ class ProtocolProcesses:
             process = self.parts[cross.name].process
             found[cross.where] = tell(process, cross.modelled, cross.covariance)
         return found
-
-    def _answering(self, sites: Sites) -> Iterator[tuple[Ints, str]]:
-        """The sites that each part answers, with its name."""
-        most = max(self.parts, key=lambda name: len(self.parts[name].rows))
-        other = REST if REST in self.parts else most
-        found: dict[str, list[Ints]] = {}
-        for name, where in sites.by_protocol.items():
-            found.setdefault(name if name in self.parts else other, []).append(where)
-        for name, places in found.items():
-            yield np.sort(np.concatenate(places)), name
 
     def _by_row(self, value: Callable[[Process], Floats]) -> Floats:
         """A quantity of the processes' rows, in the order of all rows."""
