@@ -150,7 +150,13 @@ def place(x: Floats, at: Floats) -> Place:
 
 
 def straight(x: Floats, y: Floats, where: Place) -> Floats:
-    """Interpolate linearly between two neighbours; beyond the ends hold the value of the last point."""
+    """Interpolate linearly between two neighbours; beyond the ends hold the value of the last point.
+
+    >>> import numpy as np
+    >>> x, y = np.array([0.0, 1.0, 2.0]), np.array([0.0, 3.0, 5.0])
+    >>> straight(x, y, place(x, np.array([0.5, 9.0]))).tolist()
+    [1.5, 5.0]
+    """
     at, first = where.at, _take(y, where.left)
     slope = (_take(y, where.left + 1) - first) / where.step
     inside = slope * where.beyond + first

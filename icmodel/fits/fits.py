@@ -28,6 +28,16 @@ class Fits:
 
     For a metric in ``kept`` there is no search; the results of other searches are added to ``kept``.
     ``watch`` is called after each fit with the counts of fitted metrics and of all metrics.
+
+    >>> import icmodel
+    >>> from functools import partial
+    >>> from icmodel.tables.wire import frames_on_wire
+    >>> data = icmodel.load("zeromq-100g-2019")
+    >>> fits = Fits(data, partial(frames_on_wire, data))
+    >>> fits.is_fitted("goodput_bps"), fits.is_fitted("loss_rate")
+    (True, False)
+    >>> fits.kept.metrics["goodput_bps"].hyperparameters.mechanism
+    'costs'
     """
 
     def __init__(
@@ -72,7 +82,7 @@ class Fits:
         return self._values[key]
 
     def flowing(self, metric: str, where: Sites) -> Sites:
-        """The sites with the throughput there by the fitted goodput, as far as a fit of the metric may use it.
+        """Add the throughput by the fitted goodput to sites, as far as a fit of the metric may use it.
 
         Throughput at the hosts' limit repeats the goodput's own rows, so the fit of a flow must not use it:
         a row would be predicted from itself.

@@ -62,6 +62,17 @@ class Mechanism:
         Sites of the rows.
     log_time : array
         Log time at the rows.
+
+    >>> import icmodel
+    >>> from functools import partial
+    >>> from icmodel.fits.observations import observations
+    >>> from icmodel.tables.wire import frames_on_wire
+    >>> data = icmodel.load("infiniband-qdr-connectx2")
+    >>> rows = observations(data, "rtt_mean_s", partial(frames_on_wire, data))
+    >>> model = Mechanism(COSTS, rows.sites, np.log(rows.values))
+    >>> per_frame_s, per_byte_s, per_packet_s = model.costs("rdma-write")
+    >>> f"{per_frame_s:.1e} s a frame, {per_byte_s:.1e} s a byte"
+    '2.4e-06 s a frame, 7.1e-10 s a byte'
     """
 
     def __init__(self, kind: str, sites: Sites, log_time: Floats) -> None:

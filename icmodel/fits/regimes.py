@@ -107,7 +107,11 @@ def _best(data: Dataset) -> dict[Place, float]:
 
 
 def regime_of(load_bps: float) -> str:
-    """Classify a load [b/s]: unlimited (inf), not stated (NaN) or a limit."""
+    """Classify a load [b/s]: unlimited (inf), not stated (NaN) or a limit.
+
+    >>> regime_of(float("inf")), regime_of(1e9)
+    ('unlimited', 'limited')
+    """
     if math.isnan(load_bps):
         return UNSAID
     return UNLIMITED if math.isinf(load_bps) else LIMITED
@@ -117,6 +121,11 @@ def achieved_shares(data: Dataset, protocols: Sequence[str]) -> Floats:
     """Ratio of goodput to offered load below capacity: value, low and high, shape (3, protocols).
 
     The value is the median, at most 1; the ends are the order statistics of split conformal prediction for 90 %.
+
+    >>> import icmodel
+    >>> shares = achieved_shares(icmodel.load("lab-1g-2026"), ["tcp", "udp"])
+    >>> shares.shape, bool((shares[1] <= shares[0]).all())
+    ((3, 2), True)
     """
     points = [p for p in data.of_metric("goodput_bps") if p.payload_bytes is not None]
     shares: dict[str, list[float]] = {}
