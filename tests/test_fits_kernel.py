@@ -113,7 +113,7 @@ def test_distances_are_octaves_and_those_of_payload_have_a_sign() -> None:
     asked = replace(sites([32, 8192]), load_bps=np.array([4.0, 0.5]))
     apart = Known(sites([64, 1448]), ()).distances(asked)
     assert apart.payload[:, 0] == pytest.approx([-1, 7])
-    assert apart.asked[:, 0] == pytest.approx([2, 1])
+    assert apart.offered[:, 0] == pytest.approx([2, 1])
     assert apart.broken[:, 0].tolist() == [0, 1]
 
 
@@ -121,20 +121,20 @@ def test_as_fast_as_it_goes_is_beside_the_limit_that_is_carried_as_well() -> Non
     known = replace(sites([1000]), load_bps=np.array([8e6]), frames_per_s=np.array([1e3]))
     unlimited = replace(sites([1000, 1000]), frames_per_s=np.array([1e3, 4e3]))
     apart = Known(known, ()).distances(unlimited)
-    assert apart.asked[:, 0] == pytest.approx([np.log2(8e6)])
+    assert apart.offered[:, 0] == pytest.approx([np.log2(8e6)])
     assert apart.carried[:, 0] == pytest.approx([0, 2])
 
 
 def test_where_no_flow_is_known_what_was_asked_counts() -> None:
     known = replace(sites([64, 64]), load_bps=np.array([1.0, 8.0]))
     apart = Known(known, ()).distances(known)
-    assert apart.carried.tolist() == apart.asked.tolist() == [[0, 3], [3, 0]]
+    assert apart.carried.tolist() == apart.offered.tolist() == [[0, 3], [3, 0]]
 
 
 def test_sites_that_differ_in_payload_alone_share_a_row_of_the_rest() -> None:
     apart = Known(WHERE, GROUPS[PRODUCT]).distances(sites([1, 2, 3, 4], [["tcp", "x"]] * 4))
     assert apart.payload.shape == (4, 3)
-    assert apart.asked.shape == (1, 3)
+    assert apart.offered.shape == (1, 3)
     assert {differ.shape for differ in apart.differ.values()} == {(1, 3)}
 
 
@@ -156,7 +156,7 @@ def check_pairs(apart: Distances, count: int) -> None:
     for name in ("payload", "broken"):
         matrix = apart.along(getattr(apart, name))
         assert pairs.along(getattr(pairs, name)).tolist() == matrix[rows, columns].tolist()
-    for name in ("asked", "carried", "ends"):
+    for name in ("offered", "carried", "ends"):
         matrix = np.broadcast_to(getattr(apart, name), (count, count))
         assert getattr(pairs, name).tolist() == matrix[rows, columns].tolist()
     for group, matrix in apart.differ.items():

@@ -130,7 +130,7 @@ def blend(
 def _near(distances: Distances, constants: Constants) -> Floats:
     """Weight of rows by their distance alone: payload, load, labels, and whether both lie beyond a curve's ends."""
     payload = distances.along(-np.abs(distances.payload) / constants.octaves)
-    near = np.exp(payload - distances.asked)
+    near = np.exp(payload - distances.offered)
     for (_, label), differs in distances.differ.items():
         if not label:
             near *= np.where(differs, constants.other_label, 1.0)

@@ -19,7 +19,7 @@ from icmodel.fits.observations import Sites
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-WAYS = ("straight", "affine", "monotone", "monotone a byte", "local on", "costs")
+METHODS = ("straight", "affine", "monotone", "monotone a byte", "local on", "costs")
 """Candidates of one curve, each an interpolation and an extrapolation; the last fits a cost per frame and per byte.
 
 ``affine`` takes the time between two points as affine in the payload, and extrapolates the outer pieces.  The two
@@ -30,7 +30,7 @@ LEAST_POINTS = 2
 
 
 class Curves:
-    """The curves of a metric, each predicted from its own rows alone by every candidate of `WAYS`.
+    """The curves of a metric, each predicted from its own rows alone by every candidate of `METHODS`.
 
     Parameters
     ----------
@@ -51,17 +51,17 @@ class Curves:
             points = np.stack([payload, mean, modelled[rows][first]])
             self._curves[key] = _Curve(rows, point, points)
         self.errors = _left_out([*self._curves.values()], log_time)
-        """Error of each candidate at each row, (ways, rows), if all rows of its payload are left out.
+        """Error of each candidate at each row, (methods, rows), if all rows of its payload are left out.
 
         NaN if too few points are left.
         """
 
     def log_time(self, sites: Sites, modelled: Floats) -> Floats:
-        """Predict the log time at n sites, (ways, n); NaN if the curve has fewer than two points.
+        """Predict the log time at n sites, (methods, n); NaN if the curve has fewer than two points.
 
         ``modelled`` (n,) is the cost model's log time at the sites.
         """
-        found = np.full((len(WAYS), len(sites)), np.nan)
+        found = np.full((len(METHODS), len(sites)), np.nan)
         logs = np.log(sites.payload_bytes)
         for key, rows in sites.by_curve.items():
             curve = self._curves.get(key)
@@ -83,11 +83,11 @@ class _Curve:
 
 
 def _left_out(curves: Sequence[_Curve], log_time: Floats) -> Floats:
-    """Error of each candidate at each row, (ways, rows), predicted from the other points of its curve.
+    """Error of each candidate at each row, (methods, rows), predicted from the other points of its curve.
 
     Curves of equal length are predicted together, which takes a tenth of the time.
     """
-    found = np.full((len(WAYS), len(log_time)), np.nan)
+    found = np.full((len(METHODS), len(log_time)), np.nan)
     for count in {curve.points.shape[-1] for curve in curves}:
         if count <= LEAST_POINTS:
             continue
@@ -103,7 +103,7 @@ def _left_out(curves: Sequence[_Curve], log_time: Floats) -> Floats:
 
 
 def _predicted(points: Floats, at: Floats, modelled: Floats) -> Floats:
-    """Log time by each candidate at some places of curves, (ways, ..., places)."""
+    """Log time by each candidate at some places of curves, (methods, ..., places)."""
     x, y, own = points
     off, where = y - own, place(x, at)
     below, above = at < x[..., :1], at > x[..., -1:]
@@ -115,7 +115,7 @@ def _predicted(points: Floats, at: Floats, modelled: Floats) -> Floats:
             affine_pieces(x, y, where),
             np.where(outside, np.nan, monotone(x, y, where)),
             np.where(outside, np.nan, monotone(x, y - x, where) + at),
-            np.where(outside, on(x, y, at), local(x, y, where)),
+            np.where(outside, extrapolated(x, y, at), akima(x, y, where)),
             affine(x, y, at),
         ]
     )
@@ -190,13 +190,13 @@ def _end_slope(step: Floats, slope: Floats) -> Floats:
 
 def affine_pieces(x: Floats, y: Floats, where: Place) -> Floats:
     """Fit time = cost per frame + cost per byte through the two points around; NaN if the time is not positive."""
-    payload, time, asked = np.exp(x), np.exp(y), np.exp(where.at)
+    payload, time, site_bytes = np.exp(x), np.exp(y), np.exp(where.at)
     first, rise = _take(payload, where.left), np.diff(time) / np.diff(payload)
-    found = _take(time, where.left) + (asked - first) * _take(rise, where.left)
+    found = _take(time, where.left) + (site_bytes - first) * _take(rise, where.left)
     return np.where(found > 0, np.log(np.maximum(found, SHORTEST_S)), np.nan)
 
 
-def on(x: Floats, y: Floats, at: Floats) -> Floats:
+def extrapolated(x: Floats, y: Floats, at: Floats) -> Floats:
     """Extrapolate linearly beyond the ends by the outer two points."""
     below = at < x[..., :1]
     near, far = (np.where(below, v[..., :1], v[..., -1:]) for v in (x, y))
@@ -205,7 +205,7 @@ def on(x: Floats, y: Floats, at: Floats) -> Floats:
     return np.asarray(far + (at - near) * rise / step)
 
 
-def local(x: Floats, y: Floats, where: Place) -> Floats:
+def akima(x: Floats, y: Floats, where: Place) -> Floats:
     """Interpolate by cubic pieces whose slopes are weighted to the straighter side (H. Akima, J. ACM 17, 1970).
 
     The weights are those of the modified method (makima): the mean of both slopes is added, so that level

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from icmodel.fits.blend import Blend, Widths, blend, widths
 from icmodel.fits.constants import SHIPPED, Constants
-from icmodel.fits.curves import WAYS, Curves
+from icmodel.fits.curves import METHODS, Curves
 from icmodel.fits.kernel import (
     JOINED,
     NUMBERS,
@@ -64,9 +64,9 @@ CANDIDATES = (
     "own process",
     "process over a constant",
     "joined process over a constant",
-    *WAYS,
+    *METHODS,
 )
-"""Names of the candidates: the processes in the order of the designs, then the ways of curves."""
+"""Names of the candidates: the processes in the order of the designs, then the methods of curves."""
 FREEDOM = 3.0
 """Degrees of freedom of Student's distribution for a row's noise; assumed."""
 MOST_ROWS = 96
@@ -132,9 +132,9 @@ class Fit:
         modelled = {one: one.at(sites) for one in {each.mechanism for each in self.processes}}
         physics = modelled[self.mechanism]
         crosses = [one.crosses(sites, modelled[one.mechanism], distances) for one in self.processes]
-        said = [one.log_time(own) for one, own in zip(self.processes, crosses, strict=True)]
-        said += [*self.curves.log_time(sites, physics.log_time)]
-        return Candidates(distances, np.stack(said), self.plain.deviation(crosses[0]))
+        predicted = [one.log_time(own) for one, own in zip(self.processes, crosses, strict=True)]
+        predicted += [*self.curves.log_time(sites, physics.log_time)]
+        return Candidates(distances, np.stack(predicted), self.plain.deviation(crosses[0]))
 
     def _at(self, sites: Sites) -> tuple[Floats, Floats, Floats]:
         """Log time, its half-width for the mean of many runs, and the weight of each row at each site."""
@@ -210,7 +210,7 @@ class _Rows:
     parts: Mapping[str, Ints]
 
     def through(self, mechanism: Mechanism, kernels: Kernels) -> ProtocolProcesses:
-        """The processes over the residual of a cost model, with a kernel for each part of the rows."""
+        """Condition the processes over the residual of a cost model, with a kernel for each part of the rows."""
         own = kernels.keys() == self.parts.keys()
         parts = {}
         for name, rows in (self.parts if own else whole(self.observed.sites)).items():
@@ -260,7 +260,7 @@ class _Rows:
 
 
 def robust_variance(found: ProtocolProcesses, variance: Floats) -> Floats:
-    """Variances of rows, increased where an error is larger than the spread of the runs explains.
+    """Increase the variance of rows whose error is larger than the spread of their runs explains.
 
     The spread of a few runs is uncertain and some runs are disturbed, so noise has Student's
     distribution, whose weights are (ν + 1) / (ν + e²/σ²) (K. L. Lange, R. J. A. Little and

@@ -52,7 +52,7 @@ class Fits:
         self.kept = Kept("") if kept is None else kept
         self.carrier, self.constants = carrier, constants
         self.of = lru_cache(maxsize=None)(self._watched)
-        """Maps a metric's name to its fit; ``None`` where it has too few rows."""
+        """Maps a metric's name to its fit; ``None`` if it has too few rows."""
         # Curves of many metrics are drawn at the same sites.
         self._flowing = lru_cache(maxsize=256)(
             lambda where: flowing(where, self.value("goodput_bps", unlimited(where)))

@@ -55,7 +55,7 @@ def frames(here_s: Floats, busy: Floats, old: Sites, new: Sites, hosts: Hosts) -
     here_s : array
         On the dataset's hosts [s].
     busy : array
-        Utilisation of the busier host's processor; NaN where not known.
+        Utilisation of the busier host's processor; NaN if not known.
     old, new : Sites
         The same sites on the dataset's link and on the other one.
     """

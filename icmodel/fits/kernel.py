@@ -50,21 +50,21 @@ class Distances:
         weighted sum is one warped axis: a covariance of the sum of two absolute distances need not be positive.
     column : array (right,) or (pairs,)
         Index of the distinct distance of each right site or pair.
-    asked, carried : array
+    offered, carried : array
         Distance in octaves between offered loads and between throughputs.  The unlimited load is far from every
-        limit in ``asked``, and close to the greatest limit in ``carried``.
+        limit in ``offered``, and close to the greatest limit in ``carried``.
     ends : array of bool
         Whether one site lies inside its curve's payloads and the other at or beyond an end.
     differ : mapping of group to array
         1 where sites differ; a group that is missing differs nowhere.
 
-    Matrices of ``asked`` and ``differ`` may have one row that stands for all.
+    Matrices of ``offered`` and ``differ`` may have one row that stands for all.
     """
 
     payload: Floats
     broken: Floats
     column: Ints
-    asked: Floats
+    offered: Floats
     carried: Floats
     ends: Bools
     differ: Mapping[Group, Floats]
@@ -88,7 +88,7 @@ class Distances:
             self.payload[row].reshape(-1)[some],
             self.broken[row].reshape(-1)[some],
             np.searchsorted(some, every),
-            pairs(self.asked),
+            pairs(self.offered),
             pairs(self.carried),
             pairs(self.ends),
             {group: pairs(differs) for group, differs in self.differ.items()},
@@ -107,7 +107,7 @@ class Distances:
             self.payload[left],
             self.broken[left],
             self.column[right],
-            cut(self.asked),
+            cut(self.offered),
             cut(self.carried),
             cut(self.ends),
             {group: cut(d) for group, d in self.differ.items() if group in groups},
@@ -132,7 +132,7 @@ class Known:
             column: np.unique(sites.labels[:, column]) for column, label in groups if not label
         }
         self._labels = self._compared(sites)
-        payload, self._asked, self._carried, packets = _axes(sites)
+        payload, self._offered, self._carried, packets = _axes(sites)
         distinct, self._column = np.unique(payload + 1j * packets, return_inverse=True)
         self._payload, self._packets = distinct.real, distinct.imag
         self._between = {
@@ -146,7 +146,7 @@ class Known:
 
         If the sites differ in payload alone, one row of offered loads and labels stands for all.
         """
-        payload, asked, carried, packets = _axes(sites)
+        payload, offered, carried, packets = _axes(sites)
         rows = 1 if len(sites.by_curve) == 1 else len(sites)
         compared = self._compared(sites.take(np.arange(rows)))
         differs = compared[:, :, None] != self._labels[:, None]
@@ -157,7 +157,7 @@ class Known:
             payload[:, None] - self._payload,
             packets[:, None] - self._packets,
             self._column,
-            np.abs(asked[:rows, None] - self._asked),
+            np.abs(offered[:rows, None] - self._offered),
             np.abs(carried[:, None] - self._carried),
             self._standing(sites)[:, None] != self._ends,
             differ,
@@ -200,10 +200,10 @@ def _axes(sites: Sites) -> tuple[Floats, Floats, Floats, Floats]:
 
     Where the throughput is not known the offered load stands for it.
     """
-    asked = np.log2(sites.load_bps)
+    offered = np.log2(sites.load_bps)
     flow_bps = 8 * sites.payload_bytes * sites.frames_per_s
-    carried = np.log2(flow_bps, out=asked.copy(), where=flow_bps > 0)
-    return np.log2(sites.payload_bytes), asked, carried, np.minimum(sites.packets, 2.0)
+    carried = np.log2(flow_bps, out=offered.copy(), where=flow_bps > 0)
+    return np.log2(sites.payload_bytes), offered, carried, np.minimum(sites.packets, 2.0)
 
 
 def _smooth(distance: Floats) -> tuple[Floats, Floats]:
@@ -288,7 +288,7 @@ class Covariance:
     Parameters
     ----------
     distances : Distances
-        Those of the pairs, of any shape.
+        Distances of the pairs, of any shape.
     shares : array
         For each pair the sum over all costs of the product of both shares in the time (`Modelled.shares`).
     """
@@ -298,7 +298,7 @@ class Covariance:
         self._distances = distances
         self._warped = distances.payload + kernel.jump * distances.broken
         self._shares = shares
-        labels = np.zeros_like(distances.asked)
+        labels = np.zeros_like(distances.offered)
         for group in self._differing():
             labels += kernel.label_distances[group] * distances.differ[group]
         self._squares = (self._warped / kernel.length) ** 2

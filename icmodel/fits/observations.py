@@ -101,14 +101,14 @@ class Sites:
     """
 
     payload_bytes: Floats
-    load_bps: Floats  # offered load; 1 where not limited
+    load_bps: Floats  # offered load; 1 if not limited
     packets: Floats
     least_packets: Floats
     wire_s: Floats
     least_s: Floats
     labels: NDArray[np.str_]
-    frames_per_s: Floats  # throughput; 0 where not known
-    queue: Floats  # mean queue in frames; 0 where not below capacity
+    frames_per_s: Floats  # throughput; 0 if not known
+    queue: Floats  # mean queue in frames; 0 if not below capacity
 
     def __len__(self) -> int:
         return len(self.payload_bytes)
@@ -205,8 +205,8 @@ def label(
     own = dict(zip(data.option_axes, point.options, strict=True)) if options is None else options
     values = (own.get(axis) or data.option_defaults[axis] for axis in data.option_axes)
     counts = (point.cores, point.switches or 0, point.endpoints or 1, point.other_goodput_bps or 0)
-    said = NO_PAYLOAD if point.payload_bytes is None else "payload"
-    return (point.protocol, *values, *(str(count) for count in counts), said, regime)
+    payload = NO_PAYLOAD if point.payload_bytes is None else "payload"
+    return (point.protocol, *values, *(str(count) for count in counts), payload, regime)
 
 
 def sites(
@@ -269,12 +269,14 @@ def flowing(where: Sites, capacity_bps: Floats) -> Sites:
     The mean queue is ρ / (1 − ρ), that of Poisson arrivals (M/M/1); ρ is limited to ``FULLEST``, since near 1 a
     run is too short to fill the queue.
     """
-    able = capacity_bps / (8 * where.payload_bytes)
-    asked = where.load_bps / (8 * where.payload_bytes)
+    capacity = capacity_bps / (8 * where.payload_bytes)
+    offered = where.load_bps / (8 * where.payload_bytes)
     regime = where.labels[:, -1] if len(where) else np.array([], dtype=np.str_)
-    limited, unsaid = regime == LIMITED, regime == UNSAID
-    rho = np.minimum(np.divide(asked, able, out=np.ones_like(able), where=able > 0), FULLEST)
-    carried = np.where(limited, np.fmin(asked, able), np.where(unsaid, 0.0, able))
+    limited, unstated = regime == LIMITED, regime == UNSAID
+    rho = np.minimum(
+        np.divide(offered, capacity, out=np.ones_like(capacity), where=capacity > 0), FULLEST
+    )
+    carried = np.where(limited, np.fmin(offered, capacity), np.where(unstated, 0.0, capacity))
     return replace(
         where,
         frames_per_s=np.nan_to_num(carried),
@@ -313,13 +315,13 @@ def _variance(points: Sequence[Point], shift: float) -> tuple[Floats, Floats]:
     the mean over the rows, each limited to three times their median.
     """
     size = [abs(p.value) + shift for p in points]
-    said = [
+    stated = [
         p.std / at
         for p, at in zip(points, size, strict=True)
         if p.std is not None and (p.n or 0) > 1 and at
     ]
-    most = 3 * np.median(said) if said else 0.0
-    pooled = float(np.mean(np.minimum(said, most or np.inf))) if said else 0.0
+    most = 3 * np.median(stated) if stated else 0.0
+    pooled = float(np.mean(np.minimum(stated, most or np.inf))) if stated else 0.0
     spread = np.full(len(points), pooled)
     variance = np.zeros(len(points))
     for k, (p, at) in enumerate(zip(points, size, strict=True)):

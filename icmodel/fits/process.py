@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 LEAST_SCALE = 1e-6
 """A residual below this is rounding."""
 REST = ""
-"""Name of the part of all protocols without a process of their own."""
+"""Name of the part that holds all protocols without a process of their own."""
 OWN_ROWS = 20
 """Least rows of a protocol for a process of its own; fewer do not determine its numbers."""
 
@@ -43,10 +43,10 @@ class Process:
 
     @property
     def errors(self) -> Floats:
-        """Leave-one-out error at each row, its twins left out too, in closed form.
+        """Leave-one-out error at each row in closed form; its twins are left out too.
 
-        For a single row its weight over its diagonal element of the precision matrix; for twins their block of
-        that matrix, solved for their weights (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine
+        For a single row it is its weight over its diagonal element of the precision matrix.  For twins their block of
+        that matrix is solved for their weights (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine
         Learning, 2006, eq. 5.12 for one row).
         """
         found = self.weights / np.diag(self.inverse)
@@ -56,7 +56,7 @@ class Process:
 
     @property
     def deviations(self) -> Floats:
-        """Leave-one-out standard deviation at each row, its twins left out too."""
+        """Leave-one-out standard deviation at each row; its twins are left out too."""
         found = 1.0 / np.diag(self.inverse)
         for rows in self.twins:
             found[rows] = np.diag(np.linalg.inv(self.inverse[np.ix_(rows, rows)]))
@@ -78,7 +78,7 @@ class Process:
 
 
 def scale_of(residual: Floats) -> float:
-    """The root mean square of a residual."""
+    """Root mean square of a residual."""
     return max(float(np.sqrt(np.mean(residual**2))), LEAST_SCALE)
 
 
@@ -112,7 +112,7 @@ def process(
 
 
 def parts_of(sites: Sites) -> dict[str, Ints]:
-    """The rows of each protocol with enough of them, and those of all others."""
+    """Rows of each protocol that has enough of them, and those of all others together."""
     every = sites.by_protocol
     own = {name: rows for name, rows in every.items() if len(rows) >= OWN_ROWS}
     rest = [rows for name, rows in every.items() if name not in own]
@@ -209,17 +209,17 @@ class ProtocolProcesses:
         return self._predicted(Process.deviation, crosses)
 
     def _predicted(
-        self, tell: Callable[[Process, Modelled, Floats], Floats], crosses: Sequence[Cross]
+        self, quantity: Callable[[Process, Modelled, Floats], Floats], crosses: Sequence[Cross]
     ) -> Floats:
-        """Evaluate the process of each part at the sites it answers."""
+        """Evaluate a quantity of each part's process at the sites it answers."""
         found = np.empty(sum(len(cross.where) for cross in crosses))
         for cross in crosses:
             process = self.parts[cross.name].process
-            found[cross.where] = tell(process, cross.modelled, cross.covariance)
+            found[cross.where] = quantity(process, cross.modelled, cross.covariance)
         return found
 
     def _by_row(self, value: Callable[[Process], Floats]) -> Floats:
-        """A quantity of the processes' rows, in the order of all rows."""
+        """Collect a quantity of the processes' rows in the order of all rows."""
         found = np.empty(sum(len(part.rows) for part in self.parts.values()))
         for part in self.parts.values():
             found[part.rows] = value(part.process)
@@ -251,8 +251,8 @@ def left_out_together(process: Process, names: NDArray[np.str_]) -> Floats:
 def half_width(found: ProtocolProcesses, names: NDArray[np.str_]) -> float:
     """Half of the 90 % interval for a configuration without rows, in log time.
 
-    The conformal rank of the errors of left-out configurations; with too few of them for that rank the
-    greatest error, and at least what is assumed of a single point.
+    It is the conformal rank of the errors of left-out configurations.  With too few configurations it is the greatest
+    error, and at least the width assumed of a single point.
     """
     parts = found.parts.values()
     errors = np.sort(

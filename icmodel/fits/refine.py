@@ -101,8 +101,8 @@ class Refiner:
 
     def draws_all(self, metric: str) -> bool:
         """Whether every curve of a metric is drawn from the fit, and none stays as measured."""
-        said = all(p.payload_bytes is not None for p in self.data.of_metric(metric))
-        return said and self.fits.is_fitted(metric)
+        have_payload = all(p.payload_bytes is not None for p in self.data.of_metric(metric))
+        return have_payload and self.fits.is_fitted(metric)
 
     def refined(self, metric: str, curve: Curve, payload_bytes: Floats, where: Where) -> Curve:
         """Draw a curve from the metric's fit; return it as measured if there is no fit.

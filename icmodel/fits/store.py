@@ -138,7 +138,7 @@ class Kept:
     seal : str
         Hash of what they are made from.
     metrics : dict
-        Maps a metric's name to its fit; ``None`` where it has too few rows.
+        Maps a metric's name to its fit; ``None`` if it has too few rows.
     curves : dict
         Maps the key of a drawn curve, 16 bytes, to its value, low and high, (3, points).
     """
