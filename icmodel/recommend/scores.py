@@ -17,9 +17,9 @@ from icmodel.recommend.variants import Variant
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED
 from icmodel.system import Stream, System, Wanted
 from icmodel.system.document import Streams, SystemDocument
-from icmodel.system.prediction.arrival import LATE, whole_message
-from icmodel.system.prediction.lanes import sent_with
-from icmodel.system.prediction.throughput import SIDES
+from icmodel.system.prediction.answers import SIDES
+from icmodel.system.prediction.judging import LATE, whole_message
+from icmodel.system.prediction.resources import sent_with
 
 
 def front(points: Floats) -> Ints:

@@ -17,7 +17,14 @@ from icmodel.estimate import Estimate, absent, plural, weakest
 from icmodel.model import Model
 from icmodel.requirement import MET, NOT_MET
 from icmodel.scenario import Scenario
-from icmodel.solve import Trial, carried, least_cores, least_met_fps, least_payload, least_rate_fps
+from icmodel.solve import (
+    Trial,
+    goodput_trial,
+    least_cores,
+    least_met_fps,
+    least_payload,
+    least_rate_fps,
+)
 from icmodel.usecase.result import Finding
 
 LEAST, GREATEST, MEAN = -1.0, 2.0, "mean"
@@ -171,7 +178,7 @@ def with_remedy(finding: Finding, scenario: Scenario, model: Model) -> Finding:
     If no rate does, with the least payload and the least core count that do.
     """
     goodput_bps = finding.verdict.requirement.limit
-    trial = carried(scenario, goodput_bps, model)
+    trial = goodput_trial(scenario, goodput_bps, model)
     rate = least_met_fps(trial)
     if rate is None:
         others = "; ".join((no_rate(trial), *_others(scenario, goodput_bps, model)))
