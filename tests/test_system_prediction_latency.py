@@ -10,11 +10,11 @@ from icmodel.estimate import Estimate
 from icmodel.fits.buffers import GROWTH, HELD
 from icmodel.system import SystemPrediction, load, predict
 from icmodel.system.prediction.latency import congested_latency
-from icmodel.verify.lab import copied
+from icmodel.verify.lab_system import lab_system
 
 
 def of_lab(name: str) -> SystemPrediction:
-    return predict(copied(load(name), slower=1.0, members=None, dataset="lab-1g-2026").system)
+    return predict(lab_system(load(name), slower=1.0, members=None, dataset="lab-1g-2026").system)
 
 
 def mean(found: SystemPrediction, stream: str) -> Estimate:

@@ -20,7 +20,7 @@ from icmodel.errors import IcmodelError, OutOfDomain
 from icmodel.estimate import BASES, Estimate, absent, plural
 from icmodel.laws.metrics import ALWAYS
 from icmodel.model import Model
-from icmodel.scenario import ApplicationWork, Scenario
+from icmodel.scenario import ApplicationWork, Options, Scenario
 from icmodel.system.network import Stream, System
 from icmodel.usecase.judging import as_one_connection
 
@@ -314,7 +314,7 @@ def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str
         cores=stream.cores,
         switches=len(stream.path) - 1,
         distance_m=sum(link.length_m for link in links) or None,
-        options=tuple(sorted(options.items())),
+        options=Options(options),
         line_rate_bps=None if measured_bps is None or rate_bps == measured_bps else rate_bps,
         cpu_clock_ratio=min(source.cpu_clock_ratio, sink.cpu_clock_ratio),
         work=ApplicationWork(source.app_send_s, sink.app_recv_s),
