@@ -40,6 +40,8 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
     ),
     "icmodel.system": (
         "load",
+        "predict",
+        "SystemPrediction",
         "load_checked",
         "read_system",
         "system_names",
@@ -56,7 +58,7 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
         "StreamRequirement",
     ),
     "icmodel.system.formats": ("import_system", "export_system"),
-    "icmodel.verify": ("Verification", "Wish"),
+    "icmodel.verify": ("Verification", "VerifyOptions"),
 }
 """Public rooms below the public face; an empty tuple is everything public that is defined there."""
 
