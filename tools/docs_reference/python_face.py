@@ -40,6 +40,8 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
     ),
     "icmodel.system": (
         "load",
+        "predict",
+        "SystemPrediction",
         "load_checked",
         "read_system",
         "system_names",
