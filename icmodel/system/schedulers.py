@@ -170,7 +170,7 @@ def greatest_rate_bps(scheduler: Scheduler, priority: int, rate_bps: float) -> f
         case CreditBased(idle_slopes_bps=slopes):
             return min(slopes.get(priority, rate_bps), rate_bps)
         case Gates(windows=windows):
-            open_s = (one.duration_s for one in windows if priority in one.open)
+            open_s = (window.duration_s for window in windows if priority in window.open)
             return rate_bps * sum(open_s) / scheduler.cycle_s
         case Dscp(classes=classes) if classes.get(priority) == EXPEDITED:
             return EXPEDITED_SHARE * rate_bps
