@@ -387,7 +387,7 @@ def test_a_bound_with_hosts_rests_on_their_greatest_latency() -> None:
 
 @pytest.mark.parametrize("name", ["imaging", "motion-control"])
 def test_no_prediction_is_above_its_bound(name: str) -> None:
-    found = predict(load(name))
+    found = predicted(load(name))
     bounded = [one for one in found.streams.values() if one.latency_bound is not None]
     assert bounded
     for one in bounded:

@@ -192,7 +192,7 @@ def _flows(
     waiting : collection of str
         Streams whose frames may wait together.
     """
-    for key, copies in system.multicast_sets().items():
+    for multicast_key, copies in system.multicast_sets().items():
         each = [packets.of(copy, link) for copy in copies for link in system.links_of(copy)]
         together = any(copy.name in waiting for copy in copies)
         sizes = [on.waiting if together else on.apart for on in each]
@@ -206,7 +206,7 @@ def _flows(
                 traffic_class=copy.priority,
                 max_packet_bits=longest,
                 min_packet_bits=min(size.shortest_bits for size in sizes),
-                multicast=None if copy.multicast is None else "/".join(key),
+                multicast=None if copy.multicast is None else "/".join(multicast_key),
                 mean_packet_bits=min(size.mean_bits for size in sizes),
                 lacking_bits=max(size.lacking_bits for size in sizes),
                 release_jitter_s=max(hosts_s.get(other.name, 0.0) for other in copies),

@@ -70,8 +70,8 @@ def path_times(
     for index, stream in enumerate(system.streams.values()):
         path = _Path.of(system, packets, stream)
         latencies = [switch.latency_s for switch in system.switches_of(stream)]
-        propagation_s, stored_s = system.propagation_s(stream), path.stored_s()
-        least_s = propagation_s + sum(latencies) + stored_s
+        cables_s, stored_s = system.propagation_s(stream), path.stored_s()
+        least_s = cables_s + sum(latencies) + stored_s
         last_frame_s, frames = path.last_frame(least_s, stored_s)
         source, sink = system.devices[stream.source], system.devices[stream.sink]
         application_s = source.app_send_s + sink.app_recv_s
@@ -82,12 +82,12 @@ def path_times(
             if not own.at_once:
                 shifts_s[SWITCHES] += stored_s - own.stored_s(path, own.switches)
             if not own.cables:
-                shifts_s[CABLES] = propagation_s
+                shifts_s[CABLES] = cables_s
             # a switch that stores may do so within its stated latency: that counts for nothing
             if own.rate_bps is not None and not own.at_once:
                 contained_s += own.stored_s(path, 0)
             contained_s += own.switches * (own.latency_s or 0.0)
-            contained_s += propagation_s if own.cables else 0.0
+            contained_s += cables_s if own.cables else 0.0
         found.append(
             PathTimes(
                 least_s=least_s,
