@@ -117,8 +117,7 @@ class Gates(PortScheduler):
 
     As the gate control list of IEEE 802.1Q-2022 §8.6.8.4 (formerly 802.1Qbv): a packet begins only if it
     ends, gap included, before its gate closes. A port whose packets overrun their window is another
-    scheduler. For a guard band, give a window of a priority that no
-    stream has.
+    scheduler. For a guard band, give a window of a priority that no stream has.
     """
 
     kind: Literal["gates"] = "gates"
