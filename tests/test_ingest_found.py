@@ -101,7 +101,7 @@ def test_a_dataset_of_paced_runs_predicts_up_to_their_rate_and_no_capacity(
     below = model.predict(protocol="udp", payload="1448 B", rate="80/s")
     assert below.goodput_bps.value == pytest.approx(80 * 1448 * 8)
     for rate in (None, 800.0):
-        with pytest.raises(OutOfDomain, match="at limited rates only, which say no capacity"):
+        with pytest.raises(OutOfDomain, match="at limited rates only, which state no capacity"):
             model.predict(protocol="udp", payload="1448 B", rate_fps=rate)
 
 
