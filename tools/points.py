@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import io
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 
+from icmodel.dataset import Point, write
+
 DATA = Path(__file__).resolve().parent.parent / "data"
-AXES = (
-    "protocol",
-    "payload_bytes",
-    "load_bps",
-    "cores",
-    "switches",
-    "endpoints",
-    "other_goodput_bps",
-)
-REST = ("metric", "value", "std", "low", "high", "n", "basis", "source")
-TEXT_COLUMNS = {"protocol", "metric"}
 Number = Decimal | int | None
 
 
@@ -48,60 +38,43 @@ class Row:
     n: int | None = None
 
 
-def number_text(value: Number) -> str:
-    """Plain decimal text without exponent or trailing zeros; ``inf`` for unlimited."""
-    if value is None:
-        return ""
-    exact = Decimal(value)
-    if exact.is_infinite():
-        return "inf"
-    text = format(exact, "f")
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def _cells(row: Row, columns: list[str]) -> list[str]:
-    cells = []
-    for column in columns:
-        value = getattr(row, column) if hasattr(row, column) else row.options.get(column, "")
-        cells.append(value if isinstance(value, str) else number_text(value))
-    return cells
-
-
-def _sort_key(columns: list[str], options: list[str]) -> list[int]:
-    stop = columns.index("metric") + 1
-    return [i for i in range(stop) if columns[i] not in TEXT_COLUMNS and columns[i] not in options]
-
-
 def points_csv(rows: Iterable[Row]) -> bytes:
-    """The bytes of points.csv: sorted left to right up to the metric, LF, UTF-8."""
+    """The bytes of points.csv, as `icmodel.dataset.write` writes them.
+
+    Raises
+    ------
+    DatasetError
+        If two rows are of one point and metric.
+    """
     rows = list(rows)
     options = sorted({name for row in rows for name in row.options})
-    columns = [*AXES, *options, *REST]
-    numeric = set(_sort_key(columns, options))
-    stop = columns.index("metric") + 1
-    table = [_cells(row, columns) for row in rows]
+    return write.points_csv(options, [_point(row, options) for row in rows])
 
-    def key(cells: list[str]) -> tuple[tuple[int, Decimal, str], ...]:
-        return tuple(
-            (0 if cell == "" else 1, Decimal(cell), "")
-            if i in numeric and cell
-            else (0 if cell == "" else 1, Decimal(0), cell)
-            for i, cell in enumerate(cells[:stop])
-        )
 
-    table.sort(key=key)
-    seen: set[tuple[str, ...]] = set()
-    for cells in table:
-        head = tuple(cells[:stop])
-        if head in seen:
-            message = f"two rows share the key {head}"
-            raise ValueError(message)
-        seen.add(head)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(table)
-    return text.getvalue().encode()
+def _point(row: Row, options: list[str]) -> Point:
+    return Point(
+        line=0,
+        protocol=row.protocol,
+        payload_bytes=row.payload_bytes,
+        load_bps=_float(row.load_bps),
+        cores=row.cores,
+        switches=row.switches,
+        endpoints=row.endpoints,
+        other_goodput_bps=_float(row.other_goodput_bps),
+        options=tuple(row.options.get(name, "") for name in options),
+        metric=row.metric,
+        value=float(row.value),
+        std=_float(row.std),
+        low=_float(row.low),
+        high=_float(row.high),
+        n=row.n,
+        basis=row.basis,
+        source=row.source,
+    )
+
+
+def _float(number: Number) -> float | None:
+    return None if number is None else float(number)
 
 
 def write_dataset(name: str, rows: Iterable[Row], toml_text: str, data: Path = DATA) -> Path:

@@ -1,6 +1,6 @@
 //! One question to the network: the settings of one run, as both ends know them.
 
-use crate::error::{Error, Result};
+use crate::error::{Result, require};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -381,12 +381,4 @@ impl RunSettings {
 /// A number to 15 significant digits, which every double keeps apart.
 fn to_15_digits(number: f64) -> f64 {
     format!("{number:.14e}").parse().unwrap_or(number)
-}
-
-fn require(holds: bool, otherwise: impl FnOnce() -> String) -> Result<()> {
-    if holds {
-        Ok(())
-    } else {
-        Err(Error::Question(otherwise()))
-    }
 }

@@ -125,26 +125,23 @@ class _Loop:
                 continue
             if self.spent_s + self.settings.timing.cost_s > self.settings.aim.budget_s:
                 return False
-            self.done.append(self._one(step, run, repeat))
+            try:
+                answer = self.system.measure(run, repeat)
+            except MeasurementFailed:  # once more
+                answer = self.system.measure(run, repeat)
+            self.done.append(self._stored(step, run, repeat, answer))
             self.watch(self._progress(step, run))
         return True
 
-    def _one(self, step: int, run: Run, repeat: int) -> Done:
-        answer = self._answer(run, repeat)
+    def _stored(self, step: int, run: Run, repeat: int, answer: Record | Refused) -> Done:
+        """Store a record, or a refusal; raise an error if the hosts refuse every run."""
         if not isinstance(answer, Refused):
             return self.folder.keep(step, run, repeat, answer)
         if not any(one.record for one in self.done) and len(self.done) + 1 >= MOST_REFUSED:
             raise CalibrationError(
-                f"the hosts refuse every run ({answer.why}): put that right and start again"
+                f"the hosts refuse every run ({answer.why}): mend that and start again"
             )
         return self.folder.refuse(step, run, repeat, answer.why)
-
-    def _answer(self, run: Run, repeat: int) -> Record | Refused:
-        """What the system says of a run; a failure is tried once more."""
-        try:
-            return self.system.measure(run, repeat)
-        except MeasurementFailed:
-            return self.system.measure(run, repeat)
 
     @property
     def spent_s(self) -> float:

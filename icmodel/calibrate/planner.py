@@ -40,7 +40,7 @@ class Decided:
 
 
 class Planner:
-    """Decides the runs of each step from the settings and the steps before."""
+    """Plan the runs of each step from the settings and the steps before."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -59,7 +59,10 @@ class Planner:
         records = [
             one.record for one in before if one.record and not is_disturbed(one.record, most_steal)
         ]
-        refused = _given_up(before)
+        # runs that the hosts refused, or of which three records had no usable metric
+        spoilt = Counter(one.run for one in before if one.record and is_spoilt(one.record))
+        refused = {run for run, count in spoilt.items() if count >= MOST_SPOILT}
+        refused |= {one.run for one in before if one.record is None}
         every = candidates(self.settings, self._reference_bps(before))
         grid = [run for run in every if run not in refused]
         opening = self.opening(step, records, grid)
@@ -74,7 +77,7 @@ class Planner:
         return self._next(records, counts, grid, refused)
 
     def opening(self, step: int, records: Sequence[Record], grid: Sequence[Run]) -> list[Run]:
-        """The runs of steps 1 to 3, which are fixed by rule; later none but repeats.
+        """The runs of steps 1 to 3, which are fixed by rule; later steps repeat disturbed runs only.
 
         Step 1 measures the capacity, step 2 both ends of every curve within capacity, step 3 the
         runs next to saturation and in overload.  With a use case step 3 is left out, since the
@@ -85,15 +88,12 @@ class Planner:
             return first_runs(grid, self.settings)
         have = {run_of(record) for record in records}
         found = [] if self.settings.sampling.most_steal is None else first_runs(grid, self.settings)
-        if step <= LAST_OPENING:
-            found = [*found, *self._later(step, records, grid)]
-        return [run for run in dict.fromkeys(found) if run not in have]
-
-    def _later(self, step: int, records: Sequence[Record], grid: Sequence[Run]) -> list[Run]:
-        known = self._known(records)
         if step < LAST_OPENING:
-            return ends(carried(known, grid))
-        return [] if self.case else [*edges(known, grid), *overloaded(known, grid)]
+            found += ends(carried(self._known(records), grid))
+        elif step == LAST_OPENING and not self.case:
+            known = self._known(records)
+            found += [*edges(known, grid), *overloaded(known, grid)]
+        return [run for run in dict.fromkeys(found) if run not in have]
 
     def _next(
         self,
@@ -118,7 +118,7 @@ class Planner:
     def choose(
         self, records: Sequence[Record], wanted: Sequence[Run], purpose: Purpose
     ) -> tuple[Run, ...]:
-        """The next runs among those wanted that are within capacity or that a decision is about."""
+        """The next runs: candidates within capacity, or that decide a requirement."""
         known = self._known(records)
         asked = {one.run for one in purpose.decisions}
         able = asked | set(carried(known, wanted))
@@ -149,13 +149,6 @@ class Planner:
             f"the first run was refused ({before[0].why if before else 'none was made'}): ask "
             "for protocols and cores that both hosts have, or give the line rate"
         )
-
-
-def _given_up(before: Sequence[Done]) -> set[Run]:
-    """Runs that the hosts refused, or of which three records had no usable metric."""
-    spoilt = Counter(one.run for one in before if one.record is not None and is_spoilt(one.record))
-    often = {run for run, count in spoilt.items() if count >= MOST_SPOILT}
-    return often | {one.run for one in before if one.record is None}
 
 
 def _turns(runs: Sequence[Run], counts: Counter[Run]) -> tuple[Turn, ...]:

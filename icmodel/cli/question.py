@@ -282,7 +282,7 @@ def question_text(asked: Scenario) -> str:
     if asked.cpu_clock_ratio != 1.0:
         parts.append(f"{asked.cpu_clock_ratio:g} times the CPU clock")
     parts += _work_texts(asked.work, asked.payload_bytes)
-    parts += [f"{axis} = {value}" for axis, value in asked.options]
+    parts += [f"{axis} = {value}" for axis, value in asked.options.items()]
     return ", ".join(parts)
 
 

@@ -21,9 +21,9 @@ from icmodel.system import Device, Link, Port, Stream, Switch, System, Wanted, p
 from icmodel.system.document import Streams, frame_bytes, producer
 from icmodel.system.packing import packing
 from icmodel.system.prediction import SystemPrediction
-from icmodel.system.prediction.lanes import is_elastic
+from icmodel.system.prediction.answers import SIDES
+from icmodel.system.prediction.resources import is_elastic
 from icmodel.system.prediction.result import Judged
-from icmodel.system.prediction.throughput import SIDES
 
 UNLIMITED = " as fast as it goes"
 """Suffix of the name of a stream's unlimited copy."""

@@ -19,7 +19,7 @@ from icmodel.recommend.variants import Models, default_choices, variants
 from icmodel.system import OpenSystem, System, check
 from icmodel.system.checking import refusal
 from icmodel.system.document import StreamChoices
-from icmodel.system.prediction.arrival import always_required
+from icmodel.system.prediction.judging import always_required
 
 MOST_DESIGNS = 1_000_000
 """Greatest number of scored designs."""

@@ -18,9 +18,9 @@ from icmodel.recommend.networks import Network
 from icmodel.recommend.variants import Variant
 from icmodel.system import Stream, System
 from icmodel.system.document import Streams
-from icmodel.system.prediction.arrival import LATE, whole_message
-from icmodel.system.prediction.lanes import sent_with
-from icmodel.system.prediction.throughput import SIDES
+from icmodel.system.prediction.answers import SIDES
+from icmodel.system.prediction.judging import LATE, whole_message
+from icmodel.system.prediction.resources import sent_with
 
 GOODPUT = "goodput_bps"
 

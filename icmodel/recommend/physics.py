@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from icmodel import units
 from icmodel.estimate import json_of
 from icmodel.system import System
-from icmodel.system.prediction.arrival import whole_message
+from icmodel.system.prediction.judging import whole_message
 
 SAMPLES = "samples"
 LATENCIES = ("message_latency_s", "latency_max_s")

@@ -23,7 +23,7 @@ from icmodel.system.document import (
     producer,
 )
 from icmodel.system.packing import wire
-from icmodel.system.prediction.lanes import dataset_of
+from icmodel.system.prediction.answers import dataset_of
 
 Models = Model | Mapping[str, Model]
 """The model of all streams, or models by the name of their dataset in the system."""

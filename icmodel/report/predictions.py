@@ -103,7 +103,7 @@ def asked(scenario: Scenario) -> Iterator[tuple[str, str]]:
     for name, value in scenario.work.to_dict().items():
         if value:
             yield name, quantity(name, value)
-    yield from scenario.options
+    yield from scenario.options.items()
 
 
 def _metric(name: str, estimate: Estimate) -> tuple[Cell, ...]:

@@ -23,7 +23,7 @@ from icmodel.scenario import Scenario
 from icmodel.solve import (
     REFUSALS,
     Trial,
-    carried,
+    goodput_trial,
     least_cores,
     least_met_fps,
     least_payload,
@@ -193,7 +193,7 @@ def with_remedy(finding: Finding, scenario: Scenario, model: Model) -> Finding:
     If no rate does, with the least payload and the least core count that do.
     """
     goodput_bps = finding.verdict.requirement.limit
-    trial = carried(scenario, goodput_bps, model)
+    trial = goodput_trial(scenario, goodput_bps, model)
     rate = least_met_fps(trial)
     if rate is not None:
         remedy = f"{rate} frames/s is the least rate that does"

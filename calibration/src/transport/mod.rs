@@ -10,6 +10,7 @@ mod batch;
 mod datagram;
 mod endpoint;
 pub mod ethernet;
+mod joining;
 mod options;
 mod pause;
 mod socket;

@@ -1,5 +1,6 @@
 //! TCP: frames of a fixed size one after the other in a byte stream, found again by counting.
 
+use super::joining::Joining;
 use super::options::{Options, SEND_PATIENCE};
 use super::pause;
 use super::socket;
@@ -70,25 +71,22 @@ pub fn accept(
     options: &Options,
     deadline: Duration,
 ) -> Result<Vec<OwnedFd>> {
-    let until = Instant::now() + deadline;
+    let joining = Joining::new(peer, options.streams, "TCP data connections", deadline);
     let mut streams: Vec<Option<OwnedFd>> = (0..options.streams).map(|_| None).collect();
     let mut candidates: Vec<Candidate> = Vec::new();
     while streams.iter().any(Option::is_none) {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            let open = streams.iter().filter(|s| s.is_none()).count();
-            return Err(crate::error::Error::peer(format!(
-                "{open} of {} TCP data connections of {peer} did not come within {} s: look for a firewall between the hosts",
-                options.streams,
-                deadline.as_secs_f64()
-            )));
-        }
+        let left = joining.left(streams.iter().filter(|s| s.is_none()).count())?;
         let mut fds = vec![listener.as_fd()];
         fds.extend(candidates.iter().map(|c| c.fd.as_fd()));
         let ready = socket::wait_readable(&fds, left).or_peer("cannot wait for TCP data")?;
         admit(&mut candidates, &ready[1..], token, &mut streams);
         if ready[0] {
-            welcome(listener, peer, &mut candidates, 2 * options.streams + 16);
+            welcome(
+                listener,
+                &joining,
+                &mut candidates,
+                2 * options.streams + 16,
+            );
         }
     }
     let ready = |fd: OwnedFd| prepare(fd, options).or_peer("cannot set up a TCP data connection");
@@ -96,10 +94,10 @@ pub fn accept(
 }
 
 /// Takes waiting connections of the peer, up to `most` that have not shown their token.
-fn welcome(listener: &OwnedFd, peer: IpAddr, candidates: &mut Vec<Candidate>, most: usize) {
+fn welcome(listener: &OwnedFd, joining: &Joining, candidates: &mut Vec<Candidate>, most: usize) {
     while let Ok((fd, from)) = net::acceptfrom_with(listener, SocketFlags::CLOEXEC) {
         let from = from.and_then(|from| SocketAddr::try_from(from).ok());
-        let known = from.is_some_and(|a| a.ip().to_canonical() == peer.to_canonical());
+        let known = from.is_some_and(|a| joining.is_peer(a.ip()));
         if known && candidates.len() < most {
             candidates.push(Candidate {
                 fd,

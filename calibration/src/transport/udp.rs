@@ -2,6 +2,7 @@
 
 use super::batch::SendBatch;
 use super::datagram::{self, Attempt, Reader};
+use super::joining::Joining;
 use super::options::{Options, SEND_PATIENCE};
 use super::socket;
 use super::{FrameReceiver, FrameSender, OPENING_BYTES, Opening, Token};
@@ -91,18 +92,10 @@ fn takes_opening(fd: &OwnedFd, token: &Token, stream: u16) -> bool {
 /// where its opening came from, and confirms. Nobody else gets an answer, and what others left in
 /// the queues is thrown away.
 pub fn admit(fds: &[OwnedFd], peer: IpAddr, token: &Token, deadline: Duration) -> Result<()> {
-    let until = Instant::now() + deadline;
+    let joining = Joining::new(peer, fds.len(), "opening datagrams", deadline);
     let mut open: Vec<u16> = (0..fds.len() as u16).collect();
     while !open.is_empty() {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(Error::peer(format!(
-                "{} of {} opening datagrams of {peer} did not come within {} s: look for a firewall between the hosts",
-                open.len(),
-                fds.len(),
-                deadline.as_secs_f64()
-            )));
-        }
+        let left = joining.left(open.len())?;
         let raw: Vec<_> = open.iter().map(|&s| fds[usize::from(s)].as_fd()).collect();
         let ready = socket::wait_readable(&raw, left).or_peer("cannot wait for UDP data")?;
         let mut ready = ready.into_iter();
@@ -110,7 +103,7 @@ pub fn admit(fds: &[OwnedFd], peer: IpAddr, token: &Token, deadline: Duration) -
         open.retain(|&stream| {
             let fd = &fds[usize::from(stream)];
             !ready.next().unwrap_or(false)
-                || !admit_one(fd, peer, token, stream).unwrap_or_else(|e| {
+                || !admit_one(fd, &joining, token, stream).unwrap_or_else(|e| {
                     failure = Some(e);
                     false
                 })
@@ -123,15 +116,14 @@ pub fn admit(fds: &[OwnedFd], peer: IpAddr, token: &Token, deadline: Duration) -
 }
 
 /// Reads one datagram; connects to its source and confirms if it is the peer's opening.
-fn admit_one(fd: &OwnedFd, peer: IpAddr, token: &Token, stream: u16) -> io::Result<bool> {
+fn admit_one(fd: &OwnedFd, joining: &Joining, token: &Token, stream: u16) -> io::Result<bool> {
     let mut bytes = [0; OPENING_BYTES + 1];
     let received = net::recvfrom(fd, &mut bytes[..], RecvFlags::DONTWAIT);
     let Ok((count, _, Some(from))) = received else {
         return Ok(false);
     };
     let from = SocketAddr::try_from(from)?;
-    let known = from.ip().to_canonical() == peer.to_canonical();
-    if !known || Opening::read(&bytes[..count], token) != Some(stream) {
+    if !joining.is_peer(from.ip()) || Opening::read(&bytes[..count], token) != Some(stream) {
         return Ok(false);
     }
     net::connect(fd, &from)?;

@@ -3,12 +3,13 @@
 //! (PLAIN, RFC 24), and nobody after that.
 
 use super::super::Token;
+use super::super::joining::Joining;
 use super::socket::{Context, Message, Socket, name};
-use crate::error::{Context as _, Error, Result};
+use crate::error::{Context as _, Result};
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use subtle::ConstantTimeEq;
 
 /// Where libzmq asks.
@@ -52,21 +53,15 @@ impl Door {
         deadline: Duration,
     ) -> Result<()> {
         let password = password(token);
-        let until = Instant::now() + deadline;
+        let joining = Joining::new(peer, count, "ZeroMQ connections", deadline);
         let mut open = vec![true; count];
         let wait = self.socket.set(name::RCVTIMEO, 100);
         wait.or_peer("libzmq takes no ZAP handler")?;
         while open.contains(&true) {
-            if Instant::now() >= until {
-                return Err(Error::peer(format!(
-                    "{} of {count} ZeroMQ connections of {peer} did not come within {} s: look for a firewall between the hosts",
-                    open.iter().filter(|o| **o).count(),
-                    deadline.as_secs_f64()
-                )));
-            }
+            joining.left(open.iter().filter(|o| **o).count())?;
             match self.request() {
                 Ok(request) => {
-                    let admitted = judge(&request, peer, &password, &mut open);
+                    let admitted = judge(&request, &joining, &password, &mut open);
                     self.reply(&request, admitted)
                         .or_peer("cannot answer libzmq's ZAP request")?;
                 }
@@ -106,13 +101,13 @@ impl Door {
 }
 
 /// Whether a request is the peer's first with the right password; takes its place if so.
-fn judge(request: &[Vec<u8>], peer: IpAddr, password: &str, open: &mut [bool]) -> bool {
+fn judge(request: &[Vec<u8>], joining: &Joining, password: &str, open: &mut [bool]) -> bool {
     if request.len() != REQUEST_FRAMES || request[5] != b"PLAIN" {
         return false;
     }
     let text = |frame: &[u8]| String::from_utf8_lossy(frame).into_owned();
     let address = text(&request[3]).parse::<IpAddr>().ok();
-    let known = address.is_some_and(|a| a.to_canonical() == peer.to_canonical());
+    let known = address.is_some_and(|a| joining.is_peer(a));
     let right: bool = request[7].ct_eq(password.as_bytes()).into();
     let place = text(&request[2]).parse::<usize>().ok();
     match place.and_then(|place| open.get_mut(place)) {
@@ -135,7 +130,8 @@ mod tests {
                 .to_vec()
         };
         let mut open = vec![true, true];
-        let mut ask = |r: &[Vec<u8>]| judge(r, peer, &password, &mut open);
+        let joining = Joining::new(peer, 2, "ZeroMQ connections", Duration::ZERO);
+        let mut ask = |r: &[Vec<u8>]| judge(r, &joining, &password, &mut open);
         assert!(!ask(&request("0", "10.1.2.4", &password)));
         assert!(!ask(&request("0", "10.1.2.3", "ab")));
         assert!(!ask(&request("2", "10.1.2.3", &password)));

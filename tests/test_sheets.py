@@ -1,0 +1,223 @@
+"""Sheets of scenarios: answered as `predict` answers, own columns kept, reasons in their own cells."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from icmodel.dataset import catalogue, load
+from icmodel.errors import ReportError, ScenarioError
+from icmodel.model import Model
+from icmodel.sheets import (
+    ANSWERS,
+    Cell,
+    Sheet,
+    answer_sheet,
+    read_sheet,
+    write_sheet,
+    write_template,
+)
+from search import times
+
+DATASET = "ethernet-10g-2012"
+DATA = load(DATASET)
+HEAD = ("camera", "protocol", "payload [B]", "rate [1/s]", "requested goodput", "cores", "note")
+ROWS: tuple[tuple[Cell, ...], ...] = (
+    ("left", "tcp", 1448, 1000, None, 4, "=1+1"),
+    ("right", "udp", "8 KiB", None, "5 Gb/s", None, None),
+    ("far", "tcp", None, 5, None, None, None),
+    (None, None, None, None, None, None, None),
+    ("odd", "tcp", "12 apples", None, None, None, None),
+    ("many", "tcp", 1448, None, None, 999, None),
+    ("typo", "tpc", 1448, None, None, None, None),
+)
+
+
+@pytest.fixture(scope="module")
+def answered() -> Sheet:
+    return answer_sheet(Sheet(HEAD, ROWS), DATASET)
+
+
+def by_head(sheet: Sheet, row: int) -> dict[str, Cell]:
+    return dict(zip(sheet.head, sheet.rows[row], strict=True))
+
+
+def test_own_columns_keep_their_place_and_cells(answered: Sheet) -> None:
+    assert answered.head[: len(HEAD)] == HEAD
+    assert tuple(row[: len(HEAD)] for row in answered.rows) == ROWS
+
+
+def test_a_row_has_the_numbers_of_predict(answered: Sheet) -> None:
+    model = Model(DATASET)
+    asked = (
+        {"protocol": "tcp", "payload_bytes": 1448, "rate_fps": 1000.0, "cores": 4},
+        {"protocol": "udp", "payload": "8 KiB", "requested_goodput": "5 Gb/s"},
+    )
+    for row, question in enumerate(asked):
+        found, cells = model.predict(**question), by_head(answered, row)  # type: ignore[arg-type]
+        assert (cells["limited by"], cells["why"]) == (found.bottleneck, None)
+        for one in ANSWERS:
+            estimate = found.metrics.get(one.metric)
+            if estimate is None or estimate.absent:
+                continue
+            value, low, high, basis = (cells[head] for head in one.heads)
+            numbers = [n / one.si for n in (estimate.value, estimate.low, estimate.high)]
+            assert [value, low, high] == pytest.approx(numbers, rel=1e-12)
+            assert basis == estimate.basis
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (2, "payload is empty: give bytes"),
+        (4, "unknown unit 'apples'"),
+        (5, "999 cores are outside ethernet-10g-2012"),
+        (6, "has no protocol 'tpc'"),
+    ],
+)
+def test_a_row_without_an_answer_gives_the_reason(answered: Sheet, row: int, reason: str) -> None:
+    cells = by_head(answered, row)
+    assert reason in str(cells["why"])
+    assert cells["goodput [Gb/s]"] is None
+
+
+def test_an_empty_row_stays_empty(answered: Sheet) -> None:
+    assert set(answered.rows[3]) == {None}
+
+
+def test_a_column_chooses_dataset_and_variant_of_each_row() -> None:
+    head = ("dataset", "variant", "protocol", "payload [B]")
+    rows = (
+        (DATASET, "appendix-h", "tcp", 1448),
+        ("lab-1g-2026", "corrected", "tcp", 1448),
+        ("nowhere", None, "tcp", 1448),
+    )
+    found = answer_sheet(Sheet(head, rows))
+    for row, (dataset, variant) in enumerate(
+        ((DATASET, "appendix-h"), ("lab-1g-2026", "corrected"))
+    ):
+        truth = Model(dataset, variant).predict(protocol="tcp", payload_bytes=1448).goodput_bps
+        assert by_head(found, row)["goodput [Gb/s]"] == pytest.approx(truth.value / 1e9, rel=1e-12)
+    assert "there is no dataset 'nowhere'" in str(by_head(found, 2)["why"])
+
+
+def test_extrapolation_answers_beyond_the_rows() -> None:
+    sheet = Sheet(("protocol", "payload [B]"), (("ethernet", 1501),))
+    refused = by_head(answer_sheet(sheet, DATASET), 0)
+    assert refused["why"]
+    wide = Sheet(("protocol", "payload [B]", "cores"), (("tcp", 1448, 6),))
+    cells = by_head(answer_sheet(wide, DATASET, extrapolate=True), 0)
+    assert cells["goodput basis"] == "extrapolated"
+
+
+def test_answering_again_changes_nothing(answered: Sheet) -> None:
+    assert answer_sheet(answered, DATASET) == answered
+
+
+@pytest.mark.parametrize("ending", [".xlsx", ".csv"])
+def test_a_file_comes_back_as_it_was_written(answered: Sheet, tmp_path: Path, ending: str) -> None:
+    place = tmp_path / f"answers{ending}"
+    write_sheet(answered, place)
+    again = read_sheet(place)
+    assert again.head == answered.head
+    for row, truth in zip(again.rows, answered.rows, strict=True):
+        for cell, true in zip(row, truth, strict=True):
+            if isinstance(true, (int, float)):
+                assert float("nan" if cell is None else cell) == pytest.approx(true, rel=1e-9)
+            else:
+                assert (cell or None) == true
+
+
+def test_texts_are_never_formulas(answered: Sheet, tmp_path: Path) -> None:
+    place = tmp_path / "answers.xlsx"
+    write_sheet(answered, place)
+    with zipfile.ZipFile(place) as book:
+        page = book.read("xl/worksheets/sheet1.xml").decode()
+    assert "=1+1" in page
+    assert "<f>" not in page
+
+
+def test_semicolons_and_decimal_commas_are_read_and_written(tmp_path: Path) -> None:
+    place = tmp_path / "scenarios.csv"
+    place.write_bytes("protocol;payload [B];rate [1/s]\ntcp;1448;1000,5\n".encode("utf-8-sig"))
+    sheet = read_sheet(place)
+    assert sheet.rows == (("tcp", "1448", "1000.5"),)
+    write_sheet(answer_sheet(sheet, DATASET), place)
+    assert "0,0115" in place.read_text("utf-8").splitlines()[1]
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        (("protocol", "rate"), "no column names a payload"),
+        (("payload [B]", "payload_bytes"), "two columns name payload_bytes"),
+    ],
+)
+def test_a_head_without_one_payload_is_refused(head: tuple[str, ...], message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        answer_sheet(Sheet(head, ()), DATASET)
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "message"),
+    [
+        ("a.ods", b"x", "unsupported file extension"),
+        ("a.csv", b"", "is empty"),
+        ("a.csv", b"\x80\x81", "not text in UTF-8"),
+        ("a.xlsx", b"payload", "not an XLSX file"),
+    ],
+)
+def test_a_damaged_file_is_one_sentence(
+    tmp_path: Path, name: str, body: bytes, message: str
+) -> None:
+    place = tmp_path / name
+    place.write_bytes(body)
+    with pytest.raises(ReportError, match=message):
+        read_sheet(place)
+
+
+def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ReportError, match="cannot be read"):
+        read_sheet(tmp_path / "none.csv")
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("icmodel.sheets.LARGEST_BYTES", 2**20)
+    place = tmp_path / "bomb.xlsx"
+    with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as book:
+        book.writestr("xl/worksheets/sheet1.xml", b"\0" * 2**21)
+    with pytest.raises(ReportError, match="unpacks to more than"):
+        read_sheet(place)
+
+
+def test_a_template_offers_datasets_and_protocols_and_can_be_read(tmp_path: Path) -> None:
+    place = tmp_path / "scenarios.xlsx"
+    write_template(place, catalogue(), ("tcp", "udp"))
+    with zipfile.ZipFile(place) as book:
+        page = book.read("xl/worksheets/sheet1.xml").decode()
+    assert "dataValidation" in page
+    assert DATASET in page
+    sheet = read_sheet(place)
+    assert sheet.rows == ()
+    assert answer_sheet(sheet, DATASET).rows == ()
+
+
+cells = st.one_of(
+    st.none(), st.text(max_size=8), st.floats(allow_nan=False), st.integers(-5, 10**6)
+)
+
+
+@settings(max_examples=times(20))
+@given(rows=st.lists(st.tuples(cells, cells, cells, cells), max_size=4))
+def test_any_cell_gives_an_answer_or_a_reason(rows: list[tuple[Cell, ...]]) -> None:
+    sheet = Sheet(("protocol", "payload", "rate [1/s]", "cores"), tuple(rows))
+    found = answer_sheet(sheet, DATA)
+    for row, answer in zip(rows, found.rows, strict=True):
+        empty = all(cell is None or cell == "" for cell in row)
+        assert empty or answer[-1] is not None or answer[found.head.index("limited by")] is not None
