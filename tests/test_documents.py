@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from icmodel.cli import DEFECT, WRONG, main
-from icmodel.documents import MOST_NESTED, is_too_deep, json_value, toml
+from icmodel.documents import MOST_NESTED, is_too_deep, json_value, number_or_none, toml
 from icmodel.ingest.source import documents
 from search import times
 
@@ -93,3 +94,13 @@ def test_a_document_is_read_as_it_stands() -> None:
     assert toml('a = 1\n[b]\nc = ["x"]') == {"a": 1, "b": {"c": ["x"]}}
     assert json_value(b'{"a": [1, null]}') == {"a": [1, None]}
     assert list(documents('{"a": [1]}')) == [{"a": [1]}]
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_json_knows_no_such_number(number: float) -> None:
+    assert number_or_none(number) is None
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_json_keeps_finite_numbers(number: float) -> None:
+    assert number_or_none(number) == number
