@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from icmodel import units
-from icmodel.documents import by_field
+from icmodel.documents import json_of
 from icmodel.errors import UseCaseError
 from icmodel.estimate import Estimate
 
@@ -74,7 +74,7 @@ class Requirement:
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        return by_field(self)
+        return json_of(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Verdict:
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        return by_field(self)
+        return json_of(self)
 
 
 def judge(requirement: Requirement, estimate: Estimate, limiting: str = "") -> Verdict:

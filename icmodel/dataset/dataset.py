@@ -16,7 +16,7 @@ from types import MappingProxyType
 from icmodel.dataset.coverage import Held, Kinds, least_held, read_coverage
 from icmodel.dataset.rows import Point, read_held_out, read_points
 from icmodel.documents import group_by_key, toml
-from icmodel.errors import DatasetError
+from icmodel.errors import DatasetError, ScenarioError
 
 PUBLISHED = ("appendix-h", "corrected")
 """Variants of the model that answer from the benchmarked curves, as in IC2012."""
@@ -276,6 +276,12 @@ class Dataset:
             if (axis, value) in self.fabrics:
                 return self.fabrics[axis, value]
         return self.interconnect
+
+
+def check_variant(name: str) -> None:
+    """Raise ScenarioError if there is no variant of the model with this name."""
+    if name not in VARIANTS:
+        raise ScenarioError(f"there is no variant {name!r}: it is one of {', '.join(VARIANTS)}")
 
 
 # --- finding ----------------------------------------------------------------------------------

@@ -32,9 +32,7 @@ from icmodel.report.blocks import (
     Text,
 )
 from icmodel.requirement import outcome_text
-
-GAP = "  "
-"""Blanks between two columns, and the indent of a section."""
+from icmodel.table import GAP, padded
 
 Line = tuple[str, str]
 """The start of a line, and a text behind it that wraps with a hanging indent below its first character."""
@@ -129,16 +127,11 @@ def _table(block: Table) -> Iterator[Line]:
     grid = [tuple(map(cell_text, row)) for row in block.rows]
     if any(block.columns):
         grid.insert(0, block.columns)
-    widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
     if block.caption:
         yield block.caption, ""
-    for row in grid:
-        padded = [
-            cell.rjust(width) if numeric else cell.ljust(width)
-            for cell, width, numeric in zip(row, widths, block.numeric, strict=True)
-        ]
-        last = padded[-1] if block.numeric[-1] else row[-1]
-        yield "".join(f"{cell}{GAP}" for cell in padded[:-1]), last
+    for row, cells in zip(grid, padded(grid, block.numeric), strict=True):
+        last = cells[-1] if block.numeric[-1] else row[-1]
+        yield "".join(f"{cell}{GAP}" for cell in cells[:-1]), last
 
 
 @show.register

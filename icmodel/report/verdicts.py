@@ -195,15 +195,17 @@ def _judged(candidate: CandidateResult) -> Iterator[Block]:
 
     if candidate.derivations:
         yield derivation_table(f"What {candidate.name} needs", candidate.derivations)
-    if candidate.wishes:
+    if candidate.objectives:
         yield Text("Wanted as small as possible, without a limit:")
         yield Facts(
             tuple(
                 (
-                    f"{metric_name(wish.metric)}: {wish.stream}",
-                    "unknown" if math.isnan(wish.value) else quantity(wish.metric, wish.value),
+                    f"{metric_name(objective.metric)}: {objective.stream}",
+                    "unknown"
+                    if math.isnan(objective.value)
+                    else quantity(objective.metric, objective.value),
                 )
-                for wish in candidate.wishes
+                for objective in candidate.objectives
             )
         )
 

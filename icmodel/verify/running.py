@@ -1,0 +1,248 @@
+"""The lab network: built, with a responder on each host that receives, and all its streams run at once."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from icmodel.errors import MeasurementFailed, VerificationError
+from icmodel.probing.probe import output_of, run_to_end
+from icmodel.probing.responder import (
+    BRIEF_S,
+    PATIENCE_S,
+    new_key,
+    record_of,
+    responder,
+    short_name,
+    until_stdin_ends,
+)
+from icmodel.system import Stream, System
+from icmodel.verify.lab_system import OPTIONS
+from icmodel.verify.topology import Topology, code_point
+
+Span = tuple[float, float]
+"""Start and end of a run [s]."""
+BASELINE_S = 0.2
+"""Idle time before the traffic of a run [s]; other streams may already send."""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Length of the measured window of a run, and of the traffic before and after it [s]."""
+
+    window_s: float = 2.0
+    warmup_s: float = 1.0
+    tail_s: float = 1.0
+
+    @property
+    def run_s(self) -> float:
+        """Length of a whole run [s]."""
+        return BASELINE_S + self.warmup_s + self.window_s + self.tail_s
+
+    def arguments(self) -> tuple[str, ...]:
+        """The options of ``icprobe run`` for these times."""
+        return (
+            *("--duration", f"{self.window_s:g} s"),
+            *("--warmup", f"{self.warmup_s:g} s"),
+            *("--tail", f"{self.tail_s:g} s"),
+            *("--baseline", f"{BASELINE_S:g} s"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """One pass: the record of every stream by name, and the share of each window in which all surely ran."""
+
+    records: Mapping[str, Mapping[str, Any]]
+    overlap_ratio: float
+
+
+@contextmanager
+def lab_network(
+    probe: Path,
+    system: System,
+    built: Topology,
+    cores: Mapping[str, int],
+    times: Times,
+    folder: Path,
+) -> Iterator[LabNetwork]:
+    """Build a lab system as a network, with a responder on each host that receives.
+
+    Parameters
+    ----------
+    probe : Path
+        The icprobe that builds and measures.
+    system : System
+        The lab system.
+    built : Topology
+        Its topology.
+    cores : mapping
+        The core of each host.
+    times : Times
+        Times of each run [s].
+    folder : Path
+        Folder of the verification with ``topology.toml``; a network that a killed verification left behind is
+        replaced.
+    """
+    name = f"verify-{short_name(folder)}"
+    with ExitStack() as stack:
+        key = stack.enter_context(new_key(probe, folder))
+        text = output_of(
+            (str(probe), "lab", "up", str(folder / "topology.toml"), "--as", name), BRIEF_S
+        )
+        addresses = {
+            (host["name"], interface["neighbour"]): interface["address"]
+            for host in json.loads(text)["hosts"]
+            for interface in host["interfaces"]
+        }
+        network = LabNetwork(
+            str(probe), name, str(key), system, built.nodes, addresses, cores, times
+        )
+        stack.callback(network.down)
+        receivers = {network.receiver(stream) for stream in system.streams.values()}
+        for sink, neighbour in sorted(receivers):
+            stack.enter_context(responder(until_stdin_ends(network.serve_command(sink, neighbour))))
+        yield network
+
+
+@dataclass(frozen=True, slots=True)
+class LabNetwork:
+    """A lab system that is built, as `lab_network` gives it.
+
+    Parameters
+    ----------
+    name, key : str
+        The network's name, and the file of the responders' key.
+    nodes : mapping
+        The lab's name of each node.
+    addresses : mapping
+        The address of each host on the link to each neighbour, by the lab's names.
+    """
+
+    probe: str
+    name: str
+    key: str
+    system: System
+    nodes: Mapping[str, str]
+    addresses: Mapping[tuple[str, str], str]
+    cores: Mapping[str, int]
+    times: Times
+
+    def run_all_streams(self) -> RunResult:
+        """Run all streams at once, from the same moment on.
+
+        Raises
+        ------
+        MeasurementFailed
+            If one of them fails.
+        """
+        streams = list(self.system.streams.values())
+        longest_s = self.times.run_s + PATIENCE_S
+        with ThreadPoolExecutor(len(streams)) as pool:
+            under_way = [pool.submit(_timed, self.run_command(one), longest_s) for one in streams]
+            try:
+                done = [one.result() for one in under_way]
+            except BaseException:
+                self.down()  # ends the runs that are left
+                raise
+        overlap = overlap_ratio([span for _, span in done], self.times)
+        records = {one.name: record for one, (record, _) in zip(streams, done, strict=True)}
+        return RunResult(records, overlap)
+
+    def down(self) -> None:
+        """Tear down the network and its processes; calling it again is a no-op."""
+        run_to_end((self.probe, "lab", "down", self.name), BRIEF_S)
+
+    def receiver(self, stream: Stream) -> tuple[str, str]:
+        """The host that receives a stream, and the neighbour from which."""
+        return stream.sink, self.system.ports[stream.path[-1]].node
+
+    def serve_command(self, sink: str, neighbour: str) -> list[str]:
+        """``icprobe serve`` on a host, at its address on the link to a neighbour."""
+        return [
+            *self._on_host(sink),
+            "serve",
+            *("--bind", self._address(sink, neighbour), "--key", self.key),
+            *("--cpus", str(self.cores[sink]), "--max-sessions", str(len(self.system.streams))),
+        ]
+
+    def run_command(self, stream: Stream) -> list[str]:
+        """``icprobe run`` of a stream on its source."""
+        return [
+            *self._on_host(stream.source),
+            "run",
+            *("--to", self._address(*self.receiver(stream)), "--key", self.key),
+            *("--cpus", str(self.cores[stream.source])),
+            *self.times.arguments(),
+            *stream_arguments(self.system, stream),
+        ]
+
+    def _on_host(self, host: str) -> list[str]:
+        name = self.nodes[host]
+        return [self.probe, "lab", "exec", "--lab", self.name, name, "--", self.probe]
+
+    def _address(self, host: str, neighbour: str) -> str:
+        return self.addresses[self.nodes[host], self.nodes[neighbour]]
+
+
+def stream_arguments(system: System, stream: Stream) -> tuple[str, ...]:
+    """The options of ``icprobe run`` for the traffic of a stream, and the labels of its record."""
+    rate = stream.rate_fps
+    others = [
+        one
+        for one in system.streams.values()
+        if one.path[-1] == stream.path[-1] and one.name != stream.name
+    ]
+    others_bps = math.fsum(one.requested_goodput_bps for one in others)
+    known = ("--other-goodput", f"{others_bps:.0f} b/s") if 0 < others_bps < math.inf else ()
+    return (
+        *("--protocol", stream.protocol, "--payload", f"{stream.payload_bytes} B"),
+        *(() if rate is None else ("--rate", f"{rate:.17g}/s")),
+        *(("--dscp", str(code_point(stream.priority))) if stream.priority else ()),
+        *(OPTIONS[one] for one in stream.options.items() if one in OPTIONS),
+        *("--switches", str(len(stream.path) - 1), "--endpoints", str(1 + len(others)), *known),
+        *("--option", f"system={system.name}", "--option", f"stream={stream.name}"),
+    )
+
+
+def _timed(command: Sequence[str], longest_s: float) -> tuple[Mapping[str, Any], Span]:
+    """The record of a run, and its start and end by this machine's clock [s]."""
+    begun_s = time.monotonic()
+    done = run_to_end(command, longest_s)
+    return record_of(done), (begun_s, time.monotonic())
+
+
+def overlap_ratio(spans: Sequence[Span], times: Times) -> float:
+    """The least share of any window in which every stream surely sent.
+
+    A run that starts at S and ends at E takes u = E - S - (traffic and idle time) longer than planned, before or after
+    its traffic.  So its traffic starts at most u late, and its window may lie anywhere within u.  The traffic of one
+    run covers the window of another if they are apart by less than warm-up and tail.
+    """
+    begun = [begun_s for begun_s, _ in spans]
+    spare = [max(ended_s - begun_s - times.run_s, 0.0) for begun_s, ended_s in spans]
+    latest = max(start + late for start, late in zip(begun, spare, strict=True))
+    apart = latest - min(begun)
+    uncovered = max(apart - times.warmup_s, 0.0) + max(apart - times.tail_s, 0.0)
+    return max(1.0 - uncovered / times.window_s, 0.0)
+
+
+def check_wiring(probe: Path, system: System, file: Path) -> None:
+    """Check that icprobe can build a lab system, before anything is built.
+
+    Raises
+    ------
+    VerificationError
+        If it cannot; the message has icprobe's own reason.
+    """
+    try:
+        output_of((str(probe), "lab", "show", str(file)), BRIEF_S)
+    except MeasurementFailed as error:
+        raise VerificationError(f"the lab cannot build {system.name}: {error}") from error
