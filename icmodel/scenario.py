@@ -314,8 +314,8 @@ class Hosts:
         """Reasons why an answer is extrapolated: each axis, and how far it is from the dataset's ``own_bps``."""
         reasons = []
         if self.line_rate_bps is not None and own_bps is not None:
-            asked, own = units.format_bps(self.line_rate_bps, 3), units.format_bps(own_bps, 3)
-            reasons.append(f"extrapolated on line rate: {asked}, measured at {own}")
+            requested, own = units.format_bps(self.line_rate_bps, 3), units.format_bps(own_bps, 3)
+            reasons.append(f"extrapolated on line rate: {requested}, measured at {own}")
         if self.cpu_clock_ratio != 1.0:
             reasons.append(
                 f"extrapolated on CPU clock: {self.cpu_clock_ratio:g} times that of the hosts"
