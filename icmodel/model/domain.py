@@ -15,14 +15,8 @@ from numpy.typing import NDArray
 from icmodel.arrays import Bools, Floats, Ints, fast_where
 from icmodel.dataset import Dataset, Interconnect, Point
 from icmodel.errors import ScenarioError
-from icmodel.scenario import (
-    DEFAULTS,
-    REQUESTS,
-    VALID_RANGES,
-    WORK,
-    Scenario,
-    requested_goodput,
-)
+from icmodel.ranges import DEFAULTS, REQUESTS, VALID_RANGES, WORK, requested_goodput
+from icmodel.scenario import Scenario
 from icmodel.tables import Frames, Questions, Tables, Work
 
 Number = TypeVar("Number", np.float64, np.int64, np.bool_)

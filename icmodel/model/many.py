@@ -28,15 +28,8 @@ from icmodel.model.domain import (
     float_column,
     request_column,
 )
-from icmodel.scenario import (
-    REQUESTS,
-    SI_NAMES,
-    Hosts,
-    Options,
-    check_arrays,
-    check_complete,
-    si_values,
-)
+from icmodel.ranges import REQUESTS, check_arrays
+from icmodel.scenario import SI_NAMES, Hosts, Options, check_complete, si_values
 from icmodel.tables import Questions
 from icmodel.units import long_name, unit_of
 
