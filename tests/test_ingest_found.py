@@ -13,7 +13,7 @@ import checkout
 from icmodel.dataset import Point
 from icmodel.errors import OutOfDomain, RecordError
 from icmodel.ingest import About, Ingested, dataset_of, ingest
-from icmodel.ingest.readers.modes import SUMS
+from icmodel.ingest.readers.common import TWO_WAY_SUMS
 from icmodel.model import Model
 from ingest_cases import results
 
@@ -139,7 +139,7 @@ def test_both_ends_of_ntttcp_land_in_one_row() -> None:
     ],
 )
 def test_every_mode_that_sums_both_directions_is_named(tool: str, title: str) -> None:
-    assert SUMS[tool].seen.search(title)
+    assert TWO_WAY_SUMS[tool].title.search(title)
 
 
 @pytest.mark.parametrize(
@@ -154,4 +154,4 @@ def test_every_mode_that_sums_both_directions_is_named(tool: str, title: str) ->
     ],
 )
 def test_a_mode_of_one_direction_is_no_sum(tool: str, title: str) -> None:
-    assert not SUMS[tool].seen.search(title)
+    assert not TWO_WAY_SUMS[tool].title.search(title)

@@ -27,18 +27,18 @@ from icmodel.system import (
     Producer,
     Scheduler,
     Stream,
+    StreamRequirement,
     StrictPriority,
     System,
     SystemPrediction,
-    Wanted,
     find_system,
     load,
     read_system,
 )
-from icmodel.system.checking import overloads
-from icmodel.system.prediction.arrival import ARRIVES, IN_TIME, Arrival, arrival
-from icmodel.system.prediction.lanes import Answers
-from icmodel.system.prediction.throughput import overloaded_hosts
+from icmodel.system.loads import overloads
+from icmodel.system.prediction.answers import Answers
+from icmodel.system.prediction.arrival import Arrival, arrival, overloaded_hosts
+from icmodel.system.prediction.judging import ARRIVES, IN_TIME
 from search import times
 from system_case import ETHERNET, Chain
 
@@ -165,7 +165,7 @@ def test_a_use_cases_limit_is_that_of_this_systems_pictures(width_px: int, gbps:
     assert outcomes(found, "control data always arrive in time") == {MET}
 
 
-def test_ten_thousand_times_the_pixels_are_told_with_their_numbers() -> None:
+def test_a_limit_scales_with_ten_thousand_times_the_pixels() -> None:
     found = imaging(19_200_000)
     one = next(each for each in found.judged if each.verdict.requirement.metric == "goodput_bps")
     assert one.verdict.outcome == NOT_MET
@@ -241,7 +241,7 @@ def test_what_the_file_requires_already_is_not_judged_twice() -> None:
     stream = PAIR.stream("a", "h0", "h2", 1000.0)
     asked = stream.requested_goodput_bps
     for least, more in ((asked, []), (asked * 2, []), (asked / 2, [(ARRIVES, "a")])):
-        own = Wanted(Requirement("own", "goodput_bps", at_least=least), "a")
+        own = StreamRequirement(Requirement("own", "goodput_bps", at_least=least), "a")
         found = rooms.predict(PAIR.system([stream], (own,)), MODEL)
         assert wanted(found) == [("own", "a"), *more]
 
@@ -283,7 +283,7 @@ def test_messages_that_are_due_together_are_late_together() -> None:
     assert all(not one.arrival.grows for one in found.streams.values())
 
 
-def test_a_device_that_is_full_does_not_meet_its_limit_by_being_full() -> None:
+def test_a_full_device_does_not_meet_its_limit_because_it_is_full() -> None:
     """Two streams of 4.6 Gb/s take 4.2 busy cores of a receiver that has four."""
     chain = Chain((3,), cores=4)
     streams = [
@@ -291,7 +291,7 @@ def test_a_device_that_is_full_does_not_meet_its_limit_by_being_full() -> None:
         for name, source in (("a", "h0"), ("b", "h1"))
     ]
     limit = Requirement("the host takes all", "cpu_recv", at_most=1.0)
-    found = rooms.predict(chain.system(streams, (Wanted(limit, "a", "h2"),)), MODEL)
+    found = rooms.predict(chain.system(streams, (StreamRequirement(limit, "a", "h2"),)), MODEL)
     assert {one.bottleneck_at for one in found.streams.values()} == {"h2"}
     assert found.devices["h2"].cpu.value <= 1
     assert outcomes(found, "the host takes all") == outcomes(found, ARRIVES) == {UNDECIDED}
@@ -299,14 +299,14 @@ def test_a_device_that_is_full_does_not_meet_its_limit_by_being_full() -> None:
 
 def test_a_host_surely_has_too_few_cores_by_the_least_of_all_its_streams() -> None:
     """Three streams that take 0.5 to 0.9 of a core at 1 Gb/s: 1.5 of one core, and no more than two."""
-    told = {
+    metrics = {
         "goodput_bps": np.array([[1e9] * 3] * 3 + [[0.0] * 3]),
         "cpu_recv_cores": np.array([[0.7] * 3, [0.5] * 3, [0.9] * 3, [0.0] * 3]),
     }
     for cores, full in ((1, True), (2, False), (None, False)):
         chain = Chain((4,), cores=cores)
         streams = [chain.stream(f"f{k}", f"h{k}", "h3", 1e9 / 8 / 65535) for k in range(3)]
-        answers = Answers(3, told, np.zeros(3, dtype=np.int64))
+        answers = Answers(3, metrics, np.zeros(3, dtype=np.int64))
         found = overloaded_hosts(chain.system(streams), answers, np.arange(3))
         assert set(found) == ({"f0", "f1", "f2"} if full else set())
         assert all("h3 needs at least 1.5 busy cores of its 1" in why for why in found.values())
@@ -331,7 +331,9 @@ def goodput(value: float, low: float, high: float, basis: str = "interpolated") 
         (goodput(math.nan, math.nan, math.nan), UNDECIDED),
     ],
 )
-def test_an_interval_decides_whether_all_arrives(got: Estimate, outcome: str) -> None:
+def test_the_interval_of_the_goodput_decides_whether_everything_arrives(
+    got: Estimate, outcome: str
+) -> None:
     stream = PAIR.stream("a", "h0", "h2", 1e9 / 8 / 65535)
     system = PAIR.system([stream])
     assert arrival(system, stream, got, "wire", ()).outcome == outcome
@@ -343,7 +345,11 @@ def test_an_interval_decides_whether_all_arrives(got: Estimate, outcome: str) ->
 # --- any system ----------------------------------------------------------------------------------
 
 
-SCHEDULERS: tuple[Scheduler, ...] = (Fifo(), StrictPriority(), CreditBased({1: 1e9}))
+SCHEDULERS: tuple[Scheduler, ...] = (
+    Fifo(),
+    StrictPriority(),
+    CreditBased(idle_slopes_bps={1: 1e9}),
+)
 
 
 @st.composite
@@ -372,7 +378,7 @@ def loaded(draw: st.DrawFn) -> System:
         )
         streams.append(replace(stream, producer=made))
     late = Requirement("in time", "latency_mean_s", at_most=10.0)
-    return chain.system(streams, tuple(Wanted(late, one.name) for one in streams))
+    return chain.system(streams, tuple(StreamRequirement(late, one.name) for one in streams))
 
 
 ANY = settings(max_examples=times(12), suppress_health_check=[HealthCheck.too_slow])
@@ -380,7 +386,7 @@ ANY = settings(max_examples=times(12), suppress_health_check=[HealthCheck.too_sl
 
 @ANY
 @given(loaded())
-def test_nothing_is_met_while_a_port_is_asked_for_more_than_it_carries(system: System) -> None:
+def test_no_requirement_is_met_while_a_port_is_overloaded(system: System) -> None:
     found = rooms.predict(system, None)
     full = [one for one in overloads(system) if not one.within_s]
     if full:
@@ -416,6 +422,6 @@ def test_allowing_more_to_fall_short_makes_no_verdict_worse(system: System, shar
 
 
 def test_the_systems_that_are_bundled_are_judged_by_what_they_produce() -> None:
-    found = load("lab-udp-overload").predict()
+    found = rooms.predict(load("lab-udp-overload"))
     assert found.verdict == NOT_MET
     assert {one.arrival.outcome for one in found.streams.values()} == {NOT_MET}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from icmodel.probing.probe import printed
+from icmodel.probing.probe import output_of
 from icmodel.system import (
     DeficitRoundRobin,
     Scheduler,
@@ -19,11 +19,12 @@ from icmodel.system import (
     WeightedRoundRobin,
     load,
 )
-from icmodel.verify.lab import LEAST_CLASS_BPS, code_point, copied, topology
+from icmodel.verify.lab_system import lab_system
+from icmodel.verify.topology import LEAST_CLASS_BPS, code_point, topology
 
 
 def copy(name: str, slower: float = 1.0, members: int | None = None) -> System:
-    return copied(load(name), slower=slower, members=members, dataset="lab-1g-2026").system
+    return lab_system(load(name), slower=slower, members=members, dataset="lab-1g-2026").system
 
 
 def document(system: System) -> dict[str, Any]:
@@ -58,15 +59,15 @@ def test_strict_priority_promises_nothing_and_lends_in_order() -> None:
 
 
 def test_turns_are_promised_as_rates() -> None:
-    by_bytes = scheduled(DeficitRoundRobin({5: 3000, 0: 1000}))
+    by_bytes = scheduled(DeficitRoundRobin(quanta_bytes={5: 3000, 0: 1000}))
     assert [one["rate"] for one in by_bytes] == ["75000000 b/s", "25000000 b/s"]
-    by_frames = scheduled(WeightedRoundRobin({5: 1, 0: 1}))
+    by_frames = scheduled(WeightedRoundRobin(weights={5: 1, 0: 1}))
     assert [one["rate"] for one in by_frames] == ["50000000 b/s", "50000000 b/s"]
     assert {one["priority"] for one in by_frames} == {0}
 
 
 def test_a_class_that_no_packet_is_of_gets_the_least() -> None:
-    classes = scheduled(DeficitRoundRobin({5: 3000}))
+    classes = scheduled(DeficitRoundRobin(quanta_bytes={5: 3000}))
     assert classes[1]["rate"] == f"{LEAST_CLASS_BPS:.0f} b/s"
     assert classes[0]["rate"] == f"{1e8 - LEAST_CLASS_BPS:.0f} b/s"
 
@@ -83,5 +84,5 @@ def test_names_that_the_lab_does_not_take_are_numbered() -> None:
 def test_icprobe_reads_it(name: str, probe: Path, tmp_path: Path) -> None:
     file = tmp_path / "topology.toml"
     file.write_text(topology(copy(name)).text, encoding="utf-8")
-    shown = json.loads(printed((str(probe), "lab", "show", str(file)), 30.0))
+    shown = json.loads(output_of((str(probe), "lab", "show", str(file)), 30.0))
     assert shown["line_rate_bps"] == min(one.rate_bps for one in copy(name).links.values())

@@ -69,7 +69,7 @@ def evaluate(
     from icmodel.report import report  # pydantic and the report, not needed by other commands
     from icmodel.report.text import evaluation_text
     from icmodel.report.writing import ENDINGS
-    from icmodel.system.namesake import beside_system
+    from icmodel.system.namesake import notes_on_system
     from icmodel.usecase import evaluate as judge
 
     if output is not None:
@@ -78,7 +78,7 @@ def evaluate(
         usecase, dataset, variant=variant, candidate=candidate, strict=strict, cache=not no_cache
     )
     made = {one.name: one for one in evaluation.derivations}
-    notes = beside_system(evaluation.usecase, made, evaluation.candidate)
+    notes = notes_on_system(evaluation.usecase, made, evaluation.candidate)
     evaluation = replace(evaluation, notes=notes)
     if output is not None:
         report(evaluation, output)

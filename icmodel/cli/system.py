@@ -127,10 +127,11 @@ def predict(
     from icmodel.report import report  # pydantic and the report, not needed by other commands
     from icmodel.report.writing import SYSTEM_ENDINGS
     from icmodel.system import load
+    from icmodel.system import predict as predict_system
 
     if output is not None:
         check_file(output, SYSTEM_ENDINGS)
-    found = load(name).predict(dataset, variant, cache=not no_cache, cycles=cycles)
+    found = predict_system(load(name), dataset, variant, cache=not no_cache, cycles=cycles)
     if output is not None:
         report(found, output)
     if as_json:
@@ -172,7 +173,7 @@ def show(name: SystemName, *, as_json: AsJson = False, output: Output = None) ->
     icmodel system show my-system.toml --json
     """  # noqa: D301
     from icmodel.system import load
-    from icmodel.system.checking import loads
+    from icmodel.system.loads import loads
 
     one = load(name)
     at = tuple(loads(one))

@@ -12,7 +12,7 @@ from icmodel.documents import plain
 
 if TYPE_CHECKING:
     from icmodel.system import Stream, System
-    from icmodel.system.checking import Load
+    from icmodel.system.loads import Load
 
 MOST_LINES = 20
 """Ports, or streams, that are shown; JSON has all."""

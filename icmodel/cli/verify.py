@@ -1,4 +1,4 @@
-"""``icmodel verify``: a system built in the lab, played, and compared with what was predicted of it."""
+"""``icmodel verify``: build a system in the lab, run it, and compare with the prediction."""
 
 from __future__ import annotations
 
@@ -74,12 +74,12 @@ def verify(
     """  # noqa: D301
     from icmodel.cli.watching import interruptible
     from icmodel.errors import MeasurementFailed
-    from icmodel.verify import Wish
+    from icmodel.verify import VerifyOptions
     from icmodel.verify import verify as carry_out
-    from icmodel.verify.playing import Times
+    from icmodel.verify.running import Times
 
     beside_s = units.parse_seconds(warmup)
-    wish = Wish(
+    options = VerifyOptions(
         dataset=dataset,
         variant=variant,
         slower=scale,
@@ -93,7 +93,7 @@ def verify(
             interruptible(f"the same command goes on in {output}"),
             progress_bar("passes") as watch,
         ):
-            found = carry_out(name, output, wish, watch=watch)
+            found = carry_out(name, output, options, watch=watch)
     except MeasurementFailed as error:
         typer.echo(f"icmodel: {error}", err=True)
         return LAB_FAILED
@@ -116,8 +116,8 @@ def _sections(found: Verification) -> Iterator[Section]:
         f"{said['icmodel']}",
         f"passes: {counted}" + _apart(found, counted),
     ]
-    if found.copy.slower != 1:
-        lines.append(f"built {found.copy.slower:g} times slower: rates divided, periods multiplied")
+    if found.lab.slower != 1:
+        lines.append(f"built {found.lab.slower:g} times slower: rates divided, periods multiplied")
     if found.differs:
         lines.append(
             f"icmodel now predicts otherwise for {', '.join(found.differs)}: judged by the stored one"
@@ -126,8 +126,8 @@ def _sections(found: Verification) -> Iterator[Section]:
     yield Section("streams", _streams(found))
     yield Section("greatest latency", _bounds(found.bounds))
     yield Section("busy cores of processes", _devices(found))
-    if found.copy.left_out:
-        yield Section("not verified", tuple(f"- {one}" for one in found.copy.left_out))
+    if found.lab.left_out:
+        yield Section("not verified", tuple(f"- {one}" for one in found.lab.left_out))
 
 
 def _apart(found: Verification, counted: int) -> str:

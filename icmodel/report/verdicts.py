@@ -31,7 +31,7 @@ from icmodel.report.blocks import (
     Text,
 )
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, Verdict
-from icmodel.usecase import CandidateResult, Derivation, Evaluation, Finding, Wish
+from icmodel.usecase import CandidateResult, Derivation, Evaluation, Finding, Objective
 
 JUDGED = "judged here"
 
@@ -70,9 +70,9 @@ def _judged(candidate: CandidateResult) -> Iterator[Block]:
         yield Items("What would settle these", needed)
     if candidate.derivations:
         yield derivation_table(f"What {candidate.name} needs", candidate.derivations)
-    if candidate.wishes:
+    if candidate.objectives:
         yield Text("Wanted as small as possible, without a limit:")
-        yield Facts(tuple(_wish(wish) for wish in candidate.wishes))
+        yield Facts(tuple(_wish(wish) for wish in candidate.objectives))
 
 
 def _overview(evaluation: Evaluation) -> Table:
@@ -160,7 +160,7 @@ def _settling(candidate: CandidateResult) -> Iterator[str]:
         yield f"{settle}: {'; '.join(names)}"
 
 
-def _wish(wish: Wish) -> tuple[str, str]:
+def _wish(wish: Objective) -> tuple[str, str]:
     value = "unknown" if math.isnan(wish.value) else quantity(wish.metric, wish.value)
     return f"{metric_name(wish.metric)}: {wish.stream}", value
 
