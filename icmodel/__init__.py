@@ -1,12 +1,16 @@
 """Predict whether an interconnect carries a use case: goodput, latency, CPU load and loss.
 
-The public names, loaded when they are first asked for, and nothing else::
+Every public name is loaded from its room when it is first used.
 
-    import icmodel
-
-    data = icmodel.load("ethernet-10g-2012")
-    result = icmodel.evaluate("imaging", data)
-    print(result.verdict)
+Examples
+--------
+>>> import icmodel
+>>> model = icmodel.Model("ethernet-10g-2012")
+>>> prediction = model.predict(protocol="tcp", payload="1448 B", rate="6700/s")
+>>> prediction.bottleneck
+'request'
+>>> icmodel.load("ethernet-10g-2012").protocols
+('ethernet', 'tcp', 'udp')
 """
 
 import sys
@@ -40,32 +44,6 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Dataset",
-    "DatasetError",
-    "Estimate",
-    "IcmodelError",
-    "Model",
-    "NetworkError",
-    "OutOfDomain",
-    "Prediction",
-    "ProbeMissing",
-    "RecordError",
-    "ReportError",
-    "Scenario",
-    "ScenarioError",
-    "UnitError",
-    "UseCaseError",
-    "__version__",
-    "compare_interconnects",
-    "evaluate",
-    "load",
-    "recommend",
-    "report",
-    "sweep",
-    "verify",
-]
-
 _ROOM_OF = {
     "Dataset": "dataset",
     "DatasetError": "errors",
@@ -90,14 +68,16 @@ _ROOM_OF = {
     "sweep": "sweep",
     "verify": "verify",
 }
+"""Public name -> room that defines it."""
+
+__all__ = sorted([*_ROOM_OF, "__version__"])  # type checkers read the imports above
 
 
-class _Face(ModuleType):
-    """The package as a module whose verbs keep their names.
+class _Package(ModuleType):
+    """The package as a module whose public functions are not replaced by rooms of the same name.
 
-    Importing the room ``icmodel.report`` would bind its module over the verb ``icmodel.report``,
-    and likewise ``recommend``, ``sweep`` and ``verify``; here the verb stays, whichever is asked for first. The room itself is
-    reached as ever: ``from icmodel.report import ...``.
+    Importing the room ``icmodel.report`` would bind its module over the function ``icmodel.report``;
+    likewise ``recommend``, ``sweep`` and ``verify``. ``from icmodel.report import ...`` works as usual.
     """
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -105,11 +85,12 @@ class _Face(ModuleType):
             super().__setattr__(name, value)
 
 
-sys.modules[__name__].__class__ = _Face
+sys.modules[__name__].__class__ = _Package
 
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
+        """Load a public name from its room, and keep it."""
         if name not in _ROOM_OF:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         value = getattr(import_module(f"{__name__}.{_ROOM_OF[name]}"), name)

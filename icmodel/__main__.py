@@ -8,62 +8,65 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 
 INTERRUPTED = 130
-A_MOMENT_S = 0.001
-RARELY = 200_000
-"""New objects between two searches for unreachable ones; a short command is over before, imports and all."""
+RETRY_S = 0.001
+"""Time after which an interruption that was lost is raised again."""
+GC_THRESHOLD = 200_000
+"""New objects between two garbage collections; a short command ends before the first."""
 
 
-def _at_once(_number: int, _frame: FrameType | None) -> None:
-    """End while nothing but imports has been done: there is nothing to put in order."""
+def exit_at_once(_number: int, _frame: FrameType | None) -> None:
+    """Handle Ctrl-C while only imports have been done: nothing needs to be cleaned up."""
     os._exit(INTERRUPTED)
 
 
-def _told(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Tell what nobody caught, but no interruption: whoever pressed Ctrl-C knows of it."""
+def report_uncaught(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Print the traceback of an uncaught exception; after Ctrl-C exit without one."""
     if issubclass(kind, KeyboardInterrupt):
         os._exit(INTERRUPTED)
     sys.__excepthook__(kind, error, trace)
 
 
-def _once_more(lost: "sys.UnraisableHookArgs") -> None:
-    """Interrupt again where Python could not raise it, such as while an object was deleted.
+def interrupt_again(lost: "sys.UnraisableHookArgs") -> None:
+    """Interrupt again if Python could not raise the interruption, e.g. while it deleted an object.
 
-    It comes a moment later: raised in here it would be lost as well.
+    A timer raises it after `RETRY_S`, since an exception raised in here would be lost as well.
     """
     if isinstance(lost.exc_value, KeyboardInterrupt):
-        signal.setitimer(signal.ITIMER_REAL, A_MOMENT_S)
+        signal.setitimer(signal.ITIMER_REAL, RETRY_S)
     else:
         sys.__unraisablehook__(lost)
 
 
-def listen() -> None:
-    """End quietly at Ctrl-C from now on, unless this process was told to ignore it."""
+def exit_quietly_on_interrupt() -> None:
+    """From now on Ctrl-C ends this process quietly, unless the process was started to ignore it."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _at_once)
-        sys.excepthook, sys.unraisablehook = _told, _once_more
+        signal.signal(signal.SIGINT, exit_at_once)
+        sys.excepthook, sys.unraisablehook = report_uncaught, interrupt_again
 
 
-def _handle_by(handler: Callable[[int, FrameType | None], object] | signal.Handlers) -> None:
-    """Let this answer Ctrl-C, and the moment after one that was lost."""
+def set_handler(handler: Callable[[int, FrameType | None], object] | signal.Handlers) -> None:
+    """Handle Ctrl-C, and the timer of a lost interruption, by ``handler``."""
     signal.signal(signal.SIGINT, handler)
     signal.signal(signal.SIGALRM, handler)
 
 
 def main() -> int:
     """Run the command line of this process and return its exit code."""
-    gc.set_threshold(RARELY)
-    listen()
-    from icmodel.cli import main as run  # half of the time of a short command goes into this
+    gc.set_threshold(GC_THRESHOLD)
+    exit_quietly_on_interrupt()
+    from icmodel.cli import main as run  # takes half of the time of a short command
 
-    if signal.getsignal(signal.SIGINT) is not _at_once:
+    if signal.getsignal(signal.SIGINT) is not exit_at_once:
         return run()
-    _handle_by(signal.default_int_handler)
+    set_handler(signal.default_int_handler)
     try:
         return run()
     except KeyboardInterrupt:
         return INTERRUPTED
     finally:
-        _handle_by(signal.SIG_IGN)  # all is done and said
+        set_handler(signal.SIG_IGN)  # the answer is printed
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Documents: TOML and JSON as somebody wrote them, where what is damaged is a `ValueError`; and JSON as icmodel writes it.
+"""Documents: read TOML and JSON with one kind of error, and write values as JSON and TOML.
 
-The parsers of Python raise further errors for documents that nobody means: too deep a nesting ends
-in a `RecursionError`, a number of thousands of digits in another one. Here each is the one that
-the parser has for a damaged document, so that a caller handles all of them alike.
+Python's parsers raise further errors for absurd documents: a `RecursionError` for deep nesting, another
+one for a number of thousands of digits. The readers here turn each into the error that the parser has
+for a damaged document, so that callers handle one kind.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,17 +18,25 @@ from typing import Any, TypeVar
 from icmodel.errors import IcmodelError
 
 MOST_NESTED = 64
-"""Tables and lists within one another; documents of icmodel and of measuring tools have ten."""
+"""Greatest depth of nested tables and lists; documents of icmodel and of measuring tools reach ten."""
 _TOO_DEEP = f"it is nested deeper than {MOST_NESTED} levels, which no document needs"
 
 
+# --- reading ----------------------------------------------------------------------------------
+
+
 def toml(text: str) -> dict[str, Any]:
-    """The tables of a TOML document.
+    """Parse a TOML document.
 
     Raises
     ------
     tomllib.TOMLDecodeError
-        If it is no TOML, or nested or numbered beyond what any document is.
+        If it is not TOML, is nested too deep, or holds a number of too many digits.
+
+    Examples
+    --------
+    >>> toml("rate = '9.4 Gb/s'")
+    {'rate': '9.4 Gb/s'}
     """
     try:
         document = tomllib.loads(text)
@@ -44,12 +52,12 @@ def toml(text: str) -> dict[str, Any]:
 
 
 def toml_file(path: Path, error: type[IcmodelError]) -> dict[str, Any]:
-    """The tables of a TOML file.
+    """Parse a TOML file.
 
     Raises
     ------
     IcmodelError
-        If it cannot be read or is no TOML, as ``error``.
+        Of the class ``error``, if the file cannot be read or is not TOML.
     """
     try:
         return toml(path.read_text(encoding="utf-8"))
@@ -60,12 +68,12 @@ def toml_file(path: Path, error: type[IcmodelError]) -> dict[str, Any]:
 
 
 def json_value(text: str | bytes) -> object:
-    """What a JSON document holds.
+    """Parse a JSON document.
 
     Raises
     ------
     ValueError
-        If it is no JSON, or nested or numbered beyond what any document is.
+        If it is not JSON, is nested too deep, or holds a number of too many digits.
     """
     import json  # not needed to answer a question
 
@@ -78,171 +86,168 @@ def json_value(text: str | bytes) -> object:
     return document
 
 
-def json_text(document: Mapping[str, object]) -> str:
-    """A document as JSON, two spaces deep; of numbers that JSON does not know a `ValueError`."""
-    import json
-
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def by_field(record: Any) -> dict[str, Any]:
-    """The JSON form of a record: its fields by name, each as `plain` has it."""
-    return {one.name: plain(getattr(record, one.name)) for one in fields(record)}
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON knows it: records by their fields, sequences as lists, and ``None`` for an unknown number."""
-    if hasattr(value, "to_dict"):
-        return value.to_dict()
-    if is_dataclass(value):
-        return by_field(value)
-    if isinstance(value, Mapping):
-        return {key: plain(one) for key, one in value.items()}
-    if isinstance(value, (tuple, list)):
-        return [plain(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 def is_too_deep(document: object) -> bool:
     """Whether tables and lists are nested deeper than `MOST_NESTED` levels."""
-    level = [document]
+    level: list[Any] = [document] if isinstance(document, dict | list) else []
     for _ in range(MOST_NESTED):
-        level = [part for one in level for part in _parts(one)]
+        contents = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [part for parts in contents for part in parts if isinstance(part, dict | list)]
         if not level:
             return False
     return True
 
 
-def _parts(one: object) -> list[object]:
-    """The tables and lists that stand right within one."""
-    within = one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
-    return [part for part in within if isinstance(part, dict | list)]
+# --- writing JSON -----------------------------------------------------------------------------
 
+
+def json_text(document: Mapping[str, object]) -> str:
+    """Write a document as JSON with an indent of two spaces.
+
+    Raises
+    ------
+    ValueError
+        If it holds NaN or an infinity.
+    """
+    import json
+
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def json_form(value: Any) -> Any:
+    """Convert a value to its JSON form.
+
+    A value with ``to_dict`` and a dataclass become dictionaries, a tuple becomes a list, and NaN and
+    infinities become ``None``.
+
+    Examples
+    --------
+    >>> json_form({"ends": (1.5, float("inf"))})
+    {'ends': [1.5, None]}
+    """
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if is_dataclass(value):
+        return json_of(value)
+    if isinstance(value, Mapping):
+        return {key: json_form(one) for key, one in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [json_form(one) for one in value]
+    return number_or_none(value) if isinstance(value, float) else value
+
+
+def json_of(record: Any, *names: str) -> dict[str, Any]:
+    """JSON form of some attributes of a record by name; without names, of all fields of a dataclass."""
+    names = names or tuple(field.name for field in fields(record))
+    return {name: json_form(getattr(record, name)) for name in names}
+
+
+def number_or_none(value: float) -> float | None:
+    """JSON form of a number: NaN and infinities become ``None``."""
+    return value if math.isfinite(value) else None
+
+
+# --- writing TOML -----------------------------------------------------------------------------
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
-_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+_ESCAPES = {code: f"\\u{code:04X}" for code in (*range(0x20), 0x7F)} | {
+    ord("\\"): "\\\\",
+    ord('"'): '\\"',
+    ord("\n"): "\\n",
+    ord("\t"): "\\t",
+    ord("\r"): "\\r",
+}
 _WIDE = 100
-"""Lists longer than this stand one item a line."""
+"""Longer lists are written with one item a line."""
 
 
 def toml_text(document: Mapping[str, object]) -> str:
-    """The document as TOML 1.0; reading it gives an equal one.
+    """Write a document as TOML 1.0; reading the text gives an equal document.
 
     Raises
     ------
     IcmodelError
-        If a value has no spelling in TOML: text, whole number, number, true or false, list, table.
+        If a value is not a text, number, boolean, list or table.
+
+    Examples
+    --------
+    >>> print(toml_text({"title": "lab", "tool": {"name": "icprobe"}}), end="")
+    title = "lab"
+    <BLANKLINE>
+    [tool]
+    name = "icprobe"
     """
-    return "\n".join(_table((), document)).lstrip("\n") + "\n"
+    return "\n".join(_table_lines((), document, "")).lstrip("\n") + "\n"
 
 
-def _table(path: tuple[str, ...], table: Mapping[str, object]) -> Iterator[str]:
-    plain = {key: value for key, value in table.items() if not _is_nested(value)}
-    if path and (plain or not table):
-        yield f"\n[{_name(path)}]"
-    yield from _plain(plain)
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            yield from _table((*path, key), value)
-    for key, value in table.items():
-        if _is_tables(value):
-            yield from _list_of_tables((*path, key), value)
+def _table_lines(path: tuple[str, ...], table: Mapping[str, Any], header: str) -> Iterator[str]:
+    """Lines of a table: its values, then the tables in it, then the lists of tables in it.
 
-
-def _list_of_tables(path: tuple[str, ...], tables: object) -> Iterator[str]:
-    assert isinstance(tables, Sequence)
-    for table in tables:
-        yield f"\n[[{_name(path)}]]"
-        plain = {key: value for key, value in table.items() if not _is_nested(value)}
-        yield from _plain(plain)
-        for key, value in table.items():
-            if isinstance(value, Mapping):
-                yield from _table((*path, key), value)
-            elif _is_tables(value):
-                yield from _list_of_tables((*path, key), value)
-
-
-def _plain(table: Mapping[str, object]) -> Iterator[str]:
-    for key, value in table.items():
+    ``header`` is ``[{}]`` for a table, which needs none if it only holds tables, and ``[[{}]]`` for
+    an item of a list of tables.
+    """
+    tables = {key: value for key, value in table.items() if isinstance(value, Mapping)}
+    lists = {key: value for key, value in table.items() if _is_list_of_tables(value)}
+    values = {key: value for key, value in table.items() if key not in {*tables, *lists}}
+    if path and (values or not table or header == "[[{}]]"):
+        yield f"\n{header.format('.'.join(map(_key, path)))}"
+    for key, value in values.items():
         yield f"{_key(key)} = {_value(value)}"
+    for key, value in tables.items():
+        yield from _table_lines((*path, key), value, "[{}]")
+    for key, items in lists.items():
+        for item in items:
+            yield from _table_lines((*path, key), item, "[[{}]]")
 
 
-def _is_nested(value: object) -> bool:
-    return isinstance(value, Mapping) or _is_tables(value)
-
-
-def _is_tables(value: object) -> bool:
+def _is_list_of_tables(value: object) -> bool:
     if not isinstance(value, list | tuple) or not value:
         return False
     return all(isinstance(item, Mapping) for item in value)
 
 
-def _name(path: tuple[str, ...]) -> str:
-    return ".".join(_key(part) for part in path)
-
-
 def _key(key: str) -> str:
-    return key if _BARE.fullmatch(key) else _text(key)
+    return key if _BARE.fullmatch(key) else _value(key)
 
 
 def _value(value: object) -> str:
+    """A value as it stands behind ``=``."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return _text(value)
+        return f'"{value.translate(_ESCAPES)}"'
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):
-        return _number(value)
+        return float.__repr__(value)
     if isinstance(value, Mapping):
-        return _inline(value)
+        pairs = (f"{_key(key)} = {_value(one)}" for key, one in value.items())
+        return f"{{ {', '.join(pairs)} }}"
     if isinstance(value, list | tuple):
-        return _list(value)
+        items = [_value(item) for item in value]
+        line = f"[{', '.join(items)}]"
+        if len(line) > _WIDE:
+            line = "\n".join(["[", *(f"  {item}," for item in items), "]"])
+        return line
     raise IcmodelError(
         f"{value!r} cannot stand in TOML: text, numbers, true, false, lists and tables can; "
         "leave out what is not known"
     )
 
 
-def _number(value: float) -> str:
-    if math.isnan(value):
-        return "nan"
-    if math.isinf(value):
-        return "inf" if value > 0 else "-inf"
-    text = repr(value)
-    return text if "." in text or "e" in text else f"{text}.0"
-
-
-def _list(values: Sequence[object]) -> str:
-    items = [_value(item) for item in values]
-    line = f"[{', '.join(items)}]"
-    if len(line) <= _WIDE:
-        return line
-    return "[\n" + "".join(f"  {item},\n" for item in items) + "]"
-
-
-def _inline(table: Mapping[str, object]) -> str:
-    return "{ " + ", ".join(f"{_key(key)} = {_value(value)}" for key, value in table.items()) + " }"
-
-
-def _text(text: str) -> str:
-    return '"' + "".join(_character(character) for character in text) + '"'
-
-
-def _character(character: str) -> str:
-    if character in _ESCAPES:
-        return _ESCAPES[character]
-    if ord(character) < 0x20 or ord(character) == 0x7F:
-        return f"\\u{ord(character):04X}"
-    return character
-
+# --- grouping ---------------------------------------------------------------------------------
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
 def group_by_key(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
-    """The values of each key; keys and values keep their order."""
+    """Values of each key; keys and values keep their order.
+
+    Examples
+    --------
+    >>> group_by_key([("tcp", 1), ("udp", 2), ("tcp", 3)])
+    {'tcp': [1, 3], 'udp': [2]}
+    """
     groups: dict[K, list[V]] = {}
     for key, value in pairs:
         groups.setdefault(key, []).append(value)

@@ -1,4 +1,4 @@
-"""Every error icmodel raises on purpose; each message is one sentence that says what to do."""
+"""Errors of icmodel; each message is one sentence that names the mistake, the value and the fix."""
 
 from __future__ import annotations
 
@@ -7,15 +7,25 @@ import os
 
 
 class IcmodelError(Exception):
-    """Base of all errors a user can cause; the command line prints it and exits with 2."""
+    """Base class of all errors that a user can cause; the command line prints it and exits with 2.
+
+    Examples
+    --------
+    >>> import icmodel
+    >>> try:
+    ...     icmodel.load("no-such-dataset")
+    ... except icmodel.IcmodelError as error:
+    ...     print(type(error).__name__)
+    DatasetError
+    """
 
 
 class UnitError(IcmodelError):
-    """A quantity has no unit, a wrong unit, or a value that cannot be one."""
+    """A quantity without a unit, with a wrong unit, or with an impossible value."""
 
 
 class DatasetError(IcmodelError):
-    """A dataset is missing, damaged, or breaks its format."""
+    """A dataset that is missing, damaged, or breaks its format."""
 
 
 class ScenarioError(IcmodelError):
@@ -27,43 +37,43 @@ class OutOfDomain(IcmodelError):  # noqa: N818  (the name is part of the public 
 
 
 class UseCaseError(IcmodelError):
-    """A use case is missing or breaks its format."""
+    """A use case that is missing or breaks its format."""
 
 
 class NetworkError(IcmodelError):
-    """A system is missing, breaks its format or contradicts itself."""
+    """A system that is missing, breaks its format or contradicts itself."""
 
 
 class RecordError(IcmodelError):
-    """A result file of a measuring tool cannot be read."""
+    """A result file of a measuring tool that cannot be read."""
 
 
 class ProbeMissing(IcmodelError):  # noqa: N818  (says more than an Error at its end would)
-    """The measuring tool icprobe is not installed, or what is installed does not run."""
+    """icprobe, the measuring tool, is not installed or does not run."""
 
 
 class ReportError(IcmodelError):
-    """A report or plot cannot be written as asked."""
+    """A report, plot or other file that cannot be written."""
 
 
 class MeasuringError(IcmodelError):
-    """What is measured with icprobe cannot begin, go on or end as asked."""
+    """A measurement with icprobe that cannot begin, continue or end."""
 
 
 class CalibrationError(MeasuringError):
-    """A calibration cannot begin, go on or end as asked."""
+    """A calibration that cannot begin, continue or end."""
 
 
 class VerificationError(MeasuringError):
-    """A system cannot be built in the lab, or its verification cannot go on as asked."""
+    """A system that cannot be built in the lab, or a verification that cannot continue."""
 
 
 class MeasurementFailed(MeasuringError):  # noqa: N818  (says more than an Error at its end would)
-    """A run failed for want of the peer or the network; another time it may succeed."""
+    """A run that failed because of the peer or the network; a repeat may succeed."""
 
 
 class BoundsError(IcmodelError):
-    """A network of servers and flows for which no worst-case bound can be worked out."""
+    """A network of servers and flows without a computable worst-case bound."""
 
 
 _FULL = tuple(
@@ -73,15 +83,15 @@ _CLOSED = (errno.EROFS, errno.EACCES, errno.EPERM)
 _BROKEN = (errno.EIO, errno.ENXIO)
 
 
-def is_of_the_place(error: BaseException) -> bool:
-    """Whether an error is the fault of the disk or folder written to, and of nobody's code."""
+def is_disk_error(error: BaseException) -> bool:
+    """Whether the disk or folder of a file causes an error, rather than a defect of icmodel."""
     return isinstance(error, OSError) and error.errno in (*_FULL, *_CLOSED, *_BROKEN)
 
 
 def unwritable(what: object, error: OSError) -> str:
-    """The sentence for what cannot be written: what it is, why, and what to do about it."""
+    """Sentence about a file that cannot be written: its name, the reason, and what to do."""
     code = error.errno
-    # Libraries put whole paragraphs into `strerror`; the number says what the system said.
+    # Libraries put whole paragraphs into `strerror`; the number gives the message of the system.
     reason = os.strerror(code) if code else " ".join(str(error).split())
     if code in _FULL:
         advice = "make space there, or choose another place"

@@ -1,18 +1,21 @@
-"""What the model answers: an Estimate a metric, and the Prediction of one scenario."""
+"""Estimate and Prediction: the answer of the model to one scenario, and its words for people."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 
 from icmodel import units
+from icmodel.documents import number_or_none
 from icmodel.errors import UnitError
 from icmodel.scenario import Scenario
 
+EXTRAPOLATED = "extrapolated"
+"""The basis of estimates outside the data."""
 BASES = (
     "measured",
     "tabulated",
@@ -21,25 +24,42 @@ BASES = (
     "derived",
     "interpolated",
     "assumed",
-    "extrapolated",
+    EXTRAPOLATED,
 )
-"""What a number can rest on, strongest first."""
-
+"""Every basis a number can rest on, the strongest first."""
 BOTTLENECKS = ("request", "cpu", "packet-rate", "wire", "share", "receiver", "unknown")
-"""What can limit a stream's goodput."""
+"""Everything that can limit a stream's goodput."""
 
 
-def weakest(bases: tuple[str, ...] | list[str]) -> str:
-    """The weakest of some bases; ``theory`` of none, since nothing measured was used."""
+def weakest(bases: Sequence[str]) -> str:
+    """The weakest of some bases; ``theory`` if there is none, since nothing measured was used."""
     return max(bases, key=BASES.index) if bases else "theory"
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """One metric: value, the 90 % interval for one new run, and what it rests on.
+    """One metric: a value, the 90 % interval for one new run, and the basis.
 
-    SI units as the metric's suffix says.  An absent metric has NaN in all three numbers and
-    the reason in ``why``.
+    Parameters
+    ----------
+    value, low, high : float
+        Value and interval, in the SI unit of the metric's suffix; all three are NaN if the metric is absent.
+    basis : str
+        The weakest basis the number rests on, one of `BASES`.
+    why : str
+        Reason why the metric is absent or extrapolated, if so.
+    bases : tuple of str
+        All bases the number rests on.
+
+    Examples
+    --------
+    >>> import icmodel
+    >>> model = icmodel.Model(icmodel.load("ethernet-10g-2012"))
+    >>> answer = model.predict(protocol="tcp", payload_bytes=1448, rate_fps=None)
+    >>> answer.goodput_bps.basis, answer.goodput_bps.value
+    ('tabulated', 9410600000.0)
+    >>> answer.cpu_recv
+    Estimate(0.5875, low=0.2938, high=0.75, assumed)
     """
 
     value: float
@@ -77,44 +97,25 @@ class Estimate:
 
 
 def absent(why: str) -> Estimate:
-    """An Estimate without a value, saying why."""
+    """An Estimate without a value, with the reason.
+
+    >>> absent("not measured")
+    Estimate(absent, not measured)
+    """
     return Estimate(math.nan, math.nan, math.nan, "", why)
 
 
 def shortened(text: str, most: int = 200) -> str:
-    """A text in one line of at most so many characters, as a ``repr`` shows it."""
+    """A text on one line of at most ``most`` characters, for a ``repr``."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
-def number_or_none(value: float) -> float | None:
-    """A number as JSON knows it: NaN and infinities become ``None``."""
-    return value if math.isfinite(value) else None
-
-
-def json_form(value: object) -> object:
-    """A value as JSON knows it: by its own ``to_dict``, part by part, and numbers by `number_or_none`."""
-    to_dict = getattr(value, "to_dict", None)
-    if to_dict is not None:
-        return to_dict()
-    if isinstance(value, Mapping):
-        return {name: json_form(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [json_form(one) for one in value]
-    return number_or_none(value) if isinstance(value, float) else value
-
-
-def json_of(one: object, *names: str) -> dict[str, object]:
-    """The JSON form of some attributes, by their names."""
-    return {name: json_form(getattr(one, name)) for name in names}
-
-
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a prediction is what it is.
+    """The parts that a prediction is made of.
 
-    ``latency_terms`` (s) sum to the mean latency; the least of ``goodput_bounds`` (b/s) is the
-    goodput.
+    ``latency_terms`` [s] sum to the mean latency; the least of ``goodput_bounds`` [b/s] is the goodput.
     """
 
     latency_terms: Mapping[str, float]
@@ -127,7 +128,7 @@ class Explanation:
 
 
 class UsedRow(NamedTuple):
-    """A dataset row a prediction rests on."""
+    """A dataset row that a prediction rests on."""
 
     line: int
     metric: str
@@ -143,22 +144,12 @@ class UsedRow(NamedTuple):
 
     def to_dict(self) -> dict[str, object]:
         """JSON form; an unlimited load is the text ``inf``."""
-        load: object = self.load_bps
-        if self.load_bps is not None and math.isinf(self.load_bps):
-            load = "inf"
-        return {
-            "line": self.line,
-            "metric": self.metric,
-            "payload_bytes": self.payload_bytes,
-            "load_bps": load,
-            "value": self.value,
-            "basis": self.basis,
-            "source": self.source,
-        }
+        unlimited = self.load_bps is not None and math.isinf(self.load_bps)
+        return {**self._asdict(), "load_bps": "inf" if unlimited else self.load_bps}
 
 
 class Metrics:
-    """The metrics that a prediction can have, for type checkers; of others ask ``metrics``."""
+    """The metrics that a prediction can have as attributes, for type checkers; ``metrics`` has any other."""
 
     if TYPE_CHECKING:
         goodput_bps: Estimate
@@ -212,7 +203,36 @@ class Metrics:
 
 @dataclass(frozen=True)
 class Prediction(Metrics):
-    """All metrics of one scenario on one dataset; a metric is an attribute, e.g. ``p.goodput_bps``."""
+    """All metrics of one scenario on one dataset; each is an attribute, for example ``p.goodput_bps``.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The question.
+    dataset, sha256, variant : str
+        The dataset, the hash of its rows, and the variant of the model.
+    metrics : mapping of str to Estimate
+        Every metric by its name, absent ones included.
+    bottleneck : str
+        The limit of the goodput, one of `BOTTLENECKS`.
+    terms, bounds : mapping of str to float
+        Terms of the mean latency [s]; bounds of the goodput [b/s].
+    rows : tuple of UsedRow
+        The dataset rows that the numbers rest on.
+    notes : tuple of str
+        Sentences on the limits of the answer.
+
+    Examples
+    --------
+    >>> import icmodel
+    >>> model = icmodel.Model(icmodel.load("ethernet-10g-2012"))
+    >>> answer = model.predict(protocol="tcp", payload_bytes=1448, rate_fps=10_000)
+    >>> answer.bottleneck, answer.goodput_bps.value
+    ('request', 115840000.0)
+    >>> terms = answer.explain().latency_terms
+    >>> round(sum(terms.values()) / answer.latency_mean_s.value, 6)
+    1.0
+    """
 
     scenario: Scenario
     dataset: str
@@ -237,10 +257,10 @@ class Prediction(Metrics):
             raise AttributeError(f"a prediction has no metric {name!r}; this one has {known}")
 
     def __repr__(self) -> str:
-        told = [name for name, one in self.metrics.items() if not one.absent]
-        asked = f"{self.scenario.protocol}, {self.scenario.payload_bytes} B"
+        known = sum(not estimate.absent for estimate in self.metrics.values())
+        question = f"{self.scenario.protocol}, {self.scenario.payload_bytes} B"
         return (
-            f"Prediction({self.dataset!r}, variant={self.variant!r}, {asked}: {len(told)} metrics, "
+            f"Prediction({self.dataset!r}, variant={self.variant!r}, {question}: {known} metrics, "
             f"limited by {self.bottleneck})"
         )
 
@@ -250,25 +270,21 @@ class Prediction(Metrics):
 
     def to_dict(self) -> dict[str, object]:
         """The JSON document of ``icmodel predict --json``."""
-        document: dict[str, object] = {
+        return {
             "schema_version": 1,
             "scenario": self.scenario.to_dict(),
             "dataset": {"id": self.dataset, "sha256": self.sha256},
             "variant": self.variant,
+            **{name: estimate.to_dict() for name, estimate in self.metrics.items()},
+            "bottleneck": self.bottleneck,
+            "terms": {name: number_or_none(value) for name, value in self.terms.items()},
+            "bounds": {name: number_or_none(value) for name, value in self.bounds.items()},
+            "rows": [row.to_dict() for row in self.rows],
+            "notes": list(self.notes),
         }
-        document.update({name: estimate.to_dict() for name, estimate in self.metrics.items()})
-        document["bottleneck"] = self.bottleneck
-        document["terms"] = {name: number_or_none(value) for name, value in self.terms.items()}
-        document["bounds"] = {name: number_or_none(value) for name, value in self.bounds.items()}
-        document["rows"] = [row.to_dict() for row in self.rows]
-        document["notes"] = list(self.notes)
-        return document
 
 
-GROWS = "grows without limit"
-"""What a latency does where less passes than is produced."""
-EXTRAPOLATED = "extrapolated"
-"""The basis of estimates outside the data."""
+# --- names for people -------------------------------------------------------------------------
 
 _NAMES = {
     "goodput_bps": "goodput",
@@ -286,21 +302,11 @@ _TIMES = re.compile(r"(latency|rtt_half|rtt)_([a-z0-9]+)_s")
 _CPU = re.compile(r"cpu_(send|recv)(?:_(user|system|irq|softirq|steal))?(_process)?(_cores)?")
 _TIME_NAMES = {"latency": "latency", "rtt_half": "half round trip", "rtt": "round trip"}
 _SIDES = {"send": "sending CPU", "recv": "receiving CPU"}
-
-
-def metric_name(metric: str) -> str:
-    """The name of a metric: ``mean latency`` of ``latency_mean_s``; unknown ones keep the field name."""
-    if metric in _NAMES:
-        return _NAMES[metric]
-    if (time := _TIMES.fullmatch(metric)) is not None:
-        return f"{_STATISTICS.get(time[2], time[2])} {_TIME_NAMES[time[1]]}"
-    if (cpu := _CPU.fullmatch(metric)) is not None:
-        mode = f", {cpu[2]} time" if cpu[2] else ""
-        process = " of the process" if cpu[3] else ""
-        return f"{_SIDES[cpu[1]]}{process}{mode}{' in cores' if cpu[4] else ''}"
-    return metric
-
-
+_COLUMNS = {
+    "_low": " (low end of the interval)",
+    "_high": " (high end of the interval)",
+    "_basis": " (weakest basis)",
+}
 _LIMITS = {
     "request": "the request",
     "cpu": "the CPU",
@@ -320,56 +326,101 @@ _LIMITS = {
 }
 
 
-def limit_name(limiting: str) -> str:
-    """The name of a bottleneck: ``the CPU`` of ``cpu``; empty if it is not known."""
-    return _LIMITS.get(limiting, limiting)
+def metric_name(metric: str) -> str:
+    """The name of a metric in words; an unknown metric keeps its field name.
+
+    >>> metric_name("latency_mean_s"), metric_name("cpu_recv")
+    ('mean latency', 'receiving CPU')
+    """
+    if metric in _NAMES:
+        return _NAMES[metric]
+    if (time := _TIMES.fullmatch(metric)) is not None:
+        return f"{_STATISTICS.get(time[2], time[2])} {_TIME_NAMES[time[1]]}"
+    if (cpu := _CPU.fullmatch(metric)) is not None:
+        mode = f", {cpu[2]} time" if cpu[2] else ""
+        process = " of the process" if cpu[3] else ""
+        return f"{_SIDES[cpu[1]]}{process}{mode}{' in cores' if cpu[4] else ''}"
+    return metric
 
 
-def quantity(name: str, value: float, digits: int = 7) -> str:
-    """A value with the unit of its field name; a name without a unit is a count."""
+def long_name(column: str) -> str:
+    """The name of a column of many answers in words, for the axes of plots.
+
+    >>> long_name("latency_mean_s_high")
+    'mean latency (high end of the interval)'
+    """
+    for ending, words in _COLUMNS.items():
+        if column.endswith(ending):
+            return metric_name(column.removesuffix(ending)) + words
+    return metric_name(column).replace("_", " ")
+
+
+def limit_name(bottleneck: str) -> str:
+    """The name of a bottleneck in words, ``the CPU`` for ``cpu``; empty if it is not known."""
+    return _LIMITS.get(bottleneck, bottleneck)
+
+
+# --- numbers for people -----------------------------------------------------------------------
+
+GROWS = "grows without limit"
+"""Text for a latency if less data passes than is produced."""
+EXACT_DIGITS = 7
+"""Significant digits of a number that is known exactly."""
+LEAST_DIGITS, HALF_WIDTH_DIGITS = 2, 2
+"""Least number of digits; digits of the interval's half-width, which determine the last digit of a number."""
+WIDTH = 100
+"""Greatest number of characters of a printed line."""
+
+
+def quantity(name: str, value: float, digits: int = EXACT_DIGITS) -> str:
+    """A value with the unit of its field name; a name without a unit is a count.
+
+    >>> quantity("goodput_bps", 9.4e9), quantity("cores", 4)
+    ('9.4 Gb/s', '4')
+    """
     try:
         return units.format_quantity(name, value, digits)
     except UnitError:
         return units.format_count(value, digits)
 
 
-EXACT_DIGITS = 7
-"""Digits of a number that is known exactly."""
-LEAST_DIGITS, OF_HALF_WIDTH = 2, 2
-"""Least digits of a number, and digits of the half-width, which limit the number's last digit."""
-
-
 def estimated(metric: str, estimate: Estimate) -> str:
-    """A value rounded to the digits that its interval supports; an exact one has all digits."""
+    """A value rounded to the digits that its interval supports; an exact one has all digits.
+
+    >>> estimated("latency_mean_s", Estimate(1.2345e-4, 1.1e-4, 1.4e-4, "measured"))
+    '123 µs'
+    """
     if estimate.absent:
         return "unknown"
     return quantity(metric, estimate.value, _digits(estimate.value, estimate))
 
 
 def compared(metric: str, estimate: Estimate, limit: float) -> str:
-    """A value with the digits that its interval supports, and those that tell it from a limit of `EXACT_DIGITS`."""
+    """A value with the digits that its interval supports, and as many more as show its side of a limit."""
     value = estimate.value
     if estimate.absent or not math.isfinite(value):
         return estimated(metric, estimate)
-    digits, shown = _digits(value, estimate), _rounded(limit, EXACT_DIGITS)
-    side = 0.0 if math.isclose(value, limit, rel_tol=1e-9) else math.copysign(1.0, value - limit)
-    while digits < EXACT_DIGITS and side != _side(_rounded(value, digits), shown):
+
+    def rounded(number: float, digits: int) -> float:
+        return float(f"{number:.{digits - 1}e}")
+
+    def side(number: float, of: float) -> int:
+        return (number > of) - (number < of)
+
+    digits, shown_limit = _digits(value, estimate), rounded(limit, EXACT_DIGITS)
+    true_side = 0 if math.isclose(value, limit, rel_tol=1e-9) else side(value, limit)
+    while digits < EXACT_DIGITS and side(rounded(value, digits), shown_limit) != true_side:
         digits += 1
     return quantity(metric, value, digits)
-
-
-def _rounded(value: float, digits: int) -> float:
-    return float(f"{value:.{digits - 1}e}")
-
-
-def _side(value: float, limit: float) -> float:
-    return 0.0 if value == limit else math.copysign(1.0, value - limit)
 
 
 def interval(metric: str, estimate: Estimate) -> str:
     """The 90 % interval; ``exact`` if both ends are equal, empty if there is none.
 
-    Without an upper end it reads ``at least 8.5 ns``.
+    >>> interval("latency_mean_s", Estimate(1.2345e-4, 1.1e-4, 1.4e-4, "measured"))
+    '110 – 140 µs'
+    >>> interval("latency_max_s", Estimate(1.2e-4, 8.5e-9, math.inf, "theory"))
+    'at least 8.5 ns'
     """
     low, high = estimate.low, estimate.high
     if math.isnan(low) or math.isnan(high):
@@ -394,24 +445,19 @@ def _digits(value: float, estimate: Estimate) -> int:
         return 4
     if not half or not value or not math.isfinite(value):
         return EXACT_DIGITS
-    finest = math.floor(math.log10(half)) - OF_HALF_WIDTH + 1
+    finest = math.floor(math.log10(half)) - HALF_WIDTH_DIGITS + 1
     return min(max(math.floor(math.log10(abs(value))) - finest + 1, LEAST_DIGITS), EXACT_DIGITS)
 
 
 def percent(share: float) -> str:
-    """A share in percent with two significant digits, above 100 % with more."""
+    """A share in percent with two significant digits, above 100 % with three.
+
+    >>> percent(0.0074), percent(1.234)
+    ('0.74 %', '123 %')
+    """
     digits = 2 if abs(share) < 1 else 3
     text = units.format_ratio(abs(share), digits)
     return f"−{text}" if share < 0 else text
-
-
-WIDTH = 100
-"""Most characters of a line for people."""
-
-
-def wrapped(text: str, first: str = "", then: str = "", width: int = WIDTH) -> list[str]:
-    """A text in lines of at most a width, with indents of the first line and of the others."""
-    return wrap(text, width, initial_indent=first, subsequent_indent=then, break_on_hyphens=False)
 
 
 def plural(count: int, noun: str) -> str:
@@ -419,3 +465,8 @@ def plural(count: int, noun: str) -> str:
     if count == 1:
         return f"1 {noun}"
     return f"{count} {noun}{'es' if noun.endswith('ch') else 's'}"
+
+
+def wrapped(text: str, first: str = "", then: str = "", width: int = WIDTH) -> list[str]:
+    """A text in lines of at most ``width`` characters, with indents of the first line and of the others."""
+    return wrap(text, width, initial_indent=first, subsequent_indent=then, break_on_hyphens=False)

@@ -1,4 +1,4 @@
-"""Writing a file whole or not at all."""
+"""Files that are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from icmodel.errors import ReportError, unwritable
 
 
 def check_place(path: str | Path) -> None:
-    """Refuse a place that no file can have, before the content is worked out.
+    """Raise ReportError for a path that no file can have, before its content is computed.
 
     Raises
     ------
     ReportError
-        If the folder is missing, or a folder stands in the file's place.
+        If the folder of the file is missing, or the path is a folder.
     """
     target = Path(path)
     if not target.parent.is_dir():
@@ -31,14 +31,14 @@ def check_place(path: str | Path) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A new file beside ``path`` that takes its place in the end; nothing is left of a failure.
+    """Yield a new file beside ``path`` that replaces it in the end; a failure leaves no file behind.
 
-    What exists and is no regular file, such as a device, is written in place.
+    A path that exists and is no regular file, such as a device, is written in place.
 
     Raises
     ------
     ReportError
-        If the place cannot be written; an older file then stays as it was.
+        If the file cannot be written; an older file is then unchanged.
     """
     check_place(path)
     if path.exists() and not path.is_file():
@@ -47,11 +47,12 @@ def replacing(path: Path) -> Iterator[Path]:
         except OSError as error:
             raise ReportError(unwritable(path, error)) from error
         return
-    mine = f"{os.getpid()}-{threading.get_ident()}"
-    beside = path.with_name(f".{path.stem}.{mine}{path.suffix}")
+    writer = f"{os.getpid()}-{threading.get_ident()}"
+    beside = path.with_name(f".{path.stem}.{writer}{path.suffix}")
     try:
         yield beside
-        _flush(beside)
+        with beside.open("rb+") as file:
+            os.fsync(file.fileno())
         beside.replace(path)
     except OSError as error:
         raise ReportError(unwritable(path, error)) from error
@@ -66,12 +67,7 @@ def write(path: str | Path, content: bytes) -> None:
     Raises
     ------
     ReportError
-        If the place cannot be written; an older file then stays as it was.
+        If the file cannot be written; an older file is then unchanged.
     """
     with replacing(Path(path)) as beside:
         beside.write_bytes(content)
-
-
-def _flush(path: Path) -> None:
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())

@@ -1,8 +1,8 @@
-"""What a program adds to a frame, learned from its results on hosts of which there is a dataset.
+"""Time that a program adds to a frame, learned from its results on hosts for which a dataset exists.
 
-A program that reaches less than the dataset's measuring tool between the same hosts needs longer for a
-frame.  How much longer is fitted by a time a frame and a time a byte, least squares of the relative error,
-neither below 0, over the runs that the program limits: those that the wire limits say nothing.
+A program that reaches less goodput than the dataset's measuring tool between the same hosts needs longer for a frame.
+The additional time is fitted by a time per frame and a time per byte: least squares of the relative error, neither
+below 0.  Runs that the wire limits say nothing about the program and are left out.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from icmodel.statistics import NORMAL, student
 SENDER, RECEIVER = "send", "recv"
 ENDS = (SENDER, RECEIVER)
 BY_WIRE = 0.9
-"""From this part of theory's bound on the wire may limit, and a run says nothing of the program."""
+"""From this fraction of theory's goodput bound on, the wire may limit a run."""
 METRICS = ("goodput_bps", "sent_bps")
-"""What a run reached; of a tool that tells of no arrival what it sent."""
+"""Result of a run: the goodput, or the sent rate if the tool reports no received rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One payload: what a core of either has for a frame at full speed [s], the hosts' own with its interval."""
+    """The time for a frame of one payload on one core at full speed [s]: the program's, and the hosts' own."""
 
     payload_bytes: int
     program_s: float
@@ -40,9 +40,9 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class OwnWork:
-    """What a program adds at one end of a protocol's streams, and the payloads that say so.
+    """Time that a program adds at one end of a protocol's streams, and the payloads it was fitted to.
 
-    ``frame_s`` and ``byte_s`` are a time a frame and a byte with 90 % intervals.
+    ``frame_s`` is a time per frame [s] and ``byte_s`` a time per byte [s/B], both with 90 % intervals.
     """
 
     protocol: str
@@ -53,7 +53,7 @@ class OwnWork:
 
     @property
     def work(self) -> ApplicationWork:
-        """The same as a question takes it."""
+        """The times as a parameter of a `Scenario`."""
         if self.end == SENDER:
             return ApplicationWork(send_s=self.frame_s.value, send_s_per_byte=self.byte_s.value)
         return ApplicationWork(recv_s=self.frame_s.value, recv_s_per_byte=self.byte_s.value)
@@ -77,64 +77,61 @@ class OwnWork:
 
 
 def own_work(over: Model, results: Dataset, end: str = SENDER) -> tuple[OwnWork, ...]:
-    """What the program that made some results adds to a frame, by protocol.
+    """Fit the time that a program adds to a frame, for each protocol.
 
     Parameters
     ----------
     over : Model
-        Of a dataset of the same hosts, with a variant that knows an application's work.
+        Model of a dataset of the same hosts, with a variant that supports an application's work.
     results : Dataset
-        The program's: its goodput as fast as it goes.
+        The program's results: its goodput at the unlimited load.
     end : "send" or "recv"
-        The end that the work is taken to be done at: a goodput does not tell.
+        End at which the work is assumed to be done; a goodput does not show it.
 
     Raises
     ------
     OutOfDomain
-        If the variant knows no such work.
+        If the variant does not support an application's work.
     ScenarioError
-        If no run says anything of the program: all are limited by the wire, or of other protocols.
+        If there is no such end, or no result can be compared: all are limited by the wire or of other protocols.
     """
     if end not in ENDS:
         raise ScenarioError(f"end={end!r} is not one of {', '.join(ENDS)}")
     if problem := over.work_problem():
         raise OutOfDomain(problem)
-    shared = [name for name in results.protocols if name in over.data.protocols]
-    found = [one for one in (_of_protocol(over, results, name, end) for name in shared) if one]
-    if not found:
+    fits = []
+    for protocol in results.protocols:
+        if protocol in over.data.protocols:
+            compared = tuple(_compared(over, results, protocol, end))
+            if compared:
+                fits.append(OwnWork(protocol, end, *fit_costs(compared), compared))
+    if not fits:
         raise ScenarioError(
             f"no result of {results.id} says what its program adds over {over.data.id}: it takes runs as "
             "fast as they go, of the same protocols, that do not fill the wire"
         )
-    return tuple(found)
-
-
-def _of_protocol(over: Model, results: Dataset, protocol: str, end: str) -> OwnWork | None:
-    compared = tuple(_compared(over, results, protocol, end))
-    if not compared:
-        return None
-    frame_s, byte_s = fitted(compared)
-    return OwnWork(protocol, end, frame_s, byte_s, compared)
+    return tuple(fits)
 
 
 def _compared(over: Model, results: Dataset, protocol: str, end: str) -> Iterator[Compared]:
-    """Each payload whose runs say something of the program."""
+    """The payloads whose fastest runs are limited by the program."""
+    has_cores = any(row.cores for row in over.data.points if row.protocol == protocol)
     for point in _fastest(results, protocol):
-        assert point.payload_bytes is not None  # none without is among the fastest
-        asked = Scenario(protocol, point.payload_bytes, cores=_cores(over, protocol, point))
-        most = over.greatest_goodput_bps(asked)
-        if most is not None and point.value >= BY_WIRE * most:
+        assert point.payload_bytes is not None  # `_fastest` leaves out rows without
+        cores = point.cores or 1
+        scenario = Scenario(protocol, point.payload_bytes, cores=cores if has_cores else None)
+        bound_bps = over.greatest_goodput_bps(scenario)
+        if bound_bps is not None and point.value >= BY_WIRE * bound_bps:
             continue
         try:
-            host = over.host_times_s(asked)[ENDS.index(end)]
+            host = over.host_times_s(scenario)[ENDS.index(end)]
         except OutOfDomain:
-            continue  # this payload or these cores were not measured, others may
-        cores = point.cores or 1
+            continue  # this payload or these cores were not measured, others may be
         yield Compared(point.payload_bytes, cores * 8 * point.payload_bytes / point.value, host)
 
 
 def _fastest(results: Dataset, protocol: str) -> list[Point]:
-    """The runs as fast as they go of one sender, at the default options, by payload."""
+    """The runs at the unlimited load, of one sender at the default options, by payload."""
     points = [
         point
         for point in results.select(protocol, {})
@@ -149,29 +146,33 @@ def _fastest(results: Dataset, protocol: str) -> list[Point]:
     return []
 
 
-def _cores(over: Model, protocol: str, point: Point) -> int | None:
-    """The core count to ask for: that of the results, where the dataset says any."""
-    says = any(p.cores for p in over.data.points if p.protocol == protocol)
-    return (point.cores or 1) if says else None
+def fit_costs(compared: Sequence[Compared]) -> tuple[Estimate, Estimate]:
+    """Fit a time per frame [s] and a time per byte [s/B], with 90 % intervals.
 
-
-def fitted(compared: Sequence[Compared]) -> tuple[Estimate, Estimate]:
-    """A time a frame [s] and a time a byte [s/B], with intervals.
-
-    The interval of both comes from how far payloads are off the fit, or from how well the hosts' own time
-    is known if that is less: by Student's t for the payloads there are beyond what is fitted.
+    Of the two terms those are fitted that leave the least error with neither time below 0.  The interval follows
+    from the larger of two errors: the deviation of the payloads from the fit, by Student's t with as many degrees of
+    freedom as there are payloads beyond the fitted terms; and the uncertainty of the hosts' own time.
     """
     payload = np.array([float(one.payload_bytes) for one in compared])
     program = np.array([one.program_s for one in compared])
-    more = (program - np.array([one.host.value for one in compared])) / program
+    added = (program - np.array([one.host.value for one in compared])) / program
     unsure = np.array([(one.host.high - one.host.low) / 2 / NORMAL for one in compared]) / program
     terms = np.stack([1 / program, payload / program], axis=1)
-    kept = _not_below_zero(terms, more)
+
+    least_error, kept = float(added @ added), list[int]()
+    for choice in ([0, 1], [0], [1]):
+        if len(added) < len(choice):
+            continue
+        fit, *_ = np.linalg.lstsq(terms[:, choice], added, rcond=None)
+        left = added - terms[:, choice] @ fit
+        if (fit >= 0).all() and float(left @ left) < least_error:
+            least_error, kept = float(left @ left), choice
+
     values, halves = np.zeros(2), np.zeros(2)
     if kept:
         own = terms[:, kept]
-        values[kept] = np.linalg.lstsq(own, more, rcond=None)[0]
-        halves[kept] = _half_widths(own, more - own @ values[kept], unsure)
+        values[kept] = np.linalg.lstsq(own, added, rcond=None)[0]
+        halves[kept] = _half_widths(own, added - own @ values[kept], unsure)
     frame, byte = (
         Estimate(value, max(value - half, 0.0), value + half, "derived", "", ("derived",))
         for value, half in zip(values.tolist(), halves.tolist(), strict=True)
@@ -179,24 +180,10 @@ def fitted(compared: Sequence[Compared]) -> tuple[Estimate, Estimate]:
     return frame, byte
 
 
-def _not_below_zero(terms: Floats, more: Floats) -> list[int]:
-    """Which of the two terms a fit takes that leaves neither below 0."""
-    choices: tuple[list[int], ...] = ([0, 1], [0], [1])
-    best: tuple[float, list[int]] = (float(more @ more), [])
-    for kept in choices:
-        if len(more) < len(kept):
-            continue
-        found, *_ = np.linalg.lstsq(terms[:, kept], more, rcond=None)
-        left = more - terms[:, kept] @ found
-        if (found >= 0).all() and float(left @ left) < best[0]:
-            best = float(left @ left), kept
-    return best[1]
-
-
 def _half_widths(terms: Floats, left: Floats, unsure: Floats) -> Floats:
     """Half of the 90 % interval of each fitted time."""
     degrees = len(left) - terms.shape[1]
-    known = NORMAL * math.sqrt(float(np.mean(unsure**2)))
-    seen = student(degrees) * math.sqrt(float(left @ left) / degrees) if degrees else 0.0
+    of_host = NORMAL * math.sqrt(float(np.mean(unsure**2)))
+    of_fit = student(degrees) * math.sqrt(float(left @ left) / degrees) if degrees else 0.0
     spread = np.linalg.pinv(terms.T @ terms)
-    return np.asarray(max(known, seen) * np.sqrt(np.diag(spread)))
+    return np.asarray(max(of_host, of_fit) * np.sqrt(np.diag(spread)))

@@ -1,4 +1,4 @@
-"""Reading: a TOML text becomes a checked document, or one sentence that says what is wrong with it."""
+"""Reading: a TOML text becomes a checked document, or one sentence that names the first mistake."""
 
 from __future__ import annotations
 
@@ -26,11 +26,13 @@ from icmodel.documents import toml
 from icmodel.errors import IcmodelError, UnitError
 from icmodel.ranges import MOST
 
+# --- fields -----------------------------------------------------------------------------------
+
 SLUG_PATTERN = r"^[a-z][a-z0-9-]*$"
 REFERENCE_PATTERN = r"^[a-z][a-z0-9-]*\.[a-z][a-z0-9_-]*$"
 
 Slug = Annotated[str, StringConstraints(pattern=SLUG_PATTERN)]
-"""Name of a use case, or of a device, stream, budget or candidate of one: lower case, digits, hyphens."""
+"""Name of a use case, or of a device, stream, budget or candidate in one: lower case, digits, hyphens."""
 Reference = Annotated[str, StringConstraints(pattern=REFERENCE_PATTERN)]
 """Name of a derived number, such as ``response.interconnect_s``."""
 Text = Annotated[str, StringConstraints(min_length=1)]
@@ -39,18 +41,24 @@ Count = Annotated[int, Field(strict=True, ge=1, le=MOST)]
 Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 Factor = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False), units.parse_factor]
-"""A number relative to what was measured; its texts have their own parser."""
+"""A number relative to a measured one; its texts have their own parser."""
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
 """A part of a whole, 0 to 100 %."""
 
 
 def is_reference(text: str) -> bool:
-    """Whether a text names a derived number; quantities start with a digit."""
+    """Whether a text is the name of a derived number; a quantity starts with a digit."""
     return re.match(REFERENCE_PATTERN, text) is not None
 
 
 def quantity_kind(name: str) -> str | None:
-    """The kind of quantity by the suffix of a name, a key of `units.QUANTITIES`; ``None`` if none."""
+    """Kind of the quantity that the suffix of a name states, a key of `units.QUANTITIES`, or None.
+
+    Examples
+    --------
+    >>> quantity_kind("period_s"), quantity_kind("frames_per_s"), quantity_kind("title")
+    ('s', 'fps', None)
+    """
     if name.endswith("_per_s"):
         return "fps"
     if "_per_" in name:
@@ -59,26 +67,11 @@ def quantity_kind(name: str) -> str | None:
     return kind if kind in units.QUANTITIES and kind != name else None
 
 
-def _words(annotation: Any) -> tuple[object, ...]:
-    """The words that may stand in place of a quantity: all literals of an annotation."""
-    if get_origin(annotation) is Literal:
-        return get_args(annotation)
-    return tuple(word for part in get_args(annotation) for word in _words(part))
-
-
-def _texts(field: str, kind: object) -> JsonSchemaValue:
-    """The schema of a quantity as a text, or of a table or a list of such."""
-    text = {"type": "string", "description": f"{field} as a text with its unit"}
-    if kind == "object":
-        return {"type": "object", "additionalProperties": text}
-    return {"type": "array", "items": text} if kind == "array" else text
-
-
 class Document(BaseModel):
-    """A table of a document: keys it does not know are refused, and it is frozen.
+    """A table of a document; it is frozen, and unknown keys are errors.
 
-    A field with a unit suffix has two spellings: ``within_s = 3e-6`` and ``within = "3 us"``; in a table
-    or a list of quantities, such as ``quanta = { 5 = "9 kB" }``, each value has.
+    A field with a unit suffix has two spellings: ``within_s = 3e-6`` and ``within = "3 us"``. In a
+    table or a list of quantities, such as ``quanta = { 5 = "9 kB" }``, each value has a unit.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -91,28 +84,35 @@ class Document(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _in_si(cls, given: Any) -> Any:
-        if not isinstance(given, dict):
-            return given
-        table: dict[str, Any] = given
-        texts = cls.text_spellings()
+    def _to_si(cls, table: Any) -> Any:
+        """Convert the quantities of a table that are written as texts with units."""
+        if not isinstance(table, dict):
+            return table
+        given: dict[str, Any] = table
+        spellings = cls.text_spellings()
         values: dict[str, Any] = {}
-        for key, value in table.items():
-            if key not in texts and key not in cls.model_fields:
-                raise ValueError(f"the key {key!r} is unknown: {cls._allowed()}")
-            field = texts.get(key, key)
+        for key, value in given.items():
+            if key not in spellings and key not in cls.model_fields:
+                text_of = {field: text for text, field in spellings.items()}
+                keys = ", ".join(text_of.get(name, name) for name in cls.model_fields)
+                raise ValueError(
+                    f"the key {key!r} is unknown: the keys here are {keys}; correct or remove it"
+                )
+            field = spellings.get(key, key)
             if field in values:
                 raise ValueError(f"{field} is given twice: keep one of its two spellings")
-            values[field] = cls._read(key, value, field) if key in texts else value
+            values[field] = cls._value_in_si(key, value, field) if key in spellings else value
         return values
 
     @classmethod
-    def _read(cls, key: str, value: object, field: str) -> object:
-        shape = get_origin(cls.model_fields[field].annotation)
+    def _value_in_si(cls, key: str, value: object, field: str) -> object:
+        """One quantity in SI, or each of a table or a list; words that the field allows stay."""
+        annotation = cls.model_fields[field].annotation
+        shape = get_origin(annotation)
         if isinstance(value, dict) and shape is dict:
             return {name: cls._quantity(f"{key}.{name}", one, field) for name, one in value.items()}
         if isinstance(value, list) and shape is tuple:
-            words = _words(cls.model_fields[field].annotation)
+            words = _literals(annotation)
             return [one if one in words else cls._quantity(key, one, field) for one in value]
         return cls._quantity(key, value, field)
 
@@ -123,21 +123,15 @@ class Document(BaseModel):
                 f"{key} = {value!r} has no unit: write a text with its unit, or {field} = "
                 f"{value!r} for a number in SI"
             )
-        if Reference in get_args(cls.model_fields[field].annotation) and is_reference(value):
+        info = cls.model_fields[field]
+        if Reference in get_args(info.annotation) and is_reference(value):
             return value
-        own = units.parse_factor in cls.model_fields[field].metadata
         try:
-            return (
-                units.parse_factor(value) if own else units.parse(quantity_kind(field) or "", value)
-            )
+            if units.parse_factor in info.metadata:
+                return units.parse_factor(value)
+            return units.parse(quantity_kind(field) or "", value)
         except UnitError as error:
             raise ValueError(f"{key}: {error}") from error
-
-    @classmethod
-    def _allowed(cls) -> str:
-        text_of = {field: key for key, field in cls.text_spellings().items()}
-        keys = [text_of.get(name, name) for name in cls.model_fields]
-        return f"the keys here are {', '.join(keys)}; correct or remove it"
 
     @classmethod
     def __get_pydantic_json_schema__(
@@ -147,7 +141,14 @@ class Document(BaseModel):
         schema = handler.resolve_ref_schema(handler(core))
         properties, required = schema["properties"], set(schema.get("required", []))
         for key, field in cls.text_spellings().items():
-            properties[key] = _texts(field, properties[field].get("type"))
+            text: JsonSchemaValue = {
+                "type": "string",
+                "description": f"{field} as a text with its unit",
+            }
+            properties[key] = {
+                "object": {"type": "object", "additionalProperties": text},
+                "array": {"type": "array", "items": text},
+            }.get(properties[field].get("type"), text)
             rule: dict[str, object] = {"not": {"required": [key, field]}}
             if field in required:
                 required.remove(field)
@@ -157,18 +158,16 @@ class Document(BaseModel):
         return schema
 
 
-D = TypeVar("D", bound=Document)
+def _literals(annotation: Any) -> tuple[object, ...]:
+    """All literals of an annotation: the words that may replace a quantity."""
+    if get_origin(annotation) is Literal:
+        return get_args(annotation)
+    return tuple(word for part in get_args(annotation) for word in _literals(part))
 
-WRONG_SHAPE = {
-    "string_type": "write a text in quotes, a quantity with its unit",
-    "string_pattern_mismatch": "take lower-case letters, digits and hyphens, starting with a letter",
-    "int_type": "write a whole number",
-    "int_from_float": "write a whole number",
-    "tuple_type": "write a list, for tables with [[ ]] around the name",
-    "model_type": "write one table, with [ ] around its name",
-    "dict_type": "write a table such as { video = 1 }",
-}
-"""What to do about a value of the wrong shape, by pydantic's name of the problem."""
+
+# --- documents --------------------------------------------------------------------------------
+
+D = TypeVar("D", bound=Document)
 
 
 @dataclass(frozen=True)
@@ -177,12 +176,16 @@ class Form(Generic[D]):
 
     Parameters
     ----------
+    model : type
+        Class of the checked document.
+    version : int
+        Its ``schema_version``.
     error : type
-        What is raised of one that is damaged.
+        Error to raise for a damaged document.
     kinds : mapping
-        Key of tables that differ by their ``kind`` -> what that can be.
+        Key of tables that differ by their ``kind`` -> the possible kinds.
     example : str
-        Where an example of each key is seen, for a key that is missing.
+        Place with an example of each key, for the message about a missing key.
     """
 
     model: type[D]
@@ -193,12 +196,12 @@ class Form(Generic[D]):
 
 
 def read_file(path: Path, error: type[IcmodelError]) -> str:
-    """The text of a file.
+    """Read the text of a file.
 
     Raises
     ------
     IcmodelError
-        If it cannot be read or is no UTF-8, as ``error``.
+        Of the class ``error``, if the file cannot be read or is not UTF-8.
     """
     try:
         return path.read_bytes().decode("utf-8")
@@ -209,15 +212,22 @@ def read_file(path: Path, error: type[IcmodelError]) -> str:
 
 
 def read_text(text: str, file: str, form: Form[D]) -> D:
-    """The checked document of a TOML text; ``file`` names it in messages.
+    """Check the document of a TOML text; ``file`` names it in messages.
 
     Raises
     ------
     IcmodelError
-        As the form's own error, the first thing that is wrong in one sentence.
+        Of the class ``form.error``, with the first mistake in one sentence.
     """
     try:
-        return form.model.model_validate(_tables(text, form))
+        document = toml(text)
+        version = document.get("schema_version")
+        if version != form.version:
+            raise form.error(
+                f"schema_version is {version!r}: this icmodel reads {form.version}, write "
+                f"schema_version = {form.version} at the top"
+            )
+        return form.model.model_validate(document)
     except tomllib.TOMLDecodeError as error:
         raise form.error(f"{file} is not valid TOML: {error}") from error
     except ValidationError as error:
@@ -226,53 +236,45 @@ def read_text(text: str, file: str, form: Form[D]) -> D:
         raise form.error(f"{file}: {error}") from error
 
 
-def _tables(text: str, form: Form[D]) -> dict[str, Any]:
-    document = toml(text)
-    version = document.get("schema_version")
-    if version != form.version:
-        raise form.error(
-            f"schema_version is {version!r}: this icmodel reads {form.version}, write "
-            f"schema_version = {form.version} at the top"
-        )
-    return document
+WRONG_SHAPE = {
+    "string_type": "write a text in quotes, a quantity with its unit",
+    "string_pattern_mismatch": "take lower-case letters, digits and hyphens, starting with a letter",
+    "int_type": "write a whole number",
+    "int_from_float": "write a whole number",
+    "tuple_type": "write a list, for tables with [[ ]] around the name",
+    "model_type": "write one table, with [ ] around its name",
+    "dict_type": "write a table such as { video = 1 }",
+}
+"""Fix of a value of the wrong shape, by pydantic's name of the problem."""
 
 
 def first_problem(error: ValidationError, form: Form[D]) -> str:
-    """The first thing wrong, as one sentence: where, what was given, what is allowed."""
+    """The first mistake as one sentence: where it is, the value, and what is allowed."""
     problem = error.errors(include_url=False)[0]
-    where, kind, given = _place(problem["loc"], form.kinds), problem["type"], problem["input"]
-    if kind == "missing":
-        return _missing(problem["loc"], form)
-    if kind.startswith("union_tag"):
-        kinds = ", ".join(_kinds(problem["loc"], form))
-        if kind == "union_tag_not_found":
-            return f"{where} has no kind: write kind = one of {kinds}"
-        return f"{where} has the kind {given['kind']!r}: the kinds are {kinds}"
-    said = problem["msg"].removeprefix("Value error, ")
-    if kind == "value_error":
-        return f"{where}: {said}" if where else said
-    allowed = said.replace("Input should be", "it must be")
-    if kind == "too_short":
+    loc, problem_type, value = problem["loc"], problem["type"], problem["input"]
+    where = _place(loc, form.kinds)
+    if problem_type == "missing":
+        field = str(loc[-1])
+        key = field.removesuffix(f"_{quantity_kind(field)}")
+        table = _place(loc[:-1], form.kinds) or "the file"
+        return f"{table} has no {key}: it is needed, {form.example}"
+    if problem_type.startswith("union_tag"):
+        parts = [str(part) for part in reversed(loc)]
+        kinds = next((form.kinds[part] for part in parts if part in form.kinds), ())
+        if problem_type == "union_tag_not_found":
+            return f"{where} has no kind: write kind = one of {', '.join(kinds)}"
+        return f"{where} has the kind {value['kind']!r}: the kinds are {', '.join(kinds)}"
+    message = problem["msg"].removeprefix("Value error, ")
+    if problem_type == "value_error":
+        return f"{where}: {message}" if where else message
+    allowed = message.replace("Input should be", "it must be")
+    if problem_type == "too_short":
         allowed = f"it must have at least {problem['ctx']['min_length']}"
-    return f"{where} is {given!r}: {WRONG_SHAPE.get(kind, allowed)}"
-
-
-def _kinds(loc: tuple[int | str, ...], form: Form[D]) -> tuple[str, ...]:
-    """What the kind of the table at a place can be."""
-    keys = [part for part in loc if isinstance(part, str)]
-    return next((form.kinds[key] for key in reversed(keys) if key in form.kinds), ())
-
-
-def _missing(loc: tuple[int | str, ...], form: Form[D]) -> str:
-    field = str(loc[-1])
-    kind = quantity_kind(field)
-    key = field.removesuffix(f"_{kind}") if kind else field
-    where = _place(loc[:-1], form.kinds) or "the file"
-    return f"{where} has no {key}: it is needed, {form.example}"
+    return f"{where} is {value!r}: {WRONG_SHAPE.get(problem_type, allowed)}"
 
 
 def _place(loc: tuple[int | str, ...], kinds: Mapping[str, tuple[str, ...]]) -> str:
-    """``candidates no. 2, scenarios, picture``, without pydantic's own words."""
+    """A place such as ``candidates no. 2, scenarios, picture``, without pydantic's own words."""
     place, key = "", ""
     for part in loc:
         if isinstance(part, int):

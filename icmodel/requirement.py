@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from icmodel import units
-from icmodel.documents import by_field
+from icmodel.documents import json_of
 from icmodel.errors import UseCaseError
 from icmodel.estimate import Estimate
 
@@ -14,16 +15,35 @@ MET = "met"
 NOT_MET = "not met"
 UNDECIDED = "undecided"
 OUTCOMES = (MET, UNDECIDED, NOT_MET)
-"""Best first; the worst of several stands for all."""
+"""All outcomes, the best first; of several requirements the worst outcome counts."""
 ROUNDING = 1e-9
-"""Relative difference up to which a goodput is what is produced."""
+"""Relative difference up to which a goodput equals the produced rate."""
 SIGNS = {MET: "✓", NOT_MET: "✗", UNDECIDED: "?"}
-"""A sign beside each outcome, so that none is told by its colour alone."""
+"""A sign for each outcome, so that colour is never the only mark."""
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """A metric must be at least, or at most, a limit (SI units as the metric's suffix says)."""
+    """A metric must be at least, or at most, a limit.
+
+    Parameters
+    ----------
+    name : str
+        What must hold, in words.
+    metric : str
+        Name of the metric, whose suffix gives the SI unit of the limit.
+    at_least, at_most : float, optional
+        The limit; exactly one of the two is given.
+    kind : str
+        ``soft`` or ``hard``.
+    source : str
+        Where the requirement comes from.
+
+    Raises
+    ------
+    UseCaseError
+        If not exactly one limit is given, or it is not finite.
+    """
 
     name: str
     metric: str
@@ -49,17 +69,21 @@ class Requirement:
 
     @property
     def limit(self) -> float:
-        """The limit, whichever side it bounds."""
+        """The limit, on either side."""
         return float(self.at_least if self.at_least is not None else self.at_most or 0.0)
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        return by_field(self)
+        return json_of(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a requirement is met; ``margin`` is relative to the limit, positive when met."""
+    """Whether an estimate meets a requirement.
+
+    ``margin`` is the distance from the limit relative to the limit, positive if met; if the limit is 0, the distance
+    itself [SI].  ``limiting`` names the bottleneck, ``why`` gives a reason.
+    """
 
     requirement: Requirement
     outcome: str
@@ -70,46 +94,62 @@ class Verdict:
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        return by_field(self)
+        return json_of(self)
 
 
 def judge(requirement: Requirement, estimate: Estimate, limiting: str = "") -> Verdict:
-    """Met when the whole interval is on the right side, not met when none of it is.
+    """Compare the interval of an estimate with a requirement.
 
-    An interval that straddles the limit, or no value at all, is *undecided*.
+    It is *met* if the whole interval is on the required side of the limit, and *not met* if no part of it is.
+    Otherwise, or without an interval, it is *undecided*.
+
+    Examples
+    --------
+    >>> from icmodel.estimate import Estimate
+    >>> in_time = Requirement("pictures arrive in time", "latency_max_s", at_most=0.017)
+    >>> verdict = judge(in_time, Estimate(0.012, 0.010, 0.014, "measured"))
+    >>> verdict.outcome, round(verdict.margin, 2)
+    ('met', 0.29)
     """
+    limit = requirement.limit
     if math.isnan(estimate.low) or math.isnan(estimate.high):
         return Verdict(requirement, UNDECIDED, estimate, math.nan, limiting, estimate.why)
     if requirement.at_least is not None:
-        met, failed = estimate.low >= requirement.limit, estimate.high < requirement.limit
+        met, failed = estimate.low >= limit, estimate.high < limit
+        margin = estimate.value - limit
     else:
-        met, failed = estimate.high <= requirement.limit, estimate.low > requirement.limit
+        met, failed = estimate.high <= limit, estimate.low > limit
+        margin = limit - estimate.value
     outcome = MET if met else NOT_MET if failed else UNDECIDED
-    return Verdict(
-        requirement, outcome, estimate, _margin(requirement, estimate.value), limiting, estimate.why
-    )
+    margin = (margin / abs(limit) if limit else margin) or 0.0  # no negative zero
+    return Verdict(requirement, outcome, estimate, margin, limiting, estimate.why)
 
 
-def _margin(requirement: Requirement, value: float) -> float:
-    if math.isnan(value):
-        return math.nan
-    distance = value - requirement.limit
-    if requirement.at_most is not None:
-        distance = -distance
-    return (distance / abs(requirement.limit) if requirement.limit else distance) or 0.0
-
-
-def worst(outcomes: list[str]) -> str:
-    """The outcome of all together: one *not met* decides, else one *undecided*."""
+def worst_outcome(outcomes: Sequence[str]) -> str:
+    """The outcome of several requirements together: the worst of them, *undecided* if there is none."""
     return max(outcomes, key=OUTCOMES.index) if outcomes else UNDECIDED
 
 
-def while_all_passes(latency: Estimate, goodput: Estimate, produced_bps: float) -> Estimate:
-    """A latency of what is produced, held to what passes.
+def outcome_text(outcome: str) -> str:
+    """An outcome with its sign: ``✓ met``."""
+    return f"{SIGNS[outcome]} {outcome}"
 
-    Where less passes than is produced, what waits grows without limit (a queue with a load above 1 has no steady
-    state: L. Kleinrock, Queueing Systems, vol. 1, 1975): infinite, without a value.  Where the interval of
-    the goodput leaves that open, the latency has no upper end.
+
+def while_all_passes(latency: Estimate, goodput: Estimate, produced_bps: float) -> Estimate:
+    """A latency that holds only if all produced data passes.
+
+    If the goodput is less than the produced rate, the queue grows without limit: the latency is infinite and has no
+    value.  If the goodput's interval leaves that open, the latency has no upper end.  A queue with a load above 1
+    has no steady state: L. Kleinrock, Queueing Systems, vol. 1, 1975.
+
+    Parameters
+    ----------
+    latency : Estimate
+        Latency [s] if all produced data passes.
+    goodput : Estimate
+        Goodput [b/s] of the stream.
+    produced_bps : float
+        Rate at which data is produced [b/s].
     """
     least_bps = produced_bps * (1 - ROUNDING)
     if not goodput.low < least_bps:

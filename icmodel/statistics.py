@@ -8,9 +8,9 @@ from collections.abc import Iterable
 COVERAGE = 0.9
 """Nominal share of new runs within an interval."""
 NORMAL = 1.644854
-"""Normal quantile of a two-sided 90 % interval."""
+"""Normal quantile of a two-sided 90 % interval, to the digits with which answers have been computed from the first."""
 LONE_WIDTH = 0.2
-"""Relative half-width where too few rows can be left out to estimate one; assumed."""
+"""Assumed relative half-width if too few rows can be left out to estimate it."""
 
 # Two-sided 90 % quantiles of Student's t for 1..30 degrees of freedom (0.95 one-sided).
 _STUDENT = (
@@ -23,7 +23,10 @@ _STUDENT = (
 def median(numbers: Iterable[float]) -> float:
     """The median of at least one number.
 
-    Importing numpy's masked arrays for `numpy.median` takes a tenth of the time of a short command.
+    `numpy.median` imports masked arrays, which takes a tenth of the time of a short command.
+
+    >>> median([3.0, 1.0, 2.0, 4.0])
+    2.5
     """
     ordered = sorted(numbers)
     half = len(ordered) // 2
@@ -31,9 +34,19 @@ def median(numbers: Iterable[float]) -> float:
 
 
 def spread_half_width(std: float, n: int | None) -> float:
-    """Half the width of a 90 % prediction interval for one new run, from ``n`` runs.
+    """Half the width of a 90 % prediction interval for one new run.
 
-    Student's t times std·√(1 + 1/n); the normal quantile times std if ``n`` is not known.
+    It is Student's t times std·√(1 + 1/n); the normal quantile times std if ``n`` is not known.
+
+    Parameters
+    ----------
+    std : float
+        Standard deviation of the runs.
+    n : int or None
+        Number of runs.
+
+    >>> round(spread_half_width(1.0, 5), 3)
+    2.335
     """
     if n is None or n < 2:
         return NORMAL * std
@@ -41,7 +54,7 @@ def spread_half_width(std: float, n: int | None) -> float:
 
 
 def student(degrees: int) -> float:
-    """The 95 % quantile of Student's t, by a table or, for many degrees of freedom, by expansion.
+    """The 95 % quantile of Student's t, from a table or, beyond 30 degrees of freedom, by expansion.
 
     M. Abramowitz and I. A. Stegun, Handbook of Mathematical Functions, 1964, 26.7.5, two terms.
     """

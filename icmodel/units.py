@@ -1,9 +1,18 @@
-"""Text with units at the edges, SI numbers inside; the only place that knows prefixes.
+"""Units: read texts with units into SI numbers, and print SI numbers with units.
 
-A quantity is written as a number and one unit of its kind: ``9.4 Gb/s``, ``64 KiB``, ``50 us``.
-k, M, G, T are powers of 1000; Ki, Mi, Gi of 1024; b, bit, bps count bits, B counts bytes.
-Nothing is guessed: a bare number, ``KB``, ``9.4 Gb`` as a rate, nan, inf, a sign or a comma raise
-`UnitError`. Decimals are read exactly, so ``parse_seconds("50 us") == 5e-05``.
+A quantity is a number and one unit of its kind: ``9.4 Gb/s``, ``64 KiB``, ``50 us``.  k, M, G, T are powers of 1000;
+Ki, Mi, Gi of 1024; b, bit, bps count bits, B counts bytes.  Decimals are read exactly.  Nothing is guessed: a bare
+number, ``KB``, ``9.4 Gb`` as a rate, nan, inf, a sign or a comma raise `UnitError`.
+
+>>> parse_bps("9.4 Gb/s"), parse_bytes("64 KiB"), parse_seconds("50 us")
+(9400000000.0, 65536, 5e-05)
+>>> format_bps(9.4e9), format_bytes(65536), format_seconds(5e-05)
+('9.4 Gb/s', '65536 B', '50 µs')
+>>> parse_bytes("64 KB")
+Traceback (most recent call last):
+    ...
+icmodel.errors.UnitError: the size '64 KB' has the unclear prefix K, and kB (1000) or KiB (1024) is meant: write a number \
+and one unit of B (bytes) with k, M, G, T (powers of 1000) or Ki, Mi, Gi (powers of 1024), such as 65535 B or 64 KiB
 """
 
 from __future__ import annotations
@@ -26,12 +35,12 @@ _PREFIXES = "with k, M, G, T (powers of 1000) or Ki, Mi, Gi (powers of 1024)"
 
 
 def _prefixed(units: Mapping[str, int], prefixes: Mapping[str, int]) -> dict[str, Fraction]:
-    """Every unit behind every prefix, with its factor to the base unit."""
+    """Every combination of a prefix and a unit, with its factor to the base unit."""
     return {p + u: Fraction(f * g) for p, f in prefixes.items() for u, g in units.items()}
 
 
 class _Kind(NamedTuple):
-    """A kind of quantity: the closed table of its units, and the words for a refusal."""
+    """A kind of quantity: all its units with their factors, and the words for an error message."""
 
     noun: str
     factors: Mapping[str, Fraction]
@@ -94,25 +103,35 @@ _METRES = _Kind(
 _RATIO = _Kind("share", {"%": Fraction(1, 100)}, "% from 0 to 100", "0.1 %")
 
 
-def _refusal(kind: _Kind, text: object, what: str) -> UnitError:
-    """Make the one sentence of every refusal: what was given, what is wrong, what is allowed."""
+def _refusal(kind: _Kind, text: object, problem: str) -> UnitError:
+    """The error of every parser: the text, the problem, and the allowed units."""
     return UnitError(
-        f"the {kind.noun} {text!r} {what}: write a number and one unit of "
+        f"the {kind.noun} {text!r} {problem}: write a number and one unit of "
         f"{kind.allowed}, such as {kind.example}"
     )
 
 
-def _wrong_number(text: str) -> str:
-    """What is wrong with a text that does not start with a number."""
-    if text.startswith(("-", "−")):
-        return "is negative"
-    if text.lower().lstrip("+").startswith(("inf", "nan")):
-        return "is not a finite number"
-    return "does not start with a plain number"
+def _exact(kind: _Kind, text: str) -> Fraction:
+    """Read a text as an exact number of the kind's base unit."""
+    if not isinstance(text, str):
+        raise _refusal(kind, text, "has no unit")
+    stripped = text.strip()
+    match = _QUANTITY.fullmatch(stripped)
+    if match is None:
+        problem = "does not start with a plain number"
+        if stripped.startswith(("-", "−")):
+            problem = "is negative"
+        elif stripped.lower().lstrip("+").startswith(("inf", "nan")):
+            problem = "is not a finite number"
+        raise _refusal(kind, text, problem)
+    number, unit = match.groups()
+    if unit not in kind.factors:
+        raise _refusal(kind, text, _unit_problem(kind, unit))
+    return Fraction(Decimal(number)) * kind.factors[unit]
 
 
-def _wrong_unit(kind: _Kind, unit: str) -> str:
-    """What is wrong with the text behind the number."""
+def _unit_problem(kind: _Kind, unit: str) -> str:
+    """Why the text behind the number is no unit of a kind."""
     if not unit:
         return "has no unit"
     if unit.startswith(","):
@@ -128,19 +147,6 @@ def _wrong_unit(kind: _Kind, unit: str) -> str:
     if unit.endswith(("/s", "ps")):
         return f"has the unknown unit {unit!r} (a rate where it does not belong, or misspelt)"
     return f"has the unknown unit {unit!r}"
-
-
-def _exact(kind: _Kind, text: str) -> Fraction:
-    """Read `text` as an exact number of the base unit of `kind`."""
-    if not isinstance(text, str):
-        raise _refusal(kind, text, "has no unit")
-    match = _QUANTITY.fullmatch(text.strip())
-    if match is None:
-        raise _refusal(kind, text, _wrong_number(text.strip()))
-    number, unit = match.groups()
-    if unit not in kind.factors:
-        raise _refusal(kind, text, _wrong_unit(kind, unit))
-    return Fraction(Decimal(number)) * kind.factors[unit]
 
 
 def _parse_float(kind: _Kind, text: str) -> float:
@@ -181,7 +187,7 @@ def parse_seconds(text: str) -> float:
 
 
 def parse_seconds_per_byte(text: str) -> float:
-    """Read a time a byte such as ``0.3 ns/B``, or ``0.3 ns``, in seconds per byte."""
+    """Read a time per byte such as ``0.3 ns/B``, or ``0.3 ns``, in seconds per byte."""
     return _parse_float(_SECONDS_PER_BYTE, text)
 
 
@@ -204,7 +210,7 @@ def parse_ratio(text: str) -> float:
 
 
 def parse_factor(text: str) -> float:
-    """Read ``1.5`` or ``150 %``: a number relative to what was measured."""
+    """Read a ratio above 0 such as ``1.5`` or ``150 %``."""
     plain = text.strip()
     try:
         factor = float(plain.removesuffix("%")) / (100 if plain.endswith("%") else 1)
@@ -227,11 +233,15 @@ QUANTITIES: Mapping[str, Callable[[str], float]] = MappingProxyType(
         "ratio": parse_ratio,
     }
 )
-"""Parser of each kind of quantity, by the suffix its field names carry."""
+"""Suffix of a field name -> the parser of its quantity."""
 
 
 def parse(kind: str, text: str) -> float:
-    """Read `text` as the quantity named by its field suffix, a key of `QUANTITIES`."""
+    """Read a text as the kind of quantity that a field suffix names, a key of `QUANTITIES`.
+
+    >>> parse("bps", "9.4 Gb/s")
+    9400000000.0
+    """
     if kind not in QUANTITIES:
         raise UnitError(f"{kind!r} is no kind of quantity: use one of {', '.join(QUANTITIES)}")
     return QUANTITIES[kind](text)
@@ -245,16 +255,7 @@ _NO_STEPS = ((0, ""),)
 
 
 _LEAST_EXPONENT = -4
-"""Of the first digit: smaller numbers are printed with an exponent instead of leading zeros."""
-
-
-def _plain(value: float, digits: int, exponent: int = 0) -> str:
-    """``value / 10**exponent`` rounded to `digits` significant digits, without trailing zeros."""
-    rounded = Decimal(f"{value:.{digits - 1}e}").scaleb(-exponent)
-    if rounded.adjusted() < _LEAST_EXPONENT:
-        return f"{rounded.normalize():e}"
-    text = f"{rounded:f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+"""Exponent of the first digit below which a number is printed with an exponent instead of leading zeros."""
 
 
 def _scaled(
@@ -264,7 +265,10 @@ def _scaled(
     steps: tuple[tuple[int, str], ...] = _NO_STEPS,
     infinite: str = "∞",
 ) -> str:
-    """Print `value` with the largest prefix of `steps` that leaves at least 1 before the point."""
+    """Print a value with the largest prefix that leaves at least 1 before the point.
+
+    It is rounded to significant digits, without trailing zeros.
+    """
     value = float(value)
     if math.isnan(value):
         return "–"
@@ -275,7 +279,11 @@ def _scaled(
     fitting = (step for step in steps if abs(value) >= float(f"1e{step[0]}"))
     exponent, prefix = next(fitting, steps[-1])
     unit = f" {prefix}{unit.lstrip()}" if prefix else unit
-    return _plain(value, digits, exponent) + unit
+    rounded = Decimal(f"{value:.{digits - 1}e}").scaleb(-exponent)
+    if rounded.adjusted() < _LEAST_EXPONENT:
+        return f"{rounded.normalize():e}{unit}"
+    text = f"{rounded:f}"
+    return (text.rstrip("0").rstrip(".") if "." in text else text) + unit
 
 
 def format_bps(value: float, digits: int = 7) -> str:
@@ -294,7 +302,7 @@ def format_bits(value: float, digits: int = 7) -> str:
 
 
 def format_bytes(value: float, digits: int = 7) -> str:
-    """``65535 B``; whole numbers are counts and are printed in full."""
+    """``65535 B``; whole numbers are printed in full."""
     if isinstance(value, int) or float(value).is_integer():
         return f"{int(value)} B"
     return _scaled(value, " B", digits)
@@ -359,7 +367,16 @@ _BY_ENDING: tuple[tuple[str, Callable[[float, int], str]], ...] = (
 
 
 def format_quantity(name: str, value: float, digits: int = 7) -> str:
-    """Print the value of the field `name` in the unit its name says; the inside stays SI."""
+    """Print an SI value in the unit that its field name gives.
+
+    Raises
+    ------
+    UnitError
+        If the name has no unit suffix.
+
+    >>> format_quantity("latency_mean_s", 1.13e-4), format_quantity("cpu_recv", 0.158)
+    ('113 µs', '15.8 %')
+    """
     if name in _COUNTS:
         return format_count(value, digits)
     for ending, form in _BY_ENDING:
@@ -382,37 +399,10 @@ _UNITS = {
 
 
 def unit_of(name: str) -> str:
-    """Unit of a number by the ending of its name, as netCDF's conventions write it; ``1`` of none."""
+    """Unit that a name's ending gives, in the spelling of netCDF's conventions; ``1`` without one.
+
+    >>> unit_of("goodput_bps_low"), unit_of("loss_rate")
+    ('bit/s', '1')
+    """
     plain = name.removesuffix("_low").removesuffix("_high")
     return next((unit for ending, unit in _UNITS.items() if plain.endswith(ending)), "1")
-
-
-_WORDS = {
-    "bps": "",
-    "s": "",
-    "per": "per second",
-    "cpu": "CPU utilisation",
-    "std": "standard deviation",
-    "min": "least",
-    "max": "greatest",
-    "p50": "median",
-    "p90": "90th percentile",
-    "p99": "99th percentile",
-    "p999": "99.9th percentile",
-    "rtt": "round trip",
-    "send": "at the sender",
-    "recv": "at the receiver",
-    "cores": "in busy cores",
-    "low": "(low end of the interval)",
-    "high": "(high end of the interval)",
-    "basis": "(what it rests on)",
-    "sent": "sent",
-    "rate": "rate",
-    "latency": "one-way latency",
-    "half": "halved",
-}
-
-
-def long_name(name: str) -> str:
-    """The name of a variable in words, for the axes of plots: ``one-way latency mean``."""
-    return " ".join(filter(None, (_WORDS.get(part, part) for part in name.split("_"))))

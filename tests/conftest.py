@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import gc
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -183,6 +184,24 @@ class Installed:
 
     python: Path
     icmodel: Path
+
+
+@pytest.fixture
+def run_icmodel(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str], object]:
+    """Run a command line in an empty folder; returns a `cli_case.Printed`."""
+    from cli_case import Printed
+    from icmodel.cli import main
+
+    monkeypatch.chdir(tmp_path)
+
+    def run_line(line: str) -> Printed:
+        code = main(shlex.split(line))
+        captured = capsys.readouterr()
+        return Printed(code, captured.out, captured.err)
+
+    return run_line
 
 
 @pytest.fixture(scope="session")

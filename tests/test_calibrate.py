@@ -21,7 +21,7 @@ from conftest import Installed, clean_environment, empty_venv, run
 from icmodel.calibrate import Progress, Result
 from icmodel.calibrate.calibration import Calibration
 from icmodel.cli import main
-from icmodel.cli.calibrate import _exit_code, _verdict
+from icmodel.cli.calibrate import exit_code, verdict_line
 from icmodel.errors import ProbeMissing
 from icmodel.probing import check_probe
 
@@ -213,8 +213,8 @@ WRONG = [
     (("--usecase", "pigeons", "-o", "here"), "pigeons"),
     (("--usecase", "imaging", "-o", "here"), "no run can decide the use case imaging"),
     (("--variant", "pigeon", "-o", "here"), "pigeon"),
-    (("--address", "192.0.2.1", "-o", "here"), "--address is of the second of two hosts"),
-    (("--hosts", "a", "b", "--topology", "direct", "-o", "here"), "--topology is of the lab"),
+    (("--address", "192.0.2.1", "-o", "here"), "--address is that of the second of two hosts"),
+    (("--hosts", "a", "b", "--topology", "direct", "-o", "here"), "--topology is for the lab"),
     (("--cores", "0", "-o", "here"), "0 cores are not possible"),
     (("--error", "100 %", "-o", "here"), "an error of 100 % is no aim"),
     (("-o", "Bad Name"), "'Bad Name' would name the dataset"),
@@ -294,7 +294,7 @@ def test_the_exit_code_says_whether_the_stated_end_was_reached(
 ) -> None:
     stand = Progress(0, 1, 0, 1.0, 2.0, None, (), verdict)
     made = Calibration("lab", tmp_path, "lab", "", "hybrid", Result(reason, (), (), stand))
-    assert _exit_code(made, stated=stated) == code
+    assert exit_code(made, has_target=stated) == code
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,7 @@ def test_the_exit_code_says_whether_the_stated_end_was_reached(
 def test_a_verdict_names_the_requirements_it_is_due_to(verdict: str, line: str) -> None:
     others = {"axes": "undecided", "p99 latency": "not met", "loss": "undecided", "CPU": "met"}
     stand = Progress(0, 1, 0, 1.0, 2.0, None, (), verdict, others)
-    assert _verdict(stand) == line
+    assert verdict_line(stand) == line
 
 
 def test_the_real_probe_works(

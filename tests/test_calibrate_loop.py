@@ -25,9 +25,8 @@ from icmodel.calibrate.rows import write
 from icmodel.calibrate.runs import Record, run_of, stolen
 from icmodel.calibrate.score import Score
 from icmodel.calibrate.state import RECORDS, REFUSED, SETTINGS, Done
-from icmodel.cli.calibrate import _sections
-from icmodel.cli.output import plain
-from icmodel.cli.watching import watching
+from icmodel.cli.calibrate import calibration_progress, calibration_sections
+from icmodel.cli.output import text_of
 from icmodel.dataset import load
 from icmodel.errors import CalibrationError, MeasurementFailed, MeasuringError
 
@@ -77,7 +76,7 @@ def test_runs_that_the_hypervisor_disturbed_are_told_early_and_in_the_end(
 ) -> None:
     """Nobody spends a whole budget on runs that count for nothing without hearing of it."""
     limits = settings(most_steal=0.01)
-    with watching() as watch:
+    with calibration_progress() as watch:
         result = calibrate(Disturbed(), limits, tmp_path / "lab", watch)
     told = capsys.readouterr().err.splitlines()
     assert told[0] == "10 runs, 10 of 46 s: first rounds, no error is known yet"
@@ -87,7 +86,7 @@ def test_runs_that_the_hypervisor_disturbed_are_told_early_and_in_the_end(
     made = Calibration("lab", tmp_path / "lab", "lab", "", "hybrid", result)
     assert made.to_dict()["disturbed"] == result.progress.disturbed
     assert made.to_dict()["requirements"] == {}
-    assert f"disturbed {result.progress.disturbed} of them" in plain(_sections(made))
+    assert f"disturbed {result.progress.disturbed} of them" in text_of(calibration_sections(made))
 
 
 def progress(runs: int, *, scored: bool = False) -> Progress:
@@ -97,7 +96,7 @@ def progress(runs: int, *, scored: bool = False) -> Progress:
 
 def test_once_an_error_was_told_it_is_known(capsys: pytest.CaptureFixture[str]) -> None:
     """Chosen runs may have an early step; refused ones are no new runs."""
-    with watching() as watch:
+    with calibration_progress() as watch:
         for stand in (progress(0), progress(0), progress(10), progress(10), progress(19)):
             watch(stand)
         watch(progress(20))
@@ -121,12 +120,14 @@ def test_runs_that_flags_spoilt_are_counted(tmp_path: Path) -> None:
         "lab", tmp_path, "lab", "", "hybrid", Result("budget", (whole_run, spoilt), (), stand)
     )
     assert made.to_dict()["spoilt"] == {"runs": 1, "flags": {"incomplete": 1}}
-    assert "nothing is taken of 1 of them, for their flags: incomplete 1" in plain(_sections(made))
+    assert "nothing is taken of 1 of them, for their flags: incomplete 1" in text_of(
+        calibration_sections(made)
+    )
 
 
 def test_undisturbed_runs_are_no_news(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     limits = settings(most_steal=0.01, budget_s=20.0)
-    with watching() as watch:
+    with calibration_progress() as watch:
         result = calibrate(Simulated(), limits, tmp_path / "lab", watch)
     assert result.progress.disturbed == 0
     assert "disturbed" not in capsys.readouterr().err

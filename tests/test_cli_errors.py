@@ -343,7 +343,7 @@ def test_the_process_ends_with_2_and_nothing_on_standard_output(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_defect_is_told_from_a_wrong_question(
+def test_a_defect_differs_from_a_wrong_question(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A damaged installation is no question of the user's: its own exit code, still no traceback."""

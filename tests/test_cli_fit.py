@@ -36,7 +36,7 @@ def answer(folder: Path, capsys: pytest.CaptureFixture[str], *words: str) -> str
     return capsys.readouterr().out
 
 
-def test_a_fit_is_written_beside_the_dataset_and_told(
+def test_a_fit_is_written_beside_the_dataset_and_reported(
     own: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = answer(own, capsys)
@@ -53,7 +53,7 @@ def test_a_fit_is_written_beside_the_dataset_and_told(
     assert (own / TEXT).read_bytes() == text, "a fit made again is the same"
 
 
-def test_the_cache_is_filled_unless_it_is_not_wanted(
+def test_no_cache_leaves_the_cache_empty(
     own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("ICMODEL_CACHE", str(tmp_path / "cache"))
@@ -73,7 +73,7 @@ def test_the_cache_is_filled_unless_it_is_not_wanted(
         "plot goodput_bps --variant hybrid --json --dataset {own}",
     ],
 )
-def test_every_command_that_fits_can_be_told_to_keep_nothing(
+def test_every_command_that_fits_can_keep_nothing(
     line: str, own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ICMODEL_CACHE", str(tmp_path / "cache"))
@@ -103,7 +103,7 @@ def shipped(name: str) -> Kept:
     return kept
 
 
-def test_what_a_dataset_ships_is_what_is_fitted_here() -> None:
+def test_a_shipped_fit_equals_a_fit_made_here() -> None:
     """A metric of each kind to the digit: on another machine the search finds the same numbers."""
     data, kept = load("lab-1g-2026"), shipped("lab-1g-2026")
     made = Kept(seal_of(data))
@@ -117,7 +117,7 @@ def test_what_a_dataset_ships_is_what_is_fitted_here() -> None:
 
 
 @pytest.mark.long
-def test_all_that_a_dataset_ships_is_what_is_fitted_and_drawn_here() -> None:
+def test_every_shipped_fit_and_curve_equals_one_made_here() -> None:
     kept, made = shipped("lab-1g-2026"), fit(load("lab-1g-2026"))
     assert made.text() == kept.text()
     assert made.curves.keys() == kept.curves.keys()

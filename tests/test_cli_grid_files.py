@@ -15,7 +15,14 @@ import pytest
 import xarray as xr
 
 from icmodel.cli import grid_files, main
-from icmodel.cli.grid_files import BLOCK, Columns, _cells, columns_of, write_csv, write_parquet
+from icmodel.cli.grid_files import (
+    BLOCK,
+    Columns,
+    columns_of,
+    csv_cells,
+    write_grid_csv,
+    write_parquet,
+)
 from icmodel.estimate import BASES, BOTTLENECKS
 from icmodel.model import Model
 from icmodel.sweep import sweep
@@ -57,17 +64,17 @@ def text(name: str, value: Any) -> object:
 
 
 def test_csv_is_that_of_the_standard_library(tmp_path: Path) -> None:
-    write_csv(columns_of(GRID, METRICS, FIXED), tmp_path / "grid.csv")
+    write_grid_csv(columns_of(GRID, METRICS, FIXED), tmp_path / "grid.csv")
     assert (tmp_path / "grid.csv").read_text(encoding="utf-8") == by_hand()
 
 
-def test_a_grid_of_many_blocks_is_written_whole_and_says_how_far_it_is(tmp_path: Path) -> None:
+def test_a_grid_of_many_blocks_is_written_whole_with_progress(tmp_path: Path) -> None:
     rows = 3 * BLOCK + 7
     columns = Columns(
         {"dataset": "x"}, {"k": np.arange(float(rows))}, {"v": np.arange(rows) / 3}, (rows,)
     )
     told: list[tuple[int, int]] = []
-    write_csv(columns, tmp_path / "many.csv", lambda done, of: told.append((done, of)))
+    write_grid_csv(columns, tmp_path / "many.csv", lambda done, of: told.append((done, of)))
     lines = (tmp_path / "many.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0] == "dataset,k,v"
     assert lines[1:] == [f"x,{float(k)!r},{k / 3!r}" for k in range(rows)]
@@ -76,7 +83,7 @@ def test_a_grid_of_many_blocks_is_written_whole_and_says_how_far_it_is(tmp_path:
 
 def test_numbers_keep_all_their_digits_and_unknown_ones_are_empty() -> None:
     numbers = np.array([0.1 + 0.2, -0.0, 0.0, math.nan, math.inf, 1e-300, 0.1 + 0.2])
-    assert _cells("latency_mean_s", numbers) == [
+    assert csv_cells("latency_mean_s", numbers) == [
         "0.30000000000000004", "-0.0", "0.0", "", "", "1e-300", "0.30000000000000004",
     ]  # fmt: skip
 
@@ -95,7 +102,7 @@ def test_parquet_is_read_back_with_units_names_and_nothing_for_unknown(tmp_path:
     assert read.column("goodput_bps_basis").to_pylist() == bases
 
 
-def test_a_form_whose_extra_is_absent_is_refused_before_anything_is_worked_out(
+def test_a_format_without_its_extra_is_refused_before_computing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(grid_files.EXTRAS, ".parquet", ("parquet", ("no_such_module",)))

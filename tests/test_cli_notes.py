@@ -46,7 +46,7 @@ def test_a_sweep_has_the_notes_of_its_last_point(capsys: pytest.CaptureFixture[s
     assert all(f"- {note}" in said for note in notes("corrected"))
 
 
-def test_a_plot_says_the_notes_of_its_scenario(
+def test_a_plot_prints_the_notes_of_its_scenario(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     line = f"plot goodput_bps {QUESTIONS['appendix-h']} --variant appendix-h"

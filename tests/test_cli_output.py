@@ -15,8 +15,8 @@ from icmodel.cli.output import (
     emit,
     fixed,
     json_text,
-    plain,
     progress_bar,
+    text_of,
     write_csv,
     write_file,
 )
@@ -34,15 +34,15 @@ def answer(**more: object) -> Answer:
 
 
 def test_plain_tables_are_aligned_and_sections_stand_apart() -> None:
-    text = plain([Section("first", TABLE), Section("", ("one", "two"))])
+    text = text_of([Section("first", TABLE), Section("", ("one", "two"))])
     assert text == "first\nname        µ\na           1\nlong name  22\n\none\ntwo\n"
 
 
 def test_a_table_without_rows_is_its_header() -> None:
-    assert plain([Section("", Table(("a", "b"), ()))]) == "a  b\n"
+    assert text_of([Section("", Table(("a", "b"), ()))]) == "a  b\n"
 
 
-def test_json_keeps_letters_and_refuses_what_json_has_not() -> None:
+def test_json_keeps_letters_and_refuses_nan_and_infinity() -> None:
     assert json_text({"µ": None}) == '{\n  "µ": null\n}\n'
     with pytest.raises(ValueError, match="not JSON compliant"):
         json_text({"x": float("nan")})
@@ -58,10 +58,10 @@ def test_csv_has_a_header_and_empty_cells() -> None:
 
 
 @pytest.mark.parametrize("ending", [".json", ".JSON", ".txt"])
-def test_the_ending_says_the_form(ending: str, tmp_path: Path) -> None:
+def test_the_extension_selects_the_format(ending: str, tmp_path: Path) -> None:
     emit(answer(), as_json=False, output=tmp_path / f"a{ending}")
     text = (tmp_path / f"a{ending}").read_text(encoding="utf-8")
-    assert text == (plain([Section("", TABLE)]) if ending == ".txt" else json_text(ANSWER))
+    assert text == (text_of([Section("", TABLE)]) if ending == ".txt" else json_text(ANSWER))
 
 
 ANSWER = {"value": 1.5, "text": "µ", "none": None}
@@ -75,8 +75,8 @@ def test_json_and_a_file_can_both_be_asked_for(
     assert (tmp_path / "a.txt").is_file()
 
 
-def test_only_forms_an_answer_has_can_be_written(tmp_path: Path) -> None:
-    with pytest.raises(ReportError, match=r"'.*a.csv'.*end it in .json or .txt"):
+def test_only_formats_of_an_answer_can_be_written(tmp_path: Path) -> None:
+    with pytest.raises(ReportError, match=r"'.*a.csv'.*use .json or .txt"):
         emit(answer(), as_json=False, output=tmp_path / "a.csv")
     emit(answer(records=lambda: [{"a": 1}]), as_json=False, output=tmp_path / "a.csv")
     assert (tmp_path / "a.csv").read_bytes() == b"a\n1\n"
@@ -86,7 +86,7 @@ def test_only_forms_an_answer_has_can_be_written(tmp_path: Path) -> None:
         output=tmp_path / "a.nc",
     )
     assert (tmp_path / "a.nc").read_bytes() == b"x"
-    with pytest.raises(ReportError, match=r"end it in \.md"):
+    with pytest.raises(ReportError, match=r"use \.md"):
         check_file(tmp_path / "a", [".md"])
 
 

@@ -113,12 +113,12 @@ def output_of(name: str) -> bool:
 @pytest.mark.parametrize(
     ("command", "line"), [(name, line) for name, lines in COMMANDS.items() for line in lines]
 )
-def test_what_a_command_prints_fits_its_schema(command: str, line: str) -> None:
+def test_the_output_of_a_command_fits_its_schema(command: str, line: str) -> None:
     validator(command).validate(printed(line))
 
 
 @pytest.mark.parametrize("name", catalogue())
-def test_what_any_dataset_is_asked_fits_the_schema(
+def test_predictions_of_every_dataset_fit_the_schema(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = load(name)
@@ -132,7 +132,7 @@ def test_what_any_dataset_is_asked_fits_the_schema(
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
-def test_a_schema_refuses_what_lacks_a_key_or_has_another_version(command: str) -> None:
+def test_a_schema_refuses_a_missing_key_and_another_version(command: str) -> None:
     document = printed(COMMANDS[command][0])
     assert isinstance(document, dict)
     required = output_schema(command)["$defs"][command]["required"]  # type: ignore[index]

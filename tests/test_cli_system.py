@@ -98,7 +98,7 @@ def test_a_contradiction_ends_with_2_and_is_found(says: Any, tmp_path: Path) -> 
         ("system export lab-direct", "-o"),
     ],
 )
-def test_what_goes_wrong_is_a_sentence_and_ends_with_2(
+def test_an_error_is_a_sentence_and_ends_with_2(
     line: str, said: str, says: Any, tmp_path: Path
 ) -> None:
     damaged(tmp_path, "protocol", "protokol")
@@ -111,7 +111,7 @@ def test_what_goes_wrong_is_a_sentence_and_ends_with_2(
 
 
 @pytest.mark.parametrize("form", ["node-link", "saihu"])
-def test_what_is_exported_can_be_imported(form: str, says: Any, tmp_path: Path) -> None:
+def test_an_exported_system_can_be_imported(form: str, says: Any, tmp_path: Path) -> None:
     code, out, _ = says(f"system export lab-two-switches --format {form} -o net.json")
     assert code == 0
     assert "note: " in out
@@ -134,7 +134,7 @@ def test_an_import_overwrites_nothing(says: Any, tmp_path: Path) -> None:
 # --- predicted -----------------------------------------------------------------------------------
 
 
-def test_a_system_is_told_on_one_screen(says: Any) -> None:
+def test_a_system_prediction_fits_one_screen(says: Any) -> None:
     """Whole pictures take 25.1 of 17 ms; a frame of them takes 144 µs."""
     code, out, _ = says("system imaging")
     assert code == 1
@@ -217,7 +217,7 @@ def test_a_system_that_cannot_be_met_ends_with_1_and_an_unknown_one_with_3(says:
     assert "theory alone" in out
 
 
-def test_every_stream_and_link_is_told_when_asked_for(says: Any) -> None:
+def test_all_shows_every_stream_and_link(says: Any) -> None:
     assert "recorder-3->switch" not in says("system imaging")[1]
     assert "recorder-3->switch" in says("system imaging --all")[1]
 
@@ -236,4 +236,4 @@ def test_a_prediction_can_be_a_file_of_a_report(says: Any, tmp_path: Path) -> No
     assert (tmp_path / "b.svg").read_bytes() == (tmp_path / "a.svg").read_bytes()
     code, _, err = says("system lab-two-switches -o a.pdf")
     assert code == 2
-    assert "end it in .html, .json, .md or .svg" in err
+    assert "use .html, .json, .md or .svg" in err

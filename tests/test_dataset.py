@@ -280,7 +280,7 @@ def test_a_dataset_without_a_seal_is_refused(copy: Path) -> None:
         ("basis", "guessed", f"basis 'guessed' is not one of {', '.join(FILE_BASES)}"),
         ("basis", "interpolated", "basis 'interpolated' is not one of"),
         ("basis", "extrapolated", "basis 'extrapolated' is not one of"),
-        ("source", "", "source is empty: every number says where it comes from"),
+        ("source", "", "source is empty: every row needs a source"),
         ("metric", "goodput", "metric 'goodput' carries no unit: it must be one of"),
         ("metric", "", "metric '' carries no unit"),
         ("metric", "latency_ms", "metric 'latency_ms' carries no unit"),

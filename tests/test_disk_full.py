@@ -16,7 +16,7 @@ import pytest
 import checkout
 from conftest import clean_environment
 from icmodel.cli import WRONG, main
-from icmodel.errors import ReportError, is_of_the_place, unwritable
+from icmodel.errors import ReportError, is_disk_error, unwritable
 from icmodel.files import write
 from ingest_cases import CASES
 
@@ -53,7 +53,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     ("name", "free_kb"),
     [(name, 4) for name in COMMANDS] + [(name, kb) for name in WAYS for kb in (0, 8)],
 )
-def test_a_full_disk_is_told_and_leaves_nothing(
+def test_a_full_disk_is_reported_and_leaves_nothing(
     name: str, free_kb: int, disk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     filled = disk / "fill"
@@ -80,7 +80,7 @@ def test_a_full_disk_is_told_and_leaves_nothing(
         "--help",
     ],
 )
-def test_an_output_that_is_full_is_told(command: str, tmp_path: Path) -> None:
+def test_a_full_output_is_reported(command: str, tmp_path: Path) -> None:
     with DEVICE.open("wb") as full:
         done = subprocess.run(
             [sys.executable, "-m", "icmodel", *shlex.split(command)],
@@ -109,12 +109,12 @@ def test_each_fault_of_a_place_has_its_advice(code: int, advice: str) -> None:
     said = unwritable("x.csv", OSError(code, "a paragraph\nof a library"))
     assert said.startswith(f"x.csv cannot be written: {os.strerror(code)}; ")
     assert advice in said
-    assert is_of_the_place(OSError(code, ""))
-    assert not is_of_the_place(OSError(errno.ENOENT, ""))
-    assert not is_of_the_place(ValueError())
+    assert is_disk_error(OSError(code, ""))
+    assert not is_disk_error(OSError(errno.ENOENT, ""))
+    assert not is_disk_error(ValueError())
 
 
 @pytest.mark.skipif(not DEVICE.exists(), reason="no /dev/full, as on Linux")
-def test_a_device_that_is_full_is_told_by_its_name() -> None:
+def test_a_full_device_is_reported_by_its_name() -> None:
     with pytest.raises(ReportError, match="/dev/full cannot be written: No space left"):
         write(DEVICE, b"x")

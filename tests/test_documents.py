@@ -1,18 +1,31 @@
-"""Documents that nobody means: nested, numbered or broken beyond reason, in every place that reads one."""
+"""Documents: absurd ones are errors of the user wherever they are read; written ones are read back."""
 
 from __future__ import annotations
 
 import json
+import math
 import tomllib
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import checkout
 from icmodel.cli import DEFECT, WRONG, main
-from icmodel.documents import MOST_NESTED, is_too_deep, json_value, toml
+from icmodel.dataset import catalogue, shipped
+from icmodel.documents import (
+    MOST_NESTED,
+    is_too_deep,
+    json_form,
+    json_of,
+    json_value,
+    toml,
+    toml_text,
+)
+from icmodel.errors import IcmodelError
 from icmodel.ingest.source import documents
 from search import times
 
@@ -60,7 +73,7 @@ PLACES: dict[str, tuple[str, Callable[[Path], list[str]]]] = {
 @pytest.mark.parametrize("place", PLACES)
 @settings(max_examples=times(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=GARBAGE)
-def test_a_document_that_nobody_means_is_the_users_error(
+def test_an_absurd_document_is_an_error_of_the_user(
     place: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name, command = PLACES[place]
@@ -74,7 +87,7 @@ def test_a_document_that_nobody_means_is_the_users_error(
 
 
 @given(NESTED)
-def test_what_is_read_is_never_nested_deeply(text: str) -> None:
+def test_a_read_document_is_never_nested_deeply(text: str) -> None:
     for read, wrong in ((toml, tomllib.TOMLDecodeError), (json_value, ValueError)):
         try:
             document = read(text)
@@ -89,7 +102,69 @@ def test_depth_is_counted_in_levels(depth: int) -> None:
     assert is_too_deep(document) is (depth > MOST_NESTED)
 
 
-def test_a_document_is_read_as_it_stands() -> None:
+def test_documents_are_parsed() -> None:
     assert toml('a = 1\n[b]\nc = ["x"]') == {"a": 1, "b": {"c": ["x"]}}
     assert json_value(b'{"a": [1, null]}') == {"a": [1, None]}
     assert list(documents('{"a": [1]}')) == [{"a": [1]}]
+
+
+# --- writing ----------------------------------------------------------------------------------
+
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
+SCALARS = st.one_of(
+    TEXTS, st.booleans(), st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False)
+)
+TOML_VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4)
+)
+
+
+@given(st.dictionaries(TEXTS, TOML_VALUES, max_size=6))
+@settings(max_examples=times(60))
+def test_written_toml_is_read_back(document: dict[str, object]) -> None:
+    assert tomllib.loads(toml_text(document)) == document
+
+
+@pytest.mark.parametrize("name", catalogue())
+def test_the_bundled_documents_come_back(name: str) -> None:
+    text = (shipped("data") / name / "dataset.toml").read_text(encoding="utf-8")
+    document = tomllib.loads(text)
+    assert tomllib.loads(toml_text(document)) == document
+    assert toml_text(document) == toml_text(tomllib.loads(toml_text(document)))
+
+
+def test_plain_values_stand_before_tables_and_long_lists_one_item_a_line() -> None:
+    document = {
+        "links": {"a": {"rate_bps": 1e9}},
+        "hosts": [{"name": "one", "note": {"x": True}}, {"name": 'say "two"'}],
+        "limits": ["x" * 60, "y" * 60],
+        "id": "small",
+    }
+    assert toml_text(document) == (
+        f'limits = [\n  "{"x" * 60}",\n  "{"y" * 60}",\n]\n'
+        'id = "small"\n\n'
+        "[links.a]\nrate_bps = 1000000000.0\n\n"
+        '[[hosts]]\nname = "one"\n\n[hosts.note]\nx = true\n\n'
+        '[[hosts]]\nname = "say \\"two\\""\n'
+    )
+
+
+@pytest.mark.parametrize("value", [None, {1, 2}, b"bytes", [None], {"inner": None}])
+def test_what_toml_cannot_say_is_refused(value: object) -> None:
+    with pytest.raises(IcmodelError, match="cannot stand in TOML"):
+        toml_text({"key": value})
+
+
+def test_the_tests_read_this_checkout() -> None:
+    assert shipped("data") == checkout.ROOT / "data"
+
+
+def test_the_json_form_of_a_record_has_its_fields_and_no_infinity() -> None:
+    @dataclass
+    class Record:
+        name: str
+        ends: tuple[float, ...]
+
+    record = Record("lab", (1.0, math.inf))
+    assert json_form({"of": [record]}) == {"of": [{"name": "lab", "ends": [1.0, None]}]}
+    assert json_of(record, "name") == {"name": "lab"}

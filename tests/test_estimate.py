@@ -12,16 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icmodel.estimate import (
-    BASES,
-    BOTTLENECKS,
-    Estimate,
-    Prediction,
-    UsedRow,
-    absent,
-    number_or_none,
-    weakest,
-)
+from icmodel.documents import number_or_none
+from icmodel.estimate import BASES, BOTTLENECKS, Estimate, Prediction, UsedRow, absent, weakest
 from icmodel.scenario import Scenario
 
 GOODPUT = Estimate(9.4e9, 9.35e9, 9.45e9, "stated", "", ("stated",))

@@ -45,7 +45,7 @@ def test_records_become_a_dataset(
     assert (len(data.points), len(data.held_out_runs)) == (3, 1)
 
 
-def test_json_says_the_same(
+def test_json_equals_the_text(
     records: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["fold", str(records), "-o", str(tmp_path / "lab"), "--json"]) == 0
@@ -56,7 +56,7 @@ def test_json_says_the_same(
     assert again == made
 
 
-def test_records_given_twice_are_told(
+def test_records_given_twice_are_reported(
     records: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["fold", str(records), "-o", str(tmp_path / "once")]) == 0
@@ -70,7 +70,7 @@ def test_records_given_twice_are_told(
     assert json.loads(capsys.readouterr().out)["records"]["given_twice"] == 4
 
 
-def test_what_a_person_says_of_it_comes_from_a_file(records: Path, tmp_path: Path) -> None:
+def test_an_about_file_describes_the_dataset(records: Path, tmp_path: Path) -> None:
     about = tmp_path / "about.toml"
     about.write_text('licence = "CC0-1.0"\n[interconnect]\ncable_length_m = 2.0\n')
     target = tmp_path / "lab"
@@ -94,7 +94,9 @@ def test_refusals_are_sentences(
     assert not (tmp_path / "x").exists()
     main(["fold", str(records), "-o", str(tmp_path / "lab")])
     capsys.readouterr()
-    assert "as its folded.json says" in refused(capsys, tmp_path / "lab", "--title", "New")
+    assert "with the settings in its folded.json" in refused(
+        capsys, tmp_path / "lab", "--title", "New"
+    )
 
 
 def test_runs_are_kept_apart_and_records_cut_as_asked(

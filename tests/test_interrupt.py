@@ -15,8 +15,8 @@ from conftest import clean_environment
 
 UP = """
 import sys
-from icmodel.__main__ import listen, main
-listen()  # what comes before is Python's own start
+from icmodel.__main__ import exit_quietly_on_interrupt, main
+exit_quietly_on_interrupt()  # what comes before is Python's own start
 print("up", flush=True)
 sys.exit(main())
 """
@@ -122,7 +122,7 @@ sys.exit(main())
     assert (ended.returncode, ended.stderr) == (INTERRUPTED, "")
 
 
-def test_a_command_that_is_told_to_ignore_it_goes_on(tmp_path: Path) -> None:
+def test_a_command_started_to_ignore_interrupts_goes_on(tmp_path: Path) -> None:
     script = f"import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n{UP}"
     running = subprocess.Popen(
         [sys.executable, "-c", script, *SHORT],

@@ -19,7 +19,7 @@ from icmodel.dataset import Dataset
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Estimate
 from icmodel.model import Model
-from icmodel.own_work import Compared, fitted, own_work
+from icmodel.own_work import Compared, fit_costs, own_work
 from icmodel.scenario import ApplicationWork
 from search import times
 
@@ -94,7 +94,7 @@ def test_an_exact_line_is_found_and_nothing_is_below_zero(
         Compared(64 << k, own + frame + byte * (64 << k), Estimate(own, own, own, "derived"))
         for k, own in enumerate(host)
     ]
-    found = fitted(compared)
+    found = fit_costs(compared)
     for told, real in zip(found, (frame, byte), strict=True):
         assert told.value == pytest.approx(real, rel=1e-3, abs=1e-12)
         assert 0 <= told.low <= told.value <= told.high
@@ -102,7 +102,7 @@ def test_an_exact_line_is_found_and_nothing_is_below_zero(
 
 def test_a_program_faster_than_the_tool_adds_nothing() -> None:
     host = Estimate(2e-6, 1.9e-6, 2.1e-6, "derived")
-    frame, byte = fitted([Compared(64, 1e-6, host), Compared(128, 1.1e-6, host)])
+    frame, byte = fit_costs([Compared(64, 1e-6, host), Compared(128, 1.1e-6, host)])
     assert (frame.value, byte.value) == (0.0, 0.0)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import icmodel
 from icmodel.cli import main
-from icmodel.cli.output import plain
+from icmodel.cli.output import text_of
 from icmodel.cli.recommend import sections
 from icmodel.recommend import Checked, Recommendation, recommend
 from icmodel.recommend.designs import SearchSpace, search_space
@@ -173,7 +173,7 @@ def test_one_more_choice_removes_no_design_that_meets_all(tmp_path: Path) -> Non
 def test_a_screen_is_enough(imaging: Recommendation, motion: Recommendation) -> None:
     """The guide runs the commands that print them."""
     for found in (imaging, motion):
-        lines = plain(sections(found)).splitlines()
+        lines = text_of(sections(found)).splitlines()
         assert len(lines) <= 30
         assert max(map(len, lines)) <= 100
 

@@ -25,12 +25,11 @@ from icmodel.report import report
 from icmodel.report.blocks import Figures
 from icmodel.report.drawing import COLOURS, GRID, INK, PAPER, QUIET
 from icmodel.report.figures import figures as show_figures
-from icmodel.report.json import json_page
 from icmodel.report.markdown import code, escape
 from icmodel.report.markup import Markup, element
-from icmodel.report.text import evaluation_text
+from icmodel.report.terminal import evaluation_text
 from icmodel.report.verdicts import conclude, gauge, margin_text
-from icmodel.report.writing import report_text
+from icmodel.report.writing import json_page, report_text
 from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement, judge
 from icmodel.usecase import Evaluation, Finding, evaluate
 from small_case import HOSTILE, small_evaluation

@@ -23,7 +23,7 @@ from icmodel.report.markdown import markdown_text
 from icmodel.report.systems.content import page
 from icmodel.report.systems.drawing import arranged, shortened, system_svg, width_px
 from icmodel.report.systems.layout import Layout, Place, layout
-from icmodel.report.systems.seen import MOST_BOXES, MOST_MEMBERS, seen, shape
+from icmodel.report.systems.summary import MOST_BOXES, MOST_MEMBERS, shape, summarise
 from icmodel.report.writing import report_text
 from icmodel.requirement import Requirement
 from icmodel.system import (
@@ -141,14 +141,14 @@ def test_boxes_stand_apart_and_cables_end_at_theirs(
     assert len(made.places) == count
     assert apart(made.places)
     assert fits(made)
-    for pair, way in zip(pairs, made.ways, strict=True):
+    for pair, way in zip(pairs, made.routes, strict=True):
         assert way.ends == pair
         assert touches(made.places[pair[0]], way.start)
         assert touches(made.places[pair[1]], way.end)
         columns = sorted({one.left for one in made.places})
         a, b = (columns.index(made.places[box].left) for box in pair)
         assert abs(a - b) <= 1, "a cable that passes a column would cross its boxes"
-    points = [point for way in made.ways for point in (way.start, way.end)]
+    points = [point for way in made.routes for point in (way.start, way.end)]
     assert len(set(points)) == len(points), "no two cables end at one point"
 
 
@@ -200,7 +200,7 @@ def test_texts_stand_apart_and_inside(predicted: dict[str, SystemPrediction], na
     width, height = (float(side) for side in svg.split('viewBox="0 0 ')[1].split('"')[0].split())
     assert all(one.place.left >= 0 and one.place.right <= width for one in found)
     assert all(one.place.top >= 0 and one.place.bottom <= height for one in found)
-    of = seen(predicted[name])
+    of = summarise(predicted[name])
     for box, place in zip(of.boxes, arranged(predicted[name].system, of.shape).places, strict=True):
         inside = [one for one in found if not apart([one.place, place])]
         assert all(
@@ -224,7 +224,7 @@ def test_members_of_a_group_are_told_apart_when_shortened() -> None:
 
 def test_the_numbers_are_those_of_the_prediction(predicted: dict[str, SystemPrediction]) -> None:
     found = predicted["imaging"]
-    of = seen(found)
+    of = summarise(found)
     for one in of.cables:
         ports = [port for link in one.cable.links for port in found.links[link.name].ports.values()]
         assert one.port.load_ratio == max(port.load_ratio for port in ports)
@@ -254,7 +254,7 @@ def test_the_numbers_are_those_of_the_prediction(predicted: dict[str, SystemPred
 def test_links_within_a_box_are_told_in_it() -> None:
     found = predict(chain(tuple([1] * 12)))
     svg = system_svg(found)
-    [inner] = [one for one in seen(found).cables if one.cable.inside]
+    [inner] = [one for one in summarise(found).cables if one.cable.inside]
     assert len(inner.cable.links) == 11
     assert f">inside: 11 × ≤ {percent(inner.port.load_ratio)}<" in svg
     assert svg.count('class="link"') == 1
@@ -262,7 +262,7 @@ def test_links_within_a_box_are_told_in_it() -> None:
 
 
 def test_marks_count_the_streams_of_a_box(predicted: dict[str, SystemPrediction]) -> None:
-    of = seen(predicted["motion-control"])
+    of = summarise(predicted["motion-control"])
     marks = {one.box.title: dict(one.outcomes) for one in of.boxes}
     assert marks["sensor-board-1"] == {"not met": 10}
     assert marks["20 × controller"] == {"not met": 20, "undecided": 50}
@@ -284,7 +284,7 @@ def test_overload_has_a_colour_of_its_own_and_the_number_asked_for() -> None:
     some = [made.stream(f"s{k}", f"h{k}", "h2", 8e5, "udp", 1000) for k in range(2)]
     found = predict(made.system(some))
     svg = system_svg(found)
-    [trunk] = [one for one in seen(found).cables if one.busiest == "s0->s1"]
+    [trunk] = [one for one in summarise(found).cables if one.busiest == "s0->s1"]
     assert trunk.port.asked_ratio > 1.2
     assert percent(trunk.port.asked_ratio) in svg
     assert "asked for more than 100 %" in svg
@@ -355,5 +355,5 @@ def test_the_drawing_is_an_image_with_a_name_and_its_numbers_are_tables() -> Non
         if group.get("class")
     )
     made = markdown_text(page(found, "a.svg"))
-    for port in (one.busiest for one in seen(found).cables):
+    for port in (one.busiest for one in summarise(found).cables):
         assert f"| {port.replace('>', chr(92) + '>')} |" in made

@@ -19,7 +19,7 @@ from icmodel.requirement import (
     Requirement,
     judge,
     while_all_passes,
-    worst,
+    worst_outcome,
 )
 
 AT_LEAST = Requirement("stream", "goodput_bps", at_least=100.0)
@@ -103,10 +103,10 @@ def test_the_limit_is_a_finite_number(limit: float) -> None:
 
 
 def test_the_worst_outcome_stands_for_all() -> None:
-    assert worst([MET, MET]) == MET
-    assert worst([MET, UNDECIDED]) == UNDECIDED
-    assert worst([UNDECIDED, NOT_MET, MET]) == NOT_MET
-    assert worst([]) == UNDECIDED
+    assert worst_outcome([MET, MET]) == MET
+    assert worst_outcome([MET, UNDECIDED]) == UNDECIDED
+    assert worst_outcome([UNDECIDED, NOT_MET, MET]) == NOT_MET
+    assert worst_outcome([]) == UNDECIDED
     assert OUTCOMES == (MET, UNDECIDED, NOT_MET)
 
 

@@ -106,8 +106,8 @@ def test_the_command_line_tells_what_is_least(capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--solve", "time", "--goodput", "1 Gb/s"], "name one of rate, payload, cores"),
-        (["--goodput", "1 Gb/s"], "what a stream asks for is --requested-goodput"),
+        (["--solve", "time", "--goodput", "1 Gb/s"], "is unknown: use rate, payload or cores"),
+        (["--goodput", "1 Gb/s"], "what the stream requests is --requested-goodput"),
         (["--solve", "rate"], "--solve needs the goodput"),
         (["--solve", "cores", "--goodput", "90 Gb/s"], "no count of cores that surely carries"),
     ],

@@ -44,6 +44,7 @@ ROOMS_OF_PREDICT = {
     "ranges",
     "scenario",
     "statistics",
+    "table",
     "tables",
     "theory",
     "units",
@@ -96,11 +97,9 @@ def test_predict_loads_only_the_rooms_a_question_passes(tmp_path: Path) -> None:
     assert rooms == ROOMS_OF_PREDICT
     assert {name for name in modules if name.startswith("icmodel.cli.")} == {
         "icmodel.cli.models",
+        "icmodel.cli.options",
         "icmodel.cli.output",
         "icmodel.cli.predict",
-        "icmodel.cli.question",
-        "icmodel.cli.short",
-        "icmodel.cli.table",
     }
     links = {"ethernet", "infiniband", "roce", "rapidio"}
     assert {name for name in links if f"icmodel.theory.{name}" in modules} == {"ethernet"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from icmodel.cli import main
-from icmodel.cli.validate import _sections
+from icmodel.cli.validate import validation_sections
 from icmodel.dataset import load
 from icmodel.estimate import absent
 from icmodel.validate.scores import outcome, score
@@ -19,13 +19,13 @@ def told(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return capsys.readouterr().out
 
 
-def test_a_kind_without_folds_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_kind_without_folds_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     words = ("zeromq-1g-2010", "--folds", "held-out, leave-one-out", "--most", "1")
     said = told(capsys, *words, "--metric", "goodput_bps")
     assert "without folds, since there is nothing to leave out\n- held-out\n" in said
 
 
-def test_too_few_rows_are_not_said_to_be_nothing_to_leave_out(
+def test_too_few_rows_differ_from_nothing_to_leave_out(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     words = ("ethernet-10g-2012", "--folds", "leave-one-out", "--metric", "loss_rate")
@@ -63,7 +63,9 @@ def silent(reasons: int) -> Validation:
 
 @pytest.mark.parametrize("reasons", [2, 3, 5])
 def test_no_table_stands_empty_and_no_reason_is_dropped_silently(reasons: int) -> None:
-    found = {section.heading: section.body for section in _sections(silent(reasons), KINDS[:1])}
+    found = {
+        section.heading: section.body for section in validation_sections(silent(reasons), KINDS[:1])
+    }
     assert "by region" not in found
     lines = found["without an answer"]
     assert isinstance(lines, tuple)

@@ -15,7 +15,7 @@ from icmodel.calibrate.settings import MOST_MTU, Settings
 from icmodel.calibrate.testbed import Hosts, LabPair, Link, Pair, SshPair
 from icmodel.calibrate.verdict import refuse_undecidable
 from icmodel.dataset.write import id_of
-from icmodel.estimate import number_or_none
+from icmodel.documents import number_or_none
 from icmodel.usecase import load_usecase
 
 SCHEMA_VERSION = 1

@@ -1,41 +1,44 @@
-"""``icmodel calibrate``: measure until the model is good enough; or check the measuring tool."""
+"""``icmodel calibrate``: measure until the model is accurate enough, or check icprobe."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from icmodel import units
-from icmodel.cli.output import Answer, Section, Table, emit
-from icmodel.cli.question import AsJson, given, listed, quantity_text, room, shares
+from icmodel.cli.options import (
+    AsJson,
+    expand_options,
+    make_app,
+    option_field,
+    quantity_text,
+    split_names,
+)
+from icmodel.cli.output import Answer, Section, Table, emit, interruptible
 from icmodel.errors import CalibrationError, UnitError
 from icmodel.probing import Probe, check_probe, find_probe
-from icmodel.requirement import MET
+from icmodel.requirement import MET, NOT_MET
 
-TYPE_CHECKING = False  # what type checkers take as true
 if TYPE_CHECKING:
     from icmodel.calibrate import Progress
     from icmodel.calibrate.calibration import Calibration
 
-app = room()
+app = make_app()
 
-UNSCORED = "it ended within the first round, so neither error nor verdict is known"
-ERRORS = "error at runs left out: relative, of shares of a processor the difference"
-CABLE = "direct-1g"
-"""The default test network. It has a rate, since the latency of a loaded virtual cable without one is unsteady."""
+DEFAULT_TOPOLOGY = "direct-1g"
+"""Default test network. It has a rate, since the latency of a loaded virtual cable without one is unsteady."""
 UNDECIDED = 3
-"""Exit code where the budget ended before the stated error."""
-
-Check = Annotated[
-    bool, typer.Option("--check", help="Only look whether icprobe is installed and works.")
-]
+"""Exit code if the budget ended before the target error was reached."""
 
 
-def _two_hosts(names: tuple[str, str] | None) -> tuple[str, str] | None:
-    """Refuse an option in the place of a host's name."""
+def check_hosts(names: tuple[str, str] | None) -> tuple[str, str] | None:
+    """Raise CalibrationError for an option in the place of a host's name."""
     option_name = next((name for name in names or () if name.startswith("-")), None)
     if option_name is not None:
         raise CalibrationError(
@@ -44,7 +47,8 @@ def _two_hosts(names: tuple[str, str] | None) -> tuple[str, str] | None:
     return names
 
 
-Place = Annotated[
+Check = Annotated[bool, typer.Option("--check", help="Only check that icprobe works.")]
+Folder = Annotated[
     Path | None,
     typer.Option(
         "-o", "--output", metavar="DIR", help="Folder of the dataset; with --check a file."
@@ -53,68 +57,76 @@ Place = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Hosts:
-    """Where to measure, as typed."""
+class PlaceOptions:
+    """Hosts or test network to measure in, as texts of the command line."""
 
-    lab: bool = given("", "Measure in a test network on this machine (the default).", default=False)
-    hosts: tuple[str, str] | None = given(
-        "A B", "Measure from A to B, both reached by ssh.", callback=_two_hosts
+    lab: bool = option_field(
+        "", "Measure in a test network on this machine (the default).", default=False
     )
-    topology: str | None = given("NAME", "Test network: a name of icprobe's or a TOML file.", CABLE)
-    address: str | None = given(
-        "ADDRESS", "Of B on the measured network, with --hosts.", "where ssh goes"
+    hosts: tuple[str, str] | None = option_field(
+        "A B", "Measure from host A to host B, both reached by ssh.", callback=check_hosts
+    )
+    topology: str | None = option_field(
+        "NAME", "Test network: a name known to icprobe or a TOML file.", DEFAULT_TOPOLOGY
+    )
+    address: str | None = option_field(
+        "ADDRESS",
+        "Address of host B on the measured network; needs --hosts.",
+        "the one that ssh uses",
     )
 
     def check(self) -> None:
-        """Refuse options of the lab for hosts, and of hosts for the lab."""
+        """Raise CalibrationError for options of the lab beside hosts, and of hosts without them."""
         if self.lab and self.hosts is not None:
             raise CalibrationError("--lab and --hosts are both given: measure in one of them")
         if self.hosts is None and self.address is not None:
             raise CalibrationError(
-                "--address is of the second of two hosts: give them with --hosts A B"
+                "--address is that of the second of two hosts: name both with --hosts A B"
             )
         if self.hosts is not None and self.topology is not None:
             raise CalibrationError(
-                "--topology is of the lab, and --hosts measures outside it: give one"
+                "--topology is for the lab, and --hosts measures outside it: give one"
             )
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """The settings of a calibration, as typed."""
+class CalibrationOptions:
+    """Settings of a calibration, as texts of the command line."""
 
-    usecase: str | None = given(
-        "NAME", "Choose runs for the verdict of this use case, not for the error."
+    usecase: str | None = option_field(
+        "NAME", "Choose runs to decide the verdict of this use case, not to reduce the error."
     )
-    budget: str = given(
-        "TIME", "Measuring time; an error is known after about 90 s a protocol.", default="10 min"
+    budget: str = option_field(
+        "TIME",
+        "Measuring time; the error is known after about 90 s per protocol.",
+        default="10 min",
     )
-    error: str | None = given(
-        "PERCENT", "Stop when the error is down to this.", "use up the budget"
+    error: str | None = option_field(
+        "PERCENT", "Stop when the error is at most this.", "use up the budget"
     )
-    protocol: list[str] | None = given("NAMES", "tcp, udp, ethernet, zeromq.", "tcp, udp")
-    line_rate: str | None = given(
+    protocol: list[str] | None = option_field(
+        "NAMES", "Protocols to measure: tcp, udp, ethernet, zeromq.", "tcp, udp"
+    )
+    line_rate: str | None = option_field(
         "RATE",
-        "What loads are shares of.",
+        "Line rate; loads are shares of it.",
         "that of the test network; between hosts the goodput of the first run",
     )
-    mtu: str | None = given(
-        "SIZE",
-        "MTU of the path, where packets break.",
-        "that of the test network; between hosts 1500 B",
+    mtu: str | None = option_field(
+        "SIZE", "MTU of the path.", "that of the test network; between hosts 1500 B"
     )
-    cores: int = given("N", "Cores of each end.", default=1)
-    window: str = given("TIME", "Length of a run.", default="2 s")
-    most_steal: str | None = given(
-        "SHARE", "Runs that lost more of a core to the hypervisor do not count."
+    cores: int = option_field("N", "Cores to use at each end.", default=1)
+    window: str = option_field("TIME", "Length of a run.", default="2 s")
+    most_steal: str | None = option_field(
+        "SHARE", "Ignore runs that lost more of a core to the hypervisor."
     )
-    seed: int = given("N", "Of what is drawn by lot.", default=1)
-    variant: str = given("NAME", "Variant of the model whose error counts.", default="hybrid")
+    seed: int = option_field("N", "Seed of random choices.", default=1)
+    variant: str = option_field("NAME", "Variant of the model to score.", default="hybrid")
 
     def settings(self) -> dict[str, object]:
-        """The fields of `icmodel.calibrate.Settings`."""
+        """Arguments of `icmodel.calibrate.Settings`."""
         return {
-            "protocols": tuple(listed(self.protocol)) or ("tcp", "udp"),
+            "protocols": tuple(split_names(self.protocol)) or ("tcp", "udp"),
             "mtu_bytes": None if self.mtu is None else units.parse_bytes(self.mtu),
             "cores": self.cores,
             "line_rate_bps": None if self.line_rate is None else units.parse_bps(self.line_rate),
@@ -128,26 +140,26 @@ class Wanted:
         }
 
 
-@app.command(short_help="Measure until the model is good enough.")
-@shares(Hosts, "place")
-@shares(Wanted, "wanted")
+@app.command(short_help="Measure until the model is accurate enough.")
+@expand_options(PlaceOptions, "place")
+@expand_options(CalibrationOptions, "options")
 def calibrate(
     *,
-    place: Hosts,
-    wanted: Wanted,
+    place: PlaceOptions,
+    options: CalibrationOptions,
     check: Check = False,
     as_json: AsJson = False,
-    output: Place = None,
+    output: Folder = None,
 ) -> int:
-    """Measure, fit and choose the next runs, until an error or a budget is reached.
+    """Measure, fit and choose the next runs, until a target error or a budget is reached.
 
-    Runs in a test network of this machine (as root), or between two hosts that ssh reaches and
-    that have icprobe. What is measured is kept in DIR run by run: the same command goes on after
-    any interruption, and a greater budget continues. In the end DIR is a dataset.
+    Runs are measured in a test network of this machine (as root), or between two hosts that ssh
+    reaches and that have icprobe. DIR keeps every run, and in the end it is a dataset. After an
+    interruption the same command goes on; a greater budget continues too.
 
-    Exit codes: 0 done, 3 the stated error was not reached; with --usecase those of its verdict
-    (0 met, 1 not met, 3 undecided); 2 the question was wrong or the hosts cannot be reached, 130
-    stopped by Ctrl-C.
+    Exit codes: 0 done, 3 the target error was not reached. With --usecase those of its verdict:
+    0 met, 1 not met, 3 undecided. 2 the question was wrong or a host cannot be reached, 130 stopped
+    by Ctrl-C.
 
     \b
     icmodel calibrate -o my-lab
@@ -156,90 +168,170 @@ def calibrate(
     icmodel calibrate --check
     """  # noqa: D301
     if check:
-        found = check_probe(find_probe())
-        answer = Answer(lambda: [_section(found)], lambda: _document(found))
+        working = check_probe(find_probe())
+        answer = Answer(lambda: [probe_section(working)], lambda: probe_document(working))
         emit(answer, as_json=as_json, output=output)
         return 0
     if output is None:
         raise CalibrationError("there is no folder to measure into: give one with -o DIR")
     place.check()
     from icmodel.calibrate.calibration import Request, carry_out
-    from icmodel.cli.watching import interruptible, watching
 
-    topology = place.topology or CABLE
-    request = Request(output, place.hosts, topology, place.address, wanted.settings())
-    probe = find_probe()  # last: errors of the question need no probe
-    with interruptible(f"the same command goes on in {output}"), watching() as watch:
+    topology = place.topology or DEFAULT_TOPOLOGY
+    request = Request(output, place.hosts, topology, place.address, options.settings())
+    probe = find_probe()  # last, so that a wrong question is reported without icprobe too
+    with interruptible(f"the same command goes on in {output}"), calibration_progress() as watch:
         made = carry_out(probe, request, watch)
-    emit(Answer(lambda: _sections(made), lambda: made.to_dict()), as_json=as_json, output=None)
-    return _exit_code(made, stated=wanted.error is not None or wanted.usecase is not None)
+    emit(Answer(lambda: calibration_sections(made), made.to_dict), as_json=as_json, output=None)
+    return exit_code(made, has_target=options.error is not None or options.usecase is not None)
 
 
-def _exit_code(made: Calibration, *, stated: bool) -> int:
-    """Exit code of the verdict, or of the ``stated`` end: an error or a verdict."""
+def exit_code(made: Calibration, *, has_target: bool) -> int:
+    """Exit code of the verdict, or of whether the target error was reached if there is one."""
     verdict = made.result.progress.verdict
     if verdict:
-        return {"met": 0, "not met": 1}.get(verdict, UNDECIDED)
-    return UNDECIDED if stated and made.result.reason != "error" else 0
+        return {MET: 0, NOT_MET: 1}.get(verdict, UNDECIDED)
+    return UNDECIDED if has_target and made.result.reason != "error" else 0
 
 
-def _sections(made: Calibration) -> list[Section]:
-    from icmodel.cli.watching import ratio_text
-
-    stand = made.result.progress
-    rows = tuple(
-        (one.metric, str(one.count), *map(ratio_text, (one.middle, one.p95, one.noise)))
-        for one in stand.scores
-    )
-    columns = ("metric", "#left out", "#error", "#95 % below", "#noise of a run")
-    lines = (
-        f"{stand.runs} runs in {stand.spent_s:.0f} s of measuring, {len(made.result.refused)} "
-        f"refused; ended by: {made.result.reason}",
-        *((_spoilt(made),) if made.spoilt else ()),
-        *((_disturbed(stand),) if stand.disturbed else ()),
-        *((_verdict(stand),) if stand.verdict else ()),
-        *(() if stand.scores else (f"{UNSCORED}: give more with --budget, and it goes on",)),
-        f"dataset {made.dataset} in {made.folder}, variant {made.variant}",
-    )
-    found = [Section(f"calibrated {made.system}", lines)]
-    if rows:
-        found.append(Section(ERRORS, Table(columns, rows)))
-    return found
+# --- what is printed in the end ---------------------------------------------------------------
 
 
-def _verdict(stand: Progress) -> str:
-    """The verdict, and the requirements that cause it."""
-    names = [name for name, outcome in stand.requirements.items() if outcome == stand.verdict]
-    due = f": {', '.join(names)}" if stand.verdict != MET else ""
-    return f"verdict of the use case: {stand.verdict}{due}"
+def calibration_sections(made: Calibration) -> Iterator[Section]:
+    """How the calibration ended, and the error of each metric."""
+    end = made.result.progress
+    lines = [
+        f"{end.runs} runs in {end.spent_s:.0f} s of measuring, {len(made.result.refused)} refused; "
+        f"ended by: {made.result.reason}"
+    ]
+    if made.spoilt:
+        flags = ", ".join(f"{name} {count}" for name, count in sorted(made.flags.items()))
+        lines.append(f"nothing is taken of {made.spoilt} of them, for their flags: {flags}")
+    if end.disturbed:
+        lines.append(f"the hypervisor disturbed {end.disturbed} of them, which count for nothing")
+    if end.verdict:
+        lines.append(verdict_line(end))
+    if not end.scores:
+        lines.append(
+            "it ended within the first round, so neither error nor verdict is known: "
+            "give more with --budget, and it goes on"
+        )
+    lines.append(f"dataset {made.dataset} in {made.folder}, variant {made.variant}")
+    yield Section(f"calibrated {made.system}", tuple(lines))
+
+    if end.scores:
+        rows = tuple(
+            (one.metric, str(one.count), *map(percent_text, (one.middle, one.p95, one.noise)))
+            for one in end.scores
+        )
+        columns = ("metric", "#left out", "#error", "#95 % below", "#noise of a run")
+        heading = "error at runs left out: relative, of shares of a processor the difference"
+        yield Section(heading, Table(columns, rows))
 
 
-def _spoilt(made: Calibration) -> str:
-    flags = ", ".join(f"{name} {count}" for name, count in sorted(made.flags.items()))
-    return f"nothing is taken of {made.spoilt} of them, for their flags: {flags}"
+def verdict_line(end: Progress) -> str:
+    """The verdict of the use case, and the requirements that cause it."""
+    names = [name for name, outcome in end.requirements.items() if outcome == end.verdict]
+    cause = f": {', '.join(names)}" if end.verdict != MET else ""
+    return f"verdict of the use case: {end.verdict}{cause}"
 
 
-def _disturbed(stand: Progress) -> str:
-    return f"the hypervisor disturbed {stand.disturbed} of them, which count for nothing"
+def percent_text(ratio: float) -> str:
+    """A ratio in per cent; a dash if it is unknown."""
+    return "–" if ratio != ratio else units.format_ratio(ratio, 3)
 
 
-def _section(probe: Probe) -> Section:
-    said = ((name, _text(name, value)) for name, value in probe.instrument.items())
-    rows = (("path", str(probe.path)), ("version", probe.version), *said)
-    return Section("icprobe works", Table(("what", "value"), rows))
+def probe_section(probe: Probe) -> Section:
+    """Path and version of icprobe, and the limits that it measured of itself."""
+    rows = [("path", str(probe.path)), ("version", probe.version)]
+    for name, value in probe.instrument.items():
+        try:
+            text = quantity_text(name, value)
+        except UnitError:  # a metric of a later icprobe, whose unit is unknown here
+            text = f"{value:g}"
+        rows.append((name, text))
+    return Section("icprobe works", Table(("what", "value"), tuple(rows)))
 
 
-def _text(name: str, value: float) -> str:
-    """A value with its unit; without one for a metric of a later icprobe that this icmodel does not know."""
-    try:
-        return quantity_text(name, value)
-    except UnitError:
-        return f"{value:g}"
-
-
-def _document(probe: Probe) -> dict[str, object]:
+def probe_document(probe: Probe) -> dict[str, object]:
+    """JSON form of a check of icprobe."""
     return {
         "schema_version": 1,
         "probe": {"path": str(probe.path), "version": probe.version},
         "selfcheck": dict(probe.instrument),
     }
+
+
+# --- progress ---------------------------------------------------------------------------------
+
+LINE_EVERY = 10
+"""Runs between two lines of progress without a terminal, before an error is known."""
+EARLY = 12
+"""Runs after which a line warns if the hypervisor disturbed most of them."""
+
+
+@contextmanager
+def calibration_progress() -> Iterator[Callable[[Progress], None]]:
+    """Yield a function that shows the state of a calibration on standard error.
+
+    A bar is drawn on a terminal; otherwise a line is printed for each step.
+    """
+    if not sys.stderr.isatty():
+        yield PlainProgress()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        bar = bars.add_task("calibrating", total=None)
+
+        def draw(state: Progress) -> None:
+            for line in step_lines(state):
+                bars.console.print(line, markup=False, highlight=False)
+            text = f"run {state.runs}, {_times(state)}"
+            bars.update(bar, description=text, completed=state.spent_s, total=state.budget_s)
+
+        yield draw
+
+
+class PlainProgress:
+    """Lines of progress for a standard error that is no terminal."""
+
+    def __init__(self) -> None:
+        self._reported_runs = 0
+        self._scored = False
+
+    def __call__(self, state: Progress) -> None:
+        """Print the lines of a state; until an error is known, also one every `LINE_EVERY` runs."""
+        lines = step_lines(state)
+        self._scored = self._scored or bool(state.scores)
+        if not self._scored and state.runs >= self._reported_runs + LINE_EVERY:
+            self._reported_runs = state.runs
+            lines.append(f"{state.runs} runs, {_times(state)}: first rounds, no error is known yet")
+        for line in lines:
+            print(line, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def step_lines(state: Progress) -> list[str]:
+    """The error after a step, or a warning if early runs were disturbed; empty for most runs."""
+    if state.scores:
+        errors = ", ".join(
+            f"{one.metric} {percent_text(one.middle)}" for one in state.scores if one.count
+        )
+        disturbed = f" ({state.disturbed} disturbed)" if state.disturbed else ""
+        verdict = f"; verdict {state.verdict}" if state.verdict else ""
+        runs = f"{state.runs} runs{disturbed}, {_times(state)}"
+        return [f"{runs}: error {percent_text(state.error)} ({errors}){verdict}"]
+    if state.last is not None and state.runs == EARLY and 2 * state.disturbed > EARLY:
+        return [
+            f"the hypervisor disturbed {state.disturbed} of the first {state.runs} runs, which "
+            "count for nothing: interrupt and start anew in a quieter hour, or allow more with "
+            "--most-steal"
+        ]
+    return []
+
+
+def _times(state: Progress) -> str:
+    return f"{state.spent_s:.0f} of {state.budget_s:.0f} s"

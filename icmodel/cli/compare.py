@@ -1,29 +1,17 @@
-"""``icmodel compare``: one question put to several datasets, protocols or variants."""
+"""``icmodel compare``: one question for several datasets, protocols or variants; or a use case for every link."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from icmodel.cli.models import fitted
-from icmodel.cli.output import (
-    Answer,
-    Section,
-    Table,
-    check_file,
-    emit,
-    hanging,
-    progress_bar,
-    write_text,
-)
-from icmodel.cli.predict import metric_records
-from icmodel.cli.question import (
+from icmodel.cli.models import model_with_progress
+from icmodel.cli.options import (
     DEFAULT_DATASET,
     AsJson,
     DatasetNames,
@@ -34,23 +22,34 @@ from icmodel.cli.question import (
     ProtocolNames,
     Question,
     VariantNames,
-    asks,
-    listed,
+    make_app,
     option,
     question_text,
-    room,
+    split_names,
+    with_question,
 )
-from icmodel.cli.short import fitting, shown_metrics
+from icmodel.cli.output import (
+    Answer,
+    Section,
+    Table,
+    bullets,
+    check_file,
+    emit,
+    hanging,
+    progress_bar,
+    write_text,
+)
+from icmodel.cli.predict import fit_notes, metric_records, shown_metrics
 from icmodel.dataset import Dataset, load
-from icmodel.documents import plain
+from icmodel.documents import json_form
 from icmodel.errors import OutOfDomain, ScenarioError
-from icmodel.estimate import Estimate, Prediction, estimated, interval, metric_name
+from icmodel.estimate import Prediction, estimated, interval, metric_name
 from icmodel.scenario import Scenario, scenario
 
 if TYPE_CHECKING:
     from icmodel.interconnects import Comparison
 
-app = room()
+app = make_app()
 
 MOST_NOTES = 6
 """Lines of notes without ``--all``."""
@@ -59,11 +58,14 @@ UseCaseName = Annotated[
     option(
         "usecase",
         "USECASE",
-        "Instead of one question: a use case on every interconnect, by name or file.",
+        "Compare a use case on every interconnect, by bundled name or TOML file.",
     ),
 ]
 Why = Annotated[
-    bool, typer.Option("--why", help="With --usecase: who answers for each interconnect, and why.")
+    bool,
+    typer.Option(
+        "--why", help="Show the dataset behind each interconnect, and why; needs --usecase."
+    ),
 ]
 
 
@@ -78,8 +80,8 @@ class Column:
     prediction: Prediction | None
 
 
-@app.command(short_help="Answers of several datasets side by side.")
-@asks
+@app.command(short_help="Compare datasets, protocols or variants side by side.")
+@with_question
 def compare(
     *,
     usecase: UseCaseName = None,
@@ -97,12 +99,13 @@ def compare(
     """Put one question to several datasets, protocols or variants, side by side.
 
     Repeat --dataset, --protocol or --variant, or give names with commas; every combination that
-    exists is a column. One that cannot answer says why; if none can, that is an error.
+    exists is a column. A combination that cannot answer shows the reason; if none can answer,
+    that is an error.
 
-    With --usecase every interconnect is a row: 1 to 200 Gb/s Ethernet with TCP, UDP and ZeroMQ, RoCE,
-    InfiniBand and RapidIO, met, not met or undecided, on what basis, and what measurement would decide.
-    All bundled datasets speak, or those of --dataset. The exit code is 0 if one meets everything, 1 if
-    none does, 3 if that is open.
+    With --usecase every interconnect is a row: 1 to 200 Gb/s Ethernet with TCP, UDP and ZeroMQ,
+    RoCE, InfiniBand and RapidIO. Each row is met, not met or undecided, with the basis of the
+    verdict and the measurement that would decide. The rows use all bundled datasets, or those of
+    --dataset. Exit codes: 0 one interconnect meets everything, 1 none does, 3 undecided.
 
     \b
     icmodel compare --protocol tcp,udp --payload "1472 B"
@@ -111,97 +114,135 @@ def compare(
     icmodel compare --usecase motion-control
     icmodel compare --usecase motion-control --dataset rapidio-tsi721 --why -o motion-control.md
     """  # noqa: D301
+    cache = not no_cache
     if usecase is not None:
-        asked = {**question.texts(), "option": question.option, "variant": variant}
-        refuse_beside({**asked, "protocol": protocol, "extrapolate": extrapolate, "all": every})
-        return compare_usecase(
-            usecase, listed(dataset), why=why, cache=not no_cache, as_json=as_json, output=output
-        )
+        others = {**question.texts(), "option": question.option, "variant": variant}
+        refuse_others({**others, "protocol": protocol, "extrapolate": extrapolate, "all": every})
+        names = split_names(dataset)
+        return compare_usecase(usecase, names, why=why, cache=cache, as_json=as_json, output=output)
     if why:
         raise ScenarioError("--why is given without --usecase: leave it out, or give --all")
-    datasets = [load(name) for name in listed(dataset) or [DEFAULT_DATASET]]
-    outside = "extrapolate" if extrapolate else "refuse"
-    columns = [
-        _column(data, name, scenario(**question.words(chosen)), outside, cache=not no_cache)
-        for data in datasets
-        for chosen in _protocols(data, datasets, listed(protocol))
-        for name in listed(variant) or [data.default_variant]
-    ]
-    if all(column.prediction is None for column in columns):
+    columns = answer_columns(
+        question,
+        [load(name) for name in split_names(dataset) or [DEFAULT_DATASET]],
+        split_names(protocol),
+        split_names(variant),
+        "extrapolate" if extrapolate else "refuse",
+        cache=cache,
+    )
+    predictions = [one.prediction for one in columns if one.prediction is not None]
+    if not predictions:
         raise OutOfDomain(columns[0].why)
-    emit(_answer(columns, every=every), as_json=as_json, output=output)
+    answer = Answer(
+        sections=lambda: comparison_sections(columns, every=every),
+        document=lambda: {"schema_version": 1, "columns": json_form(columns)},
+        records=lambda: (line for one in predictions for line in metric_records(one)),
+    )
+    emit(answer, as_json=as_json, output=output)
     return 0
 
 
-def _answer(columns: list[Column], *, every: bool) -> Answer:
-    """The columns as sections, JSON and records."""
-    return Answer(
-        sections=lambda: _sections(columns, every=every),
-        document=lambda: {"schema_version": 1, "columns": plain(columns)},
-        records=lambda: chain.from_iterable(map(metric_records, _answered(columns))),
-    )
+# --- one question -----------------------------------------------------------------------------
 
 
-def _protocols(data: Dataset, datasets: list[Dataset], asked: list[str]) -> list[str]:
-    """The requested protocols that a dataset has; each must be in some dataset."""
-    for name in asked:
-        if not any(name in other.protocols for other in datasets):
-            known = "; ".join(f"{other.id} has {', '.join(other.protocols)}" for other in datasets)
+def answer_columns(
+    question: Question,
+    datasets: list[Dataset],
+    protocols: list[str],
+    variants: list[str],
+    outside: str,
+    *,
+    cache: bool,
+) -> list[Column]:
+    """Answer the question for each combination of dataset, protocol and variant.
+
+    A dataset without any of ``protocols`` answers for its default protocol.
+
+    Raises
+    ------
+    OutOfDomain
+        If no dataset has one of the protocols.
+    """
+    for name in protocols:
+        if not any(name in data.protocols for data in datasets):
+            known = "; ".join(f"{data.id} has {', '.join(data.protocols)}" for data in datasets)
             raise OutOfDomain(f"no dataset here has the protocol {name!r}: {known}")
-    return [name for name in asked if name in data.protocols] or [data.default_protocol]
+    columns = []
+    for data in datasets:
+        available = [name for name in protocols if name in data.protocols]
+        for protocol in available or [data.default_protocol]:
+            asked = scenario(**question.parameters(protocol))
+            for variant in variants or [data.default_variant]:
+                columns.append(_column(data, variant, asked, outside, cache=cache))
+    return columns
 
 
 def _column(data: Dataset, variant: str, asked: Scenario, outside: str, *, cache: bool) -> Column:
     try:
-        with fitted(data, variant, cache=cache) as model:
+        with model_with_progress(data, variant, cache=cache) as model:
             prediction = model.predict(asked, outside=outside)
         return Column(data.id, variant, asked.protocol, "", prediction)
     except OutOfDomain as refusal:
         return Column(data.id, variant, asked.protocol, str(refusal), None)
 
 
-def _sections(columns: list[Column], *, every: bool) -> Iterator[Section]:
-    """The questions, the metrics that decide or all, and the notes on each column."""
-    answered = list(_answered(columns))
-    numbered = [(f"({number})", one) for number, one in enumerate(answered, start=1)]
-    heads = tuple(head for head, _ in numbered)
+def comparison_sections(columns: list[Column], *, every: bool) -> Iterator[Section]:
+    """The questions, the metrics that decide or all of them, and the notes of each column."""
+    predictions = {
+        f"({number})": one
+        for number, one in enumerate((c.prediction for c in columns if c.prediction), start=1)
+    }
     rows = tuple(
-        (head, one.dataset, one.variant, question_text(one.scenario)) for head, one in numbered
+        (number, one.dataset, one.variant, question_text(one.scenario))
+        for number, one in predictions.items()
     )
     yield Section("", Table(("", "dataset", "variant", "question"), rows))
+
     names = dict.fromkeys(
-        name for one in answered for name in (one.metrics if every else shown_metrics(one))
+        name
+        for one in predictions.values()
+        for name in (one.metrics if every else shown_metrics(one))
     )
-    cells = [row for name in names for row in _cells(answered, name)]
-    last = ("bottleneck", *(one.bottleneck for one in answered))
-    yield Section("value, 90 % interval and basis", Table(("metric", *heads), (*cells, last)))
-    notes = [f"{head}: {note}" for head, one in numbered for note in one.notes]
+    lines: list[tuple[str, ...]] = []
+    for name in names:
+        known = [one.metrics.get(name) for one in predictions.values()]
+        if all(one is None or one.absent for one in known):
+            continue
+        cells = [
+            ("–", "")
+            if one is None or one.absent
+            else (estimated(name, one), f"{interval(name, one)}, {one.basis}")
+            for one in known
+        ]
+        lines.append((metric_name(name), *(value for value, _ in cells)))
+        lines.append(("", *(basis for _, basis in cells)))
+    lines.append(("bottleneck", *(one.bottleneck for one in predictions.values())))
+    columns_of = ("metric", *predictions)
+    yield Section("value, 90 % interval and basis", Table(columns_of, tuple(lines)))
+
+    notes = [f"{number}: {note}" for number, one in predictions.items() for note in one.notes]
     if notes:
-        yield Section("notes", tuple(fitting(notes, math.inf if every else MOST_NOTES)))
-    silent = [column for column in columns if column.prediction is None]
-    if silent:
-        told = (f"- {c.dataset}, {c.variant}, {c.protocol}: {c.why}" for c in silent)
-        yield Section("without an answer", tuple(told))
+        yield Section("notes", tuple(fit_notes(notes, math.inf if every else MOST_NOTES)))
+    refused = [
+        f"{one.dataset}, {one.variant}, {one.protocol}: {one.why}"
+        for one in columns
+        if one.prediction is None
+    ]
+    if refused:
+        yield Section("without an answer", bullets(refused))
 
 
-def _answered(columns: list[Column]) -> Iterator[Prediction]:
-    return (column.prediction for column in columns if column.prediction is not None)
+# --- a use case -------------------------------------------------------------------------------
 
 
-def _cells(answered: list[Prediction], name: str) -> list[tuple[str, ...]]:
-    """Two lines of one metric: values, and intervals with bases; none where no column has a value."""
-    columns = [_cell(one.metrics.get(name), name) for one in answered]
-    if not any(rests for _, rests in columns):
-        return []
-    values, rests = zip(*columns, strict=True)
-    return [(metric_name(name), *values), ("", *rests)]
-
-
-def _cell(one: Estimate | None, name: str) -> tuple[str, str]:
-    """Value, and interval with basis, of a metric in one column."""
-    if one is None or one.absent:
-        return "–", ""
-    return estimated(name, one), f"{interval(name, one)}, {one.basis}"
+def refuse_others(options: dict[str, object]) -> None:
+    """Raise ScenarioError for the first option that the use case already determines."""
+    for name, value in options.items():
+        if value:
+            raise ScenarioError(
+                f"--{name.replace('_', '-')} is given beside --usecase, which asks its own "
+                "questions: leave it out, or leave --usecase out"
+            )
 
 
 def compare_usecase(
@@ -220,60 +261,41 @@ def compare_usecase(
     if output is not None:
         check_file(output, (".txt", ".json", ".csv", ".md"))
     with progress_bar("comparing") as watch:
-        found = compare_interconnects(usecase, datasets or None, watch, cache=cache)
+        comparison = compare_interconnects(usecase, datasets or None, watch, cache=cache)
     answer = Answer(
-        sections=lambda: _comparison_sections(found, why=why),
-        document=found.to_dict,
-        records=lambda: _records(found),
-        files={".md": lambda path: write_text(path, comparison_markdown(found))},
+        sections=lambda: usecase_sections(comparison, why=why),
+        document=comparison.to_dict,
+        records=lambda: link_records(comparison),
+        files={".md": lambda path: write_text(path, comparison_markdown(comparison))},
     )
     emit(answer, as_json=as_json, output=output)
-    return found.exit_code
+    return comparison.exit_code
 
 
-def refuse_beside(given: dict[str, object]) -> None:
-    """Refuse options that the use case already determines.
-
-    Raises
-    ------
-    ScenarioError
-        Naming the first such option.
-    """
-    for name, value in given.items():
-        if value:
-            raise ScenarioError(
-                f"--{name.replace('_', '-')} is given beside --usecase, which asks its own "
-                "questions: leave it out, or leave --usecase out"
-            )
-
-
-def _comparison_sections(found: Comparison, *, why: bool) -> Iterator[Section]:
+def usecase_sections(comparison: Comparison, *, why: bool) -> Iterator[Section]:
+    """The verdict of each interconnect; with ``why`` the datasets that it rests on."""
     from icmodel.report import interconnects as words
 
-    yield Section("", hanging(words.headline(found)))
-    rows = tuple(words.row_cells(row) for row in found.rows)
-    yield Section("", Table(words.COLUMNS, rows))
-    if told := words.measurements(found):
-        yield Section("what would decide", hanging(told))
+    yield Section("", hanging(words.headline(comparison)))
+    columns = ("link", "#Gb/s", *words.COLUMNS[2:])
+    yield Section("", Table(columns, tuple(map(words.row_cells, comparison.rows))))
+    if measurements := words.measurements(comparison):
+        yield Section("what would decide", hanging(measurements))
     yield Section("how it was made", hanging(words.RULES))
     if not why:
         yield Section("", ("who answers for each link, who else does, and why: --why",))
         return
-    for row in found.rows:
-        heading = f"{words.link_name(row)}: {row.outcome}"
-        yield Section(heading, hanging(words.reasons(row)))
+    for row in comparison.rows:
+        yield Section(f"{words.link_name(row)}: {row.outcome}", hanging(words.reasons(row)))
 
 
-def _records(found: Comparison) -> Iterator[dict[str, object]]:
-    """One line a link."""
-    for row in found.rows:
-        told = row.to_dict()
-        source = row.source
-        kept = ("source", "others", "silent", "measurements")
-        flat = {name: value for name, value in told.items() if name not in kept}
+def link_records(comparison: Comparison) -> Iterator[dict[str, object]]:
+    """One CSV line for each link."""
+    nested = ("source", "others", "silent", "measurements")
+    for row in comparison.rows:
         yield {
-            **flat,
-            "dataset": source.dataset,
-            "choice": source.result.description,
+            **{name: value for name, value in row.to_dict().items() if name not in nested},
+            "dataset": row.source.dataset,
+            "choice": row.source.result.description,
             "measurements": "; ".join(row.measurements),
         }

@@ -10,23 +10,34 @@ from typing import Annotated
 import typer
 
 from icmodel import units
-from icmodel.cli.output import Answer, Section, Table, emit, listing
-from icmodel.cli.question import AsJson, Output, listed, option, quantity_text, read_options, room
-from icmodel.cli.repeats import repeat_noise, repeat_sections
-from icmodel.dataset import AXES, Dataset, Point, catalogue, load
+from icmodel.cli.options import (
+    DATASET_HELP,
+    AsJson,
+    Output,
+    make_app,
+    option,
+    parse_key_values,
+    quantity_text,
+    split_names,
+)
+from icmodel.cli.output import Answer, Section, Table, bullets, emit, fixed, listing
+from icmodel.dataset import AXES, RATIOS, Dataset, Point, catalogue, load
+from icmodel.dataset.repeats import noise
+from icmodel.dataset.rows import POINT
 from icmodel.errors import OutOfDomain
 
-app = room()
+app = make_app()
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Bundled name or path of a folder.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help=DATASET_HELP)]
 Protocols = Annotated[
-    list[str] | None, option("protocol", "NAMES", "Only rows of these; can be repeated.")
+    list[str] | None, option("protocol", "NAMES", "Only rows of these protocols; can be repeated.")
 ]
 Metrics = Annotated[
-    list[str] | None, option("metric", "NAMES", "Only rows of these; can be repeated.")
+    list[str] | None, option("metric", "NAMES", "Only rows of these metrics; can be repeated.")
 ]
 Options = Annotated[
-    list[str] | None, option("option", "KEY=VALUE", "Only rows at this; can be repeated.")
+    list[str] | None,
+    option("option", "KEY=VALUE", "Only rows at this value of an axis; can be repeated."),
 ]
 Seal = Annotated[
     bool, typer.Option("--seal", help="Write the sha256 of points.csv into dataset.toml.")
@@ -35,9 +46,9 @@ Seal = Annotated[
 
 @app.callback(short_help="List, show and check datasets.")
 def datasets() -> None:
-    """List, show and check datasets, the bundled ones and your own.
+    """List, show and check bundled datasets and your own.
 
-    A path serves wherever a name does.
+    Every command takes the path of a folder in place of a name.
 
     \b
     icmodel datasets list
@@ -50,7 +61,7 @@ def datasets() -> None:
 # --- list -------------------------------------------------------------------------------------
 
 
-@app.command("list", short_help="The bundled datasets.")
+@app.command("list", short_help="List the bundled datasets.")
 def list_all(*, as_json: AsJson = False, output: Output = None) -> None:
     """List the bundled datasets: link, rate, protocols and number of rows.
 
@@ -58,79 +69,108 @@ def list_all(*, as_json: AsJson = False, output: Output = None) -> None:
     icmodel datasets list
     icmodel datasets list --json
     """  # noqa: D301
-    found = [load(name) for name in catalogue()]
-    answer = listing("datasets", list(map(_entry, found)), _catalogue(found))
-    emit(answer, as_json=as_json, output=output)
-
-
-def _entry(data: Dataset) -> dict[str, object]:
-    return {
-        "id": data.id,
-        "title": data.title,
-        "kind": data.interconnect.kind,
-        "line_rate_bps": data.interconnect.line_rate_bps,
-        "protocols": list(data.protocols),
-        "rows": len(data.points),
-    }
-
-
-def _catalogue(found: list[Dataset]) -> Table:
-    rows = tuple(
-        (
-            data.id,
-            data.interconnect.kind,
-            quantity_text("line_rate_bps", data.interconnect.line_rate_bps),
-            ", ".join(data.protocols),
-            str(len(data.points)),
-            data.title,
+    entries: list[dict[str, object]] = []
+    rows = []
+    for data in map(load, catalogue()):
+        link, count = data.interconnect, len(data.points)
+        entries.append(
+            {
+                "id": data.id,
+                "title": data.title,
+                "kind": link.kind,
+                "line_rate_bps": link.line_rate_bps,
+                "protocols": list(data.protocols),
+                "rows": count,
+            }
         )
-        for data in found
-    )
-    return Table(("dataset", "link", "#line rate", "protocols", "#rows", "what"), rows)
+        rate = quantity_text("line_rate_bps", link.line_rate_bps)
+        rows.append((data.id, link.kind, rate, ", ".join(data.protocols), str(count), data.title))
+    table = Table(("dataset", "link", "#line rate", "protocols", "#rows", "what"), tuple(rows))
+    emit(listing("datasets", entries, table), as_json=as_json, output=output)
 
 
 # --- show -------------------------------------------------------------------------------------
 
+MOST_VALUES = 8
+"""Values of an axis that are listed; of more only number and ends are shown."""
+NOISE_METRICS = (
+    "goodput_bps",
+    "frames_per_s",
+    "latency_mean_s",
+    "latency_p50_s",
+    "rtt_mean_s",
+    "rtt_half_mean_s",
+    "cpu_send",
+    "cpu_recv",
+    "loss_rate",
+)
+"""Metrics whose noise is shown; ``--json`` has all."""
 
-@app.command(short_help="What a dataset holds.")
+
+@app.command(short_help="Show the contents of a dataset.")
 def show(name: Name, *, as_json: AsJson = False, output: Output = None) -> None:
-    """Show what a dataset holds: source, licence, hosts, axes, metrics and limits.
+    """Show the contents of a dataset: source, licence, hosts, axes, metrics and limits.
 
-    Says how many rows there are of each metric and basis, how much repeats differ, how many runs
-    were held out, and what the source itself limits.
+    The tables also count the rows of each metric and basis, and the held-out runs. They show the
+    noise between repeats, and limits that the source states.
 
     \b
     icmodel datasets show ethernet-10g-2012
     icmodel datasets show path/of/my-dataset --json
     """  # noqa: D301
     data = load(name)
-    answer = Answer(sections=lambda: _shown(data), document=lambda: _document(data))
+    answer = Answer(lambda: dataset_sections(data), lambda: dataset_document(data))
     emit(answer, as_json=as_json, output=output)
 
 
-def _shown(data: Dataset) -> Iterator[Section]:
-    yield Section(f"{data.id}: {data.title}", _facts(data))
-    hosts = _tables(data, "hosts")
+def dataset_sections(data: Dataset) -> Iterator[Section]:
+    """The dataset as tables: facts, hosts, axes, rows by metric and basis, noise and limits."""
+    yield Section(f"{data.id}: {data.title}", facts_table(data))
+    hosts = [{key: str(value) for key, value in host.items()} for host in _tables(data, "hosts")]
     if hosts:
         columns = tuple(dict.fromkeys(key for host in hosts for key in host))
-        rows = tuple(tuple(host.get(key, "") for key in columns) for host in hosts)
-        yield Section("hosts", Table(columns, rows))
-    yield Section("axes", _axes(data))
-    yield Section("metrics", _metrics(data))
+        cells = tuple(tuple(host.get(key, "") for key in columns) for host in hosts)
+        yield Section("hosts", Table(columns, cells))
+
+    axes = tuple((axis, _values_text(data, axis), _meaning(data, axis)) for axis in _axes(data))
+    yield Section("axes", Table(("axis", "values", "meaning"), axes))
+
+    counts = Counter((point.metric, point.protocol) for point in data.points)
+    metrics = tuple(
+        (metric, *(str(counts[metric, protocol] or "–") for protocol in data.protocols))
+        for metric in data.metrics
+    )
+    columns = ("rows of", *(f"#{protocol}" for protocol in data.protocols))
+    yield Section("metrics", Table(columns, metrics))
     bases = Counter(point.basis for point in data.points)
-    yield Section("basis", _counted("basis", bases))
-    yield from repeat_sections(data)
+    rows = tuple((basis, str(count)) for basis, count in bases.most_common())
+    yield Section("basis", Table(("basis", "#rows"), rows))
+
+    if noises := repeat_noise(data):
+        heading = "noise of one run: median over so many rows with two runs or more"
+        yield Section(heading, noise_table(noises))
+    if data.held_out_runs:
+        places = {point[POINT] for point in data.held_out}
+        text = f"{len(data.held_out_runs)} runs at {len(places)} points"
+        yield Section("held out from every fit", (text,))
+
     if data.stated_limits:
-        yield Section("limits the source states", _limits(data))
+        yield Section("limits the source states", limits_table(data))
     if data.absences:
-        yield Section("what has no rows", _absences(data))
-    yield Section("known limits", tuple(f"- {limit}" for limit in data.known_limits))
+        absences = tuple(
+            (entry.get("metric", ""), entry.get("protocol", "any"), entry.get("reason", ""))
+            for entry in data.absences
+        )
+        yield Section("what has no rows", Table(("metric", "protocol", "why"), absences))
+    yield Section("known limits", bullets(data.known_limits))
 
 
-def _facts(data: Dataset) -> Table:
+def facts_table(data: Dataset) -> Table[str]:
+    """Source, licence, tool, link and defaults of a dataset, as far as they are known."""
     link = data.interconnect
-    tool = {key: str(value) for key, value in _table(data, "tool").items()}
-    rate, mtu = link.line_rate_bps, link.mtu_bytes
+    tool = data.document.get("tool")
+    tool = tool if isinstance(tool, dict) else {}
+    rate = link.line_rate_bps
     facts = (
         ("source", data.citation),
         ("licence", data.licence),
@@ -138,26 +178,27 @@ def _facts(data: Dataset) -> Table:
         ("measured by", f"{tool.get('name', '')}, version {tool.get('version', 'not stated')}"),
         ("whose", data.whose),
         ("link", link.kind if rate is None else f"{link.kind}, {units.format_bps(rate)}"),
-        ("MTU", quantity_text("mtu_bytes", mtu)),
+        ("MTU", quantity_text("mtu_bytes", link.mtu_bytes)),
         ("a switch adds", quantity_text("latency_s", link.switch_latency_s)),
         ("cable", quantity_text("cable_length_m", link.cable_length_m)),
-        ("protocols", ", ".join(_with_default(data.protocols, data.default_protocol))),
+        ("protocols", _with_default(data.protocols, data.default_protocol)),
         ("variant", data.default_variant),
         ("sha256", data.sha256),
     )
     return Table(("", " "), tuple(fact for fact in facts if fact[1] not in ("", "–")))
 
 
-def _with_default(names: tuple[str, ...], default: str) -> list[str]:
-    return [f"{name} (default)" if name == default else name for name in names]
+def _with_default(names: tuple[str, ...], default: str) -> str:
+    return ", ".join(f"{name} (default)" if name == default else name for name in names)
 
 
-def _axes(data: Dataset) -> Table:
-    rows = tuple((name, _values(data, name), _meaning(data, name)) for name in _used_axes(data))
-    return Table(("axis", "values", "meaning"), rows)
+def _tables(data: Dataset, key: str) -> list[dict[str, object]]:
+    tables = data.document.get(key)
+    return tables if isinstance(tables, list) else []
 
 
-def _used_axes(data: Dataset) -> list[str]:
+def _axes(data: Dataset) -> list[str]:
+    """Axes on which some point has a value, without the protocol."""
     fixed = [
         axis for axis in AXES[1:] if any(getattr(point, axis) is not None for point in data.points)
     ]
@@ -168,40 +209,23 @@ def _numbers(data: Dataset, axis: str) -> list[float]:
     return sorted({getattr(point, axis) for point in data.points} - {None})
 
 
-def _values(data: Dataset, axis: str) -> str:
+def _values_text(data: Dataset, axis: str) -> str:
     if axis in data.option_axes:
-        return ", ".join(_with_default(data.option_values(axis), data.option_defaults[axis]))
-    numbers = _numbers(data, axis)
-    texts = [units.format_quantity(axis, number) for number in numbers]
+        return _with_default(data.option_values(axis), data.option_defaults[axis])
+    texts = [units.format_quantity(axis, number) for number in _numbers(data, axis)]
     if len(texts) <= MOST_VALUES:
         return ", ".join(texts)
     return f"{len(texts)} from {texts[0]} to {texts[-1]}"
 
 
-MOST_VALUES = 8
-"""Values of an axis that are listed; more are counted."""
-
-
 def _meaning(data: Dataset, axis: str) -> str:
-    entry = _table(data, "axes").get(axis)
+    axes = data.document.get("axes")
+    entry = axes.get(axis) if isinstance(axes, dict) else None
     return str(entry.get("meaning", "")) if isinstance(entry, dict) else ""
 
 
-def _metrics(data: Dataset) -> Table:
-    counts = Counter((point.metric, point.protocol) for point in data.points)
-    rows = tuple(
-        (metric, *(str(counts[metric, protocol] or "–") for protocol in data.protocols))
-        for metric in data.metrics
-    )
-    return Table(("rows of", *(f"#{name}" for name in data.protocols)), rows)
-
-
-def _counted(name: str, counts: Counter[str]) -> Table:
-    rows = tuple((key, str(count)) for key, count in counts.most_common())
-    return Table((name, "#rows"), rows)
-
-
-def _limits(data: Dataset) -> Table:
+def limits_table(data: Dataset) -> Table[str]:
+    """Limits of metrics that the source states."""
     rows = tuple(
         (
             limit.metric,
@@ -215,32 +239,53 @@ def _limits(data: Dataset) -> Table:
     return Table(("metric", "protocol", "at least", "at most", "source"), rows)
 
 
-def _absences(data: Dataset) -> Table:
-    rows = tuple(
-        (entry.get("metric", ""), entry.get("protocol", "any"), entry.get("reason", ""))
-        for entry in data.absences
-    )
-    return Table(("metric", "protocol", "why"), rows)
+Noises = dict[str, dict[str, dict[str, float]]]
 
 
-def _table(data: Dataset, key: str) -> dict[str, object]:
-    found = data.document.get(key)
-    return found if isinstance(found, dict) else {}
+def repeat_noise(data: Dataset) -> Noises:
+    """Noise between repeats by protocol and metric, from rows with at least two runs.
+
+    ``run`` is the standard deviation of one run, relative or, for ratios, absolute: the median over
+    ``rows`` rows.
+    """
+    by_protocol = {
+        protocol: noise(point for point in data.points if point.protocol == protocol)
+        for protocol in data.protocols
+    }
+    return {
+        protocol: {metric: {"rows": one.rows, "run": one.run} for metric, one in noises.items()}
+        for protocol, noises in by_protocol.items()
+        if noises
+    }
 
 
-def _tables(data: Dataset, key: str) -> list[dict[str, str]]:
-    found = data.document.get(key)
-    entries = found if isinstance(found, list) else []
-    return [{name: str(value) for name, value in entry.items()} for entry in entries]
+def noise_table(noises: Noises) -> Table[str]:
+    """Noise of the main metrics with a column for each protocol; in per cent, of ratios absolute."""
+    rows = []
+    for metric in NOISE_METRICS:
+        known = [of.get(metric) for of in noises.values()]
+        if not any(known):
+            continue
+        cells = []
+        for one in known:
+            if one is None:
+                cells.append("–")
+                continue
+            run = one["run"]
+            text = fixed(run, 4) if metric in RATIOS else units.format_ratio(run, 2)
+            cells.append(f"{text} ({one['rows']:.0f})")
+        rows.append((metric, *cells))
+    return Table(("metric", *(f"#{protocol}" for protocol in noises)), tuple(rows))
 
 
-def _document(data: Dataset) -> dict[str, object]:
+def dataset_document(data: Dataset) -> dict[str, object]:
+    """JSON form: the keys of dataset.toml, the values of the axes, counts of rows, and noise."""
     counts = Counter((point.protocol, point.metric) for point in data.points)
     values: dict[str, object] = {
         axis: list(data.option_values(axis))
         if axis in data.option_axes
         else [_json_number(number) for number in _numbers(data, axis)]
-        for axis in _used_axes(data)
+        for axis in _axes(data)
     }
     return {
         **data.document,
@@ -262,7 +307,7 @@ def _json_number(number: float) -> float | str:
 # --- points -----------------------------------------------------------------------------------
 
 
-@app.command(short_help="Rows, with basis and source.")
+@app.command(short_help="Print rows, each with its basis and source.")
 def points(
     name: Name,
     *,
@@ -274,53 +319,61 @@ def points(
 ) -> None:
     """Print the rows of a dataset, each number with its basis and source.
 
-    A CSV has the columns of points.csv, so that it can start a dataset of your own.
+    A CSV file has the columns of points.csv, so that it can start a dataset of your own.
 
     \b
     icmodel datasets points ethernet-10g-2012 --protocol tcp --metric latency_mean_s
     icmodel datasets points ethernet-1g-2010 --option offload=baseline -o baseline.csv
     """  # noqa: D301
     data = load(name)
-    wanted = read_options(at)
-    _check_names(data, listed(protocol), listed(metric), wanted)
-    rows = [
-        point
-        for point in data.points
-        if (not protocol or point.protocol in listed(protocol))
-        and (not metric or point.metric in listed(metric))
-        and all(point.options[data.option_axes.index(axis)] == v for axis, v in wanted.items())
-    ]
+    rows = select_rows(data, split_names(protocol), split_names(metric), parse_key_values(at))
     answer = Answer(
-        sections=lambda: [Section(f"{data.id}, {len(rows)} rows", _rows(data, rows))],
+        sections=lambda: [Section(f"{data.id}, {len(rows)} rows", rows_table(data, rows))],
         document=lambda: {
             "schema_version": 1,
             "dataset": {"id": data.id, "sha256": data.sha256},
-            "points": [{"line": point.line, **_row(data, point)} for point in rows],
+            "points": [{"line": point.line, **row_record(data, point)} for point in rows],
         },
-        records=lambda: (_row(data, point) for point in rows),
+        records=lambda: (row_record(data, point) for point in rows),
     )
     emit(answer, as_json=as_json, output=output)
 
 
-def _check_names(
+def select_rows(
     data: Dataset, protocols: list[str], metrics: list[str], options: dict[str, str]
-) -> None:
-    for what, asked, known in (
+) -> list[Point]:
+    """Rows of some protocols, metrics and values of option axes; an empty list selects all.
+
+    Raises
+    ------
+    OutOfDomain
+        If the dataset has no such protocol, metric, axis or value.
+    """
+    for noun, names, known in (
         ("protocol", protocols, data.protocols),
         ("metric", metrics, data.metrics),
         ("axis", list(options), data.option_axes),
     ):
-        for name in asked:
+        for name in names:
             if name not in known:
                 have = ", ".join(known) or "none"
-                raise OutOfDomain(f"{data.id} has no {what} {name!r}: it has {have}")
+                raise OutOfDomain(f"{data.id} has no {noun} {name!r}: it has {have}")
     for axis, value in options.items():
-        if value not in data.option_values(axis):
-            have = ", ".join(data.option_values(axis))
+        values = data.option_values(axis)
+        if value not in values:
+            have = ", ".join(values)
             raise OutOfDomain(f"{data.id} has no rows at {axis} = {value!r}: it has {have}")
+    return [
+        point
+        for point in data.points
+        if point.protocol in (protocols or data.protocols)
+        and point.metric in (metrics or data.metrics)
+        and all(point.options[data.option_axes.index(axis)] == v for axis, v in options.items())
+    ]
 
 
-def _row(data: Dataset, point: Point) -> dict[str, object]:
+def row_record(data: Dataset, point: Point) -> dict[str, object]:
+    """A row by its columns in points.csv; an unlimited load is ``inf``."""
     axes = {axis: getattr(point, axis) for axis in AXES}
     if point.load_bps is not None:
         axes["load_bps"] = _json_number(point.load_bps)
@@ -329,29 +382,31 @@ def _row(data: Dataset, point: Point) -> dict[str, object]:
     return {**axes, **options, **{name: getattr(point, name) for name in rest}}
 
 
-def _rows(data: Dataset, rows: list[Point]) -> Table:
+def rows_table(data: Dataset, rows: list[Point]) -> Table[str]:
+    """Rows with a column for each axis that has values in them."""
     axes = [axis for axis in AXES if any(getattr(point, axis) is not None for point in rows)]
     places = [i for i in range(len(data.option_axes)) if any(point.options[i] for point in rows)]
+    cells = []
+    for point in rows:
+        values = [getattr(point, axis) for axis in axes]
+        cells.append(
+            (
+                *(
+                    units.format_quantity(axis, value)
+                    if isinstance(value, int | float)
+                    else str(value or "")
+                    for axis, value in zip(axes, values, strict=True)
+                ),
+                *(point.options[i] for i in places),
+                point.metric,
+                units.format_quantity(point.metric, point.value),
+                point.basis,
+                point.source,
+            )
+        )
     options = (data.option_axes[i] for i in places)
     columns = (*axes[:1], *(f"#{axis}" for axis in axes[1:]), *options)
-    cells = tuple(
-        (
-            *(_cell(axis, getattr(point, axis)) for axis in axes),
-            *(point.options[i] for i in places),
-            point.metric,
-            units.format_quantity(point.metric, point.value),
-            point.basis,
-            point.source,
-        )
-        for point in rows
-    )
-    return Table((*columns, "metric", "#value", "basis", "source"), cells)
-
-
-def _cell(axis: str, value: object) -> str:
-    if isinstance(value, (int, float)):
-        return units.format_quantity(axis, value)
-    return str(value or "")
+    return Table((*columns, "metric", "#value", "basis", "source"), tuple(cells))
 
 
 # --- check ------------------------------------------------------------------------------------
@@ -361,7 +416,7 @@ def _cell(axis: str, value: object) -> str:
 def check(folder: Name, *, seal: Seal = False, as_json: AsJson = False) -> None:
     """Check a dataset: every key of dataset.toml, every row of points.csv, and the seal.
 
-    With --seal the hash of points.csv is written into dataset.toml when all else is right.
+    With --seal the hash of points.csv is written into dataset.toml if everything else is right.
 
     \b
     icmodel datasets check path/of/my-dataset
@@ -370,10 +425,14 @@ def check(folder: Name, *, seal: Seal = False, as_json: AsJson = False) -> None:
     from icmodel.dataset.check import check_dataset, seal_dataset  # pydantic, needed only here
 
     data = seal_dataset(folder) if seal else check_dataset(folder)
-    said = f"{data.id}: {len(data.points)} rows of {', '.join(data.metrics)} are in order"
-    document = {"schema_version": 1, "dataset": {"id": data.id, "sha256": data.sha256}}
+    summary = f"{data.id}: {len(data.points)} rows of {', '.join(data.metrics)} are in order"
     answer = Answer(
-        sections=lambda: [Section("", (said, f"sha256 {data.sha256}"))],
-        document=lambda: {**document, "rows": len(data.points), "metrics": list(data.metrics)},
+        sections=lambda: [Section("", (summary, f"sha256 {data.sha256}"))],
+        document=lambda: {
+            "schema_version": 1,
+            "dataset": {"id": data.id, "sha256": data.sha256},
+            "rows": len(data.points),
+            "metrics": list(data.metrics),
+        },
     )
     emit(answer, as_json=as_json, output=None)

@@ -7,40 +7,41 @@ from typing import Annotated
 
 import typer
 
-from icmodel.cli.output import check_file, json_text, print_text
-from icmodel.cli.question import (
+from icmodel.cli.options import (
     DEFAULT_DATASET,
     AsJson,
     DatasetName,
     NoCache,
     Output,
     VariantName,
+    make_app,
     option,
-    room,
 )
+from icmodel.cli.output import check_file, json_text, print_text
 
-app = room()
+app = make_app()
 
 UseCaseName = Annotated[
-    str, typer.Argument(metavar="USECASE", help="Bundled name or path of a TOML file.")
+    str,
+    typer.Argument(metavar="USECASE", help="Name of a bundled use case or path of a TOML file."),
 ]
 CandidateName = Annotated[
     str | None,
-    option("candidate", "NAME", "Whose verdict counts.", "the use case's own"),
+    option("candidate", "NAME", "Candidate that determines the verdict.", "the use case's own"),
 ]
 Strict = Annotated[
     bool,
     typer.Option(
-        "--strict", help="What is met on assumed or extrapolated rows is undecided (exit 3)."
+        "--strict",
+        help="Count requirements met on assumed or extrapolated rows as undecided (exit code 3).",
     ),
 ]
-
 Why = Annotated[
-    bool, typer.Option("--why", help="With what each verdict rests on: derivations, predictions.")
+    bool, typer.Option("--why", help="Show the derivations and predictions behind each verdict.")
 ]
 
 
-@app.command(short_help="A use case: met, not met or undecided.")
+@app.command(short_help="Judge a use case: met, not met or undecided.")
 def evaluate(
     usecase: UseCaseName,
     *,
@@ -55,9 +56,9 @@ def evaluate(
 ) -> int:
     """Judge a use case: each requirement met, not met or undecided, with margin and reason.
 
-    All candidates of the use case are judged; the verdict and the exit code are those of its
-    default or of --candidate: 0 met, 1 not met, 3 undecided. --why adds what was derived and
-    predicted. A file is a whole report: .html (one page that opens offline), .md or .json.
+    All candidates of the use case are judged. The verdict is that of the default candidate, or of
+    --candidate. Exit codes: 0 met, 1 not met, 3 undecided. --why adds derived and predicted
+    numbers. A file is a whole report: .html (one page that opens offline), .md or .json.
 
     \b
     icmodel evaluate imaging
@@ -66,19 +67,19 @@ def evaluate(
     icmodel evaluate motion-control --dataset rapidio-tsi721 --json
     icmodel evaluate my-use-case.toml --dataset path/of/my-dataset
     """  # noqa: D301
-    from icmodel.report import report  # pydantic and the report, not needed by other commands
-    from icmodel.report.text import evaluation_text
+    from icmodel import usecase as judging  # pydantic and the report, not needed by other commands
+    from icmodel.report import report
+    from icmodel.report.terminal import evaluation_text
     from icmodel.report.writing import ENDINGS
     from icmodel.system.namesake import notes_on_system
-    from icmodel.usecase import evaluate as judge
 
     if output is not None:
         check_file(output, ENDINGS)
-    evaluation = judge(
+    evaluation = judging.evaluate(
         usecase, dataset, variant=variant, candidate=candidate, strict=strict, cache=not no_cache
     )
-    made = {one.name: one for one in evaluation.derivations}
-    notes = notes_on_system(evaluation.usecase, made, evaluation.candidate)
+    derivations = {one.name: one for one in evaluation.derivations}
+    notes = notes_on_system(evaluation.usecase, derivations, evaluation.candidate)
     evaluation = replace(evaluation, notes=notes)
     if output is not None:
         report(evaluation, output)
@@ -87,6 +88,6 @@ def evaluate(
     elif output is None:
         print_text(evaluation_text(evaluation, why=why))
     else:
-        told = f"{evaluation.usecase.name} on {evaluation.data.id}, variant {evaluation.variant}"
-        print_text(f"{told}: {evaluation.verdict}; the report is {output}\n")
+        subject = f"{evaluation.usecase.name} on {evaluation.data.id}, variant {evaluation.variant}"
+        print_text(f"{subject}: {evaluation.verdict}; the report is {output}\n")
     return evaluation.exit_code

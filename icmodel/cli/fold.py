@@ -1,4 +1,4 @@
-"""``icmodel fold``: records of the measuring tool become a dataset, or a folded dataset is rebuilt."""
+"""``icmodel fold``: records of icprobe become a dataset, or a folded dataset is rebuilt."""
 
 from __future__ import annotations
 
@@ -11,55 +11,68 @@ import typer
 
 from icmodel import units
 from icmodel.cli.models import best_variant
-from icmodel.cli.output import Answer, Section, Table, emit, progress_bar
-from icmodel.cli.question import BEST, AsJson, check_variant, given, room, shares
+from icmodel.cli.options import BEST, AsJson, expand_options, make_app, option_field
+from icmodel.cli.output import Answer, Section, Table, bullets, emit, progress_bar
+from icmodel.dataset import check_variant
 from icmodel.documents import toml_file
 from icmodel.errors import RecordError
 
 if TYPE_CHECKING:
     from icmodel.fold import Folded, Settings
 
-app = room()
+app = make_app()
 
 Records = Annotated[
     list[Path],
-    typer.Argument(metavar="RECORDS...", help="Files of records, plain or .gz; or a folded DIR."),
+    typer.Argument(
+        metavar="RECORDS...", help="Files of records, plain or .gz; or one folded folder."
+    ),
 ]
 Folder = Annotated[
     Path | None,
     typer.Option(
-        "-o", "--output", metavar="DIR", help="Write the dataset here; its name is the id."
+        "-o", "--output", metavar="DIR", help="Folder of the dataset; its name becomes the id."
     ),
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
-    """How records are folded, as typed."""
+class FoldOptions:
+    """Settings of a fold, as texts of the command line."""
 
-    title: str = given("TEXT", "One line.", "made from the records", "")
-    line_rate: str | None = given("RATE", 'Line rate, "10 Gb/s".', "what a real card says")
-    variant: str | None = given("NAME", "Variant of the model that answers by default.", BEST)
-    about: Path | None = given(
-        "FILE", "TOML with keys of dataset.toml that stand over those made here."
+    title: str = option_field(
+        "TEXT", "Title of the dataset, in one line.", "made from the records", default=""
     )
-    tolerate: list[str] | None = given("FLAG", "This flag spoils nothing; can be repeated.")
-    refuse: list[str] | None = given("FLAG", "This flag spoils the whole run; can be repeated.")
-    apart: list[str] | None = given(
-        "NAME", "Where environments differ in this, an axis of it; can be repeated."
+    line_rate: str | None = option_field(
+        "RATE", 'Line rate, e.g. "10 Gb/s".', "that of a real network card"
     )
-    most_steal: str | None = given(
-        "SHARE", "Runs that lost more of a core to the hypervisor stand apart."
+    variant: str | None = option_field(
+        "NAME", "Variant of the model that answers by default.", BEST
     )
-    withhold: list[str] | None = given(
-        "NAME", "Do not show this of the hosts in the records; can be repeated."
+    about: Path | None = option_field(
+        "FILE", "TOML file whose keys replace those of the written dataset.toml."
     )
-    histogram_digits: int | None = given(
-        "N", "Significant digits that the records' histograms keep.", "all"
+    tolerate: list[str] | None = option_field(
+        "FLAG", "Keep metrics that this flag would spoil; can be repeated."
+    )
+    refuse: list[str] | None = option_field(
+        "FLAG", "Reject a whole run with this flag; can be repeated."
+    )
+    apart: list[str] | None = option_field(
+        "NAME", "Make this property of the environment an option axis; can be repeated."
+    )
+    most_steal: str | None = option_field(
+        "SHARE", "Keep runs apart that lost more of a core to the hypervisor."
+    )
+    withhold: list[str] | None = option_field(
+        "NAME", "Remove this property of the hosts from the records; can be repeated."
+    )
+    histogram_digits: int | None = option_field(
+        "N", "Significant digits to keep in the histograms of the records.", "all"
     )
 
     def settings(self) -> Settings:
-        """The same in SI."""
+        """The settings in SI."""
         from icmodel.fold import Settings  # pydantic, not needed for the help
 
         if self.variant is not None:
@@ -78,15 +91,16 @@ class Chosen:
         )
 
 
-@app.command(short_help="Make a dataset of the measuring tool's records.")
-@shares(Chosen, "chosen")
+@app.command(short_help="Make a dataset from records of icprobe.")
+@expand_options(FoldOptions, "options")
 def fold(
-    *, records: Records, output: Folder = None, chosen: Chosen, as_json: AsJson = False
+    *, records: Records, output: Folder = None, options: FoldOptions, as_json: AsJson = False
 ) -> None:
-    """Make a dataset of records: repeats grouped, environments compared, every record accounted for.
+    """Make a dataset from records: repeats grouped, environments compared, every record accounted for.
 
-    Metrics that a run's flags spoil are left out, held-out runs go to a file of their own, and the
-    records stay beside. A folded dataset is rebuilt from them by its folder alone.
+    Metrics that the flags of a run spoil are left out. Held-out runs go to a file of their own, and
+    the records are kept in the folder. To rebuild a folded dataset from its records, give its folder
+    alone.
 
     \b
     icmodel fold records.jsonl -o my-lab --line-rate "1 Gb/s"
@@ -95,58 +109,64 @@ def fold(
     """  # noqa: D301
     from icmodel.fold import fold_files, rebuild  # pydantic, not needed for the help
 
-    settings = chosen.settings()
-    folder = _folded(records, settings) if output is None else output
-    said = chosen.variant is not None or "default_variant" in settings.about
-    with progress_bar("records") as progress:
-        if output is None:
+    settings = options.settings()
+    if output is None:
+        folder = folder_to_rebuild(records, settings)
+        with progress_bar("records") as progress:
             folded = rebuild(folder, progress)
-        else:
-            best = None if said else best_variant
-            folded = fold_files(records, output, settings, progress, best)
-    answer = Answer(
-        lambda: _sections(folder, folded), lambda: {"dataset": str(folder), **_counts(folded)}
+    else:
+        folder = output
+        stated = options.variant is not None or "default_variant" in settings.about
+        choose = None if stated else best_variant
+        with progress_bar("records") as progress:
+            folded = fold_files(records, folder, settings, progress, choose)
+    emit(
+        Answer(lambda: fold_sections(folder, folded), lambda: fold_document(folder, folded)),
+        as_json=as_json,
+        output=None,
     )
-    emit(answer, as_json=as_json, output=None)
 
 
-def _folded(records: list[Path], chosen: Settings) -> Path:
-    """The folder to rebuild, which must be given alone and without other options."""
+def folder_to_rebuild(records: list[Path], settings: Settings) -> Path:
+    """The folded folder, which must be given alone and without other options."""
     from icmodel.fold import Settings, is_folded
 
     if len(records) != 1 or not records[0].is_dir():
         raise RecordError("-o DIR is missing: say where the dataset goes")
     if not is_folded(records[0]):
         raise RecordError(f"{records[0]} holds no folded dataset: give files of records and -o DIR")
-    if chosen != Settings():
+    if settings != Settings():
         raise RecordError(
-            "a folder is rebuilt as its folded.json says: to choose otherwise, fold its "
+            "a folder is rebuilt with the settings in its folded.json: for other settings, fold its "
             "records.jsonl.gz into a new folder with -o"
         )
     return records[0]
 
 
-def _sections(folder: Path, folded: Folded) -> Iterator[Section]:
+def fold_sections(folder: Path, folded: Folded) -> Iterator[Section]:
+    """How many runs were used, held out or kept apart, with reasons, flags and notes."""
     from icmodel.fold.account import APART, HELD_OUT, USED
 
     account = folded.account
-    twice = account.duplicates
     rows = [
         (str(account.count(USED)), "runs used for points"),
         (str(account.count(HELD_OUT)), "runs held out"),
-        *((str(n), f"{APART}: {why}") for why, n in account.reasons().items()),
-        *([(str(twice), "records given twice, counted once")] if twice else []),
-        (str(len(folded.points)), "rows in points.csv"),
+        *((str(count), f"{APART}: {why}") for why, count in account.reasons().items()),
     ]
+    if account.duplicates:
+        rows.append((str(account.duplicates), "records given twice, counted once"))
+    rows.append((str(len(folded.points)), "rows in points.csv"))
     yield Section(f"{folder}: {folded.document['title']}", Table(("", "what"), tuple(rows)))
     if flags := account.flags():
         lines = tuple((flag, str(n["runs"]), str(n["spoilt"])) for flag, n in flags.items())
         yield Section("flags", Table(("flag", "#runs", "#spoilt"), lines))
-    if told := (*account.notes, *account.remarks):
-        yield Section("notes", tuple(f"- {note}" for note in told))
+    if notes := (*account.notes, *account.remarks):
+        yield Section("notes", bullets(notes))
 
 
-def _counts(folded: Folded) -> dict[str, object]:
-    said = folded.account.document()
-    del said["runs"]
-    return {**said, "points": len(folded.points), "option_axes": list(folded.option_axes)}
+def fold_document(folder: Path, folded: Folded) -> dict[str, object]:
+    """JSON form: the account without its single runs, and the size of the dataset."""
+    account = folded.account.document()
+    del account["runs"]
+    size = {"points": len(folded.points), "option_axes": list(folded.option_axes)}
+    return {"dataset": str(folder), **account, **size}

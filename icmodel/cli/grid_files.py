@@ -1,4 +1,4 @@
-"""Files of a sweep's grid, written block by block: CSV and Parquet, one row a point."""
+"""Files of a sweep: CSV and Parquet, written block by block with a row for each point; and netCDF."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 NETCDF, PARQUET = ".nc", ".parquet"
 EXTRAS = {NETCDF: ("netcdf", ("h5netcdf", "h5py")), PARQUET: ("parquet", ("pyarrow",))}
-"""The extra that installs the writer of a file format, and its modules."""
+"""Extra of icmodel that installs the writer of a file format, and the modules it needs."""
 BLOCK = 4096
-"""Points written at once."""
+"""Points that are written at once."""
 PARTS = ("_low", "_high", "_basis")
 
 Column = NDArray[Any]
@@ -34,9 +34,10 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """A grid as columns, one row a point: constant parameters, swept ones, and answers.
+    """A grid as columns with a row for each point: constant parameters, swept ones, and answers.
 
-    The values of ``swept`` repeat over the points, the last parameter fastest; without any there is one point.  ``sha256`` is of the dataset's rows.
+    Values of ``swept`` repeat over the points, the last parameter fastest. Without a swept parameter
+    there is one point. ``sha256`` is the hash of the dataset's rows.
     """
 
     fixed: Mapping[str, object]
@@ -50,11 +51,11 @@ class Columns:
 
     @property
     def names(self) -> list[str]:
-        """The header."""
+        """Names of the columns."""
         return [*self.fixed, *self.swept, *self.answers]
 
     def blocks(self, progress: Progress | None) -> Iterator[list[Column]]:
-        """The columns, a number of points at a time."""
+        """The columns in blocks of `BLOCK` points; ``progress`` gets the points done and all points."""
         for start in range(0, len(self), BLOCK):
             if progress is not None:
                 progress(start, len(self))
@@ -66,12 +67,12 @@ class Columns:
 
 
 def columns_of(answers: xarray.Dataset, metrics: list[str], fixed: Mapping[str, object]) -> Columns:
-    """The columns of a grid: its metrics with their intervals and bases, and the bottleneck."""
+    """Columns of a grid: its metrics with their intervals and bases, and the bottleneck."""
     names = [*(name + part for name in metrics for part in ("", *PARTS)), "bottleneck"]
-    told = {"dataset": answers.attrs["dataset"], "variant": answers.attrs["variant"]}
+    source = {"dataset": answers.attrs["dataset"], "variant": answers.attrs["variant"]}
     swept = [str(name) for name in answers.sizes]
     return Columns(
-        {**told, **fixed},
+        {**source, **fixed},
         {name: answers[name].to_numpy() for name in swept},
         {name: answers[name].to_numpy().reshape(-1) for name in names},
         tuple(answers.sizes.values()),
@@ -79,85 +80,80 @@ def columns_of(answers: xarray.Dataset, metrics: list[str], fixed: Mapping[str, 
     )
 
 
-def write_csv(columns: Columns, path: Path, progress: Progress | None = None) -> None:
-    """Write CSV: unknown numbers are empty, codes are their names."""
+def write_grid_csv(columns: Columns, path: Path, progress: Progress | None = None) -> None:
+    """Write CSV: unknown numbers are empty cells, and names stand for codes."""
     if not len(columns):
         path.write_bytes(b"")
         return
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerow(columns.names)
         for block in columns.blocks(progress):
-            cells = map(_cells, columns.names, block)
+            cells = map(csv_cells, columns.names, block)
             file.writelines(f"{','.join(row)}\n" for row in zip(*cells, strict=True))
 
 
 def write_parquet(columns: Columns, path: Path, progress: Progress | None = None) -> None:
     """Write Parquet: unknown numbers are null, codes are dictionaries of their names.
 
-    A column's metadata has its unit and its name in words, the schema's the hash of the dataset's rows.
+    The metadata of a column hold its unit and its name in words, those of the schema the hash of the
+    dataset's rows.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from icmodel.units import long_name, unit_of
+    from icmodel.estimate import long_name
+    from icmodel.units import unit_of
 
     names = columns.names
     blocks = (
-        [_arrow(pa, name, part) for name, part in zip(names, block, strict=True)]
+        [arrow_array(pa, name, part) for name, part in zip(names, block, strict=True)]
         for block in columns.blocks(progress)
     )
     first = next(blocks, [pa.nulls(0) for _ in names])
-    said = [{"units": unit_of(name), "long_name": long_name(name)} for name in names]
-    fields = zip(names, first, said, strict=True)
-    schema = pa.schema(
-        [pa.field(n, array.type, metadata=of) for n, array, of in fields],
-        metadata={"sha256": columns.sha256},
-    )
-    whole = BytesIO()  # in one go, so that a full disk leaves nothing half written
-    with pq.ParquetWriter(whole, schema) as writer:
+    fields = [
+        pa.field(name, array.type, metadata={"units": unit_of(name), "long_name": long_name(name)})
+        for name, array in zip(names, first, strict=True)
+    ]
+    schema = pa.schema(fields, metadata={"sha256": columns.sha256})
+    content = BytesIO()  # written at once, so that a full disk leaves nothing half written
+    with pq.ParquetWriter(content, schema) as writer:
         for arrays in chain([first], blocks):
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
-    path.write_bytes(whole.getbuffer())
+    path.write_bytes(content.getbuffer())
 
 
 def write_netcdf(answers: xarray.Dataset, path: Path) -> None:
-    """Write netCDF in one go: HDF5 crashes where the disk is full while it writes a file itself."""
-    whole = BytesIO()
-    answers.to_netcdf(whole, engine="h5netcdf")
-    path.write_bytes(whole.getbuffer())
+    """Write netCDF through memory, since HDF5 crashes if the disk is full while it writes a file."""
+    content = BytesIO()
+    answers.to_netcdf(content, engine="h5netcdf")
+    path.write_bytes(content.getbuffer())
 
 
-def check_extra(path: Path) -> None:
-    """Refuse a file that could not be written, before anything is computed.
-
-    Raises
-    ------
-    ReportError
-        If its writer is not installed.
-    """
+def check_installed(path: Path) -> None:
+    """Raise ReportError if the writer of a file is not installed, before anything is computed."""
     extra, modules = EXTRAS.get(path.suffix.lower(), ("", ()))
     if any(find_spec(module) is None for module in modules):
-        one = "is" if len(modules) == 1 else "are"
+        verb = "is" if len(modules) == 1 else "are"
         raise ReportError(
-            f"{path} needs {' and '.join(modules)}, which {one} not installed: run pip install "
-            f"'icmodel[{extra}]', or end the file in .csv or .json"
+            f"{path} needs {' and '.join(modules)}, which {verb} not installed: run pip install "
+            f"'icmodel[{extra}]', or write .csv or .json"
         )
 
 
-def _names_of(name: str) -> tuple[str, ...] | None:
-    """Names of a column's codes; ``None`` for numbers."""
+def _code_names(name: str) -> tuple[str, ...] | None:
+    """Names of the codes of a column; ``None`` for a column of numbers."""
     if name == "bottleneck":
         return BOTTLENECKS
     return BASES if name.endswith("_basis") else None
 
 
-def _cells(name: str, column: Column) -> list[str]:
-    """The cells of a column; empty for an unknown number or an unlimited rate.
+def csv_cells(name: str, column: Column) -> list[str]:
+    """CSV cells of a column; empty for an unknown number or an unlimited rate.
 
-    Each different value is written once, since many columns have few: the goodput of a small request
-    is the request.
+    Each distinct value is formatted once, since many columns have few: the goodput of a small
+    request is the request.
     """
-    names = _names_of(name)
+    names = _code_names(name)
     if names is not None:
         return [names[code] if code >= 0 else "" for code in column.tolist()]
     if column.dtype.kind == "f":
@@ -165,22 +161,18 @@ def _cells(name: str, column: Column) -> list[str]:
         texts = [repr(v) if isfinite(v) else "" for v in bits.view(np.float64).tolist()]
     else:
         values, places = np.unique(column.astype(str), return_inverse=True)
-        texts = [_quoted(text) for text in values.tolist()]
+        texts = []
+        for text in values.tolist():
+            cell = StringIO()
+            if text != "None":
+                csv.writer(cell, lineterminator="").writerow([text])
+            texts.append(cell.getvalue())
     return [texts[place] for place in places.tolist()]
 
 
-def _quoted(text: str) -> str:
-    """A text as a cell of CSV; empty for ``None``."""
-    if text == "None":
-        return ""
-    cell = StringIO()
-    csv.writer(cell, lineterminator="").writerow([text])
-    return cell.getvalue()
-
-
-def _arrow(pa: Any, name: str, column: Column) -> Any:
-    """A column in Arrow's format."""
-    names = _names_of(name)
+def arrow_array(pa: Any, name: str, column: Column) -> Any:
+    """A column as an array of the module ``pa``, pyarrow."""
+    names = _code_names(name)
     if names is not None:
         codes = pa.array(column.astype(np.int8), mask=column < 0)
         return pa.DictionaryArray.from_arrays(codes, pa.array(names))

@@ -12,21 +12,20 @@ import typer
 
 from icmodel import units
 from icmodel.cli.models import best_variant
-from icmodel.cli.output import Answer, Section, Table, emit, progress_bar
-from icmodel.cli.question import (
+from icmodel.cli.options import (
     BEST,
     OPTION_HELP,
     PAYLOAD_HELP,
     AsJson,
-    check_variant,
-    given,
+    expand_options,
+    given_options,
+    make_app,
     option,
-    read_options,
-    room,
-    shares,
-    typed,
+    option_field,
+    parse_key_values,
 )
-from icmodel.dataset import Interconnect
+from icmodel.cli.output import Answer, Section, Table, emit, progress_bar
+from icmodel.dataset import Interconnect, check_variant
 from icmodel.errors import ScenarioError
 from icmodel.estimate import Estimate, plural
 from icmodel.ingest import (
@@ -45,7 +44,7 @@ from icmodel.ingest import ingest as ingest_files
 if TYPE_CHECKING:
     from icmodel.own_work import OwnWork
 
-app = room()
+app = make_app()
 
 REFUSED = 2
 """Exit code if a file was refused, even if others were taken."""
@@ -86,23 +85,25 @@ Folder = Annotated[
 class LabelOptions:
     """Options that label all files, as typed."""
 
-    protocol: str | None = given("NAME", "Protocol, e.g. tcp.")
-    payload: str | None = given("SIZE", PAYLOAD_HELP)
-    load: str | None = given(
+    protocol: str | None = option_field("NAME", "Protocol, e.g. tcp.")
+    payload: str | None = option_field("SIZE", PAYLOAD_HELP)
+    load: str | None = option_field(
         "RATE", 'Goodput the runs were limited to, e.g. "1 Gb/s", or unlimited.'
     )
-    cores: str | None = given("N", "Parallel processes, one for each core.")
-    switches: str | None = given("N", "Switches on the path.")
-    endpoints: str | None = given("N", "Senders into the receiving interface, this one included.")
-    other_goodput: str | None = given("RATE", "Total rate that the other endpoints sent.")
-    host_cores: str | None = given(
+    cores: str | None = option_field("N", "Parallel processes, one for each core.")
+    switches: str | None = option_field("N", "Switches on the path.")
+    endpoints: str | None = option_field(
+        "N", "Senders into the receiving interface, this one included."
+    )
+    other_goodput: str | None = option_field("RATE", "Total rate that the other endpoints sent.")
+    host_cores: str | None = option_field(
         "N", "Cores of each host, for tools that print CPU as a share of the host."
     )
-    option: list[str] | None = given("KEY=VALUE", OPTION_HELP)
+    option: list[str] | None = option_field("KEY=VALUE", OPTION_HELP)
 
     def labels(self) -> Labels:
         """The labels in SI."""
-        entries = typed(self) | {"options": read_options(self.option)}
+        entries = given_options(self) | {"options": parse_key_values(self.option)}
         entries.pop("option", None)
         return read_labels(entries, "command line")
 
@@ -111,13 +112,13 @@ class LabelOptions:
 class DatasetOptions:
     """Options that describe the dataset, as typed."""
 
-    interconnect: str | None = given("KIND", f"Kind of link: {', '.join(LINK_KINDS)}.")
-    line_rate: str | None = given("RATE", "Line rate; results above it are refused.")
-    mtu: str | None = given("SIZE", 'MTU of the line, e.g. "1500 B".')
-    title: str | None = given("TEXT", "Title of the dataset.")
-    licence: str | None = given("TEXT", "Licence of the numbers.")
-    citation: str | None = given("TEXT", "How to cite the numbers.")
-    default_variant: str | None = given("NAME", "Default variant of the model.", BEST)
+    interconnect: str | None = option_field("KIND", f"Kind of link: {', '.join(LINK_KINDS)}.")
+    line_rate: str | None = option_field("RATE", "Line rate; results above it are refused.")
+    mtu: str | None = option_field("SIZE", 'MTU of the line, e.g. "1500 B".')
+    title: str | None = option_field("TEXT", "Title of the dataset.")
+    licence: str | None = option_field("TEXT", "Licence of the numbers.")
+    citation: str | None = option_field("TEXT", "How to cite the numbers.")
+    default_variant: str | None = option_field("NAME", "Default variant of the model.", BEST)
 
     def link(self) -> Interconnect | None:
         """The interconnect, or None if no option describes it."""
@@ -147,8 +148,8 @@ class DatasetOptions:
 
 
 @app.command(short_help="Make a dataset of other tools' results.")
-@shares(DatasetOptions, "description")
-@shares(LabelOptions, "labels")
+@expand_options(DatasetOptions, "description")
+@expand_options(LabelOptions, "labels")
 def ingest(
     *,
     files: Files,
@@ -237,7 +238,7 @@ def _command(
 ) -> str:
     """The command line that makes the dataset again in the folder of its files."""
     words = ["icmodel", "ingest", *sorted({file.name for file in files})]
-    for key, value in {**options, **typed(labels), **typed(description)}.items():
+    for key, value in {**options, **given_options(labels), **given_options(description)}.items():
         for one in value if isinstance(value, list) else [value]:
             if one is not None:
                 text = one.name if isinstance(one, Path) else str(one)

@@ -1,4 +1,4 @@
-"""Models of a command: one whose fits are shown as they are made, and the best variant of a new dataset."""
+"""Models of a command: one that shows the progress of its fits, and the best variant of a new dataset."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from icmodel.model import Model
 
 
 @contextmanager
-def fitted(data: Dataset, variant: str | None, *, cache: bool) -> Iterator[Model]:
-    """A model that shows the progress of its fits on a terminal."""
+def model_with_progress(data: Dataset, variant: str | None, *, cache: bool) -> Iterator[Model]:
+    """Yield a model that shows the progress of its fits on a terminal."""
     if (variant or data.default_variant) != "hybrid":
         yield Model(data, variant)
         return
@@ -21,7 +21,7 @@ def fitted(data: Dataset, variant: str | None, *, cache: bool) -> Iterator[Model
 
 
 def best_variant(data: Dataset) -> tuple[str, str]:
-    """The variant that predicts left-out rows of a dataset best, and why; shows progress."""
+    """The variant that predicts left-out rows of a dataset best, and the reason; shows progress."""
     from icmodel.validate import choose  # not needed to predict
 
     with progress_bar("left-out points") as progress:

@@ -1,51 +1,46 @@
-"""Output: the answer of a command as a table, JSON, CSV, or a file of one of these.
+"""Output: the answer of a command as text, JSON, CSV, or a file of one of these.
 
-Tables are drawn by rich on a terminal, within its width, and are plain aligned text when piped. A file is written
-under another name and then renamed, so it is there whole or not at all.
+Tables are drawn by rich on a terminal, within its width, and are plain aligned text when piped. A file is
+written under another name and then renamed, so it is there whole or not at all.
 """
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import NamedTuple, TextIO
 
-from icmodel.cli.table import Table as Table
 from icmodel.documents import json_text as json_text
 from icmodel.errors import ReportError
+from icmodel.table import Table as Table
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-GAP = "  "
+Writer = Callable[[Path], None]
 
 
 class Section(NamedTuple):
     """A heading (may be empty) over a table or over lines of text."""
 
     heading: str
-    body: Table | tuple[str, ...]
-
-
-Writer = Callable[[Path], None]
+    body: Table[str] | tuple[str, ...]
 
 
 class Answer(NamedTuple):
-    """What a command answers, each form made only when it is asked for.
+    """Answer of a command; each form is made only if it is requested.
 
     Parameters
     ----------
     sections : callable
-        For people.
+        Text for people.
     document : callable
-        For ``--json``: a dictionary that JSON knows.
+        Document for ``--json``: a dictionary that JSON can hold.
     records : callable, optional
-        For ``.csv``: one mapping a line, all with the same keys.
-    files : mapping of ending to writer
-        Further forms a file can have.
+        Lines of a ``.csv`` file: mappings that all have the same keys.
+    files : mapping of file extension to writer
+        Further formats of a file.
     """
 
     sections: Callable[[], Iterable[Section]]
@@ -53,47 +48,46 @@ class Answer(NamedTuple):
     records: Callable[[], Iterable[Mapping[str, object]]] | None = None
     files: Mapping[str, Writer] = MappingProxyType({})
 
-    def endings(self) -> dict[str, Writer]:
-        """Every file ending of this answer, with its writer."""
-        writers: dict[str, Writer] = {".txt": self._write_text, ".json": self._write_json}
-        if self.records is not None:
-            writers[".csv"] = self._write_csv
+    def writers(self) -> dict[str, Writer]:
+        """Writer of each file extension."""
+        writers: dict[str, Writer] = {
+            ".txt": lambda path: write_text(path, text_of(self.sections())),
+            ".json": lambda path: write_text(path, json_text(self.document())),
+        }
+        records = self.records
+        if records is not None:
+
+            def write_records(path: Path) -> None:
+                with path.open("w", encoding="utf-8", newline="") as file:
+                    write_csv(records(), file)
+
+            writers[".csv"] = write_records
         return {**writers, **self.files}
 
-    def _write_text(self, path: Path) -> None:
-        write_text(path, plain(self.sections()))
 
-    def _write_json(self, path: Path) -> None:
-        write_text(path, json_text(self.document()))
-
-    def _write_csv(self, path: Path) -> None:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            write_csv(self.records() if self.records else (), file)
-
-
-def listing(what: str, entries: Sequence[Mapping[str, object]], table: Table) -> Answer:
-    """Things in a table, in JSON under their name, and in CSV one a line, lists with blanks between."""
+def listing(key: str, entries: Sequence[Mapping[str, object]], table: Table[str]) -> Answer:
+    """List of entries: a table, JSON under ``key``, and CSV whose cells join lists by blanks."""
 
     def line(entry: Mapping[str, object]) -> dict[str, object]:
         return {k: " ".join(map(str, v)) if isinstance(v, list) else v for k, v in entry.items()}
 
     return Answer(
         sections=lambda: [Section("", table)],
-        document=lambda: {"schema_version": 1, what: list(entries)},
+        document=lambda: {"schema_version": 1, key: list(entries)},
         records=lambda: map(line, entries),
     )
 
 
 def emit(answer: Answer, *, as_json: bool, output: Path | None) -> None:
-    """Write the answer to a file, to standard output, or to both if both are wanted.
+    """Write the answer to a file, to standard output, or to both if both are requested.
 
     Raises
     ------
     ReportError
-        If the file's ending is unknown or it cannot be written.
+        If the file extension is unknown or the file cannot be written.
     """
     if output is not None:
-        write_file(output, answer.endings())
+        write_file(output, answer.writers())
     if as_json:
         print_text(json_text(answer.document()))
     elif output is None:
@@ -104,7 +98,7 @@ def emit(answer: Answer, *, as_json: bool, output: Path | None) -> None:
 
 
 class PipeClosed(Exception):  # noqa: N818  (a reader who left is no error)
-    """Nobody reads standard output any more; not an error of the user."""
+    """The reader of standard output has closed it; not an error of the user."""
 
 
 def print_text(text: str) -> None:
@@ -124,57 +118,21 @@ def print_text(text: str) -> None:
 
 def show(sections: Iterable[Section]) -> None:
     """Print sections for people: drawn on a terminal, plain when piped."""
-    if not sys.stdout.isatty():
-        print_text(plain(sections))
-        return
-    from rich.console import Console  # only for a terminal: it is slow to import
+    if sys.stdout.isatty():
+        from icmodel.cli.terminal import draw  # rich is slow to import
 
-    console = Console(highlight=False)
-    for section in sections:
-        if section.heading:
-            console.print(section.heading, style="bold", markup=False)
-        console.print(_drawn(section.body, console.width))
+        draw(sections)
+    else:
+        print_text(text_of(sections))
 
 
-def _drawn(body: Table | tuple[str, ...], width: int) -> RenderableType:
-    from rich import box
-    from rich.table import Table as Drawn
-    from rich.text import Text
-
-    from icmodel.cli.table import fitted, stacked
-
-    if isinstance(body, Table):
-        body = fitted(body, width) or stacked(body, width)
-    if not isinstance(body, Table):
-        return Text("\n".join(body) + "\n")
-    drawn = Drawn(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name, right in zip(body.names, body.right, strict=True):
-        drawn.add_column(name, justify="right" if right else "left", no_wrap=True)
-    for row in body.rows:
-        drawn.add_row(*(Text(cell) for cell in row))
-    return drawn
-
-
-def plain(sections: Iterable[Section]) -> str:
+def text_of(sections: Iterable[Section]) -> str:
     """Sections as text: columns aligned by spaces, an empty line between sections."""
     parts = []
-    for section in sections:
-        lines = [section.heading] if section.heading else []
-        lines += _aligned(section.body) if isinstance(section.body, Table) else section.body
-        parts.append("\n".join(lines))
+    for heading, body in sections:
+        lines = [heading] if heading else []
+        parts.append("\n".join([*lines, *(body.lines() if isinstance(body, Table) else body)]))
     return "\n\n".join(parts) + "\n"
-
-
-def _aligned(table: Table) -> list[str]:
-    grid = [table.names, *table.rows]
-    widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
-    return [
-        GAP.join(
-            cell.rjust(width) if at_right else cell.ljust(width)
-            for cell, width, at_right in zip(row, widths, table.right, strict=True)
-        ).rstrip()
-        for row in grid
-    ]
 
 
 def hanging(lines: Iterable[str]) -> tuple[str, ...]:
@@ -184,8 +142,19 @@ def hanging(lines: Iterable[str]) -> tuple[str, ...]:
     return tuple(part for line in lines for part in wrapped(line, then="  "))
 
 
+def bullets(lines: Iterable[str]) -> tuple[str, ...]:
+    """Lines as items of a list."""
+    return tuple(f"- {line}" for line in lines)
+
+
 def fixed(number: float, places: int) -> str:
-    """A number with a number of decimal places; one below the smallest shown is marked as such, not rounded to 0."""
+    """A number with ``places`` decimal places; ``<0.01`` instead of a positive number rounded to 0.
+
+    Examples
+    --------
+    >>> fixed(1.239, 2), fixed(0.0001, 2)
+    ('1.24', '<0.01')
+    """
     least = 10.0**-places
     if 0 < number < least:
         return f"<{least:.{places}f}"
@@ -193,7 +162,7 @@ def fixed(number: float, places: int) -> str:
 
 
 def write_csv(records: Iterable[Mapping[str, object]], file: TextIO) -> None:
-    """Records as CSV with a header; ``None`` becomes an empty cell."""
+    """Write records as CSV with a header; ``None`` becomes an empty cell."""
     import csv
 
     writer = None
@@ -208,12 +177,12 @@ def write_csv(records: Iterable[Mapping[str, object]], file: TextIO) -> None:
 
 
 def write_file(path: Path, writers: Mapping[str, Writer]) -> None:
-    """Write a file in the format of its ending, atomically.
+    """Write a file in the format of its extension, atomically.
 
     Raises
     ------
     ReportError
-        If the ending is unknown, or the place cannot be written.
+        If the extension is unknown, or the file cannot be written.
     """
     from icmodel.files import replacing
 
@@ -223,38 +192,37 @@ def write_file(path: Path, writers: Mapping[str, Writer]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text as UTF-8 with line feeds, on every system the same bytes."""
+    """Write a text as UTF-8 with line feeds: the same bytes on every system."""
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def check_file(path: Path, endings: Iterable[str]) -> None:
-    """Refuse an impossible file, before anything is computed.
+def check_file(path: Path, extensions: Iterable[str]) -> None:
+    """Raise ReportError for a file that cannot be written, before anything is computed.
 
     Raises
     ------
     ReportError
-        If the ending is of no format, the folder does not exist, or the path is a folder.
+        If the extension is unsupported, the folder does not exist, or the path is a folder.
     """
     from icmodel.files import check_place
 
-    known = sorted(endings)
+    known = sorted(extensions)
     if path.suffix.lower() not in known:
-        raise ReportError(
-            f"the file {str(path)!r} has an ending that says no form: end it in {_either(known)}"
-        )
+        *others, last = known
+        choice = f"{', '.join(others)} or {last}" if others else last
+        raise ReportError(f"unsupported file extension in {str(path)!r}: use {choice}")
     check_place(path)
 
 
-def _either(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
-
-
-# --- progress ---------------------------------------------------------------------------------
+# --- long work --------------------------------------------------------------------------------
 
 
 @contextmanager
-def progress_bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A function to call with the counts of finished and of all points; drawn only on a terminal's standard error."""
+def progress_bar(name: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Yield a function to call with the counts of finished and of all points; None without a terminal.
+
+    The bar is drawn on standard error.
+    """
     if not sys.stderr.isatty():
         yield None
         return
@@ -262,5 +230,29 @@ def progress_bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as bars:
-        bar = bars.add_task(what, total=None)
+        bar = bars.add_task(name, total=None)
         yield lambda done, total: bars.update(bar, completed=done, total=total)
+
+
+@contextmanager
+def interruptible(advice: str) -> Iterator[None]:
+    """Handle SIGHUP and SIGTERM like Ctrl-C, so that started processes are ended first.
+
+    ``advice`` is printed when the work is interrupted.
+    """
+
+    def stop(number: int, _: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, stop)
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f"icmodel: interrupted: {advice}", file=sys.stderr, flush=True)  # noqa: T201
+        raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""``icmodel plot``: a metric over payload, load or cores, on the points it rests on."""
+"""``icmodel plot``: a metric over payload, load or cores, with the measured points."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from icmodel.cli.models import fitted
-from icmodel.cli.output import check_file, json_text, print_text, write_file, write_text
-from icmodel.cli.question import (
+from icmodel.cli.models import model_with_progress
+from icmodel.cli.options import (
     DEFAULT_DATASET,
     AsJson,
     DatasetName,
@@ -18,28 +17,28 @@ from icmodel.cli.question import (
     ProtocolName,
     Question,
     VariantName,
-    asks,
+    make_app,
     option,
-    room,
+    with_question,
 )
+from icmodel.cli.output import check_file, json_text, print_text, write_file, write_text
 from icmodel.dataset import Dataset, load
 from icmodel.errors import OutOfDomain, ReportError, ScenarioError
-from icmodel.model import Model
-from icmodel.scenario import Scenario, scenario
+from icmodel.scenario import scenario
 
-app = room()
+app = make_app()
 
 OVER = ("payload", "load", "cores")
-ENDINGS = (".png", ".svg", ".json")
+PLOT_FILES = (".png", ".svg", ".json")
 
-Metric = Annotated[
-    str, typer.Argument(metavar="METRIC", help="Such as goodput_bps or latency_mean_s.")
+Metric = Annotated[str, typer.Argument(metavar="METRIC", help="Metric to plot, e.g. goodput_bps.")]
+Over = Annotated[
+    str, option("over", "AXIS", "Axis of the plot: payload, load or cores.", "payload")
 ]
-Over = Annotated[str, option("over", "AXIS", "payload, load or cores.", "payload")]
 
 
-@app.command(short_help="A metric over payload, load or cores.")
-@asks
+@app.command(short_help="Plot a metric over payload, load or cores.")
+@with_question
 def plot(
     metric: Metric,
     *,
@@ -52,10 +51,10 @@ def plot(
     as_json: AsJson = False,
     output: Output = None,
 ) -> None:
-    """Plot a metric over payload, load or cores: SVG or PNG, or the Vega-Lite behind it.
+    """Plot a metric over payload, load or cores, as SVG, PNG or Vega-Lite.
 
-    The predicted line with its 90 % interval, the benchmarked points it rests on, what theory
-    allows, and the scenario itself. Over payload the requested goodput stays as it is.
+    The plot shows the predicted line with its 90 % interval, the measured points behind it, the
+    limit by theory, and the scenario itself. Over payload the requested goodput is constant.
 
     \b
     icmodel plot goodput_bps --protocol udp -o goodput.svg
@@ -65,60 +64,55 @@ def plot(
     if output is None and not as_json:
         raise ReportError("a plot needs a file: add -o plot.svg or -o plot.png, or --json")
     if output is not None:
-        check_file(output, ENDINGS)
+        check_file(output, PLOT_FILES)
     if over not in OVER:
         raise ScenarioError(f"there is no plot over {over!r}: take {', '.join(OVER)}")
     from icmodel.report.plots import metric_plot  # the report, not needed by other commands
 
     data = load(dataset)
-    chosen = protocol or data.default_protocol
-    asked = scenario(**_with_payload(question, over, data, chosen))
-    with fitted(data, variant, cache=not no_cache) as model:
+    name = protocol or data.default_protocol
+    payload = None
+    if over == "payload" and question.payload is None:
+        payload = greatest_payload(data, name, question)
+    asked = scenario(**question.parameters(name, payload))
+    with model_with_progress(data, variant, cache=not no_cache) as model:
         spec = metric_plot(model, metric, over, asked)
-        notes = _notes(model, asked)
+        try:
+            notes = model.predict(asked, outside="extrapolate", metrics=()).notes
+        except OutOfDomain:
+            notes = ()
     if as_json:
         print_text(json_text(spec))
-    if output is None:
-        return
-    write_plot(spec, output)
-    if not as_json:
-        print_text(f"{metric} over {over} on {data.id}, variant {model.variant}: {output}\n")
-        print_text("".join(f"note: {note}\n" for note in notes))
+    if output is not None:
+        write_plot(spec, output)
+        if not as_json:
+            lines = [f"{metric} over {over} on {data.id}, variant {model.variant}: {output}"]
+            print_text("\n".join([*lines, *(f"note: {note}" for note in notes)]) + "\n")
+
+
+def greatest_payload(data: Dataset, protocol: str, question: Question) -> str:
+    """The greatest measured payload of a protocol, as a text; the default of a plot over payload."""
+    if question.rate is not None:
+        raise ScenarioError(
+            "a plot over payload keeps the requested goodput constant, and --rate alone does not "
+            "determine it: give --requested-goodput, or --payload as well"
+        )
+    if protocol not in data.protocols:
+        raise OutOfDomain(
+            f"{data.id} has no protocol {protocol!r}: it has {', '.join(data.protocols)}"
+        )
+    sizes = [p.payload_bytes for p in data.points if p.protocol == protocol]
+    known = [size for size in sizes if size is not None]
+    if not known:
+        raise OutOfDomain(f"{data.id} has no payload sizes of {protocol}: plot over load or cores")
+    return f"{max(known)} B"
 
 
 def write_plot(spec: dict[str, Any], path: Path) -> None:
-    """Write a plot into a file with one of the `ENDINGS`: a picture, or its Vega-Lite."""
+    """Write a plot into a file with one of the extensions of `PLOT_FILES`."""
     from icmodel.report.plots import save
 
     if path.suffix.lower() == ".json":
         write_file(path, {".json": lambda beside: write_text(beside, json_text(spec))})
     else:
         save(spec, path)
-
-
-def _notes(model: Model, asked: Scenario) -> tuple[str, ...]:
-    """Notes of the scenario's own prediction; none if it cannot be predicted."""
-    try:
-        return model.predict(asked, outside="extrapolate", metrics=()).notes
-    except OutOfDomain:
-        return ()
-
-
-def _with_payload(question: Question, over: str, data: Dataset, protocol: str) -> dict[str, object]:
-    """The words of the question; over payload the greatest benchmarked one is the default."""
-    if question.payload is not None or over != "payload":
-        return question.words(protocol)
-    if question.rate is not None:
-        raise ScenarioError(
-            "over payload the requested goodput stays as it is, and --rate alone does not say it: "
-            "give --requested-goodput, or --payload as well"
-        )
-    if protocol not in data.protocols:
-        raise OutOfDomain(
-            f"{data.id} has no protocol {protocol!r}: it has {', '.join(data.protocols)}"
-        )
-    sizes = {p.payload_bytes for p in data.points if p.protocol == protocol} - {None}
-    if not sizes:
-        raise OutOfDomain(f"{data.id} has no payload sizes of {protocol}: plot over load or cores")
-    greatest = max(size for size in sizes if size is not None)
-    return question.words(protocol, payload=f"{greatest} B")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from icmodel import units
-from icmodel.cli.models import fitted
-from icmodel.cli.output import Answer, Section, Table, emit
-from icmodel.cli.question import (
+from icmodel.cli.models import model_with_progress
+from icmodel.cli.options import (
     DEFAULT_DATASET,
     AsJson,
     DatasetName,
@@ -23,46 +22,66 @@ from icmodel.cli.question import (
     ProtocolName,
     Question,
     VariantName,
-    asks,
+    make_app,
     option,
     quantity_text,
     question_text,
-    room,
+    with_question,
 )
-from icmodel.cli.short import candidates, short
+from icmodel.cli.output import Answer, Section, Table, bullets, emit
 from icmodel.dataset import load
+from icmodel.documents import group_by_key, number_or_none
 from icmodel.errors import OutOfDomain, ScenarioError
-from icmodel.estimate import Estimate, Prediction, UsedRow, number_or_none
+from icmodel.estimate import (
+    Estimate,
+    Prediction,
+    estimated,
+    interval,
+    limit_name,
+    metric_name,
+    quantity,
+    wrapped,
+)
 from icmodel.scenario import Scenario, scenario
+from icmodel.table import aligned
 
 if TYPE_CHECKING:
     from icmodel.message import Message
     from icmodel.model import Model
 
-app = room()
+app = make_app()
 
 MessageSize = Annotated[
-    str | None, option("message", "SIZE", 'Latency of a whole message, too, e.g. "14.7 MB".')
+    str | None,
+    option("message", "SIZE", 'Also predict the latency of a whole message, e.g. "14.7 MB".'),
 ]
 MessageTime = Annotated[
     str | None,
-    option("message-within", "TIME", 'It is captured and sent within that, e.g. "33 ms".'),
+    option(
+        "message-within",
+        "TIME",
+        'Time in which the message is captured and sent, e.g. "33 ms"; needs --message.',
+    ),
 ]
 Solve = Annotated[
     str | None,
-    option("solve", "WHAT", "Find the least rate, payload or cores that carry --goodput."),
+    option(
+        "solve", "PARAMETER", "Find the least rate, payload or cores that carry --goodput RATE."
+    ),
 ]
-Goodput = Annotated[str | None, option("goodput", "RATE", 'For --solve, e.g. "3.5 Gb/s".')]
-Why = Annotated[bool, typer.Option("--why", help="With terms, bounds and rows.")]
+Goodput = Annotated[
+    str | None, option("goodput", "RATE", 'Goodput to carry, e.g. "3.5 Gb/s"; needs --solve.')
+]
+Why = Annotated[
+    bool, typer.Option("--why", help="Show latency terms, goodput bounds and the rows used.")
+]
 
 SOLVABLE = ("rate", "payload", "cores")
-"""Parameters that can be solved for; `icmodel.solve` has a solver of each."""
-SEVERAL = 3
-"""A note on this many metrics is printed once, below them."""
+"""Parameters that can be solved for; `icmodel.solve` has a solver for each."""
 
 
-@app.command(short_help="One stream: every metric, and why.")
-@asks
+@app.command(short_help="Predict one stream: every metric, and why.")
+@with_question
 def predict(
     *,
     dataset: DatasetName = DEFAULT_DATASET,
@@ -82,9 +101,10 @@ def predict(
 ) -> None:
     """Predict goodput, latency, CPU load and loss of one stream, and what limits it.
 
-    Each has the 90 % interval for one new run on the dataset's hosts, and what it rests on.
-    --all shows every metric, --why what the mean latency is made of, what bounds the goodput and
-    which rows of the dataset the answer rests on; JSON and CSV have all of it with all digits.
+    Each metric has a 90 % interval for one new run on the dataset's hosts, and its basis, from
+    measured to extrapolated. --all shows every metric. --why shows the terms of the mean latency,
+    the bounds of the goodput and the rows of the dataset that the answer rests on. JSON and CSV
+    hold all of this with all digits.
 
     \b
     icmodel predict --payload "1448 B"
@@ -98,147 +118,211 @@ def predict(
     icmodel predict --payload "65535 B" --message "14.7 MB" --message-within "33 ms"
     """  # noqa: D301
     data = load(dataset)
-    wanted = _wanted(solve, goodput)
-    payload = "1 B" if solve == "payload" else None  # any, where the payload itself is solved for
-    words = question.words(protocol or data.default_protocol, payload)
-    asked = scenario(**words)
+    check_pairs(solve, goodput, message, message_within)
+    # Any payload will do where the payload itself is solved for.
+    payload = "1 B" if solve == "payload" else None
+    asked = scenario(**question.parameters(protocol or data.default_protocol, payload))
     outside = "extrapolate" if extrapolate else "refuse"
-    whole_message = _message(message, message_within)
-    whole = every or as_json or output is not None
-    with fitted(data, variant, cache=not no_cache) as model:
-        metrics = None if whole else candidates(data.metrics)
-        if wanted is not None:
-            asked = _solved(model, asked, *wanted)
-        prediction = model.predict(asked, outside=outside, metrics=metrics)
-        if whole_message is not None:
-            from icmodel.message import with_message  # few ask for it
+    complete = every or as_json or output is not None
+    metrics = None if complete else tuple(name for name in data.metrics if name in SHORT_METRICS)
 
-            prediction = with_message(model, prediction, whole_message)
-    found = () if wanted is None else (Section("", (_least(asked, *wanted),)),)
-    answer = Answer(
-        sections=lambda: (*found, *_sections(prediction, every=every, why=why)),
-        document=prediction.to_dict,
-        records=lambda: metric_records(prediction),
-    )
+    solution: list[Section] = []
+    with model_with_progress(data, variant, cache=not no_cache) as model:
+        if solve is not None and goodput is not None:
+            asked, line = solve_for(model, asked, solve, units.parse_bps(goodput))
+            solution.append(Section("", (line,)))
+        prediction = model.predict(asked, outside=outside, metrics=metrics)
+        if message is not None:
+            from icmodel.message import with_message  # rarely needed
+
+            prediction = with_message(model, prediction, whole_message(message, message_within))
+
+    def sections() -> Iterator[Section]:
+        yield from solution
+        yield from full_sections(prediction) if every else short_sections(prediction, more=not why)
+        if why:
+            yield from reasons(prediction)
+
+    answer = Answer(sections, prediction.to_dict, lambda: metric_records(prediction))
     emit(answer, as_json=as_json, output=output)
 
 
-def _wanted(what: str | None, goodput: str | None) -> tuple[str, float] | None:
-    """The parameter to solve for, and the goodput [b/s] to carry."""
-    if what is None and goodput is None:
-        return None
-    if what is None:
+def check_pairs(
+    solve: str | None, goodput: str | None, message: str | None, message_within: str | None
+) -> None:
+    """Raise ScenarioError for an option without the one that it needs."""
+    choice = "rate, payload or cores"
+    if solve is None and goodput is not None:
         raise ScenarioError(
-            f"--goodput is what --solve is to carry: add --solve with one of {', '.join(SOLVABLE)}; what a stream asks "
-            "for is --requested-goodput or --rate"
+            f"--goodput needs --solve: add --solve {choice}; what the stream requests is "
+            "--requested-goodput or --rate"
         )
-    if what not in SOLVABLE:
-        raise ScenarioError(f"--solve {what}: name one of {', '.join(SOLVABLE)}")
-    if goodput is None:
-        raise ScenarioError('--solve needs the goodput to carry: --goodput "3.5 Gb/s"')
-    return what, units.parse_bps(goodput)
+    if solve is not None and solve not in SOLVABLE:
+        raise ScenarioError(f"--solve {solve} is unknown: use {choice}")
+    if solve is not None and goodput is None:
+        raise ScenarioError('--solve needs the goodput to carry: add --goodput "3.5 Gb/s"')
+    if message is None and message_within is not None:
+        raise ScenarioError('--message-within needs --message, its size: add --message "14.7 MB"')
 
 
-def _least(asked: Scenario, what: str, goodput_bps: float) -> str:
-    """The solution, in a line."""
-    value = {
-        "rate": quantity_text("rate_fps", asked.rate_fps),
-        "payload": quantity_text("payload_bytes", asked.payload_bytes),
-        "cores": str(asked.cores),
-    }[what]
-    return f"the least {what} that carries {units.format_bps(goodput_bps)}: {value}"
-
-
-def _solved(model: Model, asked: Scenario, what: str, goodput_bps: float) -> Scenario:
-    """The scenario with the solution; refused if there is none."""
-    from icmodel.solve import SOLVERS, solved  # few ask for it
-
-    value = SOLVERS[what](model, asked, goodput_bps)
-    if value is None:
-        rate, noun = units.format_bps(goodput_bps), "count of cores" if what == "cores" else what
-        raise OutOfDomain(f"{model.data.id} knows of no {noun} that surely carries {rate} here")
-    return solved(asked, what, value, goodput_bps)
-
-
-def _message(size: str | None, within: str | None) -> Message | None:
-    """The message, if one is given."""
-    if size is None:
-        if within is not None:
-            raise ScenarioError('--message-within needs --message, its size, e.g. "14.7 MB"')
-        return None
+def whole_message(size: str, captured: str | None) -> Message:
+    """The message of the texts of --message and --message-within."""
     from icmodel.message import Message
 
-    captured = None if within is None else units.parse_seconds(within)
-    return Message(units.parse_bytes(size), captured)
+    return Message(
+        units.parse_bytes(size), None if captured is None else units.parse_seconds(captured)
+    )
 
 
-def _sections(prediction: Prediction, *, every: bool, why: bool) -> Iterator[Section]:
-    """The short answer, or every metric; and the derivation if it is wanted."""
-    yield from _all(prediction) if every else short(prediction, more=not why)
-    if why:
-        yield from _derivation(prediction)
+def solve_for(
+    model: Model, asked: Scenario, parameter: str, goodput_bps: float
+) -> tuple[Scenario, str]:
+    """Find the least value of a parameter that carries a goodput [b/s].
+
+    Returns
+    -------
+    tuple
+        The scenario with that value, and a line that states it.
+
+    Raises
+    ------
+    OutOfDomain
+        If no value surely carries the goodput.
+    """
+    from icmodel.solve import SOLVERS, solved  # rarely needed
+
+    rate = units.format_bps(goodput_bps)
+    value = SOLVERS[parameter](model, asked, goodput_bps)
+    if value is None:
+        noun = "count of cores" if parameter == "cores" else parameter
+        raise OutOfDomain(f"{model.data.id} knows of no {noun} that surely carries {rate} here")
+    solution = solved(asked, parameter, value, goodput_bps)
+    text = {
+        "rate": quantity_text("rate_fps", solution.rate_fps),
+        "payload": quantity_text("payload_bytes", solution.payload_bytes),
+        "cores": str(solution.cores),
+    }[parameter]
+    return solution, f"the least {parameter} that carries {rate}: {text}"
 
 
-def _all(prediction: Prediction) -> Iterator[Section]:
-    """Every metric, the bottleneck, and every note."""
+# --- the short answer -------------------------------------------------------------------------
+
+LINES = 20
+"""Most lines of a short answer on a terminal."""
+_TIMES = ("latency", "rtt_half", "rtt")
+SLOTS: tuple[tuple[str, ...], ...] = (
+    ("goodput_bps", "frames_per_s"),
+    tuple(f"{time}_{statistic}_s" for statistic in ("mean", "p50") for time in _TIMES),
+    tuple(f"{time}_{statistic}_s" for statistic in ("p99", "max") for time in _TIMES),
+    ("message_latency_s",),
+    ("message_latency_paced_s",),
+    ("cpu_send", "cpu_send_cores", "cpu_send_process_cores"),
+    ("cpu_recv", "cpu_recv_cores", "cpu_recv_process_cores"),
+    ("loss_rate",),
+)
+"""Metrics of the short answer: of each slot the first that has a value."""
+SHORT_METRICS = frozenset(metric for slot in SLOTS for metric in slot)
+"""Metrics that a short answer may show."""
+MORE = "every metric: --all; terms, bounds and rows: --why"
+
+
+def short_sections(prediction: Prediction, *, more: bool = True) -> Iterator[Section]:
+    """The question, the metrics that decide, the bottleneck, and as many notes as fit.
+
+    ``more``: add a last line that names the options for more.
+    """
+    head = (
+        *wrapped(question_text(prediction.scenario)),
+        f"{prediction.dataset}, variant {prediction.variant}",
+    )
+    yield Section("", head)
+
+    shown = shown_metrics(prediction)
+    body = aligned(
+        [
+            (metric_name(name), estimated(name, one), interval(name, one), one.basis)
+            for name, one in shown.items()
+        ]
+    )
+    if limit := limit_name(prediction.bottleneck):
+        others = [(bps, name) for name, bps in prediction.bounds.items() if name != "request"]
+        line = f"limited by {limit}"
+        if prediction.bottleneck == "request" and others:
+            bps, name = min(others, key=lambda other: other[0])
+            line += f"; at most {quantity('goodput_bps', bps, 4)} ({name})"
+        body.append(line)
+    yield Section("", tuple(body))
+
+    # Two empty lines and the last line also need room.
+    room = LINES - len(head) - len(body) - 3
+    reasons = ((one.why, metric_name(name)) for name, one in shown.items() if one.why)
+    why = [f"{', '.join(names)}: {why}" for why, names in group_by_key(reasons).items()]
+    last = [*fit_notes([*prediction.notes, *why], room), *([MORE] if more else [])]
+    if last:
+        yield Section("", tuple(last))
+
+
+def shown_metrics(prediction: Prediction) -> dict[str, Estimate]:
+    """The metrics of a short answer: of each slot the first that has a value."""
+    known = {name: one for name, one in prediction.metrics.items() if not one.absent}
+    chosen = (next((name for name in slot if name in known), None) for slot in SLOTS)
+    return {name: known[name] for name in chosen if name is not None}
+
+
+def fit_notes(notes: Iterable[str], room: float) -> Iterator[str]:
+    """Notes as wrapped items in at most ``room`` lines; the last line counts those left out."""
+    items = [wrapped(note, "- ", "  ") for note in notes]
+    used = 0
+    for place, item in enumerate(items):
+        last = place == len(items) - 1
+        if used + len(item) > room - (0 if last else 1):
+            yield f"- and {len(items) - place} more: --all"
+            return
+        used += len(item)
+        yield from item
+
+
+# --- the full answer --------------------------------------------------------------------------
+
+SHARED = 3
+"""A note on at least this many metrics is printed once, below the table."""
+
+
+def full_sections(prediction: Prediction) -> Iterator[Section]:
+    """Every metric with its interval and basis, the bottleneck, and every note."""
     yield Section("", (f"{prediction.dataset}, variant {prediction.variant}",))
-    shared = _shared(prediction)
-    yield Section(question_text(prediction.scenario), _metrics(prediction, shared))
-    for number, why in shared.items():
+
+    counts = Counter(one.why for one in prediction.metrics.values() if one.why)
+    shared = [why for why, count in counts.items() if count >= SHARED]
+    numbers = {why: f"[{number}]" for number, why in enumerate(shared, start=1)}
+    rows = []
+    for name, one in prediction.metrics.items():
+        values = ["–"] * 4
+        if not one.absent:
+            values = [units.format_quantity(name, n) for n in (one.value, one.low, one.high)]
+            values.append(one.basis)
+        rows.append((name, *values, numbers.get(one.why, one.why)))
+    columns = ("metric", "#value", "#low", "#high", "basis", "note")
+    yield Section(question_text(prediction.scenario), Table(columns, tuple(rows)))
+
+    for why, number in numbers.items():
         yield Section("", (f"{number} {why}",))
     yield Section("", (f"bottleneck: {prediction.bottleneck}",))
     if prediction.notes:
-        yield Section("notes", tuple(f"- {note}" for note in prediction.notes))
+        yield Section("notes", bullets(prediction.notes))
 
 
-def _derivation(prediction: Prediction) -> Iterator[Section]:
-    """The derivation of the answer: terms, bounds and rows."""
+def reasons(prediction: Prediction) -> Iterator[Section]:
+    """The terms of the mean latency, the bounds of the goodput, and the rows used."""
     if prediction.terms:
-        yield Section("mean latency, the sum of", _terms(prediction))
-    yield Section("goodput, the least of", _bounds(prediction))
-    yield Section("rows it rests on (lines of points.csv)", _rows(prediction.rows))
+        terms = {**prediction.terms, "together": math.fsum(prediction.terms.values())}
+        rows = tuple((name, units.format_seconds(time)) for name, time in terms.items())
+        yield Section("mean latency, the sum of", Table(("term", "#time"), rows))
 
-
-def _shared(prediction: Prediction) -> dict[str, str]:
-    """Notes of several metrics, by their number in the table."""
-    count = Counter(one.why for one in prediction.metrics.values() if one.why)
-    several = [why for why, times in count.items() if times >= SEVERAL]
-    return {f"[{number}]": why for number, why in enumerate(several, start=1)}
-
-
-def _metrics(prediction: Prediction, shared: Mapping[str, str]) -> Table:
-    numbers = {why: number for number, why in shared.items()}
-    rows = tuple(
-        (*_said(name, one), numbers.get(one.why, one.why))
-        for name, one in prediction.metrics.items()
-    )
-    return Table(("metric", "#value", "#low", "#high", "basis", "note"), rows)
-
-
-def _said(name: str, one: Estimate) -> tuple[str, ...]:
-    """Name, value, low, high and basis of one metric, as text."""
-    if one.absent:
-        return (name, "–", "–", "–", "–")
-    numbers = (units.format_quantity(name, number) for number in (one.value, one.low, one.high))
-    return (name, *numbers, one.basis)
-
-
-def _terms(prediction: Prediction) -> Table:
-    terms = tuple(
-        (name, units.format_seconds(seconds)) for name, seconds in prediction.terms.items()
-    )
-    total = units.format_seconds(math.fsum(prediction.terms.values()))
-    return Table(("term", "#time"), (*terms, ("together", total)))
-
-
-def _bounds(prediction: Prediction) -> Table:
     rows = tuple((name, units.format_bps(bound)) for name, bound in prediction.bounds.items())
-    return Table(("bound", "#at most"), rows)
+    yield Section("goodput, the least of", Table(("bound", "#at most"), rows))
 
-
-def _rows(used: tuple[UsedRow, ...]) -> Table:
-    header = ("#line", "metric", "#payload", "#load", "#value", "basis", "source")
-    rows = tuple(
+    used = tuple(
         (
             str(row.line),
             row.metric,
@@ -248,22 +332,22 @@ def _rows(used: tuple[UsedRow, ...]) -> Table:
             row.basis,
             row.source,
         )
-        for row in used
+        for row in prediction.rows
     )
-    return Table(header, rows)
+    columns = ("#line", "metric", "#payload", "#load", "#value", "basis", "source")
+    yield Section("rows it rests on (lines of points.csv)", Table(columns, used))
 
 
 def metric_records(prediction: Prediction) -> Iterator[dict[str, object]]:
-    """One line of CSV a metric, each with the question it answers."""
+    """One CSV line for each metric, with the question that it answers."""
     question = prediction.scenario.to_dict()
-    options = question.pop("options")
-    said = dict(options) if isinstance(options, dict) else {}
+    options = dict(prediction.scenario.options)
     for name, one in prediction.metrics.items():
         yield {
             "dataset": prediction.dataset,
             "variant": prediction.variant,
             **question,
-            "options": " ".join(f"{axis}={value}" for axis, value in said.items()),
+            "options": " ".join(f"{axis}={value}" for axis, value in options.items()),
             "metric": name,
             "value": number_or_none(one.value),
             "low": number_or_none(one.low),

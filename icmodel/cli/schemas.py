@@ -1,10 +1,11 @@
-"""Schemas: the output of each command with ``--json``, as JSON Schema.
+"""JSON Schemas of the output of each command with ``--json``.
 
 Programs may rely on the required keys; within a ``schema_version`` keys are only added. The output of
 `icmodel plot --json` is Vega-Lite, which has a schema of its own.
 
-A schema is written like what it describes: ``TEXT("id title") | {"points": [POINT]}`` is an object with two texts and
-a list of points. A key that ends in ``?`` may be missing, and ``*`` stands for all other keys; see `_schema`.
+A schema has the shape of the document that it describes: ``TEXT("id title") | {"points": [POINT]}`` is
+an object with two texts and a list of points. A key that ends in ``?`` may be missing, and ``*`` stands
+for all other keys; see `schema_of`.
 """
 
 from __future__ import annotations
@@ -18,91 +19,100 @@ from icmodel.requirement import OUTCOMES
 
 Schema = dict[str, object]
 Keys = dict[str, Any]
-"""The keys of an object, each with what it holds: a `Value`, keys again, or a list of one of these."""
+"""Keys of an object with the schema of each: a `Value`, keys of an inner object, or a list of one of these."""
 
 
 class Value(Schema):
-    """A schema as it stands; called with names, the keys that hold it."""
+    """A finished schema; calling it with names gives keys that all have this schema."""
 
     def __call__(self, names: str) -> Keys:
-        """The keys of these names, which blanks separate."""
+        """Keys of the names, which are separated by blanks."""
         return dict.fromkeys(names.split(), self)
 
 
-def _schema(of: Any) -> Value:
-    """The schema of a value, of a list or of an object; an object without ``*`` may have any further keys."""
+def schema_of(of: Any) -> Value:
+    """Schema of a value, a list or an object; an object without ``*`` may have any further keys.
+
+    Examples
+    --------
+    >>> schema_of({"id": TEXT, "rows?": COUNT})["required"]
+    ['id']
+    """
     if isinstance(of, Value):
         return of
     if isinstance(of, list):
-        return Value(type="array", items=_schema(of[0]))
-    known = {name.removesuffix("?"): _schema(one) for name, one in of.items() if name != "*"}
+        return Value(type="array", items=schema_of(of[0]))
+    known = {name.removesuffix("?"): schema_of(one) for name, one in of.items() if name != "*"}
     schema = Value(type="object")
     if known:
         schema |= {"properties": known, "required": [name for name in of if name in known]}
     if "*" in of:
-        schema["additionalProperties"] = _schema(of["*"])
+        schema["additionalProperties"] = schema_of(of["*"])
     return schema
 
 
-def _described(of: Keys, text: str) -> Value:
-    return Value({**_schema(of), "description": text})
+def described(of: Keys, text: str) -> Value:
+    """Schema of an object, with a description."""
+    return Value({**schema_of(of), "description": text})
 
 
-def _part(name: str) -> Value:
+def reference(name: str) -> Value:
+    """Reference to a schema of `PARTS` or `COMMANDS`."""
     return Value({"$ref": f"#/$defs/{name}"})
 
 
-def _or_null(of: Any) -> Value:
-    return Value(anyOf=[_schema(of), {"type": "null"}])
+def or_null(of: Any) -> Value:
+    """Schema of a value that may be null."""
+    return Value(anyOf=[schema_of(of), {"type": "null"}])
 
 
 GROUNDS = ("measured here", "published", "extrapolated", "theory only")
-"""Sources of a row of a comparison; copied from `icmodel.interconnects`, which is slow to import."""
+"""Grounds of a row of a comparison; copied from `icmodel.interconnects`, which is slow to import."""
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-TEXT, NUMBER, TRUTH = (Value(type=name) for name in ("string", "number", "boolean"))
-UNKNOWN, SAID, UNSURE, MEMBERS = (
+TEXT, NUMBER, BOOLEAN = (Value(type=name) for name in ("string", "number", "boolean"))
+NUMBER_OR_NULL, TEXT_OR_NULL, BOOLEAN_OR_NULL, INTEGER_OR_NULL = (
     Value(type=[name, "null"]) for name in ("number", "string", "boolean", "integer")
 )
 COUNT = Value(type="integer", minimum=0)
-UNLIMITED = Value(anyOf=[UNKNOWN, {"const": "inf"}])
-BASIS = Value(enum=[*BASES, ""], description="What a value rests on; empty where none is.")
+NUMBER_OR_INF = Value(anyOf=[NUMBER_OR_NULL, {"const": "inf"}])
+BASIS = Value(enum=[*BASES, ""], description="Basis of a value; empty if there is none.")
 OUTCOME = Value(enum=list(OUTCOMES))
-ANYTHING, TEXTS = _schema({}), _schema([TEXT])
-TEXT_BY_NAME, UNKNOWN_BY_NAME = _schema({"*": TEXT}), _schema({"*": UNKNOWN})
-ESTIMATE, DATASET, QUESTION = (_part(name) for name in ("estimate", "dataset", "scenario"))
-PREDICTION = _or_null(_part("predict"))
+ANYTHING, TEXTS = schema_of({}), schema_of([TEXT])
+TEXTS_BY_NAME, NUMBERS_BY_NAME = schema_of({"*": TEXT}), schema_of({"*": NUMBER_OR_NULL})
+ESTIMATE, DATASET, QUESTION = (reference(name) for name in ("estimate", "dataset", "scenario"))
+PREDICTION = or_null(reference("predict"))
 
 # --- what several commands print alike --------------------------------------------------------
 
 ANSWER = {"schema_version": Value(const=1)}
 OF_DATASET = ANSWER | DATASET("dataset")
 USECASE = TEXT("name title question")
-REQUIREMENT = TEXT("name metric") | UNKNOWN("at_least at_most") | TEXT("kind")
+REQUIREMENT = TEXT("name metric") | NUMBER_OR_NULL("at_least at_most") | TEXT("kind")
 VERDICT = {"requirement": REQUIREMENT, "outcome": OUTCOME, "estimate": ESTIMATE}
 SCENARIO = {
     **TEXT("protocol"),
     **COUNT("payload_bytes"),
-    **UNKNOWN("rate_fps requested_goodput_bps cores distance_m line_rate_bps"),
+    **NUMBER_OR_NULL("rate_fps requested_goodput_bps cores distance_m line_rate_bps"),
     **COUNT("switches endpoints"),
     **NUMBER(f"other_goodput_bps cpu_clock_ratio {' '.join(WORK)}"),
-    **TEXT_BY_NAME("options"),
+    **TEXTS_BY_NAME("options"),
 }
 USED_ROW = {
     **COUNT("line"),
     **TEXT("metric"),
-    **UNKNOWN("payload_bytes"),
-    **UNLIMITED("load_bps"),
-    **UNKNOWN("value"),
+    **NUMBER_OR_NULL("payload_bytes"),
+    **NUMBER_OR_INF("load_bps"),
+    **NUMBER_OR_NULL("value"),
     **BASIS("basis"),
     **TEXT("source"),
 }
 PARTS: Keys = {
     "dataset": {"id": TEXT, "sha256": Value(type="string", pattern="^[0-9a-f]{64}$")},
-    "estimate": _described(
-        UNKNOWN("value low high") | {"basis": BASIS, "bases": [BASIS], "why": TEXT},
-        "A metric in SI: value, 90 % interval, basis, and why where it is absent.",
+    "estimate": described(
+        NUMBER_OR_NULL("value low high") | {"basis": BASIS, "bases": [BASIS], "why": TEXT},
+        "A metric in SI: value, 90 % interval, basis, and why if it is absent.",
     ),
-    "point-estimate": UNKNOWN("value low? high?") | BASIS("basis?"),
+    "point-estimate": NUMBER_OR_NULL("value low? high?") | BASIS("basis?"),
     "scenario": SCENARIO,
     "used-row": USED_ROW,
     "bottleneck": Value(enum=list(BOTTLENECKS)),
@@ -110,17 +120,17 @@ PARTS: Keys = {
 
 # --- use cases --------------------------------------------------------------------------------
 
-DERIVATION = TEXT("name text formula meaning") | UNKNOWN("value")
+DERIVATION = TEXT("name text formula meaning") | NUMBER_OR_NULL("value")
 FINDING = {
     "requirement": REQUIREMENT,
     **TEXT("limiting why stream device remedy others_beyond"),
     "outcome": OUTCOME,
     "estimate": ESTIMATE,
     "rests_on": {"basis": BASIS, "bases": [BASIS], **TEXTS("sources"), **TEXT("settle")},
-    **UNKNOWN("margin asked_margin least_rate_fps"),
+    **NUMBER_OR_NULL("margin asked_margin least_rate_fps"),
     **COUNT("streams"),
 }
-FINDINGS = _schema([FINDING])
+FINDINGS = schema_of([FINDING])
 STREAM_ANSWER = QUESTION("scenario asked") | PREDICTION("prediction") | TEXT("stream why")
 CANDIDATE = {
     **TEXT("name description"),
@@ -131,10 +141,10 @@ CANDIDATE = {
     "derivations": [DERIVATION],
 }
 GROUND = {"ground": Value(enum=list(GROUNDS)), "outcome": OUTCOME, "basis": BASIS}
-SPEAKER = {
+SOURCE = {
     **GROUND,
     **TEXT("dataset variant choice"),
-    **UNKNOWN("measured_line_rate_bps"),
+    **NUMBER_OR_NULL("measured_line_rate_bps"),
     **TEXTS("protocols"),
     "scenarios": {"*": QUESTION},
     **FINDINGS("findings"),
@@ -143,11 +153,11 @@ SPEAKER = {
 LINK = {
     **GROUND,
     **TEXT("interconnect protocol decided_by"),
-    **UNKNOWN("line_rate_bps"),
-    **TRUTH("refuted_by_theory"),
+    **NUMBER_OR_NULL("line_rate_bps"),
+    **BOOLEAN("refuted_by_theory"),
     **TEXTS("measurements"),
-    "source": SPEAKER,
-    "others": [SPEAKER],
+    "source": SOURCE,
+    "others": [SOURCE],
     "silent": [TEXT("dataset why")],
 }
 
@@ -155,92 +165,99 @@ LINK = {
 
 SYSTEM = TEXT("name title") | COUNT("devices switches links streams")
 OF_SYSTEM = ANSWER | {"system": SYSTEM}
-FLAW = {"kind": Value(enum=["unconnected", "contradictory", "overloaded", "looped"]), "text": TEXT}
-MODELS = TEXT_BY_NAME("datasets") | TEXTS("variants")
-QUEUE = NUMBER("load_ratio") | UNKNOWN("backlog_bound_bytes")
+CHECK_FINDING = {
+    "kind": Value(enum=["unconnected", "contradictory", "overloaded", "looped"]),
+    "text": TEXT,
+}
+MODELS = TEXTS_BY_NAME("datasets") | TEXTS("variants")
+QUEUE = NUMBER("load_ratio") | NUMBER_OR_NULL("backlog_bound_bytes")
 PORT = QUEUE | NUMBER("asked_ratio") | ESTIMATE("backlog_mean_bytes")
 STREAM = {
     **TEXT("group"),
     **TEXTS("path"),
     **ESTIMATE("goodput_bps latency_mean_s latency_p99_s message_latency_s loss_rate"),
-    "latency_bound_s": _or_null(
-        NUMBER("value") | TEXT("method") | TEXTS("covers") | TRUTH("whole") | UNKNOWN("network_s")
+    "latency_bound_s": or_null(
+        NUMBER("value")
+        | TEXT("method")
+        | TEXTS("covers")
+        | BOOLEAN("whole")
+        | NUMBER_OR_NULL("network_s")
     ),
     **TEXT("no_bound bottleneck bottleneck_at"),
-    **UNKNOWN_BY_NAME("terms"),
+    **NUMBERS_BY_NAME("terms"),
     **TEXTS("notes"),
     **NUMBER("allowed_shortfall_ratio"),
     "arrival": {"outcome": OUTCOME} | TEXT("why late"),
     "message_times": {"*": ANYTHING},
 }
-JUDGED = VERDICT | UNKNOWN("margin") | TEXT("limiting why")
+JUDGED = VERDICT | NUMBER_OR_NULL("margin") | TEXT("limiting why")
 DESIGN = {
-    **TEXT_BY_NAME("changed chosen"),
-    **UNKNOWN("cpu_cores cpu_send_cores cpu_recv_cores latency_mean_s fullest_ratio"),
-    **UNKNOWN("headroom_ratio interfaces cost"),
+    **TEXTS_BY_NAME("changed chosen"),
+    **NUMBER_OR_NULL("cpu_cores cpu_send_cores cpu_recv_cores latency_mean_s fullest_ratio"),
+    **NUMBER_OR_NULL("headroom_ratio interfaces cost"),
     **COUNT("changes"),
     "verdict": OUTCOME,
     "basis": BASIS,
     "open": [JUDGED | TEXT("where settle")],
 }
-DESIGNS = _schema([DESIGN])
+DESIGNS = schema_of([DESIGN])
 SEARCHED = {
     **COUNT("designs scored contradictory dominated not_looked_at may_meet"),
     **COUNT("undecided fail checked unchecked unpredicted"),
-    **TRUTH("exhaustive"),
-    **MEMBERS("tables_changed_at_most"),
+    **BOOLEAN("exhaustive"),
+    **INTEGER_OR_NULL("tables_changed_at_most"),
 }
-TOO_LATE = {
+LATE_BY_PHYSICS = {
     **TEXT("requirement streams port"),
     **NUMBER("bits rate_bps cable_m cable_s limit_s least_s total_bits"),
 }
 COMPARED = {
-    **UNKNOWN("predicted low high measured least most ratio"),
+    **NUMBER_OR_NULL("predicted low high measured least most ratio"),
     **COUNT("passes"),
-    **UNSURE("inside"),
+    **BOOLEAN_OR_NULL("inside"),
     **TEXT("why"),
 }
 BOUNDED = {
-    **UNKNOWN("bound measured measured_stolen"),
+    **NUMBER_OR_NULL("bound measured measured_stolen"),
     **TEXTS("covers"),
-    **UNSURE("held"),
+    **BOOLEAN_OR_NULL("held"),
     **COUNT("passes_stolen"),
 }
-PLAYED = {
-    **_schema(COMPARED)("goodput_bps latency_mean_s latency_p99_s loss_rate?"),
+VERIFIED_STREAM = {
+    **schema_of(COMPARED)("goodput_bps latency_mean_s latency_p99_s loss_rate?"),
     "latency_max_s": BOUNDED,
 }
 
 # --- the commands -----------------------------------------------------------------------------
 
-METRIC = _part("point-estimate")
-SWEPT = {"bottleneck?": _part("bottleneck"), "*": Value(anyOf=[METRIC, UNKNOWN, TEXT])}
+METRIC = reference("point-estimate")
+SWEPT = {"bottleneck?": reference("bottleneck"), "*": Value(anyOf=[METRIC, NUMBER_OR_NULL, TEXT])}
 ROW = {
     **COUNT("line"),
     **TEXT("protocol"),
-    **UNLIMITED("load_bps"),
-    **UNKNOWN("payload_bytes cores switches endpoints other_goodput_bps std low high n"),
+    **NUMBER_OR_INF("load_bps"),
+    **NUMBER_OR_NULL("payload_bytes cores switches endpoints other_goodput_bps std low high n"),
     **TEXT("metric"),
     **NUMBER("value"),
     **BASIS("basis"),
     **TEXT("source *"),
 }
-SCORE = TEXT("error") | COUNT("n") | UNKNOWN("median coverage")
-BY_PAYLOAD = {
+SCORE = TEXT("error") | COUNT("n") | NUMBER_OR_NULL("median coverage")
+LIMITS = {
     **COUNT("payload_bytes packets"),
     **NUMBER("wire_bits max_goodput_bps send_interval_s min_latency_s"),
-    **TRUTH("aligned"),
+    **BOOLEAN("aligned"),
 }
 COMMANDS: Keys = {
-    "predict": _described(
+    "predict": described(
         {
             **ANSWER,
             "scenario": QUESTION,
             "dataset": DATASET,
             **TEXT("variant"),
-            "bottleneck": _part("bottleneck"),
-            **UNKNOWN_BY_NAME("terms bounds"),
-            "rows": [_part("used-row")],
+            "bottleneck": reference("bottleneck"),
+            **NUMBERS_BY_NAME("terms bounds"),
+            "rows": [reference("used-row")],
             **TEXTS("notes"),
             **ESTIMATE("goodput_bps *"),
         },
@@ -265,7 +282,7 @@ COMMANDS: Keys = {
     "evaluate": {
         **ANSWER,
         **TEXT("variant candidate"),
-        **TRUTH("strict"),
+        **BOOLEAN("strict"),
         "verdict": OUTCOME,
         **TEXTS("notes known_limits"),
         "usecase": USECASE,
@@ -276,7 +293,10 @@ COMMANDS: Keys = {
     "datasets list": {
         **ANSWER,
         "datasets": [
-            TEXT("id title kind") | UNKNOWN("line_rate_bps") | TEXTS("protocols") | COUNT("rows")
+            TEXT("id title kind")
+            | NUMBER_OR_NULL("line_rate_bps")
+            | TEXTS("protocols")
+            | COUNT("rows")
         ],
     },
     "datasets show": {
@@ -289,7 +309,7 @@ COMMANDS: Keys = {
         "bases": {"*": COUNT},
     },
     "datasets points": OF_DATASET
-    | {"points": [_described(ROW, "Every other key is an option axis.")]},
+    | {"points": [described(ROW, "Every other key is an option axis.")]},
     "datasets check": OF_DATASET | COUNT("rows") | TEXTS("metrics"),
     "fit": OF_DATASET | TEXT("seal") | TEXTS("metrics") | COUNT("curves"),
     "usecases list": ANSWER | {"usecases": [USECASE | TEXTS("candidates")]},
@@ -303,17 +323,17 @@ COMMANDS: Keys = {
         "requirements": [ANYTHING],
         "verdict": OUTCOME,
         **TEXTS("notes"),
-        **TEXT_BY_NAME("asked"),
+        **TEXTS_BY_NAME("asked"),
     },
     "system list": ANSWER | {"systems": [SYSTEM]},
     "system show": {
         **OF_SYSTEM,
-        **TEXT_BY_NAME("nodes"),
-        "links": {"*": TEXTS("ends") | NUMBER("rate_bps") | SAID("dataset")},
+        **TEXTS_BY_NAME("nodes"),
+        "links": {"*": TEXTS("ends") | NUMBER("rate_bps") | TEXT_OR_NULL("dataset")},
         "ports": {"*": NUMBER("load_bps load_ratio") | TEXTS("streams")},
         "streams": {"*": TEXT("group source sink kind") | TEXTS("path") | COUNT("priority")},
     },
-    "system check": OF_SYSTEM | {"findings": [FLAW]},
+    "system check": OF_SYSTEM | {"findings": [CHECK_FINDING]},
     "recommend": {
         **ANSWER,
         **TEXT("system title"),
@@ -324,18 +344,21 @@ COMMANDS: Keys = {
         "own": DESIGN,
         **DESIGNS("front mends undecided"),
         "nearest": [JUDGED | TEXT("stream")],
-        "physics": [TOO_LATE],
-        **SAID("currency"),
+        "physics": [LATE_BY_PHYSICS],
+        **TEXT_OR_NULL("currency"),
     },
     "verify": {
         **ANSWER,
         **TEXT("system title folder"),
-        "copy": NUMBER("slower") | MEMBERS("members") | TEXT("rule") | TEXTS("not_verified"),
+        "copy": NUMBER("slower")
+        | INTEGER_OR_NULL("members")
+        | TEXT("rule")
+        | TEXTS("not_verified"),
         "prediction": TEXT("sha256 icmodel made_utc") | MODELS | TEXTS("differs_now"),
         "passes": [
-            COUNT("number") | NUMBER("overlap_ratio") | TRUTH("counts") | {"flags": {"*": COUNT}}
+            COUNT("number") | NUMBER("overlap_ratio") | BOOLEAN("counts") | {"flags": {"*": COUNT}}
         ],
-        "streams": {"*": PLAYED},
+        "streams": {"*": VERIFIED_STREAM},
         "devices": {"*": {"cpu_process_cores": COMPARED}},
         **COUNT("judged inside"),
         **TEXTS("exceeded"),
@@ -352,28 +375,33 @@ COMMANDS: Keys = {
         **NUMBER("line_rate_bps"),
         **ANYTHING("framing path"),
         **NUMBER("stream_goodput_bps"),
-        "points": [BY_PAYLOAD],
+        "points": [LIMITS],
     },
 }
 
 
 def output_schemas() -> Schema:
-    """One JSON Schema document with what each command prints under ``$defs``, by its name."""
+    """One JSON Schema document with the schema of each command under ``$defs``, by name."""
     return {
         "$schema": DIALECT,
         "title": "What icmodel prints with --json, by command",
-        "$defs": {name: _schema(of) for name, of in (PARTS | COMMANDS).items()},
+        "$defs": {name: schema_of(of) for name, of in (PARTS | COMMANDS).items()},
     }
 
 
 def output_schema(command: str) -> Schema:
-    """The JSON Schema of what one command prints with ``--json``.
+    """JSON Schema of the output of one command with ``--json``.
 
     Raises
     ------
     ScenarioError
-        If the command has none.
+        If the command has no schema.
+
+    Examples
+    --------
+    >>> output_schema("predict")["title"]
+    'icmodel predict --json'
     """
     if command not in COMMANDS:
         raise ScenarioError(f"{command!r} has no schema: it is one of {', '.join(COMMANDS)}")
-    return {**output_schemas(), "title": f"icmodel {command} --json", **_part(command)}
+    return {**output_schemas(), "title": f"icmodel {command} --json", **reference(command)}

@@ -1,9 +1,9 @@
-"""``icmodel sweep``: what-if grids over any parameters."""
+"""``icmodel sweep``: predictions on a grid over any parameters."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import islice, product
@@ -17,14 +17,13 @@ from icmodel.cli.grid_files import (
     PARQUET,
     PARTS,
     Columns,
-    check_extra,
+    check_installed,
     columns_of,
-    write_csv,
+    write_grid_csv,
     write_netcdf,
     write_parquet,
 )
-from icmodel.cli.output import Answer, Section, Table, check_file, emit, progress_bar
-from icmodel.cli.question import (
+from icmodel.cli.options import (
     DEFAULT_DATASET,
     AsJson,
     DatasetName,
@@ -33,14 +32,15 @@ from icmodel.cli.question import (
     ProtocolNames,
     Question,
     VariantName,
-    asks,
-    listed,
+    make_app,
     option,
-    room,
+    split_names,
+    with_question,
 )
-from icmodel.cli.short import fitting
+from icmodel.cli.output import Answer, Section, Table, check_file, emit, progress_bar
+from icmodel.cli.predict import fit_notes
 from icmodel.dataset import load
-from icmodel.documents import plain
+from icmodel.documents import json_form
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import BASES, BOTTLENECKS, Estimate, estimated
 from icmodel.model import Model
@@ -49,12 +49,12 @@ from icmodel.scenario import scenario
 if TYPE_CHECKING:
     import xarray
 
-app = room()
+app = make_app()
 
-SHOWN = ("goodput_bps", "cpu_send", "cpu_recv", "loss_rate")
+MAIN_METRICS = ("goodput_bps", "cpu_send", "cpu_recv", "loss_rate")
 """Metrics of the table, besides every mean time; files and JSON have all."""
-ENDINGS = (".csv", ".json", NETCDF, PARQUET, ".txt")
-OFTEN = 4096
+GRID_FILES = (".csv", ".json", NETCDF, PARQUET, ".txt")
+REPORTED_POINTS = 4096
 """Points between two reports of progress."""
 EXTRAPOLATED = BASES.index("extrapolated")
 MARK = "*"
@@ -63,10 +63,8 @@ FOOTNOTE = (
     f"{MARK} extrapolated: beyond what was measured. A file names the basis of every value, and",
     "icmodel predict the axis and the distance.",
 )
-
 MOST_POINTS, MOST_NOTES = 20, 4
 """Points and lines of notes in a table without ``--all``."""
-NOTED = "notes of the first and the last point"
 
 Metrics = Annotated[
     list[str] | None, option("metric", "NAMES", "Only these metrics; can be repeated.")
@@ -75,21 +73,19 @@ Extrapolate = Annotated[
     bool,
     typer.Option(
         "--extrapolate",
-        help="Answer beyond what was measured; a table marks it with *, a file by its basis.",
+        help="Answer beyond the measured range too; a table marks such values with *, "
+        "a file by their basis.",
     ),
 ]
 AllowGaps = Annotated[
     bool,
-    typer.Option("--allow-gaps", help="Leave points outside the dataset empty, not refused."),
+    typer.Option("--allow-gaps", help="Leave points outside the measured range empty."),
 ]
-
-Every = Annotated[
-    bool, typer.Option("--all", help="Every point and every note in the table, not the first.")
-]
+Every = Annotated[bool, typer.Option("--all", help="Show every point and every note in the table.")]
 
 
-@app.command(short_help="What-if grids over any parameters.")
-@asks
+@app.command(short_help="Predict a grid over any parameters.")
+@with_question
 def sweep(
     *,
     dataset: DatasetName = DEFAULT_DATASET,
@@ -106,9 +102,10 @@ def sweep(
 ) -> None:
     """Predict every combination of some parameters' values: a table, CSV, JSON, netCDF or Parquet.
 
-    Any parameter takes a list ("64 B, 1448 B"), two values with what the dataset has between them
-    ("64 B..65535 B"), or a number of values between them, at equal distances (":25") or equal
-    ratios (":25log"). An end outside the dataset is refused like any other question. A file has every metric with its interval and basis.
+    Any parameter takes a list ("64 B, 1448 B") or a range ("64 B..65535 B"). A range holds the
+    values of the dataset between its ends; with ":25" it holds 25 values at equal distances, with
+    ":25log" at equal ratios. An end outside the dataset is refused like any other question. A file
+    has every metric with its interval and basis.
 
     \b
     icmodel sweep --payload "64 B..65535 B" --cores 1,4
@@ -116,72 +113,70 @@ def sweep(
     icmodel sweep --payload "64 B..65535 B:100log" --switches 0..2 -o grid.nc
     icmodel sweep --payload "256 B" --option nagle=on,off --metric latency_mean_s --json
     """  # noqa: D301
-    from icmodel.sweep import sweep as answer_grid  # the verb, apart from this command
+    from icmodel.sweep import sweep as sweep_grid  # the function, not this command
 
     if output is not None:
-        check_file(output, ENDINGS)
-        check_extra(output)
-    outside = _outside(extrapolate=extrapolate, allow_gaps=allow_gaps)
-    ranges: dict[str, Any] = _ranges(question)
-    data = load(dataset)
-    wanted = listed(metric)
-    model = Model(data, variant, cache=not no_cache)
-    with progress_bar("sweep") as progress:
-        answers = answer_grid(
-            model,
-            outside=outside,
-            metrics=(*wanted, "bottleneck") if wanted else None,
-            progress=progress,
-            options=question.options(),
-            protocol=",".join(listed(protocol)) or data.default_protocol,
-            **ranges,
-        )
-    notes = _notes(model, answers, wanted)
-    with progress_bar("write") if output is not None else nullcontext() as progress:
-        grid = Grid(answers, tuple(wanted), notes, progress, every=every)
-        emit(_answer(grid), as_json=as_json, output=output)
-
-
-def _ranges(question: Question) -> dict[str, str]:
-    """The parameters to sweep, as typed."""
-    if question.payload is None:
-        raise ScenarioError('the sweep has no payload: give some, e.g. --payload "64 B..65535 B"')
-    return question.texts()
-
-
-def _outside(*, extrapolate: bool, allow_gaps: bool) -> str:
-    """How points outside the dataset are answered."""
+        check_file(output, GRID_FILES)
+        check_installed(output)
     if extrapolate and allow_gaps:
         raise ScenarioError("--extrapolate and --allow-gaps are both given: keep one")
-    return "extrapolate" if extrapolate else "nan" if allow_gaps else "refuse"
+    if question.payload is None:
+        raise ScenarioError('the sweep has no payload: give some, e.g. --payload "64 B..65535 B"')
+    data = load(dataset)
+    metrics = split_names(metric)
+    model = Model(data, variant, cache=not no_cache)
+    ranges: dict[str, Any] = question.texts()
+    with progress_bar("sweep") as progress:
+        answers = sweep_grid(
+            model,
+            outside="extrapolate" if extrapolate else "nan" if allow_gaps else "refuse",
+            metrics=(*metrics, "bottleneck") if metrics else None,
+            progress=progress,
+            options=question.option_values(),
+            protocol=",".join(split_names(protocol)) or data.default_protocol,
+            **ranges,
+        )
+    notes = notes_of_ends(model, answers, metrics)
+    with progress_bar("write") if output is not None else nullcontext() as progress:
+        grid = Grid(answers, tuple(metrics), notes, progress)
+        answer = Answer(
+            sections=lambda: grid_sections(grid, every=every),
+            document=lambda: grid_document(grid),
+            files={
+                ".csv": lambda path: write_grid_csv(grid.columns(), path, progress),
+                NETCDF: lambda path: write_netcdf(answers, path),
+                PARQUET: lambda path: write_parquet(grid.columns(), path, progress),
+            },
+        )
+        emit(answer, as_json=as_json, output=output)
 
 
-def _notes(model: Model, answers: xarray.Dataset, wanted: list[str]) -> tuple[str, ...]:
-    """Notes of the predictions of the first and the last point, each once."""
+def notes_of_ends(model: Model, answers: xarray.Dataset, metrics: list[str]) -> tuple[str, ...]:
+    """Notes on the predictions of the first and the last point, each once."""
     notes: dict[str, None] = {}
     for place in (0, -1):
         point = answers.isel(dict.fromkeys(answers.sizes, place))
-        said = {str(name): value.item() for name, value in point.coords.items()}
-        asked = {name: None if value == math.inf else value for name, value in said.items()}
+        values = {str(name): value.item() for name, value in point.coords.items()}
+        asked = {name: None if value == math.inf else value for name, value in values.items()}
         try:
-            told = model.predict(scenario(**asked), outside="extrapolate", metrics=wanted)
+            prediction = model.predict(scenario(**asked), outside="extrapolate", metrics=metrics)
         except OutOfDomain:
             continue
-        if "cores" not in said and told.scenario.cores is not None:
-            notes[f"without --cores the most that were measured: {told.scenario.cores}"] = None
-        notes |= dict.fromkeys(told.notes)
+        cores = prediction.scenario.cores
+        if "cores" not in values and cores is not None:
+            notes[f"without --cores the most that were measured: {cores}"] = None
+        notes |= dict.fromkeys(prediction.notes)
     return tuple(notes)
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The answers of a sweep, read point by point."""
+    """Answers of a sweep, read point by point; ``requested`` metrics are empty for all."""
 
     answers: xarray.Dataset
-    wanted: tuple[str, ...]
+    requested: tuple[str, ...]
     notes: tuple[str, ...] = ()
     progress: Callable[[int, int], None] | None = None
-    every: bool = False
 
     @property
     def swept(self) -> list[str]:
@@ -190,118 +185,111 @@ class Grid:
 
     def fixed(self) -> dict[str, object]:
         """Parameters with one value."""
-        swept = self.swept
         return {
-            str(name): plain(coordinate.item())
+            str(name): json_form(coordinate.item())
             for name, coordinate in self.answers.coords.items()
-            if name not in swept
+            if name not in self.swept
         }
 
     def metrics(self) -> list[str]:
-        """Metrics answered, without the parts of their intervals."""
-        return [
-            str(name)
-            for name in self.answers.data_vars
-            if name != "bottleneck" and not str(name).endswith(PARTS)
-        ]
+        """Answered metrics, without the parts of their intervals."""
+        names = map(str, self.answers.data_vars)
+        return [name for name in names if name != "bottleneck" and not name.endswith(PARTS)]
 
     def columns(self) -> Columns:
         """The whole grid as columns."""
         return columns_of(self.answers, self.metrics(), self.fixed())
 
-    def shown(self) -> list[str]:
-        """Metrics of the table for people: the wanted ones, else main ones with any value."""
-        if self.wanted:
-            return [name for name in self.wanted if name != "bottleneck"]
-        filled = [name for name in self.metrics() if bool(self.answers[name].notnull().any())]
-        main = [name for name in filled if name in SHOWN or name.endswith("_mean_s")]
-        return main or filled
-
-    def extrapolated(self, names: Iterable[str]) -> frozenset[str]:
-        """Those metrics with an extrapolated value."""
-        return frozenset(
-            name for name in names if bool((self.answers[f"{name}_basis"] == EXTRAPOLATED).any())
-        )
-
     def points(self, metrics: list[str]) -> Iterator[tuple[tuple[Any, ...], list[Any], int]]:
-        """Parameters of each point, some metrics with ends and basis, and the code of its bottleneck."""
+        """Parameters of each point, its metrics with ends and basis, and the code of its bottleneck."""
 
         def column(name: str) -> list[Any]:
             values: list[Any] = self.answers[name].to_numpy().reshape(-1).tolist()
             return values
 
-        fours = [
+        estimates = [
             zip(*(column(name + part) for part in ("", *PARTS)), strict=True) for name in metrics
         ]
-        limits = column("bottleneck")
+        bottlenecks = column("bottleneck")
         places = product(*(self.answers[name].to_numpy().tolist() for name in self.swept))
-        for done, (place, limit) in enumerate(zip(places, limits, strict=True)):
-            if self.progress is not None and done % OFTEN == 0:
-                self.progress(done, len(limits))
-            yield place, [next(four) for four in fours], limit
+        for done, (place, bottleneck) in enumerate(zip(places, bottlenecks, strict=True)):
+            if self.progress is not None and done % REPORTED_POINTS == 0:
+                self.progress(done, len(bottlenecks))
+            yield place, [next(estimate) for estimate in estimates], bottleneck
 
 
-def _answer(grid: Grid) -> Answer:
-    return Answer(
-        sections=lambda: _sections(grid),
-        document=lambda: _document(grid),
-        files={
-            ".csv": lambda path: write_csv(grid.columns(), path, grid.progress),
-            NETCDF: lambda path: write_netcdf(grid.answers, path),
-            PARQUET: lambda path: write_parquet(grid.columns(), path, grid.progress),
-        },
-    )
+# --- for people -------------------------------------------------------------------------------
 
 
-def _quantity(name: str, value: object) -> str:
-    if isinstance(value, (int, float)):
-        return units.format_quantity(name, value)
-    return str(value)
-
-
-def _sections(grid: Grid) -> Iterator[Section]:
+def grid_sections(grid: Grid, *, every: bool) -> Iterator[Section]:
+    """A table with a row for each point; without ``every`` the first ones, and the main metrics."""
     attributes = grid.answers.attrs
     yield Section("", (f"{attributes['dataset']}, variant {attributes['variant']}",))
-    fixed = [f"{n} {_quantity(n, v)}" for n, v in grid.fixed().items() if v is not None]
-    names = grid.shown()
-    marked = grid.extrapolated(names)
+
+    names = [name for name in grid.requested if name != "bottleneck"]
+    if not names:
+        filled = [name for name in grid.metrics() if bool(grid.answers[name].notnull().any())]
+        main = [name for name in filled if name in MAIN_METRICS or name.endswith("_mean_s")]
+        names = main or filled
+    marked = {name for name in names if bool((grid.answers[f"{name}_basis"] == EXTRAPOLATED).any())}
     rows = tuple(
         (
-            *(_quantity(name, value) for name, value in zip(grid.swept, place, strict=True)),
-            *(_cell(name, value, marked) for name, value in zip(names, values, strict=True)),
-            _text("bottleneck", limit),
+            *(_text(name, value) for name, value in zip(grid.swept, place, strict=True)),
+            *(
+                _estimate_text(name, one, marked=name in marked)
+                for name, one in zip(names, estimates, strict=True)
+            ),
+            _name_of(BOTTLENECKS, bottleneck),
         )
-        for place, values, limit in islice(grid.points(names), None if grid.every else MOST_POINTS)
+        for place, estimates, bottleneck in islice(
+            grid.points(names), None if every else MOST_POINTS
+        )
     )
+    fixed = [f"{n} {_text(n, value)}" for n, value in grid.fixed().items() if value is not None]
     numbers = (f"#{name}" for name in (*grid.swept, *names))
     yield Section(", ".join(fixed), Table((*numbers, "bottleneck"), rows))
+
     if (more := math.prod(grid.answers.sizes.values()) - len(rows)) > 0:
         yield Section("", (f"and {more} points more: --all, or all metrics in a file: -o",))
     if marked:
         yield Section("", FOOTNOTE)
     if grid.notes:
-        yield Section(NOTED, tuple(fitting(grid.notes, math.inf if grid.every else MOST_NOTES)))
+        notes = fit_notes(grid.notes, math.inf if every else MOST_NOTES)
+        yield Section("notes of the first and the last point", tuple(notes))
 
 
-def _cell(name: str, value: tuple[Any, ...], marked: frozenset[str]) -> str:
-    """A value with as many digits as its interval justifies, and its mark.
-
-    Columns with any mark have room for one in every cell.
-    """
-    number, low, high, basis = value
-    mark = "" if name not in marked else MARK if basis == EXTRAPOLATED else " "
-    text = "–" if math.isnan(number) else estimated(name, Estimate(number, low, high, ""))
-    return f"{text}{mark}"
+def _text(name: str, value: object) -> str:
+    """A parameter with its unit."""
+    return units.format_quantity(name, value) if isinstance(value, int | float) else str(value)
 
 
-def _text(name: str, code: int) -> str:
-    """The text of a code; nothing where there is no value."""
-    names = BOTTLENECKS if name == "bottleneck" else BASES
+def _estimate_text(name: str, estimate: tuple[Any, ...], *, marked: bool) -> str:
+    """A value with as many digits as its interval supports; ``marked`` columns have room for a mark."""
+    value, low, high, basis = estimate
+    text = "–" if math.isnan(value) else estimated(name, Estimate(value, low, high, ""))
+    mark = MARK if basis == EXTRAPOLATED else " "
+    return f"{text}{mark}" if marked else text
+
+
+def _name_of(names: tuple[str, ...], code: int) -> str:
+    """Name of a code; empty for a point without a value."""
     return names[code] if code >= 0 else ""
 
 
-def _document(grid: Grid) -> dict[str, object]:
+# --- for machines -----------------------------------------------------------------------------
+
+
+def grid_document(grid: Grid) -> dict[str, object]:
+    """JSON form of a grid: a list of points, each with every metric."""
     attributes = grid.answers.attrs
+    metrics = grid.metrics()
+    points = []
+    for place, estimates, bottleneck in grid.points(metrics):
+        point = json_form(dict(zip(grid.swept, place, strict=True)))
+        for name, (value, low, high, basis) in zip(metrics, estimates, strict=True):
+            numbers = json_form({"value": value, "low": low, "high": high})
+            point[name] = {**numbers, "basis": _name_of(BASES, basis)}
+        points.append({**point, "bottleneck": _name_of(BOTTLENECKS, bottleneck)})
     return {
         "schema_version": 1,
         "dataset": {"id": attributes["dataset"], "sha256": attributes["sha256"]},
@@ -309,15 +297,5 @@ def _document(grid: Grid) -> dict[str, object]:
         "fixed": grid.fixed(),
         "swept": grid.swept,
         "notes": list(grid.notes),
-        "points": list(_points(grid)),
+        "points": points,
     }
-
-
-def _points(grid: Grid) -> Iterator[dict[str, object]]:
-    metrics = grid.metrics()
-    for place, values, limit in grid.points(metrics):
-        point = plain(dict(zip(grid.swept, place, strict=True)))
-        for name, (value, low, high, basis) in zip(metrics, values, strict=True):
-            numbers = plain({"value": value, "low": low, "high": high})
-            point[name] = {**numbers, "basis": _text("basis", basis)}
-        yield {**point, "bottleneck": _text("bottleneck", limit)}

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+from icmodel.cli.options import (
+    AsJson,
+    DatasetForAll,
+    NoCache,
+    Output,
+    SystemName,
+    VariantName,
+    make_app,
+    option,
+)
 from icmodel.cli.output import (
     Answer,
     Section,
@@ -20,71 +31,70 @@ from icmodel.cli.output import (
     write_text,
 )
 from icmodel.cli.output import show as show_sections
-from icmodel.cli.question import (
-    AsJson,
-    NoCache,
-    Output,
-    Speaks,
-    SystemName,
-    VariantName,
-    option,
-    room,
-)
-from icmodel.cli.system_shown import counts, document, sections
+from icmodel.documents import json_of
 from icmodel.errors import NetworkError
 from icmodel.estimate import plural
 from icmodel.files import replacing
 
 if TYPE_CHECKING:
-    from icmodel.system import Finding, System
+    from icmodel.system import System
+    from icmodel.system.loads import Load
 
 
-class Predicting(TyperGroup):
+class PredictByDefault(TyperGroup):
     """A group of commands whose default command is ``predict``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """The arguments, with ``predict`` inserted if they begin with no command."""
+        """Insert ``predict`` before arguments that begin with no command."""
         words = [word for word in args if not word.startswith("-")]
         if words and words[0] not in self.commands:
             args = ["predict", *args]
         return super().parse_args(ctx, args)
 
 
-app = room(Predicting)
+app = make_app(PredictByDefault)
 
-NOT_MET = 1
-"""Exit code if a port's load exceeds its rate."""
-WRONG = 2
-"""Exit code of a system that contradicts itself."""
-Foreign = Annotated[
+OVERLOADED = 1
+"""Exit code of a check if a port is overloaded."""
+CONTRADICTORY = 2
+"""Exit code of a check if the system is unconnected or contradicts itself."""
+
+OtherFile = Annotated[
     Path,
-    typer.Argument(metavar="FILE", help="JSON of Saihu or networkx, or Saihu's physical XML."),
+    typer.Argument(
+        metavar="FILE", help="JSON file of Saihu or networkx, or physical XML file of Saihu."
+    ),
 ]
 TomlFile = Annotated[
-    Path, typer.Option("-o", "--output", metavar="FILE", help="The system file to write.")
+    Path, typer.Option("-o", "--output", metavar="FILE", help="System file to write (TOML).")
 ]
 JsonFile = Annotated[
-    Path, typer.Option("-o", "--output", metavar="FILE", help="The JSON file to write.")
+    Path, typer.Option("-o", "--output", metavar="FILE", help="JSON file to write.")
 ]
 Cycles = Annotated[
     str,
     option(
         "cycles",
         "NAME",
-        "Where streams wait for each other in a cycle: refuse (no bound) or fixed-point.",
+        "Latency bounds if streams wait for each other in a cycle: refuse (none) or fixed-point.",
         "refuse",
     ),
 ]
-All = Annotated[bool, typer.Option("--all", help="Every stream, link and device.")]
-Format = Annotated[str, option("format", "NAME", "saihu (output ports) or node-link.", "saihu")]
+All = Annotated[bool, typer.Option("--all", help="Show every stream, link and device.")]
+Format = Annotated[
+    str,
+    option(
+        "format", "NAME", "Format: saihu (output-port network) or node-link (networkx).", "saihu"
+    ),
+]
 
 
-@app.callback(short_help="Whole systems: predict, list, show, check, import and export.")
+@app.callback(short_help="Predict, list, show, check, import and export whole systems.")
 def system() -> None:
-    """Predict whole systems; list, show and check them, and carry them from and to other tools.
+    """Predict, list, show and check whole systems; import and export them for other tools.
 
-    A system is a TOML file: devices, switches, the links between them, and the streams over those.
-    Without a command it is predicted: `icmodel system FILE` is `icmodel system predict FILE`.
+    A system is a TOML file with devices, switches, the links between them, and streams. Without a
+    command the system is predicted: `icmodel system FILE` is `icmodel system predict FILE`.
 
     \b
     icmodel system imaging
@@ -99,11 +109,11 @@ def system() -> None:
 # --- predict ----------------------------------------------------------------------------------
 
 
-@app.command(short_help="What every stream, link and device of a system gets.")
+@app.command(short_help="Predict every stream, link and device of a system.")
 def predict(
     name: SystemName,
     *,
-    dataset: Speaks = None,
+    dataset: DatasetForAll = None,
     variant: VariantName = None,
     cycles: Cycles = "refuse",
     everything: All = False,
@@ -111,11 +121,12 @@ def predict(
     as_json: AsJson = False,
     output: Output = None,
 ) -> int:
-    """Predict a system: goodput, latency and loss of its streams, loads and queues, CPU of its devices.
+    """Predict a system: goodput, latency and loss of streams, load and queues of ports, CPU of devices.
 
-    The requirements of the system, or of the use case it names, are judged stream by stream; hard ones by
-    the worst case where it has a bound. Exit code: 0 met, 1 not met, 3 undecided. A file is a whole report:
-    .html (one page that opens offline), .md (its drawing beside it) or .json; .svg is the drawing alone.
+    The requirements of the system, or of the use case it names, are judged for each stream; hard
+    requirements are judged by the worst case if it has a bound. Exit codes: 0 met, 1 not met, 3
+    undecided. A file is a whole report: .html (one page that opens offline), .md (with the drawing
+    as a file of its own) or .json; .svg is the drawing alone.
 
     \b
     icmodel system imaging
@@ -123,7 +134,7 @@ def predict(
     icmodel system imaging --all
     icmodel system my-system.toml --dataset path/of/my-dataset --json
     """  # noqa: D301
-    from icmodel.cli.system_predicted import sections as predicted
+    from icmodel.cli.system_text import prediction_sections
     from icmodel.report import report  # pydantic and the report, not needed by other commands
     from icmodel.report.writing import SYSTEM_ENDINGS
     from icmodel.system import load
@@ -131,24 +142,24 @@ def predict(
 
     if output is not None:
         check_file(output, SYSTEM_ENDINGS)
-    found = predict_system(load(name), dataset, variant, cache=not no_cache, cycles=cycles)
+    prediction = predict_system(load(name), dataset, variant, cache=not no_cache, cycles=cycles)
     if output is not None:
-        report(found, output)
+        report(prediction, output)
     if as_json:
-        print_text(json_text(found.to_dict()))
+        print_text(json_text(prediction.to_dict()))
     elif output is None:
-        show_sections(predicted(found, everything=everything))
+        show_sections(prediction_sections(prediction, everything=everything))
     else:
-        print_text(f"{found.system.name}: {found.verdict}; the report is {output}\n")
-    return found.exit_code
+        print_text(f"{prediction.system.name}: {prediction.verdict}; the report is {output}\n")
+    return prediction.exit_code
 
 
 # --- list and show ----------------------------------------------------------------------------
 
 
-@app.command("list", short_help="The bundled systems.")
+@app.command("list", short_help="List the bundled systems.")
 def list_all(*, as_json: AsJson = False, output: Output = None) -> None:
-    """List the bundled systems with what is in them.
+    """List the bundled systems with their numbers of devices, switches, links and streams.
 
     \b
     icmodel system list
@@ -156,15 +167,24 @@ def list_all(*, as_json: AsJson = False, output: Output = None) -> None:
     """  # noqa: D301
     from icmodel.system import load, system_names  # pydantic, needed only here
 
-    found = [counts(load(name)) for name in system_names()]
-    rows = tuple(tuple(map(str, one.values())) for one in found)
+    summaries = [summary(load(name)) for name in system_names()]
+    rows = tuple(tuple(map(str, one.values())) for one in summaries)
     columns = ("system", "title", "#devices", "#switches", "#links", "#streams")
-    emit(listing("systems", found, Table(columns, rows)), as_json=as_json, output=output)
+    emit(listing("systems", summaries, Table(columns, rows)), as_json=as_json, output=output)
 
 
-@app.command(short_help="What a system is made of.")
+def summary(system: System) -> dict[str, object]:
+    """Name, title, and the number of devices, switches, links and streams."""
+    counts = ("devices", "switches", "links", "streams")
+    return {
+        **json_of(system, "name", "title"),
+        **{name: len(getattr(system, name)) for name in counts},
+    }
+
+
+@app.command(short_help="Show a system: its groups, streams and busiest ports.")
 def show(name: SystemName, *, as_json: AsJson = False, output: Output = None) -> None:
-    """Show a system: its groups, its streams on their ways, and what they ask of the ports.
+    """Show a system: its groups, the routes of its streams, and the load of its ports.
 
     Loads are bits on the wire by theory; nothing is predicted.
 
@@ -172,24 +192,57 @@ def show(name: SystemName, *, as_json: AsJson = False, output: Output = None) ->
     icmodel system show imaging
     icmodel system show my-system.toml --json
     """  # noqa: D301
+    from icmodel.cli.system_text import system_sections
     from icmodel.system import load
     from icmodel.system.loads import loads
 
-    one = load(name)
-    at = tuple(loads(one))
-    answer = Answer(sections=lambda: sections(one, at), document=lambda: document(one, at))
+    shown = load(name)
+    at_ports = tuple(loads(shown))
+    answer = Answer(
+        sections=lambda: system_sections(shown, at_ports),
+        document=lambda: system_document(shown, at_ports),
+    )
     emit(answer, as_json=as_json, output=output)
+
+
+def system_document(system: System, loads: tuple[Load, ...]) -> dict[str, object]:
+    """JSON form of a system: its parts by name, in the order of its file."""
+    names = ("group", "source", "sink", "path", "priority", "kind", "multicast")
+    return {
+        "schema_version": 1,
+        "system": summary(system),
+        "source": system.source,
+        "known_limits": list(system.known_limits),
+        "nodes": {node: system.node(node).group for node in (*system.devices, *system.switches)},
+        "links": {
+            link.name: json_of(link, "ends", "rate_bps", "dataset")
+            for link in system.links.values()
+        },
+        "ports": {
+            load.port.name: {
+                "load_bps": load.mean_bps,
+                "load_ratio": load.ratio,
+                "streams": [stream.name for stream in load.streams],
+            }
+            for load in loads
+        },
+        "streams": {stream.name: json_of(stream, *names) for stream in system.streams.values()},
+        "requirements": [
+            {**one.requirement.to_dict(), "stream": one.stream, "device": one.device}
+            for one in system.requirements
+        ],
+    }
 
 
 # --- check ------------------------------------------------------------------------------------
 
 
-@app.command(short_help="What in a system does not fit.")
+@app.command(short_help="Check a system for errors.")
 def check(name: SystemName, *, as_json: AsJson = False, output: Output = None) -> None:
-    """Check a system: what is unconnected, contradictory, overloaded or looped, a sentence each.
+    """Check a system: what is unconnected, contradictory, overloaded or looped, one sentence each.
 
-    Exit code 2 where it is unconnected or contradictory, 1 where a port is asked for more than it
-    can send; a cycle of ports is named and allowed.
+    Exit codes: 2 the system is unconnected or contradictory, 1 a port is overloaded, 0 otherwise. A
+    cycle of ports is reported, but allowed.
 
     \b
     icmodel system check imaging
@@ -197,43 +250,35 @@ def check(name: SystemName, *, as_json: AsJson = False, output: Output = None) -
     """  # noqa: D301
     from icmodel.system import load_checked
 
-    one, findings = load_checked(name)
+    checked, findings = load_checked(name)
+    lines = tuple(f"{finding.kind}: {finding.text}" for finding in findings)
+    if not lines:
+        parts = (plural(len(checked.devices), "device"), plural(len(checked.links), "link"))
+        streams = plural(len(checked.streams), "stream")
+        lines = (f"{checked.name}: {', '.join(parts)} and {streams} are in order",)
     answer = Answer(
-        sections=lambda: [Section("", _found(one, findings))],
+        sections=lambda: [Section("", lines)],
         document=lambda: {
             "schema_version": 1,
-            "system": counts(one),
+            "system": summary(checked),
             "findings": [finding.to_dict() for finding in findings],
         },
     )
     emit(answer, as_json=as_json, output=output)
-    code = _exit_code(findings)
-    if code:
-        raise typer.Exit(code)
-
-
-def _found(one: System, findings: tuple[Finding, ...]) -> tuple[str, ...]:
-    if findings:
-        return tuple(f"{finding.kind}: {finding.text}" for finding in findings)
-    parts = (plural(len(one.devices), "device"), plural(len(one.links), "link"))
-    streams = plural(len(one.streams), "stream")
-    return (f"{one.name}: {', '.join(parts)} and {streams} are in order",)
-
-
-def _exit_code(findings: tuple[Finding, ...]) -> int:
     if any(finding.refused for finding in findings):
-        return WRONG
-    return NOT_MET if any(finding.kind == "overloaded" for finding in findings) else 0
+        raise typer.Exit(CONTRADICTORY)
+    if any(finding.kind == "overloaded" for finding in findings):
+        raise typer.Exit(OVERLOADED)
 
 
 # --- import and export ------------------------------------------------------------------------
 
 
-@app.command("import", short_help="A system from another tool's file.")
-def import_(file: Foreign, *, output: TomlFile) -> None:
-    """Make a system file of a network of Saihu or of a graph of networkx.
+@app.command("import", short_help="Import a system from another tool's file.")
+def import_(file: OtherFile, *, output: TomlFile) -> None:
+    """Make a system file from a network of Saihu or a graph of networkx.
 
-    What the other file says and a system file cannot is told, and stands in its known limits.
+    Features that a system file cannot express are reported and listed under known_limits.
 
     \b
     icmodel system import network.json -o my-system.toml
@@ -242,22 +287,25 @@ def import_(file: Foreign, *, output: TomlFile) -> None:
     from icmodel.system import load_checked
     from icmodel.system.formats import import_system
 
-    _check_new(output)
+    if output.exists():
+        raise NetworkError(f"{output} is there already: choose another name with -o")
     text, remarks = import_system(file)
     with replacing(output) as beside:
         write_text(beside, text)
-        one, findings = load_checked(beside)
-    _say((*remarks, *(finding.text for finding in findings)))
-    print_text(
-        f"{output}: {one.name}, {plural(len(one.streams), 'stream')}; edit it, then check it\n"
-    )
+        try:
+            imported, findings = load_checked(beside)
+        except NetworkError as error:  # name the requested file, not the one beside it
+            raise NetworkError(str(error).replace(beside.name, output.name)) from error
+    _print_notes((*remarks, *(finding.text for finding in findings)))
+    streams = plural(len(imported.streams), "stream")
+    print_text(f"{output}: {imported.name}, {streams}; edit it, then check it\n")
 
 
-@app.command(short_help="A system for another tool.")
+@app.command(short_help="Export a system for another tool.")
 def export(name: SystemName, *, form: Format = "saihu", output: JsonFile) -> None:
-    """Write a system as Saihu's output-port network, or as node-link JSON of networkx.
+    """Write a system as an output-port network of Saihu, or as node-link JSON of networkx.
 
-    What the format cannot say is told.
+    Features that the format cannot express are reported.
 
     \b
     icmodel system export imaging -o imaging.json
@@ -269,14 +317,9 @@ def export(name: SystemName, *, form: Format = "saihu", output: JsonFile) -> Non
     text, remarks = export_system(load(name), form)
     with replacing(output) as beside:
         write_text(beside, text)
-    _say(remarks)
+    _print_notes(remarks)
     print_text(f"{output}: written\n")
 
 
-def _check_new(path: Path) -> None:
-    if path.exists():
-        raise NetworkError(f"{path} is there already: choose another name with -o")
-
-
-def _say(remarks: tuple[str, ...]) -> None:
-    print_text("".join(f"note: {remark}\n" for remark in remarks))
+def _print_notes(notes: Iterable[str]) -> None:
+    print_text("".join(f"note: {note}\n" for note in notes))

@@ -8,17 +8,30 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from icmodel.cli.output import Answer, Section, Table, emit, listing, print_text, write_text
-from icmodel.cli.question import AsJson, Output, question_text, room
+from icmodel.cli.options import AsJson, Output, make_app, question_text
+from icmodel.cli.output import (
+    Answer,
+    Section,
+    Table,
+    bullets,
+    emit,
+    listing,
+    print_text,
+    write_text,
+)
+from icmodel.documents import json_of
 from icmodel.errors import UseCaseError
 from icmodel.files import replacing
 
 if TYPE_CHECKING:
     from icmodel.usecase import UseCase
 
-app = room()
+app = make_app()
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Bundled name or path of a TOML file.")]
+Name = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="Name of a bundled use case or path of a TOML file."),
+]
 NewName = Annotated[
     str, typer.Argument(metavar="NAME", help="Lower-case letters, digits and hyphens.")
 ]
@@ -28,7 +41,7 @@ NewName = Annotated[
 def usecases() -> None:
     """List and show use cases, and start one of your own.
 
-    A use case is a TOML file: streams by what produces them, requirements, candidates.
+    A use case is a TOML file with data sources, their streams, requirements and candidates.
 
     \b
     icmodel usecases list
@@ -37,7 +50,7 @@ def usecases() -> None:
     """  # noqa: D301
 
 
-@app.command("list", short_help="The bundled use cases.")
+@app.command("list", short_help="List the bundled use cases.")
 def list_all(*, as_json: AsJson = False, output: Output = None) -> None:
     """List the bundled use cases with their questions and candidates.
 
@@ -47,27 +60,19 @@ def list_all(*, as_json: AsJson = False, output: Output = None) -> None:
     """  # noqa: D301
     from icmodel.usecase import load_usecase, usecase_names  # pydantic, needed only here
 
-    found = [load_usecase(name) for name in usecase_names()]
-    rows = tuple(
-        (case.name, case.question, ", ".join(one.name for one in case.candidates)) for case in found
-    )
-    table = Table(("use case", "question", "candidates"), rows)
-    answer = listing("usecases", list(map(_entry, found)), table)
-    emit(answer, as_json=as_json, output=output)
+    entries = []
+    rows = []
+    for case in map(load_usecase, usecase_names()):
+        candidates = [candidate.name for candidate in case.candidates]
+        entries.append({**json_of(case, "name", "title", "question"), "candidates": candidates})
+        rows.append((case.name, case.question, ", ".join(candidates)))
+    table = Table(("use case", "question", "candidates"), tuple(rows))
+    emit(listing("usecases", entries, table), as_json=as_json, output=output)
 
 
-def _entry(case: UseCase) -> dict[str, object]:
-    return {
-        "name": case.name,
-        "title": case.title,
-        "question": case.question,
-        "candidates": [candidate.name for candidate in case.candidates],
-    }
-
-
-@app.command(short_help="What a use case derives and requires.")
+@app.command(short_help="Show a use case and the numbers that follow from it.")
 def show(name: Name, *, as_json: AsJson = False, output: Output = None) -> None:
-    """Show a use case: its question, the numbers that follow from it, requirements, candidates.
+    """Show a use case: its question, derived numbers, requirements and candidates.
 
     Nothing is predicted: `icmodel evaluate` does that.
 
@@ -75,28 +80,31 @@ def show(name: Name, *, as_json: AsJson = False, output: Output = None) -> None:
     icmodel usecases show imaging
     icmodel usecases show my-use-case.toml --json
     """  # noqa: D301
-    from icmodel.usecase import load_usecase
+    from icmodel.usecase import derive, load_usecase
 
     case = load_usecase(name)
-    answer = Answer(sections=lambda: _shown(case), document=lambda: _document(case))
+    answer = Answer(
+        sections=lambda: usecase_sections(case),
+        document=lambda: {
+            **case.model_dump(mode="json"),
+            "derivations": [derivation.to_dict() for derivation in derive(case).values()],
+        },
+    )
     emit(answer, as_json=as_json, output=output)
 
 
-def _shown(case: UseCase) -> Iterator[Section]:
+def usecase_sections(case: UseCase) -> Iterator[Section]:
+    """The question and its source, derived numbers, requirements, candidates and known limits."""
     from icmodel.usecase import derive
 
-    said = (case.question, f"source: {case.source}", *filter(None, (case.citation,)))
-    yield Section(f"{case.name}: {case.title}", said)
-    rows = tuple((d.name, d.text, d.formula, d.meaning) for d in derive(case).values())
-    yield Section("what follows", Table(("number", "value", "formula", "meaning"), rows))
-    yield Section("requirements", _requirements(case))
-    yield Section("candidates", _candidates(case))
-    if case.known_limits:
-        yield Section("known limits", tuple(f"- {limit}" for limit in case.known_limits))
+    citation = (case.citation,) if case.citation else ()
+    facts = (case.question, f"source: {case.source}", *citation)
+    yield Section(f"{case.name}: {case.title}", facts)
 
+    derived = tuple((d.name, d.text, d.formula, d.meaning) for d in derive(case).values())
+    yield Section("what follows", Table(("number", "value", "formula", "meaning"), derived))
 
-def _requirements(case: UseCase) -> Table:
-    rows = tuple(
+    limits = tuple(
         (
             limit.name,
             limit.stream or "",
@@ -106,11 +114,10 @@ def _requirements(case: UseCase) -> Table:
         )
         for limit in case.requirements
     )
-    return Table(("requirement", "stream", "metric", "limit", "kind"), rows)
+    columns = ("requirement", "stream", "metric", "limit", "kind")
+    yield Section("requirements", Table(columns, limits))
 
-
-def _candidates(case: UseCase) -> Table:
-    rows = tuple(
+    candidates = tuple(
         (
             f"{one.name} (default)" if one.name == case.default_candidate else one.name,
             stream,
@@ -119,21 +126,16 @@ def _candidates(case: UseCase) -> Table:
         for one in case.candidates
         for stream, asked in one.scenarios.items()
     )
-    return Table(("candidate", "stream", "question"), rows)
-
-
-def _document(case: UseCase) -> dict[str, object]:
-    from icmodel.usecase import derive
-
-    derivations = [derivation.to_dict() for derivation in derive(case).values()]
-    return {**case.model_dump(mode="json"), "derivations": derivations}
+    yield Section("candidates", Table(("candidate", "stream", "question"), candidates))
+    if case.known_limits:
+        yield Section("known limits", bullets(case.known_limits))
 
 
 @app.command(short_help="Start a use case of your own.")
 def new(name: NewName, *, output: Output = None) -> None:
     """Write a commented use case to start from: NAME.toml, or the file that -o names.
 
-    It evaluates as it stands; a file that exists is never overwritten.
+    It can be evaluated unchanged. A file that exists is never overwritten.
 
     \b
     icmodel usecases new my-use-case

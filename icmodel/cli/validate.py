@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +11,23 @@ from typing import Annotated
 import typer
 
 from icmodel import units
+from icmodel.cli.options import (
+    AsJson,
+    OneDataset,
+    Output,
+    VariantName,
+    expand_options,
+    make_app,
+    option_field,
+    parse_count,
+    quantity_text,
+    split_names,
+)
 from icmodel.cli.output import (
     Answer,
     Section,
     Table,
+    bullets,
     check_file,
     emit,
     fixed,
@@ -22,100 +35,90 @@ from icmodel.cli.output import (
     write_file,
     write_text,
 )
-from icmodel.cli.plot import ENDINGS as PLOTS
-from icmodel.cli.plot import write_plot
-from icmodel.cli.question import (
-    AsJson,
-    OneDataset,
-    Output,
-    VariantName,
-    given,
-    listed,
-    quantity_text,
-    room,
-    shares,
-)
+from icmodel.cli.plot import PLOT_FILES, write_plot
 from icmodel.dataset import Dataset, Point, load
 from icmodel.dataset.coverage import FILE
 from icmodel.dataset.repeats import ABSOLUTE, kind
 from icmodel.errors import ScenarioError
 from icmodel.estimate import plural
 from icmodel.validate import Trial, Validation, Wishes, document, kept, records, validate
-from icmodel.validate.scores import Coverage, Outcome, Score
-from icmodel.validate.validation import (
-    HELD_OUT,
-    KINDS,
-    LEAVE_ONE,
-)
+from icmodel.validate.scores import Coverage
+from icmodel.validate.validation import HELD_OUT, KINDS, LEAVE_ONE
 
-app = room()
+app = make_app()
 
-ENDINGS = (".csv", ".json", ".txt")
-SHOWN = 3
+ANSWER_FILES = (".csv", ".json", ".txt")
+MOST_REASONS = 3
 """Reasons for unanswered rows that are listed for a metric."""
 
 Plot = Annotated[
     Path | None,
     typer.Option("--plot", metavar="FILE", help="Draw the errors over the payload: SVG or PNG."),
 ]
-
-
 Keep = Annotated[
     bool,
     typer.Option(
         "--keep",
-        help="Write the coverage beside the dataset; predictions then say where it is below 85 %.",
+        help="Store the coverage in the dataset's folder; predictions then warn below 85 %.",
     ),
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class Trials:
-    """Which rows are left out and scored, as typed."""
+class FoldChoice:
+    """Rows to leave out and to score, as texts of the command line."""
 
-    folds: list[str] | None = given("KINDS", f"{', '.join(KINDS)}; can be repeated.", "all")
-    metric: list[str] | None = given(
-        "NAMES", "Only these; can be repeated.", "all with 30 rows or more"
+    folds: list[str] | None = option_field(
+        "KINDS", f"Kinds of folds: {', '.join(KINDS)}; can be repeated.", "all"
     )
-    at_break: list[str] | None = given(
-        "SIZE", 'Greatest payload before a break, e.g. "1448 B".', "each curve's own", name="break"
+    metric: list[str] | None = option_field(
+        "NAMES", "Metrics to score; can be repeated.", "all with 30 rows or more"
     )
-    most: str | None = given(
-        "N", "At most so many folds of a kind (beside breaks of each metric), drawn evenly.", "all"
+    at_break: list[str] | None = option_field(
+        "SIZE",
+        'Greatest payload before a break, e.g. "1448 B".',
+        "each curve's own",
+        name="break",
     )
-    worst: str = given("N", "Worst points listed for a metric.", default="5")
-    runs: str | None = given("DATASET", "Whose held-out runs are asked for.", "the dataset's own")
+    most: str | None = option_field(
+        "N", "Maximum number of folds of a kind, evenly drawn; for breaks, of each metric.", "all"
+    )
+    worst: str = option_field("N", "Number of worst points to list per metric.", default="5")
+    runs: str | None = option_field(
+        "DATASET", "Dataset whose held-out runs are scored.", "the dataset's own"
+    )
 
     def wishes(self) -> Wishes:
-        """The same as numbers, with the dataset of other runs loaded."""
+        """The choice in numbers, with the dataset of other runs loaded."""
+        breaks = tuple(units.parse_bytes(size) for size in split_names(self.at_break))
         return Wishes(
-            kinds=tuple(listed(self.folds)) or KINDS,
-            metrics=tuple(listed(self.metric)),
-            breaks_bytes=tuple(units.parse_bytes(one) for one in listed(self.at_break)) or None,
-            most=None if self.most is None else _count("most", self.most, 1),
-            worst=_count("worst", self.worst, 0),
+            kinds=tuple(split_names(self.folds)) or KINDS,
+            metrics=tuple(split_names(self.metric)),
+            breaks_bytes=breaks or None,
+            most=None if self.most is None else parse_count("most", self.most, least=1),
+            worst=parse_count("worst", self.worst),
             runs=None if self.runs is None else load(self.runs),
         )
 
 
-@app.command(short_help="Errors on rows kept from the model.")
-@shares(Trials, "trials")
+@app.command(short_help="Score a model on rows that it was not fitted to.")
+@expand_options(FoldChoice, "choice")
 def validate_rows(
     *,
     name: OneDataset,
     variant: VariantName = None,
-    trials: Trials,
+    choice: FoldChoice,
     plot: Plot = None,
     keep: Keep = False,
     as_json: AsJson = False,
     output: Output = None,
 ) -> None:
-    """Ask a model for measured rows that were kept from it, and compare.
+    """Predict measured rows that were left out of the fit, and compare.
 
-    Leaves out one point at a time, one curve, what stands beside a break, and asks for the runs
-    a campaign held out. Gives the errors by metric and region, how often the 90 % intervals held
-    the row, the noise from repeat to repeat beside it, and the worst points. Only measured and
-    tabulated rows are learned from and scored; a metric with fewer than 30 of them is too few.
+    Leaves out one point at a time, one curve, the rows beside a break, or the runs that a campaign
+    held out. The answer has the errors by metric and region, the share of rows inside their 90 %
+    intervals, the noise between repeats, and the worst points. Only measured and tabulated rows are
+    fitted and scored. A metric with fewer than 30 such rows is not scored.
 
     \b
     icmodel validate mpi-infiniband-roce --variant corrected --folds leave-one-out
@@ -125,124 +128,107 @@ def validate_rows(
     icmodel validate my-dataset --keep
     """  # noqa: D301
     if plot is not None:
-        check_file(plot, PLOTS)
+        check_file(plot, PLOT_FILES)
     if output is not None:
-        check_file(output, ENDINGS)
-    if keep and (trials.runs is not None or trials.metric):
+        check_file(output, ANSWER_FILES)
+    if keep and (choice.runs is not None or choice.metric):
         raise ScenarioError(
             "--keep is for all metrics of the dataset's own rows: leave --runs and --metric out"
         )
-    wishes, data = trials.wishes(), load(name)
+    wishes, data = choice.wishes(), load(name)
     with progress_bar("folds") as progress:
-        found = validate(data, variant, wishes, progress)
+        validation = validate(data, variant, wishes, progress)
     if plot is not None:
-        from icmodel.report.figures import error_plot  # the report, not needed without a plot
+        from icmodel.report.error_plot import error_plot
 
-        write_plot(error_plot(found), plot)
+        write_plot(error_plot(validation), plot)
     if keep:
-        write_file(data.folder / FILE, {".json": lambda path: write_text(path, kept(found))})
+        coverage = kept(validation)
+        write_file(data.folder / FILE, {".json": lambda path: write_text(path, coverage)})
     answer = Answer(
-        sections=lambda: _sections(found, wishes.kinds),
-        document=lambda: document(found),
-        records=lambda: records(found),
+        sections=lambda: validation_sections(validation, wishes.kinds),
+        document=lambda: document(validation),
+        records=lambda: records(validation),
     )
     emit(answer, as_json=as_json, output=output)
-
-
-def _count(name: str, text: str, least: int) -> int:
-    if not re.fullmatch(r"[0-9]{1,9}", text.strip()) or int(text) < least:
-        raise ScenarioError(
-            f"--{name} {text!r} is not possible: give a whole number of at least {least}"
-        )
-    return int(text)
 
 
 # --- for people -------------------------------------------------------------------------------
 
 
-def _sections(found: Validation, kinds: Sequence[str]) -> Iterator[Section]:
+def validation_sections(validation: Validation, kinds: Sequence[str]) -> Iterator[Section]:
+    """The scores of each kind of fold, and what could not be scored."""
     yield Section(
         "",
         (
-            f"{found.data.id}, variant {found.variant}",
+            f"{validation.data.id}, variant {validation.variant}",
             "errors are relative; those of ratios (loss_rate, CPU shares) absolute",
         ),
     )
-    for trial in found.trials:
-        yield Section(f"{trial.kind}, {plural(trial.folds, 'fold')}", _scores(found, trial))
-        by_region = _regions(trial)
-        if trial.kind in (LEAVE_ONE, HELD_OUT) and by_region.rows:
-            yield Section("by region", by_region)
+    for trial in validation.trials:
+        heading = f"{trial.kind}, {plural(trial.folds, 'fold')}"
+        yield Section(heading, scores_table(validation, trial))
+        regions = regions_table(trial)
+        if trial.kind in (LEAVE_ONE, HELD_OUT) and regions.rows:
+            yield Section("by region", regions)
         if any(tested.worst for tested in trial.metrics.values()):
-            yield Section("worst points", _worst(found.data, trial))
-        silent = tuple(_silences(trial))
-        if silent:
-            yield Section("without an answer", silent)
-    done = {trial.kind for trial in found.trials}
-    nothing = tuple(f"- {kind}" for kind in kinds if kind not in done)
-    if nothing and found.trials:
-        yield Section("without folds, since there is nothing to leave out", nothing)
-    if found.too_few:
-        few = (f"- {metric}: {n} rows" for metric, n in found.too_few.items())
-        yield Section("too few measured or tabulated rows to score (under 30)", tuple(few))
+            yield Section("worst points", worst_table(validation.data, trial))
+        if lines := unanswered_lines(trial):
+            yield Section("without an answer", bullets(lines))
+    tried = {trial.kind for trial in validation.trials}
+    missing = [name for name in kinds if name not in tried]
+    if missing and validation.trials:
+        yield Section("without folds, since there is nothing to leave out", bullets(missing))
+    if validation.too_few:
+        few = (f"{metric}: {n} rows" for metric, n in validation.too_few.items())
+        yield Section("too few measured or tabulated rows to score (under 30)", bullets(few))
 
 
-def _scores(found: Validation, trial: Trial) -> Table:
+def scores_table(validation: Validation, trial: Trial) -> Table[str]:
+    """Errors and coverage of each metric; for held-out runs also the noise at their points."""
+    held_out = trial.kind == HELD_OUT
     errors = ("#median", "#p25", "#p75", "#p95", "#greatest")
-    there = ("#noise there", "#of repeats") if trial.kind == HELD_OUT else ()
     columns = ("metric", "#rows", "#points", *errors, "#covered", "95 % of it", "#half width")
-    rows = tuple(
-        (
-            metric,
-            str(tested.score.n),
-            str(tested.score.points),
-            *_errors(tested.score),
-            *_coverage(tested.score.coverage),
-            _error(tested.score.kind, tested.score.half_width),
-            _noise(found, metric),
-            *(_repeats(found, metric) if trial.kind == HELD_OUT else ()),
-            str(tested.score.unanswered or "–"),
+    at_runs = ("#noise there", "#of repeats") if held_out else ()
+    rows = []
+    for metric, tested in trial.metrics.items():
+        score, error = tested.score, tested.score.errors
+        numbers = (error.median, error.p25, error.p75, error.p95, error.greatest)
+        noise, repeat = validation.noise.get(metric), validation.repeats.get(metric)
+        noises = [None if noise is None else noise.run]
+        if held_out:
+            noises += [None, None] if repeat is None else [repeat.run, repeat.error]
+        rows.append(
+            (
+                metric,
+                str(score.n),
+                str(score.points),
+                *(_error(score.kind, number) for number in numbers),
+                *_coverage(score.coverage),
+                _error(score.kind, score.half_width),
+                *(_error(kind(metric), number) for number in noises),
+                str(score.unanswered or "–"),
+            )
         )
-        for metric, tested in trial.metrics.items()
-    )
-    return Table((*columns, "#noise", *there, "#no answer"), rows)
+    return Table((*columns, "#noise", *at_runs, "#no answer"), tuple(rows))
 
 
-def _errors(score: Score) -> tuple[str, ...]:
-    of = score.errors
-    numbers = (of.median, of.p25, of.p75, of.p95, of.greatest)
-    return tuple(_error(score.kind, number) for number in numbers)
-
-
-def _error(of: str, number: float) -> str:
-    """A relative error in per cent, an absolute one unchanged."""
-    if number != number:
+def _error(of: str, number: float | None) -> str:
+    """A relative error in per cent, an absolute one as a number; a dash if it is unknown."""
+    if number is None or math.isnan(number):
         return "–"
     return fixed(number, 4) if of == ABSOLUTE else f"{fixed(100 * number, 2)} %"
 
 
 def _coverage(coverage: Coverage | None) -> tuple[str, str]:
+    """The share of rows inside their intervals, and the ends of its own 95 % interval."""
     if coverage is None:
         return "–", "–"
     return f"{100 * coverage.share:.1f} %", f"{100 * coverage.low:.1f} … {100 * coverage.high:.1f}"
 
 
-def _noise(found: Validation, metric: str) -> str:
-    noise = found.noise.get(metric)
-    if noise is None:
-        return "–"
-    return _error(kind(metric), noise.run)
-
-
-def _repeats(found: Validation, metric: str) -> tuple[str, str]:
-    """The noise of one run at the held-out points, and the error of other runs there."""
-    one = found.repeats.get(metric)
-    if one is None:
-        return "–", "–"
-    return _error(kind(metric), one.run), _error(kind(metric), one.error)
-
-
-def _regions(trial: Trial) -> Table:
+def regions_table(trial: Trial) -> Table[str]:
+    """Errors and coverage of each metric by region."""
     rows = tuple(
         (
             metric,
@@ -260,44 +246,48 @@ def _regions(trial: Trial) -> Table:
     return Table(columns, rows)
 
 
-def _worst(data: Dataset, trial: Trial) -> Table:
-    numbers = ("#payload", "#load", "#value", "#predicted", "#low", "#high", "#error")
-    rows = tuple(
-        _outcome(data, metric, one)
-        for metric, tested in trial.metrics.items()
-        for one in tested.worst
-    )
-    return Table(("metric", "point", *numbers), rows)
+def worst_table(data: Dataset, trial: Trial) -> Table[str]:
+    """The points with the greatest errors, measured and predicted."""
+    rows = []
+    for metric, tested in trial.metrics.items():
+        for one in tested.worst:
+            point, estimate = one.point, one.estimate
+            numbers = (point.value, estimate.value, estimate.low, estimate.high)
+            rows.append(
+                (
+                    metric,
+                    point_text(data, point),
+                    quantity_text("payload_bytes", point.payload_bytes),
+                    quantity_text("load_bps", point.load_bps),
+                    *(
+                        quantity_text(metric, None if math.isnan(n) else float(f"{n:.4g}"))
+                        for n in numbers
+                    ),
+                    _error(kind(metric), one.error),
+                )
+            )
+    numbers_of = ("#payload", "#load", "#value", "#predicted", "#low", "#high", "#error")
+    return Table(("metric", "point", *numbers_of), tuple(rows))
 
 
-def _outcome(data: Dataset, metric: str, one: Outcome) -> tuple[str, ...]:
-    point, said = one.point, one.estimate
-    numbers = (point.value, said.value, said.low, said.high)
-    return (
-        metric,
-        _where(data, point),
-        quantity_text("payload_bytes", point.payload_bytes),
-        quantity_text("load_bps", point.load_bps),
-        *(quantity_text(metric, None if n != n else float(f"{n:.4g}")) for n in numbers),
-        _error(kind(metric), one.error),
-    )
+def point_text(data: Dataset, point: Point) -> str:
+    """Protocol and options of a point, and its counts as far as they are unusual."""
+    parts = [point.protocol, *(f"{a}={value}" for a, value in data.options_of(point).items())]
+    for name, usual in (("cores", None), ("switches", 0), ("endpoints", 1)):
+        count = getattr(point, name)
+        if count not in (None, usual):
+            parts.append(f"{name}={count}")
+    return ", ".join(parts)
 
 
-def _where(data: Dataset, point: Point) -> str:
-    """Protocol, options and counts that differ from the usual ones."""
-    counts = (("cores", point.cores), ("switches", point.switches), ("endpoints", point.endpoints))
-    usual = {("switches", 0), ("endpoints", 1)}
-    said = [f"{name}={n}" for name, n in counts if n is not None and (name, n) not in usual]
-    return ", ".join(
-        [point.protocol, *(f"{a}={v}" for a, v in data.options_of(point).items()), *said]
-    )
-
-
-def _silences(trial: Trial) -> Iterator[str]:
+def unanswered_lines(trial: Trial) -> list[str]:
+    """The most frequent reasons for rows without an answer, by metric."""
+    lines = []
     for metric, tested in trial.metrics.items():
         reasons = list(tested.score.reasons.items())
-        for why, n in reasons[:SHOWN]:
-            yield f"- {metric}, {plural(n, 'row')}: {why}"
-        rest = sum(n for _, n in reasons[SHOWN:])
+        for why, count in reasons[:MOST_REASONS]:
+            lines.append(f"{metric}, {plural(count, 'row')}: {why}")
+        rest = sum(count for _, count in reasons[MOST_REASONS:])
         if rest:
-            yield f"- {metric}, {plural(rest, 'row')}: for other reasons (--json has all)"
+            lines.append(f"{metric}, {plural(rest, 'row')}: for other reasons (--json has all)")
+    return lines

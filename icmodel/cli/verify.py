@@ -1,7 +1,8 @@
-"""``icmodel verify``: build a system in the lab, run it, and compare with the prediction."""
+"""``icmodel verify``: build a system in the lab, run its streams, and compare with its prediction."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,46 +10,51 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from icmodel import units
-from icmodel.cli.output import Answer, Section, Table, emit, progress_bar
-from icmodel.cli.question import AsJson, NoCache, SystemName, VariantName, option, room
+from icmodel.cli.options import AsJson, NoCache, SystemName, VariantName, make_app, option
+from icmodel.cli.output import Answer, Section, Table, bullets, emit, interruptible, progress_bar
 from icmodel.estimate import quantity
 
 if TYPE_CHECKING:
     from icmodel.verify import Verification
     from icmodel.verify.comparing import Bounded, Compared
 
-app = room()
+app = make_app()
 
-DIGITS = 4
-CORES = "cpu_process_cores"
 LAB_FAILED = 3
-"""Exit code where the lab failed, as where nothing was measured."""
-Place = Annotated[
+"""Exit code if the lab failed, as if nothing was measured."""
+Folder = Annotated[
     Path,
-    typer.Option("-o", "--output", metavar="DIR", help="Folder of the prediction and the records."),
+    typer.Option(
+        "-o", "--output", metavar="DIR", help="Folder for the prediction and the records."
+    ),
 ]
-Speaks = Annotated[
+LabDataset = Annotated[
     str,
-    option("dataset", "NAME", "Speaks for the hosts of the lab: a name or path.", "lab-1g-2026"),
+    option("dataset", "NAME", "Dataset of the lab's hosts, by name or folder.", "lab-1g-2026"),
 ]
 Scale = Annotated[
     float | None,
-    option("scale", "K", "Rates are divided and periods multiplied by it.", "what fits here"),
+    option("scale", "K", "Factor that divides rates and multiplies periods.", "what fits here"),
 ]
 Members = Annotated[
-    int | None, option("members", "N", "At most so many devices of a group.", "what fits here")
+    int | None,
+    option("members", "N", "Maximum number of devices to build per group.", "what fits here"),
 ]
-Repeats = Annotated[int, option("repeats", "N", "Passes that are to count; 0 only predicts.", "5")]
+Repeats = Annotated[
+    int, option("repeats", "N", "Number of valid passes; 0 only writes the prediction.", "5")
+]
 Window = Annotated[str, option("window", "TIME", "Length of the measured window.", "2 s")]
-Warmup = Annotated[str, option("warmup", "TIME", "Traffic before the window, and after it.", "1 s")]
+Warmup = Annotated[
+    str, option("warmup", "TIME", "Length of traffic before and after the window.", "1 s")
+]
 
 
 @app.command(short_help="Build a system in the lab and compare it with its prediction.")
 def verify(
     name: SystemName,
     *,
-    output: Place,
-    dataset: Speaks = "lab-1g-2026",
+    output: Folder,
+    dataset: LabDataset = "lab-1g-2026",
     variant: VariantName = None,
     scale: Scale = None,
     members: Members = None,
@@ -58,24 +64,23 @@ def verify(
     no_cache: NoCache = False,
     as_json: AsJson = False,
 ) -> int:
-    """Build a system in network namespaces of this machine, play its streams at once, compare.
+    """Build a system in network namespaces of this machine, run all its streams at once, and compare.
 
-    What is too much for this machine is slowed down by one factor; what the lab does not have is named.
-    The prediction is written to DIR before anything is measured, and the same command goes on after any
-    interruption. Needs icprobe and root.
+    If the system is too much for this machine, all of it is slowed down by one factor; what the lab
+    does not have is named. The prediction is written to DIR before anything is measured. After an
+    interruption the same command goes on. Needs icprobe and root.
 
-    Exit codes: 0 prediction and measurement agree, 1 they do not, 3 nothing was measured or the lab failed,
-    2 the question was wrong, 130 stopped by Ctrl-C.
+    Exit codes: 0 prediction and measurement agree, 1 they do not, 3 nothing was measured or the lab
+    failed, 2 the question was wrong, 130 stopped by Ctrl-C.
 
     \b
     icmodel verify lab-four-senders -o four-senders --repeats 0
     icmodel verify my-system.toml -o my-system
     icmodel verify my-system.toml -o my-system --scale 10 --repeats 9
     """  # noqa: D301
-    from icmodel.cli.watching import interruptible
     from icmodel.errors import MeasurementFailed
     from icmodel.verify import VerifyOptions
-    from icmodel.verify import verify as carry_out
+    from icmodel.verify import verify as verify_system
     from icmodel.verify.running import Times
 
     beside_s = units.parse_seconds(warmup)
@@ -88,33 +93,45 @@ def verify(
         times=Times(units.parse_seconds(window), beside_s, beside_s),
         cache=not no_cache,
     )
+    advice = f"the same command goes on in {output}"
     try:
-        with (
-            interruptible(f"the same command goes on in {output}"),
-            progress_bar("passes") as watch,
-        ):
-            found = carry_out(name, output, options, watch=watch)
+        with interruptible(advice), progress_bar("passes") as watch:
+            found = verify_system(name, output, options, watch=watch)
     except MeasurementFailed as error:
         typer.echo(f"icmodel: {error}", err=True)
         return LAB_FAILED
-    emit(Answer(lambda: list(_sections(found)), found.to_dict), as_json=as_json, output=None)
+    answer = Answer(lambda: verification_sections(found), found.to_dict)
+    emit(answer, as_json=as_json, output=None)
     return found.exit_code
 
 
 # --- what is printed --------------------------------------------------------------------------
 
+COLUMNS = ("#predicted", "#from", "#to", "#measured", "#least", "#most", "#ratio", "inside")
+CORES = "cpu_process_cores"
+METRIC_NAMES = {
+    "goodput_bps": "goodput",
+    "latency_mean_s": "mean",
+    "latency_p99_s": "99 %",
+    "loss_rate": "loss",
+}
 
-def _sections(found: Verification) -> Iterator[Section]:
-    said = found.stored.document
+
+def verification_sections(found: Verification) -> Iterator[Section]:
+    """The verdict, and measured beside predicted numbers of streams, bounds and devices."""
+    stored = found.stored
     counted = sum(one.counts for one in found.passes)
+    passes = f"passes: {counted}"
+    if apart := len(found.passes) - counted:
+        passes += f"; {apart} more do not count, as their streams did not all run at once"
+    datasets, variants = (", ".join(stored.prediction[key]) for key in ("datasets", "variants"))
+    made = f"predicted {stored.document['made_utc']} by icmodel {stored.document['icmodel']}"
     lines = [
         f"{found.system.name}: {found.verdict}, {found.inside} of {found.judged} inside their "
         "90 % intervals",
         found.system.title,
-        f"{', '.join(found.stored.prediction['datasets'])}, variant "
-        f"{', '.join(found.stored.prediction['variants'])}; predicted {said['made_utc']} by icmodel "
-        f"{said['icmodel']}",
-        f"passes: {counted}" + _apart(found, counted),
+        f"{datasets}, variant {variants}; {made}",
+        passes,
     ]
     if found.lab.slower != 1:
         lines.append(f"built {found.lab.slower:g} times slower: rates divided, periods multiplied")
@@ -123,77 +140,46 @@ def _sections(found: Verification) -> Iterator[Section]:
             f"icmodel now predicts otherwise for {', '.join(found.differs)}: judged by the stored one"
         )
     yield Section("", tuple(lines))
-    yield Section("streams", _streams(found))
-    yield Section("greatest latency", _bounds(found.bounds))
-    yield Section("busy cores of processes", _devices(found))
-    if found.lab.left_out:
-        yield Section("not verified", tuple(f"- {one}" for one in found.lab.left_out))
 
-
-def _apart(found: Verification, counted: int) -> str:
-    apart = len(found.passes) - counted
-    return f"; {apart} more do not count, as their streams did not all run at once" if apart else ""
-
-
-COLUMNS = ("#predicted", "#from", "#to", "#measured", "#least", "#most", "#ratio", "inside")
-
-
-def _streams(found: Verification) -> Table:
-    rows = tuple(
-        (name, _short(metric), *_cells(metric, one))
+    streams = tuple(
+        (name, METRIC_NAMES[metric], *_cells(metric, one))
         for name, metrics in found.streams.items()
         for metric, one in metrics.items()
     )
-    return Table(("stream", "metric", *COLUMNS), rows)
-
-
-def _short(metric: str) -> str:
-    return {
-        "goodput_bps": "goodput",
-        "latency_mean_s": "mean",
-        "latency_p99_s": "99 %",
-        "loss_rate": "loss",
-    }[metric]
+    yield Section("streams", Table(("stream", "metric", *COLUMNS), streams))
+    yield Section("greatest latency", bounds_table(found.bounds))
+    devices = tuple((name, *_cells(CORES, one)) for name, one in found.devices.items())
+    yield Section("busy cores of processes", Table(("device", *COLUMNS), devices))
+    if found.lab.left_out:
+        yield Section("not verified", bullets(found.lab.left_out))
 
 
 def _cells(metric: str, one: Compared) -> tuple[str, ...]:
-    measured = (
-        one.median,
-        min(one.measured, default=one.median),
-        max(one.measured, default=one.median),
-    )
-    numbers = (one.value, one.low, one.high, *measured)
+    """The cells of `COLUMNS`."""
+    ends = (min(one.measured, default=one.median), max(one.measured, default=one.median))
+    numbers = (one.value, one.low, one.high, one.median, *ends)
+    ratio = "–" if math.isnan(one.ratio) else f"{one.ratio:.3f}"
     inside = {True: "yes", False: "NO"}[one.inside] if one.judged else "–"
-    return (*(_number(metric, value) for value in numbers), _ratio(one.ratio), inside)
+    return (*(_number(metric, value) for value in numbers), ratio, inside)
 
 
 def _number(metric: str, value: float) -> str:
-    """A number with its unit; of cores, which the title names, the number alone."""
-    if not abs(value) < float("inf"):
+    """A number with its unit; a number of cores without one, since the heading names it."""
+    if not math.isfinite(value):
         return "–"
-    return f"{value:.3g}" if metric == CORES else quantity(metric, value, DIGITS)
+    return f"{value:.3g}" if metric == CORES else quantity(metric, value, 4)
 
 
-def _ratio(ratio: float) -> str:
-    return f"{ratio:.3f}" if ratio == ratio else "–"
-
-
-def _bounds(bounds: Mapping[str, Bounded]) -> Table:
-    said = {True: "yes", False: "NO", None: "–"}
-    rows = tuple(
-        (
-            name,
-            "none" if one.bound_s is None else _number("latency_max_s", one.bound_s),
-            _number("latency_max_s", one.measured_s),
-            said[one.held],
-            f"{one.stolen}, up to {_number('latency_max_s', one.stolen_s)}" if one.stolen else "",
-        )
-        for name, one in bounds.items()
-    )
+def bounds_table(bounds: Mapping[str, Bounded]) -> Table[str]:
+    """The latency bound of each stream beside the greatest measured latency."""
+    held = {True: "yes", False: "NO", None: "–"}
+    rows = []
+    for name, one in bounds.items():
+        bound = "none" if one.bound_s is None else _number("latency_max_s", one.bound_s)
+        stolen = ""
+        if one.stolen:
+            stolen = f"{one.stolen}, up to {_number('latency_max_s', one.stolen_s)}"
+        measured = _number("latency_max_s", one.measured_s)
+        rows.append((name, bound, measured, held[one.held], stolen))
     columns = ("stream", "#bound", "#measured", "held", "passes without a core for a time")
-    return Table(columns, rows)
-
-
-def _devices(found: Verification) -> Table:
-    rows = tuple((name, *_cells(CORES, one)) for name, one in found.devices.items())
-    return Table(("device", *COLUMNS), rows)
+    return Table(columns, tuple(rows))

@@ -1,31 +1,34 @@
 """Datasets: a folder of benchmarked points comes in, a checked `Dataset` goes out.
 
-``dataset`` loads one by its name or folder, ``rows`` reads its points, ``coverage`` reads how often intervals held
-left-out rows.  ``check`` validates a folder, ``write`` writes one.
+``dataset`` loads one by its name or folder, ``rows`` reads points.csv, ``coverage`` reads how often intervals held
+left-out rows, ``repeats`` computes the scatter of runs.  ``check`` validates a folder, ``write`` writes one.
 """
 
 from icmodel.dataset.dataset import (
-    AXES,
-    FILE_BASES,
     HELD_OUT_FILE,
     HOW_TO_LIST,
-    METRIC_ENDINGS,
     PUBLISHED,
-    RATIOS,
-    REST,
     SCHEMA_VERSION,
     VARIANTS,
     Dataset,
     Interconnect,
-    Point,
     StatedLimit,
     build,
     catalogue,
+    check_variant,
     find,
     load,
     read_document,
-    read_points,
     shipped,
+)
+from icmodel.dataset.rows import (
+    AXES,
+    FILE_BASES,
+    METRIC_ENDINGS,
+    RATIOS,
+    REST,
+    Point,
+    read_points,
 )
 
 __all__ = [
@@ -45,6 +48,7 @@ __all__ = [
     "StatedLimit",
     "build",
     "catalogue",
+    "check_variant",
     "find",
     "load",
     "read_document",

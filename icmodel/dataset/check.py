@@ -1,7 +1,7 @@
 """Check and seal a dataset folder: dataset.toml against its schema, points.csv row by row.
 
-Loading verifies the checksum and the keys that the model needs; this checks every key, so that
-misspelt ones are found.
+`load` verifies the checksum and the keys that the model needs; this module checks every key, so that it finds misspelt
+ones.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from icmodel.dataset.dataset import (
-    AXES,
     SCHEMA_VERSION,
     VARIANTS,
     Dataset,
@@ -25,13 +24,126 @@ from icmodel.dataset.dataset import (
     load,
     read_document,
 )
+from icmodel.dataset.rows import AXES
 from icmodel.dataset.write import ID_PATTERN
 from icmodel.errors import DatasetError, unwritable
 
 NUMBERED = AXES[1:]
-"""Columns of every points.csv, which may be explained under [axes]."""
+"""Columns of every points.csv that may be explained under [axes]."""
 _SEAL = re.compile(r'(?m)^sha256[ \t]*=[ \t]*(?:"[^"\n]*"|\'[^\'\n]*\')')
 _TABLE = re.compile(r"(?m)^[ \t]*\[")
+
+
+def check_dataset(folder: str | Path) -> Dataset:
+    """Check every key and row of a dataset, given by its folder or bundled name, and load it.
+
+    Raises
+    ------
+    DatasetError
+        The message names the file, the key or row, the problem and the allowed values.
+
+    >>> check_dataset("ethernet-10g-2012").id
+    'ethernet-10g-2012'
+    """
+    place = find(folder)
+    check_document(read_document(place), place / "dataset.toml")
+    data = load(place)
+    _check_names(data)
+    return data
+
+
+def seal_dataset(folder: str | Path) -> Dataset:
+    """Check a folder without its checksum, then write the sha256 of points.csv into dataset.toml.
+
+    Raises
+    ------
+    DatasetError
+        As `check_dataset`, or if dataset.toml cannot be written; nothing is changed then.
+    """
+    place = find(folder)
+    path, points = place / "dataset.toml", place / "points.csv"
+    document = read_document(place)
+    check_document(document, path)
+    try:
+        body = points.read_bytes()
+    except OSError as error:
+        raise DatasetError(f"{points} cannot be read: {error.strerror}") from error
+    digest = hashlib.sha256(body).hexdigest()
+    _check_names(build(place, document, body, digest))
+
+    # Replace the key before the first table, or add it as the first line.
+    text = path.read_bytes().decode("utf-8")
+    tables = _TABLE.search(text)
+    top = tables.start() if tables else len(text)
+    line = f'sha256 = "{digest}"'
+    head, count = _SEAL.subn(line, text[:top])
+    sealed = (head if count else f"{line}\n{head}") + text[top:]
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_bytes(sealed.encode("utf-8"))
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise DatasetError(unwritable(path, error)) from error
+    return load(place)
+
+
+def dataset_schema() -> dict[str, Any]:
+    """The JSON Schema of dataset.toml."""
+    return DatasetDocument.model_json_schema()
+
+
+def check_document(document: Mapping[str, object], path: Path) -> None:
+    """Check every key of a dataset.toml.
+
+    Raises
+    ------
+    DatasetError
+        The message names the file, the key, the problem and the allowed values.
+    """
+    try:
+        DatasetDocument.model_validate(document)
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        key = ".".join(str(part) for part in problem["loc"])
+        message = problem["msg"].removeprefix("Value error, ")
+        text = {
+            "missing": f"{key} is missing: add it, data/README.md shows what it says",
+            "extra_forbidden": f"the key {key} is unknown: correct or remove it",
+            "value_error": f"{key}: {message}",
+        }.get(problem["type"], f"{key} is {problem['input']!r}: {message[0].lower()}{message[1:]}")
+        raise DatasetError(f"{path}: {text}") from error
+
+
+def _check_names(data: Dataset) -> None:
+    """Raise DatasetError if a name in dataset.toml is not in points.csv, or the id is not the folder's name.
+
+    The held-out runs are read, which checks them.
+    """
+    path = data.folder / "dataset.toml"
+    folder = data.folder.resolve().name
+    if data.id != folder:
+        raise DatasetError(f"{path}: id {data.id!r} stands in the folder {folder!r}: make them one")
+    columns = (*NUMBERED, *data.option_axes)
+    _ = data.held_out_runs
+    axes = data.document.get("axes")
+    for axis in axes if isinstance(axes, dict) else ():
+        if axis not in columns:
+            raise DatasetError(
+                f"{path}: [axes.{axis}] is no column of points.csv: it has {', '.join(columns)}"
+            )
+    for axis, value in data.fabrics:
+        if axis not in data.option_axes or value not in data.option_values(axis):
+            raise DatasetError(f"{path}: [fabrics.{value}] says {axis} = {value}, and no row does")
+    for entry in data.absences:
+        if entry.get("protocol", data.protocols[0]) not in data.protocols:
+            raise DatasetError(
+                f"{path}: an absence names the protocol {entry['protocol']!r}: it is one of "
+                f"{', '.join(data.protocols)}"
+            )
+
+
+# --- the schema of dataset.toml ---------------------------------------------------------------
 
 Text = Annotated[str, Field(min_length=1)]
 Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
@@ -93,7 +205,7 @@ class AxisEntry(Part):
 
 
 class Limit(Part):
-    """A limit the source states for a metric; no interval crosses it."""
+    """A limit that the source states for a metric; intervals are clipped to it."""
 
     metric: Text
     protocol: Text | None = None
@@ -166,124 +278,6 @@ class DatasetDocument(Part):
     stated_limits: tuple[Limit, ...] = ()
     absences: tuple[Absence, ...] = ()
     variants: dict[Literal[VARIANTS], VariantRows] = Field(default_factory=dict)  # type: ignore[valid-type]
-
-
-def check_dataset(folder: str | Path) -> Dataset:
-    """The dataset of a folder or bundled name, after every key and row was checked.
-
-    Raises
-    ------
-    DatasetError
-        Naming file, key or row, what is wrong and what is allowed.
-    """
-    place = find(folder)
-    _check_document(place)
-    data = load(place)
-    _check_names(data)
-    return data
-
-
-def seal_dataset(folder: str | Path) -> Dataset:
-    """Check a folder without its checksum, then write the sha256 of points.csv into dataset.toml.
-
-    Raises
-    ------
-    DatasetError
-        As `check_dataset`, or if dataset.toml cannot be written; then nothing is changed.
-    """
-    place = find(folder)
-    document = _check_document(place)
-    points = place / "points.csv"
-    try:
-        body = points.read_bytes()
-    except OSError as error:
-        raise DatasetError(f"{points} cannot be read: {error.strerror}") from error
-    digest = hashlib.sha256(body).hexdigest()
-    _check_names(build(place, document, body, digest))
-    _write_seal(place / "dataset.toml", digest)
-    return load(place)
-
-
-def dataset_schema() -> dict[str, Any]:
-    """The JSON Schema of dataset.toml."""
-    return DatasetDocument.model_json_schema()
-
-
-def check_document(document: Mapping[str, object], path: Path) -> None:
-    """Check every key of a dataset.toml.
-
-    Raises
-    ------
-    DatasetError
-        Naming the file, the key, what is wrong and what is allowed.
-    """
-    try:
-        DatasetDocument.model_validate(document)
-    except ValidationError as error:
-        raise DatasetError(f"{path}: {_first_problem(error)}") from error
-
-
-def _check_document(folder: Path) -> dict[str, object]:
-    document = read_document(folder)
-    check_document(document, folder / "dataset.toml")
-    return document
-
-
-def _first_problem(error: ValidationError) -> str:
-    problem = error.errors(include_url=False)[0]
-    place = ".".join(str(part) for part in problem["loc"])
-    if problem["type"] == "missing":
-        return f"{place} is missing: add it, data/README.md shows what it says"
-    if problem["type"] == "extra_forbidden":
-        return f"the key {place} is unknown: correct or remove it"
-    message = problem["msg"].removeprefix("Value error, ")
-    if problem["type"] == "value_error":
-        return f"{place}: {message}"
-    return f"{place} is {problem['input']!r}: {message[0].lower()}{message[1:]}"
-
-
-def _check_names(data: Dataset) -> None:
-    """Names in dataset.toml must occur in points.csv, and the folder's name must be the id."""
-    path = data.folder / "dataset.toml"
-    folder = data.folder.resolve().name
-    if data.id != folder:
-        raise DatasetError(f"{path}: id {data.id!r} stands in the folder {folder!r}: make them one")
-    columns = (*NUMBERED, *data.option_axes)
-    _ = data.held_out_runs  # reading the held-out runs checks them
-    for axis in _names(data.document.get("axes")):
-        if axis not in columns:
-            raise DatasetError(
-                f"{path}: [axes.{axis}] is no column of points.csv: it has {', '.join(columns)}"
-            )
-    for axis, value in data.fabrics:
-        if axis not in data.option_axes or value not in data.option_values(axis):
-            raise DatasetError(f"{path}: [fabrics.{value}] says {axis} = {value}, and no row does")
-    for entry in data.absences:
-        if entry.get("protocol", data.protocols[0]) not in data.protocols:
-            raise DatasetError(
-                f"{path}: an absence names the protocol {entry['protocol']!r}: it is one of "
-                f"{', '.join(data.protocols)}"
-            )
-
-
-def _names(table: object) -> list[str]:
-    return list(table) if isinstance(table, dict) else []
-
-
-def _write_seal(path: Path, digest: str) -> None:
-    text = path.read_bytes().decode("utf-8")
-    line = f'sha256 = "{digest}"'
-    tables = _TABLE.search(text)
-    top = tables.start() if tables else len(text)
-    head, rest = text[:top], text[top:]
-    sealed, count = _SEAL.subn(line, head)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_bytes(((sealed if count else f"{line}\n{head}") + rest).encode("utf-8"))
-        beside.replace(path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise DatasetError(unwritable(path, error)) from error
 
 
 assert SCHEMA_VERSION == 1, "DatasetDocument describes schema version 1"

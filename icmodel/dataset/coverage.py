@@ -1,7 +1,7 @@
-"""Coverage stored with a dataset: how often intervals held rows that the model was not fitted to.
+"""Coverage stored with a dataset: the share of left-out rows that the intervals of a fit without them held.
 
-``icmodel validate --keep`` writes `coverage.json`.  If it is missing or of other rows than the
-dataset's, predictions carry no note on coverage.
+``icmodel validate --keep`` writes `coverage.json`.  If the file is missing or belongs to other rows, predictions carry
+no note on coverage.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from icmodel.errors import DatasetError
 FILE = "coverage.json"
 SCHEMA_VERSION = 1
 LEAST_ROWS = 30
-"""Left-out rows that a coverage needs to be stored."""
+"""Least number of left-out rows for which a coverage is stored."""
 PROMISED = (0.85, 0.95)
-"""Range of coverage that is acceptable for 90 % intervals."""
+"""Acceptable range of the coverage of 90 % intervals."""
 
 Kinds = Mapping[str, Mapping[str, Any]]
 """Kind of fold -> the number of folds, and the numbers of each metric."""
@@ -33,7 +33,7 @@ class Held(NamedTuple):
 
 
 def read_coverage(folder: Path, sha256: str) -> Mapping[str, Kinds]:
-    """The coverage by variant and kind of fold; empty if none is stored for these rows.
+    """Read the coverage by variant and kind of fold; empty if none is stored for these rows.
 
     Raises
     ------
@@ -61,9 +61,9 @@ def coverage_text(sha256: str, variants: Mapping[str, Kinds]) -> str:
 
 def least_held(kinds: Kinds) -> dict[str, Held]:
     """The least coverage of each metric over the kinds of folds."""
-    found: dict[str, Held] = {}
+    least: dict[str, Held] = {}
     for trial in kinds.values():
         for metric, score in trial["metrics"].items():
             held = Held(float(score["coverage"]), int(score["intervals"]))
-            found[metric] = min(found.get(metric, held), held)
-    return found
+            least[metric] = min(least.get(metric, held), held)
+    return least

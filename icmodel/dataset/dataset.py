@@ -1,4 +1,4 @@
-"""Dataset: load, verify and select; the catalogue of bundled datasets and of a person's own."""
+"""Dataset: load, verify and select; the catalogue of bundled datasets and a user's own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import math
 import sys
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -14,61 +14,27 @@ from pathlib import Path
 from types import MappingProxyType
 
 from icmodel.dataset.coverage import Held, Kinds, least_held, read_coverage
-from icmodel.dataset.rows import (
-    AXES,
-    FILE_BASES,
-    METRIC_ENDINGS,
-    RATIOS,
-    REST,
-    Point,
-    read_held_out,
-    read_points,
-)
-from icmodel.documents import toml
-from icmodel.errors import DatasetError
-
-__all__ = [
-    "AXES",
-    "FILE_BASES",
-    "HOW_TO_LIST",
-    "METRIC_ENDINGS",
-    "PUBLISHED",
-    "RATIOS",
-    "REST",
-    "SCHEMA_VERSION",
-    "VARIANTS",
-    "Dataset",
-    "Interconnect",
-    "Point",
-    "StatedLimit",
-    "build",
-    "catalogue",
-    "find",
-    "load",
-    "read_document",
-    "read_points",
-    "shipped",
-]
+from icmodel.dataset.rows import Point, read_held_out, read_points
+from icmodel.documents import group_by_key, toml
+from icmodel.errors import DatasetError, ScenarioError
 
 PUBLISHED = ("appendix-h", "corrected")
-"""Variants of the model that answer from the benchmarked curves, as IC2012 does."""
+"""Variants of the model that answer from the benchmarked curves, as in IC2012."""
 VARIANTS = (*PUBLISHED, "hybrid")
-"""All variants; a dataset names its default."""
+"""All variants; each dataset names its default."""
 SCHEMA_VERSION = 1
 HELD_OUT_FILE = "held-out.csv"
 HOW_TO_LIST = "run `icmodel datasets list` for the bundled ones, or give the path of a folder"
-
-
 LONG = 300
-"""Characters of a dataset's description that its ``repr`` shows."""
+"""Greatest number of characters of a dataset's description in its ``repr``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interconnect:
-    """The link of a dataset; ``None`` where its source gives no value.
+    """The link of a dataset; a value that its source does not give is ``None``.
 
-    ``burst_bytes`` pass at once before the line rate limits: the depth of the token bucket that
-    models a wire on a virtual link; 0 for a real wire.
+    ``burst_bytes`` is the depth of the token bucket that models a wire on a virtual link: so much passes at once before
+    the line rate limits.  It is 0 for a real wire.
     """
 
     kind: str
@@ -84,7 +50,7 @@ class Interconnect:
 
 @dataclass(frozen=True, slots=True)
 class StatedLimit:
-    """A limit the source states for a metric; no interval crosses it."""
+    """A limit that the source states for a metric; intervals are clipped to it."""
 
     metric: str
     protocol: str | None
@@ -95,7 +61,33 @@ class StatedLimit:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A verified dataset: its points, its axes and their origin."""
+    """A verified dataset: its points, its axes and their origin; see `load`.
+
+    Parameters
+    ----------
+    id, title, sha256 : str
+        Name, title, and the hash of points.csv.
+    folder : Path
+        Folder of the files.
+    default_variant, default_protocol : str
+        Variant of the model and protocol that are used if a question names none.
+    protocols : tuple of str
+        Protocols that have rows.
+    interconnect : Interconnect
+        The link; ``fabrics`` has others, by option axis and value.
+    option_axes : tuple of str
+        Further columns of the rows, such as a socket option; ``option_defaults`` has the default of each.
+    stated_limits : tuple of StatedLimit
+        Limits that the source states.
+    absences : tuple of mappings
+        Metrics without rows, with the reason.
+    variants : mapping
+        Settings of variants, such as the payloads that one uses.
+    document : mapping
+        The whole dataset.toml.
+    points : tuple of Point
+        The rows of points.csv, in SI.
+    """
 
     id: str
     folder: Path
@@ -129,10 +121,8 @@ class Dataset:
 
     @cached_property
     def _by_metric(self) -> Mapping[str, tuple[Point, ...]]:
-        found: dict[str, list[Point]] = {}
-        for point in self.points:
-            found.setdefault(point.metric, []).append(point)
-        return {metric: tuple(points) for metric, points in found.items()}
+        groups = group_by_key((point.metric, point) for point in self.points)
+        return {metric: tuple(points) for metric, points in groups.items()}
 
     @property
     def citation(self) -> str:
@@ -146,7 +136,7 @@ class Dataset:
 
     @property
     def whose(self) -> str:
-        """A sentence on the measuring program, whose frame handling the numbers include."""
+        """A sentence on the measuring program: the numbers include its handling of a frame, but no application."""
         tool = self.document.get("tool")
         name = str(tool.get("name", "")) if isinstance(tool, dict) else ""
         return (
@@ -168,8 +158,8 @@ class Dataset:
         """
         table = self.document.get("between_sessions")
         spread = table.get("spread") if isinstance(table, dict) else None
-        found = spread if isinstance(spread, dict) else {}
-        return MappingProxyType({str(name): float(value) for name, value in found.items()})
+        known = spread if isinstance(spread, dict) else {}
+        return MappingProxyType({str(name): float(value) for name, value in known.items()})
 
     @cached_property
     def coverage(self) -> Mapping[str, Kinds]:
@@ -191,7 +181,7 @@ class Dataset:
     def held_out_runs(self) -> Mapping[str, tuple[Point, ...]]:
         """The runs held out of every fit: name -> points; empty if there are none.
 
-        They are read and verified on first use, since only a validation needs them.
+        They are read and verified on first use: only a validation needs them.
 
         Raises
         ------
@@ -227,9 +217,9 @@ class Dataset:
         return tuple(sorted({p.options[where] for p in self.points if p.options[where]}))
 
     def select(self, protocol: str, options: Mapping[str, str]) -> tuple[Point, ...]:
-        """Rows of one protocol at some options; axes not given take their default.
+        """The rows of one protocol at some options; other axes take their default.
 
-        The default of an axis matches that value and empty cells; any other value matches exactly.
+        The default of an axis also matches empty cells; any other value matches exactly.
 
         Raises
         ------
@@ -237,13 +227,23 @@ class Dataset:
             If the dataset has no such axis or value.
         """
         for axis, value in options.items():
-            self._check_option(axis, value)
-        asked = self.changed_options(options)
-        wanted = [
-            {asked[axis]} if axis in asked else {"", self.option_defaults[axis]}
+            if axis not in self.option_axes:
+                known = ", ".join(self.option_axes) or "none"
+                raise DatasetError(
+                    f"{self.id} has no axis {axis!r}: its option axes are {known}; leave {axis} out "
+                    "or take another dataset"
+                )
+            values = self.option_values(axis)
+            if value not in values and value != self.option_defaults[axis]:
+                raise DatasetError(
+                    f"{self.id} has no rows at {axis} = {value!r}: it has {', '.join(values)}"
+                )
+        changed = self.changed_options(options)
+        matching = [
+            {changed[axis]} if axis in changed else {"", self.option_defaults[axis]}
             for axis in self.option_axes
         ]
-        allowed = set(product(*wanted))
+        allowed = set(product(*matching))
         return tuple(p for p in self.points if p.protocol == protocol and p.options in allowed)
 
     def options_of(self, point: Point) -> dict[str, str]:
@@ -267,25 +267,18 @@ class Dataset:
                 return self.fabrics[axis, value]
         return self.interconnect
 
-    def _check_option(self, axis: str, value: str) -> None:
-        if axis not in self.option_axes:
-            known = ", ".join(self.option_axes) or "none"
-            raise DatasetError(
-                f"{self.id} has no axis {axis!r}: its option axes are {known}; leave {axis} out "
-                "or take another dataset"
-            )
-        values = self.option_values(axis)
-        if value not in values and value != self.option_defaults[axis]:
-            raise DatasetError(
-                f"{self.id} has no rows at {axis} = {value!r}: it has {', '.join(values)}"
-            )
+
+def check_variant(name: str) -> None:
+    """Raise ScenarioError if there is no variant of the model with this name."""
+    if name not in VARIANTS:
+        raise ScenarioError(f"there is no variant {name!r}: it is one of {', '.join(VARIANTS)}")
 
 
 # --- finding ----------------------------------------------------------------------------------
 
 
 def shipped(kind: str) -> Path:
-    """The folder of shipped ``data`` or ``usecases``: in the installed package or a checkout."""
+    """The folder of bundled ``data`` or ``usecases``: in the installed package or a checkout."""
     package = Path(__file__).resolve().parent.parent
     inside, beside = package / kind, package.parent / kind
     return inside if inside.is_dir() else beside
@@ -298,47 +291,55 @@ def catalogue() -> tuple[str, ...]:
 
 
 def find(name: str | Path) -> Path:
-    """The folder of a dataset given by bundled name or by path.
+    """The folder of a dataset, by bundled name, by the path of its folder, or by that of its dataset.toml.
 
     Raises
     ------
     DatasetError
-        If there is neither, or it cannot be read.
+        If there is no such dataset, or it cannot be read.
     """
-    given = Path(name)
+    path, bundled = Path(name), shipped("data") / name
     try:
-        found = _folder(given, str(name))
-        empty = given.is_dir()
+        if (path / "dataset.toml").is_file():
+            return path
+        if path.name == "dataset.toml" and path.is_file():
+            return path.parent
+        if path.name == str(name) and (bundled / "dataset.toml").is_file():
+            return bundled
+        is_folder = path.is_dir()
     except OSError as error:
-        raise DatasetError(f"{given} cannot be read: {error.strerror}") from error
-    if found is not None:
-        return found
-    if empty:
+        raise DatasetError(f"{path} cannot be read: {error.strerror}") from error
+    if is_folder:
         raise DatasetError(
-            f"{given} has no dataset.toml: a dataset folder needs one beside points.csv"
+            f"{path} has no dataset.toml: a dataset folder needs one beside points.csv"
         )
     raise DatasetError(f"there is no dataset {str(name)!r}: {HOW_TO_LIST}")
-
-
-def _folder(given: Path, name: str) -> Path | None:
-    if (given / "dataset.toml").is_file():
-        return given
-    if given.name == "dataset.toml" and given.is_file():
-        return given.parent
-    bundled = shipped("data") / name
-    return bundled if given.name == name and (bundled / "dataset.toml").is_file() else None
 
 
 # --- reading ----------------------------------------------------------------------------------
 
 
 def load(name: str | Path) -> Dataset:
-    """Load and verify a dataset by bundled name or path: schema, checksum, ranges and order.
+    """Load a dataset and verify its schema, checksum, ranges and order.
+
+    Parameters
+    ----------
+    name : str or Path
+        Name of a bundled dataset, or the path of a folder.
 
     Raises
     ------
     DatasetError
         If it is missing or damaged; the message names file, row and reason.
+
+    Examples
+    --------
+    >>> import icmodel
+    >>> data = icmodel.load("ethernet-10g-2012")
+    >>> data
+    Dataset('ethernet-10g-2012', 2004 rows of ethernet, tcp, udp: 10 Gb/s Ethernet between two hosts: TCP, UDP and direct frames)
+    >>> data.interconnect.line_rate_bps
+    10000000000.0
     """
     folder = find(name)
     document = read_document(folder)
@@ -375,7 +376,7 @@ def read_document(folder: Path) -> dict[str, object]:
 
 
 def build(folder: Path, document: Mapping[str, object], body: bytes, digest: str) -> Dataset:
-    """A Dataset of a read dataset.toml and the bytes of its points.csv.
+    """Make a Dataset of a parsed dataset.toml, the bytes of its points.csv and their sha256.
 
     Raises
     ------
@@ -385,8 +386,28 @@ def build(folder: Path, document: Mapping[str, object], body: bytes, digest: str
     path = folder / "dataset.toml"
     axes = _table(document, "axes", path)
     points, option_axes = read_points(folder / "points.csv", body)
-    _check_option_axes(axes, option_axes, path)
-    protocols, default_protocol = _protocols(document, points, path)
+    for axis in option_axes:
+        entry = axes.get(axis)
+        if not isinstance(entry, dict) or "meaning" not in entry or "default" not in entry:
+            raise DatasetError(
+                f"{path}: the axis {axis} of points.csv needs [axes.{axis}] with meaning and default"
+            )
+
+    protocols = tuple(sorted({point.protocol for point in points}))
+    declared = document.get("protocols")
+    if declared != list(protocols):
+        raise DatasetError(
+            f"{path} lists the protocols {declared!r}, points.csv has {list(protocols)}"
+        )
+    default_protocol = str(document.get("default_protocol", protocols[0]))
+    if default_protocol not in protocols:
+        raise DatasetError(f"{path}: default_protocol {default_protocol!r} has no rows")
+
+    fabrics, tables = {}, _table(document, "fabrics", path)
+    for value in tables:
+        fabric = _table(tables, value, path)
+        fabrics[_text(fabric, "axis", path), value] = _interconnect(fabric, path)
+    variants = _table(document, "variants", path)
     return Dataset(
         id=_text(document, "id", path),
         folder=folder,
@@ -401,41 +422,27 @@ def build(folder: Path, document: Mapping[str, object], body: bytes, digest: str
             {axis: str(_table(axes, axis, path).get("default", "")) for axis in option_axes}
         ),
         stated_limits=tuple(
-            _limit(item, path) for item in _tables(document, "stated_limits", path)
+            StatedLimit(
+                metric=_text(item, "metric", path),
+                protocol=str(item["protocol"]) if item.get("protocol") is not None else None,
+                minimum=_quantity(item, "min", path, 0.0),
+                maximum=_quantity(item, "max", path, math.inf),
+                source=_text(item, "source", path),
+            )
+            for item in _tables(document, "stated_limits", path)
         ),
         absences=tuple(
             {key: str(value) for key, value in item.items()}
             for item in _tables(document, "absences", path)
         ),
-        variants=MappingProxyType(
-            {
-                name: _table(_table(document, "variants", path), name, path)
-                for name in _table(document, "variants", path)
-            }
-        ),
-        fabrics=MappingProxyType(_fabrics(_table(document, "fabrics", path), path)),
+        variants=MappingProxyType({name: _table(variants, name, path) for name in variants}),
+        fabrics=MappingProxyType(fabrics),
         document=MappingProxyType(dict(document)),
         points=points,
     )
 
 
-# --- dataset.toml -----------------------------------------------------------------------------
-
-
-def _protocols(
-    document: Mapping[str, object], points: Iterable[Point], path: Path
-) -> tuple[tuple[str, ...], str]:
-    """The protocols, which must be those with rows, and the default one."""
-    protocols = tuple(sorted({point.protocol for point in points}))
-    declared = document.get("protocols")
-    if declared != list(protocols):
-        raise DatasetError(
-            f"{path} lists the protocols {declared!r}, points.csv has {list(protocols)}"
-        )
-    default = str(document.get("default_protocol", protocols[0]))
-    if default not in protocols:
-        raise DatasetError(f"{path}: default_protocol {default!r} has no rows")
-    return protocols, default
+# --- values of dataset.toml -------------------------------------------------------------------
 
 
 def _read_bytes(path: Path) -> bytes:
@@ -466,28 +473,6 @@ def _tables(table: Mapping[str, object], key: str, path: Path) -> list[dict[str,
     return value
 
 
-def _check_option_axes(
-    axes: Mapping[str, object], option_axes: tuple[str, ...], path: Path
-) -> None:
-    for axis in option_axes:
-        entry = axes.get(axis)
-        if not isinstance(entry, dict) or "meaning" not in entry or "default" not in entry:
-            raise DatasetError(
-                f"{path}: the axis {axis} of points.csv needs [axes.{axis}] with meaning and default"
-            )
-
-
-def _limit(item: Mapping[str, object], path: Path) -> StatedLimit:
-    protocol = item.get("protocol")
-    return StatedLimit(
-        metric=_text(item, "metric", path),
-        protocol=None if protocol is None else str(protocol),
-        minimum=_quantity(item, "min", path, 0.0),
-        maximum=_quantity(item, "max", path, math.inf),
-        source=_text(item, "source", path),
-    )
-
-
 def _quantity(table: Mapping[str, object], key: str, path: Path, default: float) -> float:
     if key not in table:
         return default
@@ -497,15 +482,6 @@ def _quantity(table: Mapping[str, object], key: str, path: Path, default: float)
     if not 0 <= value <= sys.float_info.max:
         raise DatasetError(f"{path}: {key} must be finite and 0 or more, found {value!r}")
     return float(value)
-
-
-def _fabrics(tables: Mapping[str, object], path: Path) -> dict[tuple[str, str], Interconnect]:
-    """The links of the tables [fabrics.<value>], by option axis and value."""
-    links = {}
-    for value in tables:
-        table = _table(tables, value, path)
-        links[_text(table, "axis", path), value] = _interconnect(table, path)
-    return links
 
 
 def _interconnect(table: Mapping[str, object], path: Path) -> Interconnect:

@@ -1,4 +1,4 @@
-"""Repeats: how much runs of one point differ, relative or absolute as the errors of the metric are.
+"""Repeats: the scatter of runs of one point, absolute for ratios and relative for other metrics.
 
 Errors are absolute for ratios (``loss_rate``, ``cpu_send``, ``cpu_recv`` and their parts by mode),
 since a relative error means little near an idle core or a lossless link.  Others are relative.
@@ -7,7 +7,7 @@ since a relative error means little near an idle core or a lossless link.  Other
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import fmean, median, stdev
 
@@ -18,11 +18,10 @@ RELATIVE, ABSOLUTE = "relative", "absolute"
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Repeat-to-repeat noise of one metric, relative or absolute as its errors are.
+    """Repeat-to-repeat noise of one metric: medians over ``rows`` rows of at least two repeats.
 
-    Both are medians over ``rows`` rows of at least two repeats: ``run`` is the standard deviation of
-    one run, ``mean`` that of the row's mean, std / √n.  For normally distributed runs an unbiased
-    prediction has a median error of 0.67 times ``run``.
+    ``run`` is the standard deviation of one run, ``mean`` that of the row's mean, std / √n.  For normally distributed
+    runs an unbiased prediction has a median error of 0.67 times ``run``.
     """
 
     rows: int
@@ -32,11 +31,11 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """Scatter of single runs of the same points, relative or absolute as the metric's errors are.
+    """Scatter of single runs of the same points.
 
-    ``run`` is the standard deviation of one run, as the median over the points.  ``error`` is the
-    median error over ``runs`` when each run is predicted by the mean of its point's other runs, which
-    is the error of somebody who has measured the point before.
+    ``run`` is the standard deviation of one run, as the median over the points.  ``error`` is the median error over
+    ``runs`` if each run is predicted by the mean of its point's other runs: the error of somebody who has measured the
+    point before.
     """
 
     points: int
@@ -72,26 +71,26 @@ def repeats(points: Iterable[Point]) -> dict[str, Repeats]:
     points : iterable of Point
         Rows of one run each, such as held-out runs.
     """
-    groups: dict[str, dict[tuple[object, ...], list[float]]] = {}
+    runs_of: dict[str, dict[tuple[object, ...], list[float]]] = {}
     for point in points:
-        places = groups.setdefault(point.metric, {})
-        places.setdefault(tuple(point)[POINT], []).append(point.value)
-    found = {metric: _repeats(metric, places.values()) for metric, places in groups.items()}
-    return {metric: one for metric, one in sorted(found.items()) if one is not None}
+        by_point = runs_of.setdefault(point.metric, {})
+        by_point.setdefault(tuple(point)[POINT], []).append(point.value)
 
-
-def _repeats(metric: str, places: Iterable[Sequence[float]]) -> Repeats | None:
-    spreads, errors = [], []
-    absolute = kind(metric) == ABSOLUTE
-    for values in (runs for runs in places if len(runs) > 1):
-        total = math.fsum(values)
-        if absolute or total > 0:
-            spreads.append(stdev(values) / (1.0 if absolute else fmean(values)))
-        errors += [
-            abs((total - value) / (len(values) - 1) - value) / (1.0 if absolute else value)
-            for value in values
-            if absolute or value > 0
-        ]
-    if not spreads:
-        return None
-    return Repeats(len(spreads), len(errors), median(spreads), median(errors))
+    scatter = {}
+    for metric, by_point in sorted(runs_of.items()):
+        spreads, errors = [], []
+        absolute = kind(metric) == ABSOLUTE
+        for runs in by_point.values():
+            if len(runs) < 2:
+                continue
+            total = math.fsum(runs)
+            if absolute or total > 0:
+                spreads.append(stdev(runs) / (1.0 if absolute else fmean(runs)))
+            errors += [
+                abs((total - run) / (len(runs) - 1) - run) / (1.0 if absolute else run)
+                for run in runs
+                if absolute or run > 0
+            ]
+        if spreads:
+            scatter[metric] = Repeats(len(spreads), len(errors), median(spreads), median(errors))
+    return scatter

@@ -1,4 +1,4 @@
-"""The rows of points.csv and held-out.csv: what a cell may hold, and how rows are ordered."""
+"""Read points.csv and held-out.csv: check every cell and the order of the rows."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ METRIC_ENDINGS = ("_bps", "_s", "_cores", "_per_s")
 class Point(NamedTuple):
     """One row of points.csv, in SI; ``None`` for an empty cell.
 
-    A named tuple, since datasets have thousands of rows and frozen dataclasses take three times as
-    long to make.
+    It is a named tuple because datasets have thousands of rows, and frozen dataclasses take three times as long to
+    make.
     """
 
     line: int
@@ -65,21 +65,27 @@ class Point(NamedTuple):
 
 
 DIGITS = "0123456789.eE+-"
-"""Characters of finite numbers."""
+"""Characters of a finite number."""
 POINT = slice(Point._fields.index("protocol"), Point._fields.index("metric"))
 """The cells of a row that identify its point."""
 
 
 def read_points(path: Path, body: bytes) -> tuple[tuple[Point, ...], tuple[str, ...]]:
-    """The points of a points.csv and its option axes; every row is checked.
+    """Read and check the points of a points.csv; also returns its option axes.
 
     Raises
     ------
     DatasetError
-        If the header or a row breaks the format: file, line and reason.
+        If the header or a row breaks the format; the message names file, line and reason.
     """
     header, rows = _cells(path, body)
-    option_axes = _option_axes(header, path)
+    option_axes = tuple(header[len(AXES) : len(header) - len(REST)])
+    expected = [*AXES, *option_axes, *REST]
+    if header != expected or list(option_axes) != sorted(set(option_axes)):
+        raise DatasetError(
+            f"{path} line 1: the columns must be {', '.join(AXES)}, then the option axes in "
+            f"alphabetical order, then {', '.join(REST)}; found {', '.join(header)}"
+        )
     points = tuple(_points(rows, option_axes, len(header), path))
     if not points:
         raise DatasetError(f"{path} has no rows: a dataset needs at least one")
@@ -90,12 +96,12 @@ def read_points(path: Path, body: bytes) -> tuple[tuple[Point, ...], tuple[str, 
 def read_held_out(
     path: Path, body: bytes, option_axes: tuple[str, ...]
 ) -> dict[str, tuple[Point, ...]]:
-    """The runs of a held-out.csv: the name of each and its points.
+    """Read and check the runs of a held-out.csv: name -> points.
 
     Raises
     ------
     DatasetError
-        If the header or a row breaks the format: file, line and reason.
+        If the header or a row breaks the format; the message names file, line and reason.
     """
     header, rows = _cells(path, body)
     columns = [RUN, *AXES, *option_axes, *REST]
@@ -131,20 +137,10 @@ def _cells(path: Path, body: bytes) -> tuple[list[str], list[list[str]]]:
         raise DatasetError(f"{path} line {lines.line_num}: not CSV, {error}") from error
 
 
-def _option_axes(header: list[str], path: Path) -> tuple[str, ...]:
-    options = tuple(header[len(AXES) : len(header) - len(REST)])
-    if tuple(header) != (*AXES, *options, *REST) or list(options) != sorted(set(options)):
-        raise DatasetError(
-            f"{path} line 1: the columns must be {', '.join(AXES)}, then the option axes in "
-            f"alphabetical order, then {', '.join(REST)}; found {', '.join(header)}"
-        )
-    return options
-
-
 def _points(
     rows: list[list[str]], option_axes: tuple[str, ...], width: int, path: Path
 ) -> Iterator[Point]:
-    """The rows as points; cells are read by column, equal texts of a column once."""
+    """Rows as points, read column by column; equal texts of a column are read once."""
     for number, cells in enumerate(rows, start=FIRST_LINE):
         if len(cells) != width:
             raise DatasetError(
@@ -161,13 +157,13 @@ def _points(
     lines = count(FIRST_LINE)
     for values in zip(lines, *read[:first], options, *read[first:], strict=False):
         point = Point._make(values)
-        if wrong := _contradiction(point):
-            raise DatasetError(f"{path} line {point.line}: {wrong}")
+        if problem := _contradiction(point):
+            raise DatasetError(f"{path} line {point.line}: {problem}")
         yield point
 
 
 def _column(name: str, cells: Sequence[str], path: Path) -> list[Any]:
-    """The values of a column, read at once if all cells are plain numbers, else one by one."""
+    """The values of a column: all at once if every cell is a plain number, otherwise one by one."""
     read = READERS[name]
     texts = list(dict.fromkeys(cells))
     if read is _number or (read is _value and "" not in texts):
@@ -185,7 +181,7 @@ def _column(name: str, cells: Sequence[str], path: Path) -> list[Any]:
 
 
 def _plain_numbers(texts: Sequence[str]) -> dict[str, float | None] | None:
-    """Text -> value, if all texts are finite numbers of at least 0 or empty; else ``None``."""
+    """Text -> value if every text is empty or a finite number of at least 0, otherwise ``None``."""
     filled = [text for text in texts if text]
     if "".join(filled).strip(DIGITS):
         return None
@@ -207,12 +203,12 @@ def _number(name: str, text: str) -> float | None:
 
 
 def _limit(name: str, text: str) -> float | None:
-    """A finite number of at least 0, or ``inf`` for no limit; ``None`` for an empty cell."""
+    """A number of at least 0, or ``inf`` for no limit; ``None`` for an empty cell."""
     if not text:
         return None
     try:
         if not text.isascii() or "_" in text or text[0].isspace() or text[-1].isspace():
-            raise ValueError  # what Python takes for a number, but no CSV reader else
+            raise ValueError  # a number for Python, but for no other CSV reader
         number = float(text)
     except ValueError:
         raise ValueError(f"{name} {text!r} is not a number in SI") from None
@@ -222,6 +218,7 @@ def _limit(name: str, text: str) -> float | None:
 
 
 def _value(name: str, text: str) -> float:
+    """A finite number of at least 0; an empty cell is an error."""
     number = _number(name, text)
     if number is None:
         raise ValueError(f"{name} is empty: every row is one number")
@@ -242,55 +239,42 @@ def _whole(name: str, text: str, least: int = 0) -> int | None:
     return int(text)
 
 
-def _protocol(name: str, text: str) -> str:
-    if not text:
-        raise ValueError(f"{name} is empty")
-    return text
-
-
-def _metric(name: str, text: str) -> str:
-    if text not in RATIOS and not text.endswith(METRIC_ENDINGS):
+def _word(name: str, text: str) -> str:
+    """The text of a protocol, metric, basis or source."""
+    if name == "metric" and text not in RATIOS and not text.endswith(METRIC_ENDINGS):
         raise ValueError(
             f"{name} {text!r} carries no unit: it must be one of {', '.join(RATIOS)} or "
             f"end in one of {', '.join(METRIC_ENDINGS)}"
         )
-    return text
-
-
-def _basis(name: str, text: str) -> str:
-    if text not in FILE_BASES:
+    if name == "basis" and text not in FILE_BASES:
         raise ValueError(f"{name} {text!r} is not one of {', '.join(FILE_BASES)}")
-    return text
-
-
-def _source(name: str, text: str) -> str:
     if not text:
-        raise ValueError(f"{name} is empty: every number says where it comes from")
+        raise ValueError(f"{name} is empty: every row needs a {name}")
     return text
 
 
 READERS: Mapping[str, Callable[[str, str], object]] = {
-    "protocol": _protocol,
+    "protocol": _word,
     "payload_bytes": _count,
     "load_bps": _limit,
     "cores": _count,
     "switches": _whole,
     "endpoints": _count,
     "other_goodput_bps": _limit,
-    "metric": _metric,
+    "metric": _word,
     "value": _value,
     "std": _number,
     "low": _number,
     "high": _number,
     "n": _count,
-    "basis": _basis,
-    "source": _source,
+    "basis": _word,
+    "source": _word,
 }
-"""Column -> the parser of its cells, called with the column's name; it raises ValueError."""
+"""Column -> the parser of its cells, which takes the column's name and a text and raises ValueError."""
 
 
 def _contradiction(point: Point) -> str | None:
-    """The contradiction between cells of a row that are each valid; ``None`` if there is none."""
+    """A contradiction between cells of a row that are each valid; ``None`` if there is none."""
     value = point.value
     low = value if point.low is None else point.low
     high = value if point.high is None else point.high
@@ -307,7 +291,7 @@ Key = tuple[float | str, ...]
 
 
 def row_key(point: Point) -> Key:
-    """The key by which rows are sorted; empty cells come first, since no number is below 0."""
+    """The key by which rows are sorted: empty cells first, as if they were -1."""
     axes = (
         point.payload_bytes,
         point.load_bps,
@@ -321,9 +305,10 @@ def row_key(point: Point) -> Key:
 
 
 def _check_order(points: tuple[Point, ...], path: Path) -> None:
+    """Raise DatasetError if rows are not sorted, or two are of the same point and metric."""
     for before, point in pairwise(points):
         if before[POINT] == point[POINT] and before.metric < point.metric:
-            continue  # the next metric of the same point, as most rows are
+            continue  # the next metric of the same point: most rows
         if row_key(point) == row_key(before):
             raise DatasetError(
                 f"{path} line {point.line}: a second row for the same point and metric"

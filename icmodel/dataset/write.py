@@ -1,4 +1,4 @@
-"""Write a dataset folder: rows sorted, numbers exact, files sealed, whole or not at all."""
+"""Write a dataset folder atomically: rows sorted, numbers exact, files sealed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
@@ -24,11 +24,11 @@ DOCUMENT_FILE = "dataset.toml"
 RESERVED = (POINTS_FILE, DOCUMENT_FILE, HELD_OUT_FILE)
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 FIRST_KEYS = ("schema_version", "id", "title", "edition", "sha256", "default_variant")
-"""The first keys of dataset.toml; the others follow in the order of the document."""
+"""The first keys of a written dataset.toml; the others follow in the order of the document."""
 
 
 def id_of(folder: str | Path) -> str:
-    """The id of a dataset in a folder, which is the folder's name.
+    """The id of the dataset in a folder: the name of the folder.
 
     Raises
     ------
@@ -54,10 +54,10 @@ def write_dataset(
 ) -> None:
     """Write points.csv, dataset.toml, held-out.csv if there are held-out runs, and further files.
 
-    All files are first written to a temporary folder and loaded from it, so that an invalid dataset
-    changes nothing.  A new folder then appears at once.  In an existing one files are replaced one by
-    one, dataset.toml with the checksums last, and other files stay: after an interruption the folder
-    cannot be loaded until it is written again.
+    All files are first written to a temporary folder and loaded from it, so that an invalid dataset changes nothing.
+    A new folder then appears at once.  In an existing folder, files are replaced one by one, dataset.toml with the
+    checksums last, and other files stay.  If that is interrupted, the folder cannot be loaded until it is written
+    again.
 
     Parameters
     ----------
@@ -89,10 +89,17 @@ def write_dataset(
         files[name] = body
     stage = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        _fill(stage, files)
-        load(stage)
+        stage.mkdir(parents=True)
+        for name, body in files.items():
+            with (stage / name).open("wb") as file:
+                file.write(body)
+                file.flush()
+                os.fsync(file.fileno())
         _ = load(stage).held_out_runs
-        _put(stage, target, files)
+        if target.exists():
+            _replace_files(stage, target, files)
+        else:
+            stage.rename(target)
     except OSError as error:
         raise DatasetError(unwritable(target, error)) from error
     except DatasetError as error:
@@ -101,13 +108,23 @@ def write_dataset(
         shutil.rmtree(stage, ignore_errors=True)
 
 
+def _replace_files(stage: Path, target: Path, files: Iterable[str]) -> None:
+    """Move files into an existing folder, dataset.toml last."""
+    if not target.is_dir():
+        raise DatasetError(f"{target} is a file: name a folder for the dataset")
+    for name in sorted(files, key=lambda name: name == DOCUMENT_FILE):
+        (stage / name).replace(target / name)
+    if HELD_OUT_FILE not in files:
+        (target / HELD_OUT_FILE).unlink(missing_ok=True)
+
+
 def dataset_files(
     document: Mapping[str, object],
     option_axes: Sequence[str],
     points: Sequence[Point],
     held_out: Mapping[str, Sequence[Point]] | None = None,
 ) -> dict[str, bytes]:
-    """The bytes of each file of a dataset by name; dataset.toml, with the others' checksums, is last.
+    """The bytes of each file of a dataset by name; dataset.toml, with the checksums of the others, is last.
 
     Raises
     ------
@@ -160,7 +177,11 @@ def held_out_csv(option_axes: Sequence[str], runs: Mapping[str, Sequence[Point]]
 
 
 def number_text(number: float | None) -> str:
-    """A number as text for points.csv: exact, without exponent; ``inf``, or empty for ``None``."""
+    """A number as text for points.csv: exact, without exponent; empty for ``None``.
+
+    >>> number_text(9.4e9), number_text(5e-05), number_text(float("inf")), number_text(None)
+    ('9400000000', '0.00005', 'inf', '')
+    """
     if number is None:
         return ""
     if math.isinf(number):
@@ -170,10 +191,12 @@ def number_text(number: float | None) -> str:
 
 
 def _column_order(option_axes: Sequence[str]) -> list[int]:
+    """The indices of the option axes in alphabetical order."""
     return sorted(range(len(option_axes)), key=lambda place: option_axes[place])
 
 
 def _rows(order: Sequence[int], points: Sequence[Point]) -> list[list[str]]:
+    """The cells of the rows, sorted, with option axes in the order of their indices in ``order``."""
     placed = [
         point._replace(options=tuple(point.options[place] for place in order)) for point in points
     ]
@@ -184,29 +207,27 @@ def _rows(order: Sequence[int], points: Sequence[Point]) -> list[list[str]]:
                 f"two rows give {point.metric} of the same point ({describe(point)}): merge them, "
                 "or tell them apart by an option axis"
             )
-    return [_row(point) for point in placed]
+    return [
+        [
+            point.protocol,
+            *(number_text(axis) for axis in point[2:8]),
+            *point.options,
+            point.metric,
+            *map(number_text, (point.value, point.std, point.low, point.high, point.n)),
+            point.basis,
+            point.source,
+        ]
+        for point in placed
+    ]
 
 
 def describe(point: Point) -> str:
-    """The axes of a point in one line, without empty ones."""
+    """The axes of a point on one line, without empty ones."""
     axes = ((name, getattr(point, name)) for name in AXES)
     stated = [
         f"{name} {number_text(v) if name != AXES[0] else v}" for name, v in axes if v is not None
     ]
     return ", ".join([*stated, *(option for option in point.options if option)])
-
-
-def _row(point: Point) -> list[str]:
-    numbers = (point.value, point.std, point.low, point.high, point.n)
-    return [
-        point.protocol,
-        *(number_text(axis) for axis in point[2:8]),
-        *point.options,
-        point.metric,
-        *(number_text(number) for number in numbers),
-        point.basis,
-        point.source,
-    ]
 
 
 def _csv(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bytes:
@@ -215,24 +236,3 @@ def _csv(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bytes:
     lines.writerow(header)
     lines.writerows(rows)
     return text.getvalue().encode()
-
-
-def _fill(stage: Path, files: Mapping[str, bytes]) -> None:
-    stage.mkdir(parents=True)
-    for name, body in files.items():
-        with (stage / name).open("wb") as file:
-            file.write(body)
-            file.flush()
-            os.fsync(file.fileno())
-
-
-def _put(stage: Path, target: Path, files: Mapping[str, bytes]) -> None:
-    if not target.exists():
-        stage.rename(target)
-        return
-    if not target.is_dir():
-        raise DatasetError(f"{target} is a file: name a folder for the dataset")
-    for name in sorted(files, key=lambda name: name == DOCUMENT_FILE):
-        (stage / name).replace(target / name)
-    if HELD_OUT_FILE not in files:
-        (target / HELD_OUT_FILE).unlink(missing_ok=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from icmodel.estimate import BASES, json_form, json_of, weakest
+from icmodel.documents import json_form, json_of
+from icmodel.estimate import BASES, weakest
 from icmodel.interconnects.links import Link
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED
 from icmodel.usecase import CandidateResult, Finding, UseCase

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from icmodel.arrays import Bools, Ints, fast_where
 from icmodel.dataset import Dataset
 from icmodel.errors import OutOfDomain, ScenarioError
-from icmodel.estimate import BASES, BOTTLENECKS
+from icmodel.estimate import BASES, BOTTLENECKS, long_name
 from icmodel.laws.law import Law, Prepared, TableRequest
 from icmodel.laws.metrics import BOTTLENECK, predicted
 from icmodel.model.answering import UNKNOWN, Answered, answered, in_overload, needed, no_metric
@@ -31,7 +31,7 @@ from icmodel.model.domain import (
 from icmodel.ranges import REQUESTS, check_arrays
 from icmodel.scenario import SI_NAMES, Hosts, Options, check_complete, si_values
 from icmodel.tables import Questions
-from icmodel.units import long_name, unit_of
+from icmodel.units import unit_of
 
 Piece = slice | Ints
 """Places of a block of questions."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 
 from icmodel import scenario as words
-from icmodel.dataset import VARIANTS, Dataset, load
+from icmodel.dataset import Dataset, check_variant, load
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Estimate, Prediction
 from icmodel.fits.constants import SHIPPED, Constants
@@ -79,10 +79,7 @@ class Model:
     ) -> None:
         data = data if isinstance(data, Dataset) else load(data)
         chosen = variant or data.default_variant
-        if chosen not in VARIANTS:
-            raise ScenarioError(
-                f"there is no variant {chosen!r}: it is one of {', '.join(VARIANTS)}"
-            )
+        check_variant(chosen)
         self.data = data
         self.variant = chosen
         self._tables = table_cache(data, chosen, Fitting(watch, cache, constants))

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from icmodel import units
-from icmodel.estimate import json_of
+from icmodel.documents import json_of
 from icmodel.system import System
 from icmodel.system.prediction.judging import whole_message
 

@@ -1,6 +1,7 @@
-"""Reports: an evaluation or a prediction comes in, HTML, Markdown, JSON, text and plots go out.
+"""Reports: evaluations and system predictions as HTML, Markdown, JSON, text and plots.
 
-Nothing is computed here.
+``verdicts``, ``predictions`` and ``figures`` make the blocks of an evaluation, ``content`` its page; ``systems`` does
+so for a whole system.  ``html``, ``markdown`` and ``text`` render pages.  Nothing is computed here.
 """
 
 from icmodel.report.writing import report

@@ -1,16 +1,24 @@
-"""Blocks of a report, independent of the format: printed as HTML, Markdown or text."""
+"""Blocks of a report, independent of its format; `html`, `markdown` and `text` render them.
+
+A `Page` is a title, a question, a `Conclusion` and sections of blocks.  Every text in a block is plain text: each
+renderer escapes it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from icmodel.report.drawing import Spec
-from icmodel.report.markup import Markup
+if TYPE_CHECKING:
+    from icmodel.report.markup import Markup
+
+Spec = dict[str, Any]
+"""A Vega-Lite specification, or a part of one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """A value with its interval against a limit, as shares of the drawn width."""
+    """A value with its interval against a limit, each as a fraction of the drawn width."""
 
     limit: float
     low: float
@@ -32,11 +40,20 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with a caption; columns named with a leading ``#`` hold numbers."""
+    """A table with a caption; the columns named in ``numbers`` hold numbers and align right.
+
+    Caption and column names may be empty; the text renderer then prints no line for them.
+    """
 
     caption: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    numbers: tuple[str, ...] = ()
+
+    @property
+    def numeric(self) -> tuple[bool, ...]:
+        """Whether each column holds numbers."""
+        return tuple(column in self.numbers for column in self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +74,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list of sentences under a few words."""
+    """A list of sentences under a title, which may be empty."""
 
     title: str
     items: tuple[str, ...]
@@ -73,7 +90,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar of several: its share of the longest, and a word where it stands out."""
+    """One bar: its length as a fraction of the longest, and a word that marks it, if any."""
 
     name: str
     text: str
@@ -83,7 +100,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Lengths side by side, such as the bounds of a goodput."""
+    """Bars to compare, such as the bounds of a goodput."""
 
     caption: str
     bars: tuple[Bar, ...]
@@ -102,7 +119,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Plots that belong side by side."""
+    """Plots that are shown side by side."""
 
     figures: tuple[Figure, ...]
 
@@ -140,7 +157,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """The verdict in one sentence, and its parts one by one."""
+    """The verdict in one sentence, and its parts as names with texts."""
 
     outcome: str
     sentence: str
@@ -149,7 +166,7 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A whole report."""
+    """A whole report: the question, what it was asked of, the answer and the sections."""
 
     title: str
     question: str

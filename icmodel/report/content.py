@@ -1,13 +1,12 @@
-"""The content of a report: an evaluation as blocks, conclusion first."""
+"""The page of an evaluation's report, conclusion first."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
 
 from icmodel import __version__
 from icmodel.dataset import catalogue
-from icmodel.report.blocks import Block, Facts, Page, Section
+from icmodel.report.blocks import Facts, Page, Section
 from icmodel.report.figures import figures
 from icmodel.report.predictions import limits, predictions, reasons, rows, sources
 from icmodel.report.verdicts import conclude, required, verdicts
@@ -17,6 +16,16 @@ from icmodel.usecase import Evaluation, usecase_names
 def page(evaluation: Evaluation) -> Page:
     """The whole report of an evaluation."""
     case, data = evaluation.usecase, evaluation.data
+    repeat = Facts(
+        (
+            ("command", command(evaluation)),
+            ("dataset", data.id),
+            ("sha256 of its points", data.sha256),
+            ("variant", evaluation.variant),
+            ("icmodel", __version__),
+        ),
+        code=True,
+    )
     sections = (
         ("verdicts", "Verdicts", verdicts(evaluation)),
         ("limits", "Limits of validity", limits(evaluation)),
@@ -26,20 +35,20 @@ def page(evaluation: Evaluation) -> Page:
         ("plots", "Plots", figures(evaluation)),
         ("rows", "What it rests on", rows(evaluation)),
         ("sources", "Sources", sources(evaluation)),
-        ("again", "To do it again", _again(evaluation)),
+        ("again", "To do it again", [repeat]),
     )
     return Page(
         title=case.title,
         question=case.question,
         basis=f"{data.title} ({data.id}), variant {evaluation.variant}",
         answer=conclude(evaluation),
-        sections=tuple(Section(anchor, title, tuple(made)) for anchor, title, made in sections),
+        sections=tuple(Section(anchor, title, tuple(blocks)) for anchor, title, blocks in sections),
         made_by=f"icmodel {__version__}",
     )
 
 
 def command(evaluation: Evaluation) -> str:
-    """The command that repeats this evaluation; files are given by their names."""
+    """The command that repeats this evaluation; it names files without their folders."""
     case, data = evaluation.usecase, evaluation.data
     own = "" if case.name in usecase_names() else ".toml"
     words = ["icmodel", "evaluate", f"{case.name}{own}"]
@@ -47,16 +56,3 @@ def command(evaluation: Evaluation) -> str:
     words += ["--variant", evaluation.variant, "--candidate", evaluation.candidate]
     words += ["--strict"] if evaluation.strict else []
     return shlex.join([*words, "-o", f"{case.name}.html"])
-
-
-def _again(evaluation: Evaluation) -> Iterator[Block]:
-    yield Facts(
-        (
-            ("command", command(evaluation)),
-            ("dataset", evaluation.data.id),
-            ("sha256 of its points", evaluation.data.sha256),
-            ("variant", evaluation.variant),
-            ("icmodel", __version__),
-        ),
-        code=True,
-    )

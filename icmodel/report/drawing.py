@@ -1,23 +1,24 @@
-"""Drawing of a plot: encodings, axes and layers of its Vega-Lite specification."""
+"""The Vega-Lite specification of a plot: encodings, axes and layers around given numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import Any
 
 from icmodel.estimate import BASES
+from icmodel.report.blocks import Spec
 from icmodel.report.profile import is_small
 
-Spec = dict[str, Any]
 Row = dict[str, object]
+"""One point of a plot: the values of its fields in SI, and the texts of its tooltip."""
 Data = Mapping[str, list[Row]]
+"""The rows of a plot by layer."""
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 WIDTH, HEIGHT = 360, 230
 SUBTITLE = 68
-"""Characters of a subtitle's line, about as wide as a plot with its axis."""
+"""Characters of a line of the subtitle, about as wide as a plot with its axis."""
 
 PREDICTED, THEORY, REQUESTED, LIMIT, HERE = (
     "predicted",
@@ -37,7 +38,7 @@ COLOURS = {
 DASHES = {PREDICTED: [1, 0], THEORY: [2, 3], REQUESTED: [6, 3], LIMIT: [8, 2, 2, 2]}
 INK, QUIET, GRID, PAPER = "#24292f", "#57606a", "#e3e6ea", "#ffffff"
 SHADES = (PAPER, "#c3cad2", "#7d8793")
-"""Fill of a benchmarked point: of the plot's own payload, of a smaller one, of a greater one."""
+"""Fill of a benchmarked point: white for the plot's own payload, grey for up to two other payloads."""
 OTHERS = len(SHADES) - 1
 """Greatest number of other payloads that can be distinguished."""
 SHAPES = {
@@ -87,9 +88,9 @@ BYTE_LABELS = (
 )
 
 UNLABELLED: Spec = {"condition": {"test": "datum.label === ''", "value": 0}, "value": 1}
-"""Opacity of the lines of a grid, of which those without a label are not drawn."""
+"""Opacity of grid lines: those without a label are not drawn."""
 SI_LABELS = "datum.label ? replace(datum.label, /([0-9])([^0-9]?)$/, '$1 $2') + '{unit}' : ''"
-"""A tick's label with a prefix, such as 20µ, made 20 µs; one that Vega leaves out stays empty."""
+"""Vega expression that makes ``20 µs`` of a tick's label ``20µ``; an empty label stays empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +104,29 @@ class Title:
 
 
 def spec(field: str, metric: str, data: Data, title: Title) -> Spec:
-    """The whole specification of a metric over the field of a scenario."""
-    here = _Plot(field, metric, data)
+    """The whole specification of a metric over the field of a scenario.
+
+    Parameters
+    ----------
+    field, metric : str
+        Names of the row fields on the x and the y axis.
+    data : mapping of str to list of dict
+        Rows by layer: ``predicted``, ``theory``, ``requested``, ``limit``, ``benchmarked`` and ``here``.
+    title : Title
+        Texts around the plot.
+    """
+    plot = _Plot(field, metric, data)
+    subtitle = [  # an option stays beside its value
+        line
+        for text in title.subtitle
+        for line in wrap(text.replace(" = ", "\u00a0=\u00a0"), SUBTITLE)
+    ]
     return {
         "$schema": SCHEMA,
         "description": title.description,
         "title": {
             "text": title.text,
-            "subtitle": list(_lines(title.subtitle)),
+            "subtitle": subtitle,
             "anchor": "start",
             "offset": 14,
         },
@@ -119,20 +135,14 @@ def spec(field: str, metric: str, data: Data, title: Title) -> Spec:
         "background": None,
         "config": CONFIG,
         "datasets": {name: rows for name, rows in data.items() if rows},
-        "encoding": {"x": here.x, "y": here.y | {"title": title.value}},
-        "layer": list(_layers(here)),
+        "encoding": {"x": plot.x, "y": plot.y | {"title": title.value}},
+        "layer": list(_layers(plot)),
     }
-
-
-def _lines(texts: tuple[str, ...]) -> Iterator[str]:
-    """Texts in lines as wide as a plot; an option stays beside its value."""
-    for text in texts:
-        yield from wrap(text.replace(" = ", "\u00a0=\u00a0"), SUBTITLE)
 
 
 @dataclass(frozen=True)
 class _Plot:
-    """What every layer of one plot shares."""
+    """The field, metric and rows of one plot, and the encodings that its layers share."""
 
     field: str
     metric: str
@@ -140,18 +150,57 @@ class _Plot:
 
     @property
     def x(self) -> Spec:
-        names = ("predicted", "benchmarked")
-        xs = [x for name in names for x in _numbers(self.field, self.data[name])]
-        here = _numbers(self.field, self.data["here"])
-        return {"field": self.field, "type": "quantitative", **_x_axis(self.field, xs, here)}
+        """The x axis: logarithmic for payloads and, if the request is small, for loads."""
+        layers = ("predicted", "benchmarked")
+        xs = [x for layer in layers for x in _numbers(self.field, self.data[layer])]
+        first, last = min(xs), max(xs)
+        scale: Spec
+        if self.field == "payload_bytes":
+            title, scale = "payload [B]", {"type": "log", "base": 2}
+            scale["domain"] = [first / 1.3, last * 1.3]
+            axis: Spec = {"labelExpr": BYTE_LABELS, "tickCount": 7}
+        elif self.field == "cores":
+            title, scale = "cores", {"domain": [first - 0.5, last + 0.5]}
+            axis = {"values": sorted(set(xs)), "format": "d"}
+        else:
+            title, scale = "requested goodput", {"domain": [0, last]}
+            axis = ticks("goodput_bps") | {"tickCount": 5}
+            here = _numbers(self.field, self.data["here"])
+            if here and is_small(here[0], last):
+                start = min(x for x in (*xs, here[0] / 3) if x > 0)
+                scale = {"type": "log", "domain": [start, last], "clamp": True}
+        return {
+            "field": self.field,
+            "type": "quantitative",
+            "title": title,
+            "scale": scale | {"nice": False},
+            "axis": axis | {"grid": False},
+        }
 
     @property
     def y(self) -> Spec:
+        """The y axis: logarithmic for times over a wide range, and for goodputs with values too small to see."""
+        metric = self.metric
+        drawn = [number for rows in self.data.values() for number in _numbers(metric, rows)]
+        ends = [number for rows in self.data.values() for number in _numbers("high", rows)]
+        top = max((*drawn, *ends))
+        least = min((value for value in drawn if value > 0), default=0.0)
+        marked = [
+            value for name in ("here", "limit") for value in _numbers(metric, self.data[name])
+        ]
+        logarithmic = False
+        if metric.endswith("_bps"):
+            logarithmic = any(is_small(value, top) for value in marked)
+        elif metric.endswith("_s") and not metric.endswith("_per_s"):
+            logarithmic = top > 30 * least
+        scale: Spec = {"domain": [0, top or 1.0], "nice": True}
+        if least and logarithmic:
+            scale = {"type": "log", "domain": [0.8 * least, 1.25 * top], "clamp": True}
         return {
-            "field": self.metric,
+            "field": metric,
             "type": "quantitative",
-            "scale": _y_scale(self.metric, self.data),
-            "axis": ticks(self.metric) | {"tickCount": 5, "gridOpacity": UNLABELLED},
+            "scale": scale,
+            "axis": ticks(metric) | {"tickCount": 5, "gridOpacity": UNLABELLED},
         }
 
     @property
@@ -159,18 +208,23 @@ class _Plot:
         """Colour and dash of each line."""
         drawn = [row.get("line") for rows in self.data.values() for row in rows]
         names = [name for name in DASHES if name in drawn]
-        channels = told_apart("line", names, color=COLOURS, strokeDash=DASHES)
+        channels = nominal_channels("line", names, color=COLOURS, strokeDash=DASHES)
         legend = {"columns": 4, "symbolType": "stroke", "symbolSize": 400}
         return {name: channel | {"legend": legend} for name, channel in channels.items()}
 
     @property
     def groups(self) -> dict[str, Row]:
-        """A benchmarked row of each group the legend names, what it rests on strongest first."""
-        rows = sorted(self.data["benchmarked"], key=_strength)
+        """A benchmarked row of each group in the legend: the strongest basis and the plot's own payload first."""
+
+        def strength(row: Row) -> tuple[int, int]:
+            return BASES.index(str(row["basis"])), int(str(row["shade"]))
+
+        rows = sorted(self.data["benchmarked"], key=strength)
         return {str(row["group"]): row for row in rows}
 
     @property
     def shape(self) -> Spec:
+        """The shape of each point, and its legend."""
         shapes = {name: SHAPES[str(row["basis"])] for name, row in self.groups.items()}
         if self.data["here"]:
             shapes[HERE] = SHAPES[HERE]
@@ -190,11 +244,11 @@ class _Plot:
 
     @property
     def own(self) -> bool:
-        """Whether every benchmarked point is of the plot's own payload."""
+        """Whether every benchmarked point has the plot's own payload."""
         return not any(row["shade"] for row in self.data["benchmarked"])
 
     def fill(self, field: str, *first: Spec) -> Spec:
-        """The filling of a point by the group that a field names."""
+        """The fill of a point, by the group that a field names; ``first`` are conditions before those."""
         shaded = [
             {"test": f"datum.{field} === '{name}'", "value": SHADES[int(str(row["shade"]))]}
             for name, row in self.groups.items()
@@ -204,26 +258,19 @@ class _Plot:
         return {"condition": conditions, "value": PAPER} if conditions else {"value": PAPER}
 
     def tooltip(self, *more: str) -> list[Spec]:
+        """The position, the value and further fields of a row."""
         names = {"at": self.field, "said": self.metric}
         fields = ("at", "said", *more)
         return [{"field": f, "type": "nominal", "title": names.get(f, f)} for f in fields]
 
 
-def _strength(row: Row) -> tuple[int, int]:
-    """Order of the legend: by basis, then the plot's own payload first."""
-    return BASES.index(str(row["basis"])), int(str(row["shade"]))
-
-
-# --- axes -------------------------------------------------------------------------------------
-
-
 def _numbers(field: str, rows: list[Row]) -> list[float]:
-    """The numbers of one field; rows without it are left out."""
+    """The values of one field; rows without it are left out."""
     return [float(str(row[field])) for row in rows if row.get(field) is not None]
 
 
 def ticks(metric: str) -> Spec:
-    """Labels of a metric's axis: with the prefix and unit of each tick, or per cent."""
+    """Labels of a metric's axis: with a prefix and a unit at each tick, or in per cent."""
     if metric.endswith("_cores"):
         return {"format": "~r"}
     if not metric.endswith(("_s", "_bps")):
@@ -232,50 +279,11 @@ def ticks(metric: str) -> Spec:
     return {"format": "~s", "labelExpr": SI_LABELS.format(unit=unit)}
 
 
-def _x_axis(field: str, xs: list[float], here: list[float]) -> Spec:
-    first, last = min(xs), max(xs)
-    if field == "payload_bytes":
-        scale: Spec = {"type": "log", "base": 2, "domain": [first / 1.3, last * 1.3]}
-        return _axis("payload [B]", scale, {"labelExpr": BYTE_LABELS, "tickCount": 7})
-    if field == "cores":
-        scale = {"domain": [first - 0.5, last + 0.5]}
-        return _axis("cores", scale, {"values": sorted(set(xs)), "format": "d"})
-    scale = {"domain": [0, last]}
-    if here and is_small(here[0], last):
-        start = min(x for x in (*xs, here[0] / 3) if x > 0)
-        scale = {"type": "log", "domain": [start, last], "clamp": True}
-    return _axis("requested goodput", scale, ticks("goodput_bps") | {"tickCount": 5})
-
-
-def _axis(title: str, scale: Spec, axis: Spec) -> Spec:
-    return {"title": title, "scale": scale | {"nice": False}, "axis": axis | {"grid": False}}
-
-
-def _y_scale(metric: str, data: Data) -> Spec:
-    drawn = [number for rows in data.values() for number in _numbers(metric, rows)]
-    ends = [number for rows in data.values() for number in _numbers("high", rows)]
-    top = max((*drawn, *ends))
-    least = min((value for value in drawn if value > 0), default=0.0)
-    marked = [value for name in ("here", "limit") for value in _numbers(metric, data[name])]
-    if least and _is_logarithmic(metric, least, top, marked):
-        return {"type": "log", "domain": [0.8 * least, 1.25 * top], "clamp": True}
-    return {"domain": [0, top or 1.0], "nice": True}
-
-
-def _is_logarithmic(metric: str, least: float, top: float, marked: list[float]) -> bool:
-    """Whether an axis is logarithmic: for times over a wide range, and goodputs with values too small to see."""
-    if metric.endswith("_per_s") or not metric.endswith(("_s", "_bps")):
-        return False
-    if metric.endswith("_s"):
-        return top > 30 * least
-    return any(is_small(value, top) for value in marked)
-
-
 # --- layers -----------------------------------------------------------------------------------
 
 
-def told_apart(field: str, names: list[str], **channels: Mapping[str, object]) -> Spec:
-    """Channels such as colour and shape, of which each name of a field has its own value."""
+def nominal_channels(field: str, names: list[str], **channels: Mapping[str, object]) -> Spec:
+    """Channels such as colour and shape that give each name of a field a value of its own."""
     return {
         channel: {
             "field": field,
@@ -287,7 +295,7 @@ def told_apart(field: str, names: list[str], **channels: Mapping[str, object]) -
 
 
 def _layers(plot: _Plot) -> Iterator[Spec]:
-    """From back to front: interval, theory, request, limit, prediction, points, the scenario."""
+    """Layers from back to front: interval, theory, request, limit, prediction, points, the scenario."""
     ends: Spec = {"y": {"field": "low"}, "y2": {"field": "high"}}
     pieces: Spec = {"detail": {"field": "piece"}}
     pale = {"condition": {"test": "datum.extrapolated", "value": 0.45}, "value": 1}
@@ -318,6 +326,6 @@ def _layers(plot: _Plot) -> Iterator[Spec]:
 
 
 def _layer(name: str, kind: str, style: Spec, encoding: Spec) -> Spec:
-    """One layer: the rows it draws, how, and its encoding besides what all layers share."""
+    """One layer: its rows, its mark, and its encoding beside the one that all layers share."""
     mark = {"type": kind, "aria": False, **style}
     return {"data": {"name": name}, "mark": mark, "encoding": encoding}

@@ -1,4 +1,4 @@
-"""A report as one self-contained HTML page, with its styles and plots inside."""
+"""A page as one self-contained HTML file, with its styles and plots inside."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ from pathlib import Path
 
 from icmodel.report import plots
 from icmodel.report.blocks import (
-    Bar,
     Bars,
     Block,
     Cell,
-    Conclusion,
     Facts,
-    Figure,
     Figures,
     Fold,
     Gauge,
@@ -21,23 +18,27 @@ from icmodel.report.blocks import (
     Items,
     Page,
     Picture,
-    Section,
     Table,
     Text,
 )
 from icmodel.report.markup import Markup, element, joined
 from icmodel.requirement import SIGNS
 
-NO_PLOTS = f"The plots are left out, since vl-convert is not here: {plots.EXTRA}, and write the "
+NO_PLOTS = (
+    f"The plots are left out, since vl-convert is not here: {plots.EXTRA}, and write the "
+    "report again. Their numbers:"
+)
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """Content security policy: the page may load only the styles inside it."""
 LONG = 60
 """Number of characters beyond which a part of the answer has a line of its own."""
 CLASSES = {"met": "met", "not met": "not-met", "undecided": "undecided"}
+"""CSS class of each outcome."""
 
 
 def html_text(content: Page) -> str:
-    """A page, self-contained; the same content gives the same bytes."""
+    """A page as HTML; the same content gives the same bytes."""
+    styles = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -46,35 +47,24 @@ def html_text(content: Page) -> str:
         element("meta", name="color-scheme", content="light dark"),
         element("meta", name="generator", content=content.made_by),
         element("title", f"{content.title}: {content.answer.outcome}"),
-        element("style", Markup(_styles())),
+        element("style", Markup(styles)),
     )
-    main = element("main", *map(_section, content.sections))
-    footer = element("footer", element("p", f"Written by {content.made_by}."))
-    body = element("body", _header(content), main, footer)
+    sections = (
+        element("section", element("h2", one.title), *map(show, one.blocks), id=one.anchor)
+        for one in content.sections
+    )
+    body = element(
+        "body",
+        _header(content),
+        element("main", *sections),
+        element("footer", element("p", f"Written by {content.made_by}.")),
+    )
     return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n"
 
 
-def _styles() -> str:
-    return Path(__file__).with_name("page.css").read_text(encoding="utf-8")
-
-
-# --- the frame --------------------------------------------------------------------------------
-
-
 def _header(content: Page) -> Markup:
-    links = (element("a", one.title, href=f"#{one.anchor}") for one in content.sections)
-    return element(
-        "header",
-        element("p", content.made_by, class_="maker"),
-        element("h1", content.title),
-        element("p", content.question, class_="question"),
-        element("p", f"Asked of {content.basis}.", class_="basis"),
-        _conclusion(content.answer),
-        element("nav", *links, aria_label="Parts of this report"),
-    )
-
-
-def _conclusion(answer: Conclusion) -> Markup:
+    """The title, the question, the answer with its parts, and links to the sections."""
+    answer = content.answer
     parts = (
         element(
             "div",
@@ -84,7 +74,7 @@ def _conclusion(answer: Conclusion) -> Markup:
         )
         for name, text in answer.parts
     )
-    return element(
+    concluded = element(
         "section",
         element("h2", _badge(answer.outcome), Markup(" "), element("span", "The answer")),
         element("p", answer.sentence, class_="sentence"),
@@ -92,16 +82,21 @@ def _conclusion(answer: Conclusion) -> Markup:
         class_=f"answer {CLASSES[answer.outcome]}",
         aria_label="The answer",
     )
+    links = (element("a", one.title, href=f"#{one.anchor}") for one in content.sections)
+    return element(
+        "header",
+        element("p", content.made_by, class_="maker"),
+        element("h1", content.title),
+        element("p", content.question, class_="question"),
+        element("p", f"Asked of {content.basis}.", class_="basis"),
+        concluded,
+        element("nav", *links, aria_label="Parts of this report"),
+    )
 
 
 def _badge(outcome: str) -> Markup:
     sign = element("span", SIGNS[outcome], aria_hidden="true")
     return element("span", sign, f" {outcome}", class_=f"badge {CLASSES[outcome]}")
-
-
-def _section(section: Section) -> Markup:
-    heading = element("h2", section.title)
-    return element("section", heading, *map(show, section.blocks), id=section.anchor)
 
 
 # --- blocks -----------------------------------------------------------------------------------
@@ -152,16 +147,19 @@ def _fold(block: Fold) -> Markup:
 
 @show.register
 def _table(block: Table) -> Markup:
-    names = [name.removeprefix("#") for name in block.columns]
-    numbers = [name.startswith("#") for name in block.columns]
+    """A table; each cell names its column, which narrow windows show beside it."""
+    classes = ["number" if numeric else None for numeric in block.numeric]
     heads = (
-        element("th", name, scope="col", role="columnheader", class_="number" if number else None)
-        for name, number in zip(names, numbers, strict=True)
+        element("th", name, scope="col", role="columnheader", class_=class_)
+        for name, class_ in zip(block.columns, classes, strict=True)
     )
     rows = (
         element(
             "tr",
-            *(_cell(*cell) for cell in zip(row, names, numbers, strict=True)),
+            *(
+                element("td", _cell(cell), role="cell", class_=class_, data_label=name)
+                for cell, name, class_ in zip(row, block.columns, classes, strict=True)
+            ),
             role="row",
         )
         for row in block.rows
@@ -175,7 +173,7 @@ def _table(block: Table) -> Markup:
     )
 
 
-def _cell(cell: Cell, name: str, number: bool) -> Markup:
+def _cell(cell: Cell) -> Markup:
     parts = [element("span", cell.text, class_="text")] if cell.text else []
     if cell.name:
         parts.append(element("code", cell.name))
@@ -185,60 +183,57 @@ def _cell(cell: Cell, name: str, number: bool) -> Markup:
         parts.append(_gauge(cell.gauge))
     if cell.note:
         parts.append(element("small", cell.note))
-    inside = element("div", *parts)
-    kind = "number" if number else None
-    return element("td", inside, role="cell", class_=kind, data_label=name)
-
-
-# --- drawings of our own ----------------------------------------------------------------------
+    return element("div", *parts)
 
 
 def _gauge(gauge: Gauge) -> Markup:
     """The interval and the value against the limit; the texts beside it say the same."""
 
-    def percent(share: float) -> str:
-        return f"{100 * share:.2f}%"
+    def mark(kind: str, left: float, right: float | None = None) -> Markup:
+        width = "" if right is None else f";width:{100 * max(right - left, 0.0):.2f}%"
+        return element("i", class_=kind, style=f"left:{100 * left:.2f}%{width}")
 
-    def bar(left: float, right: float, kind: str) -> Markup:
-        width = max(right - left, 0.0)
-        return element("i", class_=kind, style=f"left:{percent(left)};width:{percent(width)}")
-
-    allowed = (gauge.limit, 1.0) if gauge.at_least else (0.0, gauge.limit)
-    parts = [bar(*allowed, "allowed"), bar(gauge.low, gauge.high, "interval")]
+    first, last = (gauge.limit, 1.0) if gauge.at_least else (0.0, gauge.limit)
+    parts = [mark("allowed", first, last), mark("interval", gauge.low, gauge.high)]
     if gauge.value is not None:
-        parts.append(element("i", class_="value", style=f"left:{percent(gauge.value)}"))
-    parts.append(element("i", class_="limit", style=f"left:{percent(gauge.limit)}"))
+        parts.append(mark("value", gauge.value))
+    parts.append(mark("limit", gauge.limit))
     return element("div", *parts, class_="gauge", aria_hidden="true")
 
 
 @show.register
 def _bars(block: Bars) -> Markup:
-    rows = (_bar(bar) for bar in block.bars)
+    rows = []
+    for bar in block.bars:
+        drawn = element("i", style=f"--share:{bar.share:.4f}", aria_hidden="true")
+        mark = element("b", bar.mark) if bar.mark else Markup("")
+        value = element("dd", drawn, element("span", bar.text, Markup(" "), mark))
+        rows.append(
+            element("div", element("dt", bar.name), value, class_="marked" if bar.mark else None)
+        )
     caption = element("figcaption", block.caption)
     return element("figure", caption, element("dl", *rows), class_="bars")
 
 
-def _bar(bar: Bar) -> Markup:
-    drawn = element("i", style=f"--share:{bar.share:.4f}", aria_hidden="true")
-    mark = element("b", bar.mark) if bar.mark else Markup("")
-    value = element("dd", drawn, element("span", bar.text, Markup(" "), mark))
-    return element("div", element("dt", bar.name), value, class_="marked" if bar.mark else None)
-
-
 @show.register
 def _figures(block: Figures) -> Markup:
+    """The plots, each with its numbers folded; without vl-convert the numbers alone."""
     if not plots.drawable():
-        told = element("p", f"{NO_PLOTS}report again. Their numbers:")
-        return joined(told, *(show(figure.numbers) for figure in block.figures))
-    return element("div", *map(_figure, block.figures), class_="figures")
-
-
-def _figure(figure: Figure) -> Markup:
-    drawn = element(
-        "div", Markup(plots.svg(figure.spec | {"title": None})), role="img", aria_label=figure.alt
-    )
-    numbers = element("details", element("summary", "The numbers"), show(figure.numbers))
-    return element("figure", drawn, element("figcaption", figure.caption), numbers, class_="plot")
+        return joined(element("p", NO_PLOTS), *(show(figure.numbers) for figure in block.figures))
+    drawn = []
+    for figure in block.figures:
+        svg = Markup(plots.svg(figure.spec | {"title": None}))
+        numbers = element("details", element("summary", "The numbers"), show(figure.numbers))
+        drawn.append(
+            element(
+                "figure",
+                element("div", svg, role="img", aria_label=figure.alt),
+                element("figcaption", figure.caption),
+                numbers,
+                class_="plot",
+            )
+        )
+    return element("div", *drawn, class_="figures")
 
 
 @show.register

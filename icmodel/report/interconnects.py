@@ -1,4 +1,4 @@
-"""The table of interconnects as text: a row a link, what would decide, and the reasons."""
+"""A comparison of interconnects as text and Markdown: a row a link, deciding measurements, and reasons."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import math
 from collections.abc import Iterator
 
 from icmodel import units
-from icmodel.estimate import Estimate, metric_name, quantity
+from icmodel.documents import group_by_key
+from icmodel.estimate import metric_name, quantity
 from icmodel.interconnects import Comparison, Row, Source
 from icmodel.interconnects.result import EXTRAPOLATED, THEORY
 from icmodel.report.blocks import Cell, Table
 from icmodel.report.markdown import escape, show
 from icmodel.report.verdicts import finding_text
-from icmodel.requirement import OUTCOMES, SIGNS, UNDECIDED
+from icmodel.requirement import OUTCOMES, SIGNS, UNDECIDED, outcome_text
 from icmodel.usecase import Finding
 
-COLUMNS = ("link", "#Gb/s", "protocol", "verdict", "stands on", "decided by (required)")
+COLUMNS = ("link", "Gb/s", "protocol", "verdict", "stands on", "decided by (required)")
+NUMBERS = ("Gb/s",)
 NAMES = {"ethernet": "Ethernet", "roce": "RoCE", "infiniband": "InfiniBand", "rapidio": "RapidIO"}
 NOT_STATED = "?"
 RULES = (
@@ -27,7 +29,7 @@ RULES = (
     "(wire: no host can); theory alone never proves what hosts add. +3: three more are open. A rate of "
     "? is one that no source states.",
 )
-"""Rules by which the table was made."""
+"""Rules by which the table was made, in the words printed below it."""
 
 
 def rate_text(row: Row) -> str:
@@ -45,24 +47,26 @@ def protocol_text(row: Row) -> str:
 
 
 def decided_text(row: Row) -> str:
-    """The value that decides a row, the requirement, and the number of other undecided requirements."""
-    finding = row.decisive
-    verdict = finding.verdict
-    metric, wanted = verdict.requirement.metric, verdict.requirement
-    required = f"({wanted.sign} {quantity(metric, wanted.limit, 3)})"
-    by = "wire: " if row.refuted else ""
-    told = f"{by}{metric_name(metric)} {_known(metric, verdict.estimate)} {required}"
-    more = sum(one.outcome == UNDECIDED for one in row.source.result.findings) - 1
-    return f"{told}, +{more}" if row.outcome == UNDECIDED and more else told
+    """The value that decides a row, the requirement, and the number of other undecided requirements.
 
-
-def _known(metric: str, estimate: Estimate) -> str:
-    """A value, or its known end if there is no value."""
+    If there is no value, a finite end of the interval takes its place.
+    """
+    verdict = row.decisive.verdict
+    requirement, estimate = verdict.requirement, verdict.estimate
+    metric = requirement.metric
     if not estimate.absent:
-        return quantity(metric, estimate.value, 3)
-    if estimate.high < math.inf:
-        return f"≤ {quantity(metric, estimate.high, 3)}"
-    return f"≥ {quantity(metric, estimate.low, 3)}" if estimate.low > 0 else "unknown"
+        value = quantity(metric, estimate.value, 3)
+    elif estimate.high < math.inf:
+        value = f"≤ {quantity(metric, estimate.high, 3)}"
+    elif estimate.low > 0:
+        value = f"≥ {quantity(metric, estimate.low, 3)}"
+    else:
+        value = "unknown"
+    by = "wire: " if row.refuted else ""
+    required = f"({requirement.sign} {quantity(metric, requirement.limit, 3)})"
+    more = sum(finding.outcome == UNDECIDED for finding in row.source.result.findings) - 1
+    counted = f", +{more}" if row.outcome == UNDECIDED and more else ""
+    return f"{by}{metric_name(metric)} {value} {required}{counted}"
 
 
 def row_cells(row: Row) -> tuple[str, ...]:
@@ -71,7 +75,7 @@ def row_cells(row: Row) -> tuple[str, ...]:
         NAMES[row.link.kind],
         rate_text(row),
         protocol_text(row),
-        f"{SIGNS[row.outcome]} {row.outcome}",
+        outcome_text(row.outcome),
         row.source.ground,
         decided_text(row),
     )
@@ -88,20 +92,18 @@ def headline(comparison: Comparison) -> tuple[str, ...]:
 
 
 def measurements(comparison: Comparison) -> tuple[str, ...]:
-    """Measurements that would decide undecided links, those of the same measurement in one line."""
-    links: dict[tuple[str, ...], dict[str, list[str]]] = {}
-    for row in comparison.rows:
-        if row.measurements:
-            of = links.setdefault(row.measurements, {})
-            of.setdefault(_kind(row), []).append(rate_text(row))
-    return tuple(
-        f"{'; '.join(' '.join((kind, ', '.join(rates), 'Gb/s')) for kind, rates in of.items())}: "
-        f"{'; '.join(needed)}"
-        for needed, of in links.items()
-    )
+    """Measurements that would decide undecided links, one line for each set of measurements."""
+    undecided = group_by_key((row.measurements, row) for row in comparison.rows if row.measurements)
+    lines = []
+    for needed, rows in undecided.items():
+        rates = group_by_key((_kind(row), rate_text(row)) for row in rows)
+        links = "; ".join(f"{kind} {', '.join(some)} Gb/s" for kind, some in rates.items())
+        lines.append(f"{links}: {'; '.join(needed)}")
+    return tuple(lines)
 
 
 def _kind(row: Row) -> str:
+    """``Ethernet tcp``."""
     return " ".join(part for part in (NAMES[row.link.kind], row.link.protocol) if part)
 
 
@@ -115,15 +117,15 @@ def link_name(row: Row) -> str:
 
 
 def reasons(row: Row) -> Iterator[str]:
-    """The source of a link and its numbers by requirement; the other sources, and datasets without an answer."""
+    """The source of a link with each requirement, then the other sources, and the datasets without an answer."""
     yield f"answered by {source_name(row.source)}: {row.source.result.description}"
     for finding in row.source.result.findings:
-        yield f"{SIGNS[finding.outcome]} {_found(finding)}"
-    derived = (one for one in row.source.result.derivations if one.quantity == "interfaces")
-    for one in derived:
-        yield f"{one.name} = {one.text}: {one.formula}"
+        yield f"{SIGNS[finding.outcome]} {_finding(finding)}"
+    for one in row.source.result.derivations:
+        if one.quantity == "interfaces":
+            yield f"{one.name} = {one.text}: {one.formula}"
     for source in row.others:
-        decided = _found(source.decisive)
+        decided = _finding(source.decisive)
         yield f"not taken: {source_name(source)}, {source.outcome}: {decided}"
     for name, why in row.silent:
         yield f"silent: {name}: {why}"
@@ -131,16 +133,17 @@ def reasons(row: Row) -> Iterator[str]:
 
 
 def source_name(source: Source) -> str:
-    """``ethernet-10g-2012 (published, corrected)``; of theory its name."""
+    """``ethernet-10g-2012 (published, corrected)``, or ``theory alone``."""
     if source.ground == THEORY:
         return "theory alone"
-    told = [source.ground, source.variant]
+    notes = [source.ground, source.variant]
     if source.ground == EXTRAPOLATED and source.measured_bps is not None:
-        told.append(f"measured at {units.format_bps(source.measured_bps, 3)}")
-    return f"{source.dataset} ({', '.join(told)})"
+        notes.append(f"measured at {units.format_bps(source.measured_bps, 3)}")
+    return f"{source.dataset} ({', '.join(notes)})"
 
 
-def _found(finding: Finding) -> str:
+def _finding(finding: Finding) -> str:
+    """A requirement with its value, limit and reason."""
     return "; ".join(part for part in (finding_text(finding), finding.verdict.why) if part)
 
 
@@ -154,7 +157,7 @@ def comparison_markdown(comparison: Comparison) -> str:
     parts = [
         f"# {escape(case.title)}: interconnects compared",
         escape(question),
-        *show(Table(counts, COLUMNS, rows)),
+        *show(Table(counts, COLUMNS, rows, NUMBERS)),
         *map(escape, RULES),
         "## What would decide",
         "\n".join(f"- {escape(one)}" for one in measurements(comparison)) or "Nothing is open.",

@@ -1,4 +1,4 @@
-"""A report as Markdown: the same content, plots as tables of their numbers."""
+"""A page as Markdown (GitHub's tables); plots become tables of their numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from icmodel.report.blocks import (
     Bars,
     Block,
     Cell,
-    Conclusion,
     Facts,
     Figures,
     Fold,
@@ -22,18 +21,21 @@ from icmodel.report.blocks import (
     Table,
     Text,
 )
-from icmodel.requirement import SIGNS
+from icmodel.requirement import outcome_text
 
 _SPECIAL = re.compile(r"([\\`*\[\]<>|~#]|(?<!\w)_|_(?!\w)|&(?=[#\w]+;))")
 
 
 def markdown_text(content: Page) -> str:
-    """A page in Markdown (GitHub's tables)."""
+    """A page in Markdown; the same content gives the same bytes."""
+    answer = content.answer
     parts = [
         f"# {escape(content.title)}",
         escape(content.question),
         f"Asked of {escape(content.basis)}.",
-        *_conclusion(content.answer),
+        "## The answer",
+        f"**{outcome_text(answer.outcome)}** – {escape(answer.sentence)}",
+        "\n".join(f"- {name}: {escape(text)}" for name, text in answer.parts),
     ]
     for section in content.sections:
         parts.append(f"## {escape(section.title)}")
@@ -53,12 +55,6 @@ def code(text: str) -> str:
     return f"{fence}{gap}{' '.join(text.split()).replace('|', chr(92) + '|')}{gap}{fence}"
 
 
-def _conclusion(answer: Conclusion) -> Iterator[str]:
-    yield "## The answer"
-    yield f"**{SIGNS[answer.outcome]} {answer.outcome}** – {escape(answer.sentence)}"
-    yield "\n".join(f"- {name}: {escape(text)}" for name, text in answer.parts)
-
-
 @singledispatch
 def show(block: Block) -> Iterator[str]:
     """One block as paragraphs of Markdown."""
@@ -72,7 +68,7 @@ def _text(block: Text) -> Iterator[str]:
 
 @show.register
 def _heading(block: Heading) -> Iterator[str]:
-    outcome = f" – {SIGNS[block.outcome]} {block.outcome}" if block.outcome else ""
+    outcome = f" – {outcome_text(block.outcome)}" if block.outcome else ""
     yield f"### {escape(block.text)}{outcome}{f' ({block.note})' if block.note else ''}"
 
 
@@ -85,15 +81,13 @@ def _items(block: Items) -> Iterator[str]:
 
 @show.register
 def _facts(block: Facts) -> Iterator[str]:
-    def value(text: str) -> str:
-        return code(text) if block.code else escape(text)
-
+    value = code if block.code else escape
     yield "\n".join(f"- {escape(name)}: {value(text)}" for name, text in block.pairs)
 
 
 @show.register
 def _fold(block: Fold) -> Iterator[str]:
-    outcome = f" – {SIGNS[block.outcome]} {block.outcome}" if block.outcome else ""
+    outcome = f" – {outcome_text(block.outcome)}" if block.outcome else ""
     yield f"#### {escape(block.title)}{outcome}"
     for inside in block.blocks:
         yield from show(inside)
@@ -101,28 +95,25 @@ def _fold(block: Fold) -> Iterator[str]:
 
 @show.register
 def _table(block: Table) -> Iterator[str]:
-    names = [escape(name.removeprefix("#")) for name in block.columns]
-    sides = ["---:" if name.startswith("#") else "---" for name in block.columns]
-    lines = [_line(names), _line(sides), *(_line(map(_cell, row)) for row in block.rows)]
+    def cell_text(cell: Cell) -> str:
+        outcome = outcome_text(cell.outcome) if cell.outcome else ""
+        name = code(cell.name) if cell.name else ""
+        note = f"({escape(cell.note)})" if cell.note else ""
+        return " ".join(part for part in (escape(cell.text), name, outcome, note) if part)
+
+    lines = [
+        [escape(column) for column in block.columns],
+        ["---:" if numeric else "---" for numeric in block.numeric],
+        *([cell_text(cell) for cell in row] for row in block.rows),
+    ]
     yield f"{escape(block.caption)}:"
-    yield "\n".join(lines)
-
-
-def _line(cells: Iterator[str] | list[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _cell(cell: Cell) -> str:
-    outcome = f"{SIGNS[cell.outcome]} {cell.outcome}" if cell.outcome else ""
-    name = code(cell.name) if cell.name else ""
-    note = f"({escape(cell.note)})" if cell.note else ""
-    return " ".join(part for part in (escape(cell.text), name, outcome, note) if part)
+    yield "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 @show.register
 def _bars(block: Bars) -> Iterator[str]:
     rows = tuple((Cell(bar.name), Cell(bar.text), Cell(bar.mark)) for bar in block.bars)
-    yield from show(Table(block.caption, ("name", "#value", ""), rows))
+    yield from show(Table(block.caption, ("name", "value", ""), rows, numbers=("value",)))
 
 
 @show.register

@@ -1,13 +1,13 @@
-"""Plots as Vega-Lite specifications: a metric along one axis, with the points used."""
+"""Plots: a metric along one axis with the dataset rows used, as Vega-Lite specification, SVG or PNG."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from icmodel.dataset import Point
+from icmodel.documents import number_or_none
 from icmodel.errors import ReportError
 from icmodel.estimate import (
     EXTRAPOLATED,
@@ -15,12 +15,12 @@ from icmodel.estimate import (
     estimated,
     interval,
     metric_name,
-    number_or_none,
     plural,
     quantity,
 )
 from icmodel.files import write
 from icmodel.model import Model
+from icmodel.report.blocks import Spec
 from icmodel.report.drawing import (
     HERE,
     LIMIT,
@@ -29,11 +29,10 @@ from icmodel.report.drawing import (
     REQUESTED,
     THEORY,
     Row,
-    Spec,
     Title,
     spec,
 )
-from icmodel.report.profile import Profile, Step, known, profile
+from icmodel.report.profile import Profile, known, profile
 from icmodel.requirement import Requirement
 from icmodel.scenario import Scenario
 
@@ -44,9 +43,9 @@ VEGA_LITE = "5.20"
 ENDINGS = (".svg", ".png")
 EXTRA = "install icmodel[report], which brings vl-convert-python"
 FASTEST = ("goodput_bps", "sent_bps", "frames_per_s")
-"""Metrics that are plotted for the unlimited load, with the request as a separate line."""
+"""Metrics that are plotted for the unlimited load; the request is a separate line."""
 BORROWED = "never measured so: the points are of the options most alike"
-"""Note on a plot with rows of other options."""
+"""Note on a plot whose rows have other options than the scenario."""
 
 
 def metric_plot(
@@ -57,20 +56,24 @@ def metric_plot(
     *,
     requirement: Requirement | None = None,
 ) -> Spec:
-    """A Vega-Lite specification of one metric along an axis, everything else as in the scenario.
+    """Make the Vega-Lite specification of one metric along an axis; all other parameters are the scenario's.
 
-    It has the predicted line with its 90 % interval, the benchmarked points used (shape: basis),
-    theory's bound, the request, and the scenario itself as one marked point.
+    It shows the predicted line with its 90 % interval, the benchmarked points used (shape: basis), theory's bound,
+    the request, and the scenario itself as one marked point.
 
     Parameters
     ----------
+    model : Model
+        The model that predicts.
     metric : str
-        Such as ``goodput_bps`` or ``latency_mean_s``.
+        Metric to plot, for example ``goodput_bps`` or ``latency_mean_s``.
     over : "payload", "load" or "cores"
-        Over ``payload`` the requested goodput is constant; goodput over ``payload`` or
-        ``cores`` is drawn for the unlimited load.
+        Axis.  Over ``payload`` the requested goodput is constant; goodput over ``payload`` or ``cores`` is drawn for
+        the unlimited load.
+    scenario : Scenario
+        The question that the plot is about.
     requirement : Requirement, optional
-        Its limit is drawn, if it is about this metric.
+        Requirement whose limit is drawn, if it is about this metric.
 
     Raises
     ------
@@ -78,6 +81,14 @@ def metric_plot(
         If there is no such axis, or nothing to draw along it.
     OutOfDomain, ScenarioError
         If the dataset cannot answer the scenario.
+
+    Examples
+    --------
+    >>> import icmodel
+    >>> model = icmodel.Model(icmodel.load("ethernet-10g-2012"))
+    >>> plot = metric_plot(model, "goodput_bps", "cores", icmodel.Scenario("tcp", 1448))
+    >>> plot["title"]["text"]
+    'Greatest goodput over cores'
     """
     walk = profile(model, scenario, over, fastest=is_fastest(metric, over))
     return profile_plot(walk, metric, requirement)
@@ -103,30 +114,26 @@ def profile_plot(walk: Profile, metric: str, requirement: Requirement | None = N
             f"{walk.model.data.id} gives no {metric} here{f' ({why})' if why else ''}: "
             f"{f'plot one of {have}' if have else 'ask at parameters it has rows for'}"
         )
-    data = datasets(walk, metric, requirement)
-    return spec(walk.field, metric, data, _title(walk, metric))
-
-
-def _title(walk: Profile, metric: str) -> Title:
-    axis = {"payload": "payload", "load": "requested goodput", "cores": "cores"}[walk.over]
     name, fastest = metric_name(metric), is_fastest(metric, walk.over)
     value = f"greatest {name}" if fastest else name
+    axis = {"payload": "payload", "load": "requested goodput", "cores": "cores"}[walk.over]
     text = f"{value[0].upper()}{value[1:]} over {axis}"
+    model = f"{walk.model.data.id}, {walk.model.variant}"
+    question = f"{model}: {describe(walk.here.scenario, walk.field, fastest=fastest)}"
     here = ""
     if known(walk.here, metric):
         here = f" This scenario: {quantity(metric, walk.here.metrics[metric].value)}."
-    data = f"{walk.model.data.id}, {walk.model.variant}"
-    asked = f"{data}: {describe(walk.here.scenario, walk.field, fastest=fastest)}"
-    return Title(
+    title = Title(
         text=text,
-        subtitle=(asked, BORROWED) if walk.substituted else (asked,),
+        subtitle=(question, BORROWED) if walk.substituted else (question,),
         value=value,
-        description=f"Line plot: {text[0].lower()}{text[1:]}, predicted on {data}.{here}",
+        description=f"Line plot: {text[0].lower()}{text[1:]}, predicted on {model}.{here}",
     )
+    return spec(walk.field, metric, datasets(walk, metric, requirement), title)
 
 
 def describe(asked: Scenario, varied: str, *, fastest: bool = False) -> str:
-    """The constant parameters while one field is varied, as text."""
+    """The parameters that stay constant while one field is varied, as text."""
     held = {
         "payload_bytes": quantity("payload_bytes", asked.payload_bytes),
         "requested_goodput_bps": f"{quantity('goodput_bps', asked.requested_goodput_bps)} asked",
@@ -147,40 +154,58 @@ def datasets(
     walk: Profile, metric: str, requirement: Requirement | None = None
 ) -> dict[str, list[Row]]:
     """The numbers of a plot in SI, by layer; a layer without numbers is empty."""
+    steps, asked = walk.answering(metric), walk.here.scenario
     limit: list[Row] = []
     if requirement is not None and requirement.metric == metric:
-        limit = [{metric: requirement.limit, "line": LIMIT, "said": requirement.name}]
+        limit.append({metric: requirement.limit, "line": LIMIT, "said": requirement.name})
+
+    theory = [
+        _line(walk, metric, THEORY, step.x, bound)
+        for step in steps
+        if (bound := theory_bound(walk.model, step.scenario, metric)) is not None
+    ]
+
+    requested: list[Row] = []  # over the load this line is the diagonal
+    if metric == "goodput_bps" and (asked.rate_fps is not None or walk.over == "load"):
+        for x in (steps[0].x, steps[-1].x):
+            goodput = x if walk.over == "load" else asked.requested_goodput_bps
+            requested.append(_line(walk, metric, REQUESTED, x, goodput))
+
+    here: list[Row] = []
+    at = {
+        "payload": asked.payload_bytes,
+        "load": min(asked.requested_goodput_bps, walk.steps[-1].x),
+        "cores": asked.cores,
+    }[walk.over]
+    if at is not None and known(walk.here, metric):
+        here.append({**_estimate(at, walk.here.metrics[metric], walk, metric), "line": HERE})
+
     return {
         "predicted": list(_predicted(walk, metric)),
-        "theory": list(_theory(walk, metric)),
-        "requested": list(_requested(walk, metric)),
+        "theory": theory,
+        "requested": requested,
         "limit": limit,
-        "benchmarked": _benchmarks(walk, metric),
-        "here": list(_here(walk, metric)),
+        "benchmarked": list(_benchmarked(walk, metric)),
+        "here": here,
     }
 
 
 def _predicted(walk: Profile, metric: str) -> Iterator[Row]:
-    """Steps in pieces that are all extrapolated or all not; neighbours share the step between."""
+    """Steps in pieces that are all extrapolated or all not; neighbouring pieces share a step."""
     steps = walk.answering(metric)
     piece, before = 0, None
     for left, right in zip(steps, steps[1:] or steps, strict=False):
         bases = [step.prediction.metrics[metric].basis for step in (left, right)]
         extrapolated = EXTRAPOLATED in bases
-        if extrapolated != before:
-            piece += 1
-            yield _step(left, walk, metric, piece, extrapolated)
-        before = extrapolated
-        yield _step(right, walk, metric, piece, extrapolated)
-
-
-def _step(step: Step, walk: Profile, metric: str, piece: int, extrapolated: bool) -> Row:
-    return {
-        **_estimate(step.x, step.prediction.metrics[metric], walk, metric),
-        "line": PREDICTED,
-        "piece": piece,
-        "extrapolated": extrapolated,
-    }
+        begins = extrapolated != before
+        piece, before = piece + begins, extrapolated
+        for step in (left, right) if begins else (right,):
+            yield {
+                **_estimate(step.x, step.prediction.metrics[metric], walk, metric),
+                "line": PREDICTED,
+                "piece": piece,
+                "extrapolated": extrapolated,
+            }
 
 
 def _estimate(x: float, estimate: Estimate, walk: Profile, metric: str) -> Row:
@@ -195,20 +220,13 @@ def _estimate(x: float, estimate: Estimate, walk: Profile, metric: str) -> Row:
     }
 
 
-def _theory(walk: Profile, metric: str) -> Iterator[Row]:
-    for step in walk.answering(metric):
-        bound = theory_bound(walk.model, step.scenario, metric)
-        if bound is not None:
-            yield _line(walk, metric, THEORY, step.x, bound)
-
-
 def _line(walk: Profile, metric: str, name: str, x: float, value: float) -> Row:
-    said = {"at": quantity(walk.field, x), "said": quantity(metric, value)}
-    return {walk.field: x, metric: value, "line": name, **said}
+    texts = {"at": quantity(walk.field, x), "said": quantity(metric, value)}
+    return {walk.field: x, metric: value, "line": name, **texts}
 
 
 def theory_bound(model: Model, scenario: Scenario, metric: str) -> float | None:
-    """Theory's bound of a metric for a scenario: greatest goodput, least one-way latency."""
+    """Theory's bound of a metric for a scenario: greatest goodput [b/s], least one-way latency [s]."""
     if metric == "goodput_bps":
         return model.greatest_goodput_bps(scenario)
     if metric.startswith("latency_") and metric != "latency_std_s":
@@ -216,69 +234,42 @@ def theory_bound(model: Model, scenario: Scenario, metric: str) -> float | None:
     return None
 
 
-def _requested(walk: Profile, metric: str) -> Iterator[Row]:
-    """The line of the request; over the load it is the diagonal."""
-    asked = walk.here.scenario
-    if metric != "goodput_bps" or (asked.rate_fps is None and walk.over != "load"):
-        return
-    steps = walk.answering(metric)
-    for step in (steps[0], steps[-1]):
-        goodput = step.x if walk.over == "load" else asked.requested_goodput_bps
-        yield _line(walk, metric, REQUESTED, step.x, goodput)
+def _benchmarked(walk: Profile, metric: str) -> Iterator[Row]:
+    """The rows of the dataset, each with its group in the legend and the shade of that group.
 
+    Shade 0 is the plot's own payload.  A row without a load limit is placed at the right end of a load axis.
+    """
 
-def _benchmarks(walk: Profile, metric: str) -> list[Row]:
-    """The rows of the dataset, each with the group it is drawn and named in."""
+    def text(name: str, value: float | None) -> str:
+        return "not said" if value is None else quantity(name, value)
+
     points = walk.points(metric)
-    others = _other_payloads(points, walk)
-    return [{**_benchmarked(point, walk, metric), **_group(point, others)} for point in points]
-
-
-def _other_payloads(points: Iterable[Point], walk: Profile) -> list[int]:
-    """Payloads [B] of points that differ from the plot's own, in order; over payload there are none."""
-    if walk.over == "payload":
-        return []
-    sizes = {point.payload_bytes for point in points} - {None, walk.scenario.payload_bytes}
-    return sorted(size for size in sizes if size is not None)
-
-
-def _group(point: Point, others: list[int]) -> Row:
-    """Name of a point in the legend, and its shade: 0 for the plot's own payload."""
-    if point.payload_bytes not in others:
-        return {"group": point.basis, "shade": 0}
-    if len(others) > OTHERS:
-        return {"group": f"{point.basis}, other payloads", "shade": 1}
-    size = quantity("payload_bytes", float(point.payload_bytes))
-    return {"group": f"{point.basis}, {size}", "shade": 1 + others.index(point.payload_bytes)}
-
-
-def _benchmarked(point: Point, walk: Profile, metric: str) -> Row:
-    """A row of the dataset; one without a load limit is placed at the right end of a load axis."""
-    at = {"payload": point.payload_bytes, "load": point.load_bps, "cores": point.cores}[walk.over]
-    load, size = point.load_bps, point.payload_bytes
-    return {
-        walk.field: walk.steps[-1].x if at is None or math.isinf(at) else at,
-        metric: point.value,
-        "low": point.value if point.low is None else point.low,
-        "high": point.value if point.high is None else point.high,
-        "basis": point.basis,
-        "load": "not said" if load is None else quantity("load_bps", load),
-        "payload": "not said" if size is None else quantity("payload_bytes", size),
-        "at": "not said" if at is None else quantity(walk.field, at),
-        "said": quantity(metric, point.value),
-        "source": point.source,
-    }
-
-
-def _here(walk: Profile, metric: str) -> Iterator[Row]:
-    asked = walk.here.scenario
-    x = {
-        "payload": asked.payload_bytes,
-        "load": min(asked.requested_goodput_bps, walk.steps[-1].x),
-        "cores": asked.cores,
-    }[walk.over]
-    if x is not None and known(walk.here, metric):
-        yield {**_estimate(x, walk.here.metrics[metric], walk, metric), "line": HERE}
+    others: list[int] = []
+    if walk.over != "payload":
+        sizes = {point.payload_bytes for point in points} - {None, walk.scenario.payload_bytes}
+        others = sorted(size for size in sizes if size is not None)
+    for point in points:
+        load, size = point.load_bps, point.payload_bytes
+        at = {"payload": size, "load": load, "cores": point.cores}[walk.over]
+        group, shade = point.basis, 0
+        if size in others and len(others) > OTHERS:
+            group, shade = f"{point.basis}, other payloads", 1
+        elif size in others:
+            group, shade = f"{point.basis}, {text('payload_bytes', size)}", 1 + others.index(size)
+        yield {
+            walk.field: walk.steps[-1].x if at is None or math.isinf(at) else at,
+            metric: point.value,
+            "low": point.value if point.low is None else point.low,
+            "high": point.value if point.high is None else point.high,
+            "basis": point.basis,
+            "load": text("load_bps", load),
+            "payload": text("payload_bytes", size),
+            "at": text(walk.field, at),
+            "said": quantity(metric, point.value),
+            "source": point.source,
+            "group": group,
+            "shade": shade,
+        }
 
 
 # --- pictures ---------------------------------------------------------------------------------
@@ -299,23 +290,21 @@ def svg(plot: Spec) -> str:
 
 
 def save(plot: Spec, path: str | Path) -> None:
-    """Draw a plot into a file, SVG or PNG by its ending.
+    """Draw a plot into a file, SVG or PNG by its extension.
 
     Raises
     ------
     ReportError
-        If the ending is another, vl-convert is not installed, or the file cannot be written.
+        If the extension is another one, vl-convert is not installed, or the file cannot be written.
     """
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
         raise ReportError(f"{path} is no picture: let the name end in {' or '.join(ENDINGS)}")
+    opaque = plot | {"background": "white"}
     if ending == ".svg":
-        write(path, svg(plot | {"background": "white"}).encode())
-        return
-    convert = _converter()
-    write(
-        path, convert.vegalite_to_png(plot | {"background": "white"}, vl_version=VEGA_LITE, scale=2)
-    )
+        write(path, svg(opaque).encode())
+    else:
+        write(path, _converter().vegalite_to_png(opaque, vl_version=VEGA_LITE, scale=2))
 
 
 def drawable() -> bool:

@@ -1,12 +1,11 @@
-"""The predictions of a report: the questions, every metric, and the reasons."""
+"""The predictions of a report: questions, metrics, reasons, dataset rows, sources and limits of validity."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from icmodel.dataset import Dataset
 from icmodel.documents import group_by_key
 from icmodel.estimate import (
     BASES,
@@ -24,7 +23,7 @@ from icmodel.estimate import (
 from icmodel.report.blocks import Bar, Bars, Block, Cell, Facts, Fold, Heading, Items, Table, Text
 from icmodel.report.verdicts import derivation_table
 from icmodel.scenario import Scenario
-from icmodel.usecase import Answer, CandidateResult, Evaluation
+from icmodel.usecase import CandidateResult, Evaluation
 
 INTERVAL = "The interval is the one that holds a new run on the dataset's hosts in 90 of 100 cases."
 MEANINGS = {
@@ -47,40 +46,35 @@ def predictions(evaluation: Evaluation) -> Iterator[Block]:
     )
     yield Fold("What the bases mean", (Facts(tuple(MEANINGS.items())),))
     chosen = evaluation.chosen
-    for answer in chosen.answers:
-        yield Heading(f"{chosen.name}: {answer.stream}")
-        yield from _answer(answer)
+    yield from _answers(chosen)
     for candidate in evaluation.candidates:
         if candidate is not chosen:
-            yield Fold(f"Predictions of {candidate.name}", tuple(_folded(candidate)))
+            yield Fold(f"Predictions of {candidate.name}", tuple(_answers(candidate)))
 
 
-def _folded(candidate: CandidateResult) -> Iterator[Block]:
+def _answers(candidate: CandidateResult) -> Iterator[Block]:
+    """The streams of a candidate: question, metrics with a number, metrics without one, derived rates."""
     for answer in candidate.answers:
         yield Heading(f"{candidate.name}: {answer.stream}")
-        yield from _answer(answer)
+        yield Facts(tuple(parameters(answer.scenario)))
+        if answer.prediction is None:
+            yield Text(f"No prediction: {answer.why}.")
+        else:
+            metrics = answer.prediction.metrics
+            yield _metric_table(answer.stream, metrics)
+            absent = tuple(
+                f"{metric_name(name)}: {estimate.why}"
+                for name, estimate in metrics.items()
+                if estimate.absent
+            )
+            if absent:
+                title = f"{plural(len(absent), 'metric')} without a number"
+                yield Fold(title, (Items("", absent),))
+        if answer.derivations:
+            yield derivation_table(f"Rates for {answer.stream}", answer.derivations)
 
 
-def _answer(answer: Answer) -> Iterator[Block]:
-    yield Facts(tuple(asked(answer.scenario)))
-    if answer.prediction is None:
-        yield Text(f"No prediction: {answer.why}.")
-    else:
-        known = {n: e for n, e in answer.prediction.metrics.items() if not e.absent}
-        yield Table(
-            f"Predicted for {answer.stream}",
-            ("metric", "#value", "#90 % interval", "rests on"),
-            tuple(_metric(name, estimate) for name, estimate in known.items()),
-        )
-        absent = {n: e.why for n, e in answer.prediction.metrics.items() if e.absent}
-        if absent:
-            told = tuple(f"{metric_name(name)}: {why}" for name, why in absent.items())
-            yield Fold(f"{plural(len(absent), 'metric')} without a number", (Items("", told),))
-    if answer.derivations:
-        yield derivation_table(f"Rates for {answer.stream}", answer.derivations)
-
-
-def asked(scenario: Scenario) -> Iterator[tuple[str, str]]:
+def parameters(scenario: Scenario) -> Iterator[tuple[str, str]]:
     """The parameters of a scenario, as names and texts."""
     yield "protocol", scenario.protocol
     yield "payload", quantity("payload_bytes", scenario.payload_bytes)
@@ -106,164 +100,183 @@ def asked(scenario: Scenario) -> Iterator[tuple[str, str]]:
     yield from scenario.options.items()
 
 
-def _metric(name: str, estimate: Estimate) -> tuple[Cell, ...]:
-    others = [basis for basis in estimate.bases if basis != estimate.basis]
-    rests = f"{estimate.basis}; with {', '.join(others)}" if others else estimate.basis
-    return (
-        Cell(metric_name(name), name=name),
-        Cell(estimated(name, estimate)),
-        Cell(interval(name, estimate)),
-        Cell(rests, note="" if estimate.basis == EXTRAPOLATED else estimate.why),
-    )
+def _metric_table(stream: str, metrics: Mapping[str, Estimate]) -> Table:
+    """The metrics with a number: value, interval, and all bases."""
+    rows = []
+    for name, estimate in metrics.items():
+        if estimate.absent:
+            continue
+        others = [basis for basis in estimate.bases if basis != estimate.basis]
+        bases = f"{estimate.basis}; with {', '.join(others)}" if others else estimate.basis
+        rows.append(
+            (
+                Cell(metric_name(name), name=name),
+                Cell(estimated(name, estimate)),
+                Cell(interval(name, estimate)),
+                Cell(bases, note="" if estimate.basis == EXTRAPOLATED else estimate.why),
+            )
+        )
+    columns = ("metric", "value", "90 % interval", "rests on")
+    return Table(f"Predicted for {stream}", columns, tuple(rows), numbers=columns[1:3])
+
+
+# --- why --------------------------------------------------------------------------------------
 
 
 def reasons(evaluation: Evaluation) -> Iterator[Block]:
-    """The reasons of the judged candidate's predictions."""
-    predicted = [one for one in evaluation.chosen.answers if one.prediction is not None]
-    if not predicted:
+    """The bounds and terms of the judged candidate's predictions."""
+    explained = {
+        answer.stream: answer.prediction
+        for answer in evaluation.chosen.answers
+        if answer.prediction is not None
+    }
+    if not explained:
         yield Text(f"There is no prediction of {evaluation.candidate} to explain.")
-    for answer in predicted:
-        if answer.prediction is not None:
-            yield Heading(f"{evaluation.candidate}: {answer.stream}")
-            yield from explained(answer.prediction)
+    for stream, prediction in explained.items():
+        yield Heading(f"{evaluation.candidate}: {stream}")
+        yield from _explained(prediction)
 
 
-def explained(prediction: Prediction) -> Iterator[Block]:
-    """The bounds of the goodput and the terms of the mean latency."""
-    bounds = dict(prediction.bounds)
+def _explained(prediction: Prediction) -> Iterator[Block]:
+    """The bounds of the goodput, of which the least decides, and the terms of the mean latency."""
+    bounds = prediction.bounds
     if bounds:
         by = f", limited by {by}" if (by := limit_name(prediction.bottleneck)) else ""
         yield Text(f"The goodput is the least of its bounds{by}.")
-        yield Bars("Bounds of the goodput", tuple(_bound_bars(bounds)))
-    if prediction.terms:
+        finite = [value for value in bounds.values() if math.isfinite(value)]
+        longest, least = max(finite, default=1.0), min(finite, default=0.0)
+        bars = (
+            Bar(
+                name,
+                quantity("goodput_bps", value),
+                share=0.0 if math.isnan(value) else min(value / longest, 1.0),
+                mark="decides" if value == least else "",
+            )
+            for name, value in bounds.items()
+        )
+        yield Bars("Bounds of the goodput", tuple(bars))
+    terms = prediction.terms
+    if terms:
         mean = quantity("latency_mean_s", prediction.metrics["latency_mean_s"].value)
         yield Text(f"The terms of the latency add up to its mean, {mean}.")
-        yield Bars("Terms of the mean latency", tuple(_term_bars(dict(prediction.terms))))
+        longest = max(terms.values())
+        bars = (
+            Bar(
+                name,
+                quantity("latency_mean_s", value),
+                share=max(value / longest, 0.0) if longest > 0 else 0.0,
+                mark="longest" if value == longest else "",
+            )
+            for name, value in terms.items()
+        )
+        yield Bars("Terms of the mean latency", tuple(bars))
     else:
         yield Text("There is no one-way latency to explain.")
 
 
-def _bound_bars(bounds: dict[str, float]) -> Iterator[Bar]:
-    finite = [value for value in bounds.values() if math.isfinite(value)]
-    longest, least = max(finite, default=1.0), min(finite, default=0.0)
-    for name, value in bounds.items():
-        share = 0.0 if math.isnan(value) else min(value / longest, 1.0)
-        mark = "decides" if value == least else ""
-        yield Bar(name, quantity("goodput_bps", value), share, mark)
-
-
-def _term_bars(terms: dict[str, float]) -> Iterator[Bar]:
-    longest = max(terms.values())
-    for name, value in terms.items():
-        share = max(value / longest, 0.0) if longest > 0 else 0.0
-        mark = "longest" if value == longest else ""
-        yield Bar(name, quantity("latency_mean_s", value), share, mark)
-
-
-def _used(candidates: Iterable[CandidateResult]) -> tuple[UsedRow, ...]:
-    """Every dataset row used by some candidates, once, in the dataset's order."""
-    predictions = (
-        answer.prediction
-        for candidate in candidates
-        for answer in candidate.answers
-        if answer.prediction is not None
-    )
-    rows = {row.line: row for prediction in predictions for row in prediction.rows}
-    return tuple(rows[line] for line in sorted(rows))
-
-
-def _by_basis(rows: Iterable[UsedRow]) -> str:
-    counts = Counter(row.basis for row in rows)
-    return ", ".join(f"{counts[basis]} {basis}" for basis in BASES if basis in counts)
+# --- the rows of the dataset ------------------------------------------------------------------
 
 
 def rows(evaluation: Evaluation) -> Iterator[Block]:
     """The rows of the dataset used by the predictions, with their sources."""
-    chosen = _used([evaluation.chosen])
-    every = _used(evaluation.candidates)
-    if not every:
-        yield Text(f"No row of {evaluation.data.id} was used: nothing could be predicted.")
+    data = evaluation.data
+    used = _used_rows(evaluation.candidates)
+    if not used:
+        yield Text(f"No row of {data.id} was used: nothing could be predicted.")
         return
-    yield Text(_counted(evaluation.candidate, chosen, evaluation.data))
+    counted = [(evaluation.candidate, _used_rows([evaluation.chosen]))]
     if len(evaluation.candidates) > 1:
-        yield Text(_counted("all candidates group_by_key", every, evaluation.data))
-    yield _origins(every)
-    yield Fold(f"The rows themselves ({len(every)})", (_row_table(every, evaluation.data),))
-
-
-def _counted(whose: str, rows: tuple[UsedRow, ...], data: Dataset) -> str:
-    if not rows:
-        return f"The predictions of {whose} rest on no row of {data.id}."
-    return (
-        f"The predictions of {whose} rest on {plural(len(rows), 'row')} of {data.id}: "
-        f"{_by_basis(rows)}."
+        counted.append(("all candidates together", used))
+    for whose, some in counted:
+        if some:
+            count = f"{plural(len(some), 'row')} of {data.id}: {_count_by_basis(some)}"
+            yield Text(f"The predictions of {whose} rest on {count}.")
+        else:
+            yield Text(f"The predictions of {whose} rest on no row of {data.id}.")
+    by_source = group_by_key((row.source, row) for row in used)
+    origins = tuple(
+        (Cell(source), Cell(str(len(some))), Cell(_count_by_basis(some)))
+        for source, some in sorted(by_source.items())
     )
+    yield Table("Where the rows come from", ("source", "rows", "basis"), origins, numbers=("rows",))
 
+    def text(name: str, value: float | None) -> str:
+        return "–" if value is None else quantity(name, value)
 
-def _origins(rows: tuple[UsedRow, ...]) -> Table:
-    """Where the rows come from: each source, and how many of each basis."""
-    lines = tuple(
-        (Cell(source), Cell(str(len(of_it))), Cell(_by_basis(of_it)))
-        for source, of_it in sorted(group_by_key((row.source, row) for row in rows).items())
+    cells = tuple(
+        (
+            Cell(str(row.line)),
+            Cell(metric_name(row.metric)),
+            Cell(text("payload_bytes", row.payload_bytes)),
+            Cell(text("load_bps", row.load_bps)),
+            Cell(text(row.metric, row.value)),
+            Cell(row.basis),
+            Cell(row.source),
+        )
+        for row in used
     )
-    return Table("Where the rows come from", ("source", "#rows", "basis"), lines)
+    columns = ("line", "metric", "payload", "load", "value", "basis", "source")
+    numbers = ("line", "payload", "load", "value")
+    table = Table(f"Rows of {data.id}, points.csv", columns, cells, numbers)
+    yield Fold(f"The rows themselves ({len(used)})", (table,))
 
 
-def _row_table(rows: tuple[UsedRow, ...], data: Dataset) -> Table:
-    return Table(
-        f"Rows of {data.id}, points.csv",
-        ("#line", "metric", "#payload", "#load", "#value", "basis", "source"),
-        tuple(_row(row) for row in rows),
-    )
+def _used_rows(candidates: Iterable[CandidateResult]) -> tuple[UsedRow, ...]:
+    """Every dataset row used by some candidates, once, in the dataset's order."""
+    used = {
+        row.line: row
+        for candidate in candidates
+        for answer in candidate.answers
+        if answer.prediction is not None
+        for row in answer.prediction.rows
+    }
+    return tuple(used[line] for line in sorted(used))
 
 
-def _row(row: UsedRow) -> tuple[Cell, ...]:
-    payload = "–" if row.payload_bytes is None else quantity("payload_bytes", row.payload_bytes)
-    load = "–" if row.load_bps is None else quantity("load_bps", row.load_bps)
-    value = quantity(row.metric, row.value)
-    texts = (str(row.line), metric_name(row.metric), payload, load, value, row.basis, row.source)
-    return tuple(Cell(text) for text in texts)
+def _count_by_basis(rows: Iterable[UsedRow]) -> str:
+    counts = Counter(row.basis for row in rows)
+    return ", ".join(f"{counts[basis]} {basis}" for basis in BASES if basis in counts)
+
+
+# --- sources and limits -----------------------------------------------------------------------
 
 
 def sources(evaluation: Evaluation) -> Iterator[Block]:
-    """The use case and the dataset with citation and licence."""
+    """The use case and the dataset, with citation, licence, tool and hosts."""
     case, data = evaluation.usecase, evaluation.data
     yield Heading("The use case")
-    pairs = (("use case", case.name), ("stands in", case.source), ("citation", case.citation))
+    pairs = [("use case", case.name), ("stands in", case.source), ("citation", case.citation)]
     yield Facts(tuple((name, text) for name, text in pairs if text))
+
     yield Heading("The dataset")
-    named = (
+    tool = data.document.get("tool")
+    measured = ""
+    if isinstance(tool, dict):
+        version = tool.get("version", "not stated")
+        measured = f"{tool.get('name', 'not named')} (version: {version})"
+    pairs = [
         ("dataset", f"{data.id}, edition {data.document.get('edition', 'not said')}"),
         ("title", data.title),
         ("citation", data.citation),
         ("licence", data.licence),
-        ("measured with", _tool(data)),
-    )
-    yield Facts(tuple((name, text) for name, text in named if text))
-    hosts = tuple(_hosts(data))
-    if hosts:
-        yield Items("Hosts", hosts)
+        ("measured with", measured),
+    ]
+    yield Facts(tuple((name, text) for name, text in pairs if text))
 
-
-def _tool(data: Dataset) -> str:
-    tool = data.document.get("tool")
-    if not isinstance(tool, dict):
-        return ""
-    return f"{tool.get('name', 'not named')} (version: {tool.get('version', 'not stated')})"
-
-
-def _hosts(data: Dataset) -> Iterator[str]:
     hosts = data.document.get("hosts", [])
+    described = []
     for host in hosts if isinstance(hosts, list) else []:
-        parts = {key: str(value) for key, value in host.items() if key != "name"}
-        said = "; ".join(f"{key}: {value}" for key, value in parts.items())
-        yield f"{host.get('name', 'not named')}: {said}" if said else str(host.get("name"))
+        parts = "; ".join(f"{key}: {value}" for key, value in host.items() if key != "name")
+        named = str(host.get("name", "not named"))
+        described.append(f"{named}: {parts}" if parts else named)
+    if described:
+        yield Items("Hosts", tuple(described))
 
 
 def limits(evaluation: Evaluation) -> Iterator[Block]:
-    """What the numbers do not cover: assumed, extrapolated, noted, known."""
+    """The limits of validity: assumed rows, extrapolation, notes and known limits."""
     chosen = evaluation.chosen
-    used = _used([chosen])
+    used = _used_rows([chosen])
     assumed = sum(row.basis == "assumed" for row in used)
     if used:
         yield Text(
@@ -271,35 +284,36 @@ def limits(evaluation: Evaluation) -> Iterator[Block]:
             f"{'is' if assumed == 1 else 'are'} assumed: by rules of the dataset's README, not "
             "measured."
         )
-    for title, found in (
+    for title, sentences in (
         ("Beyond the data", _extrapolated(chosen)),
         (f"Notes on {chosen.name}", _notes(chosen)),
         ("Notes", evaluation.notes),
         ("Known limits of the dataset", evaluation.data.known_limits),
         ("Known limits of the use case", evaluation.usecase.known_limits),
     ):
-        if items := tuple(found):
+        if items := tuple(sentences):
             yield Items(title, items)
     for candidate in evaluation.candidates:
         items = (*_extrapolated(candidate), *_notes(candidate))
         if candidate is not chosen and items:
-            yield Fold(f"Notes on {candidate.name}", (Items("", tuple(items)),))
+            yield Fold(f"Notes on {candidate.name}", (Items("", items),))
 
 
 def _extrapolated(candidate: CandidateResult) -> Iterator[str]:
-    """Extrapolated metrics, those with the same reason group_by_key."""
+    """Extrapolated metrics, one sentence for each reason."""
     for answer in candidate.answers:
         metrics = {} if answer.prediction is None else answer.prediction.metrics
-        reasons = (
+        reasons = group_by_key(
             (estimate.why or EXTRAPOLATED, metric_name(name))
             for name, estimate in metrics.items()
             if estimate.basis == EXTRAPOLATED
         )
-        for why, names in group_by_key(reasons).items():
+        for why, names in reasons.items():
             yield f"{answer.stream}: {why} ({'; '.join(names)})"
 
 
 def _notes(candidate: CandidateResult) -> Iterator[str]:
+    """The notes of a candidate and of its streams, and the reasons of refused streams."""
     yield from candidate.notes
     for answer in candidate.answers:
         if answer.prediction is None:

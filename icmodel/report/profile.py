@@ -1,9 +1,8 @@
-"""Profile: the predictions of one scenario along one axis, and the benchmarked rows used."""
+"""Profile: the predictions of one scenario along an axis, and the benchmarked rows they use."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from icmodel.dataset import Point
@@ -14,11 +13,11 @@ from icmodel.model import Model
 from icmodel.scenario import Scenario
 
 AXES = {"payload": "payload_bytes", "load": "requested_goodput_bps", "cores": "cores"}
-"""Axis of a plot -> the field of a scenario that it varies."""
+"""Axis of a plot -> the scenario field that it varies."""
 STEPS = 48
-"""Steps between the ends of an axis, besides the benchmarked ones."""
+"""Number of steps between the ends of an axis, beside the benchmarked ones."""
 PAST = 1.0005
-"""Distance of the next step above the greatest achieved load, so that overload shows as a jump."""
+"""Ratio of the next step to the greatest achieved load: close, so that overload shows as a jump."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Profile:
-    """Predictions along one axis, everything else as in ``scenario``; ``here`` is the scenario's own answer."""
+    """Predictions along one axis with all other parameters of ``scenario``; ``here`` is the scenario's own answer."""
 
     model: Model
     over: str
@@ -42,12 +41,12 @@ class Profile:
 
     @property
     def field(self) -> str:
-        """The field of a scenario that varies."""
+        """The scenario field that varies."""
         return AXES[self.over]
 
     @property
     def substituted(self) -> str:
-        """Why rows of other options answer; empty if the scenario's own do."""
+        """The reason why rows of other options answer; empty if the scenario's own options have rows."""
         return answering_rows(self.model, self.scenario).substituted
 
     def answering(self, metric: str) -> tuple[Step, ...]:
@@ -70,25 +69,32 @@ def known(prediction: Prediction, metric: str) -> bool:
 def profile(model: Model, scenario: Scenario, over: str, *, fastest: bool = False) -> Profile:
     """Predict a scenario at every benchmarked point of an axis and at even steps between.
 
-    Over ``payload`` the requested goodput is constant, and the rate follows: the same stream
-    in other frames.  With ``fastest`` every step has the unlimited load.
+    Over ``payload`` the requested goodput is constant and the rate follows: the same stream in other frames.  With
+    ``fastest`` every step has the unlimited load.  Steps that the dataset cannot answer are left out.
 
     Raises
     ------
     ReportError
         If there is no such axis, or the dataset has no rows along it.
     OutOfDomain, ScenarioError
-        If the dataset cannot answer the scenario itself; steps it cannot answer are left out.
+        If the dataset cannot answer the scenario itself.
     """
     if over not in AXES:
         raise ReportError(f"there is no plot over {over!r}: take one of {', '.join(AXES)}")
     here = model.predict(scenario)
     base = replace(here.scenario, rate_fps=None) if fastest else here.scenario
+    if over == "payload":
+        xs = _payloads(model, here.scenario)
+    elif over == "load":
+        xs = _loads(model, here)
+    else:
+        rows = answering_rows(model, here.scenario).points
+        xs = sorted({float(row.cores) for row in rows if row.cores is not None})
     steps = []
-    for x in _places(model, here, over):
-        asked = _moved(base, over, x)
+    for x in xs:
+        scenario_there = _moved(base, over, x)
         try:
-            steps.append(Step(x, asked, model.predict(asked)))
+            steps.append(Step(x, scenario_there, model.predict(scenario_there)))
         except (OutOfDomain, ScenarioError):
             continue
     if not steps:
@@ -109,17 +115,8 @@ def _moved(base: Scenario, over: str, x: float) -> Scenario:
     return replace(base, payload_bytes=int(x), rate_fps=rate)
 
 
-def _places(model: Model, here: Prediction, over: str) -> list[float]:
-    if over == "payload":
-        return _payloads(model, here.scenario)
-    if over == "load":
-        return _loads(model, here)
-    rows = answering_rows(model, here.scenario).points
-    return sorted({float(row.cores) for row in rows if row.cores is not None})
-
-
 def answering_rows(model: Model, scenario: Scenario) -> Rows:
-    """The rows that answer a scenario's protocol and options, and the reason if they are of other options."""
+    """The rows that answer a scenario's protocol and options, and the reason if they have other options."""
     return model.rows(scenario.protocol, dict(scenario.options))
 
 
@@ -136,53 +133,47 @@ def _payloads(model: Model, scenario: Scenario) -> list[float]:
 
 
 def _loads(model: Model, here: Prediction) -> list[float]:
-    """Even steps of the requested goodput [b/s], the benchmarked loads, and the greatest achieved one."""
+    """Even steps of the requested goodput [b/s], the benchmarked loads, and the greatest achieved one.
+
+    A request too small to see on a linear axis adds even steps of the logarithm from a third of it.
+    """
     last = greatest_load_bps(model, here)
-    places = {last * (step + 1) / STEPS for step in range(STEPS)} | {last / (8 * STEPS)}
-    places |= {row.load_bps or 0.0 for row in answering_rows(model, here.scenario).points}
-    carried = _carried_bps(model, here.scenario)
-    places |= {carried, carried * PAST} if carried else set()
+    loads = {last * (step + 1) / STEPS for step in range(STEPS)} | {last / (8 * STEPS)}
+    loads |= {row.load_bps or 0.0 for row in answering_rows(model, here.scenario).points}
+    greatest_bps = _greatest_achieved_bps(model, here.scenario)
+    loads |= {greatest_bps, greatest_bps * PAST} if greatest_bps else set()
     if here.scenario.rate_fps is not None:
-        asked = here.scenario.requested_goodput_bps
-        places |= {asked, *(_small_loads(asked, last) if is_small(asked, last) else ())}
-    return [place for place in sorted(places) if 0 < place <= last]
+        request_bps = here.scenario.requested_goodput_bps
+        loads.add(request_bps)
+        if is_small(request_bps, last):
+            first = request_bps / 3
+            loads |= {first * (last / first) ** (2 * step / STEPS) for step in range(STEPS // 2)}
+    return [load for load in sorted(loads) if 0 < load <= last]
 
 
 def is_small(value: float, of: float) -> bool:
-    """Whether a value is too small to see on a linear axis with a given end."""
+    """Whether a value is too small to see on a linear axis that ends at ``of``."""
     return 0 < value < of / 50
 
 
-def _small_loads(asked: float, last: float) -> Iterator[float]:
-    """Even steps of the logarithm, from well below a small request to the end of the axis."""
-    first = asked / 3
-    for step in range(STEPS // 2):
-        yield first * (last / first) ** (2 * step / STEPS)
-
-
-def _carried_bps(model: Model, scenario: Scenario) -> float:
-    """The greatest achieved goodput of this scenario [b/s]; 0 if unknown."""
+def _greatest_achieved_bps(model: Model, scenario: Scenario) -> float:
+    """The goodput of this scenario at the unlimited load [b/s]; 0 if unknown."""
     fastest = model.predict(replace(scenario, rate_fps=None))
     return fastest.metrics["goodput_bps"].value if known(fastest, "goodput_bps") else 0.0
 
 
 def greatest_load_bps(model: Model, here: Prediction) -> float:
-    """The right end of a load axis [b/s]: above every request, achieved load, bound and row used."""
-    asked = here.scenario.requested_goodput_bps
+    """The right end of a load axis [b/s]: 10 % above every request, achieved load, bound and row used."""
+    request_bps = here.scenario.requested_goodput_bps
     ends = [
-        asked if math.isfinite(asked) else 0.0,
-        _carried_bps(model, here.scenario),
+        request_bps if math.isfinite(request_bps) else 0.0,
+        _greatest_achieved_bps(model, here.scenario),
         model.greatest_goodput_bps(here.scenario) or 0.0,
     ]
     end = 1.1 * max(ends)
-    return max(end, 1.1 * _furthest_row_bps(model, _moved(here.scenario, "load", end)))
-
-
-def _furthest_row_bps(model: Model, asked: Scenario) -> float:
-    """The greatest limited load [b/s] among the rows of a prediction; 0 if there is none."""
     try:
-        rows = model.predict(asked).rows
+        rows = model.predict(_moved(here.scenario, "load", end)).rows
     except (OutOfDomain, ScenarioError):
-        return 0.0
-    loads = (row.load_bps for row in rows if row.load_bps is not None)
-    return max((load for load in loads if math.isfinite(load)), default=0.0)
+        return end
+    loads = [row.load_bps for row in rows if row.load_bps is not None]
+    return max(end, 1.1 * max((load for load in loads if math.isfinite(load)), default=0.0))

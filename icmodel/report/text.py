@@ -1,210 +1,153 @@
-"""The compact answer of an evaluation for a terminal."""
+"""A page as plain text for a terminal: wrapped lines, aligned columns, no control characters.
+
+>>> from icmodel.report.blocks import Cell, Facts, Table
+>>> rows = ((Cell("goodput"), Cell("9.4 Gb/s")), (Cell("mean latency"), Cell("113 µs")))
+>>> table = Table("Predicted", ("metric", "value"), rows, numbers=("value",))
+>>> print(blocks_text([table, Facts((("limited by", "the request"),))]), end="")
+Predicted
+metric           value
+goodput       9.4 Gb/s
+mean latency    113 µs
+limited by: the request
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from functools import singledispatch
 
-from icmodel.dataset import Dataset
-from icmodel.estimate import (
-    WIDTH,
-    Prediction,
-    estimated,
-    interval,
-    limit_name,
-    metric_name,
-    plural,
-    quantity,
-    wrapped,
+from icmodel.estimate import WIDTH, wrapped
+from icmodel.report.blocks import (
+    Bars,
+    Block,
+    Cell,
+    Facts,
+    Figures,
+    Fold,
+    Heading,
+    Items,
+    Page,
+    Picture,
+    Table,
+    Text,
 )
-from icmodel.report.verdicts import (
-    conclude,
-    finding_rests,
-    finding_text,
-    headroom_text,
-    limit_text,
-    margin_text,
-)
-from icmodel.requirement import MET, NOT_MET, SIGNS
-from icmodel.usecase import Answer, Derivation, Evaluation, Finding
+from icmodel.requirement import outcome_text
+from icmodel.table import GAP, padded
 
-READINGS = "read another way, which decides nothing"
-GAP = "  "
+Line = tuple[str, str]
+"""The start of a line, and a text behind it that wraps with a hanging indent below its first character."""
 
 
-def evaluation_text(evaluation: Evaluation, *, why: bool = False, width: int = WIDTH) -> str:
-    """The verdict, each requirement, and what would meet or decide it.
+def page_text(content: Page, width: int = WIDTH) -> str:
+    """A page as text: the question, the answer, then the sections, each indented below its title.
 
     Parameters
     ----------
-    why : bool
-        With the basis of each verdict, derivations, predictions and reasons.
     width : int
-        Characters a line may have.
+        Greatest number of characters of a line.
     """
-    lines = _wrapped(_whole(evaluation) if why else _short(evaluation), width)
-    return "\n".join(_printable(line.rstrip()) for line in lines) + "\n"
-
-
-def _printable(line: str) -> str:
-    """A line without control characters of the terminal."""
-    return "".join(char if char.isprintable() else "�" for char in line)
-
-
-def _wrapped(lines: Iterable[tuple[str, str]], width: int) -> Iterator[str]:
-    """Lines wrapped to the width, each with its own hanging indent."""
-    for first, line in lines:
-        yield from wrapped(line, first, " " * len(first), width) if line else (first,)
-
-
-def _short(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
-    """Pairs of a label and a wrapped text: what decides."""
-    findings = evaluation.chosen.findings
-    yield from _verdict(evaluation)
-    yield "", ""
-    yield from map(_judged, findings)
-    if readings := evaluation.chosen.readings:
-        yield READINGS, ""
-        yield from map(_judged, readings)
-    for one in evaluation.chosen.answers:
-        if one.prediction is None:
-            yield "refused: ", f"{one.stream}: {one.why}"
-    beyond = Counter(finding.others_beyond for finding in findings if finding.others_beyond)
-    for what, count in beyond.items():
-        yield "note: ", f"{what} of {plural(count, 'requirement')}"
-    yield from (("note: ", note) for note in evaluation.notes)
-    yield "asked: ", "; ".join(map(_asked, evaluation.chosen.answers))
-    if len(evaluation.candidates) > 1:
-        others = (f"{SIGNS[one.outcome]} {one.name}" for one in evaluation.candidates)
-        yield "candidates: ", ", ".join(others)
-    limits = ", ".join(f"{len(told)} of {whose}" for whose, told in _limits(evaluation))
-    yield "", f"known limits: {limits}: --why shows them, and what each verdict rests on"
-
-
-def _asked(answer: Answer) -> str:
-    """The question of a stream, with the cores and so the connections that its answer uses."""
-    asked = answer.scenario
-    rate = "as fast as it goes" if asked.rate_fps is None else quantity("rate_fps", asked.rate_fps)
-    cores = "cores as benchmarked" if asked.cores is None else plural(asked.cores, "core")
-    return f"{answer.stream}: {asked.protocol}, {asked.payload_bytes} B a frame, {rate}, {cores}"
-
-
-def _whole(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
-    """The same with all limits and reasons, derivations and predictions."""
-    chosen = evaluation.chosen
-    yield from _verdict(evaluation)
-    yield from _part("Requirements", (_finding(finding) for finding in chosen.findings))
-    if chosen.readings:
-        yield from _part(READINGS, (_finding(reading) for reading in chosen.readings))
-    yield from _part("Derived", _derived((*evaluation.derivations, *chosen.derivations)))
-    for one in chosen.answers:
-        yield from _part(f"Predicted: {one.stream}", _answer(one))
-    if len(evaluation.candidates) > 1:
-        rows = [(f"{SIGNS[c.outcome]} {c.outcome}", c.name) for c in evaluation.candidates]
-        yield from _part("Candidates", _columns(rows))
-    if evaluation.notes:
-        yield from _part("Notes", (("- ", note) for note in evaluation.notes))
-    for whose, limits in _limits(evaluation):
-        yield from _part(f"Known limits of {whose}", (("- ", limit) for limit in limits))
-
-
-def _verdict(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
-    """The question and the answer."""
-    answer, chosen = conclude(evaluation), evaluation.chosen
-    data = f"{evaluation.data.id}, variant {evaluation.variant}"
-    yield "", f"{evaluation.usecase.title}: {evaluation.usecase.question}"
-    yield "", f"Asked of {data}, candidate {chosen.name}."
-    yield "", ""
-    yield f"{SIGNS[answer.outcome]} {answer.outcome}{GAP}", answer.sentence
-    if evaluation.strict:
-        yield "", "Judged strictly: what is met on assumed or extrapolated rows is undecided."
-
-
-def _limits(evaluation: Evaluation) -> Iterator[tuple[str, Sequence[str]]]:
-    """Known limits of the dataset and of the use case, if there are any."""
-    for whose in (evaluation.data, evaluation.usecase):
-        if whose.known_limits:
-            yield whose.id if isinstance(whose, Dataset) else whose.name, whose.known_limits
-
-
-def _part(title: str, lines: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    yield "", ""
-    yield title, ""
-    for first, line in lines:
-        yield f"{GAP}{first}", line
-
-
-def _judged(finding: Finding) -> tuple[str, str]:
-    """A requirement, its value and limit; if it is not met, what would meet or decide it."""
-    parts = [finding_text(finding)]
-    if finding.outcome != MET:
-        ground = finding.rests_on
-        measure = (
-            ground.settle if ground.weak else ""
-        )  # of a refused stream the reason is told once
-        mends = finding.remedy if finding.outcome == NOT_MET else measure
-        parts += [margin_text(finding.verdict), mends]
-    return _outcome(finding), "; ".join(part for part in parts if part)
-
-
-def _outcome(finding: Finding) -> str:
-    shown = f"{SIGNS[finding.outcome]} {finding.outcome}"
-    return f"{shown:<11}{GAP}"
-
-
-def _finding(finding: Finding) -> tuple[str, str]:
-    verdict = finding.verdict
-    metric, estimate = verdict.requirement.metric, verdict.estimate
-    span = interval(metric, estimate)
-    value = estimated(metric, estimate)
-    by = limit_name(verdict.limiting)
-    parts = [
-        f"{finding.title}: {metric_name(metric)} "
-        f"{span if finding.grows else value + (f' ({span})' if span else '')}",
-        finding_rests(finding),
-        limit_text(verdict),
-        headroom_text(finding),
-        margin_text(verdict),
-        f"limited by {by}" if by else "",
-        finding.remedy,
-        finding.others_beyond,
-        verdict.why,
-        finding.rests_on.settle,
+    answer = content.answer
+    lines = [
+        ("", f"{content.title}: {content.question}"),
+        ("", f"Asked of {content.basis}."),
+        ("", ""),
+        (f"{outcome_text(answer.outcome)}{GAP}", answer.sentence),
     ]
-    return _outcome(finding), "; ".join(dict.fromkeys(part for part in parts if part))
+    for section in content.sections:
+        indent = GAP if section.title else ""
+        lines += [("", ""), (section.title, "")] if section.title else [("", "")]
+        lines += [
+            (f"{indent}{start}", text) for block in section.blocks for start, text in show(block)
+        ]
+    return _printed(lines, width)
 
 
-def _derived(derivations: Iterable[Derivation]) -> Iterator[tuple[str, str]]:
-    return _columns([(one.name, one.text, one.formula) for one in derivations])
+def blocks_text(blocks: Iterable[Block], width: int = WIDTH) -> str:
+    """Blocks as text, one below the other."""
+    return _printed([line for block in blocks for line in show(block)], width)
 
 
-def _columns(rows: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, str]]:
-    """Aligned rows; the last column wraps."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        padded = (cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=False))
-        yield "".join(f"{cell}{GAP}" for cell in padded), row[-1]
+def _printed(lines: Iterable[Line], width: int) -> str:
+    """Lines wrapped to a width; characters that could command a terminal become ``�``."""
+    printed = []
+    for start, text in lines:
+        for part in wrapped(text, start, " " * len(start), width) if text else [start]:
+            printed.append("".join(char if char.isprintable() else "�" for char in part.rstrip()))
+    return "\n".join(printed) + "\n"
 
 
-def _answer(answer: Answer) -> Iterator[tuple[str, str]]:
-    prediction = answer.prediction
-    if prediction is None:
-        yield "", f"no prediction: {answer.why}"
-        return
-    rows = [
-        (metric_name(name), estimated(name, found), interval(name, found), found.basis)
-        for name, found in prediction.metrics.items()
-        if not found.absent
-    ]
-    yield from _columns(rows)
-    yield from _why(prediction)
-    yield from (("note: ", note) for note in answer.notes)
+@singledispatch
+def show(block: Block) -> Iterator[Line]:
+    """One block as lines."""
+    raise TypeError(f"a page has no block {type(block).__name__}")
 
 
-def _why(prediction: Prediction) -> Iterator[tuple[str, str]]:
-    bounds = ", ".join(f"{k} {quantity('goodput_bps', v)}" for k, v in prediction.bounds.items())
-    if bounds:
-        yield "goodput is the least of: ", bounds
-    terms = " + ".join(f"{k} {quantity('latency_mean_s', v)}" for k, v in prediction.terms.items())
-    if terms:
-        yield "mean latency is: ", terms
+@show.register
+def _text(block: Text) -> Iterator[Line]:
+    yield "", block.text
+
+
+@show.register
+def _heading(block: Heading) -> Iterator[Line]:
+    outcome = f"{outcome_text(block.outcome)}{GAP}" if block.outcome else ""
+    yield outcome, f"{block.text}{f' ({block.note})' if block.note else ''}"
+
+
+@show.register
+def _items(block: Items) -> Iterator[Line]:
+    if block.title:
+        yield "", f"{block.title}:"
+    for item in block.items:
+        yield "- ", item
+
+
+@show.register
+def _facts(block: Facts) -> Iterator[Line]:
+    for name, text in block.pairs:
+        yield f"{name}: ", text
+
+
+@show.register
+def _fold(block: Fold) -> Iterator[Line]:
+    yield from show(Heading(block.title, block.outcome))
+    for inside in block.blocks:
+        for start, text in show(inside):
+            yield f"{GAP}{start}", text
+
+
+@show.register
+def _table(block: Table) -> Iterator[Line]:
+    """Columns aligned by blanks; the last one wraps."""
+
+    def cell_text(cell: Cell) -> str:
+        outcome = outcome_text(cell.outcome) if cell.outcome else ""
+        note = f"({cell.note})" if cell.note else ""
+        return " ".join(part for part in (cell.text, cell.name, outcome, note) if part)
+
+    grid = [tuple(map(cell_text, row)) for row in block.rows]
+    if any(block.columns):
+        grid.insert(0, block.columns)
+    if block.caption:
+        yield block.caption, ""
+    for row, cells in zip(grid, padded(grid, block.numeric), strict=True):
+        last = cells[-1] if block.numeric[-1] else row[-1]
+        yield "".join(f"{cell}{GAP}" for cell in cells[:-1]), last
+
+
+@show.register
+def _bars(block: Bars) -> Iterator[Line]:
+    rows = tuple((Cell(bar.name), Cell(bar.text), Cell(bar.mark)) for bar in block.bars)
+    yield from show(Table(block.caption, ("", "", ""), rows))
+
+
+@show.register
+def _figures(block: Figures) -> Iterator[Line]:
+    for figure in block.figures:
+        yield "", figure.caption
+        yield from show(figure.numbers)
+
+
+@show.register
+def _picture(block: Picture) -> Iterator[Line]:
+    yield "", block.alt
+    yield "", block.caption

@@ -1,4 +1,4 @@
-"""The verdicts of a report: the candidates side by side, then each by itself."""
+"""The verdicts of a report: the conclusion, the candidates side by side, each requirement, and its texts."""
 
 from __future__ import annotations
 
@@ -31,16 +31,130 @@ from icmodel.report.blocks import (
     Text,
 )
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, Verdict
-from icmodel.usecase import CandidateResult, Derivation, Evaluation, Finding, Objective
+from icmodel.usecase import CandidateResult, Derivation, Evaluation, Finding
 
 JUDGED = "judged here"
 
 
-def verdicts(evaluation: Evaluation) -> Iterator[Block]:
-    """The candidates side by side, the judged one in full, the others folded."""
-    if len(evaluation.candidates) > 1:
-        yield _overview(evaluation)
+# --- the conclusion ---------------------------------------------------------------------------
+
+
+def conclude(evaluation: Evaluation) -> Conclusion:
+    """The answer to the use case's question on a dataset, in one sentence and in parts."""
     chosen = evaluation.chosen
+    decided = chosen.decisive
+    rested, change = rests_text(chosen), least_change(evaluation)
+    alike = sum(finding.outcome == chosen.outcome for finding in chosen.findings)
+    of = f"{alike} of {plural(len(chosen.findings), 'requirement')}"
+    counted, rank = {
+        MET: (f"meets its {plural(alike, 'requirement')}", "most narrowly"),
+        NOT_MET: (f"misses {of}", "worst"),
+    }.get(chosen.outcome, (f"leaves {of} open", "first"))
+    sentence = (
+        f"{chosen.outcome.capitalize()}{f', {rested}' if rested else ''}: "
+        f"{chosen.name} {counted},{f' {rank}' if alike > 1 else ''} “{decided.title}”: "
+        f"{_reason(decided)}{f'; {change}' if change else ''}."
+    )
+    parts = (
+        ("Candidate", chosen.name),
+        ("Decided by", decided.title),
+        ("Margin", margin_text(decided.verdict)),
+        ("Limited by", limit_name(decided.verdict.limiting)),
+        ("Rests on", rested),
+        ("To settle it", settling(chosen)),
+        ("What would do", change),
+    )
+    return Conclusion(chosen.outcome, sentence, tuple(part for part in parts if part[1]))
+
+
+def _reason(finding: Finding) -> str:
+    """The number of the deciding requirement beside its limit, or why there is none."""
+    verdict = finding.verdict
+    metric, estimate = verdict.requirement.metric, verdict.estimate
+    name, span, margin = metric_name(metric), interval(metric, estimate), margin_text(verdict)
+    needed = f"where {limit_text(verdict)} is needed"
+    if verdict.outcome in (MET, NOT_MET) and not estimate.absent:
+        parts = [
+            f"{name} is {estimated(metric, estimate)} {needed}",
+            headroom_text(finding),
+            margin,
+        ]
+        parts.append(f"limited by {by}" if (by := limit_name(verdict.limiting)) else "")
+    elif span:
+        within = "" if span.startswith(("at least", "about")) else "within "
+        parts = [f"{name} is {within}{span} {needed}"]
+        parts.append(margin if verdict.outcome == NOT_MET else "")
+    else:
+        parts = [verdict.why or f"no {name} is known"]
+    return ", ".join(part for part in parts if part)
+
+
+def _weakest(candidate: CandidateResult) -> list[Finding]:
+    """The findings with the candidate's outcome that have the weakest basis; none if nothing was predicted.
+
+    Latencies that grow without limit are left out: they follow from the goodput.
+    """
+    decided = [
+        finding
+        for finding in candidate.findings
+        if finding.outcome == candidate.outcome and not finding.grows
+    ]
+    bases = [finding.rests_on.basis for finding in decided if finding.rests_on.basis]
+    return [finding for finding in decided if bases and finding.rests_on.basis == weakest(bases)]
+
+
+def rests_text(candidate: CandidateResult) -> str:
+    """The weakest basis among the requirements that decide the outcome, with its metrics and rules.
+
+    For example ``on assumed receiving CPU (R19)``; empty if nothing was predicted.
+    """
+    weak = _weakest(candidate)
+    if not weak:
+        return ""
+    names = dict.fromkeys(metric_name(one.verdict.requirement.metric) for one in weak)
+    rules = ", ".join(dict.fromkeys(one.rests_on.rule for one in weak if one.rests_on.rule))
+    text = f"on {weak[0].rests_on.basis} {' and '.join(names)}"
+    return f"{text} ({rules})" if rules else text
+
+
+def settling(candidate: CandidateResult) -> str:
+    """The measurement that would decide the weakest of the deciding requirements; the first of several."""
+    return next((finding.rests_on.settle for finding in _weakest(candidate)), "")
+
+
+def least_change(evaluation: Evaluation) -> str:
+    """The least known change that meets the deciding requirement, and a candidate that meets all."""
+    chosen = evaluation.chosen
+    if chosen.outcome == MET:
+        return ""
+    better = [one.name for one in evaluation.candidates if one.outcome == MET]
+    candidate = f"the candidate {better[0]} meets every requirement" if better else ""
+    return "; ".join(part for part in (chosen.decisive.remedy, candidate) if part)
+
+
+# --- the sections -----------------------------------------------------------------------------
+
+
+def verdicts(evaluation: Evaluation) -> Iterator[Block]:
+    """The candidates side by side, then the judged one in full and the others folded."""
+    chosen = evaluation.chosen
+    if len(evaluation.candidates) > 1:
+        rows = []
+        for candidate in evaluation.candidates:
+            decisive = candidate.decisive
+            margin = margin_text(decisive.verdict) or "margin unknown"
+            counts = Counter(finding.outcome for finding in candidate.findings)
+            counted = (f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome])
+            rows.append(
+                (
+                    Cell(candidate.name, note=JUDGED if candidate is chosen else ""),
+                    Cell(decisive.title, note=margin),
+                    Cell(", ".join(counted)),
+                    Cell("", outcome=candidate.outcome),
+                )
+            )
+        columns = ("candidate", "decided by", "requirements", "verdict")
+        yield Table("The candidates", columns, tuple(rows))
     yield Heading(chosen.name, chosen.outcome, note=JUDGED)
     yield from _judged(chosen)
     for candidate in evaluation.candidates:
@@ -49,70 +163,81 @@ def verdicts(evaluation: Evaluation) -> Iterator[Block]:
 
 
 def _judged(candidate: CandidateResult) -> Iterator[Block]:
+    """A candidate: its requirements, the reasons, remedies and measurements, and its derived numbers."""
     if candidate.description:
         yield Text(candidate.description)
-    yield Table(
-        f"Requirements of {candidate.name}",
-        ("requirement", "#predicted", "#limit", "margin", "verdict"),
-        tuple(_finding(finding) for finding in candidate.findings),
-    )
+    yield _findings(f"Requirements of {candidate.name}", "requirement", candidate.findings)
     if candidate.readings:
-        yield Table(
-            f"{candidate.name} read another way, which decides nothing",
-            ("reading", "#predicted", "#limit", "margin", "verdict"),
-            tuple(_finding(reading) for reading in candidate.readings),
-        )
-    if reasons := tuple(_whys(candidate)):
-        yield Items("How these were judged", reasons)
-    if changes := tuple(_remedies(candidate)):
-        yield Items("What would do", changes)
-    if needed := tuple(_settling(candidate)):
-        yield Items("What would settle these", needed)
+        caption = f"{candidate.name} read another way, which decides nothing"
+        yield _findings(caption, "reading", candidate.readings)
+
+    reasons = group_by_key(
+        (why, finding.title)
+        for finding in (*candidate.findings, *candidate.readings)
+        for why in (finding.verdict.why, finding.others_beyond)
+        if why
+    )
+    remedies = [(one.title, one.remedy) for one in candidate.findings if one.remedy]
+    measurements = group_by_key(
+        (one.rests_on.settle, one.title) for one in candidate.findings if one.rests_on.settle
+    )
+    lists = (
+        ("How these were judged", [f"{'; '.join(of)}: {why}" for why, of in reasons.items()]),
+        ("What would do", [f"{title}: {remedy}" for title, remedy in remedies]),
+        (
+            "What would settle these",
+            [f"{settle}: {'; '.join(of)}" for settle, of in measurements.items()],
+        ),
+    )
+    for title, items in lists:
+        if items:
+            yield Items(title, tuple(items))
+
     if candidate.derivations:
         yield derivation_table(f"What {candidate.name} needs", candidate.derivations)
     if candidate.objectives:
         yield Text("Wanted as small as possible, without a limit:")
-        yield Facts(tuple(_wish(wish) for wish in candidate.objectives))
-
-
-def _overview(evaluation: Evaluation) -> Table:
-    rows = []
-    for one in evaluation.candidates:
-        counts = Counter(finding.outcome for finding in one.findings)
-        said = ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome])
-        verdict = one.decisive.verdict
-        margin = margin_text(verdict) or "margin unknown"
-        rows.append(
-            (
-                Cell(one.name, note=JUDGED if one is evaluation.chosen else ""),
-                Cell(one.decisive.title, note=margin),
-                Cell(said),
-                Cell("", outcome=one.outcome),
+        yield Facts(
+            tuple(
+                (
+                    f"{metric_name(objective.metric)}: {objective.stream}",
+                    "unknown"
+                    if math.isnan(objective.value)
+                    else quantity(objective.metric, objective.value),
+                )
+                for objective in candidate.objectives
             )
         )
-    columns = ("candidate", "decided by", "requirements", "verdict")
-    return Table("The candidates", columns, tuple(rows))
 
 
-def _finding(finding: Finding) -> tuple[Cell, ...]:
-    verdict = finding.verdict
-    metric, estimate = verdict.requirement.metric, verdict.estimate
-    span = interval(metric, estimate)
-    value = estimated(metric, estimate)
-    by = limit_name(verdict.limiting)
-    parts = (headroom_text(finding), f"limited by {by}" if by else "")
-    limiting = "; ".join(part for part in parts if part)
-    return (
-        Cell(verdict.requirement.name, note=f"{metric_name(metric)} of {about(finding)}"),
-        Cell(span) if finding.grows else Cell(value, note=span),
-        Cell(limit_text(verdict)),
-        Cell(margin_text(verdict) or "unknown", note=limiting, gauge=gauge(verdict)),
-        Cell("", note=finding_rests(finding), outcome=verdict.outcome),
-    )
+def _findings(caption: str, first: str, findings: Iterable[Finding]) -> Table:
+    """A table of requirements or readings: the predicted value, the limit, the margin and the verdict."""
+    rows = []
+    for finding in findings:
+        verdict = finding.verdict
+        metric, estimate = verdict.requirement.metric, verdict.estimate
+        span = interval(metric, estimate)
+        by = limit_name(verdict.limiting)
+        notes = (headroom_text(finding), f"limited by {by}" if by else "")
+        rows.append(
+            (
+                Cell(verdict.requirement.name, note=f"{metric_name(metric)} of {about(finding)}"),
+                Cell(span) if finding.grows else Cell(estimated(metric, estimate), note=span),
+                Cell(limit_text(verdict)),
+                Cell(
+                    margin_text(verdict) or "unknown",
+                    note="; ".join(note for note in notes if note),
+                    gauge=gauge(verdict),
+                ),
+                Cell("", note=finding_rests(finding), outcome=verdict.outcome),
+            )
+        )
+    columns = (first, "predicted", "limit", "margin", "verdict")
+    return Table(caption, columns, tuple(rows), numbers=("predicted", "limit"))
 
 
 def gauge(verdict: Verdict) -> Gauge | None:
-    """The interval and the limit as shares of a width; none if no interval is known.
+    """The interval and the limit as fractions of a width, or None if no interval is known.
 
     An interval without an upper end extends to the edge.
     """
@@ -131,150 +256,61 @@ def gauge(verdict: Verdict) -> Gauge | None:
     )
 
 
-def _whys(candidate: CandidateResult) -> Iterator[str]:
-    """Reasons of the judged estimates, requirements with the same reason group_by_key."""
-    reasons = (
-        (why, finding.title)
-        for finding in (*candidate.findings, *candidate.readings)
-        for why in (finding.verdict.why, finding.others_beyond)
-        if why
+def required(evaluation: Evaluation) -> Iterator[Block]:
+    """The requirements, and every number that follows from the use case alone."""
+    rows = []
+    for finding in evaluation.chosen.findings:
+        requirement = finding.verdict.requirement
+        rows.append(
+            (
+                Cell(requirement.name),
+                Cell(metric_name(requirement.metric), note=about(finding)),
+                Cell(limit_text(finding.verdict)),
+                Cell(requirement.kind),
+                Cell(requirement.source),
+            )
+        )
+    yield Table("What must hold", ("requirement", "of", "limit", "kind", "source"), tuple(rows))
+    yield derivation_table("How the limits follow from the use case", evaluation.derivations)
+
+
+def derivation_table(caption: str, derivations: Iterable[Derivation]) -> Table:
+    """Derived numbers with their formulas."""
+    rows = tuple(
+        (Cell(one.meaning, name=one.name), Cell(one.formula), Cell(one.text)) for one in derivations
     )
-    for why, names in group_by_key(reasons).items():
-        yield f"{'; '.join(names)}: {why}"
+    return Table(caption, ("number", "formula", "value"), rows, numbers=("value",))
 
 
-def _remedies(candidate: CandidateResult) -> Iterator[str]:
-    for finding in candidate.findings:
-        if finding.remedy:
-            yield f"{finding.title}: {finding.remedy}"
-
-
-def _settling(candidate: CandidateResult) -> Iterator[str]:
-    """Measurements that would replace assumptions, requirements with the same measurement group_by_key."""
-    needs = (
-        (finding.rests_on.settle, finding.title)
-        for finding in candidate.findings
-        if finding.rests_on.settle
-    )
-    for settle, names in group_by_key(needs).items():
-        yield f"{settle}: {'; '.join(names)}"
-
-
-def _wish(wish: Objective) -> tuple[str, str]:
-    value = "unknown" if math.isnan(wish.value) else quantity(wish.metric, wish.value)
-    return f"{metric_name(wish.metric)}: {wish.stream}", value
-
-
-def conclude(evaluation: Evaluation) -> Conclusion:
-    """The answer to the use case's question on a dataset."""
-    chosen = evaluation.chosen
-    decided = chosen.decisive
-    verdict = decided.verdict
-    change = least_change(evaluation)
-    parts = (
-        ("Candidate", chosen.name),
-        ("Decided by", decided.title),
-        ("Margin", margin_text(verdict)),
-        ("Limited by", limit_name(verdict.limiting)),
-        ("Rests on", rests_text(chosen)),
-        ("To settle it", settling(chosen)),
-        ("What would do", change),
-    )
-    reason = f"{_count(chosen)} “{decided.title}”: {_reason(decided)}"
-    on = f", {rested}" if (rested := rests_text(chosen)) else ""
-    sentence = f"{chosen.outcome.capitalize()}{on}: {reason}{f'; {change}' if change else ''}."
-    return Conclusion(chosen.outcome, sentence, tuple(part for part in parts if part[1]))
-
-
-def _count(candidate: CandidateResult) -> str:
-    number = sum(one.outcome == candidate.outcome for one in candidate.findings)
-    of = f"{number} of {plural(len(candidate.findings), 'requirement')}"
-    if candidate.outcome == MET:
-        said, which = f"meets its {plural(number, 'requirement')}", "most narrowly"
-    elif candidate.outcome == NOT_MET:
-        said, which = f"misses {of}", "worst"
-    else:
-        said, which = f"leaves {of} open", "first"
-    return f"{candidate.name} {said},{f' {which}' if number > 1 else ''}"
-
-
-def _weakest(candidate: CandidateResult) -> list[Finding]:
-    """Those findings with the outcome that have the weakest basis; none if nothing was predicted.
-
-    Latencies that grow without limit follow from the goodput, which stands for them.
-    """
-    decided = [
-        one for one in candidate.findings if one.outcome == candidate.outcome and not one.grows
-    ]
-    bases = [one.rests_on.basis for one in decided if one.rests_on.basis]
-    return [one for one in decided if bases and one.rests_on.basis == weakest(bases)]
-
-
-def rests_text(candidate: CandidateResult) -> str:
-    """The basis of the requirements that decide the outcome: ``on assumed receiving CPU (R19)``.
-
-    It is the weakest basis among those with that outcome, with the metrics that have it.
-    """
-    weak = _weakest(candidate)
-    if not weak:
-        return ""
-    names = dict.fromkeys(metric_name(one.verdict.requirement.metric) for one in weak)
-    rules = ", ".join(dict.fromkeys(one.rests_on.rule for one in weak if one.rests_on.rule))
-    told = f"on {weak[0].rests_on.basis} {' and '.join(names)}"
-    return f"{told} ({rules})" if rules else told
+# --- texts of a requirement -------------------------------------------------------------------
 
 
 def finding_text(finding: Finding) -> str:
     """``it arrives in time: 113 µs (85 – 141 µs, assumed), at most 17 ms``."""
-    wanted, estimate = finding.verdict.requirement, finding.verdict.estimate
-    rests = (interval(wanted.metric, estimate), finding.rests_on.basis)
-    known = ", ".join(part for part in rests if part)
+    verdict = finding.verdict
+    metric, estimate = verdict.requirement.metric, verdict.estimate
     if finding.grows:
-        return f"{finding.title}: {GROWS}, {limit_text(finding.verdict)}"
-    value = f"{estimated(wanted.metric, estimate)}{f' ({known})' if known else ''}"
-    return f"{finding.title}: {value}, {limit_text(finding.verdict)}"
+        return f"{finding.title}: {GROWS}, {limit_text(verdict)}"
+    notes = ", ".join(filter(None, (interval(metric, estimate), finding.rests_on.basis)))
+    value = f"{estimated(metric, estimate)}{f' ({notes})' if notes else ''}"
+    return f"{finding.title}: {value}, {limit_text(verdict)}"
 
 
 def finding_rests(finding: Finding) -> str:
-    """``on assumed rows (R19)``; empty where nothing was predicted."""
+    """``on assumed rows (R19)``; empty if nothing was predicted."""
     ground = finding.rests_on
     if not ground.basis:
         return ""
     return f"on {ground.basis} rows{f' ({ground.rule})' if ground.rule else ''}"
 
 
-def settling(candidate: CandidateResult) -> str:
-    """The measurement that would decide the weakest of the deciding requirements; the first of several."""
-    return next((one.rests_on.settle for one in _weakest(candidate)), "")
-
-
 def headroom_text(finding: Finding) -> str:
-    """By how much the capacity exceeds what is needed, if the margin is one of capacity."""
+    """The margin between the requested and the needed goodput; empty if the margin is not one of capacity."""
     if finding.asked_margin is None:
         return ""
     if not finding.asked_margin:
         return "just what is needed is asked for"
     return f"{percent(finding.asked_margin)} more than needed is asked for"
-
-
-def _reason(finding: Finding) -> str:
-    """Why the deciding requirement came out as it did."""
-    verdict = finding.verdict
-    metric, estimate = verdict.requirement.metric, verdict.estimate
-    name, needed = metric_name(metric), f"where {limit_text(verdict)} is needed"
-    span = interval(metric, estimate)
-    if verdict.outcome in (MET, NOT_MET) and not estimate.absent:
-        by = f", limited by {by}" if (by := limit_name(verdict.limiting)) else ""
-        value = estimated(metric, estimate)
-        asked = f", {more}" if (more := headroom_text(finding)) else ""
-        return f"{name} is {value} {needed}{asked}, {margin_text(verdict)}{by}"
-    if span:
-        within = "" if span.startswith(("at least", "about")) else "within "
-        by = (
-            f", {margin}" if verdict.outcome == NOT_MET and (margin := margin_text(verdict)) else ""
-        )
-        return f"{name} is {within}{span} {needed}{by}"
-    return verdict.why or f"no {name} is known"
 
 
 def margin_text(verdict: Verdict) -> str:
@@ -291,9 +327,9 @@ def margin_text(verdict: Verdict) -> str:
         return f"{size} to spare"
     if requirement.at_least is not None:
         return f"{size} short"
-    return (
-        f"{1 - margin:.3g} times the limit" if requirement.limit and margin < -1 else f"{size} over"
-    )
+    if requirement.limit and margin < -1:
+        return f"{1 - margin:.3g} times the limit"
+    return f"{size} over"
 
 
 def limit_text(verdict: Verdict) -> str:
@@ -303,48 +339,8 @@ def limit_text(verdict: Verdict) -> str:
     return f"{side} {quantity(requirement.metric, requirement.limit)}"
 
 
-def least_change(evaluation: Evaluation) -> str:
-    """The least known change that meets the deciding requirement, and that for all."""
-    chosen = evaluation.chosen
-    if chosen.outcome == MET:
-        return ""
-    others = [one.name for one in evaluation.candidates if one.outcome == MET]
-    found = f"the candidate {others[0]} meets every requirement" if others else ""
-    return "; ".join(part for part in (chosen.decisive.remedy, found) if part)
-
-
-def required(evaluation: Evaluation) -> Iterator[Block]:
-    """The requirements, and every number that follows from the use case alone."""
-    findings = evaluation.chosen.findings
-    yield Table(
-        "What must hold",
-        ("requirement", "of", "limit", "kind", "source"),
-        tuple(_requirement(finding) for finding in findings),
-    )
-    yield derivation_table("How the limits follow from the use case", evaluation.derivations)
-
-
-def _requirement(finding: Finding) -> tuple[Cell, ...]:
-    wanted = finding.verdict.requirement
-    return (
-        Cell(wanted.name),
-        Cell(metric_name(wanted.metric), note=about(finding)),
-        Cell(limit_text(finding.verdict)),
-        Cell(wanted.kind),
-        Cell(wanted.source),
-    )
-
-
 def about(finding: Finding) -> str:
     """The stream or device of a requirement."""
     if finding.device:
         return f"{finding.device}, {plural(finding.streams, 'stream')} {finding.stream}"
     return finding.stream
-
-
-def derivation_table(caption: str, derivations: Iterable[Derivation]) -> Table:
-    """Derived numbers with their formulas."""
-    rows = tuple(
-        (Cell(one.meaning, name=one.name), Cell(one.formula), Cell(one.text)) for one in derivations
-    )
-    return Table(caption, ("number", "formula", "#value"), rows)

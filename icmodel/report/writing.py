@@ -1,4 +1,4 @@
-"""Write a report: the content by what is reported, the format by the ending of the file."""
+"""Write a report: the content by the kind of answer, the format by the file extension."""
 
 from __future__ import annotations
 
@@ -17,20 +17,45 @@ SYSTEM_ENDINGS = (*ENDINGS, ".svg")
 
 
 def report(answer: Evaluation | SystemPrediction, path: str | Path) -> None:
-    """Write the report of an evaluation or of a predicted system: HTML, Markdown or JSON by the path's ending.
+    """Write the report of an evaluation or of a predicted system as HTML, Markdown or JSON.
 
-    A system is drawn: inside HTML; as a file of its own for ``.svg``; for Markdown in a file of the
-    same name with that ending. The same answer gives the same bytes; each file is written atomically.
+    The extension of the file selects the format.  The report of a system has a drawing: inside HTML, as a file
+    ``.svg`` of the same name beside Markdown, and alone for ``.svg``.  The same answer gives the same bytes; each
+    file is written atomically.
+
+    Parameters
+    ----------
+    answer : Evaluation or SystemPrediction
+        Answer of `icmodel.evaluate` or of a system's ``predict``.
+    path : str or Path
+        File to write, in an existing folder: ``.html``, ``.md`` or ``.json``; of a system also ``.svg``.
 
     Raises
     ------
     ReportError
-        If the ending is another, or the file cannot be written.
+        If the extension is another one, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import icmodel
+    >>> from icmodel.system import load
+    >>> prediction = load("lab-udp-overload").predict()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     icmodel.report(prediction, Path(folder) / "overload.md")
+    ...     sorted(path.name for path in Path(folder).iterdir())
+    ['overload.md', 'overload.svg']
     """
-    from icmodel.usecase import Evaluation  # pydantic, here with whoever has an answer
+    from icmodel.usecase import Evaluation  # imports pydantic, as every answer has
 
     of_usecase = isinstance(answer, Evaluation)
-    ending = _ending(path, ENDINGS if of_usecase else SYSTEM_ENDINGS)
+    endings = ENDINGS if of_usecase else SYSTEM_ENDINGS
+    ending = Path(path).suffix.lower()
+    if ending not in endings:
+        raise ReportError(
+            f"{str(path)!r} names no kind of report: let the name end in "
+            f"{', '.join(endings[:-1])} or {endings[-1]}"
+        )
     check_place(path)
     picture = Path(path).with_suffix(".svg")
     if ending == ".md" and not of_usecase:
@@ -38,23 +63,23 @@ def report(answer: Evaluation | SystemPrediction, path: str | Path) -> None:
     write(path, report_text(answer, ending, picture.name).encode("utf-8"))
 
 
-def _ending(path: str | Path, endings: tuple[str, ...]) -> str:
-    ending = Path(path).suffix.lower()
-    if ending not in endings:
-        allowed = f"{', '.join(endings[:-1])} or {endings[-1]}"
-        raise ReportError(f"{str(path)!r} names no kind of report: let the name end in {allowed}")
-    return ending
-
-
 def report_text(answer: Evaluation | SystemPrediction, ending: str, picture: str = "") -> str:
-    """The text of a report with one of the endings; Markdown of a system shows the file ``picture``."""
-    from icmodel.report import content, html, json, markdown
+    """The text of a report in the format of a file extension.
+
+    Parameters
+    ----------
+    ending : str
+        One of `ENDINGS`, of a system one of `SYSTEM_ENDINGS`.
+    picture : str
+        Name of the drawing's file, which the Markdown of a system shows.
+    """
+    from icmodel.report import content, html, markdown
     from icmodel.report.systems import content as of_system
     from icmodel.report.systems.drawing import system_svg
     from icmodel.usecase import Evaluation
 
     if ending == ".json":
-        return json.json_page(answer)
+        return json_page(answer)
     if isinstance(answer, Evaluation):
         page = content.page(answer)
     elif ending == ".svg":
@@ -62,3 +87,38 @@ def report_text(answer: Evaluation | SystemPrediction, ending: str, picture: str
     else:
         page = of_system.page(answer, picture)
     return html.html_text(page) if ending == ".html" else markdown.markdown_text(page)
+
+
+def json_page(answer: Evaluation | SystemPrediction) -> str:
+    """The document of ``evaluate --json`` or ``system FILE --json``, with the conclusion, the command and the plots.
+
+    Plots are Vega-Lite specifications; a system has none.
+    """
+    from icmodel import __version__
+    from icmodel.documents import json_text
+    from icmodel.report import content, verdicts
+    from icmodel.report.blocks import Figures
+    from icmodel.report.figures import figures
+    from icmodel.report.systems import content as of_system
+    from icmodel.report.systems import tables
+    from icmodel.usecase import Evaluation
+
+    plots: dict[str, object] = {}
+    if isinstance(answer, Evaluation):
+        concluded, repeated = verdicts.conclude(answer), content.command(answer)
+        plots["plots"] = [
+            {"title": figure.title, "caption": figure.caption, "spec": figure.spec}
+            for block in figures(answer)
+            if isinstance(block, Figures)
+            for figure in block.figures
+        ]
+    else:
+        concluded, repeated = tables.conclude(answer), of_system.command(answer)
+    return json_text(
+        {
+            **answer.to_dict(),
+            "answer": {"sentence": concluded.sentence, **dict(concluded.parts)},
+            "reproduce": {"command": repeated, "icmodel": __version__},
+            **plots,
+        }
+    )

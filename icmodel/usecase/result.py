@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from icmodel import units
 from icmodel.dataset import Dataset
-from icmodel.documents import by_field
+from icmodel.documents import json_of
 from icmodel.estimate import Estimate, Prediction, absent
 from icmodel.model import Model
-from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement, Verdict, worst
+from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement, Verdict, worst_outcome
 from icmodel.scenario import Scenario
 from icmodel.usecase.derivation import Derivation
 from icmodel.usecase.document import UseCase
@@ -123,7 +123,7 @@ class CandidateResult:
     @property
     def outcome(self) -> str:
         """The worst outcome of its findings: *not met* before *undecided* before *met*."""
-        return worst([finding.outcome for finding in self.findings])
+        return worst_outcome([finding.outcome for finding in self.findings])
 
     @property
     def decisive(self) -> Finding:
@@ -133,7 +133,7 @@ class CandidateResult:
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        own = by_field(self)
+        own = json_of(self)
         named = {"name": own.pop("name"), "description": own.pop("description")}
         notes, objectives = own.pop("notes"), own.pop("objectives")
         return {**named, "outcome": self.outcome, **own, "minimise": objectives, "notes": notes}
@@ -174,7 +174,7 @@ class Evidence:
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        return by_field(self)
+        return json_of(self)
 
 
 NO_EVIDENCE = Evidence("", (), (), "")
@@ -240,7 +240,7 @@ class Finding:
 
     def to_dict(self) -> dict[str, object]:
         """JSON form: the keys of the verdict, then the others."""
-        own = by_field(self)
+        own = json_of(self)
         return {**own.pop("verdict"), **own}
 
 
@@ -267,7 +267,7 @@ class Answer:
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        return by_field(self)
+        return json_of(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +280,7 @@ class Objective:
 
     def to_dict(self) -> dict[str, object]:
         """JSON form."""
-        return by_field(self)
+        return json_of(self)
 
 
 # --- evidence of an estimate --------------------------------------------------------------------

@@ -8,8 +8,7 @@ from typing import Any
 
 from icmodel.dataset import AXES, Dataset, Point
 from icmodel.dataset.coverage import LEAST_ROWS, coverage_text
-from icmodel.documents import by_field, plain
-from icmodel.estimate import number_or_none
+from icmodel.documents import json_form, json_of, number_or_none
 from icmodel.validate.scores import Outcome, Score
 from icmodel.validate.validation import HELD_OUT, LEAVE_ONE, Validation
 
@@ -39,8 +38,8 @@ def document(found: Validation) -> dict[str, object]:
             for trial in found.trials
         },
         "too_few": dict(found.too_few),
-        "noise": plain(found.noise),
-        "held_out_repeats": plain(found.repeats),
+        "noise": json_form(found.noise),
+        "held_out_repeats": json_form(found.repeats),
     }
 
 
@@ -55,7 +54,7 @@ def score_document(score: Score) -> dict[str, object]:
         "error": score.kind,
         "n": score.n,
         "points": score.points,
-        **by_field(score.errors),
+        **json_of(score.errors),
         "half_width": number_or_none(score.half_width),
         "coverage": share,
         "coverage_low": low,

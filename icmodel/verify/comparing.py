@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from icmodel.estimate import number_or_none
+from icmodel.documents import number_or_none
 from icmodel.system import System
 from icmodel.verify.folder import Pass
 

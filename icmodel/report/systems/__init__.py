@@ -1,5 +1,5 @@
-"""Reports of whole systems: a prediction comes in, a drawing and tables by group of streams go out.
+"""Reports of whole systems: a prediction comes in, a drawing and tables go out.
 
-``shape`` (groups folded into boxes) -> ``layout`` (positions) -> ``drawing`` (SVG); ``content`` puts the
-drawing, ``tables`` and ``conclusion`` into one page of blocks.
+``summary`` folds the system into boxes and cables with numbers, ``layout`` places them, ``drawing`` makes the SVG;
+``tables`` has the tables and the conclusion, ``content`` the page.
 """

@@ -1,14 +1,15 @@
-"""Tables of a system's report: requirements, streams by group, links, devices."""
+"""The conclusion and the tables of a system's report: requirements, streams by group, links, devices."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from icmodel import units
 from icmodel.documents import group_by_key
 from icmodel.estimate import (
+    GROWS,
     Estimate,
     compared,
     estimated,
@@ -20,9 +21,9 @@ from icmodel.estimate import (
     quantity,
 )
 from icmodel.report.blocks import Block, Cell, Conclusion, Fold, Items, Table, Text
-from icmodel.report.systems.seen import NOT_JUDGED, Seen, SeenBox, SeenCable, outcomes
+from icmodel.report.systems.summary import NOT_JUDGED, Summary, outcomes
 from icmodel.report.verdicts import limit_text, margin_text
-from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED, worst
+from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED, worst_outcome
 from icmodel.system import SystemPrediction
 from icmodel.system.network import MESSAGE
 from icmodel.system.prediction.arrival import OF_TIME
@@ -38,29 +39,39 @@ from icmodel.system.prediction.result import (
 from icmodel.system.prediction.streams import VIRTUAL
 
 BOUND_DIGITS = 3
+MOST_STREAMS = 200
+"""Greatest number of streams listed one by one, the worst first; JSON has all."""
+
+
+# --- the conclusion ---------------------------------------------------------------------------
 
 
 def conclude(found: SystemPrediction) -> Conclusion:
-    """The sentence on whether a system meets its requirements."""
+    """Whether a system meets its requirements, in one sentence and in parts."""
     streams = ("Streams", counted_outcomes(found))
     groups = by_requirement(found.judged)
     if not groups:
         sentence = "Undecided: every stream sends as fast as it goes, and nothing is required."
         return Conclusion(found.verdict, sentence, (streams,))
+    alike = sum(some[0].verdict.outcome == found.verdict for some in groups.values())
     worst = next(iter(groups.values()))[0]
-    verdict = worst.verdict
-    named = f"“{verdict.requirement.name}” at {about(worst)}"
+    verdict, basis = worst.verdict, worst.verdict.estimate.basis
+    name = verdict.requirement.name
     first = "the narrowest is" if found.verdict == MET else "the worst is"
-    told = f"{_count(found)}; {first} {named}: {reason(worst)}"
+    sentence = (
+        f"{found.verdict.capitalize()}: {alike} of {plural(len(groups), 'requirement')} "
+        f"{'is' if alike == 1 else 'are'} {found.verdict}; {first} “{name}” at {about(worst)}: "
+        f"{reason(worst)}."
+    )
+    rests = f"{basis} {metric_name(verdict.requirement.metric)}" if basis else ""
     parts = (
-        ("Decided by", verdict.requirement.name),
+        ("Decided by", name),
         ("At", about(worst)),
         ("Margin", margin(worst)),
         ("Limited by", limit_name(verdict.limiting)),
-        ("Rests on", _rests(worst)),
+        ("Rests on", "a worst-case bound" if worst.by_bound else rests),
         streams,
     )
-    sentence = f"{found.verdict.capitalize()}: {told}."
     return Conclusion(found.verdict, sentence, tuple(part for part in parts if part[1]))
 
 
@@ -73,17 +84,17 @@ def counted_outcomes(found: SystemPrediction) -> str:
 
 
 def about(one: Judged) -> str:
-    """The stream, or the device, a verdict is about."""
+    """The stream, or the device, that a verdict is about."""
     return one.device or one.stream
 
 
 def value_text(one: Judged) -> str:
-    """The judged value, or else its known end; of a whole message so marked."""
+    """The judged value, or the known end of its interval; marked if it is of a whole message."""
     verdict = one.verdict
     metric, estimate = verdict.requirement.metric, verdict.estimate
     whole = f" (whole {MESSAGE})" if one.of == MESSAGE else ""
     if estimate.absent and verdict.outcome == NOT_MET:
-        return "grows without limit"
+        return GROWS
     if estimate.absent or math.isinf(estimate.high):
         return f"{interval(metric, estimate) or 'unknown'}{whole}"
     if one.by_bound:
@@ -109,223 +120,199 @@ def reason(one: Judged) -> str:
 
 
 def margin(one: Judged) -> str:
-    """The margin as text; none if undecided."""
+    """The margin as text; empty if undecided."""
     return "" if one.verdict.outcome == UNDECIDED else margin_text(one.verdict)
-
-
-def _count(found: SystemPrediction) -> str:
-    groups = by_requirement(found.judged)
-    alike = sum(some[0].verdict.outcome == found.verdict for some in groups.values())
-    verb = "is" if alike == 1 else "are"
-    return f"{alike} of {plural(len(groups), 'requirement')} {verb} {found.verdict}"
-
-
-def _rests(one: Judged) -> str:
-    basis = one.verdict.estimate.basis
-    if one.by_bound:
-        return "a worst-case bound"
-    return f"{basis} {metric_name(one.verdict.requirement.metric)}" if basis else ""
-
-
-MOST_STREAMS = 200
-"""Greatest number of streams listed, the worst first; JSON has all."""
 
 
 # --- requirements -----------------------------------------------------------------------------
 
 
 def requirements(found: SystemPrediction) -> Iterator[Block]:
-    """Each requirement by the stream or device that meets it least, and why the others are not met."""
+    """Each requirement by the stream or device that meets it least, and the reasons of those not met."""
     groups = by_requirement(found.judged)
     if not groups:
         yield Text("Nothing is required, and every stream sends as fast as it goes.")
         return
+    rows, reasons = [], []
+    for name, some in groups.items():
+        worst = some[0]
+        verdict, requirement = worst.verdict, worst.verdict.requirement
+        basis = "" if worst.by_bound else verdict.estimate.basis
+        alike = sum(one.verdict.outcome == verdict.outcome for one in some)
+        count = f"{alike} of {len(some)}" if len(some) > 1 else ""
+        rows.append(
+            (
+                Cell(requirement.name, f"{requirement.kind}, {metric_name(requirement.metric)}"),
+                Cell(value_text(worst), f"{about(worst)}{f', {basis}' if basis else ''}"),
+                Cell(limit_text(verdict)),
+                Cell(margin(worst)),
+                Cell("", count, outcome=verdict.outcome),
+                Cell(requirement.source),
+            )
+        )
+        if verdict.outcome != MET and verdict.why:
+            reasons.append(f"{name}: {verdict.why}")
     yield Table(
         "Requirements, each by the stream or device that meets it least",
-        ("requirement", "worst", "limit", "#margin", "verdict", "source"),
-        tuple(_requirement(some) for some in groups.values()),
+        ("requirement", "worst", "limit", "margin", "verdict", "source"),
+        tuple(rows),
+        numbers=("margin",),
     )
-    open_ones = {name: some[0] for name, some in groups.items() if some[0].verdict.outcome != MET}
-    why = tuple(f"{name}: {one.verdict.why}" for name, one in open_ones.items() if one.verdict.why)
-    if why:
-        yield Items("What stands behind those that are not met", why)
-
-
-def _requirement(some: Sequence[Judged]) -> tuple[Cell, ...]:
-    first = some[0]
-    verdict = first.verdict
-    alike = sum(one.verdict.outcome == verdict.outcome for one in some)
-    basis = "" if first.by_bound else verdict.estimate.basis
-    metric = metric_name(verdict.requirement.metric)
-    return (
-        Cell(verdict.requirement.name, note=f"{verdict.requirement.kind}, {metric}"),
-        Cell(value_text(first), note=f"{about(first)}{f', {basis}' if basis else ''}"),
-        Cell(limit_text(verdict)),
-        Cell(margin(first)),
-        Cell("", note=f"{alike} of {len(some)}" if len(some) > 1 else "", outcome=verdict.outcome),
-        Cell(verdict.requirement.source),
-    )
+    if reasons:
+        yield Items("What stands behind those that are not met", tuple(reasons))
 
 
 # --- streams ----------------------------------------------------------------------------------
 
+Streams = Sequence[StreamPrediction]
+"""One stream, or the streams of a group, of which a table shows the worst."""
+
 
 def streams(found: SystemPrediction) -> Iterator[Block]:
-    """Streams by group, each number that of the worst of the group; then stream by stream."""
+    """The streams by group with the numbers of the worst, then one by one; and what their bounds cover."""
     of = outcomes(found)
-    groups = [(f"{name}", some) for name, some in by_group(found).items()]
+    groups = dict(by_group(found))
     yield _flow_table("Goodput and loss, the worst of each group", groups, of)
     yield _time_table("Latency of a frame and of a whole message, the worst of each group", groups)
-    if len(groups) == len(found.streams):
-        return
-    ordered = sorted(found.streams, key=lambda name: -_rank(of[name]))[:MOST_STREAMS]
-    single = [(name, [found.streams[name]]) for name in ordered]
-    shown, there = len(single), len(found.streams)
-    which = (
-        f"Every stream ({there})"
-        if shown == there
-        else f"{shown} of {there} streams, the worst first"
-    )
-    yield Fold(which, (_flow_table("Goodput and loss", single, of), _time_table("Latency", single)))
+    count = len(found.streams)
+    if len(groups) < count:
+        ranks = {NOT_JUDGED: -1} | {outcome: rank for rank, outcome in enumerate(OUTCOMES)}
+        ordered = sorted(found.streams, key=lambda name: -ranks[of[name]])[:MOST_STREAMS]
+        single = {name: [found.streams[name]] for name in ordered}
+        title = f"Every stream ({count})"
+        if len(single) < count:
+            title = f"{len(single)} of {count} streams, the worst first"
+        tables = (_flow_table("Goodput and loss", single, of), _time_table("Latency", single))
+        yield Fold(title, tables)
+
+    sentences = [
+        f"{bound.method}: covers {', '.join(bound.covers)}"
+        for one in found.streams.values()
+        if (bound := one.latency_bound) is not None
+    ]
+    sentences += [f"no bound: {one.no_bound}" for one in found.streams.values() if one.no_bound]
+    if sentences:
+        yield Items("What the bounds are", tuple(dict.fromkeys(sentences)))
 
 
-def _rank(outcome: str) -> int:
-    return OUTCOMES.index(outcome) if outcome in OUTCOMES else -1
-
-
-Named = Sequence[tuple[str, Sequence[StreamPrediction]]]
-
-
-def _flow_table(caption: str, named: Named, of: dict[str, str]) -> Table:
-    columns = ("stream", "#asks for", "#goodput", "#loss", "limited by", "verdict")
-    return Table(caption, columns, tuple(_flow(name, some, of) for name, some in named))
-
-
-def _flow(name: str, some: Sequence[StreamPrediction], of: dict[str, str]) -> tuple[Cell, ...]:
-    asked = max(one.stream.requested_goodput_bps for one in some)
-    by, more = limits(some)
-    return (
-        _named(name, some),
-        Cell(units.format_bps(asked) if math.isfinite(asked) else "all there is"),
-        _cell("goodput_bps", some),
-        _cell("loss_rate", some),
-        Cell(by, note=more),
-        _outcome(of[one.stream.name] for one in some),
-    )
-
-
-def _time_table(caption: str, named: Named) -> Table:
-    columns = ("stream", "#mean", "#99 %", "#greatest", "#bound", "#whole message")
-    rows = tuple(
-        (
-            Cell(name),
-            *(_cell(f"latency_{kind}_s", some) for kind in ("mean", "p99", "max")),
-            _bound(some),
-            _cell("message_latency_s", some),
+def _flow_table(caption: str, named: Mapping[str, Streams], of: dict[str, str]) -> Table:
+    """Request, goodput, loss, limit and verdict of the worst of some streams."""
+    rows = []
+    for name, some in named.items():
+        stream = some[0].stream
+        size = units.format_bytes(stream.payload_bytes)
+        kind = f"{stream.protocol}, {size}, priority {stream.priority}, {stream.kind}"
+        request_bps = max(one.stream.requested_goodput_bps for one in some)
+        by, more = limits(some)
+        counts = Counter(of[one.stream.name] for one in some)
+        kinds = [kind for kind in (*OUTCOMES, NOT_JUDGED) if counts.get(kind)]
+        note = ", ".join(f"{counts[kind]} {kind}" for kind in kinds) if len(kinds) > 1 else ""
+        outcome = Cell(NOT_JUDGED)
+        if judged := [kind for kind in kinds if kind != NOT_JUDGED]:
+            outcome = Cell("", note=note, outcome=worst_outcome(judged))
+        rows.append(
+            (
+                Cell(name, f"{plural(len(some), 'stream')}, {kind}" if len(some) > 1 else kind),
+                Cell(
+                    units.format_bps(request_bps) if math.isfinite(request_bps) else "all there is"
+                ),
+                _worst_cell("goodput_bps", some),
+                _worst_cell("loss_rate", some),
+                Cell(by, note=more),
+                outcome,
+            )
         )
-        for name, some in named
-    )
-    return Table(caption, columns, rows)
+    columns = ("stream", "asks for", "goodput", "loss", "limited by", "verdict")
+    return Table(caption, columns, tuple(rows), numbers=("asks for", "goodput", "loss"))
 
 
-def _named(name: str, some: Sequence[StreamPrediction]) -> Cell:
-    stream = some[0].stream
-    told = f"{stream.protocol}, {units.format_bytes(stream.payload_bytes)}, priority {stream.priority}, {stream.kind}"
-    return Cell(name, note=f"{plural(len(some), 'stream')}, {told}" if len(some) > 1 else told)
+def _time_table(caption: str, named: Mapping[str, Streams]) -> Table:
+    """Latencies of the worst of some streams, and their greatest bound."""
+    rows = []
+    for name, some in named.items():
+        bound = greatest_bound(some)
+        rows.append(
+            (
+                Cell(name),
+                *(_worst_cell(f"latency_{kind}_s", some) for kind in ("mean", "p99", "max")),
+                Cell(bound_text(some), note="" if bound is None else bound.method),
+                _worst_cell("message_latency_s", some),
+            )
+        )
+    columns = ("stream", "mean", "99 %", "greatest", "bound", "whole message")
+    return Table(caption, columns, tuple(rows), numbers=columns[1:])
 
 
-def _outcome(some: Iterable[str]) -> Cell:
-    counts = Counter(some)
-    judged = [kind for kind in OUTCOMES if counts.get(kind)]
-    if not judged:
-        return Cell(NOT_JUDGED)
-    note = ", ".join(f"{counts[kind]} {kind}" for kind in (*judged, NOT_JUDGED) if counts.get(kind))
-    return Cell("", note=note if len(counts) > 1 else "", outcome=worst(judged))
-
-
-def _cell(metric: str, some: Sequence[StreamPrediction]) -> Cell:
-    """The worst value of some streams, with its ends and basis."""
+def _worst_cell(metric: str, some: Streams) -> Cell:
+    """The worst value of some streams, with its interval and basis."""
     if grows(metric, some):
         return Cell("grows", note="less passes than is produced")
-    one = worst_of(metric, some)
-    return Cell("unknown") if one is None else estimate_cell(metric, one)
+    estimate = worst_estimate(metric, some)
+    return Cell("unknown") if estimate is None else estimate_cell(metric, estimate)
 
 
-def estimate_cell(metric: str, one: Estimate) -> Cell:
-    """A value with its ends and basis; its lower end if there is no upper one."""
-    if one.absent:
+def estimate_cell(metric: str, estimate: Estimate) -> Cell:
+    """A value with its interval and basis; the lower end alone if there is no upper one."""
+    if estimate.absent:
         return Cell("unknown")
-    span = interval(metric, one)
-    if math.isinf(one.high):
-        return Cell(span, note=one.basis)
-    return Cell(estimated(metric, one), note=", ".join(part for part in (span, one.basis) if part))
-
-
-def _bound(some: Sequence[StreamPrediction]) -> Cell:
-    one = worst_bound(some)
-    if one is None or one.latency_bound is None:
-        return Cell("none")
-    return Cell(bound_text(some), note=one.latency_bound.method)
-
-
-def bounds(found: SystemPrediction) -> Iterator[Block]:
-    """What the bounds cover, and why there is none."""
-    covers = dict.fromkeys(
-        f"{one.latency_bound.method}: covers {', '.join(one.latency_bound.covers)}"
-        for one in found.streams.values()
-        if one.latency_bound is not None
-    )
-    missing = dict.fromkeys(one.no_bound for one in found.streams.values() if one.no_bound)
-    if told := (*covers, *(f"no bound: {why}" for why in missing)):
-        yield Items("What the bounds are", tuple(told))
+    span = interval(metric, estimate)
+    if math.isinf(estimate.high):
+        return Cell(span, note=estimate.basis)
+    note = ", ".join(part for part in (span, estimate.basis) if part)
+    return Cell(estimated(metric, estimate), note=note)
 
 
 # --- links and devices ------------------------------------------------------------------------
 
 
-def links(of: Seen) -> Table:
-    """The cables of the drawing, each by its busiest port."""
-    return Table(
-        "Links as they are drawn, each by its busiest port, the busiest first",
-        ("link", "#rate", "#passing", "#asked for", "#mean queue", "#queue bound"),
-        tuple(map(_link, sorted(of.cables, key=lambda one: -one.port.asked_ratio))),
-    )
+def links(summary: Summary) -> Table:
+    """The cables of the drawing, each by its busiest port, the busiest first."""
+    rows = []
+    for one in sorted(summary.cables, key=lambda one: -one.port.asked_ratio):
+        port, count = one.port, len(one.cable.links)
+        mean, most = queue_texts(port)
+        rows.append(
+            (
+                Cell(one.busiest, note=f"the busiest of {count} links" if count > 1 else ""),
+                Cell(units.format_bps(one.rate_bps)),
+                Cell(percent(port.load_ratio)),
+                Cell(percent(port.asked_ratio)),
+                Cell(mean, note=port.backlog_mean_bytes.basis),
+                Cell(most, note="" if port.backlog_bound_bytes is None else "bound"),
+            )
+        )
+    columns = ("link", "rate", "passing", "asked for", "mean queue", "queue bound")
+    caption = "Links as they are drawn, each by its busiest port, the busiest first"
+    return Table(caption, columns, tuple(rows), numbers=columns[1:])
 
 
-def _link(one: SeenCable) -> tuple[Cell, ...]:
-    port, count = one.port, len(one.cable.links)
-    mean, most = queue_texts(port)
-    return (
-        Cell(one.busiest, note=f"the busiest of {count} links" if count > 1 else ""),
-        Cell(units.format_bps(one.rate_bps)),
-        Cell(percent(port.load_ratio)),
-        Cell(percent(port.asked_ratio)),
-        Cell(mean, note=port.backlog_mean_bytes.basis),
-        Cell(most, note="" if port.backlog_bound_bytes is None else "bound"),
-    )
+def devices(found: SystemPrediction, summary: Summary) -> Table:
+    """The boxes of devices in the drawing, each by the busiest of its members."""
+    rows = []
+    for one in summary.boxes:
+        if one.box.switches:
+            continue
+        cores, cpu = found.system.devices[one.busiest].cores, found.devices[one.busiest]
+        counted = ", ".join(f"{count} {kind}" for kind, count in one.outcomes.items())
+        rows.append(
+            (
+                Cell(
+                    one.box.title,
+                    note=f"busiest: {one.busiest}" if len(one.box.members) > 1 else "",
+                ),
+                Cell("not said" if cores is None else str(cores)),
+                estimate_cell("cpu_recv", cpu.cpu),
+                estimate_cell("cpu_recv_cores", cpu.cpu_cores),
+                Cell(percent(max(cpu.by_core)) if cpu.by_core else "unknown"),
+                Cell(counted or "none"),
+            )
+        )
+    columns = ("device", "cores", "CPU", "busy cores", "busiest core", "streams")
+    caption = "Devices as they are drawn, each by its busiest"
+    return Table(caption, columns, tuple(rows), numbers=columns[1:5])
 
 
-def devices(found: SystemPrediction, of: Seen) -> Table:
-    """The boxes of devices, each by the busiest of its members."""
-    return Table(
-        "Devices as they are drawn, each by its busiest",
-        ("device", "#cores", "#CPU", "#busy cores", "#busiest core", "streams"),
-        tuple(_device(found, one) for one in of.boxes if not one.box.switches),
-    )
-
-
-def _device(found: SystemPrediction, one: SeenBox) -> tuple[Cell, ...]:
-    cores = found.system.devices[one.busiest].cores
-    cpu = found.devices[one.busiest]
-    kinds = ", ".join(f"{count} {kind}" for kind, count in one.outcomes.items())
-    return (
-        Cell(one.box.title, note=f"busiest: {one.busiest}" if len(one.box.members) > 1 else ""),
-        Cell("not said" if cores is None else str(cores)),
-        estimate_cell("cpu_recv", cpu.cpu),
-        estimate_cell("cpu_recv_cores", cpu.cpu_cores),
-        Cell(percent(max(cpu.by_core)) if cpu.by_core else "unknown"),
-        Cell(kinds or "none"),
-    )
+# --- texts of some streams --------------------------------------------------------------------
 
 
 def by_group(found: SystemPrediction) -> dict[str, list[StreamPrediction]]:
@@ -333,20 +320,37 @@ def by_group(found: SystemPrediction) -> dict[str, list[StreamPrediction]]:
     return group_by_key((one.stream.group, one) for one in found.streams.values())
 
 
-def worst_of(metric: str, some: Iterable[StreamPrediction]) -> Estimate | None:
-    """The least goodput, or the greatest of other metrics; none if no stream has a value."""
-    told = [one.metrics[metric] for one in some if metric in one.metrics]
-    known = [one for one in told if not one.absent]
+def worst_estimate(metric: str, some: Iterable[StreamPrediction]) -> Estimate | None:
+    """The least goodput, or the greatest of other metrics; None if no stream has a value."""
+    estimates = [one.metrics[metric] for one in some if metric in one.metrics]
+    known = [estimate for estimate in estimates if not estimate.absent]
     if not known:
         return None
     choose: Callable[..., Estimate] = min if metric == "goodput_bps" else max
-    return choose(known, key=lambda one: one.value)
+    return choose(known, key=lambda estimate: estimate.value)
 
 
-def bound_text(some: Sequence[StreamPrediction], digits: int = 3) -> str:
-    """The greatest bound of some streams, with what it leaves out; ``none`` where one has no bound."""
-    one = worst_bound(some)
-    bound = None if one is None else one.latency_bound
+def grows(metric: str, some: Iterable[StreamPrediction]) -> bool:
+    """Whether the metric is a time and grows without limit for one of some streams."""
+    return metric.startswith(OF_TIME) and any(one.arrival.grows for one in some)
+
+
+def limits(some: Iterable[StreamPrediction]) -> tuple[str, str]:
+    """The bottleneck of the first of some streams and its place; ``and 2 more`` if others differ."""
+    places = ((limit_name(one.bottleneck) or "unknown", one.bottleneck_at) for one in some)
+    first, *more = dict.fromkeys(f"{by} at {at}" if at else by for by, at in places)
+    return first, f"and {len(more)} more" if more else ""
+
+
+def greatest_bound(some: Streams) -> LatencyBound | None:
+    """The greatest latency bound of some streams; None if one of them has none."""
+    bounds = [one.latency_bound for one in some if one.latency_bound is not None]
+    return max(bounds, key=lambda bound: bound.value_s) if len(bounds) == len(some) else None
+
+
+def bound_text(some: Streams, digits: int = BOUND_DIGITS) -> str:
+    """The greatest bound of some streams, with what it covers; ``none`` if one of them has none."""
+    bound = greatest_bound(some)
     if bound is None:
         return "none"
     text = units.format_seconds(bound.value_s, digits)
@@ -354,25 +358,13 @@ def bound_text(some: Sequence[StreamPrediction], digits: int = 3) -> str:
 
 
 def bound_scope(bound: LatencyBound) -> str:
-    """What a bound is about, if it is not every frame from application to application."""
+    """The scope of a bound; empty if it covers every frame from application to application."""
     if NETWORK in bound.covers:
         return "(network)"
-    said = ["arriving"] if ARRIVING in bound.covers else []
+    parts = ["arriving"] if ARRIVING in bound.covers else []
     if VIRTUAL in bound.covers:
-        said.append(f"network {units.format_seconds(bound.network_s, 3)}")
-    return f"({', '.join(said)})" if said else ""
-
-
-def grows(metric: str, some: Iterable[StreamPrediction]) -> bool:
-    """Whether a time of one of some streams grows without limit."""
-    return metric.startswith(OF_TIME) and any(one.arrival.grows for one in some)
-
-
-def limits(some: Iterable[StreamPrediction]) -> tuple[str, str]:
-    """What limits the first of some streams, and where; ``and 2 more`` where others differ."""
-    where = ((limit_name(one.bottleneck) or "unknown", one.bottleneck_at) for one in some)
-    first, *more = dict.fromkeys(f"{by} at {at}" if at else by for by, at in where)
-    return first, f"and {len(more)} more" if more else ""
+        parts.append(f"network {units.format_seconds(bound.network_s, 3)}")
+    return f"({', '.join(parts)})" if parts else ""
 
 
 def queue_texts(port: PortPrediction) -> tuple[str, str]:
@@ -383,10 +375,3 @@ def queue_texts(port: PortPrediction) -> tuple[str, str]:
         "grows" if mean.absent else f"{least}{units.format_bytes(round(mean.value))}",
         "none" if most is None else units.format_bytes(math.ceil(most)),
     )
-
-
-def worst_bound(some: Sequence[StreamPrediction]) -> StreamPrediction | None:
-    """The stream with the greatest bound on its latency; none where one has no bound."""
-    if any(one.latency_bound is None for one in some):
-        return None
-    return max(some, key=lambda one: one.latency_bound.value_s if one.latency_bound else 0.0)

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 from icmodel import units
 from icmodel.arrays import Ints
-from icmodel.estimate import Estimate, absent, json_of, limit_name
+from icmodel.documents import json_of
+from icmodel.estimate import Estimate, absent, limit_name
 from icmodel.requirement import MET, NOT_MET, UNDECIDED
 from icmodel.system.loads import Overload, overloads
 from icmodel.system.network import Stream, System

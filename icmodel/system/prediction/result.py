@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from icmodel.estimate import Estimate, absent, json_form, json_of, weakest
-from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED, Verdict, worst
+from icmodel.documents import json_form, json_of
+from icmodel.estimate import Estimate, absent, weakest
+from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED, Verdict, worst_outcome
 from icmodel.system.network import Stream, System
 from icmodel.system.prediction.arrival import Arrival
 
@@ -266,7 +267,7 @@ class SystemPrediction:
     @property
     def verdict(self) -> str:
         """The worst verdict on any requirement."""
-        return worst([one.verdict.outcome for one in self.judged])
+        return worst_outcome([one.verdict.outcome for one in self.judged])
 
     @property
     def exit_code(self) -> int:

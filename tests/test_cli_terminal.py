@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icmodel.cli import main
-from icmodel.cli.output import Table
-from icmodel.cli.table import BETWEEN, fitted, stacked
+from icmodel.cli.terminal import COLUMN_PADDING, fit_to_width, stacked
+from icmodel.table import Table
 
 WORDS = st.text("abcdefgh", min_size=1, max_size=9)
 CELLS = st.lists(WORDS, max_size=8).map(" ".join) | st.lists(WORDS, max_size=4).map("_".join)
@@ -24,7 +24,7 @@ NUMBERS = st.floats(0, 1e9).map(lambda value: f"{value:.6g} Gb/s")
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> Table:
+def tables(draw: st.DrawFn) -> Table[str]:
     count = draw(st.integers(1, 7))
     names = tuple(f"{draw(st.sampled_from(['#', '']))}{draw(CELLS)}_{at}" for at in range(count))
     cells = (NUMBERS if name.startswith("#") else CELLS for name in names)
@@ -36,15 +36,13 @@ def squeezed(text: str) -> str:
 
 
 @given(tables(), st.integers(20, 200))
-def test_a_table_that_is_fitted_keeps_to_the_width_and_loses_nothing(
-    table: Table, width: int
-) -> None:
-    narrow = fitted(table, width)
+def test_a_fitted_table_keeps_to_the_width_and_loses_nothing(table: Table[str], width: int) -> None:
+    narrow = fit_to_width(table, width)
     if narrow is None:
         return
     columns = list(zip(narrow.names, *narrow.rows, strict=True))
     wide = [max(len(line) for cell in column for line in cell.split("\n")) for column in columns]
-    assert sum(wide) + BETWEEN * len(wide) <= max(width, 0)
+    assert sum(wide) + COLUMN_PADDING * len(wide) <= max(width, 0)
     for before, after in zip((table.names, *table.rows), (narrow.names, *narrow.rows), strict=True):
         assert [*map(squeezed, before)] == [*map(squeezed, after)]
     for row in narrow.rows:
@@ -54,7 +52,7 @@ def test_a_table_that_is_fitted_keeps_to_the_width_and_loses_nothing(
 
 
 @given(tables(), st.integers(60, 200))
-def test_rows_that_are_stacked_keep_to_the_width_and_lose_nothing(table: Table, width: int) -> None:
+def test_stacked_rows_keep_to_the_width_and_lose_nothing(table: Table[str], width: int) -> None:
     lines = stacked(table, width)
     assert all(len(line) <= width for line in lines)
     told = squeezed("".join(lines))
@@ -62,8 +60,8 @@ def test_rows_that_are_stacked_keep_to_the_width_and_lose_nothing(table: Table, 
 
 
 @given(tables())
-def test_a_table_that_fits_stands_as_it_is(table: Table) -> None:
-    assert fitted(table, 10_000) is table
+def test_a_table_that_fits_is_unchanged(table: Table[str]) -> None:
+    assert fit_to_width(table, 10_000) is table
 
 
 def on_terminal(line: str, width: int, folder: Path) -> str:
@@ -106,7 +104,9 @@ def read_to_the_end(reader: int) -> bytes:
         "compare --payload '64 B' --variant corrected,appendix-h",
     ],
 )
-def test_what_a_command_draws_keeps_to_the_terminal(line: str, width: int, tmp_path: Path) -> None:
+def test_a_command_keeps_to_the_width_of_the_terminal(
+    line: str, width: int, tmp_path: Path
+) -> None:
     drawn = on_terminal(line, width, tmp_path)
     assert max(map(len, drawn.split("\n"))) <= width
     if line.endswith("--all --why"):

@@ -1,0 +1,228 @@
+"""Systems as text: a system for ``icmodel system show``, a prediction for ``icmodel system``."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from icmodel import units
+from icmodel.cli.output import Section, Table, bullets, hanging
+from icmodel.estimate import interval, percent, quantity
+from icmodel.report.systems.tables import (
+    about,
+    bound_text,
+    by_group,
+    grows,
+    limits,
+    queue_texts,
+    value_text,
+    worst_estimate,
+)
+from icmodel.requirement import MET, OUTCOMES, SIGNS
+from icmodel.system.prediction.result import by_requirement
+
+if TYPE_CHECKING:
+    from icmodel.system import System, SystemPrediction
+    from icmodel.system.loads import Load
+    from icmodel.system.prediction.result import Judged, StreamPrediction
+
+
+# --- a system ---------------------------------------------------------------------------------
+
+MOST_LINES = 20
+"""Ports, or streams, that are shown of a system; JSON has all."""
+
+
+def system_sections(system: System, loads: tuple[Load, ...]) -> Iterator[Section]:
+    """The groups, the streams with their routes, and the busiest ports."""
+    yield Section(f"{system.name}: {system.title}", (f"source: {system.source}",))
+
+    ends = Counter(end for link in system.links.values() for end in link.ends)
+    members: Counter[tuple[str, str]] = Counter()
+    links: Counter[tuple[str, str]] = Counter()
+    for name in (*system.devices, *system.switches):
+        group = (system.node(name).group, "device" if name in system.devices else "switch")
+        members[group] += 1
+        links[group] += ends[name]
+    groups = tuple((*group, str(count), str(links[group])) for group, count in members.items())
+    yield Section("groups", Table(("group", "kind", "#count", "#links"), groups))
+
+    if system.streams:
+        streams = tuple(
+            (
+                stream.name,
+                " → ".join(system.nodes_of(stream)),
+                stream.protocol,
+                units.format_bytes(stream.payload_bytes),
+                units.format_bps(stream.requested_goodput_bps),
+                str(stream.priority),
+                stream.kind,
+            )
+            for stream in list(system.streams.values())[:MOST_LINES]
+        )
+        columns = ("stream", "way", "protocol", "#payload", "#asks for", "#priority", "kind")
+        yield Section(_counted("streams", len(system.streams)), Table(columns, streams))
+    if loads:
+        ports = tuple(
+            (
+                load.port.name,
+                str(len(load.streams)),
+                units.format_bps(load.mean_bps, 4),
+                units.format_bps(load.port.rate_bps),
+                units.format_ratio(load.ratio, 3),
+            )
+            for load in sorted(loads, key=lambda load: -load.ratio)[:MOST_LINES]
+        )
+        table = Table(("port", "#streams", "#on the wire", "#of", "#load"), ports)
+        yield Section(_counted("busiest ports", len(loads)), table)
+    if system.known_limits:
+        yield Section("known limits", bullets(system.known_limits))
+
+
+def _counted(noun: str, count: int) -> str:
+    return noun if count <= MOST_LINES else f"{noun}, {MOST_LINES} of {count}"
+
+
+# --- a prediction -----------------------------------------------------------------------------
+
+BUSIEST = 3
+"""Ports and devices that are shown without ``--all``."""
+REQUIREMENTS = 8
+"""Requirements that are shown without ``--all``, the worst first."""
+NOTES = 3
+"""Notes that are shown without ``--all``."""
+MORE = "each stream, link and device: --all; all numbers: --json"
+
+
+def prediction_sections(prediction: SystemPrediction, *, everything: bool) -> Iterator[Section]:
+    """The verdict, the requirements, the streams, the busiest ports and devices."""
+    datasets = ", ".join(prediction.datasets) or "theory alone"
+    variants = f", variant {', '.join(prediction.variants)}" if prediction.variants else ""
+    system, verdict = prediction.system, prediction.verdict
+    title = f"{SIGNS[verdict]} {system.name}: {verdict} ({system.title})"
+    yield Section("", (title, f"{datasets}{variants}"))
+
+    yield Section("requirements", requirements_body(prediction.judged, everything=everything))
+    if shortfalls := tuple(shortfall_lines(prediction, everything=everything)):
+        yield Section("why it does not, or may not, all arrive", hanging(shortfalls))
+    groups = by_group(prediction)
+    if everything:
+        groups = {name: [one] for name, one in prediction.streams.items()}
+    heading = "streams" if everything else "streams, the worst of each group"
+    yield Section(heading, streams_table(groups))
+    yield from ports_section(prediction, None if everything else BUSIEST)
+    yield from devices_section(prediction, None if everything else BUSIEST)
+    if prediction.notes:
+        yield Section("notes", hanging(prediction.notes[: None if everything else NOTES]))
+    if not everything:
+        yield Section("", (MORE,))
+
+
+def requirements_body(
+    judged: Sequence[Judged], *, everything: bool
+) -> Table[str] | tuple[str, ...]:
+    """A row for each requirement: how many streams share its verdict, and the worst of them."""
+    if not judged:
+        return ("none, and every stream sends as fast as it goes",)
+    rows = []
+    groups = by_requirement(judged)
+    for name in list(groups)[: None if everything else REQUIREMENTS]:
+        worst, *others = groups[name]
+        verdict, limit = worst.verdict, worst.verdict.requirement
+        same = sum(one.verdict.outcome == verdict.outcome for one in groups[name])
+        share = f" ({same} of {len(groups[name])})" if others else ""
+        rows.append(
+            (
+                limit.name,
+                f"{SIGNS[verdict.outcome]} {verdict.outcome}{share}",
+                f"{value_text(worst)}, {about(worst)}",
+                f"{limit.sign} {quantity(limit.metric, limit.limit)}",
+            )
+        )
+    if len(rows) < len(groups):
+        rows.append((f"and {len(groups) - len(rows)} more", "", "", ""))
+    return Table(("requirement", "verdict", "worst", "limit"), tuple(rows))
+
+
+def shortfall_lines(prediction: SystemPrediction, *, everything: bool) -> Iterator[str]:
+    """For each group, the reason why less may arrive than is produced, of its worst stream."""
+    for name, streams in by_group(prediction).items():
+        failing = [one for one in streams if one.arrival.outcome != MET]
+        late = [one.arrival.late for one in streams if one.arrival.late]
+        allowed = max(one.stream.allowed_shortfall_ratio for one in streams)
+        if failing:
+            worst = max(failing, key=lambda one: OUTCOMES.index(one.arrival.outcome))
+            more = f" (and {len(failing) - 1} more)" if failing[1:] else ""
+            yield f"{worst.stream.name if everything else name}: {worst.arrival.why}{more}"
+        elif late:
+            yield f"{name}: {late[0]}"
+        elif allowed > 0:
+            share = percent(allowed)
+            yield f"{name}: {share} of what is produced need not arrive; times are of what arrives"
+
+
+def streams_table(groups: dict[str, list[StreamPrediction]]) -> Table[str]:
+    """A row for each group of streams, with each metric of its worst stream."""
+    rows = []
+    for name, streams in groups.items():
+        metrics = ("goodput_bps", "latency_mean_s", "latency_max_s", "message_latency_s")
+        goodput, mean, greatest, message = (_worst_text(metric, streams) for metric in metrics)
+        times = (mean, greatest, bound_text(streams), message)
+        loss, limit = _worst_text("loss_rate", streams), " ".join(limits(streams)).rstrip()
+        rows.append((name, str(len(streams)), goodput, *times, loss, limit))
+    times = ("#mean latency", "#greatest", "#bound", "#message")
+    columns = ("stream", "#n", "#goodput", *times, "#loss", "limited by")
+    return Table(columns, tuple(rows))
+
+
+def _worst_text(metric: str, streams: Sequence[StreamPrediction]) -> str:
+    """The least goodput, or the greatest value of another metric."""
+    if grows(metric, streams):
+        return "grows"
+    worst = worst_estimate(metric, streams)
+    if worst is None:
+        return "unknown"
+    if metric == "loss_rate" and worst.high > worst.low:
+        return interval(metric, worst)
+    text = quantity(metric, worst.value, 4 if metric == "goodput_bps" else 3)
+    return f"from {text}" if math.isinf(worst.high) else text
+
+
+def ports_section(prediction: SystemPrediction, most: int | None) -> Iterator[Section]:
+    """The ``most`` ports with the greatest requested load; nothing if none has any."""
+    ports = [
+        (name, port)
+        for link in prediction.links.values()
+        for name, port in link.ports.items()
+        if port.load_ratio > 0
+    ]
+    ports.sort(key=lambda item: (-item[1].asked_ratio, item[0]))
+    rows = tuple(
+        (name, percent(port.load_ratio), percent(port.asked_ratio), *queue_texts(port))
+        for name, port in ports[:most]
+    )
+    if rows:
+        heading = f"ports, {len(rows)} of {len(ports)} that carry something"
+        columns = ("port", "#passing", "#asked", "#mean queue", "#queue bound")
+        yield Section(heading, Table(columns, rows))
+
+
+def devices_section(prediction: SystemPrediction, most: int | None) -> Iterator[Section]:
+    """The ``most`` devices with the most busy cores; nothing if no CPU load is known."""
+    devices = [item for item in prediction.devices.items() if not item[1].cpu_cores.absent]
+    devices.sort(key=lambda item: (-item[1].cpu_cores.value, item[0]))
+    rows = tuple(
+        (
+            name,
+            "unknown" if one.cpu.absent else percent(one.cpu.value),
+            f"{one.cpu_cores.value:.3g}",
+            percent(one.by_core[0]) if one.by_core else "unknown",
+        )
+        for name, one in devices[:most]
+    )
+    if rows:
+        heading = f"devices, {len(rows)} of {len(prediction.devices)}"
+        columns = ("device", "#CPU", "#busy cores", "#busiest core")
+        yield Section(heading, Table(columns, rows))
